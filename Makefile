@@ -1,0 +1,1 @@
+# sealane. The two commands: make run, make test.

@@ -1,0 +1,39 @@
+/* Layout of what every sealane kernel is called with: void kernel(const args *, void *scratch, const void *consts).
+ *
+ * The one place where offsets are defined. C asserts them in src/kernel.h, Go in internal/kernel/args.go; every slot
+ * is 8 bytes wide on every architecture, and a pointer occupies its low bytes.
+ */
+#ifndef SEALANE_ASM_ARGS_H
+#define SEALANE_ASM_ARGS_H
+
+/* ChaCha20-Poly1305: seals or opens one packet, or one part of a long one. */
+#define SEALANE_ARG_OUT 0       /* output text; equal to in, or disjoint from it */
+#define SEALANE_ARG_IN 8        /* input text */
+#define SEALANE_ARG_BYTES 16    /* bytes of input and output in this call; a multiple of 64 unless LAST is set */
+#define SEALANE_ARG_AD 24       /* associated data; read only with FIRST */
+#define SEALANE_ARG_AD_BYTES 32 /* its bytes; with LAST they also go into the length block */
+#define SEALANE_ARG_KEY 40      /* 32 bytes */
+#define SEALANE_ARG_NONCE 48    /* 12 bytes */
+#define SEALANE_ARG_TAG 56      /* 16 bytes, written with LAST: the tag that belongs to the packet (open: to be compared) */
+#define SEALANE_ARG_STATE 64    /* SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused if both are set */
+#define SEALANE_ARG_TOTAL 72    /* bytes of text in the whole packet, for the length block; read with LAST */
+#define SEALANE_ARG_FLAGS 80    /* SEALANE_FLAG_* */
+#define SEALANE_ARGS_BYTES 88
+
+#define SEALANE_FLAG_FIRST 1 /* derive the Poly1305 key from block 0, absorb the associated data, start at block 1 */
+#define SEALANE_FLAG_LAST 2  /* absorb the lengths and write the tag */
+#define SEALANE_FLAG_OPEN 4  /* authenticate the input (ciphertext) instead of the output */
+
+/* What lives on between the parts of one packet. */
+#define SEALANE_STATE_H 0        /* three 64-bit words: Poly1305 accumulator, below 2^131, not fully reduced */
+#define SEALANE_STATE_R 24       /* two 64-bit words: clamped r */
+#define SEALANE_STATE_S 40       /* two 64-bit words: s */
+#define SEALANE_STATE_COUNTER 56 /* the next ChaCha20 block's counter, in 64 bits */
+#define SEALANE_STATE_BYTES 64
+
+/* Scratch memory: 64-byte aligned, uninitialised. The kernel wipes what it wrote there before it returns. */
+#define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: registers that the C calling convention preserves */
+#define SEALANE_SCRATCH_SAVE_BYTES 256 /* kernels use what lies behind */
+#define SEALANE_SCRATCH_BYTES 4096
+
+#endif

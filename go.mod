@@ -1,0 +1,4 @@
+module github.com/sealane/sealane
+
+go 1.26.0
+
