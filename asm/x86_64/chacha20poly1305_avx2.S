@@ -401,6 +401,64 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     add \from, 16
 .endm
 
+// (HA0, HA1, HA2) = (rax, rcx, rbx, r14, r15) mod 2^130 - 5, a little above 2^130 at most
+.macro poly_reduce
+    mov r11, rbx
+    mov r10d, ebx
+    mov r9, r14
+    mov r12, r15
+    and r11, -4
+    and r10d, 3
+    shl r9, 62
+    shl r12, 62
+    shr rbx, 2
+    or rbx, r9
+    add rax, r11                            // + 4 floor(p / 2^130)
+    adc rcx, r14
+    adc r10, r15
+    shr r14, 2
+    shr r15, 2
+    or r14, r12
+    add rax, rbx                            // + floor(p / 2^130)
+    adc rcx, r14
+    adc r10, r15
+    mov r11, r10
+    and r10d, 3
+    shr r11, 2
+    lea r11, [r11+4*r11]
+    add rax, r11
+    adc rcx, 0
+    adc r10, 0
+    mov HA0, rax
+    mov HA1, rcx
+.endm
+
+// (HA0, HA1, HA2) = (HA0, HA1, HA2)^2; uses all registers but rsi, rdi
+.macro poly_square
+    mov rdx, HA0
+    mulx rcx, rax, HA0                      // p0, p1 = h0^2
+    mulx r12, r11, HA1
+    mov rdx, HA1
+    mulx r14, rbx, HA1                      // p2, p3 = h1^2
+    xor r15d, r15d
+    add r11, r11
+    adc r12, r12
+    adc r14, 0                              // + 2 h0 h1 2^64
+    add rcx, r11
+    adc rbx, r12
+    lea rdx, [HA2+HA2]
+    mulx r12, r11, HA0                      // + 2 h0 h2 2^128
+    adc r14, 0
+    add rbx, r11
+    adc r14, r12
+    mulx r12, r11, HA1                      // + 2 h1 h2 2^192
+    adc r15, r12
+    imul r10, r10                           // + h2^2 2^256
+    add r14, r11
+    adc r15, r10
+    poly_reduce
+.endm
+
 // (HA0, HA1, HA2) *= the three words at [\at], all of them; uses all registers but rsi, rdi
 .macro poly_multiply_long at
     mov rdx, HA0
@@ -435,34 +493,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     adc r15, r12
     imul rdx, [\at+16]
     add r15, rdx
-    mov r11, rbx
-    mov r10d, ebx
-    and r11, -4
-    and r10d, 3
-    add rax, r11
-    adc rcx, r14
-    adc r10, r15
-    mov r11, r14
-    mov r12, r15
-    shl r11, 62
-    shl r12, 62
-    shr rbx, 2
-    shr r14, 2
-    shr r15, 2
-    or rbx, r11
-    or r14, r12
-    add rax, rbx
-    adc rcx, r14
-    adc r10, r15
-    mov r11, r10
-    shr r11, 2
-    lea r11, [r11+4*r11]
-    and r10d, 3
-    add rax, r11
-    adc rcx, 0
-    adc r10, 0
-    mov HA0, rax
-    mov HA1, rcx
+    poly_reduce
 .endm
 
 // ---- Output: 32 bytes of each of 8 blocks ----------------------------------------------------------------------------
@@ -645,6 +676,8 @@ function sealane_chacha20poly1305_avx2
 // ---- Key stream for a chunk, while a span is authenticated -----------------------------------------------------------
 .Lround:
     area_round 0, WA0, WA1, WA2, WA3
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 2f
     cmp PA, [rsi+SPAN_B]
     je 1f
     poly_block rsi+R_KEY, HA0, HA1, HA2, PA
@@ -652,10 +685,15 @@ function sealane_chacha20poly1305_avx2
     je 1f
     poly_block rsi+R_KEY, HB0, HB1, HB2, PB
 1:  cmp dword ptr [rsi+MODE], MODE_WIDE
-    jb 1f
-    area_round 1, WB0, WB1, WB2, WB3
-1:
-    cmp PA, [rsi+SPAN_B]
+    jne 3f
+2:  area_round 1, WB0, WB1, WB2, WB3
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    je 3f
+    scalar_double_round
+    sub dword ptr [rsi+COUNT], 1
+    jnz .Lround
+    jmp .Lhalf_done
+3:  cmp PA, [rsi+SPAN_B]
     je 1f
     poly_block rsi+R_KEY, HA0, HA1, HA2, PA
 1:  cmp PB, [rsi+SPAN_END]
@@ -676,6 +714,7 @@ function sealane_chacha20poly1305_avx2
     jne .Lfinish
 
 .Lfirst_stream_known:
+    mov dword ptr [rsi+SCALAR_ON], 0
     mov rdi, [rsi+ARGS]
     mov ecx, [rdi+SEALANE_ARG_FLAGS]
     and ecx, SEALANE_FLAG_OPEN
@@ -692,31 +731,29 @@ function sealane_chacha20poly1305_avx2
     scalar_begin
 .Lkey_half:
     mov dword ptr [rsi+COUNT], 10
+    cmp dword ptr [rsi+MODE], MODE_WIDE
+    je .Lround
 .Lkey_round:
     cmp dword ptr [rsi+MODE], MODE_ROWS
-    jb 3f
-    je 1f
-    cmp dword ptr [rsi+MODE], MODE_COLUMNS
-    ja 4f
+    jb 4f
+    ja 2f
     test dword ptr [rsi+COUNT], 1
+    jnz 1f
+    rows_round 0x93, 0x4e, 0x39
+    jmp 3f
+1:  rows_round 0x39, 0x4e, 0x93
+    jmp 3f
+2:  test dword ptr [rsi+COUNT], 1
     jnz 2f
     columns_round
     jmp 3f
 2:  columns_diagonal_round
-    jmp 3f
-4:  area_round 0, WA0, WA1, WA2, WA3
-    area_round 1, WB0, WB1, WB2, WB3
-    jmp 3f
-1:  test dword ptr [rsi+COUNT], 1
-    jnz 2f
-    rows_round 0x93, 0x4e, 0x39
-    jmp 3f
-2:  rows_round 0x39, 0x4e, 0x93
 3:  cmp dword ptr [rsi+SCALAR_ON], 0
-    je 4f
-    scalar_double_round
-4:  sub dword ptr [rsi+COUNT], 1
+    je 5f
+4:  scalar_double_round
+5:  sub dword ptr [rsi+COUNT], 1
     jnz .Lkey_round
+.Lhalf_done:
     cmp dword ptr [rsi+STAGE], 0
     jne .Lsecond_half_done
 
@@ -767,9 +804,8 @@ function sealane_chacha20poly1305_avx2
     cmp dword ptr [rsi+EXTRA], 0
     jne .Lscalar_block
     mov dword ptr [rsi+SCALAR_ON], 0
-    mov dword ptr [rsi+AFTER], TO_KEY_HALF
     cmp dword ptr [rsi+MODE], MODE_WIDE
-    jne .Lpowers
+    jne .Lkey_half
     mov dword ptr [rsi+AFTER], TO_ROUND
 
 // ---- The powers of r that this many bytes need -----------------------------------------------------------------------
@@ -798,7 +834,7 @@ function sealane_chacha20poly1305_avx2
     lea rcx, [rsi+POWERS+rcx]
     lea rdi, [rsi+POWERS]
     mov [rsi+COUNT], rcx
-1:  poly_multiply_long rdi
+1:  poly_square
     add rdi, 24
     mov [rdi], HA0
     mov [rdi+8], HA1
@@ -925,6 +961,7 @@ function sealane_chacha20poly1305_avx2
 .Lresume:
     mov r8, [rdi+SEALANE_ARG_STATE]
     mov dword ptr [rsi+AFTER], TO_RESUME
+    mov [rsi+SCALAR_ON], eax
     mov rax, [r8+SEALANE_STATE_H]
     mov rcx, [r8+SEALANE_STATE_H+8]
     mov rdx, [r8+SEALANE_STATE_H+16]
