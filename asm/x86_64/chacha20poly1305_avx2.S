@@ -731,27 +731,36 @@ function sealane_chacha20poly1305_avx2
     scalar_begin
 .Lkey_half:
     mov dword ptr [rsi+COUNT], 10
-    cmp dword ptr [rsi+MODE], MODE_WIDE
-    je .Lround
 .Lkey_round:
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    ja .Lround
+    je 4f
     cmp dword ptr [rsi+MODE], MODE_ROWS
-    jb 4f
-    ja 2f
+    jb 6f
     test dword ptr [rsi+COUNT], 1
-    jnz 1f
-    rows_round 0x93, 0x4e, 0x39
-    jmp 3f
-1:  rows_round 0x39, 0x4e, 0x93
-    jmp 3f
-2:  test dword ptr [rsi+COUNT], 1
-    jnz 2f
-    columns_round
-    jmp 3f
-2:  columns_diagonal_round
-3:  cmp dword ptr [rsi+SCALAR_ON], 0
-    je 5f
-4:  scalar_double_round
-5:  sub dword ptr [rsi+COUNT], 1
+    jnz 3f
+2:  rows_round 0x93, 0x4e, 0x39
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+3:  rows_round 0x39, 0x4e, 0x93
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+    sub dword ptr [rsi+COUNT], 2
+    jnz 2b
+    jmp .Lhalf_done
+4:  test dword ptr [rsi+COUNT], 1
+    jnz 5f
+4:  columns_round
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+5:  columns_diagonal_round
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+    sub dword ptr [rsi+COUNT], 2
+    jnz 4b
+    jmp .Lhalf_done
+6:  scalar_double_round
+    sub dword ptr [rsi+COUNT], 1
     jnz .Lkey_round
 .Lhalf_done:
     cmp dword ptr [rsi+STAGE], 0
@@ -1119,7 +1128,7 @@ function sealane_chacha20poly1305_avx2
     je .Ltext
     cmp eax, TO_FINAL
     jb .Ltext_round
-    je .Lfinal
+    je .Lfinal_h
     cmp eax, TO_RESUME
     je .Lresumed
     jmp .Lkey_half
@@ -1172,10 +1181,16 @@ function sealane_chacha20poly1305_avx2
     lea rax, [rsi+COPY]
     mov rcx, rax
     vpxor xmm0, xmm0, xmm0
+    sub edi, 4
+3:  vmovdqa [rcx], ymm0
+    vmovdqa [rcx+32], ymm0
+    vmovdqa [rcx+64], ymm0
+    vmovdqa [rcx+96], ymm0
+    sub rcx, -128
     add edi, 1
-  .irp line, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovdqa [rax+32*\line], ymm0
-  .endr
+    jnz 3b
+    mov rcx, rax
+    add edi, 1
 2:  lea r11, [rsi+INITIAL]
     lea r12, [r11+64]
     vpaddd ymm0, ymm15, [AREAP+ROW(12)]
@@ -1318,6 +1333,7 @@ function sealane_chacha20poly1305_avx2
     mov HA0, [rsi+H]
     mov HA1, [rsi+H+8]
     mov HA2, [rsi+H+16]
+.Lfinal_h:
     mov r11, [rsi+ARGS]
     test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
     jz 1f
