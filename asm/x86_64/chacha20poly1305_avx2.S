@@ -325,28 +325,26 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     SCALAR_4D
 .endm
 
-// the initial state with the counter in eax
+// the initial state, with the counter in eax and pointers to the constants, the key and the nonce
+#define KEY_AT r15
+#define NONCE_AT rdi
 .macro scalar_begin
     mov XD0, eax
-    mov XD1, [rsi+INITIAL+52]
-    mov XD2, [rsi+INITIAL+56]
-    mov XD3, [rsi+INITIAL+60]
-    mov XA0, [rsi+INITIAL+8]
-    mov XA1, [rsi+INITIAL+12]
-    mov XC0, [rsi+INITIAL+40]
-    mov XC1, [rsi+INITIAL+44]
-    mov [rsi+SCALAR+8], XA0
-    mov [rsi+SCALAR+12], XA1
-    mov [rsi+SCALAR+40], XC0
-    mov [rsi+SCALAR+44], XC1
-    mov XA0, [rsi+INITIAL]
-    mov XA1, [rsi+INITIAL+4]
-    mov XB0, [rsi+INITIAL+16]
-    mov XB1, [rsi+INITIAL+20]
-    mov XB2, [rsi+INITIAL+24]
-    mov XB3, [rsi+INITIAL+28]
-    mov XC0, [rsi+INITIAL+32]
-    mov XC1, [rsi+INITIAL+36]
+    mov rax, [rdx+8]
+    mov rcx, [KEY_AT+24]
+    mov [rsi+SCALAR+8], rax
+    mov [rsi+SCALAR+40], rcx
+    mov XA0, [rdx]
+    mov XA1, [rdx+4]
+    mov XB0, [KEY_AT]
+    mov XB1, [KEY_AT+4]
+    mov XB2, [KEY_AT+8]
+    mov XB3, [KEY_AT+12]
+    mov XC0, [KEY_AT+16]
+    mov XC1, [KEY_AT+20]
+    mov XD1, [NONCE_AT]
+    mov XD2, [NONCE_AT+4]
+    mov XD3, [NONCE_AT+8]
 .endm
 
 // ---- Poly1305 --------------------------------------------------------------------------------------------------------
@@ -726,6 +724,8 @@ function sealane_chacha20poly1305_avx2
 
 // ---- Block 0 for the Poly1305 key, and block 1 if EXTRA, by the integer units; the others beside by the vector units --
 .Lkey_pass:
+    mov KEY_AT, r8
+    mov NONCE_AT, r9
     xor eax, eax
 .Lscalar_block:
     scalar_begin
@@ -809,6 +809,9 @@ function sealane_chacha20poly1305_avx2
     mov rbx, [rsi+LEFT]
     test rbx, rbx
     jz .Lfinal
+    mov rdx, [rsi+TABLE]
+    lea KEY_AT, [rsi+INITIAL+16]
+    lea NONCE_AT, [rsi+INITIAL+52]
     mov eax, 1
     cmp dword ptr [rsi+EXTRA], 0
     jne .Lscalar_block
