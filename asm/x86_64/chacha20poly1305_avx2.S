@@ -605,25 +605,25 @@ function sealane_chacha20poly1305_avx2
     vmovdqa ymm9, [rdx+64]
     vmovdqa [rsi+MASK16], ymm8
     vmovdqa [rsi+MASK8], ymm9
-    vpbroadcastd B0, [rsi+INITIAL+16]
-    vpbroadcastd B1, [rsi+INITIAL+20]
-    vpbroadcastd B2, [rsi+INITIAL+24]
-    vpbroadcastd B3, [rsi+INITIAL+28]
-    vpbroadcastd A0, [rsi+INITIAL]
-    vpbroadcastd A1, [rsi+INITIAL+4]
-    vpbroadcastd A2, [rsi+INITIAL+8]
-    vpbroadcastd A3, [rsi+INITIAL+12]
-    vpbroadcastd D0, [rsi+INITIAL+48]
+    vpbroadcastd B0, [r8]
+    vpbroadcastd B1, [r8+4]
+    vpbroadcastd B2, [r8+8]
+    vpbroadcastd B3, [r8+12]
+    vpbroadcastd D0, xmm2                   // before A2, which is there
+    vpbroadcastd A0, [rdx]
+    vpbroadcastd A1, [rdx+4]
+    vpbroadcastd A2, [rdx+8]
+    vpbroadcastd A3, [rdx+12]
+    vpbroadcastd D1, [r9]
+    vpbroadcastd D2, [r9+4]
+    vpbroadcastd D3, [r9+8]
     vpaddd D0, D0, [rdx+96]
-    vpbroadcastd D1, [rsi+INITIAL+52]
-    vpbroadcastd D2, [rsi+INITIAL+56]
-    vpbroadcastd D3, [rsi+INITIAL+60]
-    vpbroadcastd C0, [rsi+INITIAL+40]
-    vpbroadcastd C1, [rsi+INITIAL+44]
+    vpbroadcastd C0, [r8+24]
+    vpbroadcastd C1, [r8+28]
     vmovdqa [rsi+ROW(10)], C0
     vmovdqa [rsi+ROW(11)], C1
-    vpbroadcastd C0, [rsi+INITIAL+32]
-    vpbroadcastd C1, [rsi+INITIAL+36]
+    vpbroadcastd C0, [r8+16]
+    vpbroadcastd C1, [r8+20]
     jmp .Lkey_pass
 
 // ---- Areas for the next chunk; keeps r8 to r15 -----------------------------------------------------------------------
