@@ -57,8 +57,8 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 .macro vector_ad a, b, d, e, f, g, mask
     vpaddd \a, \a, \b
     vpaddd \e, \e, \f
-    vpxor \d, \d, \a
-    vpxor \g, \g, \e
+    vpxor \d, \a, \d
+    vpxor \g, \e, \g
     vpshufb \d, \d, \mask
     vpshufb \g, \g, \mask
 .endm
@@ -67,14 +67,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 .macro vector_cb c, d, b, g, h, f, left, t, u
     vpaddd \c, \c, \d
     vpaddd \g, \g, \h
-    vpxor \b, \b, \c
-    vpxor \f, \f, \g
+    vpxor \b, \c, \b
+    vpxor \f, \g, \f
     vpslld \t, \b, \left
     vpslld \u, \f, \left
     vpsrld \b, \b, 32-\left
     vpsrld \f, \f, 32-\left
-    vpor \b, \b, \t
-    vpor \f, \f, \u
+    vpor \b, \t, \b
+    vpor \f, \u, \f
 .endm
 
 // ---- ChaCha20, 8 blocks: one word of each in a register, c2 and c3 or c0 and c1 in area A ----------------------------
@@ -166,14 +166,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vpshufb ymm11, ymm11, [rsi+MASK16]
     vpaddd ymm12, ymm10, [rsi+AREA*\area+ROW(8)]    // c += d
     vpaddd ymm13, ymm11, [rsi+AREA*\area+ROW(10)]
-    vpxor \b0, \b0, ymm12                           // b = (b ^ c) <<< 12
-    vpxor \b2, \b2, ymm13
+    vpxor \b0, ymm12, \b0                           // b = (b ^ c) <<< 12
+    vpxor \b2, ymm13, \b2
     vpslld ymm14, \b0, 12
     vpslld ymm15, \b2, 12
     vpsrld \b0, \b0, 20
     vpsrld \b2, \b2, 20
-    vpor \b0, \b0, ymm14
-    vpor \b2, \b2, ymm15
+    vpor \b0, ymm14, \b0
+    vpor \b2, ymm15, \b2
     vpaddd ymm8, ymm8, \b0                          // a += b
     vpaddd ymm9, ymm9, \b2
     vpxor ymm10, ymm10, ymm8                        // d = (d ^ a) <<< 8
@@ -184,8 +184,8 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vmovdqa [rsi+AREA*\area+ROW(14)], ymm11
     vpaddd ymm12, ymm12, ymm10                      // c += d
     vpaddd ymm13, ymm13, ymm11
-    vpxor \b0, \b0, ymm12                           // b = (b ^ c) <<< 7
-    vpxor \b2, \b2, ymm13
+    vpxor \b0, ymm12, \b0                           // b = (b ^ c) <<< 7
+    vpxor \b2, ymm13, \b2
     vpslld ymm14, \b0, 7
     vpslld ymm15, \b2, 7
     vpsrld ymm10, \b0, 25
@@ -205,14 +205,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vpaddd ymm9, ymm15, [rsi+AREA*\area+ROW(11)]
     vmovdqa [rsi+AREA*\area+ROW(11)], ymm12
     vmovdqa [rsi+AREA*\area+ROW(9)], ymm13
-    vpxor \b1, \b1, ymm8                            // b = (b ^ c) <<< 12
-    vpxor \b3, \b3, ymm9
+    vpxor \b1, ymm8, \b1                            // b = (b ^ c) <<< 12
+    vpxor \b3, ymm9, \b3
     vpslld ymm12, \b1, 12
     vpslld ymm13, \b3, 12
     vpsrld \b1, \b1, 20
     vpsrld \b3, \b3, 20
-    vpor \b1, \b1, ymm12
-    vpor \b3, \b3, ymm13
+    vpor \b1, ymm12, \b1
+    vpor \b3, ymm13, \b3
     vpaddd ymm10, ymm10, \b1                        // a += b
     vpaddd ymm11, ymm11, \b3
     vmovdqa [rsi+AREA*\area+ROW(0)], ymm10
@@ -227,14 +227,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vpaddd ymm9, ymm9, ymm15
     vmovdqa [rsi+AREA*\area+ROW(10)], ymm8
     vmovdqa [rsi+AREA*\area+ROW(8)], ymm9
-    vpxor \b1, \b1, ymm8                            // b = (b ^ c) <<< 7
-    vpxor \b3, \b3, ymm9
+    vpxor \b1, ymm8, \b1                            // b = (b ^ c) <<< 7
+    vpxor \b3, ymm9, \b3
     vpslld ymm12, \b1, 7
     vpslld ymm13, \b3, 7
     vpsrld \b1, \b1, 25
     vpsrld \b3, \b3, 25
-    vpor \b1, \b1, ymm12
-    vpor \b3, \b3, ymm13
+    vpor \b1, ymm12, \b1
+    vpor \b3, ymm13, \b3
 .endm
 
 // ---- ChaCha20, one block in integer registers: b and d there, two each of a and c, the others in memory --------------
@@ -385,7 +385,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     add \h1, X1                             // h = x + y 2^64 + z 2^128
     adc X0, \h2
     mov \h2, X0
-    and \h2, 3
+    and \h2\()d, 3
     shr X0, 2
     lea X0, [X0+4*X0]                       // 2^130 = 5
     add \h0, X0
@@ -824,7 +824,7 @@ function sealane_chacha20poly1305_avx2
 .Lpowers:
     mov HA0, [rsi+R_KEY]
     mov HA1, [rsi+R_KEY+8]
-    xor HA2, HA2
+    xor r10d, r10d
     mov [rsi+POWERS], HA0
     mov [rsi+POWERS+8], HA1
     mov [rsi+POWERS+16], HA2
@@ -941,14 +941,14 @@ function sealane_chacha20poly1305_avx2
     vbroadcasti128 ymm13, [rsi+INITIAL+16]
     vbroadcasti128 ymm14, [rsi+INITIAL+32]
     vbroadcasti128 ymm15, [rsi+INITIAL+48]
-    vpaddd E0, E0, ymm12
-    vpaddd E1, E1, ymm12
-    vpaddd F0, F0, ymm13
-    vpaddd F1, F1, ymm13
-    vpaddd G0, G0, ymm14
-    vpaddd G1, G1, ymm14
-    vpaddd H0, H0, ymm15
-    vpaddd H1, H1, ymm15
+    vpaddd E0, ymm12, E0
+    vpaddd E1, ymm12, E1
+    vpaddd F0, ymm13, F0
+    vpaddd F1, ymm13, F1
+    vpaddd G0, ymm14, G0
+    vpaddd G1, ymm14, G1
+    vpaddd H0, ymm15, H0
+    vpaddd H1, ymm15, H1
     vpaddd H0, H0, [rdx+160]
     vpaddd H1, H1, [rdx+192]
     vperm2i128 ymm8, E0, F0, 0x20
