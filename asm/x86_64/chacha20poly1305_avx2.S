@@ -27,6 +27,8 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define SPAN_TAIL 632 /* bytes behind the whole blocks */
 #define SPAN_POWER 640 /* where in POWERS the factors r^(2^k) and r^(2^j) of chain A are, or 0 */
 #define SPAN_POWER2 648
+#define POWERS_AT 680   /* the last that is known, */
+#define POWERS_END 688  /* and the last that is needed */
 #define STAGE 656     /* 0, 1 when the Poly1305 key is known, 2 when its powers are */
 #define EXTRA 664     /* 64 if the integer units make the first block of text, else 0 */
 #define SCALAR_ON 672 /* whether the integer units make a block now */
@@ -399,12 +401,12 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     add \from, 16
 .endm
 
-// (HA0, HA1, HA2) = (rax, rcx, rbx, r14, r15) mod 2^130 - 5, a little above 2^130 at most
-.macro poly_reduce
+// (HA0, HA1, HA2) = (rax, rcx, rbx, p3, p4) mod 2^130 - 5, a little above 2^130 at most
+.macro poly_reduce p3, p4
     mov r11, rbx
     mov r10d, ebx
-    mov r9, r14
-    mov r12, r15
+    mov r9, \p3
+    mov r12, \p4
     and r11, -4
     and r10d, 3
     shl r9, 62
@@ -412,14 +414,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     shr rbx, 2
     or rbx, r9
     add rax, r11                            // + 4 floor(p / 2^130)
-    adc rcx, r14
-    adc r10, r15
-    shr r14, 2
-    shr r15, 2
-    or r14, r12
+    adc rcx, \p3
+    adc r10, \p4
+    shr \p3, 2
+    shr \p4, 2
+    or \p3, r12
     add rax, rbx                            // + floor(p / 2^130)
-    adc rcx, r14
-    adc r10, r15
+    adc rcx, \p3
+    adc r10, \p4
     mov r11, r10
     and r10d, 3
     shr r11, 2
@@ -431,30 +433,30 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     mov HA1, rcx
 .endm
 
-// (HA0, HA1, HA2) = (HA0, HA1, HA2)^2; uses all registers but rsi, rdi
+// (HA0, HA1, HA2) = (HA0, HA1, HA2)^2; keeps PA, PB
 .macro poly_square
     mov rdx, HA0
     mulx rcx, rax, HA0                      // p0, p1 = h0^2
     mulx r12, r11, HA1
     mov rdx, HA1
-    mulx r14, rbx, HA1                      // p2, p3 = h1^2
-    xor r15d, r15d
+    mulx r13, rbx, HA1                      // p2, p3 = h1^2
+    xor edi, edi
     add r11, r11
     adc r12, r12
-    adc r14, 0                              // + 2 h0 h1 2^64
+    adc r13, 0                              // + 2 h0 h1 2^64
     add rcx, r11
     adc rbx, r12
     lea rdx, [HA2+HA2]
     mulx r12, r11, HA0                      // + 2 h0 h2 2^128
-    adc r14, 0
+    adc r13, 0
     add rbx, r11
-    adc r14, r12
+    adc r13, r12
     mulx r12, r11, HA1                      // + 2 h1 h2 2^192
-    adc r15, r12
+    adc rdi, r12
     imul r10, r10                           // + h2^2 2^256
-    add r14, r11
-    adc r15, r10
-    poly_reduce
+    add r13, r11
+    adc rdi, r10
+    poly_reduce r13, rdi
 .endm
 
 // (HA0, HA1, HA2) *= the three words at [\at], all of them; uses all registers but rsi, rdi
@@ -491,7 +493,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     adc r15, r12
     imul rdx, [\at+16]
     add r15, rdx
-    poly_reduce
+    poly_reduce r14, r15
 .endm
 
 // ---- Output: 32 bytes of each of 8 blocks ----------------------------------------------------------------------------
@@ -692,12 +694,13 @@ function sealane_chacha20poly1305_avx2
     jnz .Lround
     jmp .Lhalf_done
 3:  cmp PA, [rsi+SPAN_B]
-    je 1f
+    je .Lidle
     poly_block rsi+R_KEY, HA0, HA1, HA2, PA
-1:  cmp PB, [rsi+SPAN_END]
-    je 1f
+    cmp PB, [rsi+SPAN_END]
+    je .Lround_end
     poly_block rsi+R_KEY, HB0, HB1, HB2, PB
-1:  sub dword ptr [rsi+COUNT], 1
+.Lround_end:
+    sub dword ptr [rsi+COUNT], 1
     jnz .Lround
 .Lareas_done:
     vmovdqa [rsi+ROW(4)], WA0
@@ -824,36 +827,60 @@ function sealane_chacha20poly1305_avx2
 .Lpowers:
     mov HA0, [rsi+R_KEY]
     mov HA1, [rsi+R_KEY+8]
-    xor r10d, r10d
+    xor eax, eax
     mov [rsi+POWERS], HA0
     mov [rsi+POWERS+8], HA1
-    mov [rsi+POWERS+16], HA2
+    mov [rsi+POWERS+16], rax
     mov rcx, [rsi+LEFT]
-    mov eax, 1024
-    cmp rcx, rax
-    cmova rcx, rax
+    mov edx, 1024
+    cmp rcx, rdx
+    cmova rcx, rdx
     shr ecx, 4
     or ecx, 1
     bsr ecx, ecx
-    xor eax, eax
     sub ecx, 1                              // 2 to 5, or 0
     cmp ecx, 2
     cmovl ecx, eax
     mov dword ptr [rsi+STAGE], 2
     mov [rsi+POWERS_LAST], rcx
-    jl .Ldispatch
     imul ecx, ecx, 24
-    lea rcx, [rsi+POWERS+rcx]
     lea rdi, [rsi+POWERS]
-    mov [rsi+COUNT], rcx
+    add rcx, rdi
+    mov [rsi+POWERS_AT], rdi
+    mov [rsi+POWERS_END], rcx
+    cmp rdi, rcx
+    je .Ldispatch
+    cmp dword ptr [rsi+AFTER], TO_ROUND
+    jne .Lpower
+    mov rax, [rsi+ARGS]
+    test dword ptr [rax+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Ldispatch                           // the second half's rounds have places for them
+
+    jmp .Lpower
+.Lidle:                                     // a round that has nothing to authenticate
+    mov rdi, [rsi+POWERS_AT]
+    cmp rdi, [rsi+POWERS_END]
+    je .Lround_end
+.Lpower:                                    // at rdi: the next square. Keeps PA and PB
+    mov HA0, [rdi]
+    mov HA1, [rdi+8]
+    mov HA2, [rdi+16]
 1:  poly_square
+    mov rdi, [rsi+POWERS_AT]
     add rdi, 24
+    mov [rsi+POWERS_AT], rdi
     mov [rdi], HA0
     mov [rdi+8], HA1
     mov [rdi+16], HA2
-    cmp rdi, [rsi+COUNT]
+    cmp dword ptr [rsi+COUNT], 0
+    jne 2f
+    cmp rdi, [rsi+POWERS_END]
     jne 1b
     jmp .Ldispatch
+2:  mov HA0, [rsi+H]
+    mov HA1, [rsi+H+8]
+    mov HA2, [rsi+H+16]
+    jmp .Lround_end
 
 .Ltext_round:                               // second half of an open: authenticate the text beside it
     mov dword ptr [rsi+COUNT], 10
@@ -974,6 +1001,7 @@ function sealane_chacha20poly1305_avx2
     mov r8, [rdi+SEALANE_ARG_STATE]
     mov dword ptr [rsi+AFTER], TO_RESUME
     mov [rsi+SCALAR_ON], eax
+    mov [rsi+COUNT], eax
     mov rax, [r8+SEALANE_STATE_H]
     mov rcx, [r8+SEALANE_STATE_H+8]
     mov rdx, [r8+SEALANE_STATE_H+16]
@@ -1241,25 +1269,8 @@ function sealane_chacha20poly1305_avx2
     jae 1b
 2:  add rbx, 32
 .Loutput_last:                              // up to 63 bytes
-    test ebx, 32
-    jz 1f
-    mov rcx, [rax]
-    mov rdx, [rax+8]
-    xor rcx, [r8]
-    xor rdx, [r8+8]
-    mov [r9], rcx
-    mov [r9+8], rdx
-    mov rcx, [rax+16]
-    mov rdx, [rax+24]
-    xor rcx, [r8+16]
-    xor rdx, [r8+24]
-    mov [r9+16], rcx
-    mov [r9+24], rdx
-    add rax, 32
-    add r8, 32
-    add r9, 32
-1:  test ebx, 16
-    jz 1f
+    cmp ebx, 16
+    jb 1f
     mov rcx, [rax]
     mov rdx, [rax+8]
     xor rcx, [r8]
@@ -1269,6 +1280,8 @@ function sealane_chacha20poly1305_avx2
     add rax, 16
     add r8, 16
     add r9, 16
+    sub ebx, 16
+    jmp .Loutput_last
 1:  test ebx, 8
     jz 1f
     mov rdx, [rax]
