@@ -594,9 +594,11 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+EXTRA], eax
     cmp rbx, 576
     jbe 1f
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz 3f                                  // rather the text authenticated than one more block
     cmp rbx, 1024
     ja .Lareas
-    mov dword ptr [rsi+EXTRA], 0
+3:  mov dword ptr [rsi+EXTRA], 0
     mov dword ptr [rsi+INITIAL+48], 1
     jmp .Lareas
 
