@@ -596,8 +596,9 @@ function sealane_chacha20poly1305_avx2
     jbe 1f
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz 3f                                  // rather the text authenticated than one more block
-    cmp rbx, 1024
-    ja .Lareas
+    lea rax, [rbx-1025]
+    cmp rax, 64
+    jb .Lareas                              // 1025 to 1088 bytes
 3:  mov dword ptr [rsi+EXTRA], 0
     mov dword ptr [rsi+INITIAL+48], 1
     jmp .Lareas
