@@ -1,0 +1,1160 @@
+/* ChaCha20-Poly1305 (RFC 8439) for x86-64 with AVX2 and BMI2: seals or opens one packet, or one part of a long one.
+ *
+ *     void sealane_chacha20poly1305_avx2(const args *a, void *scratch, const void *consts);
+ */
+#include "../asm.S"
+isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
+
+// ---- Scratch ---------------------------------------------------------------------------------------------------------
+#define INITIAL 256   /* the 16 words of the initial ChaCha20 state; word 12 counts the first block of area A */
+#define TABLE 320
+#define ARGS 328
+#define IN 336
+#define OUT 344
+#define LEFT 352      /* bytes still to be read from IN */
+#define CHUNK 360     /* bytes of them that the current pass covers */
+#define BLOCKS 368    /* blocks by which it advances the counter */
+#define MODE 376      /* how it makes them */
+#define AFTER 384     /* where to go when the current span is authenticated */
+#define COUNT 392
+#define H 400
+#define S_KEY 424
+#define R_KEY 440     /* r0, r1, s1 */
+#define POWERS 464    /* r, r^2, r^4, .. r^32, three words each */
+#define POWERS_LAST 608 /* log2 of the last */
+#define SPAN_END 616  /* what is being authenticated: end of its whole blocks */
+#define SPAN_B 624    /* where chain B starts */
+#define SPAN_TAIL 632 /* bytes behind the whole blocks */
+#define SPAN_POWER 640 /* log2 of chain B's blocks, 0 if it has none */
+#define PATTERN 648   /* one bit for each place in a pass: authenticate two blocks there? */
+#define STAGE 656
+#define SCALAR 704    /* words of the scalar block that are not in registers */
+#define STREAM 768    /* key stream of the scalar block, */
+#define COPY 832      /* and 512 bytes behind it */
+#define SMALL_END 1344 /* packets of one short pass use nothing from here */
+#define MASK16 1344
+#define MASK8 1376
+#define ROW(i) (1408+32*(i)) /* area A: the state of 8 blocks */
+#define COUNTERS 1920
+#define AREA 544      /* bytes from area A to area B */
+#define SCRATCH_END 2496
+
+#define MODE_SCALAR 0 /* two blocks by the integer units: up to 64 bytes */
+#define MODE_ROWS 1   /* and four by the vector units, a row of two blocks in a register: up to 320 bytes */
+#define MODE_COLUMNS 2 /* and eight, a word of all in a register: up to 576 bytes */
+#define MODE_NARROW 3 /* area A */
+#define MODE_WIDE 4   /* areas A and B */
+
+#define TO_CHUNK 0
+#define TO_OUTPUT 1
+#define TO_FINAL 2
+
+// ---- ChaCha20, 8 blocks: one word of each in a register, c2 and c3 or c0 and c1 in memory ----------------------------
+#define A0 ymm0
+#define A1 ymm1
+#define A2 ymm2
+#define A3 ymm3
+#define B0 ymm4
+#define B1 ymm5
+#define B2 ymm6
+#define B3 ymm7
+#define D0 ymm8
+#define D1 ymm9
+#define D2 ymm10
+#define D3 ymm11
+#define C0 ymm12
+#define C1 ymm13
+#define T0 ymm14
+#define T1 ymm15
+
+// a += b, d = (d ^ a) <<< 16 or 8
+.macro vector_ad a, b, d, e, f, g, mask
+    vpaddd \a, \a, \b
+    vpaddd \e, \e, \f
+    vpxor \d, \d, \a
+    vpxor \g, \g, \e
+    vpshufb \d, \d, \mask
+    vpshufb \g, \g, \mask
+.endm
+
+// b = (b ^ c) <<< left
+.macro vector_b c, b, g, f, left, t, u
+    vpxor \b, \b, \c
+    vpxor \f, \f, \g
+    vpslld \t, \b, \left
+    vpslld \u, \f, \left
+    vpsrld \b, \b, 32-\left
+    vpsrld \f, \f, 32-\left
+    vpor \b, \b, \t
+    vpor \f, \f, \u
+.endm
+
+// c += d, b = (b ^ c) <<< left
+.macro vector_cb c, d, b, g, h, f, left, t=T0, u=T1
+    vpaddd \c, \c, \d
+    vpaddd \g, \g, \h
+    vector_b \c, \b, \g, \f, \left, \t, \u
+.endm
+
+.macro columns_pair a, b, d, e, f, g
+    vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK16]
+    vector_cb C0, \d, \b, C1, \g, \f, 12
+    vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK8]
+    vector_cb C0, \d, \b, C1, \g, \f, 7
+.endm
+
+.macro columns_c_swap put, get
+    vmovdqa [rsi+ROW(\put)], C0
+    vmovdqa [rsi+ROW(\put+1)], C1
+    vmovdqa C0, [rsi+ROW(\get)]
+    vmovdqa C1, [rsi+ROW(\get+1)]
+.endm
+
+.macro columns_round
+    columns_pair A0, B0, D0, A1, B1, D1
+    columns_c_swap 8, 10
+    columns_pair A2, B2, D2, A3, B3, D3
+.endm
+
+.macro columns_diagonal_round
+    columns_pair A0, B1, D3, A1, B2, D0
+    columns_c_swap 10, 8
+    columns_pair A2, B3, D1, A3, B0, D2
+.endm
+
+// ---- ChaCha20, 4 blocks: a row of two of them in a register. Between the rounds a, c and d turn, as b is always last --
+#define E0 ymm0
+#define F0 ymm1
+#define G0 ymm2
+#define H0 ymm3
+#define E1 ymm4
+#define F1 ymm5
+#define G1 ymm6
+#define H1 ymm7
+#define ROWS16 ymm10
+#define ROWS8 ymm11
+
+.macro rows_round turn_a, turn_d, turn_c
+    vector_ad E0, F0, H0, E1, F1, H1, ROWS16
+    vector_cb G0, H0, F0, G1, H1, F1, 12
+    vector_ad E0, F0, H0, E1, F1, H1, ROWS8
+    vpshufd E0, E0, \turn_a
+    vpshufd E1, E1, \turn_a
+    vector_cb G0, H0, F0, G1, H1, F1, 7
+    vpshufd H0, H0, \turn_d
+    vpshufd H1, H1, \turn_d
+    vpshufd G0, G0, \turn_c
+    vpshufd G1, G1, \turn_c
+.endm
+
+// ---- ChaCha20, 16 blocks in areas A and B: b of both in registers, as it closes a round and opens the next -----------
+#define WA0 ymm0
+#define WA1 ymm1
+#define WA2 ymm2
+#define WA3 ymm3
+#define WB0 ymm4
+#define WB1 ymm5
+#define WB2 ymm6
+#define WB3 ymm7
+
+.macro wide_pair area, a, b, c, d, e, f, g, h
+    vpaddd ymm8, \b, [rsi+AREA*\area+ROW(\a)]       // a += b
+    vpaddd ymm9, \f, [rsi+AREA*\area+ROW(\e)]
+    vpxor ymm10, ymm8, [rsi+AREA*\area+ROW(\d)]     // d = (d ^ a) <<< 16
+    vpxor ymm11, ymm9, [rsi+AREA*\area+ROW(\h)]
+    vpshufb ymm10, ymm10, [rsi+MASK16]
+    vpshufb ymm11, ymm11, [rsi+MASK16]
+    vpaddd ymm12, ymm10, [rsi+AREA*\area+ROW(\c)]   // c += d
+    vpaddd ymm13, ymm11, [rsi+AREA*\area+ROW(\g)]
+    vector_b ymm12, \b, ymm13, \f, 12, ymm14, ymm15 // b = (b ^ c) <<< 12
+    vpaddd ymm8, ymm8, \b                           // a += b
+    vpaddd ymm9, ymm9, \f
+    vmovdqa [rsi+AREA*\area+ROW(\a)], ymm8
+    vmovdqa [rsi+AREA*\area+ROW(\e)], ymm9
+    vpxor ymm10, ymm10, ymm8                        // d = (d ^ a) <<< 8
+    vpxor ymm11, ymm11, ymm9
+    vpshufb ymm10, ymm10, [rsi+MASK8]
+    vpshufb ymm11, ymm11, [rsi+MASK8]
+    vmovdqa [rsi+AREA*\area+ROW(\d)], ymm10
+    vmovdqa [rsi+AREA*\area+ROW(\h)], ymm11
+    vpaddd ymm12, ymm12, ymm10                      // c += d
+    vpaddd ymm13, ymm13, ymm11
+    vmovdqa [rsi+AREA*\area+ROW(\c)], ymm12
+    vmovdqa [rsi+AREA*\area+ROW(\g)], ymm13
+    vector_b ymm12, \b, ymm13, \f, 7, ymm14, ymm15  // b = (b ^ c) <<< 7
+.endm
+
+.macro wide_round area, b0, b1, b2, b3
+    wide_pair \area, 0, \b0, 8, 12, 1, \b1, 9, 13
+    wide_pair \area, 2, \b2, 10, 14, 3, \b3, 11, 15
+.endm
+
+.macro wide_diagonal_round area, b0, b1, b2, b3
+    wide_pair \area, 0, \b1, 10, 15, 1, \b2, 11, 12
+    wide_pair \area, 2, \b3, 8, 13, 3, \b0, 9, 14
+.endm
+
+// ---- ChaCha20, one block in integer registers: b and d there, two each of a and c, the others in memory --------------
+#define XA0 eax
+#define XA1 ebx
+#define XC0 ecx
+#define XC1 edx
+#define XB0 r8d
+#define XB1 r9d
+#define XB2 r10d
+#define XB3 r11d
+#define XD0 r12d
+#define XD1 r13d
+#define XD2 r14d
+#define XD3 edi
+#define AREAP r10
+
+.macro scalar_ad b, d, f, g, left
+    add XA0, \b
+    add XA1, \f
+    xor \d, XA0
+    xor \g, XA1
+    rol \d, \left
+    rol \g, \left
+.endm
+.macro scalar_cb d, b, g, f, left
+    add XC0, \d
+    add XC1, \g
+    xor \b, XC0
+    xor \f, XC1
+    rol \b, \left
+    rol \f, \left
+.endm
+.macro scalar_a_swap put, get
+    mov [rsi+SCALAR+4*\put], XA0
+    mov [rsi+SCALAR+4*\put+4], XA1
+    mov XA0, [rsi+SCALAR+4*\get]
+    mov XA1, [rsi+SCALAR+4*\get+4]
+.endm
+.macro scalar_c_swap put, get
+    mov [rsi+SCALAR+4*\put], XC0
+    mov [rsi+SCALAR+4*\put+4], XC1
+    mov XC0, [rsi+SCALAR+4*\get]
+    mov XC1, [rsi+SCALAR+4*\get+4]
+.endm
+
+#define SCALAR_1A scalar_ad XB0, XD0, XB1, XD1, 16
+#define SCALAR_1B scalar_cb XD0, XB0, XD1, XB1, 12
+#define SCALAR_1C scalar_ad XB0, XD0, XB1, XD1, 8; scalar_a_swap 0, 2
+#define SCALAR_1D scalar_cb XD0, XB0, XD1, XB1, 7; scalar_c_swap 8, 10
+#define SCALAR_2A scalar_ad XB2, XD2, XB3, XD3, 16
+#define SCALAR_2B scalar_cb XD2, XB2, XD3, XB3, 12
+#define SCALAR_2C scalar_ad XB2, XD2, XB3, XD3, 8; scalar_a_swap 2, 0
+#define SCALAR_2D scalar_cb XD2, XB2, XD3, XB3, 7
+#define SCALAR_3A scalar_ad XB1, XD3, XB2, XD0, 16
+#define SCALAR_3B scalar_cb XD3, XB1, XD0, XB2, 12
+#define SCALAR_3C scalar_ad XB1, XD3, XB2, XD0, 8; scalar_a_swap 0, 2
+#define SCALAR_3D scalar_cb XD3, XB1, XD0, XB2, 7; scalar_c_swap 10, 8
+#define SCALAR_4A scalar_ad XB3, XD1, XB0, XD2, 16
+#define SCALAR_4B scalar_cb XD1, XB3, XD2, XB0, 12
+#define SCALAR_4C scalar_ad XB3, XD1, XB0, XD2, 8; scalar_a_swap 2, 0
+#define SCALAR_4D scalar_cb XD1, XB3, XD2, XB0, 7
+
+.macro scalar_double_round
+    SCALAR_1A
+    SCALAR_1B
+    SCALAR_1C
+    SCALAR_1D
+    SCALAR_2A
+    SCALAR_2B
+    SCALAR_2C
+    SCALAR_2D
+    SCALAR_3A
+    SCALAR_3B
+    SCALAR_3C
+    SCALAR_3D
+    SCALAR_4A
+    SCALAR_4B
+    SCALAR_4C
+    SCALAR_4D
+.endm
+
+// the initial state with the counter in eax
+.macro scalar_begin
+    mov XD0, eax
+    mov XD1, [rsi+INITIAL+52]
+    mov XD2, [rsi+INITIAL+56]
+    mov XD3, [rsi+INITIAL+60]
+    mov XA0, [rsi+INITIAL+8]
+    mov XA1, [rsi+INITIAL+12]
+    mov XC0, [rsi+INITIAL+40]
+    mov XC1, [rsi+INITIAL+44]
+    mov [rsi+SCALAR+8], XA0
+    mov [rsi+SCALAR+12], XA1
+    mov [rsi+SCALAR+40], XC0
+    mov [rsi+SCALAR+44], XC1
+    mov XA0, [rsi+INITIAL]
+    mov XA1, [rsi+INITIAL+4]
+    mov XB0, [rsi+INITIAL+16]
+    mov XB1, [rsi+INITIAL+20]
+    mov XB2, [rsi+INITIAL+24]
+    mov XB3, [rsi+INITIAL+28]
+    mov XC0, [rsi+INITIAL+32]
+    mov XC1, [rsi+INITIAL+36]
+.endm
+
+// ---- Poly1305 --------------------------------------------------------------------------------------------------------
+#define HA0 r8
+#define HA1 r9
+#define HA2 r10
+#define HB0 r11
+#define HB1 r12
+#define HB2 r13
+#define PA r14
+#define PB r15
+#define X0 rax
+#define X1 rbx
+#define Y0 rcx
+#define Y1 rdi
+
+.macro poly_add h0, h1, h2, from
+    add \h0, [\from]
+    adc \h1, [\from+8]
+    adc \h2, 1
+.endm
+
+.macro poly_multiply r, h0, h1, h2         // h *= r, which lies at r: r0, r1, s1
+    mov rdx, \h0
+    mulx X1, X0, [\r]                   // x = h0 r0
+    mulx Y1, Y0, [\r+8]                 // y = h0 r1
+    mov rdx, \h1
+    mulx \h1, \h0, [\r+16]              // x += h1 s1
+    add X0, \h0
+    adc X1, \h1
+    mulx \h0, \h1, [\r]                 // y += h1 r0
+    add Y0, \h1
+    adc Y1, \h0
+    mov rdx, \h2
+    imul rdx, [\r+16]                   // y += h2 s1
+    imul \h2, [\r]                      // z = h2 r0
+    add Y0, rdx
+    adc Y1, 0
+    mov \h0, X0
+    mov \h1, X1
+    add \h1, Y0                             // h = x + y 2^64 + z 2^128
+    adc Y1, \h2
+    mov \h2, Y1
+    and \h2, 3
+    shr Y1, 2
+    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
+    add \h0, Y1
+    adc \h1, 0
+    adc \h2, 0
+.endm
+
+.macro poly_block r, h0, h1, h2, from
+    poly_add \h0, \h1, \h2, \from
+    poly_multiply \r, \h0, \h1, \h2
+    add \from, 16
+.endm
+
+// (HA0, HA1, HA2) *= the three words at [\at], all of them; uses all registers but rsi, rdi
+.macro poly_multiply_long at
+    mov rdx, HA0
+    mulx rcx, rax, [\at]
+    mulx rbx, r11, [\at+8]
+    add rcx, r11
+    adc rbx, 0
+    mov rdx, HA1
+    mulx r12, r11, [\at]
+    xor r15d, r15d
+    add rcx, r11
+    adc rbx, r12
+    mulx r14, r11, [\at+8]
+    adc r14, 0
+    add rbx, r11
+    adc r14, 0
+    mov rdx, [\at+16]
+    mulx r12, r11, HA0
+    add rbx, r11
+    adc r14, r12
+    adc r15, 0
+    mulx r12, r11, HA1
+    add r14, r11
+    adc r15, r12
+    mov rdx, HA2
+    mulx r12, r11, [\at]
+    add rbx, r11
+    adc r14, r12
+    adc r15, 0
+    mulx r12, r11, [\at+8]
+    add r14, r11
+    adc r15, r12
+    imul rdx, [\at+16]
+    add r15, rdx
+    mov r11, rbx
+    mov r10d, ebx
+    and r11, -4
+    and r10d, 3
+    add rax, r11
+    adc rcx, r14
+    adc r10, r15
+    shrd rbx, r14, 2
+    shrd r14, r15, 2
+    shr r15, 2
+    add rax, rbx
+    adc rcx, r14
+    adc r10, r15
+    mov r11, r10
+    shr r11, 2
+    lea r11, [r11+4*r11]
+    and r10d, 3
+    add rax, r11
+    adc rcx, 0
+    adc r10, 0
+    mov HA0, rax
+    mov HA1, rcx
+.endm
+
+// ---- Output: words 8 half to 8 half + 7 of 8 blocks ------------------------------------------------------------------
+.macro output_row to, row
+    vpbroadcastd \to, [rsi+INITIAL+4*(\row)]
+    vpaddd \to, \to, [AREAP+ROW(\row)]
+.endm
+.macro transpose_four x, y, z, w, s, t     // result in order: s, x, t, y
+    vpunpckldq \s, \x, \y
+    vpunpckhdq \x, \x, \y
+    vpunpckldq \t, \z, \w
+    vpunpckhdq \z, \z, \w
+    vpunpcklqdq \y, \s, \t
+    vpunpckhqdq \w, \s, \t
+    vpunpcklqdq \s, \x, \z
+    vpunpckhqdq \t, \x, \z
+.endm
+.macro output_pair x, y, block, half
+    vinserti128 ymm12, \x, xmm\y, 1
+    vperm2i128 ymm13, \x, ymm\y, 0x31
+    vpxor ymm12, ymm12, [rax+64*\block+32*\half]
+    vpxor ymm13, ymm13, [rax+64*\block+256+32*\half]
+    vmovdqu [rcx+64*\block+32*\half], ymm12
+    vmovdqu [rcx+64*\block+256+32*\half], ymm13
+.endm
+.macro output_half half
+    output_row ymm0, 8*\half
+    output_row ymm1, 8*\half+1
+    output_row ymm2, 8*\half+2
+    output_row ymm3, 8*\half+3
+  .if \half
+    vmovdqa ymm4, [AREAP+COUNTERS]
+    vpaddd ymm4, ymm4, [AREAP+ROW(12)]
+  .else
+    output_row ymm4, 8*\half+4
+  .endif
+    output_row ymm5, 8*\half+5
+    output_row ymm6, 8*\half+6
+    output_row ymm7, 8*\half+7
+    transpose_four ymm0, ymm1, ymm2, ymm3, ymm8, ymm9
+    transpose_four ymm4, ymm5, ymm6, ymm7, ymm10, ymm11
+    output_pair ymm1, 5, 0, \half
+    output_pair ymm3, 7, 1, \half
+    output_pair ymm8, 10, 2, \half
+    output_pair ymm9, 11, 3, \half
+.endm
+
+
+function sealane_chacha20poly1305_avx2
+
+// ---- Begin -----------------------------------------------------------------------------------------------------------
+    mov [rsi+TABLE], rdx
+    mov [rsi+ARGS], rdi
+    mov rax, [rdi+SEALANE_ARG_OUT]
+    mov rcx, [rdi+SEALANE_ARG_IN]
+    mov rbx, [rdi+SEALANE_ARG_BYTES]
+    mov r8, [rdi+SEALANE_ARG_KEY]
+    mov r9, [rdi+SEALANE_ARG_NONCE]
+    mov [rsi+OUT], rax
+    mov [rsi+IN], rcx
+    mov [rsi+LEFT], rbx
+    vmovdqa xmm0, [rdx]
+    vmovdqu ymm1, [r8]
+    vmovdqa [rsi+INITIAL], xmm0
+    vmovdqu [rsi+INITIAL+16], ymm1
+    mov rax, [r9]
+    mov ecx, [r9+8]
+    mov [rsi+INITIAL+52], rax
+    mov [rsi+INITIAL+60], ecx
+    xor eax, eax
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jz .Lresume
+    mov [rsi+H], rax
+    mov [rsi+H+8], rax
+    mov [rsi+H+16], rax
+    mov [rsi+STAGE], eax
+    mov dword ptr [rsi+INITIAL+48], 2       // the vector units start at block 2
+    mov [rsi+MODE], eax
+    cmp rbx, 64
+    jbe .Lkey_pass
+    cmp rbx, 320
+    ja 1f
+
+    mov dword ptr [rsi+MODE], MODE_ROWS
+    vbroadcasti128 E0, [rsi+INITIAL]
+    vbroadcasti128 F0, [rsi+INITIAL+16]
+    vbroadcasti128 G0, [rsi+INITIAL+32]
+    vbroadcasti128 H0, [rsi+INITIAL+48]
+    vmovdqa ROWS16, [rdx+32]
+    vmovdqa ROWS8, [rdx+64]
+    vmovdqa E1, E0
+    vmovdqa F1, F0
+    vmovdqa G1, G0
+    vpaddd H1, H0, [rdx+192]
+    vpaddd H0, H0, [rdx+160]
+    jmp .Lkey_pass
+
+1:  mov dword ptr [rsi+MODE], MODE_COLUMNS
+    vmovdqa ymm0, [rdx+32]
+    vmovdqa ymm1, [rdx+64]
+    vmovdqa [rsi+MASK16], ymm0
+    vmovdqa [rsi+MASK8], ymm1
+    vpbroadcastd C0, [rsi+INITIAL+40]
+    vpbroadcastd C1, [rsi+INITIAL+44]
+    vpbroadcastd D0, [rsi+INITIAL+48]
+    vmovdqa [rsi+ROW(10)], C0
+    vmovdqa [rsi+ROW(11)], C1
+    vpaddd D0, D0, [rdx+96]
+    vpbroadcastd C0, [rsi+INITIAL+32]
+    vpbroadcastd C1, [rsi+INITIAL+36]
+    vmovdqa [rsi+COUNTERS], D0
+    vpbroadcastd A0, [rsi+INITIAL]
+    vpbroadcastd A1, [rsi+INITIAL+4]
+    vpbroadcastd A2, [rsi+INITIAL+8]
+    vpbroadcastd A3, [rsi+INITIAL+12]
+    vpbroadcastd B0, [rsi+INITIAL+16]
+    vpbroadcastd B1, [rsi+INITIAL+20]
+    vpbroadcastd B2, [rsi+INITIAL+24]
+    vpbroadcastd B3, [rsi+INITIAL+28]
+    vpbroadcastd D1, [rsi+INITIAL+52]
+    vpbroadcastd D2, [rsi+INITIAL+56]
+    vpbroadcastd D3, [rsi+INITIAL+60]
+
+// ---- Block 0 for the Poly1305 key and block 1 by the integer units, the others beside them by the vector units --------
+.Lkey_pass:
+    xor eax, eax
+.Lscalar_block:
+    scalar_begin
+    mov dword ptr [rsi+COUNT], 5
+    .p2align 6
+.Lkey_double_rounds:
+    cmp dword ptr [rsi+MODE], MODE_ROWS
+    jb 2f
+    je 1f
+    columns_round
+    jmp 2f
+1:  rows_round 0x93, 0x4e, 0x39
+2:  scalar_double_round
+    cmp dword ptr [rsi+MODE], MODE_ROWS
+    jb 2f
+    je 1f
+    columns_diagonal_round
+    jmp 2f
+1:  rows_round 0x39, 0x4e, 0x93
+2:  scalar_double_round
+    sub dword ptr [rsi+COUNT], 1
+    jnz .Lkey_double_rounds
+    cmp dword ptr [rsi+STAGE], 0
+    jne .Lscalar_stream
+
+    add XB0, [rsi+INITIAL+16]               // s = words 4 to 7
+    add XB1, [rsi+INITIAL+20]
+    add XB2, [rsi+INITIAL+24]
+    add XB3, [rsi+INITIAL+28]
+    mov [rsi+S_KEY], XB0
+    mov [rsi+S_KEY+4], XB1
+    mov [rsi+S_KEY+8], XB2
+    mov [rsi+S_KEY+12], XB3
+    mov ecx, [rsi+SCALAR+8]                 // r = words 0 to 3, clamped
+    mov edx, [rsi+SCALAR+12]
+    add eax, [rsi+INITIAL]
+    add ebx, [rsi+INITIAL+4]
+    add ecx, [rsi+INITIAL+8]
+    add edx, [rsi+INITIAL+12]
+    shl rbx, 32
+    shl rdx, 32
+    or rax, rbx
+    or rcx, rdx
+    movabs rbx, 0x0ffffffc0fffffff
+    movabs rdx, 0x0ffffffc0ffffffc
+    and rax, rbx
+    and rcx, rdx
+
+// ---- r = (rax, rcx): s1 and the powers that this many bytes need -----------------------------------------------------
+.Lpowers:
+    mov [rsi+R_KEY], rax
+    mov [rsi+R_KEY+8], rcx
+    mov HA0, rax
+    mov HA1, rcx
+    mov rdx, rcx
+    shr rdx, 2
+    add rdx, rcx
+    mov [rsi+R_KEY+16], rdx
+    xor HA2, HA2
+    mov [rsi+POWERS], rax
+    mov [rsi+POWERS+8], rcx
+    mov [rsi+POWERS+16], HA2
+    mov rcx, [rsi+LEFT]
+    mov eax, 1024
+    cmp rcx, rax
+    cmova rcx, rax
+    shr ecx, 4
+    or ecx, 2
+    bsr ecx, ecx
+    sub ecx, 1                              // 0 to 5
+    mov [rsi+POWERS_LAST], rcx
+    imul ecx, ecx, 24
+    lea rcx, [rsi+POWERS+rcx]
+    lea rdi, [rsi+POWERS]
+    mov [rsi+COUNT], rcx
+    cmp rdi, rcx
+    je 2f
+1:  poly_multiply_long rdi
+    add rdi, 24
+    mov [rdi], HA0
+    mov [rdi+8], HA1
+    mov [rdi+16], HA2
+    cmp rdi, [rsi+COUNT]
+    jne 1b
+2:  mov rdi, [rsi+ARGS]
+    cmp dword ptr [rsi+STAGE], 2
+    mov dword ptr [rsi+STAGE], 1
+    je .Lresumed
+    mov eax, 1
+    cmp qword ptr [rsi+LEFT], 0
+    jne .Lscalar_block
+    jmp .Lstream_known
+
+.Lscalar_stream:
+    add eax, [rsi+INITIAL]
+    add ebx, [rsi+INITIAL+4]
+    add ecx, [rsi+INITIAL+32]
+    add edx, [rsi+INITIAL+36]
+    add XB0, [rsi+INITIAL+16]
+    add XB1, [rsi+INITIAL+20]
+    add XB2, [rsi+INITIAL+24]
+    add XB3, [rsi+INITIAL+28]
+    add XD0, 1
+    add XD1, [rsi+INITIAL+52]
+    add XD2, [rsi+INITIAL+56]
+    add XD3, [rsi+INITIAL+60]
+    mov [rsi+STREAM], eax
+    mov [rsi+STREAM+4], ebx
+    mov [rsi+STREAM+16], XB0
+    mov [rsi+STREAM+20], XB1
+    mov [rsi+STREAM+24], XB2
+    mov [rsi+STREAM+28], XB3
+    mov [rsi+STREAM+32], ecx
+    mov [rsi+STREAM+36], edx
+    mov [rsi+STREAM+48], XD0
+    mov [rsi+STREAM+52], XD1
+    mov [rsi+STREAM+56], XD2
+    mov [rsi+STREAM+60], XD3
+    mov eax, [rsi+SCALAR+8]
+    mov ebx, [rsi+SCALAR+12]
+    mov ecx, [rsi+SCALAR+40]
+    mov edx, [rsi+SCALAR+44]
+    add eax, [rsi+INITIAL+8]
+    add ebx, [rsi+INITIAL+12]
+    add ecx, [rsi+INITIAL+40]
+    add edx, [rsi+INITIAL+44]
+    mov [rsi+STREAM+8], eax
+    mov [rsi+STREAM+12], ebx
+    mov [rsi+STREAM+40], ecx
+    mov [rsi+STREAM+44], edx
+
+    cmp dword ptr [rsi+MODE], MODE_ROWS
+    jb .Lstream_known
+    ja 1f
+    mov rdx, [rsi+TABLE]
+    vbroadcasti128 ymm12, [rsi+INITIAL]
+    vbroadcasti128 ymm13, [rsi+INITIAL+16]
+    vbroadcasti128 ymm14, [rsi+INITIAL+32]
+    vbroadcasti128 ymm15, [rsi+INITIAL+48]
+    vpaddd E0, E0, ymm12
+    vpaddd E1, E1, ymm12
+    vpaddd F0, F0, ymm13
+    vpaddd F1, F1, ymm13
+    vpaddd G0, G0, ymm14
+    vpaddd G1, G1, ymm14
+    vpaddd H0, H0, ymm15
+    vpaddd H1, H1, ymm15
+    vpaddd H0, H0, [rdx+160]
+    vpaddd H1, H1, [rdx+192]
+    vperm2i128 ymm8, E0, F0, 0x20
+    vperm2i128 ymm9, G0, H0, 0x20
+    vperm2i128 ymm10, E0, F0, 0x31
+    vperm2i128 ymm11, G0, H0, 0x31
+    vmovdqa [rsi+COPY], ymm8
+    vmovdqa [rsi+COPY+32], ymm9
+    vmovdqa [rsi+COPY+64], ymm10
+    vmovdqa [rsi+COPY+96], ymm11
+    vperm2i128 ymm8, E1, F1, 0x20
+    vperm2i128 ymm9, G1, H1, 0x20
+    vperm2i128 ymm10, E1, F1, 0x31
+    vperm2i128 ymm11, G1, H1, 0x31
+    vmovdqa [rsi+COPY+128], ymm8
+    vmovdqa [rsi+COPY+160], ymm9
+    vmovdqa [rsi+COPY+192], ymm10
+    vmovdqa [rsi+COPY+224], ymm11
+    jmp .Lstream_known
+1:
+  .irp row, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa [rsi+ROW(\row)], ymm\row
+  .endr
+    vmovdqa [rsi+ROW(8)], C0
+    vmovdqa [rsi+ROW(9)], C1
+    vmovdqa [rsi+ROW(12)], D0
+    vmovdqa [rsi+ROW(13)], D1
+    vmovdqa [rsi+ROW(14)], D2
+    vmovdqa [rsi+ROW(15)], D3
+
+.Lstream_known:
+    mov rax, [rsi+LEFT]
+    mov ecx, 576
+    cmp rax, rcx
+    cmova rax, rcx
+    mov [rsi+CHUNK], rax
+    mov dword ptr [rsi+BLOCKS], 8
+    mov rdi, [rsi+ARGS]
+    mov PA, [rdi+SEALANE_ARG_AD]
+    mov rax, [rdi+SEALANE_ARG_AD_BYTES]
+    mov dword ptr [rsi+AFTER], TO_CHUNK
+    xor edi, edi
+    jmp .Lspan
+
+// ---- A later part of a long packet begins ----------------------------------------------------------------------------
+.Lresume:
+    mov r8, [rdi+SEALANE_ARG_STATE]
+    mov dword ptr [rsi+STAGE], 2
+    mov rax, [r8+SEALANE_STATE_H]
+    mov rcx, [r8+SEALANE_STATE_H+8]
+    mov rdx, [r8+SEALANE_STATE_H+16]
+    mov [rsi+H], rax
+    mov [rsi+H+8], rcx
+    mov [rsi+H+16], rdx
+    mov rax, [r8+SEALANE_STATE_R]
+    mov rcx, [r8+SEALANE_STATE_R+8]
+    mov r10, [r8+SEALANE_STATE_S]
+    mov r11, [r8+SEALANE_STATE_S+8]
+    mov edx, [r8+SEALANE_STATE_COUNTER]
+    mov [rsi+INITIAL+48], edx
+    mov [rsi+S_KEY], r10
+    mov [rsi+S_KEY+8], r11
+    jmp .Lpowers
+.Lresumed:
+    cmp qword ptr [rsi+LEFT], 0
+    je .Lfinal
+    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    mov edi, 1
+    jnz .Lopen_next
+    mov PA, [rsi+IN]
+    xor eax, eax
+    jmp .Lspan
+
+// ---- A pass: key stream for a chunk, while a span is authenticated ---------------------------------------------------
+.Lpass:
+    mov rdx, [rsi+TABLE]
+    mov rbx, [rsi+LEFT]
+    mov ecx, 512
+    cmp rcx, rbx
+    sbb ecx, ecx
+    neg ecx                                 // 1 if there are two areas, else 0
+    lea eax, [rcx*8+8]
+    mov [rsi+BLOCKS], eax
+    shl eax, 6
+    cmp rbx, rax
+    cmova rbx, rax
+    mov [rsi+CHUNK], rbx
+    add ecx, MODE_NARROW
+    mov [rsi+MODE], ecx
+    mov eax, [rsi+SPAN_POWER]
+    mov rax, [rdx+224+8*rax]
+    mov [rsi+PATTERN], rax
+    mov dword ptr [rsi+COUNT], 10
+    vmovdqa ymm8, [rdx+32]
+    vmovdqa ymm9, [rdx+64]
+    vmovdqa [rsi+MASK16], ymm8
+    vmovdqa [rsi+MASK8], ymm9
+  .irp word, 0, 1, 2, 3, 8, 9, 10, 11, 13, 14, 15
+    vpbroadcastd ymm8, [rsi+INITIAL+4*\word]
+    vmovdqa [rsi+ROW(\word)], ymm8
+    vmovdqa [rsi+AREA+ROW(\word)], ymm8
+  .endr
+    vpbroadcastd ymm8, [rsi+INITIAL+48]
+    vpaddd ymm9, ymm8, [rdx+128]
+    vpaddd ymm8, ymm8, [rdx+96]
+    vpaddd ymm9, ymm9, [rdx+96]
+    vmovdqa [rsi+ROW(12)], ymm8
+    vmovdqa [rsi+COUNTERS], ymm8
+    vmovdqa [rsi+AREA+ROW(12)], ymm9
+    vmovdqa [rsi+AREA+COUNTERS], ymm9
+    vpbroadcastd WA0, [rsi+INITIAL+16]
+    vpbroadcastd WA1, [rsi+INITIAL+20]
+    vpbroadcastd WA2, [rsi+INITIAL+24]
+    vpbroadcastd WA3, [rsi+INITIAL+28]
+    vmovdqa WB0, WA0
+    vmovdqa WB1, WA1
+    vmovdqa WB2, WA2
+    vmovdqa WB3, WA3
+    .p2align 6
+.Ldouble_round:
+    wide_round 0, WA0, WA1, WA2, WA3
+    shr qword ptr [rsi+PATTERN], 1
+    jnc 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  cmp dword ptr [rsi+MODE], MODE_WIDE
+    jb 1f
+    wide_round 1, WB0, WB1, WB2, WB3
+1:  shr qword ptr [rsi+PATTERN], 1
+    jnc 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  wide_diagonal_round 0, WA0, WA1, WA2, WA3
+    shr qword ptr [rsi+PATTERN], 1
+    jnc 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  cmp dword ptr [rsi+MODE], MODE_WIDE
+    jb 1f
+    wide_diagonal_round 1, WB0, WB1, WB2, WB3
+1:  shr qword ptr [rsi+PATTERN], 1
+    jnc 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  sub dword ptr [rsi+COUNT], 1
+    jnz .Ldouble_round
+    vmovdqa [rsi+ROW(4)], WA0
+    vmovdqa [rsi+ROW(5)], WA1
+    vmovdqa [rsi+ROW(6)], WA2
+    vmovdqa [rsi+ROW(7)], WA3
+    vmovdqa [rsi+AREA+ROW(4)], WB0
+    vmovdqa [rsi+AREA+ROW(5)], WB1
+    vmovdqa [rsi+AREA+ROW(6)], WB2
+    vmovdqa [rsi+AREA+ROW(7)], WB3
+    jmp .Lfinish
+
+// ---- Span of rax bytes at PA: chain A takes all blocks but the last 2^k, chain B these. Then a pass if edi -----------
+.Lspan:
+    mov ecx, eax
+    and ecx, 15
+    and rax, -16
+    mov [rsi+SPAN_TAIL], rcx
+    lea PB, [PA+rax]
+    mov [rsi+SPAN_END], PB
+    shr rax, 4
+    or rax, 1
+    bsr rcx, rax
+    sub ecx, 1
+    xor eax, eax
+    cmp ecx, [rsi+POWERS_LAST]
+    cmovg ecx, [rsi+POWERS_LAST]
+    cmp ecx, 2
+    cmovl ecx, eax
+    mov [rsi+SPAN_POWER], ecx
+    mov eax, 1
+    shl eax, cl
+    and eax, -2
+    shl eax, 4
+    sub PB, rax
+    mov [rsi+SPAN_B], PB
+    mov HA0, [rsi+H]
+    mov HA1, [rsi+H+8]
+    mov HA2, [rsi+H+16]
+    xor r11d, r11d
+    xor r12d, r12d
+    xor r13d, r13d
+    test edi, edi
+    jnz .Lpass
+
+// ---- What the pass left of the span ----------------------------------------------------------------------------------
+.Lfinish:
+    cmp PB, [rsi+SPAN_END]
+    je 2f
+1:  poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+    cmp PB, [rsi+SPAN_END]
+    jne 1b
+2:  cmp PA, [rsi+SPAN_B]
+    je 2f
+1:  poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    cmp PA, [rsi+SPAN_B]
+    jne 1b
+2:  mov eax, [rsi+SPAN_POWER]
+    test eax, eax
+    jz 2f
+    mov [rsi+H], HB0
+    mov [rsi+H+8], HB1
+    mov [rsi+H+16], HB2
+    imul eax, eax, 24
+    lea rdi, [rsi+POWERS+rax]
+    poly_multiply_long rdi                  // hA r^(2^k) + hB
+    add HA0, [rsi+H]
+    adc HA1, [rsi+H+8]
+    adc HA2, [rsi+H+16]
+2:  mov ecx, [rsi+SPAN_TAIL]
+    test ecx, ecx
+    jz 5f
+    mov rbx, [rsi+SPAN_END]
+    cmp ecx, 8
+    jb 2f
+    mov rax, [rbx]
+    mov rdx, [rbx+rcx-8]
+    lea ecx, [rcx*8-120]
+    neg ecx
+    shrx rdx, rdx, rcx
+    shr rdx, 8
+    jmp 4f
+2:  xor edi, edi
+    cmp ecx, 4
+    jb 3f
+    mov eax, [rbx]
+    mov edx, [rbx+rcx-4]
+    lea ecx, [rcx*8-32]
+    shlx rdx, rdx, rcx
+    or rax, rdx
+    xor edx, edx
+    jmp 4f
+3:  movzx eax, byte ptr [rbx]
+    movzx edi, byte ptr [rbx+rcx-1]
+    lea edx, [rcx*8-8]
+    shlx edi, edi, edx
+    or eax, edi
+    mov edi, ecx
+    shr edi, 1
+    movzx edx, byte ptr [rbx+rdi]
+    shl edi, 3
+    shlx edx, edx, edi
+    or eax, edx
+    xor edx, edx
+4:  add HA0, rax
+    adc HA1, rdx
+    adc HA2, 1
+    poly_multiply rsi+R_KEY, HA0, HA1, HA2
+5:  mov [rsi+H], HA0
+    mov [rsi+H+8], HA1
+    mov [rsi+H+16], HA2
+    mov eax, [rsi+AFTER]
+    cmp eax, TO_OUTPUT
+    je .Loutput
+    ja .Lfinal
+    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    mov rdi, [rsi+ARGS]
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Loutput
+    mov PA, [rsi+IN]
+    mov rax, [rsi+CHUNK]
+    xor edi, edi
+    jmp .Lspan
+
+// ---- Input ^ key stream ----------------------------------------------------------------------------------------------
+.Loutput:
+    mov r8, [rsi+IN]
+    mov r9, [rsi+OUT]
+    mov rbx, [rsi+CHUNK]
+    mov r10, rsi                            // area
+    lea rax, [rsi+STREAM]
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    jb .Loutput_part
+    ja .Loutput_area
+    cmp rbx, 576
+    jb .Loutput_area
+    vmovdqa ymm0, [rsi+STREAM]
+    vmovdqa ymm1, [rsi+STREAM+32]
+    vpxor ymm0, ymm0, [r8]
+    vpxor ymm1, ymm1, [r8+32]
+    vmovdqu [r9], ymm0
+    vmovdqu [r9+32], ymm1
+    add r8, 64
+    add r9, 64
+    sub rbx, 64
+.Loutput_area:
+    mov rax, r8
+    mov rcx, r9
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    jne 1f
+    cmp qword ptr [rsi+CHUNK], 576
+    jb 3f
+1:  cmp rbx, 512
+    jae 2f
+    test rbx, rbx
+    jz .Loutput_done
+3:  lea rax, [rsi+COPY]
+    mov rcx, rax
+    vpxor xmm0, xmm0, xmm0
+  .irp line, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovdqa [rax+32*\line], ymm0
+  .endr
+2:  output_half 0
+    output_half 1
+    cmp rax, r8
+    jne 1f
+    add r8, 512
+    add r9, 512
+    add AREAP, AREA
+    sub rbx, 512
+    jnz .Loutput_area
+    jmp .Loutput_done
+1:  lea rcx, [rsi+STREAM]
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    cmove rax, rcx
+
+.Loutput_part:
+    sub rbx, 32
+    jb 2f
+1:  vmovdqu ymm0, [r8]
+    vpxor ymm0, ymm0, [rax]
+    vmovdqu [r9], ymm0
+    add rax, 32
+    add r8, 32
+    add r9, 32
+    sub rbx, 32
+    jae 1b
+2:  test ebx, 16
+    jz 1f
+    vmovdqu xmm0, [r8]
+    vpxor xmm0, xmm0, [rax]
+    vmovdqu [r9], xmm0
+    add rax, 16
+    add r8, 16
+    add r9, 16
+1:  test ebx, 8
+    jz 1f
+    mov rdx, [r8]
+    xor rdx, [rax]
+    mov [r9], rdx
+    add rax, 8
+    add r8, 8
+    add r9, 8
+1:  test ebx, 4
+    jz 1f
+    mov edx, [r8]
+    xor edx, [rax]
+    mov [r9], edx
+    add rax, 4
+    add r8, 4
+    add r9, 4
+1:  test ebx, 2
+    jz 1f
+    movzx edx, word ptr [r8]
+    xor dx, [rax]
+    mov [r9], dx
+    add rax, 2
+    add r8, 2
+    add r9, 2
+1:  test ebx, 1
+    jz .Loutput_done
+    movzx edx, byte ptr [r8]
+    xor dl, [rax]
+    mov [r9], dl
+
+.Loutput_done:
+    mov rax, [rsi+CHUNK]
+    mov ebx, [rsi+BLOCKS]
+    mov PA, [rsi+OUT]
+    add [rsi+IN], rax
+    add [rsi+OUT], rax
+    sub [rsi+LEFT], rax
+    add [rsi+INITIAL+48], ebx
+    mov rdi, [rsi+ARGS]
+    mov ecx, TO_OUTPUT
+    mov ebx, TO_FINAL
+    cmp qword ptr [rsi+LEFT], 0
+    cmove ecx, ebx
+    mov [rsi+AFTER], ecx
+    setne cl
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    movzx edi, cl
+    jz .Lspan                               // seal: what was just written
+    test edi, edi
+    jz .Lfinal
+
+.Lopen_next:
+    mov PA, [rsi+IN]
+    mov rcx, [rsi+LEFT]
+    mov ebx, 512
+    mov eax, 1024
+    cmp rcx, rbx
+    cmovbe rax, rbx
+    cmp rcx, rax
+    cmovb rax, rcx
+    jmp .Lspan
+
+// ---- Tag, or state for the next part ---------------------------------------------------------------------------------
+.Lfinal:
+    mov HA0, [rsi+H]
+    mov HA1, [rsi+H+8]
+    mov HA2, [rsi+H+16]
+    mov r11, [rsi+ARGS]
+    test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
+    jz 1f
+    add HA0, [r11+SEALANE_ARG_AD_BYTES]
+    adc HA1, [r11+SEALANE_ARG_TOTAL]
+    adc HA2, 1
+    poly_multiply rsi+R_KEY, HA0, HA1, HA2
+    mov rax, HA0                            // h - p if that is not negative
+    mov rcx, HA1
+    add rax, 5
+    adc rcx, 0
+    adc HA2, 0
+    cmp HA2, 4
+    cmovae HA0, rax
+    cmovae HA1, rcx
+    add HA0, [rsi+S_KEY]
+    adc HA1, [rsi+S_KEY+8]
+    mov rax, [r11+SEALANE_ARG_TAG]
+    mov [rax], HA0
+    mov [rax+8], HA1
+    jmp 2f
+1:  mov rax, [r11+SEALANE_ARG_STATE]
+    mov [rax+SEALANE_STATE_H], HA0
+    mov [rax+SEALANE_STATE_H+8], HA1
+    mov [rax+SEALANE_STATE_H+16], HA2
+    mov rcx, [rsi+R_KEY]
+    mov rdx, [rsi+R_KEY+8]
+    mov [rax+SEALANE_STATE_R], rcx
+    mov [rax+SEALANE_STATE_R+8], rdx
+    mov rcx, [rsi+S_KEY]
+    mov rdx, [rsi+S_KEY+8]
+    mov [rax+SEALANE_STATE_S], rcx
+    mov [rax+SEALANE_STATE_S+8], rdx
+    mov ecx, [r11+SEALANE_ARG_FLAGS]
+    and ecx, SEALANE_FLAG_FIRST             // counter: 1 with FIRST
+    test ecx, ecx
+    jnz 3f
+    mov rcx, [rax+SEALANE_STATE_COUNTER]
+3:  mov rdx, [r11+SEALANE_ARG_BYTES]
+    shr rdx, 6
+    add rcx, rdx
+    mov [rax+SEALANE_STATE_COUNTER], rcx
+
+2:  vpxor xmm0, xmm0, xmm0
+    lea rax, [rsi+INITIAL]
+    lea rcx, [rsi+SCRATCH_END]
+1:  vmovdqa [rax], ymm0
+    vmovdqa [rax+32], ymm0
+    add rax, 64
+    cmp rax, rcx
+    jne 1b
+    vzeroall
+endfunction
+
+constants sealane_chacha20poly1305_avx2_constants
+    .ascii "expand 32-byte k"
+    .quad 0, 0
+    .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13     // 32-bit words <<< 16
+    .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
+    .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14     // <<< 8
+    .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14
+    .long 0, 1, 2, 3, 4, 5, 6, 7
+    .long 8, 8, 8, 8, 8, 8, 8, 8
+    .long 0, 0, 0, 0, 1, 0, 0, 0
+    .long 2, 0, 0, 0, 3, 0, 0, 0
+    .quad 0, 0                              // 0, 0, 4, 8, 16, 32 blocks for each chain, spread over 40 places
+    .quad 0x4010040100, 0x1084210842, 0x5294a5294a, 0xf7bdef7bde
+    .quad 0, 0
+endconstants
