@@ -61,11 +61,14 @@ func leaks(kernel func(*Args)) (count int) {
 		for _, flags := range []uint64{FlagFirst | FlagLast, FlagFirst} {
 			var tag [16]byte
 			var state State
-			out := make([]byte, n)
+			out, bytes := make([]byte, n), uint64(n)
+			if flags&FlagLast == 0 {
+				bytes &^= 63
+			}
 			count += leftBehind(kernel, &Args{
-				Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(p.text)), Bytes: uint64(n &^ 63),
+				Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(p.text)), Bytes: bytes,
 				AD: unsafe.Pointer(&p.ad[0]), ADBytes: 40, Key: unsafe.Pointer(&p.key), Nonce: unsafe.Pointer(&p.nonce),
-				Tag: unsafe.Pointer(&tag), State: &state, Total: uint64(n &^ 63), Flags: flags,
+				Tag: unsafe.Pointer(&tag), State: &state, Total: bytes, Flags: flags,
 			}, secret)
 		}
 	}
