@@ -227,14 +227,34 @@ func (t *target) difference(a, b *object, nameA, nameB string) string {
 		if bytes.Equal(f.code, g.code) {
 			continue
 		}
-		for j := 0; ; j++ {
-			x, y := f.at(j), g.at(j)
-			if x != y {
-				return fmt.Sprintf("%s+%#x: assemblers differ: %s: %s; %s: %s", f.name, f.offset(j), nameA, x, nameB, y)
-			}
-		}
+		return strings.Join(f.differences(g, nameA, nameB), "\n")
 	}
 	return ""
+}
+
+// differences lists the instructions that differ between f and g, as far as they go in step. A jump that differs only in
+// its target follows from others, and is named only if there are none.
+func (f *function) differences(g *function, nameA, nameB string) []string {
+	var causes, jumps []string
+	for i := range max(len(f.body), len(g.body)) {
+		x, y := f.at(i), g.at(i)
+		if x == y {
+			continue
+		}
+		line := fmt.Sprintf("%s+%#x: assemblers differ: %s: %s; %s: %s", f.name, f.offset(i), nameA, x, nameB, y)
+		if i >= len(f.body) || i >= len(g.body) || f.body[i].mnemonic != g.body[i].mnemonic && len(f.body) != len(g.body) {
+			return append(causes, line) // out of step
+		}
+		if f.body[i].target >= 0 && g.body[i].target >= 0 && len(f.body[i].code) == len(g.body[i].code) {
+			jumps = append(jumps, line)
+		} else {
+			causes = append(causes, line)
+		}
+	}
+	if causes == nil {
+		return jumps
+	}
+	return causes
 }
 
 // at describes instruction i, if there is one.

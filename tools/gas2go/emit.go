@@ -123,8 +123,8 @@ func (t *target) declarations(kernels []*kernel, dir, pkg string) ([]byte, error
 	var b bytes.Buffer
 	b.WriteString(header(dir+"/*.S") + "package " + pkg + "\n")
 	for _, k := range kernels {
-		fmt.Fprintf(&b, "\n// %s is %s of %s. It needs %s.\n//\n//go:noescape\nfunc %s(a *Args)\n",
-			k.goName(), k.name, k.source, k.extensions, k.goName())
+		fmt.Fprintf(&b, "\n// %s is %s of %s.\n//\n//go:noescape\nfunc %s(a *Args)\n",
+			k.goName(), k.name, k.source, k.goName())
 		fmt.Fprintf(&b, "\n// %sExtensions are the CPU extensions that %s may use, in the assembler's names.\nconst %sExtensions = %q\n",
 			k.goName(), k.goName(), k.goName(), k.extensions)
 	}

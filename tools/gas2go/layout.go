@@ -72,7 +72,7 @@ func (l *layout) offsets() ([]byte, error) {
 			b.WriteString("\n")
 		}
 		family = first
-		fmt.Fprintf(&b, "%s = %d", goName(d.name), d.value)
+		fmt.Fprintf(&b, "asm%s = %d", goName(d.name), d.value)
 		if d.comment != "" {
 			fmt.Fprintf(&b, " // %s", d.comment)
 		}
