@@ -1,5 +1,5 @@
 /* Writes behind scratch, on Go's stack.
- * Refused: outside the kernel's scratch memory
+ * Refused: bytes 4072 to 4104 of scratch memory
  */
 #include "../asm.S"
 

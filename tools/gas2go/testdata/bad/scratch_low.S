@@ -1,5 +1,5 @@
 /* Overwrites registers that the C prologue saved.
- * Refused: outside the kernel's scratch memory, bytes 256 to 4096
+ * Refused: bytes 248 to 256 of scratch memory; a kernel's part is 256 to 4096
  */
 #include "../asm.S"
 
