@@ -1,26 +1,21 @@
 /* secret_trace: the executed instructions, the addresses they touch and their masks are the same for any two secrets of
  * one length. Works natively, so for every level that the CPU has.
  *
- * A child process runs one call; its parent single-steps it with ptrace and writes down, for every instruction, the
+ * Calls run under the CPU's trap flag, which raises SIGTRAP behind every instruction. The handler writes down the
  * program counter, the effective address of each memory operand, and the mask register of a masked access. The operands
  * come from a disassembly of this very program (llvm-objdump), which is linked statically so that nothing is missing.
  * Divisions and gathers are reported wherever they are met: their time depends on their operands.
  *
  *     secret_trace                 all levels
+ *     secret_trace --long          the same with more lengths and more secrets
  *     secret_trace --plant=NAME    code that leaks, see planted.h; must fail */
 #define _GNU_SOURCE
 #include <cpuid.h>
-#include <elf.h>
-#include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
-#include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "../src/cpu.h"
@@ -157,6 +152,7 @@ static int disassemble(const char *program)
         *i = (instruction){.pc = pc};
         for (end++; *end == ' ' || *end == '\t'; end++)
             ;
+        end[strcspn(end, "#\n")] = 0; /* the disassembler's comments */
         parse_instruction(i, end);
     }
     return f && pclose(f) == 0 && code_count > 1000;
@@ -197,51 +193,76 @@ static void record(trace *t, uint64_t pc, uint64_t event)
     t->event[t->count++] = event;
 }
 
-static uint64_t value(const struct user_regs_struct *r, int number, uint8_t wide, uint64_t next)
+static uint64_t value(const greg_t *r, int number, uint8_t wide, uint64_t next)
 {
-    const uint64_t values[] = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi, r->r8,
-                               r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, next};
+    static const int places[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                 REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
     if (number == NO_REGISTER)
         return 0;
-    return wide == 4 ? (uint32_t)values[number] : values[number];
+    const uint64_t v = number == RIP ? next : (uint64_t)r[places[number]];
+    return wide == 4 ? (uint32_t)v : v;
 }
 
 /* A mask register, from the place in the XSAVE area that CPUID gives (leaf 13, component 5). */
-static uint64_t mask_register(pid_t child, int number)
+static uint64_t mask_register(const ucontext_t *context, int number)
 {
-    static uint8_t area[16384];
-    uint32_t a = 0, b = 0, c, d;
+    static uint32_t place;
+    uint32_t a, c, d;
     uint64_t mask;
-    struct iovec v = {area, sizeof area};
-    __get_cpuid_count(13, 5, &a, &b, &c, &d);
-    if (ptrace(PTRACE_GETREGSET, child, NT_X86_XSTATE, &v) != 0 || b + 64 > v.iov_len) {
-        perror("PTRACE_GETREGSET");
-        exit(2);
-    }
-    memcpy(&mask, area + b + 8 * number, 8);
+    if (place == 0)
+        __get_cpuid_count(13, 5, &a, &place, &c, &d);
+    memcpy(&mask, (const uint8_t *)context->uc_mcontext.fpregs + place + 8 * number, 8);
     return mask;
 }
 
-static void step(trace *t, pid_t child, const struct user_regs_struct *r)
+enum { TRAP_FLAG = 0x100 };
+
+static trace *tracing;
+
+__attribute__((noinline)) static void trace_end(void)
 {
-    const instruction *i = instruction_at(r->rip);
-    record(t, r->rip, r->rip);
+    __asm__ volatile("nop");
+}
+
+static void on_trap(int number, siginfo_t *info, void *context_pointer)
+{
+    ucontext_t *context = context_pointer;
+    greg_t *r = context->uc_mcontext.gregs;
+    trace *t = tracing;
+    const uint64_t pc = (uint64_t)r[REG_RIP];
+    (void)number, (void)info;
+    if (pc == (uint64_t)(uintptr_t)trace_end) {
+        r[REG_EFL] &= ~TRAP_FLAG;
+        return;
+    }
+    const instruction *i = instruction_at(pc);
+    record(t, pc, pc);
     t->steps++;
     if (i == NULL || i->refuse) {
         t->refused = i ? i->refuse : "an instruction outside the disassembly";
-        t->refused_pc = r->rip;
+        t->refused_pc = pc;
+        r[REG_EFL] &= ~TRAP_FLAG;
         return;
     }
     for (int o = 0; o < i->operands; o++) {
         const operand *m = &i->memory[o];
-        record(t, r->rip,
+        record(t, pc,
                value(r, m->base, m->wide, i->next) + (uint64_t)m->scale * value(r, m->index, m->wide, i->next) +
                    (uint64_t)m->offset);
     }
     if (i->stack)
-        record(t, r->rip, r->rsp);
+        record(t, pc, (uint64_t)r[REG_RSP]);
     if (i->mask >= 0)
-        record(t, r->rip, mask_register(child, i->mask));
+        record(t, pc, mask_register(context, i->mask));
+}
+
+static void set_up_traps(void)
+{
+    static uint8_t stack[1 << 17];
+    const stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
+    const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigaltstack(&alternative, NULL);
+    sigaction(SIGTRAP, &action, NULL);
 }
 
 /* ---- What is traced ---- */
@@ -258,18 +279,15 @@ enum { LONGEST = 4096 };
 
 static uint8_t key[32], nonce[24], ad[256], text[LONGEST], out[LONGEST], tag[16];
 static sealane_key k;
-static volatile int outcome;
 
-__attribute__((noinline)) static void trace_end(void)
-{
-    __asm__ volatile("nop");
-}
-
-__attribute__((noinline)) static void call(const scenario *s)
+__attribute__((noinline)) static int call(const scenario *s)
 {
     const size_t nonce_bytes = s->alg == SEALANE_CHACHA20_POLY1305 ? 12 : 24;
     int bad = 0;
-    __asm__ volatile("int3");
+    __asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\torq %0, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp"
+                     :
+                     : "i"(TRAP_FLAG)
+                     : "memory", "cc");
     if (s->plant >= 0) {
         planted[s->plant].run(key);
     } else if (s->what == SEAL) {
@@ -286,11 +304,11 @@ __attribute__((noinline)) static void call(const scenario *s)
         bad = sealane_open(&k, out, tag, nonce, nonce_bytes, ad, s->ad_bytes, text, s->bytes);
         bad = s->what == OPEN_WRONG ? !bad : bad;
     }
-    outcome = bad;
     trace_end();
+    return !bad;
 }
 
-/* Fills every secret: number 0 with zeroes, 1 with ones, others at random. */
+/* Fills every secret: number 0 with zeroes, 2 with ones, others at random. */
 static void choose_secrets(const scenario *s, int number)
 {
     static uint8_t *const parts[] = {key, nonce, ad, text};
@@ -299,7 +317,7 @@ static void choose_secrets(const scenario *s, int number)
     for (int p = 0; p < 4; p++)
         for (size_t i = 0; i < sizes[p]; i++) {
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-            parts[p][i] = number == 0 ? 0 : number == 1 ? 0xff : (uint8_t)x;
+            parts[p][i] = number == 0 ? 0 : number == 2 ? 0xff : (uint8_t)x;
         }
     if (s->plant >= 0)
         return;
@@ -308,46 +326,18 @@ static void choose_secrets(const scenario *s, int number)
         bad |= sealane_seal(&k, text, tag, nonce, s->alg == SEALANE_CHACHA20_POLY1305 ? 12 : 24, ad, s->ad_bytes, text,
                             s->bytes);
     if (s->what == OPEN_WRONG)
-        tag[number * 5] ^= 0x10; /* where they differ must not matter either */
+        tag[number * 4] ^= 0x10; /* where they differ must not matter either */
     if (bad)
         exit(2);
 }
 
-/* -1 if this machine does not let us trace. */
+/* 1 if the call gave the right result. */
 static int run(trace *t, const scenario *s, int secret)
 {
-    struct user_regs_struct r;
-    int status;
     choose_secrets(s, secret);
     t->count = t->steps = 0, t->refused = NULL;
-    fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
-        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
-            _exit(77);
-        call(s);
-        _exit(outcome);
-    }
-    if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status))
-        return -1;
-    while (WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP) {
-        if (ptrace(PTRACE_GETREGS, child, NULL, &r) != 0)
-            return -1;
-        if (r.rip == (uint64_t)(uintptr_t)trace_end)
-            break;
-        step(t, child, &r);
-        if (t->refused || ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) != 0)
-            break;
-        waitpid(child, &status, 0);
-    }
-    if (t->refused) {
-        kill(child, SIGKILL);
-        waitpid(child, &status, 0);
-        return 1;
-    }
-    ptrace(PTRACE_CONT, child, NULL, NULL);
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 1 : 0;
+    tracing = t;
+    return call(s);
 }
 
 static const char *const what_names[] = {"seal", "open", "open a wrong tag", "stream"};
@@ -358,17 +348,15 @@ static void where(const scenario *s, uint64_t pc)
            s->bytes, s->ad_bytes, (unsigned long long)pc);
 }
 
-/* 1 if all secrets leave one trace, 0 if not, -1 if it could not be run. */
-static int same_for_all_secrets(const scenario *s, size_t *steps)
+/* 1 if all secrets leave one trace. */
+static int same_for_all_secrets(const scenario *s, size_t *steps, int secrets)
 {
     static trace first, next;
-    for (int secret = 0; secret < 3; secret++) {
+    for (int secret = 0; secret < secrets; secret++) {
         trace *t = secret ? &next : &first;
-        const int ran = run(t, s, secret);
-        if (ran != 1) {
-            printf("     %s: %s\n", s->name,
-                   ran ? "ptrace is not allowed here" : "the traced call gave a wrong result");
-            return ran;
+        if (!run(t, s, secret)) {
+            printf("     %s: the traced call gave a wrong result\n", s->name);
+            return 0;
         }
         *steps += t->steps;
         if (t->refused) {
@@ -385,28 +373,26 @@ static int same_for_all_secrets(const scenario *s, size_t *steps)
                 return 0;
             }
     }
-    return first.steps > 20 ? 1 : 0;
+    if (first.steps < 20)
+        printf("     nothing was traced\n");
+    return first.steps >= 20;
 }
 
-static int trace_level(int level, size_t *steps)
+static int trace_level(int level, size_t *steps, int thorough)
 {
-    static const size_t sizes[] = {0,   1,   15,  16,  64,  65,  100,  128,  192,  255,  256,
-                                   257, 300, 512, 576, 640, 700, 1024, 1100, 1420, 2048, 3000};
-    const int portable = strcmp(sealane_levels[level].name, "portable") == 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    static const size_t few[] = {0, 1, 64, 100, 256, 576, 1420, 3000};
+    static const size_t many[] = {0,   1,   15,  16,  64,  65,  100,  128,  192,  255,  256,
+                                  257, 300, 512, 576, 640, 700, 1024, 1100, 1420, 2048, 3000};
+    const size_t *sizes = thorough ? many : few,
+                 count = thorough ? sizeof many / sizeof *many : sizeof few / sizeof *few;
+    for (size_t i = 0; i < count; i++)
         for (int what = SEAL; what <= STREAM; what++) {
-            scenario s = {sealane_levels[level].name, level, -1, sizes[i], (sizes[i] * 7) % 40,
-                          SEALANE_CHACHA20_POLY1305,  0};
+            scenario s = {.name = sealane_levels[level].name, .level = level, .plant = -1, .bytes = sizes[i]};
+            s.ad_bytes = sizes[i] * 7 % 40;
             s.what = (unsigned)what;
-            if (what == STREAM || what == SEAL)
-                s.alg = i % 2 ? SEALANE_XCHACHA20_POLY1305 : SEALANE_CHACHA20_POLY1305;
-            if (what == OPEN_WRONG && sizes[i] > 300)
-                continue;
-            if (portable && sizes[i] > 1100)
-                continue; /* its loops have been round by then */
-            const int same = same_for_all_secrets(&s, steps);
-            if (same != 1)
-                return same;
+            s.alg = (what == STREAM || what == SEAL) && i % 2 ? SEALANE_XCHACHA20_POLY1305 : SEALANE_CHACHA20_POLY1305;
+            if (!same_for_all_secrets(&s, steps, thorough ? 4 : 2))
+                return 0;
         }
     return 1;
 }
@@ -414,28 +400,24 @@ static int trace_level(int level, size_t *steps)
 int main(int argc, char **argv)
 {
     unsigned passed = 0, failed = 0, not_run = 0;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    sched_setaffinity(0, sizeof one, &one); /* tracer and traced take turns: faster on one CPU */
     planted_init();
     if (!disassemble(argv[0])) {
         fprintf(stderr, "secret_trace: llvm-objdump cannot disassemble %s\n", argv[0]);
         return 2;
     }
-    if (argc > 1) {
+    set_up_traps();
+    const int thorough = argc > 1 && strcmp(argv[1], "--long") == 0;
+    if (argc > 1 && !thorough) {
         size_t steps = 0;
         const int plant = starts(argv[1], "--plant=") ? planted_find(argv[1] + 8) : -1;
         const scenario s = {.name = argv[1] + 8, .plant = plant};
-        if (plant < 0)
-            return 2;
-        return same_for_all_secrets(&s, &steps) == 0;
+        return plant < 0 ? 2 : !same_for_all_secrets(&s, &steps, 2);
     }
     const uint32_t features = sealane_cpu_features();
     for (unsigned l = 0; l < sealane_level_count; l++) {
         size_t steps = 0;
         const int absent = (sealane_levels[l].needs & ~features) != 0;
-        const int same = absent ? -1 : trace_level((int)l, &steps);
+        const int same = absent ? -1 : trace_level((int)l, &steps, thorough);
         passed += same == 1, failed += same == 0, not_run += same == -1;
         printf("%s %s: %zu instructions traced%s\n",
                same == 1   ? "ok  "
