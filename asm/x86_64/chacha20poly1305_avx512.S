@@ -59,9 +59,10 @@
     endconstants
 
 /* Scratch. */
-#define STATE0 256    /* the initial ChaCha20 state of the chunk */
+#define NONCE 256     /* last row of the initial ChaCha20 state: counter of the chunk's first block, nonce */
 #define CWORDS 320    /* third row of the block in integer registers */
-#define COUNT 336     /* loop counter while all integer registers are taken */
+#define COUNT 336     /* double rounds to go, while all integer registers are taken */
+#define SECOND 340    /* in which of them the integer registers do two */
 #define SAVED_ARGS 344
 #define SAVED_CONSTS 352
 #define RKEY 360      /* r, 16 bytes */
@@ -80,6 +81,7 @@
 #define args rdi
 #define scratch rsi
 #define consts rdx
+#define key r11       /* until a chunk's keystream is ready */
 #define chunk rcx         /* bytes of this chunk */
 #define src r8
 #define dst r9
@@ -323,75 +325,116 @@
     .endif
 .endm
 
-/* The two ways to lay out a chunk: sixteen blocks, twenty-four blocks. */
-.macro sixteen_step step, half
+/* Two of them at a time: of all orders tried the one that keeps the units busiest. */
+.macro columns half, pair, step
+    .if \half == 0 && \pair == 0
+    quarter \step, 0, 4, 8, 12
+    quarter \step, 1, 5, 9, 13
+    .elseif \half == 0
+    quarter \step, 2, 6, 10, 14
+    quarter \step, 3, 7, 11, 15
+    .elseif \pair == 0
+    quarter \step, 0, 5, 10, 15
+    quarter \step, 1, 6, 11, 12
+    .else
+    quarter \step, 2, 7, 8, 13
+    quarter \step, 3, 4, 9, 14
+    .endif
+.endm
+
+.macro sets_low half, step
     set \step, \half, 0, 1, 2, 3
     set \step, \half, 4, 5, 6, 7
+.endm
+
+.macro sets_middle half, step
     set \step, \half, 8, 9, 10, 11
     set \step, \half, 12, 13, 14, 15
 .endm
 
-.macro twentyfour_step step, half
-    .if \half == 0
-    quarter \step, 0, 4, 8, 12
-    quarter \step, 1, 5, 9, 13
-    quarter \step, 2, 6, 10, 14
-    quarter \step, 3, 7, 11, 15
-    .else
-    quarter \step, 0, 5, 10, 15
-    quarter \step, 1, 6, 11, 12
-    quarter \step, 2, 7, 8, 13
-    quarter \step, 3, 4, 9, 14
-    .endif
+.macro sets_high half, step
     set \step, \half, 16, 17, 18, 19
     set \step, \half, 20, 21, 22, 23
 .endm
 
-/* A double round, with the parts of something else between its steps. */
-.macro double_round layout, between, argument
+/* The three ways to lay out a chunk. A round, with steps of something else between. */
+.macro eight_round half, between, argument
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    \layout\()_step \step, 0
-    \between \step, 0, \argument
+    sets_low \half, \step
+    \between (36*\half + 3*\step), \argument
+    .endr
+.endm
+
+.macro sixteen_round half, between, argument
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    sets_low \half, \step
     .endr
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    \layout\()_step \step, 1
-    \between \step, 1, \argument
+    sets_middle \half, \step
     .endr
+.endm
+
+.macro twentyfour_round half, between, argument
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 0, \step
+    \between (36*\half + \step), \argument
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    sets_high \half, \step
+    \between (36*\half + 12 + \step), \argument
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 1, \step
+    \between (36*\half + 24 + \step), \argument
+    .endr
+.endm
+
+.macro nothing place, argument
 .endm
 
 /* Rows of a horizontal set begin. */
 .macro set_rows a, b, c
-    vbroadcasti32x4 zmm\a, [scratch + STATE0]
-    vbroadcasti32x4 zmm\b, [scratch + STATE0 + 16]
-    vbroadcasti32x4 zmm\c, [scratch + STATE0 + 32]
+    vbroadcasti32x4 zmm\a, [consts + SIGMA]
+    vbroadcasti32x4 zmm\b, [key]
+    vbroadcasti32x4 zmm\c, [key + 16]
 .endm
 
-.macro sixteen_begin
+.macro set_copy a, b, c
+    vmovdqa64 zmm\a, zmm0
+    vmovdqa64 zmm\b, zmm1
+    vmovdqa64 zmm\c, zmm2
+.endm
+
+.macro eight_begin
     set_rows 0, 1, 2
-    vbroadcasti32x4 zmm3, [scratch + STATE0 + 48]
+    vbroadcasti32x4 zmm3, [scratch + NONCE]
     vbroadcasti32x4 vt, [consts + FOUR]
     vpaddd zmm3, zmm3, [consts + LANES]
     vpaddd zmm7, zmm3, vt
+    set_copy 4, 5, 6
+.endm
+
+.macro sixteen_begin
+    eight_begin
     vpaddd zmm11, zmm7, vt
     vpaddd zmm15, zmm11, vt
-    vmovdqa64 zmm4, zmm0
-    vmovdqa64 zmm5, zmm1
-    vmovdqa64 zmm6, zmm2
-    vmovdqa64 zmm8, zmm0
-    vmovdqa64 zmm9, zmm1
-    vmovdqa64 zmm10, zmm2
-    vmovdqa64 zmm12, zmm0
-    vmovdqa64 zmm13, zmm1
-    vmovdqa64 zmm14, zmm2
+    set_copy 8, 9, 10
+    set_copy 12, 13, 14
 .endm
 
 .macro twentyfour_begin
-    .irp w, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vpbroadcastd zmm\w, [scratch + STATE0 + 4*\w]
+    .irp w, 0, 1, 2, 3
+    vpbroadcastd zmm\w, [consts + SIGMA + 4*\w]
+    .endr
+    .irp w, 4, 5, 6, 7, 8, 9, 10, 11
+    vpbroadcastd zmm\w, [key + 4*(\w - 4)]
+    .endr
+    .irp w, 12, 13, 14, 15
+    vpbroadcastd zmm\w, [scratch + NONCE + 4*(\w - 12)]
     .endr
     vpaddd zmm12, zmm12, [consts + IOTA]
     set_rows 16, 17, 18
-    vbroadcasti32x4 zmm19, [scratch + STATE0 + 48]
+    vbroadcasti32x4 zmm19, [scratch + NONCE]
     vbroadcasti32x4 vx, [consts + SIXTEEN]
     vbroadcasti32x4 vt, [consts + FOUR]
     vpaddd zmm19, zmm19, [consts + LANES]
@@ -428,13 +471,17 @@
     vpaddd zmm31, zmm31, zmm24
 .endm
 
-.macro sixteen_end
+.macro eight_end
     set_rows 28, 29, 30
-    vbroadcasti32x4 zmm31, [scratch + STATE0 + 48]
+    vbroadcasti32x4 zmm31, [scratch + NONCE]
     vpaddd zmm31, zmm31, [consts + LANES]
     set_end 0, 1, 2, 3
     next_set
     set_end 4, 5, 6, 7
+.endm
+
+.macro sixteen_end
+    eight_end
     next_set
     set_end 8, 9, 10, 11
     next_set
@@ -454,8 +501,14 @@
 .endm
 
 .macro twentyfour_end
-    .irp w, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vpaddd zmm\w, zmm\w, dword ptr [scratch + STATE0 + 4*\w]{1to16}
+    .irp w, 0, 1, 2, 3
+    vpaddd zmm\w, zmm\w, dword ptr [consts + SIGMA + 4*\w]{1to16}
+    .endr
+    .irp w, 4, 5, 6, 7, 8, 9, 10, 11
+    vpaddd zmm\w, zmm\w, dword ptr [key + 4*(\w - 4)]{1to16}
+    .endr
+    .irp w, 12, 13, 14, 15
+    vpaddd zmm\w, zmm\w, dword ptr [scratch + NONCE + 4*(\w - 12)]{1to16}
     .endr
     vpaddd zmm12, zmm12, [consts + IOTA]
     transpose_words 0, 1, 2, 3
@@ -467,7 +520,7 @@
     transpose_lanes 2, 6, 10, 14
     transpose_lanes 3, 7, 11, 15
     set_rows 28, 29, 30
-    vbroadcasti32x4 zmm31, [scratch + STATE0 + 48]
+    vbroadcasti32x4 zmm31, [scratch + NONCE]
     vbroadcasti32x4 zmm24, [consts + SIXTEEN]
     vpaddd zmm31, zmm31, [consts + LANES]
     vpaddd zmm31, zmm31, zmm24
@@ -494,21 +547,20 @@
 #define cx edi
 
 .macro integer_begin
+    vmovdqu32 xmm30, [key + 16]
+    vmovdqa32 [scratch + CWORDS], xmm30
     mov a0, [consts + SIGMA]
     mov a1, [consts + SIGMA + 4]
     mov a2, [consts + SIGMA + 8]
-    mov b0, [scratch + STATE0 + 16]
-    mov b1, [scratch + STATE0 + 20]
-    mov b2, [scratch + STATE0 + 24]
-    mov b3, [scratch + STATE0 + 28]
-    vmovdqa64 xmm31, [scratch + STATE0 + 32]
-    vmovdqa64 [scratch + CWORDS], xmm31
+    mov b0, [key]
+    mov b1, [key + 4]
+    mov b2, [key + 8]
+    mov b3, [key + 12]
     xor d0, d0                                                                  /* block 0 */
-    mov d1, [scratch + STATE0 + 52]
-    mov d2, [scratch + STATE0 + 56]
-    mov d3, [scratch + STATE0 + 60]
+    mov d1, [scratch + NONCE + 4]
+    mov d2, [scratch + NONCE + 8]
+    mov d3, [scratch + NONCE + 12]
     mov a3, [consts + SIGMA + 12]
-    mov dword ptr [scratch + COUNT], 5
 .endm
 
 .macro integer_quarter a, b, c, d
@@ -528,25 +580,15 @@
     rol \b, 7
 .endm
 
-/* Beside each half of a vector double round, a whole integer double round. */
-.macro key_part step, half, ignored
-    .if \step == 0
+.macro integer_double_round
     integer_quarter a0, b0, 0, d0
-    .elseif \step == 1
     integer_quarter a1, b1, 1, d1
-    .elseif \step == 3
     integer_quarter a2, b2, 2, d2
-    .elseif \step == 4
     integer_quarter a3, b3, 3, d3
-    .elseif \step == 6
     integer_quarter a0, b1, 2, d3
-    .elseif \step == 7
     integer_quarter a1, b2, 3, d0
-    .elseif \step == 9
     integer_quarter a2, b3, 0, d1
-    .elseif \step == 10
     integer_quarter a3, b0, 1, d2
-    .endif
 .endm
 
 #define r_lo rax
@@ -556,53 +598,88 @@
 #define to r12
 #define move r13      /* bytes a step */
 
-/* Integer registers -> r and s; the first row of powers is r in all lanes. Labels 3 and 4. */
+/* Integer registers -> r and s; the first row of powers is r^2 and r. */
 .macro integer_end
     add a0, 0x61707865                                                          /* "expa" */
     add a1, 0x3320646e                                                          /* "nd 3" */
     add a2, 0x79622d32                                                          /* "2-by" */
     add a3, 0x6b206574                                                          /* "te k" */
-    add b0, [scratch + STATE0 + 16]
-    add b1, [scratch + STATE0 + 20]
-    add b2, [scratch + STATE0 + 24]
-    add b3, [scratch + STATE0 + 28]
-    shl rbx, 32
+    mov args, [scratch + SAVED_ARGS]
     shl rdx, 32
+    or r_hi, rdx
+    mov rdx, [args + SEALANE_ARG_KEY]
+    add b0, [rdx]
+    add b1, [rdx + 4]
+    add b2, [rdx + 8]
+    add b3, [rdx + 12]
+    shl rbx, 32
     shl r9, 32
     shl r11, 32
     or r_lo, rbx
-    or r_hi, rdx
     or r8, r9
     or r10, r11
     mov consts, [scratch + SAVED_CONSTS]
-    mov args, [scratch + SAVED_ARGS]
     and r_lo, [consts + CLAMP]
     and r_hi, [consts + CLAMP + 8]
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
-    jnz 3f
+    jnz 9f
     mov rbx, [args + SEALANE_ARG_STATE]
     mov r_lo, [rbx + SEALANE_STATE_R]
     mov r_hi, [rbx + SEALANE_STATE_R + 8]
     mov r8, [rbx + SEALANE_STATE_S]
     mov r10, [rbx + SEALANE_STATE_S + 8]
-3:  mov [scratch + RKEY], r_lo
+9:  mov [scratch + RKEY], r_lo
     mov [scratch + RKEY + 8], r_hi
     mov [scratch + SKEY], r8
     mov [scratch + SKEY + 8], r10
-    mov r8, r_lo
-    shrd r8, r_hi, 44
-    shr r_hi, 24                                                                /* limb 2 */
-    and r_lo, [consts + MASK44]                                                 /* limb 0 */
-    and r8, [consts + MASK44]                                                   /* limb 1 */
-    vpbroadcastq lo0, r_lo
-    vpbroadcastq lo1, r8
-    vpbroadcastq lo2, r_hi
-    lea r8, [r8 + 4*r8]
-    lea r_hi, [r_hi + 4*r_hi]
-    shl r8, 2
-    shl r_hi, 2
-    vpbroadcastq hi0, r8
-    vpbroadcastq hi1, r_hi
+    mov r14, r_lo                                                               /* r^2 = r0 r0 + 5/4 r1 r1 + 2^64 2 r0 r1 */
+    mov r15, r_hi
+    mov rdx, r_hi
+    shr rdx, 2
+    add rdx, r_hi                                                               /* 2^130 = 5, and 4 divides r1 */
+    mulx r9, r8, r_hi
+    mov rdx, r_lo
+    mulx r11, r10, r_lo
+    mulx r13, r12, r_hi
+    add r8, r10
+    adc r9, r11
+    add r12, r12
+    adc r13, r13
+    add r9, r12
+    adc r13, 0
+    mov r10, r13
+    mov r11, r13
+    and r10, -4
+    shr r11, 2
+    and r13d, 3
+    add r10, r11
+    add r8, r10
+    adc r9, 0
+    adc r13, 0
+    mov consts, [scratch + SAVED_CONSTS]
+    mov ebx, 0x55
+    kmovw k1, ebx
+    mov r10, r14
+    shrd r10, r15, 44
+    shr r15, 24
+    and r14, [consts + MASK44]
+    and r10, [consts + MASK44]
+    vpbroadcastq lo0, r14
+    vpbroadcastq lo1, r10
+    vpbroadcastq lo2, r15
+    mov r11, r9
+    shrd r9, r13, 24                                                            /* limb 2: 42 bits */
+    mov r10, r8
+    shrd r10, r11, 44
+    and r8, [consts + MASK44]
+    and r10, [consts + MASK44]
+    vpbroadcastq lo0{k1}, r8
+    vpbroadcastq lo1{k1}, r10
+    vpbroadcastq lo2{k1}, r9
+    clear 27
+    clear 28
+    vpmadd52luq hi0, lo1, qword ptr [consts + FOLD132]{1to8}
+    vpmadd52luq hi1, lo2, qword ptr [consts + FOLD132]{1to8}
     vmovdqa64 [scratch + POWERS + R8], lo0
     vmovdqa64 [scratch + POWERS + 1*ROW + R8], lo1
     vmovdqa64 [scratch + POWERS + 2*ROW + R8], lo2
@@ -612,21 +689,16 @@
     .irp i, 0, 1, 2, 3, 4
     vmovdqa64 [scratch + POWERS + \i*ROW + R8 + 64], vx
     .endr
-    mov dword ptr [scratch + COUNT], 5
-    mov r10d, 0xf0ccaa
-    mov move, 0x4040000000
+    mov r10d, 0xf0cc
+    mov r13d, 0x40400000
     mov from, scratch
     mov to, scratch
 .endm
 
-/* All lanes times the power that stands in lane 0 of the row from R8 on. With lanes kept as `keep` says, five steps give
- *   1 1 1 1 1 1 1 1 -> 2 1 2 1 2 1 2 1 -> 4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
+/* All lanes times the power that stands in lane 0 of the row from R8 on. With lanes kept as `keep` says, four steps give
+ *   2 1 2 1 2 1 2 1 -> 4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
  */
-.macro power_part step, half, ignored
-    power_part_ (\half*12 + \step)
-.endm
-
-.macro power_part_ part
+.macro power part
     .if \part == 0
     clear_lo
     .elseif \part == 1
@@ -670,41 +742,52 @@
     .endif
 .endm
 
+/* Ten double rounds. Ten integer double rounds need the time of six: two, one, two, two, one, two go with them. A power
+ * goes with each of the last four.
+ */
 .macro first_pass layout
     \layout\()_begin
     integer_begin
-1:  double_round \layout, key_part, 0
-    sub dword ptr [scratch + COUNT], 1
-    jnz 1b
+    mov dword ptr [scratch + COUNT], 10
+    mov dword ptr [scratch + SECOND], 0x2d                                      /* 101101 */
+1:  \layout\()_round 0, nothing, 0
+    cmp dword ptr [scratch + COUNT], 4
+    ja 3f
+    jb 2f
     integer_end
-2:  double_round \layout, power_part, 0
-    sub dword ptr [scratch + COUNT], 1
-    jnz 2b
+2:  .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23
+    power \i
+    .endr
+    jmp 4f
+3:  integer_double_round
+4:  \layout\()_round 1, nothing, 0
+    shr dword ptr [scratch + SECOND], 1
+    jnc 5f
+    integer_double_round
+5:  sub dword ptr [scratch + COUNT], 1
+    jnz 1b
+    mov key, [args + SEALANE_ARG_KEY]
     \layout\()_end
 .endm
 
 /* ---- Later passes ---------------------------------------------------------------------------------------------- */
 
-/* Two double rounds with the 38 parts of a pair step between their 48 steps. */
-.macro pair_part step, half, second
-    pair (\second*24 + \half*12 + \step)
+/* Two double rounds with the 38 parts of a pair step between. */
+.macro pair_part place, second
+    .if (\place + 72*\second) % 4 == 0
+    pair ((\place + 72*\second) / 4)
+    .elseif (\place + 72*\second) == 141
+    pair 36
+    .elseif (\place + 72*\second) == 143
+    pair 37
+    .endif
 .endm
 
-.macro later_pass layout
-    \layout\()_begin
-    mov ebx, 5
-1:  double_round \layout, pair_part, 0
-    double_round \layout, pair_part, 1
-    dec ebx
-    jnz 1b
+.macro pair_all
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37
     pair \i
     .endr
-    \layout\()_end
 .endm
-
-/* ---------------------------------------------------------------------------------------------------------------- */
-
 
 /* One step of 8 blocks, the 16-byte blocks of vx and vt, in the lanes k3; mode tells what becomes of ACC. */
 .macro single
@@ -748,12 +831,20 @@
 
 /* 64 bytes number j of what is left to authenticate: mac, PARTIAL or nothing. */
 .macro last_bytes j, into
+    .if \j
     lea rax, [mac + 64*\j]
+    .else
+    mov rax, mac
+    .endif
     lea rbx, [scratch + PARTIAL]
     cmp mleft, 64*\j + 64
     cmovb rax, rbx
     lea rbx, [consts + ZERO]
+    .if \j
     cmp mleft, 64*\j
+    .else
+    test mleft, mleft
+    .endif
     cmovbe rax, rbx
     vmovdqu64 \into, [rax]
 .endm
@@ -779,7 +870,7 @@
     /* The initial state; the first block of text is number 1. */
     mov [scratch + SAVED_ARGS], args
     mov [scratch + SAVED_CONSTS], consts
-    mov rax, [args + SEALANE_ARG_KEY]
+    mov key, [args + SEALANE_ARG_KEY]
     mov rbx, [args + SEALANE_ARG_NONCE]
     mov ecx, 1
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
@@ -787,21 +878,20 @@
     mov rcx, [args + SEALANE_ARG_STATE]
     mov ecx, [rcx + SEALANE_STATE_COUNTER]
 .Lcounter:
-    vmovdqu xmm0, [consts + SIGMA]
-    vmovdqu xmm1, [rax]
-    vmovdqu xmm2, [rax + 16]
-    vmovdqa [scratch + STATE0], xmm0
-    vmovdqa [scratch + STATE0 + 16], xmm1
-    vmovdqa [scratch + STATE0 + 32], xmm2
     vmovq xmm3, [rbx]
-    vpslldq xmm3, xmm3, 4
     vmovd xmm4, ecx
+    vpslldq xmm3, xmm3, 4
     vpor xmm3, xmm3, xmm4
     vpinsrd xmm3, xmm3, [rbx + 8], 3
-    vmovdqa [scratch + STATE0 + 48], xmm3
+    vmovdqa [scratch + NONCE], xmm3
 
     cmp qword ptr [args + SEALANE_ARG_BYTES], 1024
     ja .Lfirst_twentyfour
+    cmp qword ptr [args + SEALANE_ARG_BYTES], 512
+    ja .Lfirst_sixteen
+    first_pass eight
+    jmp .Lfirst_done
+.Lfirst_sixteen:
     first_pass sixteen
     jmp .Lfirst_done
 .Lfirst_twentyfour:
@@ -852,7 +942,7 @@
     lea r11, [r13 + 15]
     shr r11, 4
     neg r11
-    and r11, 7                                                                  /* empty lanes */
+    and r11d, 7                                                                 /* empty lanes */
     mov eax, 0xff
     shlx eax, eax, r11d
     shl r11, 4
@@ -902,7 +992,7 @@
 
     /* A chunk: its keystream is in registers 0 to 23. Seal: encrypt, then authenticate; open: the other way round. */
 .Lchunk:
-    mov chunk, 1536
+    mov ecx, 1536
     cmp left, chunk
     cmovb chunk, left
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
@@ -950,7 +1040,7 @@
     /* The next chunk's keystream, while 1536 bytes at mac are authenticated; where there are none, any 1536 bytes. */
 .Lnext:
     mov mode, MODE_MULTIPLY
-    add dword ptr [scratch + STATE0 + 48], 24
+    add dword ptr [scratch + NONCE], 24
     mov rax, dst                                                                /* seal: none if mac = dst */
     sub rax, mac
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
@@ -964,13 +1054,18 @@
     test rax, rax
     cmovz accum, r11
     cmovz mac, rbx
-    cmp left, 1024
-    ja .Lnext_twentyfour
-    later_pass sixteen
-    mov accum, scratch
-    jmp .Lchunk
-.Lnext_twentyfour:
-    later_pass twentyfour
+    mov key, [args + SEALANE_ARG_KEY]
+    twentyfour_begin
+    mov ebx, 5
+.Lnext_rounds:
+    twentyfour_round 0, pair_part, 0
+    twentyfour_round 1, pair_part, 0
+    twentyfour_round 0, pair_part, 1
+    twentyfour_round 1, pair_part, 1
+    dec ebx
+    jnz .Lnext_rounds
+    pair_all
+    twentyfour_end
     mov accum, scratch
     jmp .Lchunk
 
@@ -987,9 +1082,7 @@
     sub mleft, 128
     jmp .Lpairs_check
 .Lpairs:
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37
-    pair \i
-    .endr
+    pair_all
     mov mode, MODE_MULTIPLY
     sub mleft, 256
 .Lpairs_check:
@@ -1046,7 +1139,8 @@
     shr mleft, 4                                                                /* blocks */
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
     jz .Llast_natural
-    vmovq xmm31, [args + SEALANE_ARG_AD_BYTES]
+    vpxord xmm31, xmm31, xmm31
+    vmovlps xmm31, xmm31, [args + SEALANE_ARG_AD_BYTES]
     vmovhps xmm31, xmm31, [args + SEALANE_ARG_TOTAL]
     vshufi32x4 vt, vt, vt, 0
     lea eax, [mleft + mleft]
@@ -1146,7 +1240,7 @@
     mov r14, mleft
     and rbx, -4
     shr r14, 2
-    and mleft, 3
+    and r13d, 3
     add rbx, r14
     add rax, rbx
     adc r11, 0
@@ -1161,7 +1255,7 @@
     vmovdqu64 xmm31, [scratch + SKEY]
     vmovdqu64 [rbx + SEALANE_STATE_R], xmm30
     vmovdqu64 [rbx + SEALANE_STATE_S], xmm31
-    mov eax, [scratch + STATE0 + 48]
+    mov eax, [scratch + NONCE]
     mov r11, chunk
     shr r11, 6
     add eax, r11d
@@ -1187,7 +1281,7 @@
 
 .Lfinish:
     vpxor xmm0, xmm0, xmm0
-    vmovdqa64 [scratch + STATE0], zmm0
+    vmovdqa [scratch + NONCE], xmm0
     vmovdqa64 [scratch + CWORDS], zmm0
     vmovdqa64 [scratch + CWORDS + 64], zmm0
     vmovdqa64 [scratch + PARTIAL], zmm0
