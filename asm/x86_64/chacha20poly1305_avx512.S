@@ -1,0 +1,1202 @@
+/* ChaCha20-Poly1305 (RFC 8439) for x86-64 with AVX-512 IFMA: seals or opens a packet, or a part of one, in one pass.
+ *
+ * void sealane_chacha20poly1305_avx512(const args *a, void *scratch, const void *consts)
+ *
+ * Needs        AVX512F, VL, BW, IFMA; BMI2
+ * Reads        args; ad[ad_bytes], key[32], nonce[12] (FIRST); state[64] (not FIRST); in[bytes]
+ * Writes       out[bytes]; tag[16] (LAST); state[64] (not LAST); scratch, wiped again
+ * Registers    all but rsp, rbp; stack 0
+ * Branches and addresses depend on flags, pointers and lengths only.
+ *
+ * ChaCha20 (RFC 8439, 2.3). The text is cut into chunks of 24 blocks. A chunk's keystream fills 24 registers, 0 to 23:
+ * - up to 16 blocks: four sets of four registers, each register a row of four blocks' states ("horizontal");
+ * - more: 16 blocks with one state word a register ("vertical"), and two horizontal sets for the other 8.
+ * Every vector operation takes two cycles where this code is fastest, so that 20 rounds of 12 dependent steps take 480
+ * cycles however few blocks there are: the sets share that time, and so does everything below.
+ * - In the first chunk's ten double rounds, integer registers make block 0, the Poly1305 key (2.6), in half the time
+ *   (integer operations take one cycle); in the other half the powers of r are computed.
+ * - In later chunks' double rounds, a chunk is authenticated: the previous one (seal) or the same one (open).
+ *
+ * Poly1305 (2.5), p = 2^130 - 5. Numbers are three limbs of 44 bits, x = x0 + 2^44 x1 + 2^88 x2; 2^132 = 20 mod p, so
+ *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
+ * and 20 y1, 20 y2 are kept beside y. vpmadd52luq/huq add the low and high 52 bits of each product: lo_i + 2^52 hi_i.
+ * Lane j of the accumulator sums every eighth block: h := h r^8 + m, or two steps at once h := h r^16 + m r^8 + m'.
+ * In the end lane j is multiplied by its own power: r^(8-j), with more blocks m that fill no full lanes r^(m+8-j).
+ */
+#include "../asm.S"
+
+    isa .avx, .avx2, .bmi, .bmi2, .avx512f, .avx512vl, .avx512bw, .avx512ifma
+
+/* Constants. */
+#define SIGMA 0       /* "expand 32-byte k" */
+#define CLAMP 16      /* RFC 8439, 2.5: the bits of r that are not zero */
+#define FOUR 32       /* 4, 0, 0, 0: the counters of the next horizontal set */
+#define SIXTEEN 48    /* 16, 0, 0, 0 */
+#define IOTA 64       /* 0 .. 15 */
+#define LANES 128     /* 0, 0, 0, 0, 1, 0, 0, 0, 2, ...: the counters of a horizontal set */
+#define EVEN 192      /* 64-bit words 0, 2, .. 14 of two registers */
+#define ODD 256       /* 1, 3, .. 15 */
+#define NATURAL 320   /* vpunpck leaves blocks in the order 0 4 1 5 2 6 3 7; this puts them right */
+#define MASK44 384    /* 2^44 - 1 */
+#define PAD 392       /* 2^128 in limb 2: the bit that RFC 8439, 2.5.1 adds to every block */
+#define SHIFT8 400    /* 2^8: from 52 to 44 bits */
+#define FOLD132 408   /* 20 = 2^132 mod p */
+#define FOLD140 416   /* 5120 = 2^140 mod p */
+#define ZERO 448      /* 64 zero bytes */
+
+    constants sealane_chacha20poly1305_avx512_constants
+    .ascii "expand 32-byte k"
+    .quad 0x0ffffffc0fffffff, 0x0ffffffc0ffffffc
+    .long 4, 0, 0, 0
+    .long 16, 0, 0, 0
+    .long 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    .long 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0
+    .quad 0, 2, 4, 6, 8, 10, 12, 14
+    .quad 1, 3, 5, 7, 9, 11, 13, 15
+    .quad 0, 2, 4, 6, 1, 3, 5, 7
+    .quad 0xfffffffffff, 0x10000000000, 256, 20, 5120, 0, 0, 0
+    .quad 0, 0, 0, 0, 0, 0, 0, 0
+    endconstants
+
+/* Scratch. */
+#define STATE0 256    /* the initial ChaCha20 state of the chunk */
+#define CWORDS 320    /* third row of the block in integer registers */
+#define COUNT 336     /* loop counter while all integer registers are taken */
+#define SAVED_ARGS 344
+#define SAVED_CONSTS 352
+#define RKEY 360      /* r, 16 bytes */
+#define SKEY 376      /* s, 16 bytes */
+#define ACC 448       /* three limbs of h, 8 lanes */
+#define UNUSED 640    /* an accumulator whose value nobody needs */
+#define POWERS 832    /* five rows: y0, y1, y2, 20 y1, 20 y2; entry i holds r^(32-i), from 32 on zero */
+#define ROW 320
+#define PARTIAL 2432  /* the last, incomplete 64 bytes of ciphertext, padded with zeroes */
+#define SPILL 2496    /* eight registers */
+#define R1 (8*31)     /* r within a row */
+#define R8 (8*24)
+#define R16 (8*16)
+
+/* Integer registers outside of the first pass. */
+#define args rdi
+#define scratch rsi
+#define consts rdx
+#define chunk rcx         /* bytes of this chunk */
+#define src r8
+#define dst r9
+#define left r10      /* bytes from this chunk on */
+#define mac r12       /* what is authenticated next */
+#define mleft r13     /* bytes to authenticate */
+#define accum r14     /* scratch, or UNUSED-ACC behind it: which accumulator the interleaved Poly1305 uses */
+#define mode r15d     /* what is in ACC: */
+#define MODE_ZERO 0   /* nothing yet */
+#define MODE_MULTIPLY 1 /* a sum of earlier blocks, to be multiplied */
+#define MODE_ADD 2    /* the accumulator of an earlier part, to be added to the next block, in lane 0 */
+
+/* Vector registers of Poly1305. */
+#define lo0 zmm24
+#define lo1 zmm25
+#define lo2 zmm26
+#define hi0 zmm27
+#define hi1 zmm28
+#define hi2 zmm29
+#define vx zmm30
+#define vt zmm31
+/* Where 16 registers are free for it. */
+#define h0 zmm16
+#define h1 zmm17
+#define h2 zmm18
+#define even zmm19
+#define odd zmm20
+#define vy zmm21
+#define vz zmm22
+#define vu zmm23
+
+/* ---- Poly1305 -------------------------------------------------------------------------------------------------- */
+
+/* acc += low (l) or high (h) 52 bits of v * power, where power is eight powers or one for all lanes. */
+.macro madd half, acc, v, base, offset, broadcast
+    .if \broadcast
+    vpmadd52\half\()uq \acc, \v, qword ptr [\base + \offset]{1to8}
+    .else
+    vpmadd52\half\()uq \acc, \v, [\base + \offset]
+    .endif
+.endm
+
+/* Terms of x*y with limb number `limb` of x, two a part: (x*y) += v * 2^(44 limb) * y. */
+.macro times limb, part, v, base, offset, broadcast
+    .if \limb == 0
+        .if \part == 0                                                          /* x0 y0 */
+    madd l, lo0, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+    madd h, hi0, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+        .elseif \part == 1                                                      /* x0 y1 */
+    madd l, lo1, \v, \base, POWERS + 1*ROW + \offset, \broadcast
+    madd h, hi1, \v, \base, POWERS + 1*ROW + \offset, \broadcast
+        .else                                                                   /* x0 y2 */
+    madd l, lo2, \v, \base, POWERS + 2*ROW + \offset, \broadcast
+    madd h, hi2, \v, \base, POWERS + 2*ROW + \offset, \broadcast
+        .endif
+    .elseif \limb == 1
+        .if \part == 0                                                          /* 20 x1 y2 */
+    madd l, lo0, \v, \base, POWERS + 4*ROW + \offset, \broadcast
+    madd h, hi0, \v, \base, POWERS + 4*ROW + \offset, \broadcast
+        .elseif \part == 1                                                      /* x1 y0 */
+    madd l, lo1, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+    madd h, hi1, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+        .else                                                                   /* x1 y1 */
+    madd l, lo2, \v, \base, POWERS + 1*ROW + \offset, \broadcast
+    madd h, hi2, \v, \base, POWERS + 1*ROW + \offset, \broadcast
+        .endif
+    .else
+        .if \part == 0                                                          /* 20 x2 y1 */
+    madd l, lo0, \v, \base, POWERS + 3*ROW + \offset, \broadcast
+    madd h, hi0, \v, \base, POWERS + 3*ROW + \offset, \broadcast
+        .elseif \part == 1                                                      /* 20 x2 y2 */
+    madd l, lo1, \v, \base, POWERS + 4*ROW + \offset, \broadcast
+    madd h, hi1, \v, \base, POWERS + 4*ROW + \offset, \broadcast
+        .else                                                                   /* x2 y0 */
+    madd l, lo2, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+    madd h, hi2, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+        .endif
+    .endif
+.endm
+
+.macro times_all limb, v, base, offset, broadcast
+    times \limb, 0, \v, \base, \offset, \broadcast
+    times \limb, 1, \v, \base, \offset, \broadcast
+    times \limb, 2, \v, \base, \offset, \broadcast
+.endm
+
+/* lo, hi -> three limbs lo of 44 bits (lo2: a little more). Of twelve products a limb no step overflows: hi is below
+ * 12 * 2^40.4 and 5120 hi2 below 2^52, which vpmadd52luq needs. Six parts.
+ */
+.macro carry part
+    .if \part == 0
+    vpmadd52luq lo2, hi1, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 2^44 = 2^88 2^8 */
+    vpmadd52luq lo1, hi0, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 = 2^44 2^8 */
+    .elseif \part == 1
+    vpmadd52luq lo0, hi2, qword ptr [consts + FOLD140]{1to8}                    /* 2^52 2^88 = 2^140 */
+    vpsrlq vt, lo2, 44
+    .elseif \part == 2
+    vpandq lo2, lo2, qword ptr [consts + MASK44]{1to8}
+    vpmadd52luq lo0, vt, qword ptr [consts + FOLD132]{1to8}                      /* 2^88 2^44 = 2^132 */
+    .elseif \part == 3
+    vpsrlq vt, lo0, 44
+    vpandq lo0, lo0, qword ptr [consts + MASK44]{1to8}
+    .elseif \part == 4
+    vpaddq lo1, lo1, vt
+    vpsrlq vt, lo1, 44
+    .else
+    vpandq lo1, lo1, qword ptr [consts + MASK44]{1to8}
+    vpaddq lo2, lo2, vt
+    .endif
+.endm
+
+.macro carry_all
+    .irp i, 0, 1, 2, 3, 4, 5
+    carry \i
+    .endr
+.endm
+
+.macro clear v
+    vpxord xmm\v, xmm\v, xmm\v
+.endm
+
+.macro clear_lo
+    clear 24
+    clear 25
+    clear 26
+.endm
+
+.macro clear_hi
+    clear 27
+    clear 28
+    clear 29
+.endm
+
+/* One step of 16 blocks at mac, h := h r^16 + m r^8 + m', with 8 registers, in 38 parts; consts must be set. */
+.macro pair part
+    .if \part == 0                                                              /* lo := m' */
+    vmovdqu64 vx, [mac + 128]
+    .elseif \part == 1
+    vpunpckhqdq vt, vx, [mac + 192]
+    vpunpcklqdq vx, vx, [mac + 192]
+    .elseif \part == 2
+    vpandq lo0, vx, qword ptr [consts + MASK44]{1to8}
+    vpsrlq lo1, vx, 44
+    .elseif \part == 3
+    vpsrlq lo2, vt, 24
+    vpsllq vt, vt, 20
+    .elseif \part == 4
+    vpternlogq lo1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8                  /* (lo1 | t) & mask */
+    vporq lo2, lo2, qword ptr [consts + PAD]{1to8}
+    .elseif \part == 5
+    clear_hi
+    .elseif \part == 6                                                          /* + m r^8 */
+    vmovdqu64 vx, [mac]
+    vpunpcklqdq vx, vx, [mac + 64]
+    vpandq vx, vx, qword ptr [consts + MASK44]{1to8}
+    .elseif \part >= 7 && \part <= 9
+    times 0, (\part - 7), vx, scratch, R8, 1
+    .elseif \part == 10
+    vmovdqu64 vx, [mac]
+    vpunpckhqdq vx, vx, [mac + 64]
+    vpsrlq vx, vx, 24
+    vporq vx, vx, qword ptr [consts + PAD]{1to8}
+    .elseif \part >= 11 && \part <= 13
+    times 2, (\part - 11), vx, scratch, R8, 1
+    .elseif \part == 14
+    vmovdqu64 vx, [mac]
+    vpunpckhqdq vt, vx, [mac + 64]
+    vpunpcklqdq vx, vx, [mac + 64]
+    .elseif \part == 15
+    vpsrlq vx, vx, 44
+    vpsllq vt, vt, 20
+    vpternlogq vx, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
+    .elseif \part >= 16 && \part <= 18
+    times 1, (\part - 16), vx, scratch, R8, 1
+    .elseif \part == 19                                                         /* + h r^16 */
+    vmovdqa64 vx, [accum + ACC]
+    .elseif \part >= 20 && \part <= 22
+    times 0, (\part - 20), vx, scratch, R16, 1
+    .elseif \part == 23
+    vmovdqa64 vx, [accum + ACC + 64]
+    .elseif \part >= 24 && \part <= 26
+    times 1, (\part - 24), vx, scratch, R16, 1
+    .elseif \part == 27
+    vmovdqa64 vx, [accum + ACC + 128]
+    .elseif \part >= 28 && \part <= 30
+    times 2, (\part - 28), vx, scratch, R16, 1
+    .elseif \part >= 31 && \part <= 36
+    carry (\part - 31)
+    .elseif \part == 37
+    vmovdqa64 [accum + ACC], lo0
+    vmovdqa64 [accum + ACC + 64], lo1
+    vmovdqa64 [accum + ACC + 128], lo2
+    add mac, 256
+    .endif
+.endm
+
+/* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
+
+/* A quarter round is 12 steps: a += b; d ^= a; d <<<= 16;  c += d; b ^= c; b <<<= 12;  and again with 8 and 7.
+ * Step number `step` of one, on registers of any layout.
+ */
+.macro quarter step, a, b, c, d
+    .if \step == 0 || \step == 6
+    vpaddd zmm\a, zmm\a, zmm\b
+    .elseif \step == 1 || \step == 7
+    vpxord zmm\d, zmm\d, zmm\a
+    .elseif \step == 2
+    vprold zmm\d, zmm\d, 16
+    .elseif \step == 8
+    vprold zmm\d, zmm\d, 8
+    .elseif \step == 3 || \step == 9
+    vpaddd zmm\c, zmm\c, zmm\d
+    .elseif \step == 4 || \step == 10
+    vpxord zmm\b, zmm\b, zmm\c
+    .elseif \step == 5
+    vprold zmm\b, zmm\b, 12
+    .else
+    vprold zmm\b, zmm\b, 7
+    .endif
+.endm
+
+/* Horizontal set: the diagonals are brought under each other by turning rows a, c and d, not b, which is last to be
+ * ready: so no turn waits. half 0 is the column round, half 1 the diagonal round.
+ */
+.macro set step, half, a, b, c, d
+    quarter \step, \a, \b, \c, \d
+    .if \step == 7
+        .if \half
+    vpshufd zmm\a, zmm\a, 0x39
+        .else
+    vpshufd zmm\a, zmm\a, 0x93
+        .endif
+    .elseif \step == 9
+    vpshufd zmm\d, zmm\d, 0x4e
+    .elseif \step == 10
+        .if \half
+    vpshufd zmm\c, zmm\c, 0x93
+        .else
+    vpshufd zmm\c, zmm\c, 0x39
+        .endif
+    .endif
+.endm
+
+/* The two ways to lay out a chunk: sixteen blocks, twenty-four blocks. */
+.macro sixteen_step step, half
+    set \step, \half, 0, 1, 2, 3
+    set \step, \half, 4, 5, 6, 7
+    set \step, \half, 8, 9, 10, 11
+    set \step, \half, 12, 13, 14, 15
+.endm
+
+.macro twentyfour_step step, half
+    .if \half == 0
+    quarter \step, 0, 4, 8, 12
+    quarter \step, 1, 5, 9, 13
+    quarter \step, 2, 6, 10, 14
+    quarter \step, 3, 7, 11, 15
+    .else
+    quarter \step, 0, 5, 10, 15
+    quarter \step, 1, 6, 11, 12
+    quarter \step, 2, 7, 8, 13
+    quarter \step, 3, 4, 9, 14
+    .endif
+    set \step, \half, 16, 17, 18, 19
+    set \step, \half, 20, 21, 22, 23
+.endm
+
+/* A double round, with the parts of something else between its steps. */
+.macro double_round layout, between, argument
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    \layout\()_step \step, 0
+    \between \step, 0, \argument
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    \layout\()_step \step, 1
+    \between \step, 1, \argument
+    .endr
+.endm
+
+/* Rows of a horizontal set begin. */
+.macro set_rows a, b, c
+    vbroadcasti32x4 zmm\a, [scratch + STATE0]
+    vbroadcasti32x4 zmm\b, [scratch + STATE0 + 16]
+    vbroadcasti32x4 zmm\c, [scratch + STATE0 + 32]
+.endm
+
+.macro sixteen_begin
+    set_rows 0, 1, 2
+    vbroadcasti32x4 zmm3, [scratch + STATE0 + 48]
+    vbroadcasti32x4 vt, [consts + FOUR]
+    vpaddd zmm3, zmm3, [consts + LANES]
+    vpaddd zmm7, zmm3, vt
+    vpaddd zmm11, zmm7, vt
+    vpaddd zmm15, zmm11, vt
+    vmovdqa64 zmm4, zmm0
+    vmovdqa64 zmm5, zmm1
+    vmovdqa64 zmm6, zmm2
+    vmovdqa64 zmm8, zmm0
+    vmovdqa64 zmm9, zmm1
+    vmovdqa64 zmm10, zmm2
+    vmovdqa64 zmm12, zmm0
+    vmovdqa64 zmm13, zmm1
+    vmovdqa64 zmm14, zmm2
+.endm
+
+.macro twentyfour_begin
+    .irp w, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vpbroadcastd zmm\w, [scratch + STATE0 + 4*\w]
+    .endr
+    vpaddd zmm12, zmm12, [consts + IOTA]
+    set_rows 16, 17, 18
+    vbroadcasti32x4 zmm19, [scratch + STATE0 + 48]
+    vbroadcasti32x4 vx, [consts + SIXTEEN]
+    vbroadcasti32x4 vt, [consts + FOUR]
+    vpaddd zmm19, zmm19, [consts + LANES]
+    vpaddd zmm19, zmm19, vx
+    vpaddd zmm23, zmm19, vt
+    vmovdqa64 zmm20, zmm16
+    vmovdqa64 zmm21, zmm17
+    vmovdqa64 zmm22, zmm18
+.endm
+
+/* Four registers of four 128-bit lanes, transposed. */
+.macro transpose_lanes a, b, c, d
+    vshufi32x4 zmm24, zmm\a, zmm\b, 0x44
+    vshufi32x4 zmm25, zmm\c, zmm\d, 0x44
+    vshufi32x4 zmm26, zmm\a, zmm\b, 0xee
+    vshufi32x4 zmm27, zmm\c, zmm\d, 0xee
+    vshufi32x4 zmm\a, zmm24, zmm25, 0x88
+    vshufi32x4 zmm\b, zmm24, zmm25, 0xdd
+    vshufi32x4 zmm\c, zmm26, zmm27, 0x88
+    vshufi32x4 zmm\d, zmm26, zmm27, 0xdd
+.endm
+
+/* Rows a, b, c, d of a horizontal set end as four blocks of keystream; zmm31 is its initial row d. */
+.macro set_end a, b, c, d
+    vpaddd zmm\a, zmm\a, zmm28
+    vpaddd zmm\b, zmm\b, zmm29
+    vpaddd zmm\c, zmm\c, zmm30
+    vpaddd zmm\d, zmm\d, zmm31
+    transpose_lanes \a, \b, \c, \d
+.endm
+
+.macro next_set
+    vbroadcasti32x4 zmm24, [consts + FOUR]
+    vpaddd zmm31, zmm31, zmm24
+.endm
+
+.macro sixteen_end
+    set_rows 28, 29, 30
+    vbroadcasti32x4 zmm31, [scratch + STATE0 + 48]
+    vpaddd zmm31, zmm31, [consts + LANES]
+    set_end 0, 1, 2, 3
+    next_set
+    set_end 4, 5, 6, 7
+    next_set
+    set_end 8, 9, 10, 11
+    next_set
+    set_end 12, 13, 14, 15
+.endm
+
+/* Words w .. w+3 of 16 blocks: register j becomes, in lane l, these words of block 4l+j. */
+.macro transpose_words a, b, c, d
+    vpunpckldq zmm24, zmm\a, zmm\b
+    vpunpckhdq zmm25, zmm\a, zmm\b
+    vpunpckldq zmm26, zmm\c, zmm\d
+    vpunpckhdq zmm27, zmm\c, zmm\d
+    vpunpcklqdq zmm\a, zmm24, zmm26
+    vpunpckhqdq zmm\b, zmm24, zmm26
+    vpunpcklqdq zmm\c, zmm25, zmm27
+    vpunpckhqdq zmm\d, zmm25, zmm27
+.endm
+
+.macro twentyfour_end
+    .irp w, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vpaddd zmm\w, zmm\w, dword ptr [scratch + STATE0 + 4*\w]{1to16}
+    .endr
+    vpaddd zmm12, zmm12, [consts + IOTA]
+    transpose_words 0, 1, 2, 3
+    transpose_words 4, 5, 6, 7
+    transpose_words 8, 9, 10, 11
+    transpose_words 12, 13, 14, 15
+    transpose_lanes 0, 4, 8, 12
+    transpose_lanes 1, 5, 9, 13
+    transpose_lanes 2, 6, 10, 14
+    transpose_lanes 3, 7, 11, 15
+    set_rows 28, 29, 30
+    vbroadcasti32x4 zmm31, [scratch + STATE0 + 48]
+    vbroadcasti32x4 zmm24, [consts + SIXTEEN]
+    vpaddd zmm31, zmm31, [consts + LANES]
+    vpaddd zmm31, zmm31, zmm24
+    set_end 16, 17, 18, 19
+    next_set
+    set_end 20, 21, 22, 23
+.endm
+
+/* ---- First pass: what runs beside the first chunk's rounds ------------------------------------------------------ */
+
+/* One block in integer registers: rows a, b, d in registers, row c in memory. */
+#define a0 eax
+#define a1 ebx
+#define a2 ecx
+#define a3 edx
+#define b0 r8d
+#define b1 r9d
+#define b2 r10d
+#define b3 r11d
+#define d0 r12d
+#define d1 r13d
+#define d2 r14d
+#define d3 r15d
+#define cx edi
+
+.macro integer_begin
+    mov a0, [consts + SIGMA]
+    mov a1, [consts + SIGMA + 4]
+    mov a2, [consts + SIGMA + 8]
+    mov b0, [scratch + STATE0 + 16]
+    mov b1, [scratch + STATE0 + 20]
+    mov b2, [scratch + STATE0 + 24]
+    mov b3, [scratch + STATE0 + 28]
+    vmovdqa64 xmm31, [scratch + STATE0 + 32]
+    vmovdqa64 [scratch + CWORDS], xmm31
+    xor d0, d0                                                                  /* block 0 */
+    mov d1, [scratch + STATE0 + 52]
+    mov d2, [scratch + STATE0 + 56]
+    mov d3, [scratch + STATE0 + 60]
+    mov a3, [consts + SIGMA + 12]
+    mov dword ptr [scratch + COUNT], 5
+.endm
+
+.macro integer_quarter a, b, c, d
+    add \a, \b
+    xor \d, \a
+    rol \d, 16
+    mov cx, [scratch + CWORDS + 4*\c]
+    add cx, \d
+    xor \b, cx
+    rol \b, 12
+    add \a, \b
+    xor \d, \a
+    rol \d, 8
+    add cx, \d
+    mov [scratch + CWORDS + 4*\c], cx
+    xor \b, cx
+    rol \b, 7
+.endm
+
+/* Beside each half of a vector double round, a whole integer double round. */
+.macro key_part step, half, ignored
+    .if \step == 0
+    integer_quarter a0, b0, 0, d0
+    .elseif \step == 1
+    integer_quarter a1, b1, 1, d1
+    .elseif \step == 3
+    integer_quarter a2, b2, 2, d2
+    .elseif \step == 4
+    integer_quarter a3, b3, 3, d3
+    .elseif \step == 6
+    integer_quarter a0, b1, 2, d3
+    .elseif \step == 7
+    integer_quarter a1, b2, 3, d0
+    .elseif \step == 9
+    integer_quarter a2, b3, 0, d1
+    .elseif \step == 10
+    integer_quarter a3, b0, 1, d2
+    .endif
+.endm
+
+#define r_lo rax
+#define r_hi rcx
+#define keep r10      /* a mask a step: lanes that already hold their power */
+#define from r11
+#define to r12
+#define move r13      /* bytes a step */
+
+/* Integer registers -> r and s; the first row of powers is r in all lanes. Labels 3 and 4. */
+.macro integer_end
+    add a0, 0x61707865                                                          /* "expa" */
+    add a1, 0x3320646e                                                          /* "nd 3" */
+    add a2, 0x79622d32                                                          /* "2-by" */
+    add a3, 0x6b206574                                                          /* "te k" */
+    add b0, [scratch + STATE0 + 16]
+    add b1, [scratch + STATE0 + 20]
+    add b2, [scratch + STATE0 + 24]
+    add b3, [scratch + STATE0 + 28]
+    shl rbx, 32
+    shl rdx, 32
+    shl r9, 32
+    shl r11, 32
+    or r_lo, rbx
+    or r_hi, rdx
+    or r8, r9
+    or r10, r11
+    mov consts, [scratch + SAVED_CONSTS]
+    mov args, [scratch + SAVED_ARGS]
+    and r_lo, [consts + CLAMP]
+    and r_hi, [consts + CLAMP + 8]
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jnz 3f
+    mov rbx, [args + SEALANE_ARG_STATE]
+    mov r_lo, [rbx + SEALANE_STATE_R]
+    mov r_hi, [rbx + SEALANE_STATE_R + 8]
+    mov r8, [rbx + SEALANE_STATE_S]
+    mov r10, [rbx + SEALANE_STATE_S + 8]
+3:  mov [scratch + RKEY], r_lo
+    mov [scratch + RKEY + 8], r_hi
+    mov [scratch + SKEY], r8
+    mov [scratch + SKEY + 8], r10
+    mov r8, r_lo
+    shrd r8, r_hi, 44
+    shr r_hi, 24                                                                /* limb 2 */
+    and r_lo, [consts + MASK44]                                                 /* limb 0 */
+    and r8, [consts + MASK44]                                                   /* limb 1 */
+    vpbroadcastq lo0, r_lo
+    vpbroadcastq lo1, r8
+    vpbroadcastq lo2, r_hi
+    lea r8, [r8 + 4*r8]
+    lea r_hi, [r_hi + 4*r_hi]
+    shl r8, 2
+    shl r_hi, 2
+    vpbroadcastq hi0, r8
+    vpbroadcastq hi1, r_hi
+    vmovdqa64 [scratch + POWERS + R8], lo0
+    vmovdqa64 [scratch + POWERS + 1*ROW + R8], lo1
+    vmovdqa64 [scratch + POWERS + 2*ROW + R8], lo2
+    vmovdqa64 [scratch + POWERS + 3*ROW + R8], hi0
+    vmovdqa64 [scratch + POWERS + 4*ROW + R8], hi1
+    clear 30
+    .irp i, 0, 1, 2, 3, 4
+    vmovdqa64 [scratch + POWERS + \i*ROW + R8 + 64], vx
+    .endr
+    mov dword ptr [scratch + COUNT], 5
+    mov r10d, 0xf0ccaa
+    mov move, 0x4040000000
+    mov from, scratch
+    mov to, scratch
+.endm
+
+/* All lanes times the power that stands in lane 0 of the row from R8 on. With lanes kept as `keep` says, five steps give
+ *   1 1 1 1 1 1 1 1 -> 2 1 2 1 2 1 2 1 -> 4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
+ */
+.macro power_part step, half, ignored
+    power_part_ (\half*12 + \step)
+.endm
+
+.macro power_part_ part
+    .if \part == 0
+    clear_lo
+    .elseif \part == 1
+    clear_hi
+    kmovw k1, r10d
+    shr keep, 8
+    .elseif \part == 2
+    vmovdqa64 vx, [from + POWERS + R8]
+    movzx eax, r13b
+    shr move, 8
+    .elseif \part >= 3 && \part <= 5
+    times 0, (\part - 3), vx, scratch, R8, 1
+    .elseif \part == 6
+    vmovdqa64 vx, [from + POWERS + 1*ROW + R8]
+    sub to, rax
+    .elseif \part >= 7 && \part <= 9
+    times 1, (\part - 7), vx, scratch, R8, 1
+    .elseif \part == 10
+    vmovdqa64 vx, [from + POWERS + 2*ROW + R8]
+    .elseif \part >= 11 && \part <= 13
+    times 2, (\part - 11), vx, scratch, R8, 1
+    .elseif \part >= 14 && \part <= 19
+    carry (\part - 14)
+    .elseif \part == 20
+    vpblendmq lo0{k1}, lo0, [from + POWERS + R8]
+    vpblendmq lo1{k1}, lo1, [from + POWERS + 1*ROW + R8]
+    vpblendmq lo2{k1}, lo2, [from + POWERS + 2*ROW + R8]
+    .elseif \part == 21
+    clear 27
+    clear 28
+    vpmadd52luq hi0, lo1, qword ptr [consts + FOLD132]{1to8}
+    vpmadd52luq hi1, lo2, qword ptr [consts + FOLD132]{1to8}
+    .elseif \part == 22
+    vmovdqa64 [to + POWERS + R8], lo0
+    vmovdqa64 [to + POWERS + 1*ROW + R8], lo1
+    vmovdqa64 [to + POWERS + 2*ROW + R8], lo2
+    mov from, to
+    .elseif \part == 23
+    vmovdqa64 [to + POWERS + 3*ROW + R8], hi0
+    vmovdqa64 [to + POWERS + 4*ROW + R8], hi1
+    .endif
+.endm
+
+.macro first_pass layout
+    \layout\()_begin
+    integer_begin
+1:  double_round \layout, key_part, 0
+    sub dword ptr [scratch + COUNT], 1
+    jnz 1b
+    integer_end
+2:  double_round \layout, power_part, 0
+    sub dword ptr [scratch + COUNT], 1
+    jnz 2b
+    \layout\()_end
+.endm
+
+/* ---- Later passes ---------------------------------------------------------------------------------------------- */
+
+/* Two double rounds with the 38 parts of a pair step between their 48 steps. */
+.macro pair_part step, half, second
+    pair (\second*24 + \half*12 + \step)
+.endm
+
+.macro later_pass layout
+    \layout\()_begin
+    mov ebx, 5
+1:  double_round \layout, pair_part, 0
+    double_round \layout, pair_part, 1
+    dec ebx
+    jnz 1b
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37
+    pair \i
+    .endr
+    \layout\()_end
+.endm
+
+/* ---------------------------------------------------------------------------------------------------------------- */
+
+
+/* One step of 8 blocks, the 16-byte blocks of vx and vt, in the lanes k3; mode tells what becomes of ACC. */
+.macro single
+    vpunpcklqdq lo0, vx, vt
+    vpunpckhqdq vt, vx, vt
+    vpsrlq lo1, lo0, 44
+    vpandq lo0, lo0, qword ptr [consts + MASK44]{1to8}
+    vpsrlq lo2, vt, 24
+    vpsllq vt, vt, 20
+    vpternlogq lo1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
+    vporq lo2{k3}, lo2, qword ptr [consts + PAD]{1to8}
+    clear_hi
+    cmp mode, MODE_MULTIPLY
+    jb 4f
+    ja 3f
+    vmovdqa64 vx, [scratch + ACC]                                               /* h r^8 + m */
+    times_all 0, vx, scratch, R8, 1
+    vmovdqa64 vx, [scratch + ACC + 64]
+    times_all 1, vx, scratch, R8, 1
+    vmovdqa64 vx, [scratch + ACC + 128]
+    times_all 2, vx, scratch, R8, 1
+    carry_all
+    jmp 4f
+3:  vpaddq lo0, lo0, [scratch + ACC]                                            /* h + m */
+    vpaddq lo1, lo1, [scratch + ACC + 64]
+    vpaddq lo2, lo2, [scratch + ACC + 128]
+4:  vmovdqa64 [scratch + ACC], lo0
+    vmovdqa64 [scratch + ACC + 64], lo1
+    vmovdqa64 [scratch + ACC + 128], lo2
+    mov mode, MODE_MULTIPLY
+.endm
+
+/* Block i of a chunk; the last may be incomplete. */
+.macro apply block
+    vmovdqa64 vx, zmm\block
+    cmp chunk, 64*\block + 64
+    jb .Lapply_partial
+    vpxorq vx, vx, [src + 64*\block]
+    vmovdqu64 [dst + 64*\block], vx
+.endm
+
+/* 64 bytes number j of what is left to authenticate: mac, PARTIAL or nothing. */
+.macro last_bytes j, into
+    lea rax, [mac + 64*\j]
+    lea rbx, [scratch + PARTIAL]
+    cmp mleft, 64*\j + 64
+    cmovb rax, rbx
+    lea rbx, [consts + ZERO]
+    cmp mleft, 64*\j
+    cmovbe rax, rbx
+    vmovdqu64 \into, [rax]
+.endm
+
+/* Blocks of two registers, in lanes in natural order, times the powers at rbx + offset. */
+.macro last_blocks a, b, offset
+    vmovdqa64 vx, even
+    vpermi2q vx, \a, \b                                                         /* low halves */
+    vmovdqa64 vt, odd
+    vpermi2q vt, \a, \b                                                         /* high halves */
+    vpandq h0, vx, qword ptr [consts + MASK44]{1to8}
+    vpsrlq h1, vx, 44
+    vpsrlq h2, vt, 24
+    vpsllq vt, vt, 20
+    vpternlogq h1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
+    vporq h2, h2, qword ptr [consts + PAD]{1to8}
+.endm
+
+/* ---------------------------------------------------------------------------------------------------------------- */
+
+    function sealane_chacha20poly1305_avx512
+
+    /* The initial state; the first block of text is number 1. */
+    mov [scratch + SAVED_ARGS], args
+    mov [scratch + SAVED_CONSTS], consts
+    mov rax, [args + SEALANE_ARG_KEY]
+    mov rbx, [args + SEALANE_ARG_NONCE]
+    mov ecx, 1
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jnz .Lcounter
+    mov rcx, [args + SEALANE_ARG_STATE]
+    mov ecx, [rcx + SEALANE_STATE_COUNTER]
+.Lcounter:
+    vmovdqu xmm0, [consts + SIGMA]
+    vmovdqu xmm1, [rax]
+    vmovdqu xmm2, [rax + 16]
+    vmovdqa [scratch + STATE0], xmm0
+    vmovdqa [scratch + STATE0 + 16], xmm1
+    vmovdqa [scratch + STATE0 + 32], xmm2
+    vmovq xmm3, [rbx]
+    vpslldq xmm3, xmm3, 4
+    vmovd xmm4, ecx
+    vpor xmm3, xmm3, xmm4
+    vpinsrd xmm3, xmm3, [rbx + 8], 3
+    vmovdqa [scratch + STATE0 + 48], xmm3
+
+    cmp qword ptr [args + SEALANE_ARG_BYTES], 1024
+    ja .Lfirst_twentyfour
+    first_pass sixteen
+    jmp .Lfirst_done
+.Lfirst_twentyfour:
+    first_pass twentyfour
+.Lfirst_done:
+    mov src, [args + SEALANE_ARG_IN]
+    mov dst, [args + SEALANE_ARG_OUT]
+    mov left, [args + SEALANE_ARG_BYTES]
+    mov accum, scratch
+    clear_lo
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jnz .Lad
+
+    /* The accumulator of an earlier part. */
+    mov mode, MODE_ADD
+    mov rbx, [args + SEALANE_ARG_STATE]
+    mov rax, [rbx + SEALANE_STATE_H]
+    mov r11, [rbx + SEALANE_STATE_H + 8]
+    mov rbx, [rbx + SEALANE_STATE_H + 16]
+    mov r13, r11
+    shl rbx, 40
+    shr r11, 24
+    or rbx, r11                                                                 /* limb 2 */
+    mov r11, rax
+    shrd r11, r13, 44
+    and r11, [consts + MASK44]                                                  /* limb 1 */
+    and rax, [consts + MASK44]                                                  /* limb 0 */
+    vmovq xmm24, rax
+    vmovq xmm25, r11
+    vmovq xmm26, rbx
+    vmovdqa64 [scratch + ACC], lo0
+    vmovdqa64 [scratch + ACC + 64], lo1
+    vmovdqa64 [scratch + ACC + 128], lo2
+    jmp .Lad_done
+
+    /* The associated data, padded to blocks: RFC 8439, 2.8. Eight blocks a step; the first step takes what is over, in
+     * the highest lanes. The window of 128 bytes at rbx has associated data from byte r11 on, up to byte r13.
+     */
+.Lad:
+    vmovdqa64 [scratch + ACC], lo0
+    vmovdqa64 [scratch + ACC + 64], lo1
+    vmovdqa64 [scratch + ACC + 128], lo2
+    mov mode, MODE_ZERO
+    mov r13, [args + SEALANE_ARG_AD_BYTES]
+    test r13, r13
+    jz .Lad_done
+    mov rbx, [args + SEALANE_ARG_AD]
+    lea r11, [r13 + 15]
+    shr r11, 4
+    neg r11
+    and r11, 7                                                                  /* empty lanes */
+    mov eax, 0xff
+    shlx eax, eax, r11d
+    shl r11, 4
+    sub rbx, r11
+    add r13, r11
+.Lad_step:
+    movzx r12d, al                                                              /* lanes of blocks 0 to 3: even; 4 to 7: odd */
+    shr r12d, 4
+    mov r14d, 0x55
+    pdep eax, eax, r14d
+    add r14d, r14d
+    pdep r12d, r12d, r14d
+    or eax, r12d
+    kmovw k3, eax
+    mov r12d, 128
+    cmp r13, r12
+    cmovb r12, r13
+    mov rax, -1
+    bzhi r14, rax, r12                                                          /* bytes of the first half */
+    bzhi rax, rax, r11
+    andn rax, rax, r14
+    kmovq k1, rax
+    xor eax, eax
+    sub r12, 64
+    cmovb r12, rax
+    sub r11, 64
+    cmovb r11, rax
+    mov rax, -1
+    bzhi r14, rax, r12                                                          /* of the second */
+    bzhi rax, rax, r11
+    andn rax, rax, r14
+    kmovq k2, rax
+    vmovdqu8 vx{k1}{z}, [rbx]
+    vmovdqu8 vt{k2}{z}, [rbx + 64]
+    single
+    add rbx, 128
+    xor r11d, r11d
+    mov eax, 0xff
+    sub r13, 128
+    ja .Lad_step
+    mov accum, scratch
+.Lad_done:
+    kxnorw k3, k3, k3
+    mov mac, dst
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    cmovnz mac, src
+
+    /* A chunk: its keystream is in registers 0 to 23. Seal: encrypt, then authenticate; open: the other way round. */
+.Lchunk:
+    mov chunk, 1536
+    cmp left, chunk
+    cmovb chunk, left
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Lapply
+    mov mleft, chunk
+    cmp mac, src
+    je .Lauthenticate
+
+.Lapply:
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23
+    apply \i
+    .endr
+    jmp .Lapplied
+.Lapply_partial:
+    mov eax, ecx
+    and eax, 63
+    jz .Lapplied
+    mov rbx, -1
+    bzhi rax, rbx, rax
+    kmovq k1, rax
+    mov rax, chunk
+    and rax, -64
+    vmovdqu8 vt{k1}{z}, [src + rax]
+    vpxorq vx, vx, vt
+    vmovdqu8 [dst + rax]{k1}, vx
+    vmovdqu8 vx{k1}{z}, vx
+    vmovdqa64 [scratch + PARTIAL], vx
+.Lapplied:
+    add src, chunk
+    add dst, chunk
+    sub left, chunk
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lopened
+    mov mleft, dst
+    sub mleft, mac
+    test left, left
+    jz .Lauthenticate
+    cmp mode, MODE_ADD
+    je .Lauthenticate
+    jmp .Lnext
+.Lopened:
+    test left, left
+    jz .Lfinish
+
+    /* The next chunk's keystream, while 1536 bytes at mac are authenticated; where there are none, any 1536 bytes. */
+.Lnext:
+    mov mode, MODE_MULTIPLY
+    add dword ptr [scratch + STATE0 + 48], 24
+    mov rax, dst                                                                /* seal: none if mac = dst */
+    sub rax, mac
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Lnext_seal
+    xor eax, eax
+    cmp left, 1536                                                              /* open: none in the last chunk */
+    seta al
+.Lnext_seal:
+    lea r11, [scratch + UNUSED - ACC]
+    lea rbx, [mac - 1536]
+    test rax, rax
+    cmovz accum, r11
+    cmovz mac, rbx
+    cmp left, 1024
+    ja .Lnext_twentyfour
+    later_pass sixteen
+    mov accum, scratch
+    jmp .Lchunk
+.Lnext_twentyfour:
+    later_pass twentyfour
+    mov accum, scratch
+    jmp .Lchunk
+
+    /* mleft bytes at mac. Back to .Lapply (open) or .Lnext (seal) if more chunks follow. */
+.Lauthenticate:
+    cmp mode, MODE_ADD
+    jne .Lpairs_check
+    cmp mleft, 128
+    jb .Lpairs_check
+    vmovdqu64 vx, [mac]
+    vmovdqu64 vt, [mac + 64]
+    single
+    add mac, 128
+    sub mleft, 128
+    jmp .Lpairs_check
+.Lpairs:
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37
+    pair \i
+    .endr
+    mov mode, MODE_MULTIPLY
+    sub mleft, 256
+.Lpairs_check:
+    cmp mleft, 256
+    jae .Lpairs
+    xor eax, eax
+    mov ebx, 1536
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    cmovnz eax, ebx
+    cmp left, rax
+    jbe .Llast
+    cmp mleft, 128
+    jb .Lmore
+    vmovdqu64 vx, [mac]
+    vmovdqu64 vt, [mac + 64]
+    single
+    add mac, 128
+.Lmore:
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lapply
+    jmp .Lnext
+
+    /* The last chunk: at most 16 blocks are left, the block of lengths among them. */
+.Llast:
+    cmp mleft, 240
+    jbe .Llast_blocks
+    vmovdqu64 vx, [mac]
+    vmovdqu64 vt, [mac + 64]
+    single
+    add mac, 128
+    sub mleft, 128
+.Llast_blocks:
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Llast_load
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
+    vmovdqa64 [scratch + SPILL + 64*(\i - 16)], zmm\i
+    .endr
+    mov eax, r13d
+    and eax, 63
+    jz .Llast_load
+    mov rbx, -1
+    bzhi rax, rbx, rax
+    kmovq k1, rax
+    mov rax, mleft
+    and rax, -64
+    vmovdqu8 vx{k1}{z}, [mac + rax]
+    vmovdqa64 [scratch + PARTIAL], vx
+.Llast_load:
+    last_bytes 0, lo0
+    last_bytes 1, lo1
+    last_bytes 2, vy
+    last_bytes 3, vz
+    add mleft, 15
+    shr mleft, 4                                                                /* blocks */
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
+    jz .Llast_natural
+    vmovq xmm31, [args + SEALANE_ARG_AD_BYTES]
+    vmovhps xmm31, xmm31, [args + SEALANE_ARG_TOTAL]
+    vshufi32x4 vt, vt, vt, 0
+    lea eax, [mleft + mleft]
+    mov ebx, 3
+    shlx eax, ebx, eax
+    kmovd k1, eax
+    vmovdqa64 lo0{k1}, vt
+    kshiftrd k1, k1, 8
+    vmovdqa64 lo1{k1}, vt
+    kshiftrd k1, k1, 8
+    vmovdqa64 vy{k1}, vt
+    kshiftrd k1, k1, 8
+    vmovdqa64 vz{k1}, vt
+    inc mleft
+.Llast_natural:
+    vmovdqu64 even, [consts + EVEN]
+    vmovdqu64 odd, [consts + ODD]
+    lea rbx, [8*mleft]
+    neg rbx
+    add rbx, scratch
+    last_blocks lo0, lo1, 0
+    clear_lo
+    clear_hi
+    cmp mode, MODE_ADD
+    jne .Llast_first
+    vpaddq h0, h0, [scratch + ACC]
+    vpaddq h1, h1, [scratch + ACC + 64]
+    vpaddq h2, h2, [scratch + ACC + 128]
+.Llast_first:
+    times_all 0, h0, rbx, 8*32, 0                                               /* m blocks: r^m .. */
+    times_all 1, h1, rbx, 8*32, 0
+    times_all 2, h2, rbx, 8*32, 0
+    cmp mleft, 8
+    jbe .Llast_sum
+    last_blocks vy, vz, 0
+    times_all 0, h0, rbx, 8*40, 0                                               /* r^(m-8) .. */
+    times_all 1, h1, rbx, 8*40, 0
+    times_all 2, h2, rbx, 8*40, 0
+.Llast_sum:
+    cmp mode, MODE_MULTIPLY
+    jne .Llast_fold
+    vmovdqu64 vy, [consts + NATURAL]
+    vpermq h0, vy, [scratch + ACC]
+    vpermq h1, vy, [scratch + ACC + 64]
+    vpermq h2, vy, [scratch + ACC + 128]
+    times_all 0, h0, rbx, 8*24, 0                                               /* r^(m+8) .. */
+    times_all 1, h1, rbx, 8*24, 0
+    times_all 2, h2, rbx, 8*24, 0
+
+    /* The lanes' sum: 2^0 rax + 2^44 r11 + 2^88 mleft + 2^140 mac. */
+.Llast_fold:
+    vpmadd52luq lo1, hi0, qword ptr [consts + SHIFT8]{1to8}
+    vpmadd52luq lo2, hi1, qword ptr [consts + SHIFT8]{1to8}
+    vpunpcklqdq vy, lo0, lo1
+    vpunpckhqdq vz, lo0, lo1
+    vpunpcklqdq vx, lo2, hi2
+    vpunpckhqdq vt, lo2, hi2
+    vpaddq vy, vy, vz
+    vpaddq vx, vx, vt
+    vextracti64x4 ymm22, vy, 1
+    vextracti64x4 ymm31, vx, 1
+    vpaddq ymm21, ymm21, ymm22
+    vpaddq ymm30, ymm30, ymm31
+    vextracti32x4 xmm22, ymm21, 1
+    vextracti32x4 xmm31, ymm30, 1
+    vpaddq xmm21, xmm21, xmm22
+    vpaddq xmm30, xmm30, xmm31
+    vpunpckhqdq xmm22, xmm21, xmm21
+    vpunpckhqdq xmm31, xmm30, xmm30
+    vmovq rax, xmm21
+    vmovq r11, xmm22
+    vmovq mleft, xmm30
+    vmovq mac, xmm31
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Llast_integer
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
+    vmovdqa64 zmm\i, [scratch + SPILL + 64*(\i - 16)]
+    .endr
+    clear 30
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
+    vmovdqa64 [scratch + SPILL + 64*(\i - 16)], vx
+    .endr
+.Llast_integer:
+    imul mac, mac, 5120                                                         /* 2^140 mod p */
+    mov rbx, r11
+    shl rbx, 44
+    shr r11, 20
+    mov r14, mleft
+    shl r14, 24
+    shr mleft, 40
+    add rax, mac
+    adc r11, 0
+    add rax, rbx
+    adc r11, r14
+    adc mleft, 0
+    mov rbx, mleft                                                              /* 2^130 = 5 */
+    mov r14, mleft
+    and rbx, -4
+    shr r14, 2
+    and mleft, 3
+    add rbx, r14
+    add rax, rbx
+    adc r11, 0
+    adc mleft, 0
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
+    jnz .Ltag
+    mov rbx, [args + SEALANE_ARG_STATE]
+    mov [rbx + SEALANE_STATE_H], rax
+    mov [rbx + SEALANE_STATE_H + 8], r11
+    mov [rbx + SEALANE_STATE_H + 16], mleft
+    vmovdqu64 xmm30, [scratch + RKEY]
+    vmovdqu64 xmm31, [scratch + SKEY]
+    vmovdqu64 [rbx + SEALANE_STATE_R], xmm30
+    vmovdqu64 [rbx + SEALANE_STATE_S], xmm31
+    mov eax, [scratch + STATE0 + 48]
+    mov r11, chunk
+    shr r11, 6
+    add eax, r11d
+    mov [rbx + SEALANE_STATE_COUNTER], rax
+    jmp .Lauthenticated
+.Ltag:
+    mov rbx, rax                                                                /* h - p, if that is not negative */
+    mov mac, r11
+    add rbx, 5
+    adc mac, 0
+    adc mleft, 0
+    shr mleft, 2
+    cmovnz rax, rbx
+    cmovnz r11, mac
+    mov rbx, [args + SEALANE_ARG_TAG]
+    add rax, [scratch + SKEY]
+    adc r11, [scratch + SKEY + 8]
+    mov [rbx], rax
+    mov [rbx + 8], r11
+.Lauthenticated:
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lapply
+
+.Lfinish:
+    vpxor xmm0, xmm0, xmm0
+    vmovdqa64 [scratch + STATE0], zmm0
+    vmovdqa64 [scratch + CWORDS], zmm0
+    vmovdqa64 [scratch + CWORDS + 64], zmm0
+    vmovdqa64 [scratch + PARTIAL], zmm0
+    .irp i, 0, 1, 2
+    vmovdqa64 [scratch + ACC + 64*\i], zmm0
+    vmovdqa64 [scratch + UNUSED + 64*\i], zmm0
+    .irp j, 0, 1, 2, 3, 4
+    vmovdqa64 [scratch + POWERS + \j*ROW + 8*8 + 64*\i], zmm0
+    .endr
+    .endr
+    vzeroupper
+    endfunction
