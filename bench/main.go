@@ -25,7 +25,7 @@ type results struct {
 	Go      string // version
 	Seconds float64
 	Rounds  int
-	Moved   float64 // factor by which the last round made any smallest time smaller
+	Moved   float64 // share of the smallest times that the last round made smaller by more than 1 %
 	tables  map[string]*table
 	Sweep   []sweepSummary
 	Passes  int // of the sweep
@@ -45,7 +45,8 @@ const (
 	roundGo    = 4 * time.Second
 	roundSweep = 4 * time.Second
 	minRounds  = 3
-	stable     = 1.01 // a round that moves no time by more than this is the last
+	stable     = 1.01 // a time that moves by less stands still
+	mayMove    = 0.01 // the share of times that the last round may move
 )
 
 func main() {
@@ -104,23 +105,30 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 	if err != nil {
 		return err
 	}
-	for r.Moved > stable || r.Rounds < minRounds {
+	for r.Moved > mayMove || r.Rounds < minRounds {
 		if r.Rounds > 0 && left() < part(roundC+roundGo+roundSweep)*3/4 {
 			break
 		}
-		r.Moved = 1
+		moved, of := 0, 0
+		merge := func(language string, t *table) {
+			if r.tables[language] == nil {
+				r.tables[language] = &table{}
+			}
+			m, n := r.tables[language].merge(t)
+			moved, of = moved+m, of+n
+		}
 		if o.program != "" {
 			t, err := runC(o.program, part(roundC), cpu)
 			if err != nil {
 				return err
 			}
-			r.merge("C", t)
+			merge("C", t)
 		}
 		t, err := b.pass(part(roundGo))
 		if err != nil {
 			return err
 		}
-		r.merge("Go", t)
+		merge("Go", t)
 		if s != nil {
 			if err := s.run(part(roundSweep)); err != nil {
 				return err
@@ -128,8 +136,9 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 		}
 		runtime.GC()
 		r.Rounds++
-		fmt.Fprintf(os.Stderr, "round %d: %.0f s, times moved by at most %.1f %%\n", r.Rounds,
-			time.Since(start).Seconds(), (r.Moved-1)*100)
+		r.Moved = float64(moved) / float64(of)
+		fmt.Fprintf(os.Stderr, "round %d: %.0f s, %.1f %% of the times moved by more than 1 %%\n",
+			r.Rounds, time.Since(start).Seconds(), r.Moved*100)
 	}
 	if s != nil {
 		if err := s.settle(part(roundSweep) * 2); err != nil {
@@ -140,13 +149,6 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return nil
-}
-
-func (r *results) merge(language string, t *table) {
-	if r.tables[language] == nil {
-		r.tables[language] = &table{}
-	}
-	r.Moved = max(r.Moved, r.tables[language].merge(t))
 }
 
 // sweepAgainst sets up the sweep of sealane's best level; nil if there is none.

@@ -88,7 +88,7 @@ func (r *results) markdown(name string, outcomes []outcome) string {
 	w.line("ChaCha20-Poly1305 (RFC 8439), out of place, a new nonce per packet. All candidates of one language take turns in")
 	w.line("one process, pinned to one CPU; the two processes alternate. Each figure is the smallest time of many short")
 	w.line("batches. The clock of such a machine drifts: compare figures of one run only, and trust the ratios.")
-	w.line("%.0f s, %d rounds; the last round moved no smallest time by more than %.1f %%.\n", r.Seconds, r.Rounds, (r.Moved-1)*100)
+	w.line("%.0f s, %d rounds; the last round made %.1f %% of the times smaller by more than 1 %%.\n", r.Seconds, r.Rounds, r.Moved*100)
 	w.line("![throughput beside the peers](%s.svg)\n", name)
 	r.writeCandidates(w)
 	writeOutcomes(w, outcomes)
@@ -286,8 +286,8 @@ func (r *results) writeSweep(w *report) {
 	var rows [][]string
 	for _, s := range r.Sweep {
 		slower := "none"
-		if n := len(s.Slower); n > 0 {
-			slower = fmt.Sprintf("%d sizes, the first %v", n, s.Slower[:min(n, 5)])
+		if s.Slower > 0 {
+			slower = fmt.Sprintf("%d sizes, the first %v", s.Slower, s.FirstSlower)
 		}
 		rows = append(rows, []string{s.Op, fmt.Sprintf("%.2f", s.Least), fmt.Sprint(s.LeastAt), fmt.Sprintf("%.2f", s.Median), slower})
 	}

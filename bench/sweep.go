@@ -47,7 +47,7 @@ func (s *sweep) at(size int, batch time.Duration) error {
 	s.b.setNonce(size)
 	sealed := s.peer.Seal(s.packet, nonce, text, nil)
 	smaller := func(best *float64, f func()) {
-		n := min(max(int(float64(batch)/ *best), 1), maxBatch)
+		n := min(max(int(float64(batch) / *best), 1), maxBatch)
 		f()
 		start := time.Now()
 		for range n {
@@ -111,10 +111,11 @@ func (s *sweep) settle(d time.Duration) error {
 
 // A sweepSummary is what is reported of one direction.
 type sweepSummary struct {
-	Op                   string
-	Least, Median        float64
-	LeastAt              int
-	Slower               []int     // sizes
+	Op            string
+	Least, Median float64
+	LeastAt       int
+	Slower        int       // how many sizes
+	FirstSlower   []int     // the first few of them
 	LeastOfEach64 []float64 // the smallest ratio among sizes 0..63, 64..127, ...
 }
 
@@ -128,7 +129,10 @@ func summary(op string, pairs []pair) sweepSummary {
 			sum.Least, sum.LeastAt = r, size
 		}
 		if r < 1 {
-			sum.Slower = append(sum.Slower, size)
+			sum.Slower++
+			if len(sum.FirstSlower) < 10 {
+				sum.FirstSlower = append(sum.FirstSlower, size)
+			}
 		}
 	}
 	for group := range slices.Chunk(ratios, 64) {

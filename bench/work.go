@@ -60,9 +60,8 @@ type table struct {
 	Ns          map[cell]map[string]float64
 }
 
-// merge takes over what u found smaller, and returns the largest factor by which a time shrank, at least 1.
-func (t *table) merge(u *table) (moved float64) {
-	moved = 1
+// merge takes over what u found smaller, and returns how many of how many times moved by more than stable.
+func (t *table) merge(u *table) (moved, of int) {
 	t.Candidates = u.Candidates
 	t.ClockGHz = max(t.ClockGHz, u.ClockGHz)
 	t.Repetitions += u.Repetitions
@@ -75,16 +74,17 @@ func (t *table) merge(u *table) (moved float64) {
 		}
 		for name, ns := range row {
 			old, known := t.Ns[c][name]
+			of++
 			if known && old <= ns {
 				continue
 			}
-			if known {
-				moved = max(moved, old/ns)
+			if !known || old/ns > stable {
+				moved++
 			}
 			t.Ns[c][name] = ns
 		}
 	}
-	return moved
+	return moved, of
 }
 
 // libraryNs returns the time of a library's fastest interface for a cell, or of one level of sealane; 0 if there is none.

@@ -33,7 +33,8 @@ static const char *const op_names[] = {"seal", "open", "setup"};
 typedef struct cell {
     enum op op;
     size_t bytes, ad_bytes, keys;
-    size_t slots, stride; /* packets to open: a new nonce each, all within the first-level cache where that is possible */
+    size_t slots,
+        stride; /* packets to open: a new nonce each, all within the first-level cache where that is possible */
     uint8_t *sealed;
     uint8_t (*tags)[16];
     uint64_t next; /* running number of packets, makes the nonce */
@@ -52,18 +53,21 @@ static uint8_t keys[KEYS][32];
 static _Alignas(64) uint8_t text[MAX_BYTES], ad[64], output_space[MAX_BYTES + 1024];
 static uint8_t *const output = output_space + 576;
 
-static void fail(const char *what, const char *who) {
+static void fail(const char *what, const char *who)
+{
     fprintf(stderr, "bench: %s: %s\n", who, what);
     exit(1);
 }
 
-static void *checked(void *memory) {
+static void *checked(void *memory)
+{
     if (!memory)
         fail("out of memory", "allocation");
     return memory;
 }
 
-static double now_ns(void) {
+static double now_ns(void)
+{
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
@@ -73,7 +77,8 @@ static double now_ns(void) {
  * them apart; the inner loop is unrolled.
  */
 #define CHAIN 16
-static double clock_ghz(void) {
+static double clock_ghz(void)
+{
     double best = 1e9;
     for (int repeat = 0; repeat < 200; repeat++) {
         uint64_t x = (uint64_t)repeat, y = x | 1;
@@ -92,13 +97,15 @@ static double clock_ghz(void) {
     return 1000 * CHAIN / best;
 }
 
-static void set_nonce(uint8_t nonce[12], uint64_t number) {
+static void set_nonce(uint8_t nonce[12], uint64_t number)
+{
     memset(nonce, 0, 4);
     memcpy(nonce + 4, &number, 8);
 }
 
 /* Runs n packets of a cell on one candidate; non-zero if any failed. */
-static int run_packets(cell *c, size_t peer_index, unsigned n) {
+static int run_packets(cell *c, size_t peer_index, unsigned n)
+{
     const peer *p = &peers[peer_index];
     void **session = sessions[peer_index];
     uint8_t nonce[12], tag[16];
@@ -124,7 +131,8 @@ static int run_packets(cell *c, size_t peer_index, unsigned n) {
     return bad;
 }
 
-static void measure(cell *c, size_t peer_index) {
+static void measure(cell *c, size_t peer_index)
+{
     const peer *p = &peers[peer_index];
     if (c->op == SETUP && !p->rekey)
         return;
@@ -141,7 +149,8 @@ static void measure(cell *c, size_t peer_index) {
     c->batch[peer_index] = fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : (unsigned)fitting;
 }
 
-static void add_cell(enum op op, size_t bytes, size_t ad_bytes, size_t key_count) {
+static void add_cell(enum op op, size_t bytes, size_t ad_bytes, size_t key_count)
+{
     cell *c = &cells[cell_count++];
     *c = (cell){.op = op, .bytes = bytes, .ad_bytes = ad_bytes, .keys = key_count};
     c->slots = key_count > 1 ? key_count : 1;
@@ -170,7 +179,8 @@ static void add_cell(enum op op, size_t bytes, size_t ad_bytes, size_t key_count
 }
 
 /* Every candidate must agree with the first on the bytes, and refuse a tag with one bit changed. */
-static void check_agreement(const char *fault) {
+static void check_agreement(const char *fault)
+{
     for (size_t n = 0; n < cell_count; n++) {
         const cell *c = &cells[n];
         if (c->op != OPEN)
@@ -200,7 +210,8 @@ static void check_agreement(const char *fault) {
     }
 }
 
-static int pin(int cpu) {
+static int pin(int cpu)
+{
 #if defined(__linux__)
     cpu_set_t set;
     if (cpu < 0) {
@@ -218,11 +229,14 @@ static int pin(int cpu) {
 #endif
 }
 
-static void print_json(double ghz, int cpu, unsigned repetitions) {
+static void print_json(double ghz, int cpu, unsigned repetitions)
+{
     printf("{\"clock_ghz\": %.4f, \"cpu\": %d, \"repetitions\": %u,\n \"candidates\": [", ghz, cpu, repetitions);
     for (size_t i = 0; i < peer_count; i++)
-        printf("%s\n  {\"name\": \"%s\", \"library\": \"%s\", \"version\": \"%s\", \"how\": \"%s\"}", i ? "," : "",
-               peers[i].name, peers[i].library, peers[i].version(), peers[i].how);
+        printf("%s\n  {\"name\": \"%s\", \"library\": \"%s\", \"version\": \"%s\", \"how\": \"%s\", "
+               "\"level\": \"%s\"}",
+               i ? "," : "", peers[i].name, peers[i].library, peers[i].version(), peers[i].how,
+               peers[i].level ? peers[i].level : "");
     printf("\n ],\n \"cells\": [");
     for (size_t n = 0; n < cell_count; n++) {
         const cell *c = &cells[n];
@@ -240,7 +254,8 @@ static void print_json(double ghz, int cpu, unsigned repetitions) {
     printf("\n ]}\n");
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     double seconds = 10;
     int cpu = -1;
     const char *fault = NULL;
