@@ -33,3 +33,5 @@ func raceArgs(a *Args) {
 		raceWrite(a.Tag, 16)
 	}
 }
+
+const raceEnabled = true
