@@ -22,6 +22,8 @@ uint32_t sealane_cpu_features(void)
         return 0;
     if (c & bit_SSSE3)
         found |= SEALANE_X86_SSSE3;
+    if (c & bit_SSE4_1)
+        found |= SEALANE_X86_SSE41;
     const uint64_t saved = (c & bit_OSXSAVE) ? xcr0() : 0;
     const int has_avx = (c & bit_AVX) && (saved & ymm) == ymm;
     const int has_avx512 = has_avx && (saved & zmm) == zmm;
@@ -30,6 +32,8 @@ uint32_t sealane_cpu_features(void)
 
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
         return found;
+    if (b & bit_BMI)
+        found |= SEALANE_X86_BMI;
     if (b & bit_BMI2)
         found |= SEALANE_X86_BMI2;
     if (b & bit_ADX)

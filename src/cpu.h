@@ -7,6 +7,8 @@
 /* One bit per extension, under the names that the assembler and a kernel's isa line use. */
 #define SEALANE_X86_FEATURES(X)  \
     X(SSSE3, "ssse3")            \
+    X(SSE41, "sse4.1")           \
+    X(BMI, "bmi")                \
     X(BMI2, "bmi2")              \
     X(ADX, "adx")                \
     X(AVX, "avx")                \

@@ -181,6 +181,6 @@ corrupt_rsp:
     .p2align 3
     .long 4, 16, 5
     .asciz "GNU"
-    .long 0xc0000002, 4, 3, 0
+    .long 0xc0000002, 4, __CET__, 0
 #endif
     .section .note.GNU-stack, "", @progbits

@@ -911,16 +911,18 @@ static int check_isa(void)
         if (at == NULL)
             return fail("%s has no isa line", path);
         uint32_t named = 0;
-        for (char *word = strtok(at, " ,.\t\n"); word; word = strtok(NULL, " ,.\t\n")) {
+        for (char *word = strtok(at, " ,\t\n"); word; word = strtok(NULL, " ,\t\n")) {
             size_t j = 0;
-            while (j < count && strcmp(features[j].name, word) != 0)
+            while (j < count && strcmp(features[j].name, word + (*word == '.')) != 0)
                 j++;
-            if (j == count && (strncmp(word, "sse", 3) != 0 || corrupting_is("isa")))
+            if (j == count && strcmp(word, ".sse2") != 0)
                 return fail("%s: unknown extension %s", path, word);
             named |= j < count ? features[j].bit : 0;
         }
-        if ((named & ~SEALANE_X86_AVX) != (sealane_levels[i].needs ^ (corrupting_is("isa") ? 1 : 0)))
-            return fail("%s names extensions %#x, its level asks for %#x", path, named, sealane_levels[i].needs);
+        if (corrupting_is("isa"))
+            named ^= SEALANE_X86_BMI2;
+        if ((named & ~(uint32_t)SEALANE_X86_AVX) != sealane_levels[i].needs) /* AVX2 implies AVX */
+            return fail("%s: the isa line names %#x, the table %#x", path, named, sealane_levels[i].needs);
     }
     return 1;
 }
@@ -940,29 +942,29 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The fastest of many short repeats, in nanoseconds per packet. */
+/* The fastest of many short repeats, in nanoseconds per packet. What is opened is one packet again and again. */
 static double time_packets(const sealane_key *keys, unsigned key_count, size_t bytes, size_t ad_bytes, int open)
 {
     static uint8_t in[1 << 16], out[1 << 16], tags[64][16];
     uint8_t number[12] = {0};
     const unsigned packets = (unsigned)(20000 / (bytes + 100)) + 2;
     double best = 1e9;
-    int failed = 0;
     randomise(in, bytes);
+    int bad = open && sealane_seal(keys, in, tags[0], number, 12, ad, ad_bytes, in, bytes) != 0;
     for (int repeat = 0; repeat < 120; repeat++) {
         const double start = seconds();
         for (unsigned i = 0; i < packets; i++) {
-            const sealane_key *k = &keys[i % key_count];
-            number[4]++;
-            failed |= open ? !sealane_open(k, out, tags[0], number, 12, ad, ad_bytes, in, bytes)
-                           : sealane_seal(k, out, tags[i % 64], number, 12, ad, ad_bytes, in, bytes);
+            if (open) {
+                bad |= sealane_open(keys, out, tags[0], number, 12, ad, ad_bytes, in, bytes);
+            } else {
+                number[4]++;
+                bad |= sealane_seal(&keys[i % key_count], out, tags[i % 64], number, 12, ad, ad_bytes, in, bytes);
+            }
         }
         const double spent = (seconds() - start) / packets;
         best = spent < best ? spent : best;
     }
-    if (failed)
-        printf("(unexpected result) ");
-    return best * 1e9;
+    return bad ? -1 : best * 1e9;
 }
 
 static double time_key_setup(int level)
@@ -988,7 +990,7 @@ static int bench(const char *only)
     static const size_t sizes[] = {0, 16, 64, 256, 576, 1024, 1420, 4096, 8192, 16384};
     static sealane_key keys[64];
     const uint32_t features = sealane_cpu_features();
-    printf("nanoseconds per packet (megabytes per second); fastest of many short repeats; a failed open also zeroes\n");
+    printf("nanoseconds per packet (megabytes per second); fastest of many short repeats\n");
     printf("key set-up: %.1f ns\n", time_key_setup(-1));
     for (unsigned l = 0; l < sealane_level_count; l++) {
         if ((sealane_levels[l].needs & ~features) || (only && strcmp(only, sealane_levels[l].name) != 0))
@@ -999,7 +1001,7 @@ static int bench(const char *only)
                 return 1;
         }
         printf("\n%-9s %6s  %18s  %18s  %18s  %18s\n", sealane_levels[l].name, "bytes", "seal", "seal, ad 13",
-               "seal, 64 keys", "open, tag wrong");
+               "seal, 64 keys", "open");
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             const size_t n = sizes[i];
             const double t[] = {time_packets(keys, 1, n, 0, 0), time_packets(keys, 1, n, 13, 0),
