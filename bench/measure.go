@@ -32,7 +32,8 @@ type goBench struct {
 type goRow struct {
 	cell
 	sealed [][]byte // packets to open, with their tags: a new nonce each
-	next   int      // running number of packets, makes the nonce
+	slot   int      // of the next packet to open, or of the next key
+	next   int      // running number of sealed packets, makes the nonce
 	best   []float64
 	batch  []int
 }
@@ -126,6 +127,15 @@ func (b *goBench) checkAgreement(fault string) error {
 	return nil
 }
 
+// turn returns 0, 1, .. n-1, 0, .. in turn.
+func (r *goRow) turn(n int) int {
+	slot := r.slot
+	if r.slot++; r.slot == n {
+		r.slot = 0
+	}
+	return slot
+}
+
 // run does n packets of a row on candidate i.
 func (b *goBench) run(r *goRow, i, n int) error {
 	sessions, ad := b.sessions[i], b.ad[:r.AD]
@@ -135,14 +145,16 @@ func (b *goBench) run(r *goRow, i, n int) error {
 		for range n {
 			r.next++
 			b.setNonce(r.next)
-			sessions[r.next%r.Keys].Seal(b.out, b.nonce, text, ad)
+			sessions[r.turn(r.Keys)].Seal(b.out, b.nonce, text, ad)
 		}
 	case "open":
 		for range n {
-			slot := r.next % len(r.sealed)
-			r.next++
+			slot, session := r.turn(len(r.sealed)), 0
+			if r.Keys > 1 {
+				session = slot
+			}
 			b.setNonce(slot)
-			if _, err := sessions[slot%r.Keys].Open(b.out, b.nonce, r.sealed[slot], ad); err != nil {
+			if _, err := sessions[session].Open(b.out, b.nonce, r.sealed[slot], ad); err != nil {
 				return err
 			}
 		}

@@ -37,7 +37,8 @@ typedef struct cell {
         stride; /* packets to open: a new nonce each, all within the first-level cache where that is possible */
     uint8_t *sealed;
     uint8_t (*tags)[16];
-    uint64_t next; /* running number of packets, makes the nonce */
+    size_t slot;   /* of the next packet */
+    uint64_t next; /* running number of sealed packets, makes the nonce */
     double best[MAX_PEERS];
     unsigned batch[MAX_PEERS];
 } cell;
@@ -112,11 +113,12 @@ static int run_packets(cell *c, size_t peer_index, unsigned n)
     int bad = 0;
 
     for (unsigned i = 0; i < n; i++) {
-        size_t slot = c->next++ % c->slots;
+        size_t slot = c->slot;
+        c->slot = slot + 1 == c->slots ? 0 : slot + 1;
         void *s = session[c->keys == 1 ? 0 : slot];
         switch (c->op) {
         case SEAL:
-            set_nonce(nonce, c->next);
+            set_nonce(nonce, c->next++);
             bad |= p->seal(s, output, tag, nonce, ad, c->ad_bytes, text, c->bytes);
             break;
         case OPEN:
