@@ -25,6 +25,11 @@ const (
 	partBytes = 64 << 10
 )
 
+const (
+	overlapsInput = "chacha20poly1305: invalid buffer overlap of output and input"
+	overlapsAD    = "chacha20poly1305: invalid buffer overlap of output and additional data"
+)
+
 var (
 	errOpen      = errors.New("chacha20poly1305: message authentication failed")
 	errKeyLength = errors.New("chacha20poly1305: bad key length")
@@ -144,19 +149,24 @@ func seal(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 	}
 	ret := extend(dst, n+tagSize)
 	out := ret[len(dst):]
-	checkOverlap(out, plaintext, ad)
-	args := kernel.Args{
-		Out:     unsafe.Pointer(unsafe.SliceData(out)),
-		In:      unsafe.Pointer(unsafe.SliceData(plaintext)),
-		Bytes:   uint64(n),
-		AD:      unsafe.Pointer(unsafe.SliceData(ad)),
-		ADBytes: uint64(len(ad)),
-		Key:     unsafe.Pointer(key),
-		Nonce:   unsafe.Pointer(nonce),
-		Tag:     unsafe.Pointer(&out[n]),
-		Total:   uint64(n),
-		Flags:   kernel.FlagFirst | kernel.FlagLast,
+	if inexactOverlap(out, plaintext) {
+		panic(overlapsInput)
 	}
+	if overlap(out, ad) {
+		panic(overlapsAD)
+	}
+	// Set one by one: a composite literal is built elsewhere and copied, in loads that wait for its stores.
+	var args kernel.Args
+	args.Out = unsafe.Pointer(unsafe.SliceData(out))
+	args.In = unsafe.Pointer(unsafe.SliceData(plaintext))
+	args.Bytes = uint64(n)
+	args.AD = unsafe.Pointer(unsafe.SliceData(ad))
+	args.ADBytes = uint64(len(ad))
+	args.Key = unsafe.Pointer(key)
+	args.Nonce = unsafe.Pointer(nonce)
+	args.Tag = unsafe.Pointer(&out[n])
+	args.Total = uint64(n)
+	args.Flags = kernel.FlagFirst | kernel.FlagLast
 	if n > partBytes {
 		inParts(level, &args)
 	} else {
@@ -175,22 +185,26 @@ func open(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 	}
 	ret := extend(dst, n)
 	out := ret[len(dst):]
-	checkOverlap(out, ciphertext[:n], ad)
+	if inexactOverlap(out, ciphertext[:n]) {
+		panic(overlapsInput)
+	}
+	if overlap(out, ad) {
+		panic(overlapsAD)
+	}
 	// The tag is read first: out may cover it, if it begins where the ciphertext ends.
 	tag0, tag1 := binary.NativeEndian.Uint64(ciphertext[n:]), binary.NativeEndian.Uint64(ciphertext[n+8:])
 	var tag [2]uint64
-	args := kernel.Args{
-		Out:     unsafe.Pointer(unsafe.SliceData(out)),
-		In:      unsafe.Pointer(unsafe.SliceData(ciphertext)),
-		Bytes:   uint64(n),
-		AD:      unsafe.Pointer(unsafe.SliceData(ad)),
-		ADBytes: uint64(len(ad)),
-		Key:     unsafe.Pointer(key),
-		Nonce:   unsafe.Pointer(nonce),
-		Tag:     unsafe.Pointer(&tag),
-		Total:   uint64(n),
-		Flags:   kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen,
-	}
+	var args kernel.Args
+	args.Out = unsafe.Pointer(unsafe.SliceData(out))
+	args.In = unsafe.Pointer(unsafe.SliceData(ciphertext))
+	args.Bytes = uint64(n)
+	args.AD = unsafe.Pointer(unsafe.SliceData(ad))
+	args.ADBytes = uint64(len(ad))
+	args.Key = unsafe.Pointer(key)
+	args.Nonce = unsafe.Pointer(nonce)
+	args.Tag = unsafe.Pointer(&tag)
+	args.Total = uint64(n)
+	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen
 	if n > partBytes {
 		inParts(level, &args)
 	} else {
@@ -246,17 +260,13 @@ func grow(dst []byte, total int) []byte {
 	return grown
 }
 
-// checkOverlap panics if out shares memory with ad, or with in unless both begin at one address.
-func checkOverlap(out, in, ad []byte) {
-	if overlap(out, in) && unsafe.SliceData(out) != unsafe.SliceData(in) {
-		panic("chacha20poly1305: invalid buffer overlap of output and input")
-	}
-	if overlap(out, ad) {
-		panic("chacha20poly1305: invalid buffer overlap of output and additional data")
-	}
-}
-
+// overlap says whether x and y share memory.
 func overlap(x, y []byte) bool {
 	x0, y0 := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
 	return len(x) > 0 && len(y) > 0 && x0 < y0+uintptr(len(y)) && y0 < x0+uintptr(len(x))
+}
+
+// inexactOverlap says whether x and y share memory and begin at different addresses.
+func inexactOverlap(x, y []byte) bool {
+	return unsafe.SliceData(x) != unsafe.SliceData(y) && overlap(x, y)
 }

@@ -53,7 +53,7 @@ func (t *Table) choose() uint32 {
 	}
 	chosen := uint32(none)
 	for i, r := range t.Rows {
-		if t.capped(i) || len(r.lacks()) > 0 {
+		if t.capped(i) || len(r.Lacks()) > 0 {
 			continue
 		}
 		if t.test(r) {
@@ -107,8 +107,8 @@ func (t *Table) Name(level uint8) string {
 	return ""
 }
 
-// lacks returns the features that the CPU lacks.
-func (r Row) lacks() []string {
+// Lacks returns the features that the CPU lacks: with any, it cannot run the row.
+func (r Row) Lacks() []string {
 	var lacks []string
 	for _, f := range r.Needs {
 		if !Has(f) {
@@ -140,8 +140,7 @@ const (
 type Report struct {
 	Row
 	Status Status
-	Lacks  []string // of Needs
-	Tested bool
+	Tested bool // the CPU can run it
 	Passed bool
 	Why    string // the status in words
 }
@@ -154,13 +153,14 @@ func (t *Table) Report() []Report {
 	defer t.mu.Unlock()
 	var reports []Report
 	for i, row := range t.Rows {
-		r := Report{Row: row, Lacks: row.lacks()}
-		if r.Lacks == nil {
+		r := Report{Row: row}
+		lacks := row.Lacks()
+		if lacks == nil {
 			r.Tested, r.Passed = true, t.test(row)
 		}
 		switch {
-		case r.Lacks != nil:
-			r.Status, r.Why = Unsupported, "the CPU lacks "+strings.Join(r.Lacks, ", ")
+		case lacks != nil:
+			r.Status, r.Why = Unsupported, "the CPU lacks "+strings.Join(lacks, ", ")
 		case !r.Passed:
 			r.Status, r.Why = Failed, "its known-answer test failed"
 		case t.capped(i):

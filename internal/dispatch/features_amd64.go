@@ -3,6 +3,7 @@ package dispatch
 import "golang.org/x/sys/cpu"
 
 var features = map[string]*bool{
+	"sse2":         &cpu.X86.HasSSE2,
 	"sse4.1":       &cpu.X86.HasSSE41,
 	"ssse3":        &cpu.X86.HasSSSE3,
 	"aes":          &cpu.X86.HasAES,

@@ -31,9 +31,9 @@ type Args struct {
 
 // What a call does.
 const (
-	FlagFirst = 1 // derive the Poly1305 key from block 0, absorb the associated data, start at block 1
-	FlagLast  = 2 // absorb the lengths and write the tag
-	FlagOpen  = 4 // authenticate the input (ciphertext) instead of the output
+	FlagFirst = asmFlagFirst // derive the Poly1305 key from block 0, absorb the associated data, start at block 1
+	FlagLast  = asmFlagLast  // absorb the lengths and write the tag
+	FlagOpen  = asmFlagOpen  // authenticate the input (ciphertext) instead of the output
 )
 
 // State is what lives on between the parts of one packet. It is secret: whoever owns one wipes it.
@@ -44,46 +44,24 @@ type State struct {
 	Counter uint64 // the next ChaCha20 block's counter
 }
 
-// The offsets of asm/args.h. TestOffsets compares them with that file.
-const (
-	offsetOut     = 0
-	offsetIn      = 8
-	offsetBytes   = 16
-	offsetAD      = 24
-	offsetADBytes = 32
-	offsetKey     = 40
-	offsetNonce   = 48
-	offsetTag     = 56
-	offsetState   = 64
-	offsetTotal   = 72
-	offsetFlags   = 80
-	argsBytes     = 88
-
-	offsetH       = 0
-	offsetR       = 24
-	offsetS       = 40
-	offsetCounter = 56
-	stateBytes    = 64
-)
-
-// A difference in layout is an index out of range, and does not compile.
+// A layout other than that of asm/args.h is an index out of range, and does not compile.
 var (
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Out)-offsetOut]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.In)-offsetIn]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Bytes)-offsetBytes]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.AD)-offsetAD]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.ADBytes)-offsetADBytes]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Key)-offsetKey]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Nonce)-offsetNonce]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Tag)-offsetTag]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.State)-offsetState]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Total)-offsetTotal]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Flags)-offsetFlags]
-	_ = [1]byte{}[unsafe.Sizeof(Args{})-argsBytes]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Out)-asmArgOut]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.In)-asmArgIn]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Bytes)-asmArgBytes]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.AD)-asmArgAD]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.ADBytes)-asmArgADBytes]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Key)-asmArgKey]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Nonce)-asmArgNonce]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Tag)-asmArgTag]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.State)-asmArgState]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Total)-asmArgTotal]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Flags)-asmArgFlags]
+	_ = [1]byte{}[unsafe.Sizeof(Args{})-asmArgsBytes]
 
-	_ = [1]byte{}[unsafe.Offsetof(State{}.H)-offsetH]
-	_ = [1]byte{}[unsafe.Offsetof(State{}.R)-offsetR]
-	_ = [1]byte{}[unsafe.Offsetof(State{}.S)-offsetS]
-	_ = [1]byte{}[unsafe.Offsetof(State{}.Counter)-offsetCounter]
-	_ = [1]byte{}[unsafe.Sizeof(State{})-stateBytes]
+	_ = [1]byte{}[unsafe.Offsetof(State{}.H)-asmStateH]
+	_ = [1]byte{}[unsafe.Offsetof(State{}.R)-asmStateR]
+	_ = [1]byte{}[unsafe.Offsetof(State{}.S)-asmStateS]
+	_ = [1]byte{}[unsafe.Offsetof(State{}.Counter)-asmStateCounter]
+	_ = [1]byte{}[unsafe.Sizeof(State{})-asmStateBytes]
 )

@@ -34,7 +34,7 @@ func TestFaults(t *testing.T) {
 		{"reads behind the key", "", func(a *Args) { read += *at(a.Key, 32) }},
 		{"reads behind the nonce", "", func(a *Args) { read += *at(a.Nonce, 12) }},
 		{"reads behind the associated data", "", func(a *Args) { read += *at(a.AD, int(a.ADBytes)) }},
-		{"reads behind the argument block", "", func(a *Args) { read += *at(unsafe.Pointer(a), argsBytes) }},
+		{"reads behind the argument block", "", func(a *Args) { read += *at(unsafe.Pointer(a), asmArgsBytes) }},
 		{"reads before the input", "", func(a *Args) { read += *at(a.In, -1) }},
 		{"reads before the key", "", func(a *Args) { read += *at(a.Key, -1) }},
 	}
