@@ -72,7 +72,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // write writes all generated files that changed, and removes those whose source is gone.
 func (r *report) write(out io.Writer) error {
-	if r.skipped {
+	if r.skipped || r.ungated {
 		return errors.New("a target could not be translated: " + strings.Join(r.notRun, "; "))
 	}
 	for _, name := range r.names() {
