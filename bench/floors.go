@@ -27,12 +27,12 @@ const (
 
 // An outcome is one floor at one size.
 type outcome struct {
-	Title string
-	Op    string
-	Bytes int
-	Limit float64
-	Got   float64 // 0: not run
-	State string  // pass, fail, or why it was not run
+	Title string  `json:"title"`
+	Op    string  `json:"op"`
+	Bytes int     `json:"bytes"`
+	Limit float64 `json:"limit"`
+	Got   float64 `json:"got"`   // 0: not run
+	State string  `json:"state"` // pass, fail, or why it was not run
 }
 
 func ratioOutcome(title, op string, size int, got, floor float64, missing string) outcome {

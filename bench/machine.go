@@ -12,9 +12,9 @@ import (
 
 // A machine is what the figures belong to.
 type machine struct {
-	CPU  string // with family and model where the name alone says little
-	OS   string
-	Arch string
+	CPU  string `json:"cpu"` // with family and model, as the name alone may say little
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
 }
 
 func thisMachine() machine {

@@ -20,15 +20,15 @@ var languages = []string{"Go", "C"}
 
 // results is all that a run found.
 type results struct {
-	Machine machine
-	Date    string
-	Go      string // version
-	Seconds float64
-	Rounds  int
-	Moved   float64 // share of the smallest times that the last round made smaller by more than 1 %
-	tables  map[string]*table
-	Sweep   []sweepSummary
-	Passes  int // of the sweep
+	Machine machine           `json:"machine"`
+	Date    string            `json:"date"`
+	Go      string            `json:"go"` // version
+	Seconds float64           `json:"seconds"`
+	Rounds  int               `json:"rounds"`
+	Moved   float64           `json:"moved"` // share of the smallest times that the last round made smaller by more than 1 %
+	Sweep   []sweepSummary    `json:"sweep"`
+	Passes  int               `json:"sweep_passes"`
+	tables  map[string]*table // by language
 }
 
 type options struct {

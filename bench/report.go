@@ -57,8 +57,8 @@ func (r *results) raw(outcomes []outcome) ([]byte, error) {
 	}
 	out, err := json.MarshalIndent(struct {
 		*results
-		Tables   map[string]rawTable
-		Outcomes []outcome
+		Tables   map[string]rawTable `json:"tables"`
+		Outcomes []outcome           `json:"outcomes"`
 	}{r, tables, outcomes}, "", " ")
 	return append(out, '\n'), err
 }

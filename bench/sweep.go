@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/cipher"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -111,12 +112,13 @@ func (s *sweep) settle(d time.Duration) error {
 
 // A sweepSummary is what is reported of one direction.
 type sweepSummary struct {
-	Op            string
-	Least, Median float64
-	LeastAt       int
-	Slower        int       // how many sizes
-	FirstSlower   []int     // the first few of them
-	LeastOfEach64 []float64 // the smallest ratio among sizes 0..63, 64..127, ...
+	Op            string    `json:"op"`
+	Least         float64   `json:"least"` // ratio
+	LeastAt       int       `json:"least_at"`
+	Median        float64   `json:"median"`
+	Slower        int       `json:"slower"` // how many sizes
+	FirstSlower   []int     `json:"first_slower,omitempty"`
+	LeastOfEach64 []float64 `json:"least_of_each_64"` // the smallest ratio among sizes 0..63, 64..127, ...
 }
 
 func summary(op string, pairs []pair) sweepSummary {
@@ -136,7 +138,7 @@ func summary(op string, pairs []pair) sweepSummary {
 		}
 	}
 	for group := range slices.Chunk(ratios, 64) {
-		sum.LeastOfEach64 = append(sum.LeastOfEach64, slices.Min(group))
+		sum.LeastOfEach64 = append(sum.LeastOfEach64, math.Round(slices.Min(group)*1000)/1000)
 	}
 	slices.Sort(ratios)
 	sum.Median = ratios[len(ratios)/2]
