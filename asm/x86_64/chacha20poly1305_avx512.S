@@ -60,17 +60,18 @@
 
 /* Scratch. */
 #define NONCE 256     /* last row of the next blocks' initial ChaCha20 state: counter, nonce */
-#define PLAN 272      /* what goes with the double rounds to come, five bits each */
-#define PLAN_KEY 1    /* a double round of block 0 in integer registers, and */
-#define PLAN_KEY_TWICE 8 /* another */
-#define PLAN_END 4    /* block 0 is ready: r, s, r^2 */
-#define PLAN_POWER 2  /* powers of r */
-#define PLAN_LAST 16  /* set in the last double round */
-#define PLAN_FIRST (PLAN_KEY + PLAN_KEY_TWICE + (PLAN_KEY<<5) + ((PLAN_KEY + PLAN_KEY_TWICE)<<10) \
-    + ((PLAN_KEY + PLAN_KEY_TWICE)<<15) + (PLAN_KEY<<20) + ((PLAN_KEY + PLAN_KEY_TWICE)<<25) \
-    + ((PLAN_END + PLAN_POWER)<<30) + (PLAN_POWER<<35) + (PLAN_POWER<<40) + (PLAN_LAST<<45))
-#define PLAN_LONG (PLAN_KEY*0x210842108421 + (PLAN_LAST<<45))
-#define PLAN_NEXT (PLAN_LAST<<45)
+#define PLAN 272      /* what goes with the double rounds to come, six bits each: */
+#define PLAN_KEY 1    /* a double round of block 0 in integer registers, */
+#define PLAN_TWO 2    /* and another; */
+#define PLAN_END 4    /* block 0 is ready: r, s, small powers of r; */
+#define PLAN_POWER 8  /* eight more powers of r; */
+#define PLAN_TASKS 15
+#define PLAN_LAST 32  /* set in the last double round */
+#define PLAN_FIRST (PLAN_KEY + PLAN_TWO + (PLAN_KEY<<6) + ((PLAN_KEY + PLAN_TWO)<<12) + ((PLAN_KEY + PLAN_TWO)<<18) \
+    + (PLAN_KEY<<24) + ((PLAN_KEY + PLAN_TWO)<<30) + ((PLAN_END + PLAN_POWER)<<36) + (PLAN_POWER<<42) \
+    + (PLAN_POWER<<48) + (PLAN_LAST<<54))
+#define PLAN_LONG (PLAN_KEY*01010101010101010101 + (PLAN_LAST<<54))
+#define PLAN_NEXT (PLAN_LAST<<54)
 #define LAYOUT 280    /* of this chunk: number of blocks */
 #define PASS 284      /* 0 in the first pass */
 #define SAVED_ARGS 288
@@ -668,25 +669,31 @@
     .endr
 .endm
 
-/* The ten double rounds of a chunk, in the first pass with what is to be done beside them. */
-.macro rounds layout
-1:  \layout\()_round 0
+/* The ten double rounds of a chunk. Most of what goes with them stands once, at .Lbeside; where two integer double
+ * rounds at once would hold up the vector units, each goes into a half.
+ */
+.macro rounds layout, halves
+.L\layout:
+    \layout\()_round 0
+    .if \halves
     test byte ptr [scratch + PLAN], PLAN_KEY
-    jnz 3f
-    test byte ptr [scratch + PLAN], PLAN_POWER
-    jz 4f
-    test byte ptr [scratch + PLAN], PLAN_END
-    jnz .Lblock0_ready
-.L\layout\()_power:
-    power_all
-    jmp 4f
-3:  integer_double_round
-4:  \layout\()_round 1
-    test byte ptr [scratch + PLAN], PLAN_KEY_TWICE
-    jz 5f
+    jz 1f
     integer_double_round
-5:  shr qword ptr [scratch + PLAN], 5
-    jnz 1b
+    jmp .L\layout\()_half
+1:
+    .endif
+    test byte ptr [scratch + PLAN], PLAN_TASKS
+    jnz .Lbeside
+.L\layout\()_half:
+    \layout\()_round 1
+    .if \halves
+    test byte ptr [scratch + PLAN], PLAN_TWO
+    jz 2f
+    integer_double_round
+2:
+    .endif
+    shr qword ptr [scratch + PLAN], 6
+    jnz .L\layout
 .endm
 
 /* One step of 8 blocks, the 16-byte blocks of vx and vt, in the lanes k3; mode tells what becomes of ACC. */
@@ -780,6 +787,11 @@
     /* The initial state; the first block of text is number 1. */
     mov [scratch + SAVED_ARGS], args
     mov [scratch + SAVED_CONSTS], consts
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST
+    jnz .Lbegin
+    cmp qword ptr [args + SEALANE_ARG_BYTES], 0
+    je .Lfinish
+.Lbegin:
     mov key, [args + SEALANE_ARG_KEY]
     mov rbx, [args + SEALANE_ARG_NONCE]
     mov ecx, 1
@@ -819,12 +831,12 @@
     ja .Lfirst_sixteen
     eight_begin
     integer_begin
-    rounds eight
+    rounds eight, 0
     jmp .Lfirst_done
 .Lfirst_twentyfour:
     twentyfour_begin
     integer_begin
-    rounds twentyfour
+    rounds twentyfour, 1
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lfirst_done                                                             /* sealed at once, while Poly1305 waits */
     .irp i, 16, 17, 18, 19, 20, 21, 22, 23
@@ -841,34 +853,46 @@
     sixteen_begin
     integer_begin
 
-.Lsixteen:
-    rounds sixteen
+    rounds sixteen, 1
     cmp dword ptr [scratch + PASS], 0
     je .Lfirst_done
     jmp .Lkeystream
 
-.Lthirtytwo:
-    thirtytwo_round 0
-    test byte ptr [scratch + PLAN], PLAN_KEY
-    jz .Lthirtytwo_half
-    integer_double_round
-.Lthirtytwo_half:
-    thirtytwo_round 1
-    shr qword ptr [scratch + PLAN], 5
-    jnz .Lthirtytwo
+    rounds thirtytwo, 0
     .irp i, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
     .endr
     cmp dword ptr [scratch + PASS], 0
     jne .Lkeystream
     jmp .Lblock0_ready
-.Lthirtytwo_power:
-    mov r14d, 3
-.Lfirst_powers:
-    power_all
-    dec r14d
-    jnz .Lfirst_powers
 
+    /* Beside the rounds. */
+.Lbeside:
+    test byte ptr [scratch + PLAN], PLAN_KEY
+    jz .Lbeside_power
+.Lbeside_integer:
+    integer_double_round
+    test byte ptr [scratch + PLAN], PLAN_TWO
+    jz .Lbeside_done
+    sub byte ptr [scratch + PLAN], PLAN_TWO
+    jmp .Lbeside_integer
+.Lbeside_power:
+    test byte ptr [scratch + PLAN], PLAN_END
+    jnz .Lblock0_ready
+.Lpower:
+    power_all
+    cmp dword ptr [scratch + LAYOUT], 32
+    je .Lthirtytwo_power
+.Lbeside_done:
+    cmp dword ptr [scratch + LAYOUT], 16
+    jb .Leight_half
+    je .Lsixteen_half
+    cmp dword ptr [scratch + LAYOUT], 24
+    je .Ltwentyfour_half
+    jmp .Lthirtytwo_half
+.Lthirtytwo_power:
+    dec r14d
+    jnz .Lpower
     jmp .Lfirst_done
 
     /* Block 0 is ready: its first half is r and s (RFC 8439, 2.6). r, r^2, r^3, r^4 are made here. */
@@ -939,12 +963,8 @@
     mov r13d, 0x404000
     mov from, scratch
     mov to, scratch
-    cmp dword ptr [scratch + LAYOUT], 16
-    jb .Leight_power
-    je .Lsixteen_power
-    cmp dword ptr [scratch + LAYOUT], 24
-    je .Ltwentyfour_power
-    jmp .Lthirtytwo_power
+    mov r14d, 3
+    jmp .Lpower
 
 .Lfirst_done:
     mov src, [args + SEALANE_ARG_IN]
