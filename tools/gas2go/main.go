@@ -95,7 +95,7 @@ func (r *report) write(out io.Writer) error {
 		}
 		fmt.Fprintln(out, "removed", name)
 	}
-	return err
+	return errors.Join(append(r.differ, err)...)
 }
 
 // compare says where the committed files differ from what write would write.
@@ -120,7 +120,7 @@ func (r *report) compare(out io.Writer) error {
 	for _, name := range stale {
 		errs = append(errs, fmt.Errorf("%s has no source any more; run make gen", name))
 	}
-	return errors.Join(append(errs, err)...)
+	return errors.Join(append(append(errs, err), r.differ...)...)
 }
 
 // withoutComments drops the disassembly from a .s, which depends on the disassembler's version.
