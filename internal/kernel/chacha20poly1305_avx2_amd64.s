@@ -23,67 +23,81 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x609e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rbx
 	LONG $0x026ff9c5 // vmovdqa xmm0,XMMWORD PTR [rdx]
 	LONG $0x6f7ec1c4; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [r8]
+	LONG $0x7e7ac1c4; BYTE $0x11 // vmovq xmm2,QWORD PTR [r9]
+	LONG $0x2269c3c4; WORD $0x0851; BYTE $0x02 // vpinsrd xmm2,xmm2,DWORD PTR [r9+0x8],0x2
+	LONG $0xfa73e9c5; BYTE $0x04 // vpslldq xmm2,xmm2,0x4
 	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x000001108e7ffec5 // vmovdqu YMMWORD PTR [rsi+0x110],ymm1
-	WORD $0x8b49; BYTE $0x01 // mov rax,QWORD PTR [r9]
-	LONG $0x08498b41 // mov ecx,DWORD PTR [r9+0x8]
-	LONG $0x34868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x134],rax
-	LONG $0x013c8e89; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],ecx
 	WORD $0xc031 // xor eax,eax
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x0e8f840f; WORD $0x0000 // je 0xf01
+	LONG $0x0bdc840f; WORD $0x0000 // je 0xc4b
+	LONG $0x52ebe9c5; BYTE $0x10 // vpor xmm2,xmm2,XMMWORD PTR [rdx+0x10]
+	QUAD $0x00000130967ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm2
 	LONG $0x90868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rax
 	LONG $0x98868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],rax
 	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
 	LONG $0x02908689; WORD $0x0000 // mov DWORD PTR [rsi+0x290],eax
-	QUAD $0x00020000013086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x130],0x2
+	QUAD $0x00080000017086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x170],0x8
+	LONG $0x000240b9; BYTE $0x00 // mov ecx,0x240
+	WORD $0x3948; BYTE $0xcb // cmp rbx,rcx
+	LONG $0xcb420f48 // cmovb rcx,rbx
+	LONG $0x688e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rcx
 	LONG $0x01788689; WORD $0x0000 // mov DWORD PTR [rsi+0x178],eax
 	LONG $0x40fb8348 // cmp rbx,0x40
-	LONG $0x0133860f; WORD $0x0000 // jbe 0x1da
+	LONG $0x016f860f; WORD $0x0000 // jbe 0x233
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x5977 // ja 0x109
+	WORD $0x4d77 // ja 0x11a
 	QUAD $0x00010000017886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x178],0x1
-	QUAD $0x000100865a7de2c4; BYTE $0x00 // vbroadcasti128 ymm0,XMMWORD PTR [rsi+0x100]
-	QUAD $0x0001108e5a7de2c4; BYTE $0x00 // vbroadcasti128 ymm1,XMMWORD PTR [rsi+0x110]
-	QUAD $0x000120965a7de2c4; BYTE $0x00 // vbroadcasti128 ymm2,XMMWORD PTR [rsi+0x120]
-	QUAD $0x0001309e5a7de2c4; BYTE $0x00 // vbroadcasti128 ymm3,XMMWORD PTR [rsi+0x130]
 	LONG $0x526f7dc5; BYTE $0x20 // vmovdqa ymm10,YMMWORD PTR [rdx+0x20]
 	LONG $0x5a6f7dc5; BYTE $0x40 // vmovdqa ymm11,YMMWORD PTR [rdx+0x40]
+	LONG $0x386de3c4; WORD $0x01da // vinserti128 ymm3,ymm2,xmm2,0x1
+	LONG $0x387de3c4; WORD $0x01c0 // vinserti128 ymm0,ymm0,xmm0,0x1
+	LONG $0x00fde3c4; WORD $0xeed1 // vpermq ymm2,ymm1,0xee
+	LONG $0x00fde3c4; WORD $0x44c9 // vpermq ymm1,ymm1,0x44
+	QUAD $0x000000c0bafee5c5 // vpaddd ymm7,ymm3,YMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000a09afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0xa0]
 	LONG $0xe06ffdc5 // vmovdqa ymm4,ymm0
 	LONG $0xe96ffdc5 // vmovdqa ymm5,ymm1
 	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
-	QUAD $0x000000c0bafee5c5 // vpaddd ymm7,ymm3,YMMWORD PTR [rdx+0xc0]
-	QUAD $0x000000a09afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0xa0]
-	LONG $0x0000d1e9; BYTE $0x00 // jmp 0x1da
-// 0x109:
+	LONG $0x000119e9; BYTE $0x00 // jmp 0x233
+// 0x11a:
 	QUAD $0x00020000017886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x178],0x2
-	LONG $0x426ffdc5; BYTE $0x20 // vmovdqa ymm0,YMMWORD PTR [rdx+0x20]
-	LONG $0x4a6ffdc5; BYTE $0x40 // vmovdqa ymm1,YMMWORD PTR [rdx+0x40]
-	QUAD $0x00000540867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm0
-	QUAD $0x000005608e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm1
-	QUAD $0x000128a6587d62c4; BYTE $0x00 // vpbroadcastd ymm12,DWORD PTR [rsi+0x128]
-	QUAD $0x00012cae587d62c4; BYTE $0x00 // vpbroadcastd ymm13,DWORD PTR [rsi+0x12c]
+	LONG $0x426f7dc5; BYTE $0x20 // vmovdqa ymm8,YMMWORD PTR [rdx+0x20]
+	LONG $0x4a6f7dc5; BYTE $0x40 // vmovdqa ymm9,YMMWORD PTR [rdx+0x40]
+	QUAD $0x00000540867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm8
+	QUAD $0x000005608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm9
+	QUAD $0x00010086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x100]
+	QUAD $0x00000580867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm8
+	QUAD $0x00010486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x104]
+	QUAD $0x000005a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm8
+	QUAD $0x00010886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x108]
+	QUAD $0x000005c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm8
+	QUAD $0x00010c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x10c]
+	QUAD $0x000005e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm8
+	QUAD $0x00012086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x120]
+	QUAD $0x00000680867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm8
+	QUAD $0x00012486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x124]
+	QUAD $0x000006a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm8
+	QUAD $0x00012886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x128]
+	QUAD $0x000006c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm8
+	QUAD $0x00012c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x12c]
+	QUAD $0x000006e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm8
+	QUAD $0x00013486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x134]
+	QUAD $0x00000720867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm8
+	QUAD $0x00013886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x138]
+	QUAD $0x00000740867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm8
+	QUAD $0x00013c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x13c]
+	QUAD $0x00000760867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm8
 	QUAD $0x00013086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x130]
-	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
-	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
 	LONG $0x42fe3dc5; BYTE $0x60 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x60]
-	QUAD $0x000120a6587d62c4; BYTE $0x00 // vpbroadcastd ymm12,DWORD PTR [rsi+0x120]
-	QUAD $0x000124ae587d62c4; BYTE $0x00 // vpbroadcastd ymm13,DWORD PTR [rsi+0x124]
-	QUAD $0x00000780867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm8
-	QUAD $0x00010086587de2c4; BYTE $0x00 // vpbroadcastd ymm0,DWORD PTR [rsi+0x100]
-	QUAD $0x0001048e587de2c4; BYTE $0x00 // vpbroadcastd ymm1,DWORD PTR [rsi+0x104]
-	QUAD $0x00010896587de2c4; BYTE $0x00 // vpbroadcastd ymm2,DWORD PTR [rsi+0x108]
-	QUAD $0x00010c9e587de2c4; BYTE $0x00 // vpbroadcastd ymm3,DWORD PTR [rsi+0x10c]
-	QUAD $0x000110a6587de2c4; BYTE $0x00 // vpbroadcastd ymm4,DWORD PTR [rsi+0x110]
-	QUAD $0x000114ae587de2c4; BYTE $0x00 // vpbroadcastd ymm5,DWORD PTR [rsi+0x114]
-	QUAD $0x000118b6587de2c4; BYTE $0x00 // vpbroadcastd ymm6,DWORD PTR [rsi+0x118]
-	QUAD $0x00011cbe587de2c4; BYTE $0x00 // vpbroadcastd ymm7,DWORD PTR [rsi+0x11c]
-	QUAD $0x0001348e587d62c4; BYTE $0x00 // vpbroadcastd ymm9,DWORD PTR [rsi+0x134]
-	QUAD $0x00013896587d62c4; BYTE $0x00 // vpbroadcastd ymm10,DWORD PTR [rsi+0x138]
-	QUAD $0x00013c9e587d62c4; BYTE $0x00 // vpbroadcastd ymm11,DWORD PTR [rsi+0x13c]
-// 0x1da:
+	QUAD $0x00000700867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm8
+	QUAD $0x00011086587de2c4; BYTE $0x00 // vpbroadcastd ymm0,DWORD PTR [rsi+0x110]
+	QUAD $0x0001148e587de2c4; BYTE $0x00 // vpbroadcastd ymm1,DWORD PTR [rsi+0x114]
+	QUAD $0x00011896587de2c4; BYTE $0x00 // vpbroadcastd ymm2,DWORD PTR [rsi+0x118]
+	QUAD $0x00011c9e587de2c4; BYTE $0x00 // vpbroadcastd ymm3,DWORD PTR [rsi+0x11c]
+// 0x233:
 	WORD $0xc031 // xor eax,eax
-// 0x1dc:
+// 0x235:
 	WORD $0x8941; BYTE $0xc4 // mov r12d,eax
 	LONG $0x34ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x134]
 	LONG $0x38b68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x138]
@@ -104,84 +118,91 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x1c9e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x11c]
 	LONG $0x01208e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x120]
 	LONG $0x0124968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x124]
-	QUAD $0x00050000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0x5
-	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
-	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
-	QUAD $0x00000000841f0f66; BYTE $0x00 // nop WORD PTR [rax+rax*1+0x0]
-// 0x280:
+	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
+// 0x2ba:
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0x0215820f; WORD $0x0000 // jb 0x4a2
-	LONG $0x0165840f; WORD $0x0000 // je 0x3f8
-	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
-	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	QUAD $0x00054086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x540]
-	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
-	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
-	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
-	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
-	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
-	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	QUAD $0x00056086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x560]
-	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
-	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
-	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
-	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
-	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
-	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
-	QUAD $0x000006c0a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x6c0]
-	QUAD $0x000006e0ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x6e0]
-	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
-	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
-	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0x0346820f; WORD $0x0000 // jb 0x60d
+	LONG $0x01d7840f; WORD $0x0000 // je 0x4a4
+	QUAD $0x0000058086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x580]
+	QUAD $0x000005c08efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x5c0]
+	QUAD $0x0000070096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x700]
+	QUAD $0x000007409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x740]
 	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
 	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
-	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
-	LONG $0xf6728dc5; BYTE $0x0c // vpslld ymm14,ymm6,0xc
-	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
-	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
-	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
-	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	QUAD $0x00000680a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x680]
+	QUAD $0x000006c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6c0]
+	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
+	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
+	LONG $0xf0728dc5; BYTE $0x0c // vpslld ymm14,ymm0,0xc
+	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
+	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
+	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
+	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
+	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
+	LONG $0xc0fe3dc5 // vpaddd ymm8,ymm8,ymm0
+	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
+	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
+	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
 	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
 	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000700967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm10
+	QUAD $0x000007409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm11
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
-	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
-	LONG $0xf6728dc5; BYTE $0x07 // vpslld ymm14,ymm6,0x7
-	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
-	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
-	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
-	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	LONG $0x0000aae9; BYTE $0x00 // jmp 0x4a2
-// 0x3f8:
+	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
+	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
+	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
+	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
+	LONG $0xd072adc5; BYTE $0x19 // vpsrld ymm10,ymm0,0x19
+	LONG $0xd272a5c5; BYTE $0x19 // vpsrld ymm11,ymm2,0x19
+	LONG $0xeb2dc1c4; BYTE $0xd6 // vpor ymm2,ymm10,ymm14
+	LONG $0xeb25c1c4; BYTE $0xc7 // vpor ymm0,ymm11,ymm15
+	QUAD $0x000005a096fe75c5 // vpaddd ymm10,ymm1,YMMWORD PTR [rsi+0x5a0]
+	QUAD $0x000005e09efe65c5 // vpaddd ymm11,ymm3,YMMWORD PTR [rsi+0x5e0]
+	QUAD $0x000005a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm8
+	QUAD $0x000005e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm9
+	QUAD $0x00000720b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x720]
+	QUAD $0x00000760beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x760]
+	QUAD $0x000540b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000540be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000006a086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x6a0]
+	QUAD $0x000006e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x6e0]
+	QUAD $0x000006e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm12
+	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
+	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
+	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
+	LONG $0xf1729dc5; BYTE $0x0c // vpslld ymm12,ymm1,0xc
+	LONG $0xf37295c5; BYTE $0x0c // vpslld ymm13,ymm3,0xc
+	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
+	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
+	LONG $0xd1fe2dc5 // vpaddd ymm10,ymm10,ymm1
+	LONG $0xdbfe25c5 // vpaddd ymm11,ymm11,ymm3
+	QUAD $0x00000580967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm10
+	QUAD $0x000005c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm11
+	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
+	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
+	QUAD $0x000560b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x560]
+	QUAD $0x000560be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000760b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm14
+	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
+	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
+	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
+	QUAD $0x000006c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm8
+	QUAD $0x000006808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm9
+	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
+	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
+	LONG $0xf1729dc5; BYTE $0x07 // vpslld ymm12,ymm1,0x7
+	LONG $0xf37295c5; BYTE $0x07 // vpslld ymm13,ymm3,0x7
+	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
+	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
+	LONG $0x000169e9; BYTE $0x00 // jmp 0x60d
+// 0x4a4:
+	QUAD $0x00010000018886f7; WORD $0x0000 // test DWORD PTR [rsi+0x188],0x1
+	LONG $0x00af850f; WORD $0x0000 // jne 0x563
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
 	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
@@ -192,12 +213,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
 	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
 	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
-	LONG $0xf1728dc5; BYTE $0x0c // vpslld ymm14,ymm1,0xc
-	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
+	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
 	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
@@ -210,210 +231,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
 	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
 	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
-	LONG $0xf1728dc5; BYTE $0x07 // vpslld ymm14,ymm1,0x7
-	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
+	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
 	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
 	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
-// 0x4a2:
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x10c5c141 // rol r13d,0x10
-	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
-	WORD $0x0144; BYTE $0xea // add edx,r13d
-	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
-	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
-	LONG $0x0cc0c141 // rol r8d,0xc
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	LONG $0x08c5c141 // rol r13d,0x8
-	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
-	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
-	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
-	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
-	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
-	WORD $0x0144; BYTE $0xea // add edx,r13d
-	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
-	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x02e08e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e0],ecx
-	LONG $0x02e49689; WORD $0x0000 // mov DWORD PTR [rsi+0x2e4],edx
-	LONG $0x02e88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e8]
-	LONG $0x02ec968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2ec]
-	WORD $0x0144; BYTE $0xd0 // add eax,r10d
-	WORD $0x0144; BYTE $0xdb // add ebx,r11d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	WORD $0xdf31 // xor edi,ebx
-	LONG $0x10c6c141 // rol r14d,0x10
-	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
-	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xca // xor r10d,ecx
-	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
-	LONG $0x0cc2c141 // rol r10d,0xc
-	LONG $0x0cc3c141 // rol r11d,0xc
-	WORD $0x0144; BYTE $0xd0 // add eax,r10d
-	WORD $0x0144; BYTE $0xdb // add ebx,r11d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	WORD $0xdf31 // xor edi,ebx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
-	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
-	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
-	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
-	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
-	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xca // xor r10d,ecx
-	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x07c3c141 // rol r11d,0x7
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0xc731 // xor edi,eax
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
-	LONG $0x10c4c141 // rol r12d,0x10
-	WORD $0xf901 // add ecx,edi
-	WORD $0x0144; BYTE $0xe2 // add edx,r12d
-	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
-	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
-	LONG $0x0cc1c141 // rol r9d,0xc
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0xc731 // xor edi,eax
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
-	LONG $0x08c4c141 // rol r12d,0x8
-	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
-	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
-	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
-	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
-	WORD $0xf901 // add ecx,edi
-	WORD $0x0144; BYTE $0xe2 // add edx,r12d
-	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
-	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x02e88e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e8],ecx
-	LONG $0x02ec9689; WORD $0x0000 // mov DWORD PTR [rsi+0x2ec],edx
-	LONG $0x02e08e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e0]
-	LONG $0x02e4968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2e4]
-	WORD $0x0144; BYTE $0xd8 // add eax,r11d
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
-	WORD $0x3141; BYTE $0xde // xor r14d,ebx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x10c6c141 // rol r14d,0x10
-	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
-	WORD $0x0144; BYTE $0xf2 // add edx,r14d
-	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
-	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
-	LONG $0x0cc3c141 // rol r11d,0xc
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xd8 // add eax,r11d
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
-	WORD $0x3141; BYTE $0xde // xor r14d,ebx
-	LONG $0x08c5c141 // rol r13d,0x8
-	LONG $0x08c6c141 // rol r14d,0x8
-	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
-	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
-	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
-	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
-	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
-	WORD $0x0144; BYTE $0xf2 // add edx,r14d
-	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
-	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
-	LONG $0x07c3c141 // rol r11d,0x7
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0x0215820f; WORD $0x0000 // jb 0x888
-	LONG $0x0165840f; WORD $0x0000 // je 0x7de
-	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
-	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00054086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x540]
-	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
-	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
-	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf5728dc5; BYTE $0x0c // vpslld ymm14,ymm5,0xc
-	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
-	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00056086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x560]
-	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
-	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
-	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf5728dc5; BYTE $0x07 // vpslld ymm14,ymm5,0x7
-	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
-	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
-	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
-	QUAD $0x00000680a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x680]
-	QUAD $0x000006a0ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x6a0]
-	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
-	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
-	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	QUAD $0x0005408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
-	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
-	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
-	LONG $0xf7728dc5; BYTE $0x0c // vpslld ymm14,ymm7,0xc
-	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
-	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
-	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
-	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
-	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	QUAD $0x0005608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
-	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
-	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
-	LONG $0xf7728dc5; BYTE $0x07 // vpslld ymm14,ymm7,0x7
-	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
-	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
-	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
-	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	LONG $0x0000aae9; BYTE $0x00 // jmp 0x888
-// 0x7de:
+	LONG $0x0000aae9; BYTE $0x00 // jmp 0x60d
+// 0x563:
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
 	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
@@ -424,12 +253,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
 	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
 	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
-	LONG $0xf1728dc5; BYTE $0x0c // vpslld ymm14,ymm1,0xc
-	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
+	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
 	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
@@ -442,17 +271,17 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
 	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
 	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
-	LONG $0xf1728dc5; BYTE $0x07 // vpslld ymm14,ymm1,0x7
-	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
+	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
 	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
 	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
-// 0x888:
+// 0x60d:
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
@@ -574,9 +403,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xf827850f; WORD $0xffff // jne 0x280
+	LONG $0xfadc850f; WORD $0xffff // jne 0x2ba
 	LONG $0x0290be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x290],0x0
-	LONG $0x0224850f; WORD $0x0000 // jne 0xc8a
+	LONG $0x026c850f; WORD $0x0000 // jne 0xa57
 	LONG $0x10860344; WORD $0x0001; BYTE $0x00 // add r8d,DWORD PTR [rsi+0x110]
 	LONG $0x148e0344; WORD $0x0001; BYTE $0x00 // add r9d,DWORD PTR [rsi+0x114]
 	LONG $0x18960344; WORD $0x0001; BYTE $0x00 // add r10d,DWORD PTR [rsi+0x118]
@@ -599,7 +428,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0xfffc0ffffffcba48; WORD $0x0fff // movabs rdx,0xffffffc0ffffffc
 	WORD $0x2148; BYTE $0xd8 // and rax,rbx
 	WORD $0x2148; BYTE $0xd1 // and rcx,rdx
-// 0xaea:
+// 0x86f:
 	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
 	LONG $0xc08e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c0],rcx
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
@@ -617,17 +446,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc8470f48 // cmova rcx,rax
 	WORD $0xe9c1; BYTE $0x04 // shr ecx,0x4
-	WORD $0xc983; BYTE $0x02 // or ecx,0x2
+	WORD $0xc983; BYTE $0x01 // or ecx,0x1
 	WORD $0xbd0f; BYTE $0xc9 // bsr ecx,ecx
+	WORD $0xc031 // xor eax,eax
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
+	WORD $0xf983; BYTE $0x02 // cmp ecx,0x2
+	WORD $0x4c0f; BYTE $0xc8 // cmovl ecx,eax
 	LONG $0x608e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x260],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	QUAD $0x000001d00e8c8d48 // lea rcx,[rsi+rcx*1+0x1d0]
 	LONG $0xd0be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x1d0]
 	LONG $0x888e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],rcx
 	WORD $0x3948; BYTE $0xcf // cmp rdi,rcx
-	LONG $0x00e5840f; WORD $0x0000 // je 0xc54
-// 0xb6f:
+	LONG $0x00e5840f; WORD $0x0000 // je 0x9e1
+// 0x8fc:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbe2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [rdi]
 	LONG $0xf6a3e2c4; WORD $0x085f // mulx rbx,r11,QWORD PTR [rdi+0x8]
@@ -687,17 +519,32 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x084f894c // mov QWORD PTR [rdi+0x8],r9
 	LONG $0x1057894c // mov QWORD PTR [rdi+0x10],r10
 	LONG $0x88be3b48; WORD $0x0001; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0x188]
-	LONG $0xff1b850f; WORD $0xffff // jne 0xb6f
-// 0xc54:
+	LONG $0xff1b850f; WORD $0xffff // jne 0x8fc
+// 0x9e1:
 	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
 	LONG $0x0290be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x290],0x2
+	LONG $0x02b6840f; WORD $0x0000 // je 0xcab
 	QUAD $0x00010000029086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x290],0x1
-	LONG $0x02ea840f; WORD $0x0000 // je 0xf5c
+	LONG $0x18778b4c // mov r14,QWORD PTR [rdi+0x18]
+	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
+	WORD $0xc931 // xor ecx,ecx
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	WORD $0x950f; BYTE $0xc1 // setne cl
+	LONG $0x01808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x180],ecx
+	WORD $0xff31 // xor edi,edi
+	LONG $0x000ae0e9; BYTE $0x00 // jmp 0x1500
+// 0xa20:
+	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
+	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
+	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
+	WORD $0xff31 // xor edi,edi
+	LONG $0x000ac1e9; BYTE $0x00 // jmp 0x1500
+// 0xa3f:
 	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
 	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
-	LONG $0xf557850f; WORD $0xffff // jne 0x1dc
-	LONG $0x000233e9; BYTE $0x00 // jmp 0xebd
-// 0xc8a:
+	LONG $0xf7e3850f; WORD $0xffff // jne 0x235
+	LONG $0x0013e1e9; BYTE $0x00 // jmp 0x1e38
+// 0xa57:
 	LONG $0x01008603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x100]
 	LONG $0x01049e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x104]
 	LONG $0x01208e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x120]
@@ -710,18 +557,24 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x34ae0344; WORD $0x0001; BYTE $0x00 // add r13d,DWORD PTR [rsi+0x134]
 	LONG $0x38b60344; WORD $0x0001; BYTE $0x00 // add r14d,DWORD PTR [rsi+0x138]
 	LONG $0x013cbe03; WORD $0x0000 // add edi,DWORD PTR [rsi+0x13c]
-	LONG $0x03008689; WORD $0x0000 // mov DWORD PTR [rsi+0x300],eax
-	LONG $0x03049e89; WORD $0x0000 // mov DWORD PTR [rsi+0x304],ebx
-	LONG $0x10868944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x310],r8d
-	LONG $0x148e8944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x314],r9d
-	LONG $0x18968944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x318],r10d
-	LONG $0x1c9e8944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x31c],r11d
-	LONG $0x03208e89; WORD $0x0000 // mov DWORD PTR [rsi+0x320],ecx
-	LONG $0x03249689; WORD $0x0000 // mov DWORD PTR [rsi+0x324],edx
-	LONG $0x30a68944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x330],r12d
-	LONG $0x34ae8944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x334],r13d
-	LONG $0x38b68944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x338],r14d
-	LONG $0x033cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x33c],edi
+	LONG $0x20e3c148 // shl rbx,0x20
+	LONG $0x20e2c148 // shl rdx,0x20
+	LONG $0x20e1c149 // shl r9,0x20
+	LONG $0x20e3c149 // shl r11,0x20
+	LONG $0x20e5c149 // shl r13,0x20
+	LONG $0x20e7c148 // shl rdi,0x20
+	WORD $0x0948; BYTE $0xd8 // or rax,rbx
+	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
+	WORD $0x094d; BYTE $0xc8 // or r8,r9
+	WORD $0x094d; BYTE $0xda // or r10,r11
+	WORD $0x094d; BYTE $0xec // or r12,r13
+	WORD $0x0949; BYTE $0xfe // or r14,rdi
+	LONG $0x00868948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x300],rax
+	LONG $0x1086894c; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x310],r8
+	LONG $0x1896894c; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x318],r10
+	LONG $0x208e8948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x320],rcx
+	LONG $0x30a6894c; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x330],r12
+	LONG $0x38b6894c; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x338],r14
 	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
 	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
 	LONG $0x02e88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e8]
@@ -730,13 +583,15 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x010c9e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x10c]
 	LONG $0x01288e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x128]
 	LONG $0x012c9603; WORD $0x0000 // add edx,DWORD PTR [rsi+0x12c]
-	LONG $0x03088689; WORD $0x0000 // mov DWORD PTR [rsi+0x308],eax
-	LONG $0x030c9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x30c],ebx
-	LONG $0x03288e89; WORD $0x0000 // mov DWORD PTR [rsi+0x328],ecx
-	LONG $0x032c9689; WORD $0x0000 // mov DWORD PTR [rsi+0x32c],edx
+	LONG $0x20e3c148 // shl rbx,0x20
+	LONG $0x20e2c148 // shl rdx,0x20
+	WORD $0x0948; BYTE $0xd8 // or rax,rbx
+	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
+	LONG $0x08868948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x308],rax
+	LONG $0x288e8948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x328],rcx
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0x0143820f; WORD $0x0000 // jb 0xebd
-	LONG $0x00cd870f; WORD $0x0000 // ja 0xe4d
+	LONG $0x0e34820f; WORD $0x0000 // jb 0x1984
+	LONG $0x00d0870f; WORD $0x0000 // ja 0xc26
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	QUAD $0x000100a65a7d62c4; BYTE $0x00 // vbroadcasti128 ymm12,XMMWORD PTR [rsi+0x100]
 	QUAD $0x000110ae5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x110]
@@ -768,36 +623,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000003e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm9
 	QUAD $0x00000400967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm10
 	QUAD $0x000004209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm11
-	WORD $0x70eb // jmp 0xebd
-// 0xe4d:
-	QUAD $0x00000580867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm0
-	QUAD $0x000005a08e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm1
-	QUAD $0x000005c0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm2
-	QUAD $0x000005e09e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm3
-	QUAD $0x00000600a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm4
-	QUAD $0x00000620ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm5
-	QUAD $0x00000640b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm6
-	QUAD $0x00000660be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm7
-	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
-	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
-	QUAD $0x00000700867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm8
-	QUAD $0x000007208e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm9
-	QUAD $0x00000740967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm10
-	QUAD $0x000007609e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm11
-// 0xebd:
-	LONG $0x60868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x160]
-	LONG $0x000240b9; BYTE $0x00 // mov ecx,0x240
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xc1470f48 // cmova rax,rcx
-	LONG $0x68868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rax
-	QUAD $0x00080000017086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x170],0x8
-	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
-	LONG $0x18778b4c // mov r14,QWORD PTR [rdi+0x18]
-	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
-	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
-	WORD $0xff31 // xor edi,edi
-	LONG $0x000ec7e9; BYTE $0x00 // jmp 0x1dc8
-// 0xf01:
+	LONG $0x000d5ee9; BYTE $0x00 // jmp 0x1984
+// 0xc26:
+	QUAD $0x00000600867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm0
+	QUAD $0x000006208e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm1
+	QUAD $0x00000640967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm2
+	QUAD $0x000006609e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm3
+	LONG $0x000d39e9; BYTE $0x00 // jmp 0x1984
+// 0xc4b:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	QUAD $0x00020000029086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x290],0x2
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
@@ -810,22 +643,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20488b49 // mov rcx,QWORD PTR [r8+0x20]
 	LONG $0x28508b4d // mov r10,QWORD PTR [r8+0x28]
 	LONG $0x30588b4d // mov r11,QWORD PTR [r8+0x30]
-	LONG $0x38508b41 // mov edx,DWORD PTR [r8+0x38]
-	LONG $0x01309689; WORD $0x0000 // mov DWORD PTR [rsi+0x130],edx
+	LONG $0x2269c3c4; WORD $0x3850; BYTE $0x00 // vpinsrd xmm2,xmm2,DWORD PTR [r8+0x38],0x0
+	QUAD $0x00000130967ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm2
 	LONG $0xa896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],r10
 	LONG $0xb09e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],r11
-	LONG $0xfffb8ee9; BYTE $0xff // jmp 0xaea
-// 0xf5c:
+	LONG $0xfffbc4e9; BYTE $0xff // jmp 0x86f
+// 0xcab:
 	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
-	LONG $0x1890840f; WORD $0x0000 // je 0x27fa
-	QUAD $0x00010000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x1
+	LONG $0x117f840f; WORD $0x0000 // je 0x1e38
+	QUAD $0x00020000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x2
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0x000001bf; BYTE $0x00 // mov edi,0x1
-	LONG $0x1849850f; WORD $0x0000 // jne 0x27cf
+	LONG $0x1138850f; WORD $0x0000 // jne 0x1e0d
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	WORD $0xc031 // xor eax,eax
-	LONG $0x000e34e9; BYTE $0x00 // jmp 0x1dc8
-// 0xf94:
+	LONG $0x00081de9; BYTE $0x00 // jmp 0x1500
+// 0xce3:
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	LONG $0x609e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x160]
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
@@ -843,52 +676,50 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x0280868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x280]
 	QUAD $0x000000e0c2848b48 // mov rax,QWORD PTR [rdx+rax*8+0xe0]
 	LONG $0x88868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x288],rax
-	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
+	QUAD $0x00140000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0x14
 	LONG $0x426f7dc5; BYTE $0x20 // vmovdqa ymm8,YMMWORD PTR [rdx+0x20]
 	LONG $0x4a6f7dc5; BYTE $0x40 // vmovdqa ymm9,YMMWORD PTR [rdx+0x40]
 	QUAD $0x00000540867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm8
 	QUAD $0x000005608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm9
 	QUAD $0x00010086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x100]
 	QUAD $0x00000580867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm8
-	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
+	QUAD $0x00000780867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm8
 	QUAD $0x00010486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x104]
 	QUAD $0x000005a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm8
-	QUAD $0x000007c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm8
+	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
 	QUAD $0x00010886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x108]
 	QUAD $0x000005c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm8
-	QUAD $0x000007e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm8
+	QUAD $0x000007c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm8
 	QUAD $0x00010c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x10c]
 	QUAD $0x000005e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm8
-	QUAD $0x00000800867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm8
+	QUAD $0x000007e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm8
 	QUAD $0x00012086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x120]
 	QUAD $0x00000680867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm8
-	QUAD $0x000008a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm8
+	QUAD $0x00000880867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm8
 	QUAD $0x00012486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x124]
 	QUAD $0x000006a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm8
-	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
+	QUAD $0x000008a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm8
 	QUAD $0x00012886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x128]
 	QUAD $0x000006c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm8
-	QUAD $0x000008e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm8
+	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
 	QUAD $0x00012c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x12c]
 	QUAD $0x000006e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm8
-	QUAD $0x00000900867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm8
+	QUAD $0x000008e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm8
 	QUAD $0x00013486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x134]
 	QUAD $0x00000720867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm8
-	QUAD $0x00000940867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm8
+	QUAD $0x00000920867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm8
 	QUAD $0x00013886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x138]
 	QUAD $0x00000740867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm8
-	QUAD $0x00000960867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm8
+	QUAD $0x00000940867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm8
 	QUAD $0x00013c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x13c]
 	QUAD $0x00000760867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm8
-	QUAD $0x00000980867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x980],ymm8
+	QUAD $0x00000960867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm8
 	QUAD $0x00013086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x130]
 	QUAD $0x000000808afe3dc5 // vpaddd ymm9,ymm8,YMMWORD PTR [rdx+0x80]
 	LONG $0x42fe3dc5; BYTE $0x60 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x60]
 	LONG $0x4afe35c5; BYTE $0x60 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x60]
 	QUAD $0x00000700867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm8
-	QUAD $0x00000780867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm8
-	QUAD $0x000009208e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm9
-	QUAD $0x000009a08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9a0],ymm9
+	QUAD $0x000009008e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm9
 	QUAD $0x00011086587de2c4; BYTE $0x00 // vpbroadcastd ymm0,DWORD PTR [rsi+0x110]
 	QUAD $0x0001148e587de2c4; BYTE $0x00 // vpbroadcastd ymm1,DWORD PTR [rsi+0x114]
 	QUAD $0x00011896587de2c4; BYTE $0x00 // vpbroadcastd ymm2,DWORD PTR [rsi+0x118]
@@ -897,371 +728,85 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xe96ffdc5 // vmovdqa ymm5,ymm1
 	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
 	LONG $0xfb6ffdc5 // vmovdqa ymm7,ymm3
-	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
-	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
-	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
-	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
-	LONG $0x00401f0f // nop DWORD PTR [rax+0x0]
-// 0x11c0:
+// 0xecf:
 	QUAD $0x0000058086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x580]
-	QUAD $0x000005a08efe75c5 // vpaddd ymm9,ymm1,YMMWORD PTR [rsi+0x5a0]
+	QUAD $0x000005c08efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x5c0]
 	QUAD $0x0000070096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x700]
-	QUAD $0x000007209eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x720]
+	QUAD $0x000007409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x740]
 	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
 	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
 	QUAD $0x00000680a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x680]
-	QUAD $0x000006a0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6a0]
+	QUAD $0x000006c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6c0]
 	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xc9ef95c5 // vpxor ymm1,ymm13,ymm1
+	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
 	LONG $0xf0728dc5; BYTE $0x0c // vpslld ymm14,ymm0,0xc
-	LONG $0xf17285c5; BYTE $0x0c // vpslld ymm15,ymm1,0xc
+	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
 	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
-	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
+	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
 	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
-	LONG $0xc9eb85c5 // vpor ymm1,ymm15,ymm1
+	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
 	LONG $0xc0fe3dc5 // vpaddd ymm8,ymm8,ymm0
-	LONG $0xc9fe35c5 // vpaddd ymm9,ymm9,ymm1
-	QUAD $0x00000580867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm8
-	QUAD $0x000005a08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm9
+	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
 	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
 	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
 	QUAD $0x00000700967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm10
-	QUAD $0x000007209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
-	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
-	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xc9ef95c5 // vpxor ymm1,ymm13,ymm1
-	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
-	LONG $0xf17285c5; BYTE $0x07 // vpslld ymm15,ymm1,0x7
-	LONG $0xd072fdc5; BYTE $0x19 // vpsrld ymm0,ymm0,0x19
-	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
-	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
-	LONG $0xc9eb85c5 // vpor ymm1,ymm15,ymm1
-	QUAD $0x000005c086fe6dc5 // vpaddd ymm8,ymm2,YMMWORD PTR [rsi+0x5c0]
-	QUAD $0x000005e08efe65c5 // vpaddd ymm9,ymm3,YMMWORD PTR [rsi+0x5e0]
-	QUAD $0x0000074096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x740]
-	QUAD $0x000007609eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x760]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000006c0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x6c0]
-	QUAD $0x000006e0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6e0]
-	LONG $0xd2ef9dc5 // vpxor ymm2,ymm12,ymm2
-	LONG $0xdbef95c5 // vpxor ymm3,ymm13,ymm3
-	LONG $0xf2728dc5; BYTE $0x0c // vpslld ymm14,ymm2,0xc
-	LONG $0xf37285c5; BYTE $0x0c // vpslld ymm15,ymm3,0xc
-	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
-	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
-	LONG $0xd2eb8dc5 // vpor ymm2,ymm14,ymm2
-	LONG $0xdbeb85c5 // vpor ymm3,ymm15,ymm3
-	LONG $0xc2fe3dc5 // vpaddd ymm8,ymm8,ymm2
-	LONG $0xcbfe35c5 // vpaddd ymm9,ymm9,ymm3
-	QUAD $0x000005c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm8
-	QUAD $0x000005e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm9
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000740967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm10
-	QUAD $0x000007609e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
-	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
-	LONG $0xd2ef9dc5 // vpxor ymm2,ymm12,ymm2
-	LONG $0xdbef95c5 // vpxor ymm3,ymm13,ymm3
-	LONG $0xf2728dc5; BYTE $0x07 // vpslld ymm14,ymm2,0x7
-	LONG $0xf37285c5; BYTE $0x07 // vpslld ymm15,ymm3,0x7
-	LONG $0xd272edc5; BYTE $0x19 // vpsrld ymm2,ymm2,0x19
-	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
-	LONG $0xd2eb8dc5 // vpor ymm2,ymm14,ymm2
-	LONG $0xdbeb85c5 // vpor ymm3,ymm15,ymm3
-	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
-	LONG $0x010a830f; WORD $0x0000 // jae 0x14a7
-	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
-	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
-	LONG $0x01d28349 // adc r10,0x1
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	LONG $0x10c68349 // add r14,0x10
-	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
-	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
-	LONG $0x01d58349 // adc r13,0x1
-	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x0001c8a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0001b89ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xe1 // add rcx,r12
-	WORD $0x114c; BYTE $0xdf // adc rdi,r11
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc3 // mov r11,rax
-	WORD $0x8949; BYTE $0xdc // mov r12,rbx
-	WORD $0x0149; BYTE $0xcc // add r12,rcx
-	WORD $0x114c; BYTE $0xef // adc rdi,r13
-	WORD $0x8949; BYTE $0xfd // mov r13,rdi
-	LONG $0x03e58341 // and r13d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xfb // add r11,rdi
-	LONG $0x00d48349 // adc r12,0x0
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x10c78349 // add r15,0x10
-// 0x14a7:
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x178],0x4
-	LONG $0x01d0820f; WORD $0x0000 // jb 0x1684
-	QUAD $0x000007a086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0x7a0]
-	QUAD $0x000007c08efe55c5 // vpaddd ymm9,ymm5,YMMWORD PTR [rsi+0x7c0]
-	QUAD $0x0000092096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x920]
-	QUAD $0x000009409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x940]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000008a0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x8a0]
-	QUAD $0x000008c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x8c0]
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
-	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
-	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
-	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
-	LONG $0xcdfe35c5 // vpaddd ymm9,ymm9,ymm5
-	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
-	QUAD $0x000007c08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm9
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000920967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm10
-	QUAD $0x000009409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	QUAD $0x000008a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm12
-	QUAD $0x000008c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm13
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
-	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
-	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
-	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	QUAD $0x000007e086fe4dc5 // vpaddd ymm8,ymm6,YMMWORD PTR [rsi+0x7e0]
-	QUAD $0x000008008efe45c5 // vpaddd ymm9,ymm7,YMMWORD PTR [rsi+0x800]
-	QUAD $0x0000096096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x960]
-	QUAD $0x000009809eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x980]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000008e0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x8e0]
-	QUAD $0x00000900aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x900]
-	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
-	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
-	LONG $0xf6728dc5; BYTE $0x0c // vpslld ymm14,ymm6,0xc
-	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
-	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	LONG $0xc6fe3dc5 // vpaddd ymm8,ymm8,ymm6
-	LONG $0xcffe35c5 // vpaddd ymm9,ymm9,ymm7
-	QUAD $0x000007e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm8
-	QUAD $0x000008008e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm9
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000960967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm10
-	QUAD $0x000009809e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x980],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	QUAD $0x000008e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm12
-	QUAD $0x00000900ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm13
-	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
-	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
-	LONG $0xf6728dc5; BYTE $0x07 // vpslld ymm14,ymm6,0x7
-	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
-	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
-	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
-	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-// 0x1684:
-	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
-	LONG $0x010a830f; WORD $0x0000 // jae 0x179b
-	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
-	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
-	LONG $0x01d28349 // adc r10,0x1
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	LONG $0x10c68349 // add r14,0x10
-	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
-	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
-	LONG $0x01d58349 // adc r13,0x1
-	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x0001c8a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0001b89ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xe1 // add rcx,r12
-	WORD $0x114c; BYTE $0xdf // adc rdi,r11
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc3 // mov r11,rax
-	WORD $0x8949; BYTE $0xdc // mov r12,rbx
-	WORD $0x0149; BYTE $0xcc // add r12,rcx
-	WORD $0x114c; BYTE $0xef // adc rdi,r13
-	WORD $0x8949; BYTE $0xfd // mov r13,rdi
-	LONG $0x03e58341 // and r13d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xfb // add r11,rdi
-	LONG $0x00d48349 // adc r12,0x0
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x10c78349 // add r15,0x10
-// 0x179b:
-	QUAD $0x0000058086fe75c5 // vpaddd ymm8,ymm1,YMMWORD PTR [rsi+0x580]
-	QUAD $0x000005a08efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x5a0]
-	QUAD $0x0000076096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x760]
-	QUAD $0x000007009eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x700]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000006c0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x6c0]
-	QUAD $0x000006e0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6e0]
-	LONG $0xc9ef9dc5 // vpxor ymm1,ymm12,ymm1
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
-	LONG $0xf1728dc5; BYTE $0x0c // vpslld ymm14,ymm1,0xc
-	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
-	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
-	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
-	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
-	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
-	LONG $0xc1fe3dc5 // vpaddd ymm8,ymm8,ymm1
-	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
-	QUAD $0x00000580867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm8
-	QUAD $0x000005a08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm9
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000760967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm10
-	QUAD $0x000007009e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
-	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
-	LONG $0xc9ef9dc5 // vpxor ymm1,ymm12,ymm1
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
-	LONG $0xf1728dc5; BYTE $0x07 // vpslld ymm14,ymm1,0x7
-	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
-	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
-	LONG $0xd272edc5; BYTE $0x19 // vpsrld ymm2,ymm2,0x19
-	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
-	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
-	QUAD $0x000005c086fe65c5 // vpaddd ymm8,ymm3,YMMWORD PTR [rsi+0x5c0]
-	QUAD $0x000005e08efe7dc5 // vpaddd ymm9,ymm0,YMMWORD PTR [rsi+0x5e0]
-	QUAD $0x0000072096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x720]
-	QUAD $0x000007409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x740]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00000680a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x680]
-	QUAD $0x000006a0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6a0]
-	LONG $0xdbef9dc5 // vpxor ymm3,ymm12,ymm3
-	LONG $0xc0ef95c5 // vpxor ymm0,ymm13,ymm0
-	LONG $0xf3728dc5; BYTE $0x0c // vpslld ymm14,ymm3,0xc
-	LONG $0xf07285c5; BYTE $0x0c // vpslld ymm15,ymm0,0xc
-	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
-	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
-	LONG $0xdbeb8dc5 // vpor ymm3,ymm14,ymm3
-	LONG $0xc0eb85c5 // vpor ymm0,ymm15,ymm0
-	LONG $0xc3fe3dc5 // vpaddd ymm8,ymm8,ymm3
-	LONG $0xc8fe35c5 // vpaddd ymm9,ymm9,ymm0
-	QUAD $0x000005c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm8
-	QUAD $0x000005e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm9
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000720967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm10
 	QUAD $0x000007409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm11
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
+	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
+	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
+	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
+	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
+	LONG $0xd072adc5; BYTE $0x19 // vpsrld ymm10,ymm0,0x19
+	LONG $0xd272a5c5; BYTE $0x19 // vpsrld ymm11,ymm2,0x19
+	LONG $0xeb2dc1c4; BYTE $0xd6 // vpor ymm2,ymm10,ymm14
+	LONG $0xeb25c1c4; BYTE $0xc7 // vpor ymm0,ymm11,ymm15
+	QUAD $0x000005a096fe75c5 // vpaddd ymm10,ymm1,YMMWORD PTR [rsi+0x5a0]
+	QUAD $0x000005e09efe65c5 // vpaddd ymm11,ymm3,YMMWORD PTR [rsi+0x5e0]
+	QUAD $0x000005a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm8
+	QUAD $0x000005e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm9
+	QUAD $0x00000720b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x720]
+	QUAD $0x00000760beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x760]
+	QUAD $0x000540b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000540be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000006a086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x6a0]
+	QUAD $0x000006e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x6e0]
+	QUAD $0x000006e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm12
 	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
-	LONG $0xdbef9dc5 // vpxor ymm3,ymm12,ymm3
-	LONG $0xc0ef95c5 // vpxor ymm0,ymm13,ymm0
-	LONG $0xf3728dc5; BYTE $0x07 // vpslld ymm14,ymm3,0x7
-	LONG $0xf07285c5; BYTE $0x07 // vpslld ymm15,ymm0,0x7
+	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
+	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
+	LONG $0xf1729dc5; BYTE $0x0c // vpslld ymm12,ymm1,0xc
+	LONG $0xf37295c5; BYTE $0x0c // vpslld ymm13,ymm3,0xc
+	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
+	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
+	LONG $0xd1fe2dc5 // vpaddd ymm10,ymm10,ymm1
+	LONG $0xdbfe25c5 // vpaddd ymm11,ymm11,ymm3
+	QUAD $0x00000580967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm10
+	QUAD $0x000005c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm11
+	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
+	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
+	QUAD $0x000560b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x560]
+	QUAD $0x000560be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000760b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm14
+	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
+	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
+	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
+	QUAD $0x000006c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm8
+	QUAD $0x000006808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm9
+	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
+	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
+	LONG $0xf1729dc5; BYTE $0x07 // vpslld ymm12,ymm1,0x7
+	LONG $0xf37295c5; BYTE $0x07 // vpslld ymm13,ymm3,0x7
+	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
-	LONG $0xd072fdc5; BYTE $0x19 // vpsrld ymm0,ymm0,0x19
-	LONG $0xdbeb8dc5 // vpor ymm3,ymm14,ymm3
-	LONG $0xc0eb85c5 // vpor ymm0,ymm15,ymm0
+	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
+	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
 	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
-	LONG $0x010a830f; WORD $0x0000 // jae 0x1a82
+	LONG $0x010a830f; WORD $0x0000 // jae 0x11b8
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1322,88 +867,88 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-// 0x1a82:
+// 0x11b8:
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x178],0x4
-	LONG $0x01d0820f; WORD $0x0000 // jb 0x1c5f
-	QUAD $0x000007a086fe55c5 // vpaddd ymm8,ymm5,YMMWORD PTR [rsi+0x7a0]
+	LONG $0x01d2820f; WORD $0x0000 // jb 0x1397
+	QUAD $0x0000078086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0x780]
 	QUAD $0x000007c08efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0x7c0]
-	QUAD $0x0000098096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x980]
-	QUAD $0x000009209eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x920]
+	QUAD $0x0000090096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x900]
+	QUAD $0x000009409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x940]
 	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
 	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000008e0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x8e0]
-	QUAD $0x00000900aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x900]
-	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf5728dc5; BYTE $0x0c // vpslld ymm14,ymm5,0xc
-	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	LONG $0xc5fe3dc5 // vpaddd ymm8,ymm8,ymm5
-	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
-	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
-	QUAD $0x000007c08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm9
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000980967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x980],ymm10
-	QUAD $0x000009209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	QUAD $0x000008e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm12
-	QUAD $0x00000900ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm13
-	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf5728dc5; BYTE $0x07 // vpslld ymm14,ymm5,0x7
-	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
-	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x000007e086fe45c5 // vpaddd ymm8,ymm7,YMMWORD PTR [rsi+0x7e0]
-	QUAD $0x000008008efe5dc5 // vpaddd ymm9,ymm4,YMMWORD PTR [rsi+0x800]
-	QUAD $0x0000094096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x940]
-	QUAD $0x000009609eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x960]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000008a0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x8a0]
+	QUAD $0x00000880a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x880]
 	QUAD $0x000008c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x8c0]
-	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
-	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
-	LONG $0xf7728dc5; BYTE $0x0c // vpslld ymm14,ymm7,0xc
-	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
-	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
+	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
-	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	LONG $0xc7fe3dc5 // vpaddd ymm8,ymm8,ymm7
-	LONG $0xccfe35c5 // vpaddd ymm9,ymm9,ymm4
-	QUAD $0x000007e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm8
-	QUAD $0x000008008e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm9
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
+	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
 	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
 	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000940967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm10
-	QUAD $0x000009609e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm11
+	QUAD $0x00000900967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm10
+	QUAD $0x000009409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm11
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	QUAD $0x000008a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm12
-	QUAD $0x000008c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm13
-	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
-	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
-	LONG $0xf7728dc5; BYTE $0x07 // vpslld ymm14,ymm7,0x7
-	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
+	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd472adc5; BYTE $0x19 // vpsrld ymm10,ymm4,0x19
+	LONG $0xd672a5c5; BYTE $0x19 // vpsrld ymm11,ymm6,0x19
+	LONG $0xeb2dc1c4; BYTE $0xf6 // vpor ymm6,ymm10,ymm14
+	LONG $0xeb25c1c4; BYTE $0xe7 // vpor ymm4,ymm11,ymm15
+	QUAD $0x000007a096fe55c5 // vpaddd ymm10,ymm5,YMMWORD PTR [rsi+0x7a0]
+	QUAD $0x000007e09efe45c5 // vpaddd ymm11,ymm7,YMMWORD PTR [rsi+0x7e0]
+	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
+	QUAD $0x000007e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm9
+	QUAD $0x00000920b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x920]
+	QUAD $0x00000960beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x960]
+	QUAD $0x000540b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000540be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000008a086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x8a0]
+	QUAD $0x000008e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x8e0]
+	QUAD $0x000008e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm12
+	QUAD $0x000008a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm13
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
+	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
+	LONG $0xf77295c5; BYTE $0x0c // vpslld ymm13,ymm7,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
+	LONG $0xd5fe2dc5 // vpaddd ymm10,ymm10,ymm5
+	LONG $0xdffe25c5 // vpaddd ymm11,ymm11,ymm7
+	QUAD $0x00000780967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm10
+	QUAD $0x000007c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm11
+	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
+	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
+	QUAD $0x000560b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x560]
+	QUAD $0x000560be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000960b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm14
+	QUAD $0x00000920be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm15
+	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
+	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
+	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
+	QUAD $0x000008808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm9
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
+	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
+	LONG $0xf77295c5; BYTE $0x07 // vpslld ymm13,ymm7,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
-	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
-	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-// 0x1c5f:
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
+// 0x1397:
 	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
-	LONG $0x010a830f; WORD $0x0000 // jae 0x1d76
+	LONG $0x010a830f; WORD $0x0000 // jae 0x14ae
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1464,19 +1009,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-// 0x1d76:
+// 0x14ae:
 	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xf43d850f; WORD $0xffff // jne 0x11c0
+	LONG $0xfa14850f; WORD $0xffff // jne 0xecf
 	QUAD $0x00000600867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm0
 	QUAD $0x000006208e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm1
 	QUAD $0x00000640967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm2
 	QUAD $0x000006609e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm3
-	QUAD $0x00000820a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x820],ymm4
-	QUAD $0x00000840ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm5
-	QUAD $0x00000860b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm6
-	QUAD $0x00000880be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm7
-	LONG $0x000082e9; BYTE $0x00 // jmp 0x1e4a
-// 0x1dc8:
+	QUAD $0x00000800a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm4
+	QUAD $0x00000820ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x820],ymm5
+	QUAD $0x00000840b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm6
+	QUAD $0x00000860be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm7
+	LONG $0x000082e9; BYTE $0x00 // jmp 0x1582
+// 0x1500:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe183; BYTE $0x0f // and ecx,0xf
 	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
@@ -1506,11 +1051,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0xff85 // test edi,edi
-	LONG $0xf14a850f; WORD $0xffff // jne 0xf94
-// 0x1e4a:
+	LONG $0xf761850f; WORD $0xffff // jne 0xce3
+// 0x1582:
 	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	LONG $0x0117840f; WORD $0x0000 // je 0x1f6e
-// 0x1e57:
+	LONG $0x0117840f; WORD $0x0000 // je 0x16a6
+// 0x158f:
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1572,11 +1117,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
 	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	LONG $0xfee9850f; WORD $0xffff // jne 0x1e57
-// 0x1f6e:
+	LONG $0xfee9850f; WORD $0xffff // jne 0x158f
+// 0x16a6:
 	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	LONG $0x0092840f; WORD $0x0000 // je 0x200d
-// 0x1f7b:
+	LONG $0x0092840f; WORD $0x0000 // je 0x1745
+// 0x16b3:
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1608,11 +1153,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c68349 // add r14,0x10
 	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	LONG $0xff6e850f; WORD $0xffff // jne 0x1f7b
-// 0x200d:
+	LONG $0xff6e850f; WORD $0xffff // jne 0x16b3
+// 0x1745:
 	LONG $0x0280868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x280]
 	WORD $0xc085 // test eax,eax
-	LONG $0x00fe840f; WORD $0x0000 // je 0x2119
+	LONG $0x00fe840f; WORD $0x0000 // je 0x1851
 	LONG $0x909e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r11
 	LONG $0x98a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r12
 	LONG $0xa0ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r13
@@ -1675,32 +1220,32 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x9086034c; WORD $0x0001; BYTE $0x00 // add r8,QWORD PTR [rsi+0x190]
 	LONG $0x988e134c; WORD $0x0001; BYTE $0x00 // adc r9,QWORD PTR [rsi+0x198]
 	LONG $0xa096134c; WORD $0x0001; BYTE $0x00 // adc r10,QWORD PTR [rsi+0x1a0]
-// 0x2119:
+// 0x1851:
 	LONG $0x02788e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x278]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00f2840f; WORD $0x0000 // je 0x2219
+	LONG $0x00f2840f; WORD $0x0000 // je 0x1951
 	LONG $0x689e8b48; WORD $0x0002; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x268]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0x214f
+	WORD $0x1c72 // jb 0x1887
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
 	LONG $0x0b548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rbx+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	LONG $0xf7f3e2c4; BYTE $0xd2 // shrx rdx,rdx,rcx
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4aeb // jmp 0x2199
-// 0x214f:
+	WORD $0x4aeb // jmp 0x18d1
+// 0x1887:
 	WORD $0xff31 // xor edi,edi
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x216f
+	WORD $0x1972 // jb 0x18a7
 	WORD $0x038b // mov eax,DWORD PTR [rbx]
 	LONG $0xfc0b548b // mov edx,DWORD PTR [rbx+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	LONG $0xf7f1e2c4; BYTE $0xd2 // shlx rdx,rdx,rcx
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2aeb // jmp 0x2199
-// 0x216f:
+	WORD $0x2aeb // jmp 0x18d1
+// 0x18a7:
 	WORD $0xb60f; BYTE $0x03 // movzx eax,BYTE PTR [rbx]
 	LONG $0x0b7cb60f; BYTE $0xff // movzx edi,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
@@ -1713,7 +1258,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf741e2c4; BYTE $0xd2 // shlx edx,edx,edi
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x2199:
+// 0x18d1:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -1743,58 +1288,71 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2219:
+// 0x1951:
 	LONG $0x9086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r8
 	LONG $0x988e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r9
 	LONG $0xa096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r10
 	LONG $0x0180868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x180]
 	WORD $0xf883; BYTE $0x01 // cmp eax,0x1
-	WORD $0x3574 // je 0x226e
-	LONG $0x05bb870f; WORD $0x0000 // ja 0x27fa
-	QUAD $0x00010000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x1
-	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
-	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1574 // je 0x226e
-	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
-	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
-	WORD $0xff31 // xor edi,edi
-	LONG $0xfffb5ae9; BYTE $0xff // jmp 0x1dc8
-// 0x226e:
+	LONG $0xf0ca820f; WORD $0xffff // jb 0xa3f
+	LONG $0xf0a5840f; WORD $0xffff // je 0xa20
+	WORD $0xf883; BYTE $0x02 // cmp eax,0x2
+	LONG $0x04b4850f; WORD $0x0000 // jne 0x1e38
+// 0x1984:
 	LONG $0x50868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x150]
 	LONG $0x588e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x158]
 	LONG $0x689e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x168]
-	WORD $0x8949; BYTE $0xf2 // mov r10,rsi
-	LONG $0x00868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x300]
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
-	LONG $0x041c820f; WORD $0x0000 // jb 0x26b6
-	WORD $0x3b77 // ja 0x22d7
-	LONG $0x40fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x240
-	WORD $0x3272 // jb 0x22d7
-	QUAD $0x00000300866ffdc5 // vmovdqa ymm0,YMMWORD PTR [rsi+0x300]
-	QUAD $0x000003208e6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rsi+0x320]
-	LONG $0xef7dc1c4; BYTE $0x00 // vpxor ymm0,ymm0,YMMWORD PTR [r8]
-	LONG $0xef75c1c4; WORD $0x2048 // vpxor ymm1,ymm1,YMMWORD PTR [r8+0x20]
-	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
+	LONG $0x008b870f; WORD $0x0000 // ja 0x1a31
+	LONG $0x00868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x300]
+	LONG $0x40fb8348 // cmp rbx,0x40
+	LONG $0x031b820f; WORD $0x0000 // jb 0x1cd2
+	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
+	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
+	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
+	LONG $0x08503349 // xor rdx,QWORD PTR [r8+0x8]
+	WORD $0x8949; BYTE $0x09 // mov QWORD PTR [r9],rcx
+	LONG $0x08518949 // mov QWORD PTR [r9+0x8],rdx
+	LONG $0x10488b48 // mov rcx,QWORD PTR [rax+0x10]
+	LONG $0x18508b48 // mov rdx,QWORD PTR [rax+0x18]
+	LONG $0x10483349 // xor rcx,QWORD PTR [r8+0x10]
+	LONG $0x18503349 // xor rdx,QWORD PTR [r8+0x18]
+	LONG $0x10498949 // mov QWORD PTR [r9+0x10],rcx
+	LONG $0x18518949 // mov QWORD PTR [r9+0x18],rdx
+	LONG $0x20488b48 // mov rcx,QWORD PTR [rax+0x20]
+	LONG $0x28508b48 // mov rdx,QWORD PTR [rax+0x28]
+	LONG $0x20483349 // xor rcx,QWORD PTR [r8+0x20]
+	LONG $0x28503349 // xor rdx,QWORD PTR [r8+0x28]
+	LONG $0x20498949 // mov QWORD PTR [r9+0x20],rcx
+	LONG $0x28518949 // mov QWORD PTR [r9+0x28],rdx
+	LONG $0x30488b48 // mov rcx,QWORD PTR [rax+0x30]
+	LONG $0x38508b48 // mov rdx,QWORD PTR [rax+0x38]
+	LONG $0x30483349 // xor rcx,QWORD PTR [r8+0x30]
+	LONG $0x38503349 // xor rdx,QWORD PTR [r8+0x38]
+	LONG $0x30498949 // mov QWORD PTR [r9+0x30],rcx
+	LONG $0x38518949 // mov QWORD PTR [r9+0x38],rdx
+	LONG $0x40c08348 // add rax,0x40
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40eb8348 // sub rbx,0x40
-// 0x22d7:
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
+	LONG $0x0277820f; WORD $0x0000 // jb 0x1ca8
+// 0x1a31:
+	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
+	WORD $0x8949; BYTE $0xf2 // mov r10,rsi
+	LONG $0x7a6f7dc5; BYTE $0x60 // vmovdqa ymm15,YMMWORD PTR [rdx+0x60]
+// 0x1a40:
+	WORD $0xff31 // xor edi,edi
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
 	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
-	WORD $0x0d75 // jne 0x22f3
-	QUAD $0x4000000168be8148; WORD $0x0002; BYTE $0x00 // cmp QWORD PTR [rsi+0x168],0x240
-	WORD $0x1672 // jb 0x2309
-// 0x22f3:
 	LONG $0x00fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x200
-	LONG $0x008a830f; WORD $0x0000 // jae 0x238a
+	LONG $0x008d830f; WORD $0x0000 // jae 0x1ae2
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x045e840f; WORD $0x0000 // je 0x2767
-// 0x2309:
+	LONG $0x0347840f; WORD $0x0000 // je 0x1da5
 	LONG $0x40868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x340]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
+	WORD $0xc783; BYTE $0x01 // add edi,0x1
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
@@ -1811,22 +1369,28 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000001a0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1a0],ymm0
 	QUAD $0x000001c0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1c0],ymm0
 	QUAD $0x000001e0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1e0],ymm0
-// 0x238a:
-	QUAD $0x00010086587de2c4; BYTE $0x00 // vpbroadcastd ymm0,DWORD PTR [rsi+0x100]
+// 0x1ae2:
+	LONG $0x009e8d4c; WORD $0x0001; BYTE $0x00 // lea r11,[rsi+0x100]
+	LONG $0x40638d4d // lea r12,[r11+0x40]
+	QUAD $0x00070082fe05c1c4; BYTE $0x00 // vpaddd ymm0,ymm15,YMMWORD PTR [r10+0x700]
+	QUAD $0x00000080bafe05c5 // vpaddd ymm15,ymm15,YMMWORD PTR [rdx+0x80]
+	QUAD $0x000700827f7dc1c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r10+0x700],ymm0
+// 0x1b07:
+	LONG $0x587dc2c4; BYTE $0x03 // vpbroadcastd ymm0,DWORD PTR [r11]
 	QUAD $0x00058082fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r10+0x580]
-	QUAD $0x0001048e587de2c4; BYTE $0x00 // vpbroadcastd ymm1,DWORD PTR [rsi+0x104]
+	LONG $0x587dc2c4; WORD $0x044b // vpbroadcastd ymm1,DWORD PTR [r11+0x4]
 	QUAD $0x0005a08afe75c1c4; BYTE $0x00 // vpaddd ymm1,ymm1,YMMWORD PTR [r10+0x5a0]
-	QUAD $0x00010896587de2c4; BYTE $0x00 // vpbroadcastd ymm2,DWORD PTR [rsi+0x108]
+	LONG $0x587dc2c4; WORD $0x0853 // vpbroadcastd ymm2,DWORD PTR [r11+0x8]
 	QUAD $0x0005c092fe6dc1c4; BYTE $0x00 // vpaddd ymm2,ymm2,YMMWORD PTR [r10+0x5c0]
-	QUAD $0x00010c9e587de2c4; BYTE $0x00 // vpbroadcastd ymm3,DWORD PTR [rsi+0x10c]
+	LONG $0x587dc2c4; WORD $0x0c5b // vpbroadcastd ymm3,DWORD PTR [r11+0xc]
 	QUAD $0x0005e09afe65c1c4; BYTE $0x00 // vpaddd ymm3,ymm3,YMMWORD PTR [r10+0x5e0]
-	QUAD $0x000110a6587de2c4; BYTE $0x00 // vpbroadcastd ymm4,DWORD PTR [rsi+0x110]
+	LONG $0x587dc2c4; WORD $0x1063 // vpbroadcastd ymm4,DWORD PTR [r11+0x10]
 	QUAD $0x000600a2fe5dc1c4; BYTE $0x00 // vpaddd ymm4,ymm4,YMMWORD PTR [r10+0x600]
-	QUAD $0x000114ae587de2c4; BYTE $0x00 // vpbroadcastd ymm5,DWORD PTR [rsi+0x114]
+	LONG $0x587dc2c4; WORD $0x146b // vpbroadcastd ymm5,DWORD PTR [r11+0x14]
 	QUAD $0x000620aafe55c1c4; BYTE $0x00 // vpaddd ymm5,ymm5,YMMWORD PTR [r10+0x620]
-	QUAD $0x000118b6587de2c4; BYTE $0x00 // vpbroadcastd ymm6,DWORD PTR [rsi+0x118]
+	LONG $0x587dc2c4; WORD $0x1873 // vpbroadcastd ymm6,DWORD PTR [r11+0x18]
 	QUAD $0x000640b2fe4dc1c4; BYTE $0x00 // vpaddd ymm6,ymm6,YMMWORD PTR [r10+0x640]
-	QUAD $0x00011cbe587de2c4; BYTE $0x00 // vpbroadcastd ymm7,DWORD PTR [rsi+0x11c]
+	LONG $0x587dc2c4; WORD $0x1c7b // vpbroadcastd ymm7,DWORD PTR [r11+0x1c]
 	QUAD $0x000660bafe45c1c4; BYTE $0x00 // vpaddd ymm7,ymm7,YMMWORD PTR [r10+0x660]
 	LONG $0xc1627dc5 // vpunpckldq ymm8,ymm0,ymm1
 	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
@@ -1868,78 +1432,25 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000001c0a8ef15c5 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x1c0]
 	QUAD $0x000000c0a17f7ec5 // vmovdqu YMMWORD PTR [rcx+0xc0],ymm12
 	QUAD $0x000001c0a97f7ec5 // vmovdqu YMMWORD PTR [rcx+0x1c0],ymm13
-	QUAD $0x00012086587de2c4; BYTE $0x00 // vpbroadcastd ymm0,DWORD PTR [rsi+0x120]
-	QUAD $0x00068082fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r10+0x680]
-	QUAD $0x0001248e587de2c4; BYTE $0x00 // vpbroadcastd ymm1,DWORD PTR [rsi+0x124]
-	QUAD $0x0006a08afe75c1c4; BYTE $0x00 // vpaddd ymm1,ymm1,YMMWORD PTR [r10+0x6a0]
-	QUAD $0x00012896587de2c4; BYTE $0x00 // vpbroadcastd ymm2,DWORD PTR [rsi+0x128]
-	QUAD $0x0006c092fe6dc1c4; BYTE $0x00 // vpaddd ymm2,ymm2,YMMWORD PTR [r10+0x6c0]
-	QUAD $0x00012c9e587de2c4; BYTE $0x00 // vpbroadcastd ymm3,DWORD PTR [rsi+0x12c]
-	QUAD $0x0006e09afe65c1c4; BYTE $0x00 // vpaddd ymm3,ymm3,YMMWORD PTR [r10+0x6e0]
-	QUAD $0x000780a26f7dc1c4; BYTE $0x00 // vmovdqa ymm4,YMMWORD PTR [r10+0x780]
-	QUAD $0x000700a2fe5dc1c4; BYTE $0x00 // vpaddd ymm4,ymm4,YMMWORD PTR [r10+0x700]
-	QUAD $0x000134ae587de2c4; BYTE $0x00 // vpbroadcastd ymm5,DWORD PTR [rsi+0x134]
-	QUAD $0x000720aafe55c1c4; BYTE $0x00 // vpaddd ymm5,ymm5,YMMWORD PTR [r10+0x720]
-	QUAD $0x000138b6587de2c4; BYTE $0x00 // vpbroadcastd ymm6,DWORD PTR [rsi+0x138]
-	QUAD $0x000740b2fe4dc1c4; BYTE $0x00 // vpaddd ymm6,ymm6,YMMWORD PTR [r10+0x740]
-	QUAD $0x00013cbe587de2c4; BYTE $0x00 // vpbroadcastd ymm7,DWORD PTR [rsi+0x13c]
-	QUAD $0x000760bafe45c1c4; BYTE $0x00 // vpaddd ymm7,ymm7,YMMWORD PTR [r10+0x760]
-	LONG $0xc1627dc5 // vpunpckldq ymm8,ymm0,ymm1
-	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
-	LONG $0xcb626dc5 // vpunpckldq ymm9,ymm2,ymm3
-	LONG $0xd36aedc5 // vpunpckhdq ymm2,ymm2,ymm3
-	LONG $0x6c3dc1c4; BYTE $0xc9 // vpunpcklqdq ymm1,ymm8,ymm9
-	LONG $0x6d3dc1c4; BYTE $0xd9 // vpunpckhqdq ymm3,ymm8,ymm9
-	LONG $0xc26c7dc5 // vpunpcklqdq ymm8,ymm0,ymm2
-	LONG $0xca6d7dc5 // vpunpckhqdq ymm9,ymm0,ymm2
-	LONG $0xd5625dc5 // vpunpckldq ymm10,ymm4,ymm5
-	LONG $0xe56addc5 // vpunpckhdq ymm4,ymm4,ymm5
-	LONG $0xdf624dc5 // vpunpckldq ymm11,ymm6,ymm7
-	LONG $0xf76acdc5 // vpunpckhdq ymm6,ymm6,ymm7
-	LONG $0x6c2dc1c4; BYTE $0xeb // vpunpcklqdq ymm5,ymm10,ymm11
-	LONG $0x6d2dc1c4; BYTE $0xfb // vpunpckhqdq ymm7,ymm10,ymm11
-	LONG $0xd66c5dc5 // vpunpcklqdq ymm10,ymm4,ymm6
-	LONG $0xde6d5dc5 // vpunpckhqdq ymm11,ymm4,ymm6
-	LONG $0x387563c4; WORD $0x01e5 // vinserti128 ymm12,ymm1,xmm5,0x1
-	LONG $0x467563c4; WORD $0x31ed // vperm2i128 ymm13,ymm1,ymm5,0x31
-	LONG $0x60ef1dc5; BYTE $0x20 // vpxor ymm12,ymm12,YMMWORD PTR [rax+0x20]
-	QUAD $0x00000120a8ef15c5 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x120]
-	LONG $0x617f7ec5; BYTE $0x20 // vmovdqu YMMWORD PTR [rcx+0x20],ymm12
-	QUAD $0x00000120a97f7ec5 // vmovdqu YMMWORD PTR [rcx+0x120],ymm13
-	LONG $0x386563c4; WORD $0x01e7 // vinserti128 ymm12,ymm3,xmm7,0x1
-	LONG $0x466563c4; WORD $0x31ef // vperm2i128 ymm13,ymm3,ymm7,0x31
-	LONG $0x60ef1dc5; BYTE $0x60 // vpxor ymm12,ymm12,YMMWORD PTR [rax+0x60]
-	QUAD $0x00000160a8ef15c5 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x160]
-	LONG $0x617f7ec5; BYTE $0x60 // vmovdqu YMMWORD PTR [rcx+0x60],ymm12
-	QUAD $0x00000160a97f7ec5 // vmovdqu YMMWORD PTR [rcx+0x160],ymm13
-	LONG $0x383d43c4; WORD $0x01e2 // vinserti128 ymm12,ymm8,xmm10,0x1
-	LONG $0x463d43c4; WORD $0x31ea // vperm2i128 ymm13,ymm8,ymm10,0x31
-	QUAD $0x000000a0a0ef1dc5 // vpxor ymm12,ymm12,YMMWORD PTR [rax+0xa0]
-	QUAD $0x000001a0a8ef15c5 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x1a0]
-	QUAD $0x000000a0a17f7ec5 // vmovdqu YMMWORD PTR [rcx+0xa0],ymm12
-	QUAD $0x000001a0a97f7ec5 // vmovdqu YMMWORD PTR [rcx+0x1a0],ymm13
-	LONG $0x383543c4; WORD $0x01e3 // vinserti128 ymm12,ymm9,xmm11,0x1
-	LONG $0x463543c4; WORD $0x31eb // vperm2i128 ymm13,ymm9,ymm11,0x31
-	QUAD $0x000000e0a0ef1dc5 // vpxor ymm12,ymm12,YMMWORD PTR [rax+0xe0]
-	QUAD $0x000001e0a8ef15c5 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x1e0]
-	QUAD $0x000000e0a17f7ec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm12
-	QUAD $0x000001e0a97f7ec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm13
-	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	WORD $0x2775 // jne 0x26a4
+	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
+	LONG $0x20c08348 // add rax,0x20
+	LONG $0x20c18348 // add rcx,0x20
+	LONG $0x20c38349 // add r11,0x20
+	WORD $0x394d; BYTE $0xe3 // cmp r11,r12
+	LONG $0xfe87850f; WORD $0xffff // jne 0x1b07
+	WORD $0xff85 // test edi,edi
+	WORD $0x2075 // jne 0x1ca4
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
-	LONG $0x20c28149; WORD $0x0002; BYTE $0x00 // add r10,0x220
 	LONG $0x00eb8148; WORD $0x0002; BYTE $0x00 // sub rbx,0x200
-	LONG $0xfc38850f; WORD $0xffff // jne 0x22d7
-	LONG $0x0000c3e9; BYTE $0x00 // jmp 0x2767
-// 0x26a4:
-	LONG $0x008e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x300]
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
-	LONG $0xc1440f48 // cmove rax,rcx
-// 0x26b6:
+	LONG $0xfda1850f; WORD $0xffff // jne 0x1a40
+	LONG $0x000101e9; BYTE $0x00 // jmp 0x1da5
+// 0x1ca4:
+	LONG $0x40e88348 // sub rax,0x40
+// 0x1ca8:
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0x2072 // jb 0x26dc
-// 0x26bc:
+	WORD $0x2072 // jb 0x1cce
+// 0x1cae:
 	LONG $0x6f7ec1c4; BYTE $0x00 // vmovdqu ymm0,YMMWORD PTR [r8]
 	LONG $0x00effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rax]
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
@@ -1947,50 +1458,73 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0xe073 // jae 0x26bc
-// 0x26dc:
+	WORD $0xe073 // jae 0x1cae
+// 0x1cce:
+	LONG $0x20c38348 // add rbx,0x20
+// 0x1cd2:
+	LONG $0x0020c3f7; WORD $0x0000 // test ebx,0x20
+	WORD $0x3974 // je 0x1d13
+	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
+	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
+	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
+	LONG $0x08503349 // xor rdx,QWORD PTR [r8+0x8]
+	WORD $0x8949; BYTE $0x09 // mov QWORD PTR [r9],rcx
+	LONG $0x08518949 // mov QWORD PTR [r9+0x8],rdx
+	LONG $0x10488b48 // mov rcx,QWORD PTR [rax+0x10]
+	LONG $0x18508b48 // mov rdx,QWORD PTR [rax+0x18]
+	LONG $0x10483349 // xor rcx,QWORD PTR [r8+0x10]
+	LONG $0x18503349 // xor rdx,QWORD PTR [r8+0x18]
+	LONG $0x10498949 // mov QWORD PTR [r9+0x10],rcx
+	LONG $0x18518949 // mov QWORD PTR [r9+0x18],rdx
+	LONG $0x20c08348 // add rax,0x20
+	LONG $0x20c08349 // add r8,0x20
+	LONG $0x20c18349 // add r9,0x20
+// 0x1d13:
 	LONG $0x0010c3f7; WORD $0x0000 // test ebx,0x10
-	WORD $0x1a74 // je 0x26fe
-	LONG $0x6f7ac1c4; BYTE $0x00 // vmovdqu xmm0,XMMWORD PTR [r8]
-	LONG $0x00eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rax]
-	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
+	WORD $0x2174 // je 0x1d3c
+	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
+	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
+	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
+	LONG $0x08503349 // xor rdx,QWORD PTR [r8+0x8]
+	WORD $0x8949; BYTE $0x09 // mov QWORD PTR [r9],rcx
+	LONG $0x08518949 // mov QWORD PTR [r9+0x8],rdx
 	LONG $0x10c08348 // add rax,0x10
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
-// 0x26fe:
+// 0x1d3c:
 	LONG $0x0008c3f7; WORD $0x0000 // test ebx,0x8
-	WORD $0x1574 // je 0x271b
-	WORD $0x8b49; BYTE $0x10 // mov rdx,QWORD PTR [r8]
-	WORD $0x3348; BYTE $0x10 // xor rdx,QWORD PTR [rax]
+	WORD $0x1574 // je 0x1d59
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	WORD $0x3349; BYTE $0x10 // xor rdx,QWORD PTR [r8]
 	WORD $0x8949; BYTE $0x11 // mov QWORD PTR [r9],rdx
 	LONG $0x08c08348 // add rax,0x8
 	LONG $0x08c08349 // add r8,0x8
 	LONG $0x08c18349 // add r9,0x8
-// 0x271b:
+// 0x1d59:
 	LONG $0x0004c3f7; WORD $0x0000 // test ebx,0x4
-	WORD $0x1474 // je 0x2737
+	WORD $0x1474 // je 0x1d75
 	WORD $0x8b41; BYTE $0x10 // mov edx,DWORD PTR [r8]
 	WORD $0x1033 // xor edx,DWORD PTR [rax]
 	WORD $0x8941; BYTE $0x11 // mov DWORD PTR [r9],edx
 	LONG $0x04c08348 // add rax,0x4
 	LONG $0x04c08349 // add r8,0x4
 	LONG $0x04c18349 // add r9,0x4
-// 0x2737:
+// 0x1d75:
 	LONG $0x0002c3f7; WORD $0x0000 // test ebx,0x2
-	WORD $0x1774 // je 0x2756
+	WORD $0x1774 // je 0x1d94
 	LONG $0x10b70f41 // movzx edx,WORD PTR [r8]
 	WORD $0x3366; BYTE $0x10 // xor dx,WORD PTR [rax]
 	LONG $0x11894166 // mov WORD PTR [r9],dx
 	LONG $0x02c08348 // add rax,0x2
 	LONG $0x02c08349 // add r8,0x2
 	LONG $0x02c18349 // add r9,0x2
-// 0x2756:
+// 0x1d94:
 	LONG $0x0001c3f7; WORD $0x0000 // test ebx,0x1
-	WORD $0x0974 // je 0x2767
+	WORD $0x0974 // je 0x1da5
 	LONG $0x10b60f41 // movzx edx,BYTE PTR [r8]
 	WORD $0x1032 // xor dl,BYTE PTR [rax]
 	WORD $0x8841; BYTE $0x11 // mov BYTE PTR [r9],dl
-// 0x2767:
+// 0x1da5:
 	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
 	LONG $0x01709e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x170]
 	LONG $0x58b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x158]
@@ -1999,18 +1533,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x60862948; WORD $0x0001; BYTE $0x00 // sub QWORD PTR [rsi+0x160],rax
 	LONG $0x01309e01; WORD $0x0000 // add DWORD PTR [rsi+0x130],ebx
 	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
-	LONG $0x000001b9; BYTE $0x00 // mov ecx,0x1
-	LONG $0x000002bb; BYTE $0x00 // mov ebx,0x2
+	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
+	LONG $0x000003bb; BYTE $0x00 // mov ebx,0x3
 	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
 	WORD $0x440f; BYTE $0xcb // cmove ecx,ebx
 	LONG $0x01808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x180],ecx
 	WORD $0x950f; BYTE $0xc1 // setne cl
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	WORD $0xb60f; BYTE $0xf9 // movzx edi,cl
-	LONG $0xf5fd840f; WORD $0xffff // je 0x1dc8
+	LONG $0xf6f7840f; WORD $0xffff // je 0x1500
 	WORD $0xff85 // test edi,edi
-	WORD $0x2b74 // je 0x27fa
-// 0x27cf:
+	WORD $0x2b74 // je 0x1e38
+// 0x1e0d:
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	LONG $0x608e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x160]
 	LONG $0x000200bb; BYTE $0x00 // mov ebx,0x200
@@ -2019,14 +1553,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xc3460f48 // cmovbe rax,rbx
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc1420f48 // cmovb rax,rcx
-	LONG $0xfff5cee9; BYTE $0xff // jmp 0x1dc8
-// 0x27fa:
+	LONG $0xfff6c8e9; BYTE $0xff // jmp 0x1500
+// 0x1e38:
 	LONG $0x90868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x190]
 	LONG $0x988e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x198]
 	LONG $0xa0968b4c; WORD $0x0001; BYTE $0x00 // mov r10,QWORD PTR [rsi+0x1a0]
 	LONG $0x489e8b4c; WORD $0x0001; BYTE $0x00 // mov r11,QWORD PTR [rsi+0x148]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x00bb840f; WORD $0x0000 // je 0x28df
+	LONG $0x00bb840f; WORD $0x0000 // je 0x1f1d
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -2069,8 +1603,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x59eb // jmp 0x2938
-// 0x28df:
+	WORD $0x59eb // jmp 0x1f76
+// 0x1f1d:
 	LONG $0x40438b49 // mov rax,QWORD PTR [r11+0x40]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
@@ -2086,29 +1620,32 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0475 // jne 0x2929
+	WORD $0x0475 // jne 0x1f67
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x2929:
+// 0x1f67:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x2938:
+// 0x1f76:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x00868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x100]
-	LONG $0xc08e8d48; WORD $0x0009; BYTE $0x00 // lea rcx,[rsi+0x9c0]
-// 0x294a:
+	LONG $0x408e8d48; WORD $0x0005; BYTE $0x00 // lea rcx,[rsi+0x540]
+	LONG $0x80968d48; WORD $0x0009; BYTE $0x00 // lea rdx,[rsi+0x980]
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
+	LONG $0xca430f48 // cmovae rcx,rdx
+// 0x1f9a:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x40c08348 // add rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xee75 // jne 0x294a
+	WORD $0xee75 // jne 0x1f9a
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	RET
 
 DATA chacha20poly1305_avx2_constants<>+0(SB)/8, $0x3320646e61707865
 DATA chacha20poly1305_avx2_constants<>+8(SB)/8, $0x6b20657479622d32
-DATA chacha20poly1305_avx2_constants<>+16(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+16(SB)/8, $0x0000000000000002
 DATA chacha20poly1305_avx2_constants<>+24(SB)/8, $0x0000000000000000
 DATA chacha20poly1305_avx2_constants<>+32(SB)/8, $0x0504070601000302
 DATA chacha20poly1305_avx2_constants<>+40(SB)/8, $0x0d0c0f0e09080b0a
