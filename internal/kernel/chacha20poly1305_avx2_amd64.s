@@ -30,7 +30,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000001108e7ffec5 // vmovdqu YMMWORD PTR [rsi+0x110],ymm1
 	WORD $0xc031 // xor eax,eax
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x0bdc840f; WORD $0x0000 // je 0xc4b
+	LONG $0x0bfa840f; WORD $0x0000 // je 0xc69
 	LONG $0x52ebe9c5; BYTE $0x10 // vpor xmm2,xmm2,XMMWORD PTR [rdx+0x10]
 	QUAD $0x00000130967ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm2
 	LONG $0x90868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rax
@@ -121,8 +121,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
 // 0x2ba:
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0x0346820f; WORD $0x0000 // jb 0x60d
-	LONG $0x01d7840f; WORD $0x0000 // je 0x4a4
+	LONG $0x035c820f; WORD $0x0000 // jb 0x623
+	LONG $0x01e5840f; WORD $0x0000 // je 0x4b2
 	QUAD $0x0000058086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x580]
 	QUAD $0x000005c08efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x5c0]
 	QUAD $0x0000070096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x700]
@@ -131,14 +131,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
 	QUAD $0x00000680a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x680]
 	QUAD $0x000006c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6c0]
-	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
+	LONG $0xef7dc1c4; BYTE $0xc4 // vpxor ymm0,ymm0,ymm12
+	LONG $0xef6dc1c4; BYTE $0xd5 // vpxor ymm2,ymm2,ymm13
 	LONG $0xf0728dc5; BYTE $0x0c // vpslld ymm14,ymm0,0xc
 	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
 	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
 	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
-	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
-	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
+	LONG $0xeb7dc1c4; BYTE $0xc6 // vpor ymm0,ymm0,ymm14
+	LONG $0xeb6dc1c4; BYTE $0xd7 // vpor ymm2,ymm2,ymm15
 	LONG $0xc0fe3dc5 // vpaddd ymm8,ymm8,ymm0
 	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
@@ -149,8 +149,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000007409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm11
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
+	LONG $0xef7dc1c4; BYTE $0xc4 // vpxor ymm0,ymm0,ymm12
+	LONG $0xef6dc1c4; BYTE $0xd5 // vpxor ymm2,ymm2,ymm13
 	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
 	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
 	LONG $0xd072adc5; BYTE $0x19 // vpsrld ymm10,ymm0,0x19
@@ -169,14 +169,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000006e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x6e0]
 	QUAD $0x000006e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm12
 	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
-	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
-	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
+	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
+	LONG $0xef65c1c4; BYTE $0xd9 // vpxor ymm3,ymm3,ymm9
 	LONG $0xf1729dc5; BYTE $0x0c // vpslld ymm12,ymm1,0xc
 	LONG $0xf37295c5; BYTE $0x0c // vpslld ymm13,ymm3,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
-	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
-	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
+	LONG $0xeb75c1c4; BYTE $0xcc // vpor ymm1,ymm1,ymm12
+	LONG $0xeb65c1c4; BYTE $0xdd // vpor ymm3,ymm3,ymm13
 	LONG $0xd1fe2dc5 // vpaddd ymm10,ymm10,ymm1
 	LONG $0xdbfe25c5 // vpaddd ymm11,ymm11,ymm3
 	QUAD $0x00000580967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm10
@@ -191,18 +191,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
 	QUAD $0x000006c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm8
 	QUAD $0x000006808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm9
-	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
-	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
+	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
+	LONG $0xef65c1c4; BYTE $0xd9 // vpxor ymm3,ymm3,ymm9
 	LONG $0xf1729dc5; BYTE $0x07 // vpslld ymm12,ymm1,0x7
 	LONG $0xf37295c5; BYTE $0x07 // vpslld ymm13,ymm3,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
-	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
-	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
-	LONG $0x000169e9; BYTE $0x00 // jmp 0x60d
-// 0x4a4:
+	LONG $0xeb75c1c4; BYTE $0xcc // vpor ymm1,ymm1,ymm12
+	LONG $0xeb65c1c4; BYTE $0xdd // vpor ymm3,ymm3,ymm13
+	LONG $0x000171e9; BYTE $0x00 // jmp 0x623
+// 0x4b2:
 	QUAD $0x00010000018886f7; WORD $0x0000 // test DWORD PTR [rsi+0x188],0x1
-	LONG $0x00af850f; WORD $0x0000 // jne 0x563
+	LONG $0x00b3850f; WORD $0x0000 // jne 0x575
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
 	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
@@ -217,8 +217,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
-	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
+	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
+	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
 	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
@@ -235,14 +235,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
-	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
+	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
+	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
 	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
 	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
 	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
-	LONG $0x0000aae9; BYTE $0x00 // jmp 0x60d
-// 0x563:
+	LONG $0x0000aee9; BYTE $0x00 // jmp 0x623
+// 0x575:
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
 	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
@@ -257,8 +257,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
-	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
+	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
+	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
 	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
@@ -275,13 +275,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
-	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
+	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
+	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
 	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
 	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
 	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
-// 0x60d:
+// 0x623:
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
@@ -403,9 +403,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xfadc850f; WORD $0xffff // jne 0x2ba
+	LONG $0xfac6850f; WORD $0xffff // jne 0x2ba
 	LONG $0x0290be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x290],0x0
-	LONG $0x026c850f; WORD $0x0000 // jne 0xa57
+	LONG $0x026c850f; WORD $0x0000 // jne 0xa6d
 	LONG $0x10860344; WORD $0x0001; BYTE $0x00 // add r8d,DWORD PTR [rsi+0x110]
 	LONG $0x148e0344; WORD $0x0001; BYTE $0x00 // add r9d,DWORD PTR [rsi+0x114]
 	LONG $0x18960344; WORD $0x0001; BYTE $0x00 // add r10d,DWORD PTR [rsi+0x118]
@@ -428,7 +428,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0xfffc0ffffffcba48; WORD $0x0fff // movabs rdx,0xffffffc0ffffffc
 	WORD $0x2148; BYTE $0xd8 // and rax,rbx
 	WORD $0x2148; BYTE $0xd1 // and rcx,rdx
-// 0x86f:
+// 0x885:
 	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
 	LONG $0xc08e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c0],rcx
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
@@ -437,7 +437,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x02eac148 // shr rdx,0x2
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0xc8968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c8],rdx
-	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+	WORD $0x314d; BYTE $0xd2 // xor r10,r10
 	LONG $0xd0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1d0],rax
 	LONG $0xd88e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1d8],rcx
 	LONG $0xe096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1e0],r10
@@ -458,8 +458,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd0be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x1d0]
 	LONG $0x888e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],rcx
 	WORD $0x3948; BYTE $0xcf // cmp rdi,rcx
-	LONG $0x00e5840f; WORD $0x0000 // je 0x9e1
-// 0x8fc:
+	LONG $0x00e5840f; WORD $0x0000 // je 0x9f7
+// 0x912:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbe2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [rdi]
 	LONG $0xf6a3e2c4; WORD $0x085f // mulx rbx,r11,QWORD PTR [rdi+0x8]
@@ -519,11 +519,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x084f894c // mov QWORD PTR [rdi+0x8],r9
 	LONG $0x1057894c // mov QWORD PTR [rdi+0x10],r10
 	LONG $0x88be3b48; WORD $0x0001; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0x188]
-	LONG $0xff1b850f; WORD $0xffff // jne 0x8fc
-// 0x9e1:
+	LONG $0xff1b850f; WORD $0xffff // jne 0x912
+// 0x9f7:
 	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
 	LONG $0x0290be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x290],0x2
-	LONG $0x02b6840f; WORD $0x0000 // je 0xcab
+	LONG $0x02be840f; WORD $0x0000 // je 0xcc9
 	QUAD $0x00010000029086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x290],0x1
 	LONG $0x18778b4c // mov r14,QWORD PTR [rdi+0x18]
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
@@ -532,19 +532,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x950f; BYTE $0xc1 // setne cl
 	LONG $0x01808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x180],ecx
 	WORD $0xff31 // xor edi,edi
-	LONG $0x000ae0e9; BYTE $0x00 // jmp 0x1500
-// 0xa20:
+	LONG $0x000b04e9; BYTE $0x00 // jmp 0x153a
+// 0xa36:
 	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
 	WORD $0xff31 // xor edi,edi
-	LONG $0x000ac1e9; BYTE $0x00 // jmp 0x1500
-// 0xa3f:
+	LONG $0x000ae5e9; BYTE $0x00 // jmp 0x153a
+// 0xa55:
 	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
 	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
-	LONG $0xf7e3850f; WORD $0xffff // jne 0x235
-	LONG $0x0013e1e9; BYTE $0x00 // jmp 0x1e38
-// 0xa57:
+	LONG $0xf7cd850f; WORD $0xffff // jne 0x235
+	LONG $0x001405e9; BYTE $0x00 // jmp 0x1e72
+// 0xa6d:
 	LONG $0x01008603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x100]
 	LONG $0x01049e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x104]
 	LONG $0x01208e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x120]
@@ -590,21 +590,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x08868948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x308],rax
 	LONG $0x288e8948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x328],rcx
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0x0e34820f; WORD $0x0000 // jb 0x1984
-	LONG $0x00d0870f; WORD $0x0000 // ja 0xc26
+	LONG $0x0e58820f; WORD $0x0000 // jb 0x19be
+	LONG $0x00d8870f; WORD $0x0000 // ja 0xc44
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	QUAD $0x000100a65a7d62c4; BYTE $0x00 // vbroadcasti128 ymm12,XMMWORD PTR [rsi+0x100]
 	QUAD $0x000110ae5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x110]
 	QUAD $0x000120b65a7d62c4; BYTE $0x00 // vbroadcasti128 ymm14,XMMWORD PTR [rsi+0x120]
 	QUAD $0x000130be5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x130]
-	LONG $0xc0fe9dc5 // vpaddd ymm0,ymm12,ymm0
-	LONG $0xe4fe9dc5 // vpaddd ymm4,ymm12,ymm4
-	LONG $0xc9fe95c5 // vpaddd ymm1,ymm13,ymm1
-	LONG $0xedfe95c5 // vpaddd ymm5,ymm13,ymm5
-	LONG $0xd2fe8dc5 // vpaddd ymm2,ymm14,ymm2
-	LONG $0xf6fe8dc5 // vpaddd ymm6,ymm14,ymm6
-	LONG $0xdbfe85c5 // vpaddd ymm3,ymm15,ymm3
-	LONG $0xfffe85c5 // vpaddd ymm7,ymm15,ymm7
+	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
+	LONG $0xfe5dc1c4; BYTE $0xe4 // vpaddd ymm4,ymm4,ymm12
+	LONG $0xfe75c1c4; BYTE $0xcd // vpaddd ymm1,ymm1,ymm13
+	LONG $0xfe55c1c4; BYTE $0xed // vpaddd ymm5,ymm5,ymm13
+	LONG $0xfe6dc1c4; BYTE $0xd6 // vpaddd ymm2,ymm2,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
+	LONG $0xfe65c1c4; BYTE $0xdf // vpaddd ymm3,ymm3,ymm15
+	LONG $0xfe45c1c4; BYTE $0xff // vpaddd ymm7,ymm7,ymm15
 	QUAD $0x000000a09afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0xa0]
 	QUAD $0x000000c0bafec5c5 // vpaddd ymm7,ymm7,YMMWORD PTR [rdx+0xc0]
 	LONG $0x467d63c4; WORD $0x20c1 // vperm2i128 ymm8,ymm0,ymm1,0x20
@@ -623,14 +623,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000003e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm9
 	QUAD $0x00000400967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm10
 	QUAD $0x000004209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm11
-	LONG $0x000d5ee9; BYTE $0x00 // jmp 0x1984
-// 0xc26:
+	LONG $0x000d7ae9; BYTE $0x00 // jmp 0x19be
+// 0xc44:
 	QUAD $0x00000600867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm0
 	QUAD $0x000006208e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm1
 	QUAD $0x00000640967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm2
 	QUAD $0x000006609e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm3
-	LONG $0x000d39e9; BYTE $0x00 // jmp 0x1984
-// 0xc4b:
+	LONG $0x000d55e9; BYTE $0x00 // jmp 0x19be
+// 0xc69:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	QUAD $0x00020000029086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x290],0x2
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
@@ -647,18 +647,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x00000130967ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm2
 	LONG $0xa896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],r10
 	LONG $0xb09e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],r11
-	LONG $0xfffbc4e9; BYTE $0xff // jmp 0x86f
-// 0xcab:
+	LONG $0xfffbbce9; BYTE $0xff // jmp 0x885
+// 0xcc9:
 	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
-	LONG $0x117f840f; WORD $0x0000 // je 0x1e38
+	LONG $0x119b840f; WORD $0x0000 // je 0x1e72
 	QUAD $0x00020000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x2
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0x000001bf; BYTE $0x00 // mov edi,0x1
-	LONG $0x1138850f; WORD $0x0000 // jne 0x1e0d
+	LONG $0x1154850f; WORD $0x0000 // jne 0x1e47
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	WORD $0xc031 // xor eax,eax
-	LONG $0x00081de9; BYTE $0x00 // jmp 0x1500
-// 0xce3:
+	LONG $0x000839e9; BYTE $0x00 // jmp 0x153a
+// 0xd01:
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	LONG $0x609e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x160]
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
@@ -728,7 +728,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xe96ffdc5 // vmovdqa ymm5,ymm1
 	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
 	LONG $0xfb6ffdc5 // vmovdqa ymm7,ymm3
-// 0xecf:
+// 0xeed:
 	QUAD $0x0000058086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x580]
 	QUAD $0x000005c08efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x5c0]
 	QUAD $0x0000070096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x700]
@@ -737,14 +737,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
 	QUAD $0x00000680a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x680]
 	QUAD $0x000006c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6c0]
-	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
+	LONG $0xef7dc1c4; BYTE $0xc4 // vpxor ymm0,ymm0,ymm12
+	LONG $0xef6dc1c4; BYTE $0xd5 // vpxor ymm2,ymm2,ymm13
 	LONG $0xf0728dc5; BYTE $0x0c // vpslld ymm14,ymm0,0xc
 	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
 	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
 	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
-	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
-	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
+	LONG $0xeb7dc1c4; BYTE $0xc6 // vpor ymm0,ymm0,ymm14
+	LONG $0xeb6dc1c4; BYTE $0xd7 // vpor ymm2,ymm2,ymm15
 	LONG $0xc0fe3dc5 // vpaddd ymm8,ymm8,ymm0
 	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
@@ -755,8 +755,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000007409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm11
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
+	LONG $0xef7dc1c4; BYTE $0xc4 // vpxor ymm0,ymm0,ymm12
+	LONG $0xef6dc1c4; BYTE $0xd5 // vpxor ymm2,ymm2,ymm13
 	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
 	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
 	LONG $0xd072adc5; BYTE $0x19 // vpsrld ymm10,ymm0,0x19
@@ -775,14 +775,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000006e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x6e0]
 	QUAD $0x000006e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm12
 	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
-	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
-	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
+	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
+	LONG $0xef65c1c4; BYTE $0xd9 // vpxor ymm3,ymm3,ymm9
 	LONG $0xf1729dc5; BYTE $0x0c // vpslld ymm12,ymm1,0xc
 	LONG $0xf37295c5; BYTE $0x0c // vpslld ymm13,ymm3,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
-	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
-	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
+	LONG $0xeb75c1c4; BYTE $0xcc // vpor ymm1,ymm1,ymm12
+	LONG $0xeb65c1c4; BYTE $0xdd // vpor ymm3,ymm3,ymm13
 	LONG $0xd1fe2dc5 // vpaddd ymm10,ymm10,ymm1
 	LONG $0xdbfe25c5 // vpaddd ymm11,ymm11,ymm3
 	QUAD $0x00000580967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm10
@@ -797,16 +797,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
 	QUAD $0x000006c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm8
 	QUAD $0x000006808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm9
-	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
-	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
+	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
+	LONG $0xef65c1c4; BYTE $0xd9 // vpxor ymm3,ymm3,ymm9
 	LONG $0xf1729dc5; BYTE $0x07 // vpslld ymm12,ymm1,0x7
 	LONG $0xf37295c5; BYTE $0x07 // vpslld ymm13,ymm3,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
-	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
-	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
+	LONG $0xeb75c1c4; BYTE $0xcc // vpor ymm1,ymm1,ymm12
+	LONG $0xeb65c1c4; BYTE $0xdd // vpor ymm3,ymm3,ymm13
 	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
-	LONG $0x010a830f; WORD $0x0000 // jae 0x11b8
+	LONG $0x010a830f; WORD $0x0000 // jae 0x11e4
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -830,7 +830,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
 	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x03e28349 // and r10,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
@@ -860,16 +860,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
 	WORD $0x114c; BYTE $0xef // adc rdi,r13
 	WORD $0x8949; BYTE $0xfd // mov r13,rdi
-	LONG $0x03e58341 // and r13d,0x3
+	LONG $0x03e58349 // and r13,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
 	WORD $0x0149; BYTE $0xfb // add r11,rdi
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-// 0x11b8:
+// 0x11e4:
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x178],0x4
-	LONG $0x01d2820f; WORD $0x0000 // jb 0x1397
+	LONG $0x01e0820f; WORD $0x0000 // jb 0x13d1
 	QUAD $0x0000078086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0x780]
 	QUAD $0x000007c08efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0x7c0]
 	QUAD $0x0000090096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x900]
@@ -878,14 +878,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
 	QUAD $0x00000880a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x880]
 	QUAD $0x000008c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x8c0]
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
+	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
+	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
 	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
+	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
 	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
 	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
@@ -896,8 +896,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000009409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm11
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
+	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
+	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
 	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
 	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
 	LONG $0xd472adc5; BYTE $0x19 // vpsrld ymm10,ymm4,0x19
@@ -916,14 +916,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000008e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x8e0]
 	QUAD $0x000008e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm12
 	QUAD $0x000008a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm13
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
+	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
+	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
 	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
 	LONG $0xf77295c5; BYTE $0x0c // vpslld ymm13,ymm7,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
-	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
+	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
+	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
 	LONG $0xd5fe2dc5 // vpaddd ymm10,ymm10,ymm5
 	LONG $0xdffe25c5 // vpaddd ymm11,ymm11,ymm7
 	QUAD $0x00000780967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm10
@@ -938,17 +938,17 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
 	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
 	QUAD $0x000008808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm9
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
+	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
+	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
 	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
 	LONG $0xf77295c5; BYTE $0x07 // vpslld ymm13,ymm7,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
-	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
-// 0x1397:
+	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
+	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
+// 0x13d1:
 	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
-	LONG $0x010a830f; WORD $0x0000 // jae 0x14ae
+	LONG $0x010a830f; WORD $0x0000 // jae 0x14e8
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -972,7 +972,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
 	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x03e28349 // and r10,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
@@ -1002,16 +1002,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
 	WORD $0x114c; BYTE $0xef // adc rdi,r13
 	WORD $0x8949; BYTE $0xfd // mov r13,rdi
-	LONG $0x03e58341 // and r13d,0x3
+	LONG $0x03e58349 // and r13,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
 	WORD $0x0149; BYTE $0xfb // add r11,rdi
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-// 0x14ae:
+// 0x14e8:
 	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xfa14850f; WORD $0xffff // jne 0xecf
+	LONG $0xf9f8850f; WORD $0xffff // jne 0xeed
 	QUAD $0x00000600867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm0
 	QUAD $0x000006208e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm1
 	QUAD $0x00000640967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm2
@@ -1020,8 +1020,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x00000820ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x820],ymm5
 	QUAD $0x00000840b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm6
 	QUAD $0x00000860be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm7
-	LONG $0x000082e9; BYTE $0x00 // jmp 0x1582
-// 0x1500:
+	LONG $0x000082e9; BYTE $0x00 // jmp 0x15bc
+// 0x153a:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe183; BYTE $0x0f // and ecx,0xf
 	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
@@ -1051,11 +1051,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0xff85 // test edi,edi
-	LONG $0xf761850f; WORD $0xffff // jne 0xce3
-// 0x1582:
+	LONG $0xf745850f; WORD $0xffff // jne 0xd01
+// 0x15bc:
 	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	LONG $0x0117840f; WORD $0x0000 // je 0x16a6
-// 0x158f:
+	LONG $0x0117840f; WORD $0x0000 // je 0x16e0
+// 0x15c9:
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1079,7 +1079,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
 	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x03e28349 // and r10,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
@@ -1109,7 +1109,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
 	WORD $0x114c; BYTE $0xef // adc rdi,r13
 	WORD $0x8949; BYTE $0xfd // mov r13,rdi
-	LONG $0x03e58341 // and r13d,0x3
+	LONG $0x03e58349 // and r13,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
 	WORD $0x0149; BYTE $0xfb // add r11,rdi
@@ -1117,11 +1117,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
 	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	LONG $0xfee9850f; WORD $0xffff // jne 0x158f
-// 0x16a6:
+	LONG $0xfee9850f; WORD $0xffff // jne 0x15c9
+// 0x16e0:
 	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	LONG $0x0092840f; WORD $0x0000 // je 0x1745
-// 0x16b3:
+	LONG $0x0092840f; WORD $0x0000 // je 0x177f
+// 0x16ed:
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1145,7 +1145,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
 	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x03e28349 // and r10,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
@@ -1153,11 +1153,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c68349 // add r14,0x10
 	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	LONG $0xff6e850f; WORD $0xffff // jne 0x16b3
-// 0x1745:
+	LONG $0xff6e850f; WORD $0xffff // jne 0x16ed
+// 0x177f:
 	LONG $0x0280868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x280]
 	WORD $0xc085 // test eax,eax
-	LONG $0x00fe840f; WORD $0x0000 // je 0x1851
+	LONG $0x00fe840f; WORD $0x0000 // je 0x188b
 	LONG $0x909e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r11
 	LONG $0x98a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r12
 	LONG $0xa0ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r13
@@ -1220,32 +1220,32 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x9086034c; WORD $0x0001; BYTE $0x00 // add r8,QWORD PTR [rsi+0x190]
 	LONG $0x988e134c; WORD $0x0001; BYTE $0x00 // adc r9,QWORD PTR [rsi+0x198]
 	LONG $0xa096134c; WORD $0x0001; BYTE $0x00 // adc r10,QWORD PTR [rsi+0x1a0]
-// 0x1851:
+// 0x188b:
 	LONG $0x02788e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x278]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00f2840f; WORD $0x0000 // je 0x1951
+	LONG $0x00f2840f; WORD $0x0000 // je 0x198b
 	LONG $0x689e8b48; WORD $0x0002; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x268]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0x1887
+	WORD $0x1c72 // jb 0x18c1
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
 	LONG $0x0b548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rbx+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	LONG $0xf7f3e2c4; BYTE $0xd2 // shrx rdx,rdx,rcx
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4aeb // jmp 0x18d1
-// 0x1887:
+	WORD $0x4aeb // jmp 0x190b
+// 0x18c1:
 	WORD $0xff31 // xor edi,edi
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x18a7
+	WORD $0x1972 // jb 0x18e1
 	WORD $0x038b // mov eax,DWORD PTR [rbx]
 	LONG $0xfc0b548b // mov edx,DWORD PTR [rbx+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	LONG $0xf7f1e2c4; BYTE $0xd2 // shlx rdx,rdx,rcx
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2aeb // jmp 0x18d1
-// 0x18a7:
+	WORD $0x2aeb // jmp 0x190b
+// 0x18e1:
 	WORD $0xb60f; BYTE $0x03 // movzx eax,BYTE PTR [rbx]
 	LONG $0x0b7cb60f; BYTE $0xff // movzx edi,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
@@ -1258,7 +1258,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf741e2c4; BYTE $0xd2 // shlx edx,edx,edi
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x18d1:
+// 0x190b:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -1282,31 +1282,31 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
 	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x03e28349 // and r10,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1951:
+// 0x198b:
 	LONG $0x9086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r8
 	LONG $0x988e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r9
 	LONG $0xa096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r10
 	LONG $0x0180868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x180]
 	WORD $0xf883; BYTE $0x01 // cmp eax,0x1
-	LONG $0xf0ca820f; WORD $0xffff // jb 0xa3f
-	LONG $0xf0a5840f; WORD $0xffff // je 0xa20
+	LONG $0xf0a6820f; WORD $0xffff // jb 0xa55
+	LONG $0xf081840f; WORD $0xffff // je 0xa36
 	WORD $0xf883; BYTE $0x02 // cmp eax,0x2
-	LONG $0x04b4850f; WORD $0x0000 // jne 0x1e38
-// 0x1984:
+	LONG $0x04b4850f; WORD $0x0000 // jne 0x1e72
+// 0x19be:
 	LONG $0x50868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x150]
 	LONG $0x588e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x158]
 	LONG $0x689e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x168]
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
-	LONG $0x008b870f; WORD $0x0000 // ja 0x1a31
+	LONG $0x008b870f; WORD $0x0000 // ja 0x1a6b
 	LONG $0x00868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x300]
 	LONG $0x40fb8348 // cmp rbx,0x40
-	LONG $0x031b820f; WORD $0x0000 // jb 0x1cd2
+	LONG $0x031b820f; WORD $0x0000 // jb 0x1d0c
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1336,19 +1336,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40eb8348 // sub rbx,0x40
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
-	LONG $0x0277820f; WORD $0x0000 // jb 0x1ca8
-// 0x1a31:
+	LONG $0x0277820f; WORD $0x0000 // jb 0x1ce2
+// 0x1a6b:
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	WORD $0x8949; BYTE $0xf2 // mov r10,rsi
 	LONG $0x7a6f7dc5; BYTE $0x60 // vmovdqa ymm15,YMMWORD PTR [rdx+0x60]
-// 0x1a40:
+// 0x1a7a:
 	WORD $0xff31 // xor edi,edi
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
 	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
 	LONG $0x00fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x200
-	LONG $0x008d830f; WORD $0x0000 // jae 0x1ae2
+	LONG $0x008d830f; WORD $0x0000 // jae 0x1b1c
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x0347840f; WORD $0x0000 // je 0x1da5
+	LONG $0x0347840f; WORD $0x0000 // je 0x1ddf
 	LONG $0x40868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x340]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
@@ -1369,13 +1369,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000001a0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1a0],ymm0
 	QUAD $0x000001c0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1c0],ymm0
 	QUAD $0x000001e0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1e0],ymm0
-// 0x1ae2:
+// 0x1b1c:
 	LONG $0x009e8d4c; WORD $0x0001; BYTE $0x00 // lea r11,[rsi+0x100]
 	LONG $0x40638d4d // lea r12,[r11+0x40]
 	QUAD $0x00070082fe05c1c4; BYTE $0x00 // vpaddd ymm0,ymm15,YMMWORD PTR [r10+0x700]
 	QUAD $0x00000080bafe05c5 // vpaddd ymm15,ymm15,YMMWORD PTR [rdx+0x80]
 	QUAD $0x000700827f7dc1c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r10+0x700],ymm0
-// 0x1b07:
+// 0x1b41:
 	LONG $0x587dc2c4; BYTE $0x03 // vpbroadcastd ymm0,DWORD PTR [r11]
 	QUAD $0x00058082fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r10+0x580]
 	LONG $0x587dc2c4; WORD $0x044b // vpbroadcastd ymm1,DWORD PTR [r11+0x4]
@@ -1437,20 +1437,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c18348 // add rcx,0x20
 	LONG $0x20c38349 // add r11,0x20
 	WORD $0x394d; BYTE $0xe3 // cmp r11,r12
-	LONG $0xfe87850f; WORD $0xffff // jne 0x1b07
+	LONG $0xfe87850f; WORD $0xffff // jne 0x1b41
 	WORD $0xff85 // test edi,edi
-	WORD $0x2075 // jne 0x1ca4
+	WORD $0x2075 // jne 0x1cde
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x00eb8148; WORD $0x0002; BYTE $0x00 // sub rbx,0x200
-	LONG $0xfda1850f; WORD $0xffff // jne 0x1a40
-	LONG $0x000101e9; BYTE $0x00 // jmp 0x1da5
-// 0x1ca4:
+	LONG $0xfda1850f; WORD $0xffff // jne 0x1a7a
+	LONG $0x000101e9; BYTE $0x00 // jmp 0x1ddf
+// 0x1cde:
 	LONG $0x40e88348 // sub rax,0x40
-// 0x1ca8:
+// 0x1ce2:
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0x2072 // jb 0x1cce
-// 0x1cae:
+	WORD $0x2072 // jb 0x1d08
+// 0x1ce8:
 	LONG $0x6f7ec1c4; BYTE $0x00 // vmovdqu ymm0,YMMWORD PTR [r8]
 	LONG $0x00effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rax]
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
@@ -1458,12 +1458,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0xe073 // jae 0x1cae
-// 0x1cce:
+	WORD $0xe073 // jae 0x1ce8
+// 0x1d08:
 	LONG $0x20c38348 // add rbx,0x20
-// 0x1cd2:
+// 0x1d0c:
 	LONG $0x0020c3f7; WORD $0x0000 // test ebx,0x20
-	WORD $0x3974 // je 0x1d13
+	WORD $0x3974 // je 0x1d4d
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1479,9 +1479,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
-// 0x1d13:
+// 0x1d4d:
 	LONG $0x0010c3f7; WORD $0x0000 // test ebx,0x10
-	WORD $0x2174 // je 0x1d3c
+	WORD $0x2174 // je 0x1d76
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1491,40 +1491,40 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x10c08348 // add rax,0x10
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
-// 0x1d3c:
+// 0x1d76:
 	LONG $0x0008c3f7; WORD $0x0000 // test ebx,0x8
-	WORD $0x1574 // je 0x1d59
+	WORD $0x1574 // je 0x1d93
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	WORD $0x3349; BYTE $0x10 // xor rdx,QWORD PTR [r8]
 	WORD $0x8949; BYTE $0x11 // mov QWORD PTR [r9],rdx
 	LONG $0x08c08348 // add rax,0x8
 	LONG $0x08c08349 // add r8,0x8
 	LONG $0x08c18349 // add r9,0x8
-// 0x1d59:
+// 0x1d93:
 	LONG $0x0004c3f7; WORD $0x0000 // test ebx,0x4
-	WORD $0x1474 // je 0x1d75
+	WORD $0x1474 // je 0x1daf
 	WORD $0x8b41; BYTE $0x10 // mov edx,DWORD PTR [r8]
 	WORD $0x1033 // xor edx,DWORD PTR [rax]
 	WORD $0x8941; BYTE $0x11 // mov DWORD PTR [r9],edx
 	LONG $0x04c08348 // add rax,0x4
 	LONG $0x04c08349 // add r8,0x4
 	LONG $0x04c18349 // add r9,0x4
-// 0x1d75:
+// 0x1daf:
 	LONG $0x0002c3f7; WORD $0x0000 // test ebx,0x2
-	WORD $0x1774 // je 0x1d94
+	WORD $0x1774 // je 0x1dce
 	LONG $0x10b70f41 // movzx edx,WORD PTR [r8]
 	WORD $0x3366; BYTE $0x10 // xor dx,WORD PTR [rax]
 	LONG $0x11894166 // mov WORD PTR [r9],dx
 	LONG $0x02c08348 // add rax,0x2
 	LONG $0x02c08349 // add r8,0x2
 	LONG $0x02c18349 // add r9,0x2
-// 0x1d94:
+// 0x1dce:
 	LONG $0x0001c3f7; WORD $0x0000 // test ebx,0x1
-	WORD $0x0974 // je 0x1da5
+	WORD $0x0974 // je 0x1ddf
 	LONG $0x10b60f41 // movzx edx,BYTE PTR [r8]
 	WORD $0x1032 // xor dl,BYTE PTR [rax]
 	WORD $0x8841; BYTE $0x11 // mov BYTE PTR [r9],dl
-// 0x1da5:
+// 0x1ddf:
 	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
 	LONG $0x01709e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x170]
 	LONG $0x58b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x158]
@@ -1541,10 +1541,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x950f; BYTE $0xc1 // setne cl
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	WORD $0xb60f; BYTE $0xf9 // movzx edi,cl
-	LONG $0xf6f7840f; WORD $0xffff // je 0x1500
+	LONG $0xf6f7840f; WORD $0xffff // je 0x153a
 	WORD $0xff85 // test edi,edi
-	WORD $0x2b74 // je 0x1e38
-// 0x1e0d:
+	WORD $0x2b74 // je 0x1e72
+// 0x1e47:
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	LONG $0x608e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x160]
 	LONG $0x000200bb; BYTE $0x00 // mov ebx,0x200
@@ -1553,14 +1553,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xc3460f48 // cmovbe rax,rbx
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc1420f48 // cmovb rax,rcx
-	LONG $0xfff6c8e9; BYTE $0xff // jmp 0x1500
-// 0x1e38:
+	LONG $0xfff6c8e9; BYTE $0xff // jmp 0x153a
+// 0x1e72:
 	LONG $0x90868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x190]
 	LONG $0x988e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x198]
 	LONG $0xa0968b4c; WORD $0x0001; BYTE $0x00 // mov r10,QWORD PTR [rsi+0x1a0]
 	LONG $0x489e8b4c; WORD $0x0001; BYTE $0x00 // mov r11,QWORD PTR [rsi+0x148]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x00bb840f; WORD $0x0000 // je 0x1f1d
+	LONG $0x00bb840f; WORD $0x0000 // je 0x1f57
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1584,7 +1584,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
 	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x03e28349 // and r10,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
@@ -1603,8 +1603,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x59eb // jmp 0x1f76
-// 0x1f1d:
+	WORD $0x59eb // jmp 0x1fb0
+// 0x1f57:
 	LONG $0x40438b49 // mov rax,QWORD PTR [r11+0x40]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
@@ -1620,26 +1620,26 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0475 // jne 0x1f67
+	WORD $0x0475 // jne 0x1fa1
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x1f67:
+// 0x1fa1:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x1f76:
+// 0x1fb0:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x00868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x100]
 	LONG $0x408e8d48; WORD $0x0005; BYTE $0x00 // lea rcx,[rsi+0x540]
 	LONG $0x80968d48; WORD $0x0009; BYTE $0x00 // lea rdx,[rsi+0x980]
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
 	LONG $0xca430f48 // cmovae rcx,rdx
-// 0x1f9a:
+// 0x1fd4:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x40c08348 // add rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xee75 // jne 0x1f9a
+	WORD $0xee75 // jne 0x1fd4
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	RET
 

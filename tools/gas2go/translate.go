@@ -122,7 +122,7 @@ func (r *report) translateTarget(t *target) error {
 	return errors.Join(errs...)
 }
 
-var isaLine = regexp.MustCompile(`(?m)^[ \t]*isa[ \t]+([a-z0-9_., \t]+?)[ \t]*$`)
+var isaLine = regexp.MustCompile(`(?m)^[ \t]*isa[ \t]+([a-z0-9_., \t]+?)[ \t]*(?:/\*.*)?$`)
 
 // kernels assembles one .S with all assemblers and checks what comes out. It says apart where the assemblers differ.
 func (t *target) kernels(file, source string, assemblers []assembler, disassemblers []disassembler, l *layout) (found []*kernel, differ, err error) {
