@@ -253,14 +253,17 @@ func (t *target) differences(f, g *function, nameA, nameB string) []string {
 			causes = append(causes, line(i, x, y))
 		}
 	}
-	for i := range f.body {
-		if f.at(i) != g.at(i) && t.rules.nop.MatchString(f.body[i].text) {
-			causes = append(causes, line(i, f, g)+" (pad with .skip)")
-			break
-		}
+	if len(causes) == 0 {
+		causes = jumps
 	}
-	if causes == nil {
-		return jumps
+	for i := range max(len(f.body), len(g.body)) {
+		if f.at(i) == g.at(i) {
+			continue
+		}
+		if len(f.body) != len(g.body) || len(causes) == 0 || t.rules.nop.MatchString(f.body[i].text) {
+			causes = append(causes, line(i, f, g)+" (padding? use .skip)")
+		}
+		break
 	}
 	return causes
 }

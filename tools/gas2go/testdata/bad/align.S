@@ -1,5 +1,5 @@
 /* Aligns a loop with an assembler's own choice of nops.
- * Refused: (pad with .skip)
+ * Refused: (padding? use .skip)
  * Needs: clang
  */
 #include "../asm.S"
