@@ -27,7 +27,9 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define SPAN_TAIL 632 /* bytes behind the whole blocks */
 #define SPAN_POWER 640 /* log2 of chain B's blocks, 0 if it has none */
 #define PATTERN 648   /* one bit for each place in a pass: authenticate two blocks there? */
-#define STAGE 656
+#define STAGE 656     /* 0, 1 when the Poly1305 key is known, 2 when its powers are */
+#define EXTRA 664     /* 64 if the integer units make the first block of text, else 0 */
+#define SCALAR_ON 672 /* whether the integer units make a block now */
 #define SCALAR 704    /* words of the scalar block that are not in registers */
 #define STREAM 768    /* key stream of the scalar block, */
 #define COPY 832      /* and 512 bytes behind it */
@@ -38,16 +40,17 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define AREA 512      /* bytes from area A to area B */
 #define SCRATCH_END 2432
 
-#define MODE_SCALAR 0 /* block 1 by the integer units alone: up to 64 bytes */
-#define MODE_ROWS 1   /* and four by the vector units, a row of two blocks in a register: up to 320 bytes */
-#define MODE_COLUMNS 2 /* and eight, in area A: up to 576 bytes */
-#define MODE_NARROW 3 /* area A */
-#define MODE_WIDE 4   /* areas A and B */
+#define MODE_SCALAR 0  /* none by the vector units: up to 64 bytes */
+#define MODE_ROWS 1    /* four, a row of two blocks in a register: up to 256 bytes, or 320 */
+#define MODE_COLUMNS 2 /* eight, in area A: up to 512 bytes, or 576 */
+#define MODE_WIDE 3    /* sixteen, in areas A and B: up to 1024 bytes, or 1088 */
 
-#define TO_BLOCK 0
-#define TO_TEXT 1
-#define TO_OUTPUT 2
-#define TO_FINAL 3
+#define TO_OUTPUT 0
+#define TO_SECOND_HALF 1
+#define TO_SPAN 2
+#define TO_ROUND 3
+#define TO_FINAL 4
+#define TO_RESUME 5
 
 // a += b, d = (d ^ a) <<< 16 or 8
 .macro vector_ad a, b, d, e, f, g, mask
@@ -461,26 +464,31 @@ function sealane_chacha20poly1305_avx2
     vmovdqa [rsi+INITIAL], xmm0
     vmovdqu [rsi+INITIAL+16], ymm1
     xor eax, eax
+    mov [rsi+MODE], eax
+    mov [rsi+STAGE], rax
+    mov [rsi+EXTRA], rax
+    mov dword ptr [rsi+SCALAR_ON], 1
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jz .Lresume
-    vpor xmm2, xmm2, [rdx+16]               // the vector units start at block 2
-    vmovdqa [rsi+INITIAL+48], xmm2
     mov [rsi+H], rax
     mov [rsi+H+8], rax
     mov [rsi+H+16], rax
-    mov [rsi+STAGE], eax
-    mov dword ptr [rsi+BLOCKS], 8
-    mov ecx, 576
-    cmp rbx, rcx
-    cmovb rcx, rbx
-    mov [rsi+CHUNK], rcx
-    mov [rsi+MODE], eax
-    cmp rbx, 64
-    jbe .Lkey_pass
     cmp rbx, 320
-    ja 1f
+    ja 2f
+    cmp rbx, 64
+    jbe 1f
 
     mov dword ptr [rsi+MODE], MODE_ROWS
+    mov ecx, 256
+    cmp rcx, rbx
+    adc eax, 1                              // the vector units start at block 1, or 2
+    vpinsrd xmm2, xmm2, eax, 0
+    vmovdqa [rsi+INITIAL+48], xmm2
+    sub eax, 1
+    shl eax, 6
+    mov [rsi+EXTRA], eax
+    mov dword ptr [rsi+BLOCKS], 4
+    mov [rsi+CHUNK], rbx
     vmovdqa ROWS16, [rdx+32]
     vmovdqa ROWS8, [rdx+64]
     vinserti128 H0, ymm2, xmm2, 1
@@ -494,7 +502,39 @@ function sealane_chacha20poly1305_avx2
     vmovdqa G1, G0
     jmp .Lkey_pass
 
-1:  mov dword ptr [rsi+MODE], MODE_COLUMNS
+1:  vmovdqa [rsi+INITIAL+48], xmm2
+    mov [rsi+CHUNK], rbx
+    mov dword ptr [rsi+EXTRA], 64
+    jmp .Lkey_pass
+
+2:  mov ecx, 512
+    cmp rcx, rbx
+    adc eax, 1
+    vpinsrd xmm2, xmm2, eax, 0
+    vmovdqa [rsi+INITIAL+48], xmm2
+    sub eax, 1
+    shl eax, 6
+    mov [rsi+EXTRA], eax
+
+// ---- Areas for the next chunk; keeps r8 to r15 -----------------------------------------------------------------------
+.Lareas:
+    mov rdx, [rsi+TABLE]
+    mov rax, [rsi+EXTRA]
+    mov rbx, [rsi+LEFT]
+    lea rcx, [rax+512]
+    cmp rcx, rbx
+    sbb ecx, ecx
+    neg ecx                                 // 1 if both are needed, else 0
+    lea edi, [rcx*8+8]
+    mov [rsi+BLOCKS], edi
+    shl edi, 6
+    add rax, rdi
+    cmp rbx, rax
+    cmova rbx, rax
+    mov [rsi+CHUNK], rbx
+    add ecx, MODE_COLUMNS
+    mov [rsi+MODE], ecx
+    mov dword ptr [rsi+COUNT], 20
     vmovdqa ymm8, [rdx+32]
     vmovdqa ymm9, [rdx+64]
     vmovdqa [rsi+MASK16], ymm8
@@ -502,37 +542,85 @@ function sealane_chacha20poly1305_avx2
   .irp word, 0, 1, 2, 3, 8, 9, 10, 11, 13, 14, 15
     vpbroadcastd ymm8, [rsi+INITIAL+4*\word]
     vmovdqa [rsi+ROW(\word)], ymm8
+    vmovdqa [rsi+AREA+ROW(\word)], ymm8
   .endr
     vpbroadcastd ymm8, [rsi+INITIAL+48]
+    vpaddd ymm9, ymm8, [rdx+128]
     vpaddd ymm8, ymm8, [rdx+96]
+    vpaddd ymm9, ymm9, [rdx+96]
     vmovdqa [rsi+ROW(12)], ymm8
+    vmovdqa [rsi+AREA+ROW(12)], ymm9
     vpbroadcastd WA0, [rsi+INITIAL+16]
     vpbroadcastd WA1, [rsi+INITIAL+20]
     vpbroadcastd WA2, [rsi+INITIAL+24]
     vpbroadcastd WA3, [rsi+INITIAL+28]
+    vmovdqa WB0, WA0
+    vmovdqa WB1, WA1
+    vmovdqa WB2, WA2
+    vmovdqa WB3, WA3
+    cmp dword ptr [rsi+STAGE], 0
+    je .Lkey_pass
+    mov eax, [rsi+SPAN_POWER]
+    mov rax, [rdx+224+8*rax]
+    mov [rsi+PATTERN], rax
 
-// ---- Block 0 for the Poly1305 key and block 1 by the integer units, the others beside them by the vector units --------
+// ---- Key stream for a chunk, while a span is authenticated -----------------------------------------------------------
+.Lround:
+    area_round 0, WA0, WA1, WA2, WA3
+    shr qword ptr [rsi+PATTERN], 1
+    jnc 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  cmp dword ptr [rsi+MODE], MODE_WIDE
+    jb 1f
+    area_round 1, WB0, WB1, WB2, WB3
+1:  shr qword ptr [rsi+PATTERN], 1
+    jnc 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  sub dword ptr [rsi+COUNT], 1
+    jnz .Lround
+.Lareas_done:
+    vmovdqa [rsi+ROW(4)], WA0
+    vmovdqa [rsi+ROW(5)], WA1
+    vmovdqa [rsi+ROW(6)], WA2
+    vmovdqa [rsi+ROW(7)], WA3
+    vmovdqa [rsi+AREA+ROW(4)], WB0
+    vmovdqa [rsi+AREA+ROW(5)], WB1
+    vmovdqa [rsi+AREA+ROW(6)], WB2
+    vmovdqa [rsi+AREA+ROW(7)], WB3
+    cmp dword ptr [rsi+STAGE], 1
+    jne .Lfinish
+    jmp .Lfirst_stream_known
+
+// ---- Block 0 for the Poly1305 key, and block 1 if EXTRA, by the integer units; the others beside by the vector units --
 .Lkey_pass:
     xor eax, eax
 .Lscalar_block:
     scalar_begin
+.Lkey_half:
     mov dword ptr [rsi+COUNT], 10
-.Lkey_rounds:
+.Lkey_round:
     cmp dword ptr [rsi+MODE], MODE_ROWS
     jb 3f
     je 1f
     area_round 0, WA0, WA1, WA2, WA3
+    cmp dword ptr [rsi+MODE], MODE_WIDE
+    jne 3f
+    area_round 1, WB0, WB1, WB2, WB3
     jmp 3f
 1:  test dword ptr [rsi+COUNT], 1
     jnz 2f
     rows_round 0x93, 0x4e, 0x39
     jmp 3f
 2:  rows_round 0x39, 0x4e, 0x93
-3:  scalar_double_round
-    sub dword ptr [rsi+COUNT], 1
-    jnz .Lkey_rounds
+3:  cmp dword ptr [rsi+SCALAR_ON], 0
+    je 4f
+    scalar_double_round
+4:  sub dword ptr [rsi+COUNT], 1
+    jnz .Lkey_round
     cmp dword ptr [rsi+STAGE], 0
-    jne .Lscalar_stream
+    jne .Lsecond_half_done
 
     add XB0, [rsi+INITIAL+16]               // s = words 4 to 7
     add XB1, [rsi+INITIAL+20]
@@ -556,20 +644,47 @@ function sealane_chacha20poly1305_avx2
     movabs rdx, 0x0ffffffc0ffffffc
     and rax, rbx
     and rcx, rdx
-
-// ---- r = (rax, rcx): s1 and the powers that this many bytes need -----------------------------------------------------
-.Lpowers:
     mov [rsi+R_KEY], rax
     mov [rsi+R_KEY+8], rcx
-    mov HA0, rax
-    mov HA1, rcx
     mov rdx, rcx
     shr rdx, 2
     add rdx, rcx
     mov [rsi+R_KEY+16], rdx
+    mov dword ptr [rsi+STAGE], 1
+    mov rdi, [rsi+ARGS]
+    mov rax, [rdi+SEALANE_ARG_AD_BYTES]
+    test rax, rax
+    jz .Lsecond_half
+    mov PA, [rdi+SEALANE_ARG_AD]
+    mov dword ptr [rsi+POWERS_LAST], 0
+    mov dword ptr [rsi+AFTER], TO_SECOND_HALF
+    xor edi, edi
+    jmp .Lspan
+
+.Lsecond_half:
+    mov rbx, [rsi+LEFT]
+    test rbx, rbx
+    jz .Lfinal
+    mov eax, 1
+    cmp dword ptr [rsi+EXTRA], 0
+    jne .Lscalar_block
+    mov dword ptr [rsi+SCALAR_ON], 0
+    cmp dword ptr [rsi+MODE], MODE_ROWS
+    je .Lkey_half
+    mov dword ptr [rsi+COUNT], 10
+    mov qword ptr [rsi+PATTERN], 0
+    mov rdi, [rsi+ARGS]
+    mov dword ptr [rsi+AFTER], TO_ROUND
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Lround
+
+// ---- The powers of r that this many bytes need -----------------------------------------------------------------------
+.Lpowers:
+    mov HA0, [rsi+R_KEY]
+    mov HA1, [rsi+R_KEY+8]
     xor HA2, HA2
-    mov [rsi+POWERS], rax
-    mov [rsi+POWERS+8], rcx
+    mov [rsi+POWERS], HA0
+    mov [rsi+POWERS+8], HA1
     mov [rsi+POWERS+16], HA2
     mov rcx, [rsi+LEFT]
     mov eax, 1024
@@ -582,13 +697,13 @@ function sealane_chacha20poly1305_avx2
     sub ecx, 1                              // 2 to 5, or 0
     cmp ecx, 2
     cmovl ecx, eax
+    mov dword ptr [rsi+STAGE], 2
     mov [rsi+POWERS_LAST], rcx
+    jl .Ldispatch
     imul ecx, ecx, 24
     lea rcx, [rsi+POWERS+rcx]
     lea rdi, [rsi+POWERS]
     mov [rsi+COUNT], rcx
-    cmp rdi, rcx
-    je 2f
 1:  poly_multiply_long rdi
     add rdi, 24
     mov [rdi], HA0
@@ -596,31 +711,19 @@ function sealane_chacha20poly1305_avx2
     mov [rdi+16], HA2
     cmp rdi, [rsi+COUNT]
     jne 1b
-2:  mov rdi, [rsi+ARGS]
-    cmp dword ptr [rsi+STAGE], 2
-    je .Lresumed
-    mov dword ptr [rsi+STAGE], 1
-    mov PA, [rdi+SEALANE_ARG_AD]
-    mov rax, [rdi+SEALANE_ARG_AD_BYTES]
-    xor ecx, ecx
-    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    setnz cl                                // TO_BLOCK or TO_TEXT
-    mov [rsi+AFTER], ecx
-    xor edi, edi
-    jmp .Lspan
-.Ltext:
-    mov dword ptr [rsi+AFTER], TO_BLOCK
+    jmp .Ldispatch
+
+.Ltext_round:                               // second half of an open: authenticate the text beside it
+    mov dword ptr [rsi+COUNT], 10
     mov PA, [rsi+IN]
     mov rax, [rsi+CHUNK]
-    xor edi, edi
+    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    mov edi, 2
     jmp .Lspan
-.Lblock:
-    mov eax, 1
-    cmp qword ptr [rsi+LEFT], 0
-    jne .Lscalar_block
-    jmp .Lfinal
 
-.Lscalar_stream:
+.Lsecond_half_done:
+    cmp dword ptr [rsi+EXTRA], 0
+    je .Lvector_stream
     add eax, [rsi+INITIAL]
     add ebx, [rsi+INITIAL+4]
     add ecx, [rsi+INITIAL+32]
@@ -666,9 +769,10 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+STREAM+8], rax
     mov [rsi+STREAM+40], rcx
 
+.Lvector_stream:
     cmp dword ptr [rsi+MODE], MODE_ROWS
-    jb .Loutput
-    ja 1f
+    jb .Lfirst_stream_known
+    ja .Lareas_done
     mov rdx, [rsi+TABLE]
     vbroadcasti128 ymm12, [rsi+INITIAL]
     vbroadcasti128 ymm13, [rsi+INITIAL+16]
@@ -700,17 +804,19 @@ function sealane_chacha20poly1305_avx2
     vmovdqa [rsi+COPY+160], ymm9
     vmovdqa [rsi+COPY+192], ymm10
     vmovdqa [rsi+COPY+224], ymm11
-    jmp .Loutput
-1:  vmovdqa [rsi+ROW(4)], WA0
-    vmovdqa [rsi+ROW(5)], WA1
-    vmovdqa [rsi+ROW(6)], WA2
-    vmovdqa [rsi+ROW(7)], WA3
-    jmp .Loutput
+
+.Lfirst_stream_known:
+    mov rdi, [rsi+ARGS]
+    mov ecx, [rdi+SEALANE_ARG_FLAGS]
+    and ecx, SEALANE_FLAG_OPEN
+    shr ecx, 1                              // TO_OUTPUT or TO_SPAN
+    mov [rsi+AFTER], ecx
+    jmp .Lpowers
 
 // ---- A later part of a long packet begins ----------------------------------------------------------------------------
 .Lresume:
     mov r8, [rdi+SEALANE_ARG_STATE]
-    mov dword ptr [rsi+STAGE], 2
+    mov dword ptr [rsi+AFTER], TO_RESUME
     mov rax, [r8+SEALANE_STATE_H]
     mov rcx, [r8+SEALANE_STATE_H+8]
     mov rdx, [r8+SEALANE_STATE_H+16]
@@ -725,8 +831,15 @@ function sealane_chacha20poly1305_avx2
     vmovdqa [rsi+INITIAL+48], xmm2
     mov [rsi+S_KEY], r10
     mov [rsi+S_KEY+8], r11
+    mov [rsi+R_KEY], rax
+    mov [rsi+R_KEY+8], rcx
+    mov rdx, rcx
+    shr rdx, 2
+    add rdx, rcx
+    mov [rsi+R_KEY+16], rdx
     jmp .Lpowers
 .Lresumed:
+    mov rdi, [rsi+ARGS]
     cmp qword ptr [rsi+LEFT], 0
     je .Lfinal
     mov dword ptr [rsi+AFTER], TO_OUTPUT
@@ -737,75 +850,7 @@ function sealane_chacha20poly1305_avx2
     xor eax, eax
     jmp .Lspan
 
-// ---- A pass: key stream for a chunk, while a span is authenticated ---------------------------------------------------
-.Lpass:
-    mov rdx, [rsi+TABLE]
-    mov rbx, [rsi+LEFT]
-    mov ecx, 512
-    cmp rcx, rbx
-    sbb ecx, ecx
-    neg ecx                                 // 1 if there are two areas, else 0
-    lea eax, [rcx*8+8]
-    mov [rsi+BLOCKS], eax
-    shl eax, 6
-    cmp rbx, rax
-    cmova rbx, rax
-    mov [rsi+CHUNK], rbx
-    add ecx, MODE_NARROW
-    mov [rsi+MODE], ecx
-    mov eax, [rsi+SPAN_POWER]
-    mov rax, [rdx+224+8*rax]
-    mov [rsi+PATTERN], rax
-    mov dword ptr [rsi+COUNT], 20
-    vmovdqa ymm8, [rdx+32]
-    vmovdqa ymm9, [rdx+64]
-    vmovdqa [rsi+MASK16], ymm8
-    vmovdqa [rsi+MASK8], ymm9
-  .irp word, 0, 1, 2, 3, 8, 9, 10, 11, 13, 14, 15
-    vpbroadcastd ymm8, [rsi+INITIAL+4*\word]
-    vmovdqa [rsi+ROW(\word)], ymm8
-    vmovdqa [rsi+AREA+ROW(\word)], ymm8
-  .endr
-    vpbroadcastd ymm8, [rsi+INITIAL+48]
-    vpaddd ymm9, ymm8, [rdx+128]
-    vpaddd ymm8, ymm8, [rdx+96]
-    vpaddd ymm9, ymm9, [rdx+96]
-    vmovdqa [rsi+ROW(12)], ymm8
-    vmovdqa [rsi+AREA+ROW(12)], ymm9
-    vpbroadcastd WA0, [rsi+INITIAL+16]
-    vpbroadcastd WA1, [rsi+INITIAL+20]
-    vpbroadcastd WA2, [rsi+INITIAL+24]
-    vpbroadcastd WA3, [rsi+INITIAL+28]
-    vmovdqa WB0, WA0
-    vmovdqa WB1, WA1
-    vmovdqa WB2, WA2
-    vmovdqa WB3, WA3
-.Lround:
-    area_round 0, WA0, WA1, WA2, WA3
-    shr qword ptr [rsi+PATTERN], 1
-    jnc 1f
-    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
-    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
-1:  cmp dword ptr [rsi+MODE], MODE_WIDE
-    jb 1f
-    area_round 1, WB0, WB1, WB2, WB3
-1:  shr qword ptr [rsi+PATTERN], 1
-    jnc 1f
-    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
-    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
-1:  sub dword ptr [rsi+COUNT], 1
-    jnz .Lround
-    vmovdqa [rsi+ROW(4)], WA0
-    vmovdqa [rsi+ROW(5)], WA1
-    vmovdqa [rsi+ROW(6)], WA2
-    vmovdqa [rsi+ROW(7)], WA3
-    vmovdqa [rsi+AREA+ROW(4)], WB0
-    vmovdqa [rsi+AREA+ROW(5)], WB1
-    vmovdqa [rsi+AREA+ROW(6)], WB2
-    vmovdqa [rsi+AREA+ROW(7)], WB3
-    jmp .Lfinish
-
-// ---- Span of rax bytes at PA: chain A takes all blocks but the last 2^k, chain B these. Then a pass if edi -----------
+// ---- Span of rax bytes at PA: chain A takes all blocks but the last 2^k, chain B these; edi says where next -----------
 .Lspan:
     mov ecx, eax
     and ecx, 15
@@ -835,8 +880,14 @@ function sealane_chacha20poly1305_avx2
     xor r11d, r11d
     xor r12d, r12d
     xor r13d, r13d
-    test edi, edi
-    jnz .Lpass
+    cmp edi, 1
+    jb .Lfinish
+    je .Lareas
+    mov eax, 1
+    shlx rax, rax, rcx                      // in the first of 20 places
+    sub rax, 1
+    mov [rsi+PATTERN], rax
+    jmp .Lround
 
 // ---- What the pass left of the span ----------------------------------------------------------------------------------
 .Lfinish:
@@ -905,21 +956,34 @@ function sealane_chacha20poly1305_avx2
 5:  mov [rsi+H], HA0
     mov [rsi+H+8], HA1
     mov [rsi+H+16], HA2
+.Ldispatch:
     mov eax, [rsi+AFTER]
-    cmp eax, TO_TEXT
-    jb .Lblock
+    test eax, eax                           // TO_OUTPUT
+    jz .Loutput
+    cmp eax, TO_SPAN
+    jb .Lsecond_half
     je .Ltext
-    cmp eax, TO_OUTPUT
-    jne .Lfinal
+    cmp eax, TO_FINAL
+    jb .Ltext_round
+    je .Lfinal
+    jmp .Lresumed
+
+.Ltext:
+    mov PA, [rsi+IN]
+    mov rax, [rsi+CHUNK]
+    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    xor edi, edi
+    jmp .Lspan
 
 // ---- Input ^ key stream ----------------------------------------------------------------------------------------------
 .Loutput:
     mov r8, [rsi+IN]
     mov r9, [rsi+OUT]
     mov rbx, [rsi+CHUNK]
-    cmp dword ptr [rsi+MODE], MODE_COLUMNS
-    ja .Loutput_areas
-    lea rax, [rsi+STREAM]
+    lea rax, [rsi+COPY]
+    cmp dword ptr [rsi+EXTRA], 0
+    je 1f
+    sub rax, 64
     cmp rbx, 64
     jb .Loutput_last
   .irp word, 0, 2, 4, 6
@@ -934,7 +998,8 @@ function sealane_chacha20poly1305_avx2
     add r8, 64
     add r9, 64
     sub rbx, 64
-    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    mov dword ptr [rsi+EXTRA], 0
+1:  cmp dword ptr [rsi+MODE], MODE_COLUMNS
     jb .Loutput_part
 .Loutput_areas:
     mov rdx, [rsi+TABLE]
