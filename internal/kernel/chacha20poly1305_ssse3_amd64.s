@@ -368,7 +368,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xbc768944 // mov DWORD PTR [rsi-0x44],r14d
 	WORD $0x4eff; BYTE $0xfc // dec DWORD PTR [rsi-0x4]
 	LONG $0xfbe3850f; WORD $0xffff // jne 0x17d
-	LONG $0x000ea6e9; BYTE $0x00 // jmp 0x1445
+	LONG $0x000ea8e9; BYTE $0x00 // jmp 0x1447
 // 0x59f:
 	LONG $0x00b0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xb0]
 	LONG $0x00b49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xb4]
@@ -404,7 +404,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x041c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x4
 	LONG $0x4e440f4c; BYTE $0x20 // cmove r9,QWORD PTR [rsi+0x20]
 	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x14e5840f; WORD $0x0000 // je 0x1b2f
+	LONG $0x14e7840f; WORD $0x0000 // je 0x1b31
 	WORD $0x1feb // jmp 0x66b
 // 0x64c:
 	LONG $0x3f478d49 // lea rax,[r15+0x3f]
@@ -482,7 +482,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x00187e83 // cmp DWORD PTR [rsi+0x18],0x0
 	WORD $0x0e74 // je 0x7ce
 	LONG $0x40ff8349 // cmp r15,0x40
-	LONG $0x0d69860f; WORD $0x0000 // jbe 0x1533
+	LONG $0x0d6b860f; WORD $0x0000 // jbe 0x1535
 	LONG $0x40ef8349 // sub r15,0x40
 // 0x7ce:
 	LONG $0x48568b48 // mov rdx,QWORD PTR [rsi+0x48]
@@ -911,7 +911,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x0114850f; WORD $0x0000 // jne 0x1171
 	LONG $0x00147e83 // cmp DWORD PTR [rsi+0x14],0x0
 	LONG $0x0126840f; WORD $0x0000 // je 0x118d
-	LONG $0x0003d9e9; BYTE $0x00 // jmp 0x1445
+	LONG $0x0003dbe9; BYTE $0x00 // jmp 0x1447
 // 0x106c:
 	LONG $0x20418d49 // lea rax,[r9+0x20]
 	LONG $0xf0463b48 // cmp rax,QWORD PTR [rsi-0x10]
@@ -945,7 +945,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
+	LONG $0x03e08349 // and r8,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -982,7 +982,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
+	LONG $0x03e08349 // and r8,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -993,7 +993,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x20c18349 // add r9,0x20
 // 0x1171:
 	WORD $0x4eff; BYTE $0xf8 // dec DWORD PTR [rsi-0x8]
-	LONG $0x03b9840f; WORD $0x0000 // je 0x1533
+	LONG $0x03bb840f; WORD $0x0000 // je 0x1535
 	LONG $0xf87e8b44 // mov r15d,DWORD PTR [rsi-0x8]
 	LONG $0x107e8544 // test DWORD PTR [rsi+0x10],r15d
 	LONG $0xfd4a850f; WORD $0xffff // jne 0xed2
@@ -1026,15 +1026,15 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894d; BYTE $0xdc // mov r12,r11
 	LONG $0x02ecc149 // shr r12,0x2
 	WORD $0x014d; BYTE $0xdc // add r12,r11
-	WORD $0xdb31 // xor ebx,ebx
-	WORD $0xff31 // xor edi,edi
-	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
+	WORD $0x3148; BYTE $0xdb // xor rbx,rbx
+	WORD $0x3148; BYTE $0xff // xor rdi,rdi
+	WORD $0x314d; BYTE $0xc0 // xor r8,r8
 	LONG $0x184e8b4d // mov r9,QWORD PTR [r14+0x18]
 	LONG $0x206e8b4d // mov r13,QWORD PTR [r14+0x20]
 	LONG $0x586e894c // mov QWORD PTR [rsi+0x58],r13
-// 0x1211:
+// 0x1213:
 	LONG $0x586e8348; BYTE $0x10 // sub QWORD PTR [rsi+0x58],0x10
-	LONG $0x0082820f; WORD $0x0000 // jb 0x129e
+	LONG $0x0082820f; WORD $0x0000 // jb 0x12a0
 	WORD $0x0349; BYTE $0x19 // add rbx,QWORD PTR [r9]
 	LONG $0x08791349 // adc rdi,QWORD PTR [r9+0x8]
 	LONG $0x01d08349 // adc r8,0x1
@@ -1064,7 +1064,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
+	LONG $0x03e08349 // and r8,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1073,17 +1073,17 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
 	LONG $0x10c18349 // add r9,0x10
-	LONG $0xffff73e9; BYTE $0xff // jmp 0x1211
-// 0x129e:
+	LONG $0xffff73e9; BYTE $0xff // jmp 0x1213
+// 0x12a0:
 	LONG $0x587e8b4c // mov r15,QWORD PTR [rsi+0x58]
 	LONG $0x10c78349 // add r15,0x10
-	LONG $0x00e8840f; WORD $0x0000 // je 0x1394
+	LONG $0x00e8840f; WORD $0x0000 // je 0x1396
 	WORD $0x894d; BYTE $0xcd // mov r13,r9
 	WORD $0xd231 // xor edx,edx
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4e73 // jae 0x1305
+	WORD $0x4e73 // jae 0x1307
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2d73 // jae 0x12ea
+	WORD $0x2d73 // jae 0x12ec
 	WORD $0x8944; BYTE $0xf9 // mov ecx,r15d
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x44b60f41; WORD $0x000d // movzx eax,BYTE PTR [r13+rcx*1+0x0]
@@ -1096,23 +1096,23 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x32eb // jmp 0x131c
-// 0x12ea:
+	WORD $0x32eb // jmp 0x131e
+// 0x12ec:
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	LONG $0x3d548b43; BYTE $0xfc // mov edx,DWORD PTR [r13+r15*1-0x4]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	LONG $0x00458b41 // mov eax,DWORD PTR [r13+0x0]
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x17eb // jmp 0x131c
-// 0x1305:
+	WORD $0x17eb // jmp 0x131e
+// 0x1307:
 	LONG $0xf8cf6b41 // imul ecx,r15d,0xfffffff8
 	WORD $0xc183; BYTE $0x78 // add ecx,0x78
 	LONG $0x3d548b4b; BYTE $0xf8 // mov rdx,QWORD PTR [r13+r15*1-0x8]
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
 	LONG $0x00458b49 // mov rax,QWORD PTR [r13+0x0]
-// 0x131c:
+// 0x131e:
 	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
 	LONG $0x01d08349 // adc r8,0x1
@@ -1142,7 +1142,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
+	LONG $0x03e08349 // and r8,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1150,16 +1150,16 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
-// 0x1394:
+// 0x1396:
 	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
 	LONG $0x041c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x4
-	WORD $0x0475 // jne 0x13a5
+	WORD $0x0475 // jne 0x13a7
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
-// 0x13a5:
+// 0x13a7:
 	WORD $0x4e8b; BYTE $0x18 // mov ecx,DWORD PTR [rsi+0x18]
 	WORD $0xf983; BYTE $0x01 // cmp ecx,0x1
-	LONG $0x0176820f; WORD $0x0000 // jb 0x1527
-	LONG $0x017c870f; WORD $0x0000 // ja 0x1533
+	LONG $0x0176820f; WORD $0x0000 // jb 0x1529
+	LONG $0x017c870f; WORD $0x0000 // ja 0x1535
 	LONG $0xd85e8948 // mov QWORD PTR [rsi-0x28],rbx
 	LONG $0xe07e8948 // mov QWORD PTR [rsi-0x20],rdi
 	LONG $0xe846894c // mov QWORD PTR [rsi-0x18],r8
@@ -1192,8 +1192,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x622d32b9; BYTE $0x79 // mov ecx,0x79622d32
 	LONG $0x206574ba; BYTE $0x6b // mov edx,0x6b206574
 	LONG $0x545e8b44 // mov r11d,DWORD PTR [rsi+0x54]
-	LONG $0xfffd2ce9; BYTE $0xff // jmp 0x1171
-// 0x1445:
+	LONG $0xfffd2ae9; BYTE $0xff // jmp 0x1171
+// 0x1447:
 	LONG $0x407e8b4c // mov r15,QWORD PTR [rsi+0x40]
 	LONG $0x287f8b4d // mov r15,QWORD PTR [r15+0x28]
 	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
@@ -1235,7 +1235,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xa8ae8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xa8],r13d
 	LONG $0xacb68944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xac],r14d
 	LONG $0x02187e83 // cmp DWORD PTR [rsi+0x18],0x2
-	LONG $0xf094840f; WORD $0xffff // je 0x59f
+	LONG $0xf092840f; WORD $0xffff // je 0x59f
 	LONG $0xd85e8b48 // mov rbx,QWORD PTR [rsi-0x28]
 	LONG $0xe07e8b48 // mov rdi,QWORD PTR [rsi-0x20]
 	LONG $0xe8468b4c // mov r8,QWORD PTR [rsi-0x18]
@@ -1243,15 +1243,15 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xc85e8b4c // mov r11,QWORD PTR [rsi-0x38]
 	LONG $0xd0668b4c // mov r12,QWORD PTR [rsi-0x30]
 	LONG $0x584e8b4c // mov r9,QWORD PTR [rsi+0x58]
-// 0x1527:
+// 0x1529:
 	LONG $0x021446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x14],0x2
-	LONG $0xfffc3ee9; BYTE $0xff // jmp 0x1171
-// 0x1533:
+	LONG $0xfffc3ce9; BYTE $0xff // jmp 0x1171
+// 0x1535:
 	LONG $0x041c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x4
-	LONG $0x0096840f; WORD $0x0000 // je 0x15d6
-// 0x1540:
+	LONG $0x0096840f; WORD $0x0000 // je 0x15d8
+// 0x1542:
 	LONG $0xf04e3b4c // cmp r9,QWORD PTR [rsi-0x10]
-	LONG $0x0082830f; WORD $0x0000 // jae 0x15cc
+	LONG $0x0082830f; WORD $0x0000 // jae 0x15ce
 	WORD $0x0349; BYTE $0x19 // add rbx,QWORD PTR [r9]
 	LONG $0x08791349 // adc rdi,QWORD PTR [r9+0x8]
 	LONG $0x01d08349 // adc r8,0x1
@@ -1281,7 +1281,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
+	LONG $0x03e08349 // and r8,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1290,25 +1290,25 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
 	LONG $0x10c18349 // add r9,0x10
-	LONG $0xffff74e9; BYTE $0xff // jmp 0x1540
-// 0x15cc:
+	LONG $0xffff74e9; BYTE $0xff // jmp 0x1542
+// 0x15ce:
 	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
-	LONG $0x056f840f; WORD $0x0000 // je 0x1b45
-// 0x15d6:
+	LONG $0x056f840f; WORD $0x0000 // je 0x1b47
+// 0x15d8:
 	LONG $0x003846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x38],0x0
 	LONG $0x286e8b4c // mov r13,QWORD PTR [rsi+0x28]
 	LONG $0x20768b4c // mov r14,QWORD PTR [rsi+0x20]
 	LONG $0x30468b48 // mov rax,QWORD PTR [rsi+0x30]
 	LONG $0x70568d48 // lea rdx,[rsi+0x70]
 	LONG $0x00187e83 // cmp DWORD PTR [rsi+0x18],0x0
-	WORD $0x0a74 // je 0x15fd
+	WORD $0x0a74 // je 0x15ff
 	LONG $0x40f88348 // cmp rax,0x40
-	LONG $0x03e3860f; WORD $0x0000 // jbe 0x19e0
-// 0x15fd:
+	LONG $0x03e3860f; WORD $0x0000 // jbe 0x19e2
+// 0x15ff:
 	LONG $0x70be8d4c; WORD $0x0002; BYTE $0x00 // lea r15,[rsi+0x270]
-// 0x1604:
+// 0x1606:
 	LONG $0x01003d48; WORD $0x0000 // cmp rax,0x100
-	LONG $0x0091830f; WORD $0x0000 // jae 0x16a1
+	LONG $0x0091830f; WORD $0x0000 // jae 0x16a3
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	QUAD $0x000003f0867f0f66 // movdqa XMMWORD PTR [rsi+0x3f0],xmm0
 	QUAD $0x00000400867f0f66 // movdqa XMMWORD PTR [rsi+0x400],xmm0
@@ -1329,7 +1329,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xf0968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x3f0]
 	WORD $0x8949; BYTE $0xd5 // mov r13,rdx
 	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
-// 0x16a1:
+// 0x16a3:
 	LONG $0x6f0f4166; WORD $0x8047 // movdqa xmm0,XMMWORD PTR [r15-0x80]
 	LONG $0x6f0f4166; WORD $0x904f // movdqa xmm1,XMMWORD PTR [r15-0x70]
 	LONG $0x6f0f4166; WORD $0xa057 // movdqa xmm2,XMMWORD PTR [r15-0x60]
@@ -1463,28 +1463,28 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x41fe0f66; BYTE $0x40 // paddd xmm0,XMMWORD PTR [rcx+0x40]
 	QUAD $0x000001b0867f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm0
 	LONG $0x01003d48; WORD $0x0000 // cmp rax,0x100
-	WORD $0x4872 // jb 0x19d8
+	WORD $0x4872 // jb 0x19da
 	LONG $0x00c58149; WORD $0x0001; BYTE $0x00 // add r13,0x100
 	LONG $0x00c68149; WORD $0x0001; BYTE $0x00 // add r14,0x100
 	LONG $0x286e894c // mov QWORD PTR [rsi+0x28],r13
 	LONG $0x2076894c // mov QWORD PTR [rsi+0x20],r14
 	LONG $0x01002d48; WORD $0x0000 // sub rax,0x100
 	LONG $0x30468948 // mov QWORD PTR [rsi+0x30],rax
-	LONG $0x0179840f; WORD $0x0000 // je 0x1b2f
+	LONG $0x0179840f; WORD $0x0000 // je 0x1b31
 	LONG $0x00107e83 // cmp DWORD PTR [rsi+0x10],0x0
-	LONG $0xedca850f; WORD $0xffff // jne 0x78a
+	LONG $0xedc8850f; WORD $0xffff // jne 0x78a
 	LONG $0x708e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x370]
 	WORD $0x3949; BYTE $0xcf // cmp r15,rcx
-	LONG $0xedba840f; WORD $0xffff // je 0x78a
+	LONG $0xedb8840f; WORD $0xffff // je 0x78a
 	WORD $0x8949; BYTE $0xcf // mov r15,rcx
-	LONG $0xfffc2ce9; BYTE $0xff // jmp 0x1604
-// 0x19d8:
+	LONG $0xfffc2ce9; BYTE $0xff // jmp 0x1606
+// 0x19da:
 	LONG $0x286e8b4c // mov r13,QWORD PTR [rsi+0x28]
 	LONG $0x20768b4c // mov r14,QWORD PTR [rsi+0x20]
-// 0x19e0:
+// 0x19e2:
 	LONG $0x10e88348 // sub rax,0x10
-	WORD $0x2572 // jb 0x1a0b
-// 0x19e6:
+	WORD $0x2572 // jb 0x1a0d
+// 0x19e8:
 	LONG $0x6f0f41f3; WORD $0x0045 // movdqu xmm0,XMMWORD PTR [r13+0x0]
 	LONG $0x0a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx]
 	LONG $0xc1ef0f66 // pxor xmm0,xmm1
@@ -1493,18 +1493,18 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x10c68349 // add r14,0x10
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x10e88348 // sub rax,0x10
-	WORD $0xdb73 // jae 0x19e6
-// 0x1a0b:
+	WORD $0xdb73 // jae 0x19e8
+// 0x1a0d:
 	LONG $0x2076894c // mov QWORD PTR [rsi+0x20],r14
 	LONG $0x10788d4c // lea r15,[rax+0x10]
 	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x0113840f; WORD $0x0000 // je 0x1b2f
+	LONG $0x0113840f; WORD $0x0000 // je 0x1b31
 	LONG $0x0a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx]
 	WORD $0xd231 // xor edx,edx
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4e73 // jae 0x1a76
+	WORD $0x4e73 // jae 0x1a78
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2d73 // jae 0x1a5b
+	WORD $0x2d73 // jae 0x1a5d
 	WORD $0x8944; BYTE $0xf9 // mov ecx,r15d
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x44b60f41; WORD $0x000d // movzx eax,BYTE PTR [r13+rcx*1+0x0]
@@ -1517,23 +1517,23 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x32eb // jmp 0x1a8d
-// 0x1a5b:
+	WORD $0x32eb // jmp 0x1a8f
+// 0x1a5d:
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	LONG $0x3d548b43; BYTE $0xfc // mov edx,DWORD PTR [r13+r15*1-0x4]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	LONG $0x00458b41 // mov eax,DWORD PTR [r13+0x0]
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x17eb // jmp 0x1a8d
-// 0x1a76:
+	WORD $0x17eb // jmp 0x1a8f
+// 0x1a78:
 	LONG $0xf8cf6b41 // imul ecx,r15d,0xfffffff8
 	WORD $0xc183; BYTE $0x78 // add ecx,0x78
 	LONG $0x3d548b4b; BYTE $0xf8 // mov rdx,QWORD PTR [r13+r15*1-0x8]
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
 	LONG $0x00458b49 // mov rax,QWORD PTR [r13+0x0]
-// 0x1a8d:
+// 0x1a8f:
 	LONG $0x6e0f4866; BYTE $0xc0 // movq xmm0,rax
 	LONG $0x6e0f4866; BYTE $0xd2 // movq xmm2,rdx
 	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
@@ -1544,16 +1544,16 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xcadb0f66 // pand xmm1,xmm2
 	LONG $0x467f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rsi+0x60],xmm0
 	LONG $0x041c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x4
-	WORD $0x0575 // jne 0x1ac2
+	WORD $0x0575 // jne 0x1ac4
 	LONG $0x4e7f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rsi+0x60],xmm1
-// 0x1ac2:
+// 0x1ac4:
 	LONG $0x7e0f4866; BYTE $0xc8 // movq rax,xmm1
 	LONG $0xc96d0f66 // punpckhqdq xmm1,xmm1
 	LONG $0x7e0f4866; BYTE $0xca // movq rdx,xmm1
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4573 // jae 0x1b1b
+	WORD $0x4573 // jae 0x1b1d
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2a73 // jae 0x1b06
+	WORD $0x2a73 // jae 0x1b08
 	WORD $0x8841; BYTE $0x06 // mov BYTE PTR [r14],al
 	WORD $0x8944; BYTE $0xfa // mov edx,r15d
 	WORD $0xead1 // shr edx,1
@@ -1564,31 +1564,31 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	QUAD $0xfffffff8fd0c8d42 // lea ecx,[r15*8-0x8]
 	WORD $0xe8d3 // shr eax,cl
 	LONG $0x3e448843; BYTE $0xff // mov BYTE PTR [r14+r15*1-0x1],al
-	WORD $0x29eb // jmp 0x1b2f
-// 0x1b06:
+	WORD $0x29eb // jmp 0x1b31
+// 0x1b08:
 	WORD $0x8941; BYTE $0x06 // mov DWORD PTR [r14],eax
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	WORD $0xd348; BYTE $0xe8 // shr rax,cl
 	LONG $0x3e448943; BYTE $0xfc // mov DWORD PTR [r14+r15*1-0x4],eax
-	WORD $0x14eb // jmp 0x1b2f
-// 0x1b1b:
+	WORD $0x14eb // jmp 0x1b31
+// 0x1b1d:
 	WORD $0x8949; BYTE $0x06 // mov QWORD PTR [r14],rax
 	QUAD $0xffffffc0fd0c8d42 // lea ecx,[r15*8-0x40]
 	LONG $0xd0ad0f48 // shrd rax,rdx,cl
 	LONG $0x3e44894b; BYTE $0xf8 // mov QWORD PTR [r14+r15*1-0x8],rax
-// 0x1b2f:
+// 0x1b31:
 	LONG $0x041c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x4
-	WORD $0x0d75 // jne 0x1b45
+	WORD $0x0d75 // jne 0x1b47
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	LONG $0xf0468948 // mov QWORD PTR [rsi-0x10],rax
-	LONG $0xfff9fbe9; BYTE $0xff // jmp 0x1540
-// 0x1b45:
+	LONG $0xfff9fbe9; BYTE $0xff // jmp 0x1542
+// 0x1b47:
 	LONG $0x407e8b4c // mov r15,QWORD PTR [rsi+0x40]
 	LONG $0x10478b49 // mov rax,QWORD PTR [r15+0x10]
 	LONG $0x021c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x2
-	LONG $0x0133840f; WORD $0x0000 // je 0x1c8d
+	LONG $0x0133840f; WORD $0x0000 // je 0x1c8f
 	WORD $0x0fa8 // test al,0xf
-	WORD $0x7e74 // je 0x1bdc
+	WORD $0x7e74 // je 0x1bde
 	LONG $0x605e0348 // add rbx,QWORD PTR [rsi+0x60]
 	LONG $0x687e1348 // adc rdi,QWORD PTR [rsi+0x68]
 	LONG $0x01d08349 // adc r8,0x1
@@ -1618,7 +1618,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
+	LONG $0x03e08349 // and r8,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1627,7 +1627,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
 	LONG $0x407e8b4c // mov r15,QWORD PTR [rsi+0x40]
-// 0x1bdc:
+// 0x1bde:
 	LONG $0x205f0349 // add rbx,QWORD PTR [r15+0x20]
 	LONG $0x487f1349 // adc rdi,QWORD PTR [r15+0x48]
 	LONG $0x01d08349 // adc r8,0x1
@@ -1657,7 +1657,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
+	LONG $0x03e08349 // and r8,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1679,8 +1679,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xb87e1348 // adc rdi,QWORD PTR [rsi-0x48]
 	WORD $0x8949; BYTE $0x1f // mov QWORD PTR [r15],rbx
 	LONG $0x087f8949 // mov QWORD PTR [r15+0x8],rdi
-	WORD $0x32eb // jmp 0x1cbf
-// 0x1c8d:
+	WORD $0x32eb // jmp 0x1cc1
+// 0x1c8f:
 	LONG $0x407f8b4d // mov r15,QWORD PTR [r15+0x40]
 	LONG $0x06e8c148 // shr rax,0x6
 	WORD $0x4603; BYTE $0x50 // add eax,DWORD PTR [rsi+0x50]
@@ -1694,18 +1694,18 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xb8568b48 // mov rdx,QWORD PTR [rsi-0x48]
 	LONG $0x28478949 // mov QWORD PTR [r15+0x28],rax
 	LONG $0x30578949 // mov QWORD PTR [r15+0x30],rdx
-// 0x1cbf:
+// 0x1cc1:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	LONG $0xf0868d48; WORD $0x0000; BYTE $0x00 // lea rax,[rsi+0xf0]
 	LONG $0xf08e8d48; WORD $0x0004; BYTE $0x00 // lea rcx,[rsi+0x4f0]
 	LONG $0x02187e83 // cmp DWORD PTR [rsi+0x18],0x2
 	LONG $0xc8440f48 // cmove rcx,rax
 	LONG $0x80468d48 // lea rax,[rsi-0x80]
-// 0x1cdd:
+// 0x1cdf:
 	LONG $0x007f0f66 // movdqa XMMWORD PTR [rax],xmm0
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xf375 // jne 0x1cdd
+	WORD $0xf375 // jne 0x1cdf
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
 

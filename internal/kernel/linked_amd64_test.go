@@ -268,7 +268,7 @@ func compareFresh(t *testing.T, k *generated) {
 	if err != nil || !bytes.HasPrefix(machine, []byte("x86_64-")) {
 		t.Skip("not run: no gcc for x86-64")
 	}
-	out, err := exec.Command(cc, "-DSEALANE_GO", "-Wa,-O2", "-c", "-o", object, source).CombinedOutput()
+	out, err := exec.Command(cc, "-DSEALANE_GO", "-Wa,-O0", "-c", "-o", object, source).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -1,6 +1,6 @@
 # Included by the Makefile. Generated Go assembly: see tools/gas2go.
 
-.PHONY: gen gen-check size
+.PHONY: gen gen-check gen-size
 
 gen: ## regenerate internal/kernel from asm/
 	go run ./tools/gas2go gen
@@ -8,5 +8,5 @@ gen: ## regenerate internal/kernel from asm/
 gen-check: ## fail if internal/kernel is not what gen would write
 	go run ./tools/gas2go check
 
-size: ## machine code sizes against their budget
+gen-size: ## machine code sizes against their budget
 	go run ./tools/gas2go size

@@ -111,7 +111,11 @@ func TestBadKernels(t *testing.T) {
 			if status != 1 || !strings.Contains(out, want[1]) {
 				t.Errorf("status %d, want 1 and %q:\n%s", status, want[1], out)
 			}
-			if _, err := os.Stat(filepath.Join(root, "internal")); err == nil {
+			if strings.Contains(want[1], "assemblers differ") || strings.Contains(want[1], "padding?") {
+				if status, out := gas2go("-root", root, "check"); status != 1 || !strings.Contains(out, want[1]) {
+					t.Errorf("check: status %d, want 1 and %q:\n%s", status, want[1], out)
+				}
+			} else if _, err := os.Stat(filepath.Join(root, "internal")); err == nil {
 				t.Error("wrote something nevertheless")
 			}
 		})
@@ -134,29 +138,30 @@ func TestDecodersAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			root := newRoot(t, file)
-			o, err := amd64.assemble(assemblers[0], filepath.Join(root, "asm", amd64.isa, filepath.Base(file)))
-			if err != nil {
-				continue // refused before it is decoded
-			}
-			var complaints []int
-			for _, d := range decoders {
-				n := 0
-				for _, f := range o.functions {
-					body, err := amd64.decode(d, f.code)
-					if err != nil {
-						n = -1
-						continue
+			t.Run(filepath.Base(file), func(t *testing.T) {
+				t.Parallel()
+				root := newRoot(t, file)
+				o, err := amd64.assemble(assemblers[0], filepath.Join(root, "asm", amd64.isa, filepath.Base(file)))
+				if err != nil {
+					return // refused before it is decoded
+				}
+				first := 0
+				for i, d := range decoders {
+					n := 0
+					for _, f := range o.functions {
+						if body, err := amd64.decode(d, f.code); err != nil {
+							n = -1
+						} else {
+							n += len(amd64.checkBody(&function{name: f.name, code: f.code, body: body}, l))
+						}
 					}
-					n += len(amd64.checkBody(&function{name: f.name, code: f.code, body: body}, l))
+					if i == 0 {
+						first = n
+					} else if n != first {
+						t.Errorf("%s makes %d complaints, %s %d", d.name, n, decoders[0].name, first)
+					}
 				}
-				complaints = append(complaints, n)
-			}
-			for i, n := range complaints {
-				if n != complaints[0] {
-					t.Errorf("%s: %s makes %d complaints, %s %d", file, decoders[i].name, n, decoders[0].name, complaints[0])
-				}
-			}
+			})
 		}
 	}
 }
@@ -406,7 +411,8 @@ func TestSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	kernel := func(name string, bytes int) translated {
-		return translated{&kernel{function: &function{name: name, code: make([]byte, bytes)}}, amd64}
+		body := []instruction{{text: "ret", mnemonic: "ret", target: -1}}
+		return translated{&kernel{function: &function{name: name, code: make([]byte, bytes), body: body}}, amd64}
 	}
 	for _, c := range []struct {
 		name    string
@@ -437,15 +443,96 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestAnotherTarget translates a kernel for arm64 by nothing but another row, with clang and llvm-objdump.
-func TestAnotherTarget(t *testing.T) {
-	row := *amd64
-	row.isa, row.goarch, row.machine = "aarch64", "arm64", elf.EM_AARCH64
-	row.gnu, row.clang = []string{"aarch64-linux-gnu-gcc"}, []string{"clang", "--target=aarch64-linux-gnu"}
-	row.objdump, row.llvm = []string{"aarch64-linux-gnu-objdump"}, nil
-	row.units = []int{4}
-	row.prologue = "\tMOVD a+0(FP), R0\n"
-	row.rules = rules{
+// TestScratchUse follows rsi through straight code.
+func TestScratchUse(t *testing.T) {
+	l := &layout{scratchSave: 256, scratch: 4096}
+	for _, c := range []struct {
+		code string
+		end  int
+		want string
+	}{
+		{"mov QWORD PTR [rsi+0x100],rax", 264, ""},
+		{"vmovdqa zmm1,ZMMWORD PTR [rsi+0xfc0]", 4096, ""},
+		{"vpaddd zmm0{k1}{z},zmm1,DWORD BCST [rsi+0x200]", 516, ""},
+		{"vpaddd zmm0 {k1} {z}, zmm1, dword ptr [rsi + 512]{1to16}", 516, ""},
+		{"add rsi,0x400; mov [rsi - 512], al; sub rsi,0x400", 513, ""},
+		{"add rsi,0xffffffffffffff80; sub rsi, -128", 0, ""},
+		{"lea rsi,[rsi+0x40]; lea rsi,[rsi-0x40]", 0, ""},
+		{"lea rax,[rsi]; prefetcht0 BYTE PTR [rsi]; nop DWORD PTR [rsi]; cmp rsi,rax", 0, ""},
+		{"mov BYTE PTR [rsi+rax*1+0x100],cl", -1, ""},
+		{"mov BYTE PTR [rax+rsi*1],cl", -1, ""},
+		{"mov rsi,rax; mov BYTE PTR [rsi],cl", -1, ""},
+		{"add rsi,rax; sub rsi,rax", -1, ""},
+		{"mulx rax,rsi,rcx", -1, ""},
+		{"xchg rax,rsi", -1, ""},
+		{"inc rsi; dec rsi", -1, ""},
+		{"mov esi,0x0", -1, ""},
+		{"mov QWORD PTR [rsi],rax", 8, "bytes 0 to 8"},
+		{"vmovdqa YMMWORD PTR [rsi+0xff0],ymm0", 4112, "bytes 4080 to 4112"},
+		{"add rsi,0x40", 0, "rsi points 64 bytes behind scratch"},
+	} {
+		f := &function{name: "f"}
+		for i, text := range append(strings.Split(c.code, "; "), "ret") {
+			mnemonic, operands, _ := strings.Cut(strings.ToLower(text), " ")
+			f.body = append(f.body, instruction{offset: i, text: text, mnemonic: mnemonic, operands: operands, target: -1})
+		}
+		end, errs := scratchUse(amd64, f, l)
+		if end != c.end || (len(errs) == 0) != (c.want == "") || len(errs) > 0 && !strings.Contains(errs[0].Error(), c.want) {
+			t.Errorf("%s: end %d, want %d; %v, want %q", c.code, end, c.end, errs, c.want)
+		}
+	}
+}
+
+// TestDifference compares made-up outcomes of two assemblers.
+func TestDifference(t *testing.T) {
+	made := func(code string, data ...byte) *object {
+		f := &function{name: "f"}
+		for i, text := range strings.Split(code, "; ") {
+			mnemonic, operands, _ := strings.Cut(text, " ")
+			target := -1
+			if mnemonic == "jmp" {
+				target = len(operands)
+			}
+			f.code = append(f.code, text...)
+			f.body = append(f.body, instruction{i, []byte(text), text, mnemonic, operands, target})
+		}
+		return &object{[]*function{f}, []*constants{{"c", data}}}
+	}
+	a := made("xor; jmp 1; ret", 7)
+	other := made("xor; jmp 1; ret", 7)
+	other.functions[0].name = "g"
+	for _, c := range []struct {
+		b     *object
+		want  string
+		lines int
+	}{
+		{made("xor; jmp 1; ret", 7), "", 1},
+		{made("xor; jmp 1; ret", 8), "c: constants differ between A and B", 1},
+		{&object{functions: a.functions}, "A makes 1 functions and 1 constants, B 1 and 0", 1},
+		{other, "A makes f, B g", 1},
+		{made("xor; jmp 2; ret", 7), "jmp 1; B: ", 1},
+		{made("sub; jmp 2; ret", 7), "f+0x0: assemblers differ: A: ", 1},
+		{made("sub; jmp 1; sub; ret", 7), "f+0x0: assemblers differ: A: ", 1},
+		{made("xor; jmp 1; ret; ret", 7), "f+0xb: assemblers differ: A: (end); B: ", 1},
+		{made("xor; nop; jmp 1; ret", 7), "f+0x1: assemblers differ: A: 6a 6d 70 20 31 jmp 1; B: 6e 6f 70 nop", 1},
+		{made("xor; nop 2; jmp 2; sub", 7), "f+0x2: assemblers differ: A: ", 2},
+	} {
+		got := amd64.difference(a, c.b, "A", "B")
+		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) || len(strings.Split(got, "\n")) != c.lines {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestOtherTargets translates kernels for arm64 and arm by nothing but other rows, with clang and llvm-objdump.
+func TestOtherTargets(t *testing.T) {
+	arm64 := *amd64
+	arm64.isa, arm64.goarch, arm64.machine = "aarch64", "arm64", elf.EM_AARCH64
+	arm64.gnu, arm64.clang = []string{"aarch64-linux-gnu-gcc"}, []string{"clang", "--target=aarch64-linux-gnu"}
+	arm64.objdump, arm64.llvm = []string{"aarch64-linux-gnu-objdump"}, nil
+	arm64.units = []int{4}
+	arm64.prologue = "\tMOVD a+0(FP), R0\n"
+	arm64.rules = rules{
 		comment:     regexp.MustCompile(` *(?:<[^>]*>|//.*)`),
 		nop:         pattern(`nop`),
 		ret:         pattern(`ret`),
@@ -459,41 +546,62 @@ func TestAnotherTarget(t *testing.T) {
 		reserved:    reserve("belongs to Go or the system", "sp", "x18", "x28", "w28", "x29", "x30"),
 		dataSymbols: regexp.MustCompile(`^\$d`),
 	}
-	if found, _ := row.assemblers(); len(found) == 0 {
-		t.Skip("not run: no assembler for arm64")
-	}
-	source := func(lines string) string {
-		return "isa = 0\n/*\nisa .none\n*/\n.section .text.sealane_sum_neon, \"ax\"\n.type sealane_sum_neon, @function\nsealane_sum_neon:\n" + lines +
-			"\n.size sealane_sum_neon, . - sealane_sum_neon\n"
-	}
-	for _, c := range []struct{ lines, want string }{
-		{"1: ldr q0, [x0]\n add v0.4s, v0.4s, v0.4s\n subs x1, x1, #1\n b.ne 1b\n nop\n ret", ""},
-		{"1: cbz x1, 2f\n tbnz x1, #3, 1b\n mov x2, x1\n2: ret", ""},
-		{"mov x28, x0\n ret", "x28: belongs to Go"},
-		{"str x0, [sp, #-16]\n ret", "sp: belongs to Go"},
-		{"b . + 64\n ret", "jumps out of the function"},
-		{"br x3\n ret", "indirect jump"},
-		{"bl . + 4\n ret", "no calls"},
-		{"b 1f\n .word 0xd503201e\n1: ret", "sealane_sum_neon"},
-		{"ret\n ret", "ret before the end"},
+	arm := arm64
+	arm.isa, arm.goarch, arm.machine, arm.class = "arm", "arm", elf.EM_ARM, elf.ELFCLASS32
+	arm.gnu, arm.clang = []string{"arm-linux-gnueabihf-gcc"}, []string{"clang", "--target=armv7-linux-gnueabihf"}
+	arm.objdump, arm.llvm = []string{"arm-linux-gnueabihf-objdump"}, []string{"--triple=armv7-linux-gnueabihf"}
+	arm.prologue, arm.bodyAlign = "\tMOVW a+0(FP), R0\n", 4
+	arm.rules.comment = regexp.MustCompile(` *(?:<[^>]*>|@.*)`)
+	arm.rules.ret = pattern(`bx lr`)
+	arm.rules.jump = pattern(`b(?:[a-z]{2})?`)
+	arm.rules.always = pattern(`b`)
+	arm.rules.jumpTarget = pattern(`#?(?:0x)?([0-9a-f]+)`)
+	arm.rules.reserved = reserve("belongs to Go", "r10", "sp", "lr")
+	arm.rules.dataSymbols = regexp.MustCompile(`^\$[dt]`)
+
+	for _, c := range []struct {
+		row         *target
+		lines, want string
+	}{
+		{&arm64, "1: ldr q0, [x0]\n add v0.4s, v0.4s, v0.4s\n subs x1, x1, #1\n b.ne 1b\n nop\n ret", ""},
+		{&arm64, "1: cbz x1, 2f\n tbnz x1, #3, 1b\n mov x2, x1\n2: ret", ""},
+		{&arm64, "mov x28, x0\n ret", "x28: belongs to Go"},
+		{&arm64, "str x0, [sp, #-16]\n ret", "sp: belongs to Go"},
+		{&arm64, "b . + 64\n ret", "jumps out of the function"},
+		{&arm64, "br x3\n ret", "indirect jump"},
+		{&arm64, "bl . + 4\n ret", "no calls"},
+		{&arm64, "b 1f\n .word 0xd503201f\n1: ret", "data in text: $d"},
+		{&arm64, "ret\n ret", "ret before the end"},
+		{&arm, ".arm\n add r1, r1, r2\n bx lr", ""},
+		{&arm, ".arm\n add r10, r1, r2\n bx lr", "r10: belongs to Go"},
+		{&arm, ".arm\n b 1f\n .word 0\n1: bx lr", "data in text: $d"},
+		{&arm, ".arm\n bl memcpy\n bx lr", "relocation against memcpy"},
+		{&arm, ".thumb\n add r1, r1, r2\n bx lr", "data in text: $t"},
 	} {
 		root := newRoot(t)
-		writeFile(t, filepath.Join(root, "asm/aarch64/sum_neon.S"), source(c.lines))
-		r, err := translate(root, []*target{&row})
+		const name = "sealane_sum_neon"
+		writeFile(t, filepath.Join(root, "asm", c.row.isa, "sum_neon.S"), "/*\nisa .none\n*/\n.section .text."+name+", \"ax\"\n.type "+name+
+			", %function\n"+name+":\n"+c.lines+"\n.size "+name+", . - "+name+"\n")
+		if found, _ := c.row.assemblers(); len(found) == 0 {
+			t.Logf("not run: no assembler for %s", c.row.goarch)
+			continue
+		}
+		r, err := translate(root, []*target{c.row})
 		if err == nil && r.skipped {
-			t.Skip("not run: no disassembler for arm64")
+			t.Logf("not run: no disassembler for %s", c.row.goarch)
+			continue
 		}
 		if c.want != "" {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%q: got %v, want %q", c.lines, err, c.want)
+				t.Errorf("%s: %q: got %v, want %q", c.row.goarch, c.lines, err, c.want)
 			}
 			continue
 		}
 		if err != nil {
-			t.Errorf("%q: %v", c.lines, err)
+			t.Errorf("%s: %q: %v", c.row.goarch, c.lines, err)
 			continue
 		}
-		if text := string(r.files[outputDir+"/sum_neon_arm64.s"]); !strings.Contains(text, "\tWORD $0x") || strings.Contains(text, "BYTE") {
+		if text := string(r.files[outputDir+"/sum_neon_"+c.row.goarch+".s"]); !strings.Contains(text, "\tWORD $0x") || strings.Contains(text, "BYTE") {
 			t.Errorf("not words:\n%s", text)
 		}
 	}

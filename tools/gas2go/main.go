@@ -4,9 +4,11 @@
 //	gas2go check    compare internal/kernel with what gen would write
 //	gas2go size     report machine code sizes and hold them against the budget
 //
-// It assembles each .S with GNU as and, where installed, with clang, which must agree byte for byte; decodes the result
-// with GNU objdump and llvm-objdump, where installed, which must agree on instruction boundaries; refuses what breaks the
-// convention of asm/asm.S; and emits the machine code as Plan 9 assembly that needs no C compiler.
+// It assembles each .S with GNU as and, where installed, with clang, which must agree byte for byte. (They do, but for
+// padding by .p2align and a few instructions with two encodings, as long as GNU as is not asked to optimize; so Go runs
+// the very bytes that a C build assembles.) It decodes the result with GNU objdump and, where installed, llvm-objdump,
+// which must agree on boundaries and jumps; refuses what breaks the convention of asm/asm.S; and emits the machine code
+// as Plan 9 assembly that needs no C compiler.
 package main
 
 import (
@@ -95,7 +97,7 @@ func (r *report) write(out io.Writer) error {
 		}
 		fmt.Fprintln(out, "removed", name)
 	}
-	return err
+	return errors.Join(append(r.differ, err)...)
 }
 
 // compare says where the committed files differ from what write would write.
@@ -120,7 +122,7 @@ func (r *report) compare(out io.Writer) error {
 	for _, name := range stale {
 		errs = append(errs, fmt.Errorf("%s has no source any more; run make gen", name))
 	}
-	return errors.Join(append(errs, err)...)
+	return errors.Join(append(append(errs, err), r.differ...)...)
 }
 
 // withoutComments drops the disassembly from a .s, which depends on the disassembler's version.

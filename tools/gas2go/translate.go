@@ -21,6 +21,7 @@ type report struct {
 	notRun  []string          // what could not be checked because a tool is missing
 	skipped bool              // a whole target was not run
 	ungated bool              // isa lines were not enforced
+	differ  []error           // where assemblers disagree; the first one's code is taken, for work in progress, but it is an error
 	ran     map[*target]bool
 }
 
@@ -88,7 +89,10 @@ func (r *report) translateTarget(t *target) error {
 	var errs []error
 	for _, file := range sources {
 		source := dir + "/" + filepath.Base(file)
-		found, err := t.kernels(file, source, assemblers, disassemblers, r.layout)
+		found, differ, err := t.kernels(file, source, assemblers, disassemblers, r.layout)
+		if differ != nil {
+			r.differ = append(r.differ, differ)
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -118,23 +122,23 @@ func (r *report) translateTarget(t *target) error {
 	return errors.Join(errs...)
 }
 
-var isaLine = regexp.MustCompile(`(?m)^[ \t]*isa[ \t]+([a-z0-9_., \t]+?)[ \t]*$`)
+var isaLine = regexp.MustCompile(`(?m)^[ \t]*isa[ \t]+([a-z0-9_., \t]+?)[ \t]*(?:/\*.*)?$`)
 
-// kernels assembles one .S with all assemblers and checks what comes out.
-func (t *target) kernels(file, source string, assemblers []assembler, disassemblers []disassembler, l *layout) ([]*kernel, error) {
+// kernels assembles one .S with all assemblers and checks what comes out. It says apart where the assemblers differ.
+func (t *target) kernels(file, source string, assemblers []assembler, disassemblers []disassembler, l *layout) (found []*kernel, differ, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	isa := isaLine.FindAllSubmatch(text, -1)
 	if len(isa) != 1 {
-		return nil, fmt.Errorf("%s: has %d lines \"isa .extension, ...\", want one", source, len(isa))
+		return nil, nil, fmt.Errorf("%s: has %d lines \"isa .extension, ...\", want one", source, len(isa))
 	}
 	var first *object
 	for i, as := range assemblers {
 		o, err := t.assemble(as, file)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if i == 0 {
 			first = o
@@ -143,20 +147,21 @@ func (t *target) kernels(file, source string, assemblers []assembler, disassembl
 				errs = append(errs, t.check(f, disassemblers, l))
 			}
 			if err := errors.Join(errs...); err != nil {
-				return nil, fmt.Errorf("%s:\n%w", source, err)
+				return nil, nil, fmt.Errorf("%s:\n%w", source, err)
 			}
 			continue
 		}
 		for _, f := range o.functions { // for the message only; the bytes decide
 			if f.body, err = t.decode(disassemblers[0], f.code); err != nil {
-				return nil, fmt.Errorf("%s, by %s: %s: %w", source, as.name, f.name, err)
+				return nil, nil, fmt.Errorf("%s, by %s: %s: %w", source, as.name, f.name, err)
 			}
 		}
 		if d := t.difference(first, o, assemblers[0].name, as.name); d != "" {
-			return nil, fmt.Errorf("%s: %s", source, d)
+			differ = fmt.Errorf("%s: %s", source, d)
 		}
 	}
-	return pair(first, source, strings.Join(strings.FieldsFunc(string(isa[0][1]), func(r rune) bool { return strings.ContainsRune("., \t", r) }), " "))
+	found, err = pair(first, source, strings.Join(strings.FieldsFunc(string(isa[0][1]), func(r rune) bool { return strings.ContainsRune("., \t", r) }), " "))
+	return found, differ, err
 }
 
 // pair gives each function its constants.
