@@ -30,49 +30,42 @@ isa .sse2 .ssse3
 #define FRAME (SEALANE_SCRATCH_SAVE_BYTES + 128)
 #define ROTATE16 -128     /* byte shuffles */
 #define ROTATE8 -112
-#define SCALAR_C -96      /* row c of the block in integer registers */
-#define POLY_S -80
-#define POLY_R -64        /* r0, r1, s1 */
-#define POLY_H -40        /* h0, h1, h2 */
-#define LIMIT -16         /* authenticate up to this address */
-#define LEFT -8           /* turns left in this run */
-#define SCALAR -4         /* double rounds left of the block in integer registers */
-#define CURRENT 0         /* the set whose turn it is */
-#define SETS_SUM 8        /* sum of both sets' addresses */
-#define SINGLE 16         /* 1 if the run has one set, 0 if two */
-#define PHASE 20          /* what the integer turns do */
-#define EXTRA 24          /* 1 if the last block is made in integer registers */
-#define FLAGS 28
-#define OUT 32
-#define IN 40
-#define REMAINING 48      /* bytes of text to encrypt */
-#define CHUNK 56          /* 1 from the start of a run until it encrypts */
-#define ARGS 64
-#define CONSTANTS 72
-#define COUNTER 80        /* of the first block of text in this call */
-#define EXTRA_COUNTER 84
-#define AD_LEFT 88        /* bytes of associated data; then the message pointer while Poly1305 waits */
-#define MESSAGE AD_LEFT
-#define TAIL 96           /* last bytes of text as authenticated, padded with zeroes to 16 */
-#define EXTRA_STREAM 112  /* keystream of the block made in integer registers */
-#define SHORT_A 176       /* the two blocks of a short packet */
-#define SHORT_B -128      /* its row c is SCALAR_C */
-#define SHORT_END 240
-#define INITIAL 240       /* initial state, each word 4 times */
-#define SET_A (496 + 128) /* two sets, by their middles */
-#define SET_B (752 + 128)
-#define STREAM 1008       /* keystream of an incomplete set */
-#define END 1264
+#define BLOCK -96         /* the block in integer registers, while they are needed elsewhere; its row c always */
+#define SET_C -32         /* row c of the set */
+#define POLY_R 32         /* r0, r1, s1 */
+#define POLY_H 56         /* h0, h1, h2 */
+#define MESSAGE 80        /* authenticate from here */
+#define LIMIT 88          /* up to here */
+#define LEFT 96           /* double rounds left */
+#define PHASE 100         /* what the integer registers do: PHASE_* */
+#define FLAGS 104
+#define COUNTER 108       /* of the first block of text in this call */
+#define POLY_S 112
+#define OUT 128
+#define IN 136
+#define REMAINING 144     /* bytes of text to encrypt */
+#define ARGS 152
+#define CONSTANTS 160
+#define AD_LEFT 168
+#define PENDING 176       /* 1 from the start of a run until it encrypts */
+#define BLOCK_COUNTER 180 /* of the block in integer registers */
+#define TAIL 192          /* last bytes of text as authenticated, padded with zeroes to 16 */
+#define STATE 208         /* initial state but for the counter */
+#define BLOCK_STREAM 272  /* keystream of the block made in integer registers */
+#define SHORT_END 336
+#define INITIAL 336       /* initial state of the set, each word 4 times */
+#define STREAM 592        /* keystream of an incomplete set */
+#define END 848
 
 #define PHASE_KEY 0       /* block 0 */
-#define PHASE_EXTRA 1     /* the last block */
-#define PHASE_POLY 2
+#define PHASE_TEXT 1      /* a block of text */
+#define PHASE_SHORT 2     /* the only block of a short packet */
 
 #define CONST_ROTATE16 0
 #define CONST_ROTATE8 16
 #define CONST_SIGMA 32
 #define CONST_COUNT 48    /* 0, 1, 2, 3 */
-#define CONST_FOUR 64     /* 4, 4, 4, 4 */
+#define CONST_FIVE 64     /* 5, 5, 5, 5 */
 #define CONST_MASK 80     /* 16 bytes of ones, 16 of zeroes */
 
 /* Vectors: rows a, b, d of a set, two of row c, two temporaries. */
@@ -113,6 +106,7 @@ isa .sse2 .ssse3
 #define h0 rbx
 #define h1 rdi
 #define h2 r8
+#define h2d r8d
 #define message r9
 #define r0 r10
 #define r1 r11
@@ -135,82 +129,59 @@ isa .sse2 .ssse3
     por \y, vt1
 .endm
 
-/* Two quarter rounds (RFC 8439, 2.1). */
-.macro vector_quarters ax, bx, cx, dx, ay, by, cy, dy
+/* Two quarter rounds (RFC 8439, 2.1); between their steps, integer work items 4 \k .. 4 \k + 3. */
+.macro vector_quarters ax, bx, cx, dx, ay, by, cy, dy, work, k
     paddd \ax, \bx
     paddd \ay, \by
     pxor \dx, \ax
     pxor \dy, \ay
     pshufb \dx, [rsi + ROTATE16]
     pshufb \dy, [rsi + ROTATE16]
+    \work 4*\k
     paddd \cx, \dx
     paddd \cy, \dy
     pxor \bx, \cx
     pxor \by, \cy
     vector_rotate \bx, \by, 12
+    \work 4*\k+1
     paddd \ax, \bx
     paddd \ay, \by
     pxor \dx, \ax
     pxor \dy, \ay
     pshufb \dx, [rsi + ROTATE8]
     pshufb \dy, [rsi + ROTATE8]
+    \work 4*\k+2
     paddd \cx, \dx
     paddd \cy, \dy
     pxor \bx, \cx
     pxor \by, \cy
     vector_rotate \bx, \by, 7
+    \work 4*\k+3
 .endm
 
-.macro vector_double_round
-    movdqa va0, [set - 128]
-    movdqa va1, [set - 112]
-    movdqa va2, [set - 96]
-    movdqa va3, [set - 80]
-    movdqa vb0, [set - 64]
-    movdqa vb1, [set - 48]
-    movdqa vb2, [set - 32]
-    movdqa vb3, [set - 16]
-    movdqa vc0, [set]
-    movdqa vc1, [set + 16]
-    movdqa vd0, [set + 64]
-    movdqa vd1, [set + 80]
-    movdqa vd2, [set + 96]
-    movdqa vd3, [set + 112]
-    vector_quarters va0, vb0, vc0, vd0, va1, vb1, vc1, vd1
-    movdqa [set], vc0
-    movdqa [set + 16], vc1
-    movdqa vc0, [set + 32]
-    movdqa vc1, [set + 48]
-    vector_quarters va2, vb2, vc0, vd2, va3, vb3, vc1, vd3
-    vector_quarters va0, vb1, vc0, vd3, va1, vb2, vc1, vd0
-    movdqa [set + 32], vc0
-    movdqa [set + 48], vc1
-    movdqa vc0, [set]
-    movdqa vc1, [set + 16]
-    vector_quarters va2, vb3, vc0, vd1, va3, vb0, vc1, vd2
-    movdqa [set - 128], va0
-    movdqa [set - 112], va1
-    movdqa [set - 96], va2
-    movdqa [set - 80], va3
-    movdqa [set - 64], vb0
-    movdqa [set - 48], vb1
-    movdqa [set - 32], vb2
-    movdqa [set - 16], vb3
-    movdqa [set], vc0
-    movdqa [set + 16], vc1
-    movdqa [set + 64], vd0
-    movdqa [set + 80], vd1
-    movdqa [set + 96], vd2
-    movdqa [set + 112], vd3
+/* A double round of the set, with 16 items of integer work; c2, c3 are in memory before and after, c0, c1 in registers. */
+.macro vector_double_round work
+    vector_quarters va0, vb0, vc0, vd0, va1, vb1, vc1, vd1, \work, 0
+    movdqa [rsi + SET_C], vc0
+    movdqa [rsi + SET_C + 16], vc1
+    movdqa vc0, [rsi + SET_C + 32]
+    movdqa vc1, [rsi + SET_C + 48]
+    vector_quarters va2, vb2, vc0, vd2, va3, vb3, vc1, vd3, \work, 1
+    vector_quarters va0, vb1, vc0, vd3, va1, vb2, vc1, vd0, \work, 2
+    movdqa [rsi + SET_C + 32], vc0
+    movdqa [rsi + SET_C + 48], vc1
+    movdqa vc0, [rsi + SET_C]
+    movdqa vc1, [rsi + SET_C + 16]
+    vector_quarters va2, vb3, vc0, vd1, va3, vb0, vc1, vd2, \work, 3
 .endm
 
 /* ---- ChaCha20 in integer registers ---- */
 
-.macro scalar_quarter a, b, c, d, base
+.macro scalar_quarter a, b, c, d
     add \a, \b
     xor \d, \a
     rol \d, 16
-    mov sc, [rsi + \base + 4*\c]
+    mov sc, [rsi + BLOCK + 32 + 4*\c]
     add sc, \d
     xor \b, sc
     rol \b, 12
@@ -218,20 +189,30 @@ isa .sse2 .ssse3
     xor \d, \a
     rol \d, 8
     add sc, \d
-    mov [rsi + \base + 4*\c], sc
+    mov [rsi + BLOCK + 32 + 4*\c], sc
     xor \b, sc
     rol \b, 7
 .endm
 
-.macro scalar_double_round base
-    scalar_quarter sa0, sb0, 0, sd0, \base
-    scalar_quarter sa1, sb1, 1, sd1, \base
-    scalar_quarter sa2, sb2, 2, sd2, \base
-    scalar_quarter sa3, sb3, 3, sd3, \base
-    scalar_quarter sa0, sb1, 2, sd3, \base
-    scalar_quarter sa1, sb2, 3, sd0, \base
-    scalar_quarter sa2, sb3, 0, sd1, \base
-    scalar_quarter sa3, sb0, 1, sd2, \base
+/* The quarter rounds 0..7 of a double round. */
+.macro scalar_step k
+    .if (\k) == 0
+    scalar_quarter sa0, sb0, 0, sd0
+    .elseif (\k) == 1
+    scalar_quarter sa1, sb1, 1, sd1
+    .elseif (\k) == 2
+    scalar_quarter sa2, sb2, 2, sd2
+    .elseif (\k) == 3
+    scalar_quarter sa3, sb3, 3, sd3
+    .elseif (\k) == 4
+    scalar_quarter sa0, sb1, 2, sd3
+    .elseif (\k) == 5
+    scalar_quarter sa1, sb2, 3, sd0
+    .elseif (\k) == 6
+    scalar_quarter sa2, sb3, 0, sd1
+    .else
+    scalar_quarter sa3, sb0, 1, sd2
+    .endif
 .endm
 
 /* Rows a, b, d from and to a block in memory. */
@@ -265,34 +246,28 @@ isa .sse2 .ssse3
     mov [rsi + \block + 60], sd3
 .endm
 
-/* A block's initial state, row c at \c and \copy, all but the counter. */
-.macro scalar_initial c, copy
-    mov r14, [rsi + ARGS]
-    mov r13, [r14 + SEALANE_ARG_NONCE]
-    mov r14, [r14 + SEALANE_ARG_KEY]
-    .irp i, 0, 4, 8, 12
-    mov sc, [r14 + 16 + \i]
-    mov [rsi + \c + \i], sc
-    .ifnc \c, \copy
-    mov [rsi + \copy + \i], sc
-    .endif
-    .endr
-    mov sb0, [r14]
-    mov sb1, [r14 + 4]
-    mov sb2, [r14 + 8]
-    mov sb3, [r14 + 12]
-    mov sd1, [r13]
-    mov sd3, [r13 + 8]
-    mov sd2, [r13 + 4]
-    mov sa0, 0x61707865
-    mov sa1, 0x3320646e
-    mov sa2, 0x79622d32
-    mov sa3, 0x6b206574
+/* A block's initial state, with the counter \counter. */
+.macro scalar_initial counter
+    scalar_load STATE
+    mov sc, [rsi + STATE + 32]
+    mov [rsi + BLOCK + 32], sc
+    mov sc, [rsi + STATE + 36]
+    mov [rsi + BLOCK + 36], sc
+    mov sc, [rsi + STATE + 40]
+    mov [rsi + BLOCK + 40], sc
+    mov sc, [rsi + STATE + 44]
+    mov [rsi + BLOCK + 44], sc
+    mov sd0, \counter
 .endm
 
 /* ---- Poly1305 ---- */
 
-.macro poly_multiply
+/* h = (h + \lo + 2^64 \hi + 2^128) r, in steps 0..3. */
+.macro poly_step k, lo, hi
+    .if (\k) == 0
+    add h0, \lo
+    adc h1, \hi
+    adc h2, 1
     mov rax, r0
     mul h0                  /* h0 r0 */
     mov p0, rax
@@ -301,6 +276,7 @@ isa .sse2 .ssse3
     mul h1                  /* h1 s1 */
     add p0, rax
     adc p1, rdx
+    .elseif (\k) == 1
     mov rax, r1
     mul h0                  /* h0 r1 */
     mov q0, rax
@@ -309,6 +285,7 @@ isa .sse2 .ssse3
     mul h1                  /* h1 r0 */
     add q0, rax
     adc q1, rdx
+    .elseif (\k) == 2
     mov rax, s1
     imul rax, h2            /* h2 s1 */
     imul h2, r0             /* h2 r0 */
@@ -316,10 +293,11 @@ isa .sse2 .ssse3
     adc q1, h2
     add q0, p1
     adc q1, 0
+    .else
     mov h0, p0              /* h = p0 + 2^64 q0 + 2^128 q1 */
     mov h1, q0
     mov h2, q1
-    and h2, 3
+    and h2d, 3
     mov rax, q1
     and rax, -4
     shr q1, 2
@@ -327,13 +305,38 @@ isa .sse2 .ssse3
     add h0, rax
     adc h1, 0
     adc h2, 0
+    .endif
 .endm
 
 .macro poly_block lo, hi
-    add h0, \lo
-    adc h1, \hi
-    adc h2, 1
-    poly_multiply
+    poly_step 0, \lo, \hi
+    poly_step 1
+    poly_step 2
+    poly_step 3
+.endm
+
+.macro poly_load
+    mov h0, [rsi + POLY_H]
+    mov h1, [rsi + POLY_H + 8]
+    mov h2, [rsi + POLY_H + 16]
+    mov r0, [rsi + POLY_R]
+    mov r1, [rsi + POLY_R + 8]
+    mov s1, [rsi + POLY_R + 16]
+    mov message, [rsi + MESSAGE]
+.endm
+
+.macro poly_store_h
+    mov [rsi + POLY_H], h0
+    mov [rsi + POLY_H + 8], h1
+    mov [rsi + POLY_H + 16], h2
+.endm
+
+.macro poly_store
+    poly_store_h
+    mov [rsi + POLY_R], r0
+    mov [rsi + POLY_R + 8], r1
+    mov [rsi + POLY_R + 16], s1
+    mov [rsi + MESSAGE], message
 .endm
 
 /* rdx:rax = the r15 (1..15) bytes at r13, not reading beyond them; uses rcx. */
@@ -374,48 +377,74 @@ isa .sse2 .ssse3
 .Lloaded_\name:
 .endm
 
-/* ---- output ---- */
+/* ---- integer work between the vectors' steps, items 0..15 ---- */
 
-/* Words 4 \g .. 4 \g + 3 of the set at r15, as 16 bytes of each of its 4 blocks, xor input at r13 to output at r14. */
-.macro encrypt_quarter g
-    movdqa xmm0, [r15 - 128 + 64*\g]
-    movdqa xmm1, [r15 - 128 + 64*\g + 16]
-    movdqa xmm2, [r15 - 128 + 64*\g + 32]
-    movdqa xmm3, [r15 - 128 + 64*\g + 48]
-    paddd xmm0, [rsi + INITIAL + 64*\g]
-    paddd xmm1, [rsi + INITIAL + 64*\g + 16]
-    paddd xmm2, [rsi + INITIAL + 64*\g + 32]
-    paddd xmm3, [rsi + INITIAL + 64*\g + 48]
-    movdqa xmm4, xmm0
-    movdqa xmm5, xmm2
-    punpckldq xmm0, xmm1
-    punpckhdq xmm4, xmm1
-    punpckldq xmm2, xmm3
-    punpckhdq xmm5, xmm3
-    movdqa xmm1, xmm0
-    movdqa xmm6, xmm4
-    punpcklqdq xmm0, xmm2       /* block 0 */
-    punpckhqdq xmm1, xmm2       /* block 1 */
-    punpcklqdq xmm4, xmm5       /* block 2 */
-    punpckhqdq xmm6, xmm5       /* block 3 */
-    movdqu xmm2, [r13 + 16*\g]
-    movdqu xmm3, [r13 + 16*\g + 64]
-    movdqu xmm5, [r13 + 16*\g + 128]
-    movdqu xmm7, [r13 + 16*\g + 192]
-    pxor xmm0, xmm2
-    pxor xmm1, xmm3
-    pxor xmm4, xmm5
-    pxor xmm6, xmm7
-    movdqu [r14 + 16*\g], xmm0
-    movdqu [r14 + 16*\g + 64], xmm1
-    movdqu [r14 + 16*\g + 128], xmm4
-    movdqu [r14 + 16*\g + 192], xmm6
+/* Two double rounds of the block, which stays in its registers. */
+.macro work_scalar k
+    scalar_step ((\k)&7)
 .endm
 
-.macro broadcast source, slot
+/* One double round of the block, then two message blocks, if there are two; else the result is not kept. */
+.macro work_both k
+    .if (\k) == 0
+    scalar_load BLOCK
+    .elseif (\k) == 8
+    scalar_store BLOCK
+    poly_load
+    lea rax, [message + 32]
+    cmp rax, [rsi + LIMIT]
+    cmova message, rsi
+    .endif
+    .if (\k) < 8
+    scalar_step (\k)
+    .else
+    poly_step ((\k)&3), [message+4*((\k)&4)], [message+4*((\k)&4)+8]
+    .endif
+    .if (\k) == 15
+    mov rax, [rsi + MESSAGE]
+    add rax, 32
+    cmp rax, [rsi + LIMIT]
+    .endif
+.endm
+
+/* ---- output ---- */
+
+/* 4 words of each of the set's blocks, as 16 bytes at 16 \g of each, xor input at r13 to output at r14. */
+.macro encrypt_quarter g, w0, w1, w2, w3, t0, t1, t2, t3
+    paddd \w0, [rsi + INITIAL + 64*\g]
+    paddd \w1, [rsi + INITIAL + 64*\g + 16]
+    paddd \w2, [rsi + INITIAL + 64*\g + 32]
+    paddd \w3, [rsi + INITIAL + 64*\g + 48]
+    movdqa \t0, \w0
+    movdqa \t1, \w2
+    punpckldq \w0, \w1
+    punpckhdq \t0, \w1
+    punpckldq \w2, \w3
+    punpckhdq \t1, \w3
+    movdqa \w1, \w0
+    movdqa \w3, \t0
+    punpcklqdq \w0, \w2         /* block 0 */
+    punpckhqdq \w1, \w2         /* block 1 */
+    punpcklqdq \t0, \t1         /* block 2 */
+    punpckhqdq \w3, \t1         /* block 3 */
+    movdqu \w2, [r13 + 16*\g]
+    movdqu \t1, [r13 + 16*\g + 64]
+    movdqu \t2, [r13 + 16*\g + 128]
+    movdqu \t3, [r13 + 16*\g + 192]
+    pxor \w0, \w2
+    pxor \w1, \t1
+    pxor \t0, \t2
+    pxor \w3, \t3
+    movdqu [r14 + 16*\g], \w0
+    movdqu [r14 + 16*\g + 64], \w1
+    movdqu [r14 + 16*\g + 128], \t0
+    movdqu [r14 + 16*\g + 192], \w3
+.endm
+
+.macro broadcast row, source
     .irp i, 0, 1, 2, 3
     pshufd xmm7, \source, 0x55*\i
-    movdqa [rsi + INITIAL + 64*\slot + 16*\i], xmm7
+    movdqa [rsi + INITIAL + 64*\row + 16*\i], xmm7
     .endr
 .endm
 
@@ -427,51 +456,54 @@ function sealane_chacha20poly1305_ssse3
     mov r15, [rdi + SEALANE_ARG_BYTES]
     mov rcx, [rdi + SEALANE_ARG_IN]
     mov r8, [rdi + SEALANE_ARG_OUT]
+    mov r13, [rdi + SEALANE_ARG_KEY]
+    mov r14, [rdi + SEALANE_ARG_NONCE]
     mov [rsi + ARGS], rdi
     mov [rsi + CONSTANTS], rdx
     mov [rsi + FLAGS], eax
     mov [rsi + IN], rcx
     mov [rsi + OUT], r8
     mov [rsi + REMAINING], r15
-    xor r8d, r8d
-    mov [rsi + CHUNK], r8
-    mov [rsi + EXTRA], r8d
-    mov dword ptr [rsi + PHASE], PHASE_KEY
-    mov dword ptr [rsi + SCALAR], 10
-    mov dword ptr [rsi + COUNTER], 1
+    movdqa xmm0, [rdx + CONST_SIGMA]
+    movdqu xmm1, [r13]
+    movdqu xmm2, [r13 + 16]
+    movd xmm4, dword ptr [r14 + 8]
+    movq xmm3, qword ptr [r14]
+    punpcklqdq xmm3, xmm4
+    pshufd xmm3, xmm3, 0x93             /* ?, nonce */
+    movdqa [rsi + STATE], xmm0
+    movdqa [rsi + STATE + 16], xmm1
+    movdqa [rsi + STATE + 32], xmm2
+    movdqa [rsi + STATE + 48], xmm3
     test al, SEALANE_FLAG_FIRST
     jz .Lresume
+    mov dword ptr [rsi + COUNTER], 1
     cmp r15, 64
     ja .Llong
 
-/* A packet of at most 64 bytes: blocks 0 and 1 in integer registers, taking turns. */
-    scalar_initial SHORT_A + 32, SHORT_B + 32
-    mov sd0, 1
-    mov [rsi + EXTRA_COUNTER], sd0
-    scalar_store SHORT_B
-    xor sd0, sd0
-    scalar_store SHORT_A
-    mov sc, 1
-    mov [rsi + CHUNK], sc
-    inc sc
-    mov [rsi + EXTRA], sc
-    mov r15, [rsi + REMAINING]
+/* A packet of at most 64 bytes: blocks 0 and 1 in integer registers, one after the other. */
+    mov dword ptr [rsi + PENDING], 1
+    mov dword ptr [rsi + PHASE], PHASE_KEY
     and r15, -16
-    add r15, [rsi + IN]
+    add r15, rcx
     mov [rsi + LIMIT], r15
-.Lshort:
-    scalar_load SHORT_A
-    scalar_double_round SHORT_A + 32
-    scalar_store SHORT_A
-    scalar_load SHORT_B
-    scalar_double_round SHORT_B + 32
-    scalar_store SHORT_B
-    dec dword ptr [rsi + SCALAR]
-    jnz .Lshort
-    jmp .Lextra_done
-.Lshort_key:
-    scalar_load SHORT_A
-    jmp .Lkey_done
+    xor eax, eax
+
+/* Block eax in integer registers alone. */
+.Lscalar_block:
+    mov [rsi + BLOCK_COUNTER], eax
+    scalar_initial [rsi+BLOCK_COUNTER]
+    mov dword ptr [rsi + LEFT], 10
+.Lscalar_loop:
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    scalar_step \i
+    .endr
+    dec dword ptr [rsi + LEFT]
+    jnz .Lscalar_loop
+    cmp dword ptr [rsi + PHASE], PHASE_KEY
+    je .Lkey
+    scalar_store BLOCK
+    jmp .Lrun_end
 
 .Lresume:
     mov rax, [rdi + SEALANE_ARG_STATE]
@@ -489,155 +521,112 @@ function sealane_chacha20poly1305_ssse3
     mov h0, [rax + SEALANE_STATE_H]
     mov h1, [rax + SEALANE_STATE_H + 8]
     mov h2, [rax + SEALANE_STATE_H + 16]
-    mov dword ptr [rsi + PHASE], PHASE_POLY
     mov message, [rsi + IN]
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     cmovz message, [rsi + OUT]
+    poly_store
+    mov dword ptr [rsi + PHASE], PHASE_TEXT
     test r15, r15
     jz .Lencrypted
     jmp .Linitial
-
-/* 5 blocks, or 8 k + 1: the last in integer registers, when block 0 is done. */
 .Llong:
-    lea rax, [r15 + 63]
-    shr rax, 6
-    mov [rsi + EXTRA_COUNTER], eax
-    cmp eax, 5
-    je .Lextra
-    and eax, 7
-    cmp eax, 1
-    jne .Lblock0
-.Lextra:
-    mov dword ptr [rsi + EXTRA], 1
-.Lblock0:
+    mov dword ptr [rsi + PHASE], PHASE_KEY
 
-/* The initial state for the vectors. */
+/* The initial state of the set. */
 .Linitial:
-    mov r15, [rsi + ARGS]
-    mov rdx, [rsi + CONSTANTS]
-    mov r13, [r15 + SEALANE_ARG_KEY]
-    mov r14, [r15 + SEALANE_ARG_NONCE]
-    movdqa xmm0, [rdx + CONST_ROTATE16]
-    movdqa xmm1, [rdx + CONST_ROTATE8]
-    movdqa [rsi + ROTATE16], xmm0
-    movdqa [rsi + ROTATE8], xmm1
-    movdqa xmm0, [rdx + CONST_SIGMA]
-    movdqu xmm1, [r13]
-    movdqu xmm2, [r13 + 16]
-    broadcast xmm0, 0
-    broadcast xmm1, 1
-    broadcast xmm2, 2
+    movdqa xmm4, [rdx + CONST_ROTATE16]
+    movdqa xmm5, [rdx + CONST_ROTATE8]
+    movdqa [rsi + ROTATE16], xmm4
+    movdqa [rsi + ROTATE8], xmm5
+    broadcast 0, xmm0
+    broadcast 1, xmm1
+    broadcast 2, xmm2
+    broadcast 3, xmm3
     movd xmm3, dword ptr [rsi + COUNTER]
-    movd xmm4, dword ptr [r14]
-    movd xmm5, dword ptr [r14 + 4]
-    movd xmm6, dword ptr [r14 + 8]
     pshufd xmm3, xmm3, 0
-    pshufd xmm4, xmm4, 0
-    pshufd xmm5, xmm5, 0
-    pshufd xmm6, xmm6, 0
     paddd xmm3, [rdx + CONST_COUNT]
     movdqa [rsi + INITIAL + 192], xmm3
-    movdqa [rsi + INITIAL + 208], xmm4
-    movdqa [rsi + INITIAL + 224], xmm5
-    movdqa [rsi + INITIAL + 240], xmm6
 
-/* One run: a set of 4 blocks, or two. */
+    jmp .Lrun
+.Lrun_block:
+    mov eax, [rsi + INITIAL + 192]
+    jmp .Lscalar_block
+
+/* One run: a set of 4 blocks in vectors, and a fifth in integer registers. */
 .Lrun:
     mov r15, [rsi + REMAINING]
-    mov dword ptr [rsi + CHUNK], 1
+    mov dword ptr [rsi + PENDING], 1
     mov rax, [rsi + OUT]                /* seal: authenticate what was written before this run */
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jz .Lrun_limit
-    mov eax, 512                        /* open: this run's input */
+    mov eax, 320                        /* open: this run's input */
     cmp rax, r15
     cmova rax, r15
     and rax, -16
     add rax, [rsi + IN]
 .Lrun_limit:
     mov [rsi + LIMIT], rax
-    cmp dword ptr [rsi + EXTRA], 0
-    je .Lrun_sets
     cmp r15, 64
-    jbe .Lrun_end                       /* the last block's keystream is there */
-    sub r15, 64
-.Lrun_sets:
-    mov rdx, [rsi + CONSTANTS]
-    lea rax, [rsi + SET_A]
-    mov [rsi + CURRENT], rax
-    mov dword ptr [rsi + LEFT], 20
-    lea rcx, [rsi + SET_A + SET_B]
-    lea rcx, [rax + rax]
-    mov r13d, 1
-    cmp r15, 256
-    jbe .Lrun_single
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15
-    movdqa xmm0, [rsi + INITIAL + 16*\i]
-    movdqa [rsi + SET_A - 128 + 16*\i], xmm0
-    movdqa [rsi + SET_B - 128 + 16*\i], xmm0
-    .endr
-    movdqa xmm0, [rsi + INITIAL + 192]
-    movdqa [rsi + SET_A + 64], xmm0
-    paddd xmm0, [rdx + CONST_FOUR]
-    movdqa [rsi + SET_B + 64], xmm0
-    add rcx, SET_B - SET_A
-    dec r13d
-    jmp .Lrun_start
-.Lrun_single:
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    movdqa xmm0, [rsi + INITIAL + 16*\i]
-    movdqa [rsi + SET_A - 128 + 16*\i], xmm0
-    .endr
-.Lrun_start:
-    mov [rsi + SETS_SUM], rcx
-    mov [rsi + SINGLE], r13d
-    cmp dword ptr [rsi + PHASE], PHASE_POLY
-    je .Lvector
-    scalar_initial SCALAR_C, SCALAR_C
-    xor sd0, sd0
-
-/* The run's loop: a double round of one set, then a turn of integer work. */
-.Lvector:
-    mov set, [rsi + CURRENT]
-    vector_double_round
-    mov sc, [rsi + SETS_SUM]
-    sub sc, [rsi + CURRENT]
-    mov [rsi + CURRENT], sc
-.Lturn:
-    cmp dword ptr [rsi + PHASE], PHASE_POLY
-    je .Lturn_poly
-    scalar_double_round SCALAR_C
-    dec dword ptr [rsi + SCALAR]
-    jnz .Lturn_end
+    jbe .Lrun_block
+    movdqa vc0, [rsi + INITIAL + 160]
+    movdqa vc1, [rsi + INITIAL + 176]
+    movdqa [rsi + SET_C + 32], vc0
+    movdqa [rsi + SET_C + 48], vc1
+    movdqa vc0, [rsi + INITIAL + 128]
+    movdqa vc1, [rsi + INITIAL + 144]
+    movdqa va0, [rsi + INITIAL]
+    movdqa va1, [rsi + INITIAL + 16]
+    movdqa va2, [rsi + INITIAL + 32]
+    movdqa va3, [rsi + INITIAL + 48]
+    movdqa vb0, [rsi + INITIAL + 64]
+    movdqa vb1, [rsi + INITIAL + 80]
+    movdqa vb2, [rsi + INITIAL + 96]
+    movdqa vb3, [rsi + INITIAL + 112]
+    movdqa vd0, [rsi + INITIAL + 192]
+    movdqa vd1, [rsi + INITIAL + 208]
+    movdqa vd2, [rsi + INITIAL + 224]
+    movdqa vd3, [rsi + INITIAL + 240]
     cmp dword ptr [rsi + PHASE], PHASE_KEY
-    je .Lkey_done
-    jmp .Lextra_done
-.Lturn_poly:
-    lea rax, [message + 32]
-    cmp rax, [rsi + LIMIT]
-    ja .Lturn_end
-    poly_block [message], [message + 8]
-    poly_block [message + 16], [message + 24]
-    add message, 32
-.Lturn_end:
+    je .Lrun_key
+    mov r15d, [rsi + INITIAL + 192]
+    add r15d, 4
+    mov [rsi + BLOCK_COUNTER], r15d
+    scalar_initial [rsi+BLOCK_COUNTER]
+    scalar_store BLOCK
+    mov dword ptr [rsi + LEFT], 10
+
+.Lboth:
+    vector_double_round work_both
+    ja .Lboth_next
+    mov [rsi + MESSAGE], rax
+    poly_store_h
+.Lboth_next:
     dec dword ptr [rsi + LEFT]
-    jz .Lrun_end
-    mov sc, [rsi + LEFT]
-    test sc, [rsi + SINGLE]
-    jnz .Lturn
-    jmp .Lvector
+    jnz .Lboth
+    jmp .Lrun_end
+
+.Lrun_key:
+    scalar_initial 0
+    mov dword ptr [rsi + LEFT], 5
+.Lscalar:
+    vector_double_round work_scalar
+    dec dword ptr [rsi + LEFT]
+    jnz .Lscalar
+    cmp dword ptr [rsi + PHASE], PHASE_KEY
+    je .Lkey
+    scalar_store BLOCK
+    jmp .Lrun_end
 
 /* Block 0 is done: r = its words 0..3, clamped, s = words 4..7 (RFC 8439, 2.6); then the associated data. */
-.Lkey_done:
-    mov r14, [rsi + ARGS]
-    mov r13, [r14 + SEALANE_ARG_KEY]
-    add sa0, 0x61707865
-    add sa1, 0x3320646e
-    add sa2, 0x79622d32
-    add sa3, 0x6b206574
-    add sb0, [r13]
-    add sb1, [r13 + 4]
-    add sb2, [r13 + 8]
-    add sb3, [r13 + 12]
+.Lkey:
+    add sa0, [rsi + STATE]
+    add sa1, [rsi + STATE + 4]
+    add sa2, [rsi + STATE + 8]
+    add sa3, [rsi + STATE + 12]
+    add sb0, [rsi + STATE + 16]
+    add sb1, [rsi + STATE + 20]
+    add sb2, [rsi + STATE + 24]
+    add sb3, [rsi + STATE + 28]
     shl r8, 32
     or rdi, r8
     shl r10, 32
@@ -658,13 +647,14 @@ function sealane_chacha20poly1305_ssse3
     xor h0, h0
     xor h1, h1
     xor h2, h2
+    mov r14, [rsi + ARGS]
     mov message, [r14 + SEALANE_ARG_AD]
-    mov r13, [r14 + SEALANE_ARG_AD_BYTES]
-    mov [rsi + AD_LEFT], r13
+    mov r15, [r14 + SEALANE_ARG_AD_BYTES]
+    mov [rsi + AD_LEFT], r15
 .Lad:
     sub qword ptr [rsi + AD_LEFT], 16
     jb .Lad_tail
-    poly_block [message], [message + 8]
+    poly_block [message], [message+8]
     add message, 16
     jmp .Lad
 .Lad_tail:
@@ -677,142 +667,129 @@ function sealane_chacha20poly1305_ssse3
 .Lad_done:
     mov message, [rsi + IN]
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lad_next
-    mov message, [rsi + OUT]
-.Lad_next:
-    mov ecx, [rsi + EXTRA]
-    cmp ecx, 1
-    jb .Lpoly_next                      /* no extra block */
-    ja .Lrun_end                        /* short packet: all is there */
-    mov [rsi + POLY_H], h0
-    mov [rsi + POLY_H + 8], h1
-    mov [rsi + POLY_H + 16], h2
-    mov [rsi + POLY_R], r0
-    mov [rsi + POLY_R + 8], r1
-    mov [rsi + POLY_R + 16], s1
-    mov [rsi + MESSAGE], message
-    mov dword ptr [rsi + PHASE], PHASE_EXTRA
-    mov dword ptr [rsi + SCALAR], 10
-    scalar_initial SCALAR_C, SCALAR_C
-    mov sd0, [rsi + EXTRA_COUNTER]
-    jmp .Lturn_end
-
-/* Keystream of the extra block. */
-.Lextra_done:
-    mov r15, [rsi + ARGS]
-    mov r15, [r15 + SEALANE_ARG_KEY]
-    add sa0, 0x61707865
-    add sa1, 0x3320646e
-    add sa2, 0x79622d32
-    add sa3, 0x6b206574
-    mov [rsi + EXTRA_STREAM], sa0
-    mov [rsi + EXTRA_STREAM + 4], sa1
-    mov [rsi + EXTRA_STREAM + 8], sa2
-    mov [rsi + EXTRA_STREAM + 12], sa3
-    add sb0, [r15]
-    add sb1, [r15 + 4]
-    add sb2, [r15 + 8]
-    add sb3, [r15 + 12]
-    mov [rsi + EXTRA_STREAM + 16], sb0
-    mov [rsi + EXTRA_STREAM + 20], sb1
-    mov [rsi + EXTRA_STREAM + 24], sb2
-    mov [rsi + EXTRA_STREAM + 28], sb3
-    .irp i, 0, 4, 8, 12
-    mov eax, [rsi + SCALAR_C + \i]
-    add eax, [r15 + 16 + \i]
-    mov [rsi + EXTRA_STREAM + 32 + \i], eax
-    .endr
-    mov r15, [rsi + ARGS]
-    mov r15, [r15 + SEALANE_ARG_NONCE]
-    add sd0, [rsi + EXTRA_COUNTER]
-    add sd1, [r15]
-    add sd2, [r15 + 4]
-    add sd3, [r15 + 8]
-    mov [rsi + EXTRA_STREAM + 48], sd0
-    mov [rsi + EXTRA_STREAM + 52], sd1
-    mov [rsi + EXTRA_STREAM + 56], sd2
-    mov [rsi + EXTRA_STREAM + 60], sd3
-    cmp dword ptr [rsi + EXTRA], 2
-    je .Lshort_key
-    mov h0, [rsi + POLY_H]
-    mov h1, [rsi + POLY_H + 8]
-    mov h2, [rsi + POLY_H + 16]
-    mov r0, [rsi + POLY_R]
-    mov r1, [rsi + POLY_R + 8]
-    mov s1, [rsi + POLY_R + 16]
-    mov message, [rsi + MESSAGE]
-.Lpoly_next:
-    mov dword ptr [rsi + PHASE], PHASE_POLY
-    jmp .Lturn_end
+    cmovz message, [rsi + OUT]
+    poly_store
+    mov r15, [rsi + REMAINING]
+    mov dword ptr [rsi + PHASE], PHASE_TEXT
+    mov eax, 5
+    cmp r15, 64
+    ja .Lad_long
+    test r15, r15
+    jz .Lencrypted
+    mov eax, 1
+    jmp .Lscalar_block
+.Lad_long:
+    mov [rsi + BLOCK_COUNTER], eax
+    mov [rsi + LEFT], eax
+    cmp r15, 256
+    ja .Lad_fifth
+    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lboth                          /* the fifth block is not needed: authenticate instead */
+.Lad_fifth:
+    scalar_initial 5
+    jmp .Lscalar
 
 /* The run's keystream is there. Open: authenticate its input before it may be overwritten. */
 .Lrun_end:
+    poly_load
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jz .Lencrypt
 .Lauthenticate:
     cmp message, [rsi + LIMIT]
     jae .Lauthenticated
-    poly_block [message], [message + 8]
+    poly_block [message], [message+8]
     add message, 16
     jmp .Lauthenticate
 .Lauthenticated:
-    cmp dword ptr [rsi + CHUNK], 0
+    cmp dword ptr [rsi + PENDING], 0
     je .Lfinish
 
 .Lencrypt:
-    mov dword ptr [rsi + CHUNK], 0
+    mov dword ptr [rsi + PENDING], 0
+    poly_store
     mov r13, [rsi + IN]
     mov r14, [rsi + OUT]
-    mov rax, [rsi + REMAINING]
-    lea rdx, [rsi + EXTRA_STREAM]
-    cmp dword ptr [rsi + EXTRA], 0
-    je .Lencrypt_sets
-    cmp rax, 64
-    jbe .Lencrypt_stream
-.Lencrypt_sets:
-    lea r15, [rsi + SET_A]
-.Lencrypt_set:
-    cmp rax, 256
-    jae .Lencrypt_full
-    pxor xmm0, xmm0                     /* an incomplete set: its keystream first */
+    mov r15, [rsi + REMAINING]
+    cmp r15, 64
+    jbe .Lencrypt_block
+    cmp r15, 256
+    jae .Lencrypt_set
+    pxor vt0, vt0                       /* an incomplete set: its keystream first */
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    movdqa [rsi + STREAM + 16*\i], xmm0
+    movdqa [rsi + STREAM + 16*\i], vt0
     .endr
-    lea rdx, [rsi + STREAM]
-    mov r13, rdx
-    mov r14, rdx
-.Lencrypt_full:
-    encrypt_quarter 0
-    encrypt_quarter 1
-    encrypt_quarter 2
-    encrypt_quarter 3
-    mov rcx, [rsi + CONSTANTS]
-    movdqa xmm0, [rsi + INITIAL + 192]
-    paddd xmm0, [rcx + CONST_FOUR]
-    movdqa [rsi + INITIAL + 192], xmm0
-    cmp rax, 256
+    lea r13, [rsi + STREAM]
+    mov r14, r13
+.Lencrypt_set:
+    movdqa [rsi + SET_C], vc0
+    movdqa [rsi + SET_C + 16], vc1
+    encrypt_quarter 0, va0, va1, va2, va3, vc0, vc1, vt0, vt1
+    encrypt_quarter 1, vb0, vb1, vb2, vb3, vc0, vc1, vt0, vt1
+    encrypt_quarter 3, vd0, vd1, vd2, vd3, vc0, vc1, vt0, vt1
+    movdqa va0, [rsi + SET_C]
+    movdqa va1, [rsi + SET_C + 16]
+    movdqa va2, [rsi + SET_C + 32]
+    movdqa va3, [rsi + SET_C + 48]
+    encrypt_quarter 2, va0, va1, va2, va3, vc0, vc1, vt0, vt1
+    cmp r15, 256
     jb .Lencrypt_partial
     add r13, 256
     add r14, 256
+    sub r15, 256
+    mov rcx, [rsi + CONSTANTS]
+    movdqa xmm0, [rsi + INITIAL + 192]
+    paddd xmm0, [rcx + CONST_FIVE]
+    movdqa [rsi + INITIAL + 192], xmm0
+
+/* Up to 64 bytes with the block made in integer registers. */
+.Lencrypt_block:
+    movdqa xmm0, [rsi + BLOCK]
+    movdqa xmm1, [rsi + BLOCK + 16]
+    movdqa xmm2, [rsi + BLOCK + 32]
+    movdqa xmm3, [rsi + BLOCK + 48]
+    movd xmm4, dword ptr [rsi + BLOCK_COUNTER]
+    paddd xmm0, [rsi + STATE]
+    paddd xmm1, [rsi + STATE + 16]
+    paddd xmm2, [rsi + STATE + 32]
+    paddd xmm3, [rsi + STATE + 48]
+    paddd xmm3, xmm4
+    cmp r15, 64
+    jb .Lencrypt_short_block
+    movdqu xmm4, [r13]
+    movdqu xmm5, [r13 + 16]
+    movdqu xmm6, [r13 + 32]
+    movdqu xmm7, [r13 + 48]
+    pxor xmm0, xmm4
+    pxor xmm1, xmm5
+    pxor xmm2, xmm6
+    pxor xmm3, xmm7
+    movdqu [r14], xmm0
+    movdqu [r14 + 16], xmm1
+    movdqu [r14 + 32], xmm2
+    movdqu [r14 + 48], xmm3
+    add r13, 64
+    add r14, 64
     mov [rsi + IN], r13
     mov [rsi + OUT], r14
-    sub rax, 256
-    mov [rsi + REMAINING], rax
+    sub r15, 64
+    mov [rsi + REMAINING], r15
     jz .Lencrypted
-    cmp dword ptr [rsi + SINGLE], 0
-    jne .Lrun
-    lea rcx, [rsi + SET_B]
-    cmp r15, rcx
-    je .Lrun
-    mov r15, rcx
-    jmp .Lencrypt_set
+    jmp .Lrun
+.Lencrypt_short_block:
+    movdqa [rsi + BLOCK_STREAM], xmm0
+    movdqa [rsi + BLOCK_STREAM + 16], xmm1
+    movdqa [rsi + BLOCK_STREAM + 32], xmm2
+    movdqa [rsi + BLOCK_STREAM + 48], xmm3
+    lea rdx, [rsi + BLOCK_STREAM]
+    jmp .Lencrypt_stream
 .Lencrypt_partial:
+    lea rdx, [rsi + STREAM]
     mov r13, [rsi + IN]
     mov r14, [rsi + OUT]
 
-/* The last rax < 256 bytes, with keystream at rdx. */
+/* The last r15 < 256 bytes, with keystream at rdx. */
 .Lencrypt_stream:
-    sub rax, 16
+    sub r15, 16
     jb .Lencrypt_tail
 .Lencrypt_16:
     movdqu xmm0, [r13]
@@ -822,17 +799,16 @@ function sealane_chacha20poly1305_ssse3
     add r13, 16
     add r14, 16
     add rdx, 16
-    sub rax, 16
+    sub r15, 16
     jae .Lencrypt_16
 .Lencrypt_tail:
     mov [rsi + OUT], r14
-    lea r15, [rax + 16]
-    test r15, r15
+    add r15, 16
     jz .Lencrypted
     movdqa xmm1, [rdx]
     load_partial text
-    movd xmm0, rax
-    movd xmm2, rdx
+    movq xmm0, rax
+    movq xmm2, rdx
     punpcklqdq xmm0, xmm2
     pxor xmm1, xmm0
     mov rcx, [rsi + CONSTANTS]
@@ -844,9 +820,9 @@ function sealane_chacha20poly1305_ssse3
     jnz .Lencrypt_tail_store
     movdqa [rsi + TAIL], xmm1
 .Lencrypt_tail_store:
-    movd rax, xmm1
+    movq rax, xmm1
     punpckhqdq xmm1, xmm1
-    movd rdx, xmm1
+    movq rdx, xmm1
     cmp r15d, 8
     jae .Lstore8
     cmp r15d, 4
@@ -880,6 +856,7 @@ function sealane_chacha20poly1305_ssse3
     jnz .Lfinish
     mov rax, [rsi + OUT]
     mov [rsi + LIMIT], rax
+    mov dword ptr [rsi + PENDING], 0
     jmp .Lauthenticate
 
 .Lfinish:
@@ -889,10 +866,10 @@ function sealane_chacha20poly1305_ssse3
     jz .Lsave
     test al, 15
     jz .Llengths
-    poly_block [rsi + TAIL], [rsi + TAIL + 8]
+    poly_block [rsi+TAIL], [rsi+TAIL+8]
     mov r15, [rsi + ARGS]
 .Llengths:
-    poly_block [r15 + SEALANE_ARG_AD_BYTES], [r15 + SEALANE_ARG_TOTAL]
+    poly_block [r15+SEALANE_ARG_AD_BYTES], [r15+SEALANE_ARG_TOTAL]
 
 /* tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130. */
     mov r15, [rsi + ARGS]
@@ -928,16 +905,16 @@ function sealane_chacha20poly1305_ssse3
 
 .Lwipe:
     pxor xmm0, xmm0
-    lea rax, [rsi + SHORT_END]
-    lea rcx, [rsi + END]
-    cmp dword ptr [rsi + EXTRA], 2
-    cmove rcx, rax
     lea rax, [rsi - 128]
+    lea rcx, [rsi + END]
 .Lwipe_16:
     movdqa [rax], xmm0
-    add rax, 16
+    movdqa [rax + 16], xmm0
+    movdqa [rax + 32], xmm0
+    movdqa [rax + 48], xmm0
+    add rax, 64
     cmp rax, rcx
-    jne .Lwipe_16
+    jb .Lwipe_16
     sub rsi, FRAME
 endfunction
 
@@ -946,7 +923,7 @@ constants sealane_chacha20poly1305_ssse3_constants
     .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14
     .long 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574
     .long 0, 1, 2, 3
-    .long 4, 4, 4, 4
+    .long 5, 5, 5, 5
     .quad -1, -1, 0, 0
 endconstants
 
