@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,6 +16,8 @@ func table(passes map[string]bool) *Table {
 }
 
 func TestChoice(t *testing.T) {
+	defer func(w io.Writer) { stderr = w }(stderr)
+	stderr = io.Discard
 	defer func(e func() env) { environment = e }(environment)
 	all := map[string]bool{"a": true, "b": true, "c": true, "portable": true}
 	but := func(names ...string) map[string]bool {
@@ -86,6 +89,8 @@ func TestChoice(t *testing.T) {
 
 // TestTestsOnce counts known-answer tests: none twice, and none below the chosen level before a report.
 func TestTestsOnce(t *testing.T) {
+	defer func(w io.Writer) { stderr = w }(stderr)
+	stderr = io.Discard
 	var ran []string
 	count := func(name string) func(bool) bool {
 		return func(bool) bool { ran = append(ran, name); return name != "a" }
@@ -100,6 +105,20 @@ func TestTestsOnce(t *testing.T) {
 	table.Report()
 	if got := strings.Join(ran, " "); got != "a b portable" {
 		t.Errorf("tested %s", got)
+	}
+}
+
+// TestWarnings wants each message once.
+func TestWarnings(t *testing.T) {
+	defer func(w io.Writer) { stderr = w }(stderr)
+	var text strings.Builder
+	stderr = &text
+	for range 2 {
+		warn("one")
+		warn("two")
+	}
+	if text.String() != "sealane: one\nsealane: two\n" {
+		t.Errorf("%q", &text)
 	}
 }
 

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -49,11 +50,14 @@ func (t *Table) Environment() error {
 	return nil
 }
 
-var warned sync.Map
+var (
+	warned sync.Map
+	stderr io.Writer = os.Stderr
+)
 
-// warn writes a line to the standard error, once for each line.
+// warn writes a line to the standard error, once for each message.
 func warn(message string) {
 	if _, again := warned.LoadOrStore(message, true); !again {
-		fmt.Fprintln(os.Stderr, "sealane: "+message)
+		fmt.Fprintln(stderr, "sealane: "+message)
 	}
 }

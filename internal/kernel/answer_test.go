@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"encoding/hex"
 	"testing"
 
 	"golang.org/x/crypto/chacha20poly1305"
@@ -32,5 +33,18 @@ func TestAnswer(t *testing.T) {
 	seal(3200, 0)
 	if [16]byte(prev) != chaCha20Poly1305Answer {
 		t.Errorf("the answer is %x, the constant %x", prev, chaCha20Poly1305Answer)
+	}
+}
+
+// TestHChaCha20 has the example of draft-irtf-cfrg-xchacha-03, section 2.2.1.
+func TestHChaCha20(t *testing.T) {
+	var key, subkey [32]byte
+	for i := range key {
+		key[i] = byte(i)
+	}
+	nonce := [16]byte{0, 0, 0, 9, 0, 0, 0, 0x4a, 0, 0, 0, 0, 0x31, 0x41, 0x59, 0x27}
+	HChaCha20(&subkey, &key, &nonce)
+	if got, want := hex.EncodeToString(subkey[:]), "82413b4227b27bfed30e42508a877d73a0f9e4d58a74a853c12ec41326d3ecdc"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

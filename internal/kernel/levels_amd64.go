@@ -4,7 +4,7 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
-// TestNeeds compares the features with the isa lines of the kernels.
+// chaCha20Poly1305Rows lists the kernels. What they need is what their isa lines say: TestNeeds compares.
 func chaCha20Poly1305Rows() []dispatch.Row {
 	return []dispatch.Row{
 		{
