@@ -1,4 +1,8 @@
 module github.com/sealane/sealane
 
-go 1.26.0
+go 1.24.0
 
+require golang.org/x/sys v0.41.0
+
+// Only tests use it.
+require golang.org/x/crypto v0.48.0

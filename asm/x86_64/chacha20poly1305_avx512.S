@@ -59,40 +59,51 @@
     endconstants
 
 /* Scratch. */
-#define NONCE 256     /* last row of the initial ChaCha20 state: counter of the chunk's first block, nonce */
+#define NONCE 256     /* last row of the next blocks' initial ChaCha20 state: counter, nonce */
+#define PLAN 272      /* what goes with the double rounds to come, five bits each */
+#define PLAN_KEY 1    /* a double round of block 0 in integer registers, and */
+#define PLAN_KEY_TWICE 8 /* another */
+#define PLAN_END 4    /* block 0 is ready: r, s, r^2 */
+#define PLAN_POWER 2  /* powers of r */
+#define PLAN_LAST 16  /* set in the last double round */
+#define PLAN_FIRST (PLAN_KEY + PLAN_KEY_TWICE + (PLAN_KEY<<5) + ((PLAN_KEY + PLAN_KEY_TWICE)<<10) \
+    + ((PLAN_KEY + PLAN_KEY_TWICE)<<15) + (PLAN_KEY<<20) + ((PLAN_KEY + PLAN_KEY_TWICE)<<25) \
+    + ((PLAN_END + PLAN_POWER)<<30) + (PLAN_POWER<<35) + (PLAN_POWER<<40) + ((PLAN_POWER + PLAN_LAST)<<45))
+#define PLAN_LONG (PLAN_KEY*0x210842108421 + (PLAN_LAST<<45))
+#define PLAN_NEXT (PLAN_LAST<<45)
+#define LAYOUT 280    /* of this chunk: number of blocks */
+#define PASS 284      /* 0 in the first pass */
+#define SAVED_ARGS 288
+#define SAVED_CONSTS 296
 #define CWORDS 320    /* third row of the block in integer registers */
-#define COUNT 336     /* double rounds to go, while all integer registers are taken */
-#define SECOND 340    /* in which of them the integer registers do two */
-#define SAVED_ARGS 344
-#define SAVED_CONSTS 352
-#define RKEY 360      /* r, 16 bytes */
-#define SKEY 376      /* s, 16 bytes */
-#define ACC 448       /* three limbs of h, 8 lanes */
-#define UNUSED 640    /* an accumulator whose value nobody needs */
-#define POWERS 832    /* five rows: y0, y1, y2, 20 y1, 20 y2; entry i holds r^(32-i), from 32 on zero */
+#define RKEY 336      /* r, 16 bytes */
+#define SKEY 352      /* s, 16 bytes */
+#define ACC 384       /* three limbs of h, 8 lanes */
+#define POWERS 576    /* five rows: y0, y1, y2, 20 y1, 20 y2; entry i holds r^(32-i), from 32 on zero */
 #define ROW 320
-#define PARTIAL 2432  /* the last, incomplete 64 bytes of ciphertext, padded with zeroes */
-#define SPILL 2496    /* eight registers */
-#define R1 (8*31)     /* r within a row */
+#define PARTIAL 2176  /* the last, incomplete 64 bytes of ciphertext, padded with zeroes */
+#define SECOND 2240   /* the second half of a chunk's keystream, 16 registers */
 #define R8 (8*24)
 #define R16 (8*16)
+#define R24 (8*8)
 
 /* Integer registers outside of the first pass. */
 #define args rdi
 #define scratch rsi
 #define consts rdx
-#define key r11       /* until a chunk's keystream is ready */
-#define chunk rcx         /* bytes of this chunk */
+#define key r11
+#define chunk rcx         /* bytes left in this chunk */
 #define src r8
 #define dst r9
 #define left r10      /* bytes from this chunk on */
 #define mac r12       /* what is authenticated next */
 #define mleft r13     /* bytes to authenticate */
-#define accum r14     /* scratch, or UNUSED-ACC behind it: which accumulator the interleaved Poly1305 uses */
+#define enough r14    /* how far */
 #define mode r15d     /* what is in ACC: */
 #define MODE_ZERO 0   /* nothing yet */
 #define MODE_MULTIPLY 1 /* a sum of earlier blocks, to be multiplied */
 #define MODE_ADD 2    /* the accumulator of an earlier part, to be added to the next block, in lane 0 */
+#define MODE_DONE 3   /* the tag has been made */
 
 /* Vector registers of Poly1305. */
 #define lo0 zmm24
@@ -107,11 +118,10 @@
 #define h0 zmm16
 #define h1 zmm17
 #define h2 zmm18
-#define even zmm19
-#define odd zmm20
+#define pad zmm19
 #define vy zmm21
 #define vz zmm22
-#define vu zmm23
+#define mask44 zmm23
 
 /* ---- Poly1305 -------------------------------------------------------------------------------------------------- */
 
@@ -215,67 +225,16 @@
     clear 29
 .endm
 
-/* One step of 16 blocks at mac, h := h r^16 + m r^8 + m', with 8 registers, in 38 parts; consts must be set. */
-.macro pair part
-    .if \part == 0                                                              /* lo := m' */
-    vmovdqu64 vx, [mac + 128]
-    .elseif \part == 1
-    vpunpckhqdq vt, vx, [mac + 192]
-    vpunpcklqdq vx, vx, [mac + 192]
-    .elseif \part == 2
-    vpandq lo0, vx, qword ptr [consts + MASK44]{1to8}
-    vpsrlq lo1, vx, 44
-    .elseif \part == 3
-    vpsrlq lo2, vt, 24
+/* The blocks in two registers -> limbs in l0, l1, l2. */
+.macro limbs a, b, l0, l1, l2
+    vpunpckhqdq vt, \a, \b
+    vpunpcklqdq \l0, \a, \b
+    vpsrlq \l1, \l0, 44
+    vpandq \l0, \l0, mask44
+    vpsrlq \l2, vt, 24
     vpsllq vt, vt, 20
-    .elseif \part == 4
-    vpternlogq lo1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8                  /* (lo1 | t) & mask */
-    vporq lo2, lo2, qword ptr [consts + PAD]{1to8}
-    .elseif \part == 5
-    clear_hi
-    .elseif \part == 6                                                          /* + m r^8 */
-    vmovdqu64 vx, [mac]
-    vpunpcklqdq vx, vx, [mac + 64]
-    vpandq vx, vx, qword ptr [consts + MASK44]{1to8}
-    .elseif \part >= 7 && \part <= 9
-    times 0, (\part - 7), vx, scratch, R8, 1
-    .elseif \part == 10
-    vmovdqu64 vx, [mac]
-    vpunpckhqdq vx, vx, [mac + 64]
-    vpsrlq vx, vx, 24
-    vporq vx, vx, qword ptr [consts + PAD]{1to8}
-    .elseif \part >= 11 && \part <= 13
-    times 2, (\part - 11), vx, scratch, R8, 1
-    .elseif \part == 14
-    vmovdqu64 vx, [mac]
-    vpunpckhqdq vt, vx, [mac + 64]
-    vpunpcklqdq vx, vx, [mac + 64]
-    .elseif \part == 15
-    vpsrlq vx, vx, 44
-    vpsllq vt, vt, 20
-    vpternlogq vx, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
-    .elseif \part >= 16 && \part <= 18
-    times 1, (\part - 16), vx, scratch, R8, 1
-    .elseif \part == 19                                                         /* + h r^16 */
-    vmovdqa64 vx, [accum + ACC]
-    .elseif \part >= 20 && \part <= 22
-    times 0, (\part - 20), vx, scratch, R16, 1
-    .elseif \part == 23
-    vmovdqa64 vx, [accum + ACC + 64]
-    .elseif \part >= 24 && \part <= 26
-    times 1, (\part - 24), vx, scratch, R16, 1
-    .elseif \part == 27
-    vmovdqa64 vx, [accum + ACC + 128]
-    .elseif \part >= 28 && \part <= 30
-    times 2, (\part - 28), vx, scratch, R16, 1
-    .elseif \part >= 31 && \part <= 36
-    carry (\part - 31)
-    .elseif \part == 37
-    vmovdqa64 [accum + ACC], lo0
-    vmovdqa64 [accum + ACC + 64], lo1
-    vmovdqa64 [accum + ACC + 128], lo2
-    add mac, 256
-    .endif
+    vpternlogq \l1, vt, mask44, 0xa8                                            /* (l1 | vt) & mask44 */
+    vporq \l2, \l2, pad
 .endm
 
 /* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
@@ -327,69 +286,76 @@
 
 /* Two of them at a time: of all orders tried the one that keeps the units busiest. */
 .macro columns half, pair, step
-    .if \half == 0 && \pair == 0
+    .if \half == 0
+        .if \pair == 0
     quarter \step, 0, 4, 8, 12
     quarter \step, 1, 5, 9, 13
-    .elseif \half == 0
+        .elseif \pair == 1
     quarter \step, 2, 6, 10, 14
     quarter \step, 3, 7, 11, 15
-    .elseif \pair == 0
+        .elseif \pair == 2
+    quarter \step, 16, 20, 24, 28
+    quarter \step, 17, 21, 25, 29
+        .else
+    quarter \step, 18, 22, 26, 30
+    quarter \step, 19, 23, 27, 31
+        .endif
+    .else
+        .if \pair == 0
     quarter \step, 0, 5, 10, 15
     quarter \step, 1, 6, 11, 12
-    .else
+        .elseif \pair == 1
     quarter \step, 2, 7, 8, 13
     quarter \step, 3, 4, 9, 14
+        .elseif \pair == 2
+    quarter \step, 16, 21, 26, 31
+    quarter \step, 17, 22, 27, 28
+        .else
+    quarter \step, 18, 23, 24, 29
+    quarter \step, 19, 20, 25, 30
+        .endif
     .endif
 .endm
 
-.macro sets_low half, step
+/* The four ways to lay out a chunk. A round: */
+.macro eight_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     set \step, \half, 0, 1, 2, 3
     set \step, \half, 4, 5, 6, 7
-.endm
-
-.macro sets_middle half, step
-    set \step, \half, 8, 9, 10, 11
-    set \step, \half, 12, 13, 14, 15
-.endm
-
-.macro sets_high half, step
-    set \step, \half, 16, 17, 18, 19
-    set \step, \half, 20, 21, 22, 23
-.endm
-
-/* The three ways to lay out a chunk. A round, with steps of something else between. */
-.macro eight_round half, between, argument
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    sets_low \half, \step
-    \between (36*\half + 3*\step), \argument
     .endr
 .endm
 
-.macro sixteen_round half, between, argument
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    sets_low \half, \step
-    .endr
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    sets_middle \half, \step
-    .endr
-.endm
-
-.macro twentyfour_round half, between, argument
+.macro sixteen_round half
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     columns \half, 0, \step
-    \between (36*\half + \step), \argument
-    .endr
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    sets_high \half, \step
-    \between (36*\half + 12 + \step), \argument
     .endr
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     columns \half, 1, \step
-    \between (36*\half + 24 + \step), \argument
     .endr
 .endm
 
-.macro nothing place, argument
+.macro twentyfour_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 0, \step
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    set \step, \half, 16, 17, 18, 19
+    set \step, \half, 20, 21, 22, 23
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 1, \step
+    .endr
+.endm
+
+.macro thirtytwo_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 0, \step
+    columns \half, 1, \step
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 2, \step
+    columns \half, 3, \step
+    .endr
 .endm
 
 /* Rows of a horizontal set begin. */
@@ -399,10 +365,10 @@
     vbroadcasti32x4 zmm\c, [key + 16]
 .endm
 
-.macro set_copy a, b, c
-    vmovdqa64 zmm\a, zmm0
-    vmovdqa64 zmm\b, zmm1
-    vmovdqa64 zmm\c, zmm2
+.macro set_copy a, b, c, from_a, from_b, from_c
+    vmovdqa64 zmm\a, zmm\from_a
+    vmovdqa64 zmm\b, zmm\from_b
+    vmovdqa64 zmm\c, zmm\from_c
 .endm
 
 .macro eight_begin
@@ -411,18 +377,10 @@
     vbroadcasti32x4 vt, [consts + FOUR]
     vpaddd zmm3, zmm3, [consts + LANES]
     vpaddd zmm7, zmm3, vt
-    set_copy 4, 5, 6
+    set_copy 4, 5, 6, 0, 1, 2
 .endm
 
 .macro sixteen_begin
-    eight_begin
-    vpaddd zmm11, zmm7, vt
-    vpaddd zmm15, zmm11, vt
-    set_copy 8, 9, 10
-    set_copy 12, 13, 14
-.endm
-
-.macro twentyfour_begin
     .irp w, 0, 1, 2, 3
     vpbroadcastd zmm\w, [consts + SIGMA + 4*\w]
     .endr
@@ -433,6 +391,10 @@
     vpbroadcastd zmm\w, [scratch + NONCE + 4*(\w - 12)]
     .endr
     vpaddd zmm12, zmm12, [consts + IOTA]
+.endm
+
+.macro twentyfour_begin
+    sixteen_begin
     set_rows 16, 17, 18
     vbroadcasti32x4 zmm19, [scratch + NONCE]
     vbroadcasti32x4 vx, [consts + SIXTEEN]
@@ -440,9 +402,17 @@
     vpaddd zmm19, zmm19, [consts + LANES]
     vpaddd zmm19, zmm19, vx
     vpaddd zmm23, zmm19, vt
-    vmovdqa64 zmm20, zmm16
-    vmovdqa64 zmm21, zmm17
-    vmovdqa64 zmm22, zmm18
+    set_copy 20, 21, 22, 16, 17, 18
+.endm
+
+.macro thirtytwo_begin
+    sixteen_begin
+    set_copy 16, 17, 18, 0, 1, 2
+    set_copy 19, 20, 21, 3, 4, 5
+    set_copy 22, 23, 24, 6, 7, 8
+    set_copy 25, 26, 27, 9, 10, 11
+    set_copy 29, 30, 31, 13, 14, 15
+    vpaddd zmm28, zmm12, dword ptr [consts + SIXTEEN]{1to16}
 .endm
 
 /* Four registers of four 128-bit lanes, transposed. */
@@ -466,26 +436,14 @@
     transpose_lanes \a, \b, \c, \d
 .endm
 
-.macro next_set
-    vbroadcasti32x4 zmm24, [consts + FOUR]
-    vpaddd zmm31, zmm31, zmm24
-.endm
-
 .macro eight_end
     set_rows 28, 29, 30
     vbroadcasti32x4 zmm31, [scratch + NONCE]
     vpaddd zmm31, zmm31, [consts + LANES]
     set_end 0, 1, 2, 3
-    next_set
+    vbroadcasti32x4 zmm24, [consts + FOUR]
+    vpaddd zmm31, zmm31, zmm24
     set_end 4, 5, 6, 7
-.endm
-
-.macro sixteen_end
-    eight_end
-    next_set
-    set_end 8, 9, 10, 11
-    next_set
-    set_end 12, 13, 14, 15
 .endm
 
 /* Words w .. w+3 of 16 blocks: register j becomes, in lane l, these words of block 4l+j. */
@@ -500,7 +458,7 @@
     vpunpckhqdq zmm\d, zmm25, zmm27
 .endm
 
-.macro twentyfour_end
+.macro sixteen_end
     .irp w, 0, 1, 2, 3
     vpaddd zmm\w, zmm\w, dword ptr [consts + SIGMA + 4*\w]{1to16}
     .endr
@@ -519,14 +477,6 @@
     transpose_lanes 1, 5, 9, 13
     transpose_lanes 2, 6, 10, 14
     transpose_lanes 3, 7, 11, 15
-    set_rows 28, 29, 30
-    vbroadcasti32x4 zmm31, [scratch + NONCE]
-    vbroadcasti32x4 zmm24, [consts + SIXTEEN]
-    vpaddd zmm31, zmm31, [consts + LANES]
-    vpaddd zmm31, zmm31, zmm24
-    set_end 16, 17, 18, 19
-    next_set
-    set_end 20, 21, 22, 23
 .endm
 
 /* ---- First pass: what runs beside the first chunk's rounds ------------------------------------------------------ */
@@ -547,8 +497,10 @@
 #define cx edi
 
 .macro integer_begin
-    vmovdqu32 xmm30, [key + 16]
-    vmovdqa32 [scratch + CWORDS], xmm30
+    mov rdi, [key + 16]
+    mov [scratch + CWORDS], rdi
+    mov rdi, [key + 24]
+    mov [scratch + CWORDS + 8], rdi
     mov a0, [consts + SIGMA]
     mov a1, [consts + SIGMA + 4]
     mov a2, [consts + SIGMA + 8]
@@ -742,51 +694,31 @@
     .endif
 .endm
 
-/* Ten double rounds. Ten integer double rounds need the time of six: two, one, two, two, one, two go with them. A power
- * goes with each of the last four.
- */
-.macro first_pass layout
-    \layout\()_begin
-    integer_begin
-    mov dword ptr [scratch + COUNT], 10
-    mov dword ptr [scratch + SECOND], 0x2d                                      /* 101101 */
-1:  \layout\()_round 0, nothing, 0
-    cmp dword ptr [scratch + COUNT], 4
-    ja 3f
-    jb 2f
-    integer_end
-2:  .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23
+.macro power_all
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23
     power \i
     .endr
+.endm
+
+/* The ten double rounds of a chunk, in the first pass with what is to be done beside them. */
+.macro rounds layout
+1:  \layout\()_round 0
+    test byte ptr [scratch + PLAN], PLAN_KEY
+    jnz 3f
+    test byte ptr [scratch + PLAN], PLAN_POWER
+    jz 4f
+    test byte ptr [scratch + PLAN], PLAN_END
+    jz 2f
+    integer_end
+2:  power_all
     jmp 4f
 3:  integer_double_round
-4:  \layout\()_round 1, nothing, 0
-    shr dword ptr [scratch + SECOND], 1
-    jnc 5f
+4:  \layout\()_round 1
+    test byte ptr [scratch + PLAN], PLAN_KEY_TWICE
+    jz 5f
     integer_double_round
-5:  sub dword ptr [scratch + COUNT], 1
+5:  shr qword ptr [scratch + PLAN], 5
     jnz 1b
-    mov key, [args + SEALANE_ARG_KEY]
-    \layout\()_end
-.endm
-
-/* ---- Later passes ---------------------------------------------------------------------------------------------- */
-
-/* Two double rounds with the 38 parts of a pair step between. */
-.macro pair_part place, second
-    .if (\place + 72*\second) % 4 == 0
-    pair ((\place + 72*\second) / 4)
-    .elseif (\place + 72*\second) == 141
-    pair 36
-    .elseif (\place + 72*\second) == 143
-    pair 37
-    .endif
-.endm
-
-.macro pair_all
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37
-    pair \i
-    .endr
 .endm
 
 /* One step of 8 blocks, the 16-byte blocks of vx and vt, in the lanes k3; mode tells what becomes of ACC. */
@@ -799,10 +731,10 @@
     vpsllq vt, vt, 20
     vpternlogq lo1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
     vporq lo2{k3}, lo2, qword ptr [consts + PAD]{1to8}
-    clear_hi
     cmp mode, MODE_MULTIPLY
     jb 4f
     ja 3f
+    clear_hi
     vmovdqa64 vx, [scratch + ACC]                                               /* h r^8 + m */
     times_all 0, vx, scratch, R8, 1
     vmovdqa64 vx, [scratch + ACC + 64]
@@ -814,13 +746,17 @@
 3:  vpaddq lo0, lo0, [scratch + ACC]                                            /* h + m */
     vpaddq lo1, lo1, [scratch + ACC + 64]
     vpaddq lo2, lo2, [scratch + ACC + 128]
-4:  vmovdqa64 [scratch + ACC], lo0
-    vmovdqa64 [scratch + ACC + 64], lo1
-    vmovdqa64 [scratch + ACC + 128], lo2
+4:  save_acc lo0, lo1, lo2
     mov mode, MODE_MULTIPLY
 .endm
 
-/* Block i of a chunk; the last may be incomplete. */
+.macro save_acc l0, l1, l2
+    vmovdqa64 [scratch + ACC], \l0
+    vmovdqa64 [scratch + ACC + 64], \l1
+    vmovdqa64 [scratch + ACC + 128], \l2
+.endm
+
+/* Block i of the half of a chunk whose keystream is in registers 0 to 15; the last may be incomplete. */
 .macro apply block
     vmovdqa64 vx, zmm\block
     cmp chunk, 64*\block + 64
@@ -849,18 +785,18 @@
     vmovdqu64 \into, [rax]
 .endm
 
-/* Blocks of two registers, in lanes in natural order, times the powers at rbx + offset. */
-.macro last_blocks a, b, offset
-    vmovdqa64 vx, even
+/* The blocks of two registers -> limbs in vx, vy, vz, in lanes in natural order. */
+.macro natural_limbs a, b
+    vmovdqu64 vx, [consts + EVEN]
     vpermi2q vx, \a, \b                                                         /* low halves */
-    vmovdqa64 vt, odd
+    vmovdqu64 vt, [consts + ODD]
     vpermi2q vt, \a, \b                                                         /* high halves */
-    vpandq h0, vx, qword ptr [consts + MASK44]{1to8}
-    vpsrlq h1, vx, 44
-    vpsrlq h2, vt, 24
+    vpsrlq vy, vx, 44
+    vpandq vx, vx, mask44
+    vpsrlq vz, vt, 24
     vpsllq vt, vt, 20
-    vpternlogq h1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
-    vporq h2, h2, qword ptr [consts + PAD]{1to8}
+    vpternlogq vy, vt, mask44, 0xa8
+    vporq vz, vz, qword ptr [consts + PAD]{1to8}
 .endm
 
 /* ---------------------------------------------------------------------------------------------------------------- */
@@ -885,22 +821,76 @@
     vpinsrd xmm3, xmm3, [rbx + 8], 3
     vmovdqa [scratch + NONCE], xmm3
 
-    cmp qword ptr [args + SEALANE_ARG_BYTES], 1024
+    /* The first pass. Ten integer double rounds need the time of six of the shorter layouts; the last four go with the
+     * powers of r. In the longest layout no vector register is free for these.
+     */
+    mov dword ptr [scratch + PASS], 0
+    mov rbx, [args + SEALANE_ARG_BYTES]
+    cmp rbx, 1536
+    ja .Lfirst_thirtytwo
+    movabs rax, PLAN_FIRST
+    mov [scratch + PLAN], rax
+    cmp rbx, 1024
     ja .Lfirst_twentyfour
-    cmp qword ptr [args + SEALANE_ARG_BYTES], 512
+    cmp rbx, 512
     ja .Lfirst_sixteen
-    first_pass eight
-    jmp .Lfirst_done
-.Lfirst_sixteen:
-    first_pass sixteen
+    eight_begin
+    integer_begin
+    rounds eight
+    mov dword ptr [scratch + LAYOUT], 8
     jmp .Lfirst_done
 .Lfirst_twentyfour:
-    first_pass twentyfour
+    twentyfour_begin
+    integer_begin
+    rounds twentyfour
+    mov dword ptr [scratch + LAYOUT], 24
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
+    vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
+    .endr
+    jmp .Lfirst_done
+.Lfirst_thirtytwo:
+    movabs rax, PLAN_LONG
+    mov [scratch + PLAN], rax
+    thirtytwo_begin
+    integer_begin
+    jmp .Lthirtytwo
+.Lfirst_sixteen:
+    sixteen_begin
+    integer_begin
+
+.Lsixteen:
+    rounds sixteen
+    mov dword ptr [scratch + LAYOUT], 16
+    cmp dword ptr [scratch + PASS], 0
+    je .Lfirst_done
+    jmp .Lkeystream
+
+.Lthirtytwo:
+    thirtytwo_round 0
+    test byte ptr [scratch + PLAN], PLAN_KEY
+    jz .Lthirtytwo_half
+    integer_double_round
+.Lthirtytwo_half:
+    thirtytwo_round 1
+    shr qword ptr [scratch + PLAN], 5
+    jnz .Lthirtytwo
+    mov dword ptr [scratch + LAYOUT], 32
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+    vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
+    .endr
+    cmp dword ptr [scratch + PASS], 0
+    jne .Lkeystream
+    integer_end
+    mov r14d, 4
+.Lfirst_powers:
+    power_all
+    dec r14d
+    jnz .Lfirst_powers
+
 .Lfirst_done:
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
     mov left, [args + SEALANE_ARG_BYTES]
-    mov accum, scratch
     clear_lo
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jnz .Lad
@@ -922,18 +912,14 @@
     vmovq xmm24, rax
     vmovq xmm25, r11
     vmovq xmm26, rbx
-    vmovdqa64 [scratch + ACC], lo0
-    vmovdqa64 [scratch + ACC + 64], lo1
-    vmovdqa64 [scratch + ACC + 128], lo2
+    save_acc lo0, lo1, lo2
     jmp .Lad_done
 
     /* The associated data, padded to blocks: RFC 8439, 2.8. Eight blocks a step; the first step takes what is over, in
      * the highest lanes. The window of 128 bytes at rbx has associated data from byte r11 on, up to byte r13.
      */
 .Lad:
-    vmovdqa64 [scratch + ACC], lo0
-    vmovdqa64 [scratch + ACC + 64], lo1
-    vmovdqa64 [scratch + ACC + 128], lo2
+    save_acc lo0, lo1, lo2
     mov mode, MODE_ZERO
     mov r13, [args + SEALANE_ARG_AD_BYTES]
     test r13, r13
@@ -983,26 +969,36 @@
     mov eax, 0xff
     sub r13, 128
     ja .Lad_step
-    mov accum, scratch
 .Lad_done:
     kxnorw k3, k3, k3
     mov mac, dst
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     cmovnz mac, src
 
-    /* A chunk: its keystream is in registers 0 to 23. Seal: encrypt, then authenticate; open: the other way round. */
-.Lchunk:
-    mov ecx, 1536
+    /* 16 blocks of text or fewer; their keystream, before the last addition, is in registers 0 to 15. Seal: encrypt, then
+     * authenticate; open: the other way round.
+     */
+.Lkeystream:
+    mov key, [args + SEALANE_ARG_KEY]
+    mov ecx, 1024
     cmp left, chunk
     cmovb chunk, left
+    cmp dword ptr [scratch + LAYOUT], 8
+    je .Leight_end
+    sixteen_end
+    jmp .Lkeystream_ready
+.Leight_end:
+    eight_end
+.Lkeystream_ready:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lapply
-    mov mleft, chunk
-    cmp mac, src
-    je .Lauthenticate
+    lea mleft, [src + left]
+    lea enough, [src + chunk]
+    sub mleft, mac
+    jmp .Lauthenticate
 
 .Lapply:
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     apply \i
     .endr
     jmp .Lapplied
@@ -1024,86 +1020,111 @@
     add src, chunk
     add dst, chunk
     sub left, chunk
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lopened
     mov mleft, dst
     sub mleft, mac
-    test left, left
+    mov enough, -1
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lauthenticate
-    cmp mode, MODE_ADD
-    je .Lauthenticate
-    jmp .Lnext
-.Lopened:
     test left, left
     jz .Lfinish
 
-    /* The next chunk's keystream, while 1536 bytes at mac are authenticated; where there are none, any 1536 bytes. */
+    /* The other half of the chunk, or the next pass. */
 .Lnext:
-    mov mode, MODE_MULTIPLY
-    add dword ptr [scratch + NONCE], 24
-    mov rax, dst                                                                /* seal: none if mac = dst */
-    sub rax, mac
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Lnext_seal
-    xor eax, eax
-    cmp left, 1536                                                              /* open: none in the last chunk */
-    seta al
-.Lnext_seal:
-    lea r11, [scratch + UNUSED - ACC]
-    lea rbx, [mac - 1536]
-    test rax, rax
-    cmovz accum, r11
-    cmovz mac, rbx
+    add dword ptr [scratch + NONCE], 16
+    cmp dword ptr [scratch + LAYOUT], 16
+    jbe .Lnext_pass
+    sub dword ptr [scratch + LAYOUT], 16
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
+    .endr
+    cmp dword ptr [scratch + LAYOUT], 8
+    je .Lkeystream
+    .irp i, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
+    .endr
+    jmp .Lkeystream
+.Lnext_pass:
+    mov dword ptr [scratch + PASS], 1
     mov key, [args + SEALANE_ARG_KEY]
-    twentyfour_begin
-    mov ebx, 5
-.Lnext_rounds:
-    twentyfour_round 0, pair_part, 0
-    twentyfour_round 1, pair_part, 0
-    twentyfour_round 0, pair_part, 1
-    twentyfour_round 1, pair_part, 1
-    dec ebx
-    jnz .Lnext_rounds
-    pair_all
-    twentyfour_end
-    mov accum, scratch
-    jmp .Lchunk
+    movabs rax, PLAN_NEXT
+    mov [scratch + PLAN], rax
+    cmp left, 1024
+    ja .Lnext_thirtytwo
+    sixteen_begin
+    jmp .Lsixteen
+.Lnext_thirtytwo:
+    thirtytwo_begin
+    jmp .Lthirtytwo
 
-    /* mleft bytes at mac. Back to .Lapply (open) or .Lnext (seal) if more chunks follow. */
+    /* Of mleft bytes at mac the ones up to `enough`, or all whole steps. The first step of 8 blocks costs no
+     * multiplication, so it is a short one.
+     */
 .Lauthenticate:
-    cmp mode, MODE_ADD
-    jne .Lpairs_check
-    cmp mleft, 128
-    jb .Lpairs_check
+    vpbroadcastq mask44, [consts + MASK44]
+    cmp mode, MODE_MULTIPLY
+    je .Lauthenticate_steps
+    cmp mode, MODE_DONE
+    je .Lapply
+    cmp mleft, 240
+    jbe .Lauthenticate_steps
     vmovdqu64 vx, [mac]
     vmovdqu64 vt, [mac + 64]
     single
     add mac, 128
     sub mleft, 128
-    jmp .Lpairs_check
-.Lpairs:
-    pair_all
-    mov mode, MODE_MULTIPLY
-    sub mleft, 256
-.Lpairs_check:
-    cmp mleft, 256
-    jae .Lpairs
-    xor eax, eax
-    mov ebx, 1536
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    cmovnz eax, ebx
-    cmp left, rax
-    jbe .Llast
-    cmp mleft, 128
-    jb .Lmore
+.Lauthenticate_steps:
+    cmp mleft, 384
+    jb .Lauthenticated_steps
+    cmp mac, enough
+    jae .Lauthenticated_steps
+    vmovdqa64 h0, [scratch + ACC]
+    vmovdqa64 h1, [scratch + ACC + 64]
+    vmovdqa64 h2, [scratch + ACC + 128]
+    vpbroadcastq pad, [consts + PAD]
+.Ltriple:                                                                       /* h r^24 + m r^16 + m' r^8 + m'' */
+    vmovdqu64 vx, [mac + 256]
+    vmovdqu64 vy, [mac + 320]
+    limbs vx, vy, lo0, lo1, lo2
+    clear_hi
     vmovdqu64 vx, [mac]
-    vmovdqu64 vt, [mac + 64]
-    single
-    add mac, 128
-.Lmore:
+    vmovdqu64 vy, [mac + 64]
+    limbs vx, vy, vx, vy, vz
+    times_all 0, vx, scratch, R16, 1
+    times_all 1, vy, scratch, R16, 1
+    times_all 2, vz, scratch, R16, 1
+    vmovdqu64 vx, [mac + 128]
+    vmovdqu64 vy, [mac + 192]
+    limbs vx, vy, vx, vy, vz
+    times_all 0, vx, scratch, R8, 1
+    times_all 1, vy, scratch, R8, 1
+    times_all 2, vz, scratch, R8, 1
+    times_all 0, h0, scratch, R24, 1
+    times_all 1, h1, scratch, R24, 1
+    times_all 2, h2, scratch, R24, 1
+    carry_all
+    vmovdqa64 h0, lo0
+    vmovdqa64 h1, lo1
+    vmovdqa64 h2, lo2
+    add mac, 384
+    sub mleft, 384
+    cmp mac, enough
+    jae .Ltriples_done
+    cmp mleft, 384
+    jae .Ltriple
+.Ltriples_done:
+    save_acc h0, h1, h2
+    mov mode, MODE_MULTIPLY
+.Lauthenticated_steps:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lapply
+    jnz .Lauthenticated_open
+    test left, left
+    jz .Llast
     jmp .Lnext
+.Lauthenticated_open:
+    cmp left, 1024                                                              /* what is left will not do for a step */
+    jbe .Llast
+    cmp mac, enough
+    jae .Lapply
 
     /* The last chunk: at most 16 blocks are left, the block of lengths among them. */
 .Llast:
@@ -1114,12 +1135,10 @@
     single
     add mac, 128
     sub mleft, 128
+    jmp .Llast
 .Llast_blocks:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Llast_load
-    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
-    vmovdqa64 [scratch + SPILL + 64*(\i - 16)], zmm\i
-    .endr
     mov eax, r13d
     and eax, 63
     jz .Llast_load
@@ -1131,10 +1150,10 @@
     vmovdqu8 vx{k1}{z}, [mac + rax]
     vmovdqa64 [scratch + PARTIAL], vx
 .Llast_load:
-    last_bytes 0, lo0
-    last_bytes 1, lo1
-    last_bytes 2, vy
-    last_bytes 3, vz
+    last_bytes 0, h0
+    last_bytes 1, h1
+    last_bytes 2, h2
+    last_bytes 3, pad
     add mleft, 15
     shr mleft, 4                                                                /* blocks */
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
@@ -1147,48 +1166,46 @@
     mov ebx, 3
     shlx eax, ebx, eax
     kmovd k1, eax
-    vmovdqa64 lo0{k1}, vt
+    vmovdqa64 h0{k1}, vt
     kshiftrd k1, k1, 8
-    vmovdqa64 lo1{k1}, vt
+    vmovdqa64 h1{k1}, vt
     kshiftrd k1, k1, 8
-    vmovdqa64 vy{k1}, vt
+    vmovdqa64 h2{k1}, vt
     kshiftrd k1, k1, 8
-    vmovdqa64 vz{k1}, vt
+    vmovdqa64 pad{k1}, vt
     inc mleft
 .Llast_natural:
-    vmovdqu64 even, [consts + EVEN]
-    vmovdqu64 odd, [consts + ODD]
     lea rbx, [8*mleft]
     neg rbx
     add rbx, scratch
-    last_blocks lo0, lo1, 0
     clear_lo
     clear_hi
+    natural_limbs h0, h1
     cmp mode, MODE_ADD
     jne .Llast_first
-    vpaddq h0, h0, [scratch + ACC]
-    vpaddq h1, h1, [scratch + ACC + 64]
-    vpaddq h2, h2, [scratch + ACC + 128]
+    vpaddq vx, vx, [scratch + ACC]
+    vpaddq vy, vy, [scratch + ACC + 64]
+    vpaddq vz, vz, [scratch + ACC + 128]
 .Llast_first:
-    times_all 0, h0, rbx, 8*32, 0                                               /* m blocks: r^m .. */
-    times_all 1, h1, rbx, 8*32, 0
-    times_all 2, h2, rbx, 8*32, 0
+    times_all 0, vx, rbx, 8*32, 0                                               /* m blocks: r^m .. */
+    times_all 1, vy, rbx, 8*32, 0
+    times_all 2, vz, rbx, 8*32, 0
     cmp mleft, 8
     jbe .Llast_sum
-    last_blocks vy, vz, 0
-    times_all 0, h0, rbx, 8*40, 0                                               /* r^(m-8) .. */
-    times_all 1, h1, rbx, 8*40, 0
-    times_all 2, h2, rbx, 8*40, 0
+    natural_limbs h2, pad
+    times_all 0, vx, rbx, 8*40, 0                                               /* r^(m-8) .. */
+    times_all 1, vy, rbx, 8*40, 0
+    times_all 2, vz, rbx, 8*40, 0
 .Llast_sum:
     cmp mode, MODE_MULTIPLY
     jne .Llast_fold
-    vmovdqu64 vy, [consts + NATURAL]
-    vpermq h0, vy, [scratch + ACC]
-    vpermq h1, vy, [scratch + ACC + 64]
-    vpermq h2, vy, [scratch + ACC + 128]
-    times_all 0, h0, rbx, 8*24, 0                                               /* r^(m+8) .. */
-    times_all 1, h1, rbx, 8*24, 0
-    times_all 2, h2, rbx, 8*24, 0
+    vmovdqu64 vt, [consts + NATURAL]
+    vpermq vx, vt, [scratch + ACC]
+    vpermq vy, vt, [scratch + ACC + 64]
+    vpermq vz, vt, [scratch + ACC + 128]
+    times_all 0, vx, rbx, 8*24, 0                                               /* r^(m+8) .. */
+    times_all 1, vy, rbx, 8*24, 0
+    times_all 2, vz, rbx, 8*24, 0
 
     /* The lanes' sum: 2^0 rax + 2^44 r11 + 2^88 mleft + 2^140 mac. */
 .Llast_fold:
@@ -1214,16 +1231,6 @@
     vmovq r11, xmm22
     vmovq mleft, xmm30
     vmovq mac, xmm31
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Llast_integer
-    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
-    vmovdqa64 zmm\i, [scratch + SPILL + 64*(\i - 16)]
-    .endr
-    clear 30
-    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
-    vmovdqa64 [scratch + SPILL + 64*(\i - 16)], vx
-    .endr
-.Llast_integer:
     imul mac, mac, 5120                                                         /* 2^140 mod p */
     mov rbx, r11
     shl rbx, 44
@@ -1255,10 +1262,12 @@
     vmovdqu64 xmm31, [scratch + SKEY]
     vmovdqu64 [rbx + SEALANE_STATE_R], xmm30
     vmovdqu64 [rbx + SEALANE_STATE_S], xmm31
-    mov eax, [scratch + NONCE]
-    mov r11, chunk
+    mov r11, [args + SEALANE_ARG_BYTES]
     shr r11, 6
-    add eax, r11d
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    mov eax, 1
+    cmovz eax, [rbx + SEALANE_STATE_COUNTER]
+    add rax, r11
     mov [rbx + SEALANE_STATE_COUNTER], rax
     jmp .Lauthenticated
 .Ltag:
@@ -1276,21 +1285,29 @@
     mov [rbx], rax
     mov [rbx + 8], r11
 .Lauthenticated:
+    mov mode, MODE_DONE
+    lea mac, [src + left]
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lapply
 
 .Lfinish:
     vpxor xmm0, xmm0, xmm0
     vmovdqa [scratch + NONCE], xmm0
+    vmovdqa [scratch + NONCE + 16], xmm0
+    vmovdqa [scratch + NONCE + 32], xmm0
     vmovdqa64 [scratch + CWORDS], zmm0
-    vmovdqa64 [scratch + CWORDS + 64], zmm0
     vmovdqa64 [scratch + PARTIAL], zmm0
     .irp i, 0, 1, 2
     vmovdqa64 [scratch + ACC + 64*\i], zmm0
-    vmovdqa64 [scratch + UNUSED + 64*\i], zmm0
     .irp j, 0, 1, 2, 3, 4
-    vmovdqa64 [scratch + POWERS + \j*ROW + 8*8 + 64*\i], zmm0
+    vmovdqa64 [scratch + POWERS + \j*ROW + R24 + 64*\i], zmm0
     .endr
     .endr
+    cmp qword ptr [args + SEALANE_ARG_BYTES], 1024
+    jbe .Lwiped
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovdqa64 [scratch + SECOND + 64*\i], zmm0
+    .endr
+.Lwiped:
     vzeroupper
     endfunction
