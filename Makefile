@@ -23,7 +23,7 @@ CET := $(shell echo 'int x;' | $(CC) -fcf-protection -x c -c -o /dev/null - 2>/d
 C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/x86_64/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S test/*.h)
-C_FILES := $(wildcard include/*.h src/*.[ch] asm/*.h test/*.[ch] bench/c/*.[ch])
+C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch])
 SHELL_FILES := tools/bootstrap .ci/run $(wildcard test/suite test/installed test/assembles test/emulated)
 
 .DEFAULT_GOAL := all
@@ -127,7 +127,7 @@ define suite
 SUITES += $(1)
 .PHONY: test-$(1)
 test-$(1): $(2)
-	@$(SUITE) $(1) $(3)
+	+@$(SUITE) $(1) $(3)
 endef
 
 $(B)/wycheproof.txt: test/vectors/flatten.go $(wildcard test/vectors/wycheproof/*.json)

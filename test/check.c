@@ -289,7 +289,7 @@ static int scratch_wiped(const uint8_t *scratch, uint8_t pattern)
 /* One call of the kernel, its arguments and scratch memory watched. */
 static int call_part(const sealane_args *a, const sealane_level *level)
 {
-    sealane_args *args = (sealane_args *)arena_place(&arena_args, sizeof *args, 1, 0);
+    sealane_args *args = (void *)arena_place(&arena_args, sizeof *args, 1, 0);
     uint8_t *scratch = arena_scratch.base;
     const uint8_t pattern = (uint8_t)(random64() | 1);
     *args = *a;
@@ -318,7 +318,8 @@ static int run_parts(sealane_args a, sealane_state *state, uint8_t *tag)
         sealane_state want = *state;
         if (!last) {
             sealane_args w = a;
-            memcpy(copy_in, slot_bytes(a.in), a.bytes);
+            if (a.bytes)
+                memcpy(copy_in, slot_bytes(a.in), a.bytes);
             w.out = slot(unused_out), w.in = slot(copy_in), w.tag = slot(unused_tag);
             portable(w, &want, a.flags);
         }
@@ -352,7 +353,7 @@ static int run_now(void)
     uint8_t *keys = arena_place(&arena_key, 32, now.at_end, now.skew_in);
     uint8_t *nonces = arena_place(&arena_nonce, 12, now.at_end, now.skew_ad);
     uint8_t *tag = arena_place(&arena_tag, 16, now.at_end, now.skew_out);
-    sealane_state *state = (sealane_state *)arena_place(&arena_state, sizeof *state, now.at_end, 0);
+    sealane_state *state = (void *)arena_place(&arena_state, sizeof *state, now.at_end, 0);
 
     randomise(key, 32), randomise(nonce, 12), randomise(ad, now.ad_bytes);
     if (now.fill < 0)
