@@ -20,8 +20,9 @@ TEST_FLAGS := -std=c11 -Iinclude $(WARNINGS)
 # Intel CET: indirect calls land on endbr64. Compilers for other targets do not know the option.
 CET := $(shell echo 'int x;' | $(CC) -fcf-protection -x c -c -o /dev/null - 2>/dev/null && echo -fcf-protection)
 
+ISA := $(patsubst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
 C_SOURCES := $(sort $(wildcard src/*.c))
-ASM_SOURCES := $(sort $(wildcard asm/x86_64/*.S))
+ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch])
 SHELL_FILES := tools/bootstrap .ci/run $(wildcard test/suite test/installed test/assembles test/emulated)
@@ -48,7 +49,7 @@ $(1)/libsealane.a: $(C_SOURCES:%.c=$(1)/%.o) $(ASM_SOURCES:%.S=$(1)/%.o)
 	@rm -f $$@
 	$(AR) rcs $$@ $$^
 
-$(1)/check: test/check.c test/abi_x86_64.S $(1)/libsealane.a
+$(1)/check: test/check.c $(wildcard test/abi_$(ISA).S) $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
 
 $(1)/api: test/api.c $(1)/libsealane.a
