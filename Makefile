@@ -160,7 +160,7 @@ $(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/wycheproof.txt,
 $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/wycheproof.txt,$(B)/asan-clang/api $(B)/wycheproof.txt))
 $(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/wycheproof.txt,$(B)/tsan/api $(B)/wycheproof.txt))
 $(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/wycheproof.txt,$(B)/limbs26/api $(B)/wycheproof.txt))
-$(eval $(call suite,emulated,$(B)/check $(B)/api,test/emulated $(B)))
+$(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/wycheproof.txt,test/emulated $(B)))
 $(eval $(call suite,setuid,$(B)/api,test/setuid $(B)))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
