@@ -68,7 +68,7 @@
 #define PLAN_LAST 16  /* set in the last double round */
 #define PLAN_FIRST (PLAN_KEY + PLAN_KEY_TWICE + (PLAN_KEY<<5) + ((PLAN_KEY + PLAN_KEY_TWICE)<<10) \
     + ((PLAN_KEY + PLAN_KEY_TWICE)<<15) + (PLAN_KEY<<20) + ((PLAN_KEY + PLAN_KEY_TWICE)<<25) \
-    + ((PLAN_END + PLAN_POWER)<<30) + (PLAN_POWER<<35) + (PLAN_POWER<<40) + ((PLAN_POWER + PLAN_LAST)<<45))
+    + ((PLAN_END + PLAN_POWER)<<30) + (PLAN_POWER<<35) + (PLAN_POWER<<40) + (PLAN_LAST<<45))
 #define PLAN_LONG (PLAN_KEY*0x210842108421 + (PLAN_LAST<<45))
 #define PLAN_NEXT (PLAN_LAST<<45)
 #define LAYOUT 280    /* of this chunk: number of blocks */
@@ -372,35 +372,44 @@
     vmovdqa64 zmm\c, zmm\from_c
 .endm
 
+/* Row d of a horizontal set, from the nonce at rbx and the counter in ecx. */
+.macro row_d d
+    mov eax, 0xeeee
+    kmovw k1, eax
+    knotw k2, k1
+    vbroadcasti32x4 zmm\d{k1}{z}, [rbx - 4]
+    vpbroadcastd zmm\d{k2}, ecx
+    vpaddd zmm\d, zmm\d, [consts + LANES]
+.endm
+
 .macro eight_begin
+    row_d 3
     set_rows 0, 1, 2
-    vbroadcasti32x4 zmm3, [scratch + NONCE]
     vbroadcasti32x4 vt, [consts + FOUR]
-    vpaddd zmm3, zmm3, [consts + LANES]
     vpaddd zmm7, zmm3, vt
     set_copy 4, 5, 6, 0, 1, 2
 .endm
 
 .macro sixteen_begin
+    vpbroadcastd zmm12, ecx
+    vpaddd zmm12, zmm12, [consts + IOTA]
     .irp w, 0, 1, 2, 3
     vpbroadcastd zmm\w, [consts + SIGMA + 4*\w]
     .endr
     .irp w, 4, 5, 6, 7, 8, 9, 10, 11
     vpbroadcastd zmm\w, [key + 4*(\w - 4)]
     .endr
-    .irp w, 12, 13, 14, 15
-    vpbroadcastd zmm\w, [scratch + NONCE + 4*(\w - 12)]
+    .irp w, 13, 14, 15
+    vpbroadcastd zmm\w, [rbx + 4*(\w - 13)]
     .endr
-    vpaddd zmm12, zmm12, [consts + IOTA]
 .endm
 
 .macro twentyfour_begin
     sixteen_begin
+    row_d 19
     set_rows 16, 17, 18
-    vbroadcasti32x4 zmm19, [scratch + NONCE]
     vbroadcasti32x4 vx, [consts + SIXTEEN]
     vbroadcasti32x4 vt, [consts + FOUR]
-    vpaddd zmm19, zmm19, [consts + LANES]
     vpaddd zmm19, zmm19, vx
     vpaddd zmm23, zmm19, vt
     set_copy 20, 21, 22, 16, 17, 18
@@ -498,6 +507,9 @@
 #define cx edi
 
 .macro integer_begin
+    mov d1, [rbx]
+    mov d2, [rbx + 4]
+    mov d3, [rbx + 8]
     mov rdi, [key + 16]
     mov [scratch + CWORDS], rdi
     mov rdi, [key + 24]
@@ -510,9 +522,6 @@
     mov b2, [key + 8]
     mov b3, [key + 12]
     xor d0, d0                                                                  /* block 0 */
-    mov d1, [scratch + NONCE + 4]
-    mov d2, [scratch + NONCE + 8]
-    mov d3, [scratch + NONCE + 12]
     mov a3, [consts + SIGMA + 12]
 .endm
 
@@ -544,112 +553,70 @@
     integer_quarter a3, b0, 1, d2
 .endm
 
-#define r_lo rax
-#define r_hi rcx
 #define keep r10      /* a mask a step: lanes that already hold their power */
 #define from r11
 #define to r12
 #define move r13      /* bytes a step */
 
-/* Integer registers -> r and s; the first row of powers is r^2 and r. */
-.macro integer_end
-    add a0, 0x61707865                                                          /* "expa" */
-    add a1, 0x3320646e                                                          /* "nd 3" */
-    add a2, 0x79622d32                                                          /* "2-by" */
-    add a3, 0x6b206574                                                          /* "te k" */
-    mov args, [scratch + SAVED_ARGS]
-    shl rdx, 32
-    or r_hi, rdx
-    mov rdx, [args + SEALANE_ARG_KEY]
-    add b0, [rdx]
-    add b1, [rdx + 4]
-    add b2, [rdx + 8]
-    add b3, [rdx + 12]
-    shl rbx, 32
-    shl r9, 32
-    shl r11, 32
-    or r_lo, rbx
-    or r8, r9
-    or r10, r11
-    mov consts, [scratch + SAVED_CONSTS]
-    and r_lo, [consts + CLAMP]
-    and r_hi, [consts + CLAMP + 8]
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
-    jnz 9f
-    mov rbx, [args + SEALANE_ARG_STATE]
-    mov r_lo, [rbx + SEALANE_STATE_R]
-    mov r_hi, [rbx + SEALANE_STATE_R + 8]
-    mov r8, [rbx + SEALANE_STATE_S]
-    mov r10, [rbx + SEALANE_STATE_S + 8]
-9:  mov [scratch + RKEY], r_lo
-    mov [scratch + RKEY + 8], r_hi
-    mov [scratch + SKEY], r8
-    mov [scratch + SKEY + 8], r10
-    mov r14, r_lo                                                               /* r^2 = r0 r0 + 5/4 r1 r1 + 2^64 2 r0 r1 */
-    mov r15, r_hi
-    mov rdx, r_hi
-    shr rdx, 2
-    add rdx, r_hi                                                               /* 2^130 = 5, and 4 divides r1 */
-    mulx r9, r8, r_hi
-    mov rdx, r_lo
-    mulx r11, r10, r_lo
-    mulx r13, r12, r_hi
-    add r8, r10
-    adc r9, r11
-    add r12, r12
-    adc r13, r13
-    add r9, r12
-    adc r13, 0
-    mov r10, r13
-    mov r11, r13
-    and r10, -4
-    shr r11, 2
-    and r13d, 3
-    add r10, r11
-    add r8, r10
-    adc r9, 0
-    adc r13, 0
-    mov consts, [scratch + SAVED_CONSTS]
-    mov ebx, 0x55
-    kmovw k1, ebx
-    mov r10, r14
-    shrd r10, r15, 44
-    shr r15, 24
-    and r14, [consts + MASK44]
-    and r10, [consts + MASK44]
-    vpbroadcastq lo0, r14
-    vpbroadcastq lo1, r10
-    vpbroadcastq lo2, r15
-    mov r11, r9
-    shrd r9, r13, 24                                                            /* limb 2: 42 bits */
-    mov r10, r8
-    shrd r10, r11, 44
-    and r8, [consts + MASK44]
-    and r10, [consts + MASK44]
-    vpbroadcastq lo0{k1}, r8
-    vpbroadcastq lo1{k1}, r10
-    vpbroadcastq lo2{k1}, r9
-    clear 27
-    clear 28
-    vpmadd52luq hi0, lo1, qword ptr [consts + FOLD132]{1to8}
-    vpmadd52luq hi1, lo2, qword ptr [consts + FOLD132]{1to8}
-    vmovdqa64 [scratch + POWERS + R8], lo0
-    vmovdqa64 [scratch + POWERS + 1*ROW + R8], lo1
-    vmovdqa64 [scratch + POWERS + 2*ROW + R8], lo2
-    vmovdqa64 [scratch + POWERS + 3*ROW + R8], hi0
-    vmovdqa64 [scratch + POWERS + 4*ROW + R8], hi1
-    clear 30
-    .irp i, 0, 1, 2, 3, 4
-    vmovdqa64 [scratch + POWERS + \i*ROW + R8 + 64], vx
-    .endr
-    mov r10d, 0xf0cc
-    mov r13d, 0x40400000
-    mov from, scratch
-    mov to, scratch
+/* Registers of what follows block 0: r, 5/4 r1, a power of r. */
+#define r0 r14
+#define r1 r15
+#define s1 rdi        /* 2^128 = 5/4 mod p, and 4 divides r1 */
+#define p0 r8
+#define p1 r9
+#define p2 rcx
+
+/* p := p r mod p, p2 at most 4 before and after. */
+.macro power_times_r
+    mov rdx, r0
+    mulx r11, r10, p0                                                           /* p0 r0 */
+    mulx rbx, rax, p1                                                           /* 2^64 p1 r0 */
+    mov r12, p2
+    imul r12, s1                                                                /* 2^64 p2 5/4 r1 */
+    imul p2, r0                                                                 /* 2^128 p2 r0 */
+    mov rdx, s1
+    add rax, r12
+    adc rbx, p2
+    mulx p2, r12, p1                                                            /* p1 5/4 r1 */
+    mov rdx, r1
+    add r10, r12
+    adc r11, p2
+    mulx p2, r12, p0                                                            /* 2^64 p0 r1 */
+    add rax, r12
+    adc rbx, p2
+    add r11, rax
+    adc rbx, 0
+    mov p2, rbx                                                                 /* 2^130 = 5 */
+    mov rax, rbx
+    and ecx, 3
+    and rbx, -4
+    shr rax, 2
+    add rbx, rax
+    mov p0, r10
+    mov p1, r11
+    add p0, rbx
+    adc p1, 0
+    adc p2, 0
 .endm
 
-/* All lanes times the power that stands in lane 0 of the row from R8 on. With lanes kept as `keep` says, four steps give
- *   2 1 2 1 2 1 2 1 -> 4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
+/* A power of r into some lanes of the first row of powers, limb by limb. */
+.macro power_lanes lanes
+    mov ebx, \lanes
+    kmovw k1, ebx
+    mov rax, p0
+    mov r10, p0
+    shrd r10, p1, 44
+    mov rbx, p1
+    shrd rbx, p2, 24
+    and rax, r13
+    and r10, r13
+    vpbroadcastq lo0{k1}, rax
+    vpbroadcastq lo1{k1}, r10
+    vpbroadcastq lo2{k1}, rbx
+.endm
+
+/* All lanes times the power that stands in lane 0 of the row from R8 on. With lanes kept as `keep` says, three steps give
+ *   4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
  */
 .macro power part
     .if \part == 0
@@ -709,9 +676,9 @@
     test byte ptr [scratch + PLAN], PLAN_POWER
     jz 4f
     test byte ptr [scratch + PLAN], PLAN_END
-    jz 2f
-    integer_end
-2:  power_all
+    jnz .Lblock0_ready
+.L\layout\()_power:
+    power_all
     jmp 4f
 3:  integer_double_round
 4:  \layout\()_round 1
@@ -821,36 +788,43 @@
     mov rcx, [args + SEALANE_ARG_STATE]
     mov ecx, [rcx + SEALANE_STATE_COUNTER]
 .Lcounter:
-    vmovq xmm3, [rbx]
-    vmovd xmm4, ecx
-    vpslldq xmm3, xmm3, 4
-    vpor xmm3, xmm3, xmm4
-    vpinsrd xmm3, xmm3, [rbx + 8], 3
-    vmovdqa [scratch + NONCE], xmm3
+    mov rax, [rbx]
+    mov r8d, [rbx + 8]
+    mov [scratch + NONCE], ecx
+    mov [scratch + NONCE + 4], rax
+    mov [scratch + NONCE + 12], r8d
 
     /* The first pass. Ten integer double rounds need the time of six of the shorter layouts; the last four go with the
      * powers of r. In the longest layout no vector register is free for these.
      */
     mov dword ptr [scratch + PASS], 0
-    mov rbx, [args + SEALANE_ARG_BYTES]
-    cmp rbx, 1536
+    mov r9, [args + SEALANE_ARG_BYTES]
+    mov eax, 8
+    mov r8d, 16
+    cmp r9, 512
+    cmova eax, r8d
+    add r8d, 8
+    cmp r9, 1024
+    cmova eax, r8d
+    add r8d, 8
+    cmp r9, 1536
+    cmova eax, r8d
+    mov [scratch + LAYOUT], eax
     ja .Lfirst_thirtytwo
     movabs rax, PLAN_FIRST
     mov [scratch + PLAN], rax
-    cmp rbx, 1024
+    cmp r9, 1024
     ja .Lfirst_twentyfour
-    cmp rbx, 512
+    cmp r9, 512
     ja .Lfirst_sixteen
     eight_begin
     integer_begin
     rounds eight
-    mov dword ptr [scratch + LAYOUT], 8
     jmp .Lfirst_done
 .Lfirst_twentyfour:
     twentyfour_begin
     integer_begin
     rounds twentyfour
-    mov dword ptr [scratch + LAYOUT], 24
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lfirst_done                                                             /* sealed at once, while Poly1305 waits */
     .irp i, 16, 17, 18, 19, 20, 21, 22, 23
@@ -869,7 +843,6 @@
 
 .Lsixteen:
     rounds sixteen
-    mov dword ptr [scratch + LAYOUT], 16
     cmp dword ptr [scratch + PASS], 0
     je .Lfirst_done
     jmp .Lkeystream
@@ -883,18 +856,95 @@
     thirtytwo_round 1
     shr qword ptr [scratch + PLAN], 5
     jnz .Lthirtytwo
-    mov dword ptr [scratch + LAYOUT], 32
     .irp i, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
     .endr
     cmp dword ptr [scratch + PASS], 0
     jne .Lkeystream
-    integer_end
-    mov r14d, 4
+    jmp .Lblock0_ready
+.Lthirtytwo_power:
+    mov r14d, 3
 .Lfirst_powers:
     power_all
     dec r14d
     jnz .Lfirst_powers
+
+    jmp .Lfirst_done
+
+    /* Block 0 is ready: its first half is r and s (RFC 8439, 2.6). r, r^2, r^3, r^4 are made here. */
+.Lblock0_ready:
+    mov rdi, [scratch + SAVED_ARGS]
+    add a0, 0x61707865                                                          /* "expa" */
+    add a1, 0x3320646e                                                          /* "nd 3" */
+    add a2, 0x79622d32                                                          /* "2-by" */
+    add a3, 0x6b206574                                                          /* "te k" */
+    shl rbx, 32
+    shl rdx, 32
+    lea r0, [rax + rbx]
+    lea r1, [rcx + rdx]
+    mov rdx, [scratch + SAVED_CONSTS]
+    mov rcx, [rdi + SEALANE_ARG_KEY]
+    add r8d, [rcx]
+    add r9d, [rcx + 4]
+    add r10d, [rcx + 8]
+    add r11d, [rcx + 12]
+    shl r9, 32
+    shl r11, 32
+    or r8, r9
+    or r10, r11
+    and r0, [rdx + CLAMP]
+    and r1, [rdx + CLAMP + 8]
+    test dword ptr [rdi + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jnz .Lkey
+    mov rbx, [rdi + SEALANE_ARG_STATE]
+    mov r0, [rbx + SEALANE_STATE_R]
+    mov r1, [rbx + SEALANE_STATE_R + 8]
+    mov r8, [rbx + SEALANE_STATE_S]
+    mov r10, [rbx + SEALANE_STATE_S + 8]
+.Lkey:
+    mov [scratch + RKEY], r0
+    mov [scratch + RKEY + 8], r1
+    mov [scratch + SKEY], r8
+    mov [scratch + SKEY + 8], r10
+    mov r13, [rdx + MASK44]
+    mov s1, r1
+    shr s1, 2
+    add s1, r1
+    mov p0, r0
+    mov p1, r1
+    xor ecx, ecx
+    power_lanes 0xff
+    power_times_r
+    power_lanes 0x44
+    power_times_r
+    power_lanes 0x22
+    power_times_r
+    power_lanes 0x11
+    mov consts, [scratch + SAVED_CONSTS]
+    mov args, [scratch + SAVED_ARGS]
+    clear 27
+    clear 28
+    clear 30
+    vpmadd52luq hi0, lo1, qword ptr [consts + FOLD132]{1to8}
+    vpmadd52luq hi1, lo2, qword ptr [consts + FOLD132]{1to8}
+    vmovdqa64 [scratch + POWERS + R8], lo0
+    vmovdqa64 [scratch + POWERS + 1*ROW + R8], lo1
+    vmovdqa64 [scratch + POWERS + 2*ROW + R8], lo2
+    vmovdqa64 [scratch + POWERS + 3*ROW + R8], hi0
+    vmovdqa64 [scratch + POWERS + 4*ROW + R8], hi1
+    .irp i, 0, 1, 2, 3, 4
+    vmovdqa64 [scratch + POWERS + \i*ROW + R8 + 64], vx
+    .endr
+    mov r10d, 0xf0
+    mov r13d, 0x404000
+    mov from, scratch
+    mov to, scratch
+    cmp dword ptr [scratch + LAYOUT], 16
+    jb .Leight_power
+    je .Lsixteen_power
+    cmp dword ptr [scratch + LAYOUT], 24
+    je .Ltwentyfour_power
+    jmp .Lthirtytwo_power
 
 .Lfirst_done:
     mov src, [args + SEALANE_ARG_IN]
@@ -1070,7 +1120,13 @@
     mov key, [args + SEALANE_ARG_KEY]
     movabs rax, PLAN_NEXT
     mov [scratch + PLAN], rax
+    mov eax, 32
+    mov ebx, 16
+    mov ecx, [scratch + NONCE]
     cmp left, 1024
+    cmovbe eax, ebx
+    mov [scratch + LAYOUT], eax
+    lea rbx, [scratch + NONCE + 4]
     ja .Lnext_thirtytwo
     sixteen_begin
     jmp .Lsixteen
