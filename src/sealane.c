@@ -40,7 +40,8 @@ static inline int well_formed(const packet *p, const uint8_t *tag)
 {
     if (!key_valid(p->key) || p->nonce == NULL || tag == NULL)
         return 0;
-    if (p->nonce_bytes != nonce_bytes_of(key_alg(p->key)) || p->bytes > CHACHA20_TEXT_MAX)
+    const uint64_t bytes = p->bytes; /* size_t may be too narrow for the comparison */
+    if (p->nonce_bytes != nonce_bytes_of(key_alg(p->key)) || bytes > CHACHA20_TEXT_MAX)
         return 0;
     if (p->ad_bytes != 0 && (p->ad == NULL || overlap(p->out, p->bytes, p->ad, p->ad_bytes)))
         return 0;

@@ -4,7 +4,9 @@
  * pieces through portable code. */
 #include "key.h"
 
-enum { FREE = 0, AD = 1, TEXT = 2 };
+/* Associated data is held back at first: if it is short, as it nearly always is, the kernel takes it together with the
+ * first text and makes the Poly1305 key in the same pass. Else it is absorbed as it comes. */
+enum { HOLDING_AD = 1, ABSORBING_AD = 2, TEXT = 3 };
 
 #if defined(__GNUC__)
 #define MAY_ALIAS __attribute__((may_alias))
@@ -40,7 +42,7 @@ int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_di
     if (direction != SEALANE_STREAM_SEAL && direction != SEALANE_STREAM_OPEN)
         return -1;
     s->mark = KEY_MARK;
-    s->phase = AD;
+    s->phase = HOLDING_AD;
     s->direction = direction;
     s->level = key_level(k);
     s->ad_bytes = s->text_bytes = 0;
@@ -50,17 +52,11 @@ int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_di
         memcpy(s->key, key_bytes_of(k), 32);
         memcpy(s->nonce, nonce, 12);
     }
-    sealane_chacha20_block(s->keystream, s->key, s->nonce, 0);
-    sealane_poly1305_key(&s->state, s->keystream);
-    s->state.counter = 1;
     return 0;
 }
 
-int sealane_stream_ad(sealane_stream *handle, const uint8_t *ad, size_t ad_bytes)
+static void absorb_ad(stream *s, const uint8_t *ad, size_t ad_bytes)
 {
-    stream *s = in_progress(handle);
-    if (s == NULL || s->phase != AD || (ad == NULL && ad_bytes != 0))
-        return -1;
     const size_t held = s->ad_bytes % 16;
     s->ad_bytes += ad_bytes;
     if (held != 0) {
@@ -68,18 +64,51 @@ int sealane_stream_ad(sealane_stream *handle, const uint8_t *ad, size_t ad_bytes
         memcpy(s->block + held, ad, n);
         ad += n, ad_bytes -= n;
         if (held + n < 16)
-            return 0;
+            return;
         sealane_poly1305_blocks(&s->state, s->block, 1);
     }
     sealane_poly1305_blocks(&s->state, ad, ad_bytes / 16);
     if (ad_bytes % 16 != 0)
         memcpy(s->block, ad + ad_bytes / 16 * 16, ad_bytes % 16);
+}
+
+/* Makes the Poly1305 key, and absorbs what was held back. */
+static void stop_holding(stream *s)
+{
+    uint8_t held[sizeof s->block];
+    const size_t n = (size_t)s->ad_bytes;
+    sealane_chacha20_block(s->keystream, s->key, s->nonce, 0);
+    sealane_poly1305_key(&s->state, s->keystream);
+    s->state.counter = 1;
+    memcpy(held, s->block, n);
+    s->ad_bytes = 0;
+    absorb_ad(s, held, n);
+    s->phase = ABSORBING_AD;
+}
+
+int sealane_stream_ad(sealane_stream *handle, const uint8_t *ad, size_t ad_bytes)
+{
+    stream *s = in_progress(handle);
+    if (s == NULL || s->phase == TEXT || (ad == NULL && ad_bytes != 0))
+        return -1;
+    if (ad_bytes == 0)
+        return 0;
+    if (s->phase == HOLDING_AD && ad_bytes <= sizeof s->block - s->ad_bytes) {
+        memcpy(s->block + s->ad_bytes, ad, ad_bytes);
+        s->ad_bytes += ad_bytes;
+        return 0;
+    }
+    if (s->phase == HOLDING_AD)
+        stop_holding(s);
+    absorb_ad(s, ad, ad_bytes);
     return 0;
 }
 
-static void end_ad(stream *s)
+static void begin_text(stream *s)
 {
-    if (s->phase == AD)
+    if (s->phase == HOLDING_AD)
+        stop_holding(s);
+    if (s->phase == ABSORBING_AD)
         sealane_poly1305_padded(&s->state, s->block, s->ad_bytes % 16);
     s->phase = TEXT;
 }
@@ -98,19 +127,24 @@ static void update_within_block(stream *s, uint8_t *out, const uint8_t *in, size
         sealane_poly1305_blocks(&s->state, s->block, 4);
 }
 
+/* Whole blocks, on the kernel; FIRST if the associated data is still held. */
 static void update_blocks(stream *s, uint8_t *out, const uint8_t *in, size_t bytes)
 {
+    const uint64_t first = s->phase == HOLDING_AD ? SEALANE_FLAG_FIRST : 0;
     SEALANE_SCRATCH(scratch);
     const sealane_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,
+        .ad = slot(s->block),
+        .ad_bytes = s->ad_bytes,
         .key = slot(s->key),
         .nonce = slot(s->nonce),
         .state = slot(&s->state),
-        .flags = s->direction == SEALANE_STREAM_OPEN ? SEALANE_FLAG_OPEN : 0,
+        .flags = first | (s->direction == SEALANE_STREAM_OPEN ? SEALANE_FLAG_OPEN : 0),
     };
     s->level->kernel(&a, scratch, s->level->consts);
+    s->phase = TEXT;
     s->text_bytes += bytes;
 }
 
@@ -125,7 +159,8 @@ int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *i
         return -1;
     if (out != in && overlap(out, in_bytes, in, in_bytes))
         return -1;
-    end_ad(s);
+    if (in_bytes < 64 || s->phase == ABSORBING_AD)
+        begin_text(s);
 
     const size_t at = s->text_bytes % 64;
     if (at != 0) {
@@ -145,7 +180,7 @@ int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *i
 
 static void finish(stream *s, uint8_t tag[16])
 {
-    end_ad(s);
+    begin_text(s);
     sealane_poly1305_padded(&s->state, s->block, s->text_bytes % 64);
     sealane_poly1305_finish(&s->state, tag, s->ad_bytes, s->text_bytes);
     wipe(s, sizeof *s);
