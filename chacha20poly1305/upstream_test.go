@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sealane/sealane"
 )
 
 // TestUpstream runs x/crypto's own tests of this package against ours. They come from the module cache, in the version
@@ -47,10 +49,18 @@ func TestUpstream(t *testing.T) {
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := command("test", "-overlay="+file, "-count=1", "-v", ".")
-	for _, want := range []string{"--- PASS: TestVectors", "--- PASS: TestRandom/Standard", "--- PASS: TestRandom/X", "--- PASS: ExampleNewX"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in:\n%s", want, out)
-		}
+	for _, level := range sealane.Ciphers()[0].Levels {
+		t.Run(level.Name, func(t *testing.T) {
+			if !level.Supported {
+				t.Skipf("NOT RUN: level %s: %s", level.Name, level.Why)
+			}
+			t.Setenv("SEALANE_CPU", level.Name)
+			out := command("test", "-overlay="+file, "-count=1", "-v", ".")
+			for _, want := range []string{"--- PASS: TestVectors", "--- PASS: TestRandom/Standard", "--- PASS: TestRandom/X", "--- PASS: ExampleNewX"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("no %q in:\n%s", want, out)
+				}
+			}
+		})
 	}
 }
