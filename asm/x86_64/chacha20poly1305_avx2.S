@@ -13,46 +13,43 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define OUT 344
 #define LEFT 352      /* bytes still to be read from IN */
 #define CHUNK 360     /* bytes of them that the current pass covers */
-#define BLOCKS 368    /* blocks that the vector units make in the current pass */
-#define EXTRA 376     /* bytes of key stream made by the integer units, which go in front of theirs */
+#define BLOCKS 368    /* blocks by which it advances the counter */
+#define MODE 376      /* how it makes them */
 #define AFTER 384     /* where to go when the current span is authenticated */
 #define COUNT 392
 #define H 400
 #define S_KEY 424
-#define POWERS 440    /* r, r^2, r^4, .. r^32, three words each */
-#define POWERS_LAST 584 /* log2 of the last */
-#define R_KEY 624     /* r0, r1, s1 */
-#define STAGE 648     /* 0 until the Poly1305 key is known */
-#define SPAN_END 592  /* what is being authenticated: end of its whole blocks */
-#define SPAN_B 600    /* where chain B starts */
-#define SPAN_TAIL 608 /* bytes behind the whole blocks */
-#define SPAN_POWER 616 /* log2 of chain B's blocks, 0 if it has none */
-#define SCALAR 1216    /* words of the scalar block that are not in registers */
-#define STREAM 1280    /* key stream of the scalar block */
-#define COPY 704      /* 512 bytes: key stream of the last, partial 8 blocks */
-#define AREA_A 1344
-#define AREA 704      /* bytes from area A to area B */
-#define BIAS 128
+#define R_KEY 440     /* r0, r1, s1 */
+#define POWERS 464    /* r, r^2, r^4, .. r^32, three words each */
+#define POWERS_LAST 608 /* log2 of the last */
+#define SPAN_END 616  /* what is being authenticated: end of its whole blocks */
+#define SPAN_B 624    /* where chain B starts */
+#define SPAN_TAIL 632 /* bytes behind the whole blocks */
+#define SPAN_POWER 640 /* log2 of chain B's blocks, 0 if it has none */
+#define PATTERN 648   /* one bit for each place in a pass: authenticate two blocks there? */
+#define STAGE 656
+#define SCALAR 704    /* words of the scalar block that are not in registers */
+#define STREAM 768    /* key stream of the scalar block, */
+#define COPY 832      /* and 512 bytes behind it */
+#define SMALL_END 1344 /* packets of one short pass use nothing from here */
+#define MASK16 1344
+#define MASK8 1376
+#define ROW(i) (1408+32*(i)) /* area A: the state of 8 blocks */
+#define COUNTERS 1920
+#define AREA 544      /* bytes from area A to area B */
+#define SCRATCH_END 2496
 
-// ---- One area: the state of 8 blocks, and what a loop needs that moves from area to area -----------------------------
-#define ROW(i) (32*(i)-BIAS)
-#define MASK16 (512-BIAS)
-#define MASK8 (544-BIAS)
-#define COUNTERS (576-BIAS)
-#define R0 (608-BIAS)
-#define R1 (616-BIAS)
-#define S1 (624-BIAS)
-#define STEP (632-BIAS)
-#define PASSES (640-BIAS)
-#define PATTERN (648-BIAS)
-#define AREA_END 656
-#define BASE (AREA_A+BIAS)
+#define MODE_SCALAR 0 /* two blocks by the integer units: up to 64 bytes */
+#define MODE_ROWS 1   /* and four by the vector units, a row of two blocks in a register: up to 320 bytes */
+#define MODE_COLUMNS 2 /* and eight, a word of all in a register: up to 576 bytes */
+#define MODE_NARROW 3 /* area A */
+#define MODE_WIDE 4   /* areas A and B */
 
 #define TO_CHUNK 0
 #define TO_OUTPUT 1
 #define TO_FINAL 2
 
-// ---- ChaCha20, 8 blocks: one word of each in a register --------------------------------------------------------------
+// ---- ChaCha20, 8 blocks: one word of each in a register, c2 and c3 or c0 and c1 in memory ----------------------------
 #define A0 ymm0
 #define A1 ymm1
 #define A2 ymm2
@@ -71,73 +68,130 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define T1 ymm15
 
 // a += b, d = (d ^ a) <<< 16 or 8
-.macro vector_ad base, a, b, d, e, f, g, mask
+.macro vector_ad a, b, d, e, f, g, mask
     vpaddd \a, \a, \b
     vpaddd \e, \e, \f
     vpxor \d, \d, \a
     vpxor \g, \g, \e
-    vpshufb \d, \d, [\base+\mask]
-    vpshufb \g, \g, [\base+\mask]
-.endm
-
-// the same, a, b and d from memory, for two neighbouring columns
-.macro vector_ad_load base, a, b, d, e, f, g, row
-    vmovdqa \b, [\base+ROW(4+\row)]
-    vmovdqa \f, [\base+ROW(5+\row)]
-    vpaddd \a, \b, [\base+ROW(0+\row)]
-    vpaddd \e, \f, [\base+ROW(1+\row)]
-    vpxor \d, \a, [\base+ROW(12+\row)]
-    vpxor \g, \e, [\base+ROW(13+\row)]
-    vpshufb \d, \d, [\base+MASK16]
-    vpshufb \g, \g, [\base+MASK16]
+    vpshufb \d, \d, \mask
+    vpshufb \g, \g, \mask
 .endm
 
 // b = (b ^ c) <<< left
-.macro vector_b c, b, g, f, left
+.macro vector_b c, b, g, f, left, t, u
     vpxor \b, \b, \c
     vpxor \f, \f, \g
-    vpslld T0, \b, \left
-    vpslld T1, \f, \left
+    vpslld \t, \b, \left
+    vpslld \u, \f, \left
     vpsrld \b, \b, 32-\left
     vpsrld \f, \f, 32-\left
-    vpor \b, \b, T0
-    vpor \f, \f, T1
+    vpor \b, \b, \t
+    vpor \f, \f, \u
 .endm
 
 // c += d, b = (b ^ c) <<< left
-.macro vector_cb c, d, b, g, h, f, left
+.macro vector_cb c, d, b, g, h, f, left, t=T0, u=T1
     vpaddd \c, \c, \d
     vpaddd \g, \g, \h
-    vector_b \c, \b, \g, \f, \left
+    vector_b \c, \b, \g, \f, \left, \t, \u
 .endm
 
-.macro vector_cb_load base, row, row2, c, d, b, g, h, f, left
-    vpaddd \c, \d, [\base+ROW(\row)]
-    vpaddd \g, \h, [\base+ROW(\row2)]
-    vector_b \c, \b, \g, \f, \left
+.macro columns_pair a, b, d, e, f, g
+    vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK16]
+    vector_cb C0, \d, \b, C1, \g, \f, 12
+    vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK8]
+    vector_cb C0, \d, \b, C1, \g, \f, 7
 .endm
 
-// A double round in four parts of four lines. Between two lines the caller places integer work.
-#define VECTOR_1A(base) vector_ad_load base, A0, B0, D0, A1, B1, D1, 0
-#define VECTOR_1B(base) vector_cb_load base, 8, 9, C0, D0, B0, C1, D1, B1, 12
-#define VECTOR_1C(base) vector_ad base, A0, B0, D0, A1, B1, D1, MASK8
-#define VECTOR_1D(base) vector_cb C0, D0, B0, C1, D1, B1, 7
-#define VECTOR_2A(base) vector_store base, C0, 8, C1, 9; vector_ad_load base, A2, B2, D2, A3, B3, D3, 2
-#define VECTOR_2B(base) vector_cb_load base, 10, 11, C0, D2, B2, C1, D3, B3, 12
-#define VECTOR_2C(base) vector_ad base, A2, B2, D2, A3, B3, D3, MASK8
-#define VECTOR_2D(base) vector_cb C0, D2, B2, C1, D3, B3, 7
-#define VECTOR_3A(base) vector_ad base, A0, B1, D3, A1, B2, D0, MASK16
-#define VECTOR_3B(base) vector_cb C0, D3, B1, C1, D0, B2, 12
-#define VECTOR_3C(base) vector_ad base, A0, B1, D3, A1, B2, D0, MASK8; vector_store base, A0, 0, A1, 1; vector_store base, D3, 15, D0, 12
-#define VECTOR_3D(base) vector_cb C0, D3, B1, C1, D0, B2, 7; vector_store base, C0, 10, C1, 11; vector_store base, B1, 5, B2, 6
-#define VECTOR_4A(base) vector_ad base, A2, B3, D1, A3, B0, D2, MASK16
-#define VECTOR_4B(base) vector_cb_load base, 8, 9, C0, D1, B3, C1, D2, B0, 12
-#define VECTOR_4C(base) vector_ad base, A2, B3, D1, A3, B0, D2, MASK8; vector_store base, A2, 2, A3, 3; vector_store base, D1, 13, D2, 14
-#define VECTOR_4D(base) vector_cb C0, D1, B3, C1, D2, B0, 7; vector_store base, C0, 8, C1, 9; vector_store base, B3, 7, B0, 4
+.macro columns_c_swap put, get
+    vmovdqa [rsi+ROW(\put)], C0
+    vmovdqa [rsi+ROW(\put+1)], C1
+    vmovdqa C0, [rsi+ROW(\get)]
+    vmovdqa C1, [rsi+ROW(\get+1)]
+.endm
 
-.macro vector_store base, x, row, y, row2
-    vmovdqa [\base+ROW(\row)], \x
-    vmovdqa [\base+ROW(\row2)], \y
+.macro columns_round
+    columns_pair A0, B0, D0, A1, B1, D1
+    columns_c_swap 8, 10
+    columns_pair A2, B2, D2, A3, B3, D3
+.endm
+
+.macro columns_diagonal_round
+    columns_pair A0, B1, D3, A1, B2, D0
+    columns_c_swap 10, 8
+    columns_pair A2, B3, D1, A3, B0, D2
+.endm
+
+// ---- ChaCha20, 4 blocks: a row of two of them in a register. Between the rounds a, c and d turn, as b is always last --
+#define E0 ymm0
+#define F0 ymm1
+#define G0 ymm2
+#define H0 ymm3
+#define E1 ymm4
+#define F1 ymm5
+#define G1 ymm6
+#define H1 ymm7
+#define ROWS16 ymm10
+#define ROWS8 ymm11
+
+.macro rows_round turn_a, turn_d, turn_c
+    vector_ad E0, F0, H0, E1, F1, H1, ROWS16
+    vector_cb G0, H0, F0, G1, H1, F1, 12
+    vector_ad E0, F0, H0, E1, F1, H1, ROWS8
+    vpshufd E0, E0, \turn_a
+    vpshufd E1, E1, \turn_a
+    vector_cb G0, H0, F0, G1, H1, F1, 7
+    vpshufd H0, H0, \turn_d
+    vpshufd H1, H1, \turn_d
+    vpshufd G0, G0, \turn_c
+    vpshufd G1, G1, \turn_c
+.endm
+
+// ---- ChaCha20, 16 blocks in areas A and B: b of both in registers, as it closes a round and opens the next -----------
+#define WA0 ymm0
+#define WA1 ymm1
+#define WA2 ymm2
+#define WA3 ymm3
+#define WB0 ymm4
+#define WB1 ymm5
+#define WB2 ymm6
+#define WB3 ymm7
+
+.macro wide_pair area, a, b, c, d, e, f, g, h
+    vpaddd ymm8, \b, [rsi+AREA*\area+ROW(\a)]       // a += b
+    vpaddd ymm9, \f, [rsi+AREA*\area+ROW(\e)]
+    vpxor ymm10, ymm8, [rsi+AREA*\area+ROW(\d)]     // d = (d ^ a) <<< 16
+    vpxor ymm11, ymm9, [rsi+AREA*\area+ROW(\h)]
+    vpshufb ymm10, ymm10, [rsi+MASK16]
+    vpshufb ymm11, ymm11, [rsi+MASK16]
+    vpaddd ymm12, ymm10, [rsi+AREA*\area+ROW(\c)]   // c += d
+    vpaddd ymm13, ymm11, [rsi+AREA*\area+ROW(\g)]
+    vector_b ymm12, \b, ymm13, \f, 12, ymm14, ymm15 // b = (b ^ c) <<< 12
+    vpaddd ymm8, ymm8, \b                           // a += b
+    vpaddd ymm9, ymm9, \f
+    vmovdqa [rsi+AREA*\area+ROW(\a)], ymm8
+    vmovdqa [rsi+AREA*\area+ROW(\e)], ymm9
+    vpxor ymm10, ymm10, ymm8                        // d = (d ^ a) <<< 8
+    vpxor ymm11, ymm11, ymm9
+    vpshufb ymm10, ymm10, [rsi+MASK8]
+    vpshufb ymm11, ymm11, [rsi+MASK8]
+    vmovdqa [rsi+AREA*\area+ROW(\d)], ymm10
+    vmovdqa [rsi+AREA*\area+ROW(\h)], ymm11
+    vpaddd ymm12, ymm12, ymm10                      // c += d
+    vpaddd ymm13, ymm13, ymm11
+    vmovdqa [rsi+AREA*\area+ROW(\c)], ymm12
+    vmovdqa [rsi+AREA*\area+ROW(\g)], ymm13
+    vector_b ymm12, \b, ymm13, \f, 7, ymm14, ymm15  // b = (b ^ c) <<< 7
+.endm
+
+.macro wide_round area, b0, b1, b2, b3
+    wide_pair \area, 0, \b0, 8, 12, 1, \b1, 9, 13
+    wide_pair \area, 2, \b2, 10, 14, 3, \b3, 11, 15
+.endm
+
+.macro wide_diagonal_round area, b0, b1, b2, b3
+    wide_pair \area, 0, \b1, 10, 15, 1, \b2, 11, 12
+    wide_pair \area, 2, \b3, 8, 13, 3, \b0, 9, 14
 .endm
 
 // ---- ChaCha20, one block in integer registers: b and d there, two each of a and c, the others in memory --------------
@@ -153,7 +207,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define XD1 r13d
 #define XD2 r14d
 #define XD3 edi
-#define AREAP r15
+#define AREAP r10
 
 .macro scalar_ad b, d, f, g, left
     add XA0, \b
@@ -200,6 +254,25 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define SCALAR_4B scalar_cb XD1, XB3, XD2, XB0, 12
 #define SCALAR_4C scalar_ad XB3, XD1, XB0, XD2, 8; scalar_a_swap 2, 0
 #define SCALAR_4D scalar_cb XD1, XB3, XD2, XB0, 7
+
+.macro scalar_double_round
+    SCALAR_1A
+    SCALAR_1B
+    SCALAR_1C
+    SCALAR_1D
+    SCALAR_2A
+    SCALAR_2B
+    SCALAR_2C
+    SCALAR_2D
+    SCALAR_3A
+    SCALAR_3B
+    SCALAR_3C
+    SCALAR_3D
+    SCALAR_4A
+    SCALAR_4B
+    SCALAR_4C
+    SCALAR_4D
+.endm
 
 // the initial state with the counter in eax
 .macro scalar_begin
@@ -406,193 +479,83 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+INITIAL+52], rax
     mov [rsi+INITIAL+60], ecx
     xor eax, eax
-    mov [rsi+EXTRA], rax
-    mov [rsi+STAGE], rax
-    mov [rsi+SPAN_POWER], rax
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jz .Lresume
     mov [rsi+H], rax
     mov [rsi+H+8], rax
     mov [rsi+H+16], rax
-    mov dword ptr [rsi+INITIAL+48], 1
-    cmp rbx, 512
-    jbe .Lprepare
-    mov dword ptr [rsi+INITIAL+48], 2
-    mov dword ptr [rsi+EXTRA], 64
-    jmp .Lprepare
+    mov [rsi+STAGE], eax
+    mov dword ptr [rsi+INITIAL+48], 2       // the vector units start at block 2
+    mov [rsi+MODE], eax
+    cmp rbx, 64
+    jbe .Lkey_pass
+    cmp rbx, 320
+    ja 1f
 
-.Lresume:
-    mov r8, [rdi+SEALANE_ARG_STATE]
-    mov dword ptr [rsi+STAGE], 2
-    mov rax, [r8+SEALANE_STATE_H]
-    mov rcx, [r8+SEALANE_STATE_H+8]
-    mov rdx, [r8+SEALANE_STATE_H+16]
-    mov [rsi+H], rax
-    mov [rsi+H+8], rcx
-    mov [rsi+H+16], rdx
-    mov rax, [r8+SEALANE_STATE_R]
-    mov rcx, [r8+SEALANE_STATE_R+8]
-    mov r10, [r8+SEALANE_STATE_S]
-    mov r11, [r8+SEALANE_STATE_S+8]
-    mov edx, [r8+SEALANE_STATE_COUNTER]
-    mov [rsi+INITIAL+48], edx
-    mov [rsi+S_KEY], r10
-    mov [rsi+S_KEY+8], r11
-    jmp .Lpowers
+    mov dword ptr [rsi+MODE], MODE_ROWS
+    vbroadcasti128 E0, [rsi+INITIAL]
+    vbroadcasti128 F0, [rsi+INITIAL+16]
+    vbroadcasti128 G0, [rsi+INITIAL+32]
+    vbroadcasti128 H0, [rsi+INITIAL+48]
+    vmovdqa ROWS16, [rdx+32]
+    vmovdqa ROWS8, [rdx+64]
+    vmovdqa E1, E0
+    vmovdqa F1, F0
+    vmovdqa G1, G0
+    vpaddd H1, H0, [rdx+192]
+    vpaddd H0, H0, [rdx+160]
+    jmp .Lkey_pass
 
-// ---- A pass: set up the areas; keeps r8 to r15 -----------------------------------------------------------------------
-.Lprepare:
-    mov rdx, [rsi+TABLE]
-    vpbroadcastd ymm0, [rsi+INITIAL]
-    vpbroadcastd ymm1, [rsi+INITIAL+4]
-    vpbroadcastd ymm2, [rsi+INITIAL+8]
-    vpbroadcastd ymm3, [rsi+INITIAL+12]
-    vpbroadcastd ymm4, [rsi+INITIAL+16]
-    vpbroadcastd ymm5, [rsi+INITIAL+20]
-    vpbroadcastd ymm6, [rsi+INITIAL+24]
-    vpbroadcastd ymm7, [rsi+INITIAL+28]
-    vpbroadcastd ymm8, [rsi+INITIAL+32]
-    vpbroadcastd ymm9, [rsi+INITIAL+36]
-    vpbroadcastd ymm10, [rsi+INITIAL+40]
-    vpbroadcastd ymm11, [rsi+INITIAL+44]
-    vpbroadcastd ymm12, [rsi+INITIAL+48]
-    vpbroadcastd ymm13, [rsi+INITIAL+52]
-    vpbroadcastd ymm14, [rsi+INITIAL+56]
-    vpbroadcastd ymm15, [rsi+INITIAL+60]
-    vpaddd ymm12, ymm12, [rdx+96]
-    mov rbx, [rsi+LEFT]
-    mov ecx, 512
-    lea rdi, [rsi+BASE]
-    cmp rcx, rbx
-    sbb ecx, ecx
-    neg ecx                                 // 1 if there are two areas, else 0
-    lea eax, [rcx*8+8]
-    mov [rsi+BLOCKS], rax
-    shl eax, 6
-    add rax, [rsi+EXTRA]
-    cmp rbx, rax
-    cmova rbx, rax
-    mov [rsi+CHUNK], rbx
-    imul eax, ecx, AREA
-    mov [rdi+STEP], rax
-    neg rax
-    mov [rdi+AREA+STEP], rax
-    lea eax, [rcx+10]
-    mov [rdi+PASSES], eax
-    mov dword ptr [rdi+AREA+PASSES], 10
-    mov eax, [rsi+SPAN_POWER]
-    sub eax, ecx
-    sbb ebx, ebx
-    andn eax, ebx, eax                      // no span: pattern 0
-    mov eax, [rdx+160+4*rax]
-    mov [rdi+PATTERN], eax
-    mov [rdi+AREA+PATTERN], eax
-1:
-  .irp row, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovdqa [rdi+ROW(\row)], ymm\row
-  .endr
-    vmovdqa [rdi+COUNTERS], ymm12
-    vpaddd ymm12, ymm12, [rdx+128]
+1:  mov dword ptr [rsi+MODE], MODE_COLUMNS
     vmovdqa ymm0, [rdx+32]
-    vmovdqa [rdi+MASK16], ymm0
-    vmovdqa ymm0, [rdx+64]
-    vmovdqa [rdi+MASK8], ymm0
-    vpbroadcastd ymm0, [rsi+INITIAL]
-    mov rax, [rsi+R_KEY]
-    mov rbx, [rsi+R_KEY+8]
-    mov [rdi+R0], rax
-    mov [rdi+R1], rbx
-    mov rax, [rsi+R_KEY+16]
-    mov [rdi+S1], rax
-    add rdi, AREA
-    sub ecx, 1
-    jns 1b
-    cmp dword ptr [rsi+STAGE], 0
-    je .Lkey_pass
+    vmovdqa ymm1, [rdx+64]
+    vmovdqa [rsi+MASK16], ymm0
+    vmovdqa [rsi+MASK8], ymm1
+    vpbroadcastd C0, [rsi+INITIAL+40]
+    vpbroadcastd C1, [rsi+INITIAL+44]
+    vpbroadcastd D0, [rsi+INITIAL+48]
+    vmovdqa [rsi+ROW(10)], C0
+    vmovdqa [rsi+ROW(11)], C1
+    vpaddd D0, D0, [rdx+96]
+    vpbroadcastd C0, [rsi+INITIAL+32]
+    vpbroadcastd C1, [rsi+INITIAL+36]
+    vmovdqa [rsi+COUNTERS], D0
+    vpbroadcastd A0, [rsi+INITIAL]
+    vpbroadcastd A1, [rsi+INITIAL+4]
+    vpbroadcastd A2, [rsi+INITIAL+8]
+    vpbroadcastd A3, [rsi+INITIAL+12]
+    vpbroadcastd B0, [rsi+INITIAL+16]
+    vpbroadcastd B1, [rsi+INITIAL+20]
+    vpbroadcastd B2, [rsi+INITIAL+24]
+    vpbroadcastd B3, [rsi+INITIAL+28]
+    vpbroadcastd D1, [rsi+INITIAL+52]
+    vpbroadcastd D2, [rsi+INITIAL+56]
+    vpbroadcastd D3, [rsi+INITIAL+60]
 
-// ---- Key stream for a chunk, while a span is authenticated -----------------------------------------------------------
-    add rsi, BASE
-    .p2align 6
-.Ltext_pass:
-    VECTOR_1A(rsi)
-    VECTOR_1B(rsi)
-    VECTOR_1C(rsi)
-    VECTOR_1D(rsi)
-    shr dword ptr [rsi+PATTERN], 1
-    jnc 1f
-    poly_block rsi+R0, HA0, HA1, HA2, PA
-    poly_block rsi+R0, HB0, HB1, HB2, PB
-1:  VECTOR_2A(rsi)
-    VECTOR_2B(rsi)
-    VECTOR_2C(rsi)
-    VECTOR_2D(rsi)
-    shr dword ptr [rsi+PATTERN], 1
-    jnc 1f
-    poly_block rsi+R0, HA0, HA1, HA2, PA
-    poly_block rsi+R0, HB0, HB1, HB2, PB
-1:  VECTOR_3A(rsi)
-    VECTOR_3B(rsi)
-    VECTOR_3C(rsi)
-    VECTOR_3D(rsi)
-    shr dword ptr [rsi+PATTERN], 1
-    jnc 1f
-    poly_block rsi+R0, HA0, HA1, HA2, PA
-    poly_block rsi+R0, HB0, HB1, HB2, PB
-1:  VECTOR_4A(rsi)
-    VECTOR_4B(rsi)
-    VECTOR_4C(rsi)
-    VECTOR_4D(rsi)
-    mov rax, [rsi+STEP]
-    sub dword ptr [rsi+PASSES], 1
-    lea rsi, [rsi+rax]
-    jnz .Ltext_pass
-    sub rsi, BASE
-    jmp .Lfinish
-
-// ---- The first chunk's key stream, while the integer units make block 0, and block 1 if there are two areas ----------
+// ---- Block 0 for the Poly1305 key and block 1 by the integer units, the others beside them by the vector units --------
 .Lkey_pass:
-    lea AREAP, [rsi+BASE]
     xor eax, eax
 .Lscalar_block:
     scalar_begin
-    mov dword ptr [rsi+COUNT], 10
+    mov dword ptr [rsi+COUNT], 5
     .p2align 6
-.Lkey_double_round:
-    SCALAR_1A
-    VECTOR_1A(AREAP)
-    SCALAR_1B
-    VECTOR_1B(AREAP)
-    SCALAR_1C
-    VECTOR_1C(AREAP)
-    SCALAR_1D
-    VECTOR_1D(AREAP)
-    SCALAR_2A
-    VECTOR_2A(AREAP)
-    SCALAR_2B
-    VECTOR_2B(AREAP)
-    SCALAR_2C
-    VECTOR_2C(AREAP)
-    SCALAR_2D
-    VECTOR_2D(AREAP)
-    SCALAR_3A
-    VECTOR_3A(AREAP)
-    SCALAR_3B
-    VECTOR_3B(AREAP)
-    SCALAR_3C
-    VECTOR_3C(AREAP)
-    SCALAR_3D
-    VECTOR_3D(AREAP)
-    SCALAR_4A
-    VECTOR_4A(AREAP)
-    SCALAR_4B
-    VECTOR_4B(AREAP)
-    SCALAR_4C
-    VECTOR_4C(AREAP)
-    SCALAR_4D
-    VECTOR_4D(AREAP)
-    add AREAP, [AREAP+STEP]
+.Lkey_double_rounds:
+    cmp dword ptr [rsi+MODE], MODE_ROWS
+    jb 2f
+    je 1f
+    columns_round
+    jmp 2f
+1:  rows_round 0x93, 0x4e, 0x39
+2:  scalar_double_round
+    cmp dword ptr [rsi+MODE], MODE_ROWS
+    jb 2f
+    je 1f
+    columns_diagonal_round
+    jmp 2f
+1:  rows_round 0x39, 0x4e, 0x93
+2:  scalar_double_round
     sub dword ptr [rsi+COUNT], 1
-    jnz .Lkey_double_round
+    jnz .Lkey_double_rounds
     cmp dword ptr [rsi+STAGE], 0
     jne .Lscalar_stream
 
@@ -618,55 +581,6 @@ function sealane_chacha20poly1305_avx2
     movabs rdx, 0x0ffffffc0ffffffc
     and rax, rbx
     and rcx, rdx
-    mov [rsi+R_KEY], rax
-    mov [rsi+R_KEY+8], rcx
-    mov dword ptr [rsi+STAGE], 1
-    mov eax, 1
-    cmp dword ptr [rsi+EXTRA], 0
-    jne .Lscalar_block
-    jmp .Lkey_known
-
-.Lscalar_stream:
-    add eax, [rsi+INITIAL]
-    add ebx, [rsi+INITIAL+4]
-    add ecx, [rsi+INITIAL+32]
-    add edx, [rsi+INITIAL+36]
-    add XB0, [rsi+INITIAL+16]
-    add XB1, [rsi+INITIAL+20]
-    add XB2, [rsi+INITIAL+24]
-    add XB3, [rsi+INITIAL+28]
-    add XD0, 1
-    add XD1, [rsi+INITIAL+52]
-    add XD2, [rsi+INITIAL+56]
-    add XD3, [rsi+INITIAL+60]
-    mov [rsi+STREAM], eax
-    mov [rsi+STREAM+4], ebx
-    mov [rsi+STREAM+16], XB0
-    mov [rsi+STREAM+20], XB1
-    mov [rsi+STREAM+24], XB2
-    mov [rsi+STREAM+28], XB3
-    mov [rsi+STREAM+32], ecx
-    mov [rsi+STREAM+36], edx
-    mov [rsi+STREAM+48], XD0
-    mov [rsi+STREAM+52], XD1
-    mov [rsi+STREAM+56], XD2
-    mov [rsi+STREAM+60], XD3
-    mov eax, [rsi+SCALAR+8]
-    mov ebx, [rsi+SCALAR+12]
-    mov ecx, [rsi+SCALAR+40]
-    mov edx, [rsi+SCALAR+44]
-    add eax, [rsi+INITIAL+8]
-    add ebx, [rsi+INITIAL+12]
-    add ecx, [rsi+INITIAL+40]
-    add edx, [rsi+INITIAL+44]
-    mov [rsi+STREAM+8], eax
-    mov [rsi+STREAM+12], ebx
-    mov [rsi+STREAM+40], ecx
-    mov [rsi+STREAM+44], edx
-
-.Lkey_known:
-    mov rax, [rsi+R_KEY]
-    mov rcx, [rsi+R_KEY+8]
 
 // ---- r = (rax, rcx): s1 and the powers that this many bytes need -----------------------------------------------------
 .Lpowers:
@@ -706,11 +620,223 @@ function sealane_chacha20poly1305_avx2
     jne 1b
 2:  mov rdi, [rsi+ARGS]
     cmp dword ptr [rsi+STAGE], 2
-    je .Lnext
+    mov dword ptr [rsi+STAGE], 1
+    je .Lresumed
+    mov eax, 1
+    cmp qword ptr [rsi+LEFT], 0
+    jne .Lscalar_block
+    jmp .Lstream_known
+
+.Lscalar_stream:
+    add eax, [rsi+INITIAL]
+    add ebx, [rsi+INITIAL+4]
+    add ecx, [rsi+INITIAL+32]
+    add edx, [rsi+INITIAL+36]
+    add XB0, [rsi+INITIAL+16]
+    add XB1, [rsi+INITIAL+20]
+    add XB2, [rsi+INITIAL+24]
+    add XB3, [rsi+INITIAL+28]
+    add XD0, 1
+    add XD1, [rsi+INITIAL+52]
+    add XD2, [rsi+INITIAL+56]
+    add XD3, [rsi+INITIAL+60]
+    mov [rsi+STREAM], eax
+    mov [rsi+STREAM+4], ebx
+    mov [rsi+STREAM+16], XB0
+    mov [rsi+STREAM+20], XB1
+    mov [rsi+STREAM+24], XB2
+    mov [rsi+STREAM+28], XB3
+    mov [rsi+STREAM+32], ecx
+    mov [rsi+STREAM+36], edx
+    mov [rsi+STREAM+48], XD0
+    mov [rsi+STREAM+52], XD1
+    mov [rsi+STREAM+56], XD2
+    mov [rsi+STREAM+60], XD3
+    mov eax, [rsi+SCALAR+8]
+    mov ebx, [rsi+SCALAR+12]
+    mov ecx, [rsi+SCALAR+40]
+    mov edx, [rsi+SCALAR+44]
+    add eax, [rsi+INITIAL+8]
+    add ebx, [rsi+INITIAL+12]
+    add ecx, [rsi+INITIAL+40]
+    add edx, [rsi+INITIAL+44]
+    mov [rsi+STREAM+8], eax
+    mov [rsi+STREAM+12], ebx
+    mov [rsi+STREAM+40], ecx
+    mov [rsi+STREAM+44], edx
+
+    cmp dword ptr [rsi+MODE], MODE_ROWS
+    jb .Lstream_known
+    ja 1f
+    mov rdx, [rsi+TABLE]
+    vbroadcasti128 ymm12, [rsi+INITIAL]
+    vbroadcasti128 ymm13, [rsi+INITIAL+16]
+    vbroadcasti128 ymm14, [rsi+INITIAL+32]
+    vbroadcasti128 ymm15, [rsi+INITIAL+48]
+    vpaddd E0, E0, ymm12
+    vpaddd E1, E1, ymm12
+    vpaddd F0, F0, ymm13
+    vpaddd F1, F1, ymm13
+    vpaddd G0, G0, ymm14
+    vpaddd G1, G1, ymm14
+    vpaddd H0, H0, ymm15
+    vpaddd H1, H1, ymm15
+    vpaddd H0, H0, [rdx+160]
+    vpaddd H1, H1, [rdx+192]
+    vperm2i128 ymm8, E0, F0, 0x20
+    vperm2i128 ymm9, G0, H0, 0x20
+    vperm2i128 ymm10, E0, F0, 0x31
+    vperm2i128 ymm11, G0, H0, 0x31
+    vmovdqa [rsi+COPY], ymm8
+    vmovdqa [rsi+COPY+32], ymm9
+    vmovdqa [rsi+COPY+64], ymm10
+    vmovdqa [rsi+COPY+96], ymm11
+    vperm2i128 ymm8, E1, F1, 0x20
+    vperm2i128 ymm9, G1, H1, 0x20
+    vperm2i128 ymm10, E1, F1, 0x31
+    vperm2i128 ymm11, G1, H1, 0x31
+    vmovdqa [rsi+COPY+128], ymm8
+    vmovdqa [rsi+COPY+160], ymm9
+    vmovdqa [rsi+COPY+192], ymm10
+    vmovdqa [rsi+COPY+224], ymm11
+    jmp .Lstream_known
+1:
+  .irp row, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa [rsi+ROW(\row)], ymm\row
+  .endr
+    vmovdqa [rsi+ROW(8)], C0
+    vmovdqa [rsi+ROW(9)], C1
+    vmovdqa [rsi+ROW(12)], D0
+    vmovdqa [rsi+ROW(13)], D1
+    vmovdqa [rsi+ROW(14)], D2
+    vmovdqa [rsi+ROW(15)], D3
+
+.Lstream_known:
+    mov rax, [rsi+LEFT]
+    mov ecx, 576
+    cmp rax, rcx
+    cmova rax, rcx
+    mov [rsi+CHUNK], rax
+    mov dword ptr [rsi+BLOCKS], 8
+    mov rdi, [rsi+ARGS]
     mov PA, [rdi+SEALANE_ARG_AD]
     mov rax, [rdi+SEALANE_ARG_AD_BYTES]
     mov dword ptr [rsi+AFTER], TO_CHUNK
     xor edi, edi
+    jmp .Lspan
+
+// ---- A later part of a long packet begins ----------------------------------------------------------------------------
+.Lresume:
+    mov r8, [rdi+SEALANE_ARG_STATE]
+    mov dword ptr [rsi+STAGE], 2
+    mov rax, [r8+SEALANE_STATE_H]
+    mov rcx, [r8+SEALANE_STATE_H+8]
+    mov rdx, [r8+SEALANE_STATE_H+16]
+    mov [rsi+H], rax
+    mov [rsi+H+8], rcx
+    mov [rsi+H+16], rdx
+    mov rax, [r8+SEALANE_STATE_R]
+    mov rcx, [r8+SEALANE_STATE_R+8]
+    mov r10, [r8+SEALANE_STATE_S]
+    mov r11, [r8+SEALANE_STATE_S+8]
+    mov edx, [r8+SEALANE_STATE_COUNTER]
+    mov [rsi+INITIAL+48], edx
+    mov [rsi+S_KEY], r10
+    mov [rsi+S_KEY+8], r11
+    jmp .Lpowers
+.Lresumed:
+    cmp qword ptr [rsi+LEFT], 0
+    je .Lfinal
+    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    mov edi, 1
+    jnz .Lopen_next
+    mov PA, [rsi+IN]
+    xor eax, eax
+    jmp .Lspan
+
+// ---- A pass: key stream for a chunk, while a span is authenticated ---------------------------------------------------
+.Lpass:
+    mov rdx, [rsi+TABLE]
+    mov rbx, [rsi+LEFT]
+    mov ecx, 512
+    cmp rcx, rbx
+    sbb ecx, ecx
+    neg ecx                                 // 1 if there are two areas, else 0
+    lea eax, [rcx*8+8]
+    mov [rsi+BLOCKS], eax
+    shl eax, 6
+    cmp rbx, rax
+    cmova rbx, rax
+    mov [rsi+CHUNK], rbx
+    add ecx, MODE_NARROW
+    mov [rsi+MODE], ecx
+    mov eax, [rsi+SPAN_POWER]
+    mov rax, [rdx+224+8*rax]
+    mov [rsi+PATTERN], rax
+    mov dword ptr [rsi+COUNT], 10
+    vmovdqa ymm8, [rdx+32]
+    vmovdqa ymm9, [rdx+64]
+    vmovdqa [rsi+MASK16], ymm8
+    vmovdqa [rsi+MASK8], ymm9
+  .irp word, 0, 1, 2, 3, 8, 9, 10, 11, 13, 14, 15
+    vpbroadcastd ymm8, [rsi+INITIAL+4*\word]
+    vmovdqa [rsi+ROW(\word)], ymm8
+    vmovdqa [rsi+AREA+ROW(\word)], ymm8
+  .endr
+    vpbroadcastd ymm8, [rsi+INITIAL+48]
+    vpaddd ymm9, ymm8, [rdx+128]
+    vpaddd ymm8, ymm8, [rdx+96]
+    vpaddd ymm9, ymm9, [rdx+96]
+    vmovdqa [rsi+ROW(12)], ymm8
+    vmovdqa [rsi+COUNTERS], ymm8
+    vmovdqa [rsi+AREA+ROW(12)], ymm9
+    vmovdqa [rsi+AREA+COUNTERS], ymm9
+    vpbroadcastd WA0, [rsi+INITIAL+16]
+    vpbroadcastd WA1, [rsi+INITIAL+20]
+    vpbroadcastd WA2, [rsi+INITIAL+24]
+    vpbroadcastd WA3, [rsi+INITIAL+28]
+    vmovdqa WB0, WA0
+    vmovdqa WB1, WA1
+    vmovdqa WB2, WA2
+    vmovdqa WB3, WA3
+    .p2align 6
+.Ldouble_round:
+    wide_round 0, WA0, WA1, WA2, WA3
+    shr qword ptr [rsi+PATTERN], 1
+    jnc 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  cmp dword ptr [rsi+MODE], MODE_WIDE
+    jb 1f
+    wide_round 1, WB0, WB1, WB2, WB3
+1:  shr qword ptr [rsi+PATTERN], 1
+    jnc 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  wide_diagonal_round 0, WA0, WA1, WA2, WA3
+    shr qword ptr [rsi+PATTERN], 1
+    jnc 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  cmp dword ptr [rsi+MODE], MODE_WIDE
+    jb 1f
+    wide_diagonal_round 1, WB0, WB1, WB2, WB3
+1:  shr qword ptr [rsi+PATTERN], 1
+    jnc 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  sub dword ptr [rsi+COUNT], 1
+    jnz .Ldouble_round
+    vmovdqa [rsi+ROW(4)], WA0
+    vmovdqa [rsi+ROW(5)], WA1
+    vmovdqa [rsi+ROW(6)], WA2
+    vmovdqa [rsi+ROW(7)], WA3
+    vmovdqa [rsi+AREA+ROW(4)], WB0
+    vmovdqa [rsi+AREA+ROW(5)], WB1
+    vmovdqa [rsi+AREA+ROW(6)], WB2
+    vmovdqa [rsi+AREA+ROW(7)], WB3
+    jmp .Lfinish
 
 // ---- Span of rax bytes at PA: chain A takes all blocks but the last 2^k, chain B these. Then a pass if edi -----------
 .Lspan:
@@ -743,7 +869,7 @@ function sealane_chacha20poly1305_avx2
     xor r12d, r12d
     xor r13d, r13d
     test edi, edi
-    jnz .Lprepare
+    jnz .Lpass
 
 // ---- What the pass left of the span ----------------------------------------------------------------------------------
 .Lfinish:
@@ -827,29 +953,37 @@ function sealane_chacha20poly1305_avx2
 
 // ---- Input ^ key stream ----------------------------------------------------------------------------------------------
 .Loutput:
-    mov rax, [rsi+IN]
-    mov rcx, [rsi+OUT]
+    mov r8, [rsi+IN]
+    mov r9, [rsi+OUT]
     mov rbx, [rsi+CHUNK]
-    lea AREAP, [rsi+BASE]
-    cmp dword ptr [rsi+EXTRA], 0
-    je .Loutput_area
-    vmovdqu ymm0, [rsi+STREAM]
-    vmovdqu ymm1, [rsi+STREAM+32]
-    vpxor ymm0, ymm0, [rax]
-    vpxor ymm1, ymm1, [rax+32]
-    vmovdqu [rcx], ymm0
-    vmovdqu [rcx+32], ymm1
-    add rax, 64
-    add rcx, 64
+    mov r10, rsi                            // area
+    lea rax, [rsi+STREAM]
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    jb .Loutput_part
+    ja .Loutput_area
+    cmp rbx, 576
+    jb .Loutput_area
+    vmovdqa ymm0, [rsi+STREAM]
+    vmovdqa ymm1, [rsi+STREAM+32]
+    vpxor ymm0, ymm0, [r8]
+    vpxor ymm1, ymm1, [r8+32]
+    vmovdqu [r9], ymm0
+    vmovdqu [r9+32], ymm1
+    add r8, 64
+    add r9, 64
     sub rbx, 64
 .Loutput_area:
-    mov r8, rax
-    mov r9, rcx
-    cmp rbx, 512
+    mov rax, r8
+    mov rcx, r9
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    jne 1f
+    cmp qword ptr [rsi+CHUNK], 576
+    jb 3f
+1:  cmp rbx, 512
     jae 2f
     test rbx, rbx
     jz .Loutput_done
-    lea rax, [rsi+COPY]
+3:  lea rax, [rsi+COPY]
     mov rcx, rax
     vpxor xmm0, xmm0, xmm0
   .irp line, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
@@ -858,13 +992,16 @@ function sealane_chacha20poly1305_avx2
 2:  output_half 0
     output_half 1
     cmp rax, r8
-    jne .Loutput_part
-    add rax, 512
-    add rcx, 512
+    jne 1f
+    add r8, 512
+    add r9, 512
     add AREAP, AREA
     sub rbx, 512
     jnz .Loutput_area
     jmp .Loutput_done
+1:  lea rcx, [rsi+STREAM]
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    cmove rax, rcx
 
 .Loutput_part:
     sub rbx, 32
@@ -923,7 +1060,6 @@ function sealane_chacha20poly1305_avx2
     add [rsi+OUT], rax
     sub [rsi+LEFT], rax
     add [rsi+INITIAL+48], ebx
-    mov qword ptr [rsi+EXTRA], 0
     mov rdi, [rsi+ARGS]
     mov ecx, TO_OUTPUT
     mov ebx, TO_FINAL
@@ -946,18 +1082,6 @@ function sealane_chacha20poly1305_avx2
     cmovbe rax, rbx
     cmp rcx, rax
     cmovb rax, rcx
-    jmp .Lspan
-
-.Lnext:                                     // a later part of a long packet begins
-    mov dword ptr [rsi+STAGE], 1
-    cmp qword ptr [rsi+LEFT], 0
-    je .Lfinal
-    mov dword ptr [rsi+AFTER], TO_OUTPUT
-    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    mov edi, 1
-    jnz .Lopen_next
-    mov PA, [rsi+IN]
-    xor eax, eax
     jmp .Lspan
 
 // ---- Tag, or state for the next part ---------------------------------------------------------------------------------
@@ -1010,7 +1134,7 @@ function sealane_chacha20poly1305_avx2
 
 2:  vpxor xmm0, xmm0, xmm0
     lea rax, [rsi+INITIAL]
-    lea rcx, [rsi+AREA_A+2*AREA]
+    lea rcx, [rsi+SCRATCH_END]
 1:  vmovdqa [rax], ymm0
     vmovdqa [rax+32], ymm0
     add rax, 64
@@ -1028,11 +1152,9 @@ constants sealane_chacha20poly1305_avx2_constants
     .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14
     .long 0, 1, 2, 3, 4, 5, 6, 7
     .long 8, 8, 8, 8, 8, 8, 8, 8
-    .long 0
-    .long 0x00040200                        // 2, 4, 8, 16, 30 steps of both chains, spread over 30 places
-    .long 0x02080208
-    .long 0x00492492
-    .long 0x2aaaaaab
-    .long 0x3fffffff
-    .long 0, 0
+    .long 0, 0, 0, 0, 1, 0, 0, 0
+    .long 2, 0, 0, 0, 3, 0, 0, 0
+    .quad 0, 0                              // 0, 0, 4, 8, 16, 32 blocks for each chain, spread over 40 places
+    .quad 0x4010040100, 0x1084210842, 0x5294a5294a, 0xf7bdef7bde
+    .quad 0, 0
 endconstants
