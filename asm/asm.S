@@ -65,7 +65,7 @@ _\name:
 #endif
 #if !defined(SEALANE_GO)
 #if defined(__CET__) && (__CET__ & 1)
-    endbr64
+    .byte 0xf3, 0x0f, 0x1e, 0xfa    /* endbr64, which the isa line may have switched off */
 #endif
 #if defined(_WIN32)
     mov [rdx + SEALANE_SCRATCH_SAVE + 40], rdi
@@ -155,6 +155,14 @@ _\name:
 #endif
 
 #if defined(__ELF__)
+#if defined(__x86_64__) && defined(__CET__) && !defined(SEALANE_GO)
+/* Intel CET: every indirect branch target here is marked, and returns are returns. */
+.section .note.gnu.property, "a", @note
+    .p2align 3
+    .long 4, 16, 5
+    .asciz "GNU"
+    .long 0xc0000002, 4, __CET__, 0
+#endif
 .section .note.GNU-stack, "", @progbits
 .text
 #endif

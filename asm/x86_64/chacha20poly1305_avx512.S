@@ -59,34 +59,45 @@
     endconstants
 
 /* Scratch. */
-#define STATE0 256    /* the initial ChaCha20 state of the chunk */
+#define NONCE 256     /* last row of the next blocks' initial ChaCha20 state: counter, nonce */
+#define PLAN 272      /* what goes with the double rounds to come, five bits each */
+#define PLAN_KEY 1    /* a double round of block 0 in integer registers, and */
+#define PLAN_KEY_TWICE 8 /* another */
+#define PLAN_END 4    /* block 0 is ready: r, s, r^2 */
+#define PLAN_POWER 2  /* powers of r */
+#define PLAN_LAST 16  /* set in the last double round */
+#define PLAN_FIRST (PLAN_KEY + PLAN_KEY_TWICE + (PLAN_KEY<<5) + ((PLAN_KEY + PLAN_KEY_TWICE)<<10) \
+    + ((PLAN_KEY + PLAN_KEY_TWICE)<<15) + (PLAN_KEY<<20) + ((PLAN_KEY + PLAN_KEY_TWICE)<<25) \
+    + ((PLAN_END + PLAN_POWER)<<30) + (PLAN_POWER<<35) + (PLAN_POWER<<40) + ((PLAN_POWER + PLAN_LAST)<<45))
+#define PLAN_LONG (PLAN_KEY*0x210842108421 + (PLAN_LAST<<45))
+#define PLAN_NEXT (PLAN_LAST<<45)
+#define LAYOUT 280    /* of this chunk: number of blocks */
+#define PASS 284      /* 0 in the first pass */
+#define SAVED_ARGS 288
+#define SAVED_CONSTS 296
 #define CWORDS 320    /* third row of the block in integer registers */
-#define COUNT 336     /* loop counter while all integer registers are taken */
-#define SAVED_ARGS 344
-#define SAVED_CONSTS 352
-#define RKEY 360      /* r, 16 bytes */
-#define SKEY 376      /* s, 16 bytes */
-#define ACC 448       /* three limbs of h, 8 lanes */
-#define UNUSED 640    /* an accumulator whose value nobody needs */
-#define POWERS 832    /* five rows: y0, y1, y2, 20 y1, 20 y2; entry i holds r^(32-i), from 32 on zero */
+#define RKEY 336      /* r, 16 bytes */
+#define SKEY 352      /* s, 16 bytes */
+#define ACC 384       /* three limbs of h, 8 lanes */
+#define POWERS 576    /* five rows: y0, y1, y2, 20 y1, 20 y2; entry i holds r^(32-i), from 32 on zero */
 #define ROW 320
-#define PARTIAL 2432  /* the last, incomplete 64 bytes of ciphertext, padded with zeroes */
-#define SPILL 2496    /* eight registers */
-#define R1 (8*31)     /* r within a row */
+#define PARTIAL 2176  /* the last, incomplete 64 bytes of ciphertext, padded with zeroes */
+#define SECOND 2240   /* the second half of a chunk's keystream, 16 registers */
 #define R8 (8*24)
 #define R16 (8*16)
+#define R24 (8*8)
 
 /* Integer registers outside of the first pass. */
 #define args rdi
 #define scratch rsi
 #define consts rdx
-#define chunk rcx         /* bytes of this chunk */
+#define key r11
+#define chunk rcx         /* bytes left in this chunk */
 #define src r8
 #define dst r9
 #define left r10      /* bytes from this chunk on */
 #define mac r12       /* what is authenticated next */
 #define mleft r13     /* bytes to authenticate */
-#define accum r14     /* scratch, or UNUSED-ACC behind it: which accumulator the interleaved Poly1305 uses */
 #define mode r15d     /* what is in ACC: */
 #define MODE_ZERO 0   /* nothing yet */
 #define MODE_MULTIPLY 1 /* a sum of earlier blocks, to be multiplied */
@@ -105,11 +116,10 @@
 #define h0 zmm16
 #define h1 zmm17
 #define h2 zmm18
-#define even zmm19
-#define odd zmm20
+#define pad zmm19
 #define vy zmm21
 #define vz zmm22
-#define vu zmm23
+#define mask44 zmm23
 
 /* ---- Poly1305 -------------------------------------------------------------------------------------------------- */
 
@@ -213,67 +223,16 @@
     clear 29
 .endm
 
-/* One step of 16 blocks at mac, h := h r^16 + m r^8 + m', with 8 registers, in 38 parts; consts must be set. */
-.macro pair part
-    .if \part == 0                                                              /* lo := m' */
-    vmovdqu64 vx, [mac + 128]
-    .elseif \part == 1
-    vpunpckhqdq vt, vx, [mac + 192]
-    vpunpcklqdq vx, vx, [mac + 192]
-    .elseif \part == 2
-    vpandq lo0, vx, qword ptr [consts + MASK44]{1to8}
-    vpsrlq lo1, vx, 44
-    .elseif \part == 3
-    vpsrlq lo2, vt, 24
+/* The blocks in two registers -> limbs in l0, l1, l2. */
+.macro limbs a, b, l0, l1, l2
+    vpunpckhqdq vt, \a, \b
+    vpunpcklqdq \l0, \a, \b
+    vpsrlq \l1, \l0, 44
+    vpandq \l0, \l0, mask44
+    vpsrlq \l2, vt, 24
     vpsllq vt, vt, 20
-    .elseif \part == 4
-    vpternlogq lo1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8                  /* (lo1 | t) & mask */
-    vporq lo2, lo2, qword ptr [consts + PAD]{1to8}
-    .elseif \part == 5
-    clear_hi
-    .elseif \part == 6                                                          /* + m r^8 */
-    vmovdqu64 vx, [mac]
-    vpunpcklqdq vx, vx, [mac + 64]
-    vpandq vx, vx, qword ptr [consts + MASK44]{1to8}
-    .elseif \part >= 7 && \part <= 9
-    times 0, (\part - 7), vx, scratch, R8, 1
-    .elseif \part == 10
-    vmovdqu64 vx, [mac]
-    vpunpckhqdq vx, vx, [mac + 64]
-    vpsrlq vx, vx, 24
-    vporq vx, vx, qword ptr [consts + PAD]{1to8}
-    .elseif \part >= 11 && \part <= 13
-    times 2, (\part - 11), vx, scratch, R8, 1
-    .elseif \part == 14
-    vmovdqu64 vx, [mac]
-    vpunpckhqdq vt, vx, [mac + 64]
-    vpunpcklqdq vx, vx, [mac + 64]
-    .elseif \part == 15
-    vpsrlq vx, vx, 44
-    vpsllq vt, vt, 20
-    vpternlogq vx, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
-    .elseif \part >= 16 && \part <= 18
-    times 1, (\part - 16), vx, scratch, R8, 1
-    .elseif \part == 19                                                         /* + h r^16 */
-    vmovdqa64 vx, [accum + ACC]
-    .elseif \part >= 20 && \part <= 22
-    times 0, (\part - 20), vx, scratch, R16, 1
-    .elseif \part == 23
-    vmovdqa64 vx, [accum + ACC + 64]
-    .elseif \part >= 24 && \part <= 26
-    times 1, (\part - 24), vx, scratch, R16, 1
-    .elseif \part == 27
-    vmovdqa64 vx, [accum + ACC + 128]
-    .elseif \part >= 28 && \part <= 30
-    times 2, (\part - 28), vx, scratch, R16, 1
-    .elseif \part >= 31 && \part <= 36
-    carry (\part - 31)
-    .elseif \part == 37
-    vmovdqa64 [accum + ACC], lo0
-    vmovdqa64 [accum + ACC + 64], lo1
-    vmovdqa64 [accum + ACC + 128], lo2
-    add mac, 256
-    .endif
+    vpternlogq \l1, vt, mask44, 0xa8                                            /* (l1 | vt) & mask44 */
+    vporq \l2, \l2, pad
 .endm
 
 /* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
@@ -323,83 +282,135 @@
     .endif
 .endm
 
-/* The two ways to lay out a chunk: sixteen blocks, twenty-four blocks. */
-.macro sixteen_step step, half
-    set \step, \half, 0, 1, 2, 3
-    set \step, \half, 4, 5, 6, 7
-    set \step, \half, 8, 9, 10, 11
-    set \step, \half, 12, 13, 14, 15
-.endm
-
-.macro twentyfour_step step, half
+/* Two of them at a time: of all orders tried the one that keeps the units busiest. */
+.macro columns half, pair, step
     .if \half == 0
+        .if \pair == 0
     quarter \step, 0, 4, 8, 12
     quarter \step, 1, 5, 9, 13
+        .elseif \pair == 1
     quarter \step, 2, 6, 10, 14
     quarter \step, 3, 7, 11, 15
+        .elseif \pair == 2
+    quarter \step, 16, 20, 24, 28
+    quarter \step, 17, 21, 25, 29
+        .else
+    quarter \step, 18, 22, 26, 30
+    quarter \step, 19, 23, 27, 31
+        .endif
     .else
+        .if \pair == 0
     quarter \step, 0, 5, 10, 15
     quarter \step, 1, 6, 11, 12
+        .elseif \pair == 1
     quarter \step, 2, 7, 8, 13
     quarter \step, 3, 4, 9, 14
+        .elseif \pair == 2
+    quarter \step, 16, 21, 26, 31
+    quarter \step, 17, 22, 27, 28
+        .else
+    quarter \step, 18, 23, 24, 29
+    quarter \step, 19, 20, 25, 30
+        .endif
     .endif
-    set \step, \half, 16, 17, 18, 19
-    set \step, \half, 20, 21, 22, 23
 .endm
 
-/* A double round, with the parts of something else between its steps. */
-.macro double_round layout, between, argument
+/* The four ways to lay out a chunk. A round: */
+.macro eight_round half
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    \layout\()_step \step, 0
-    \between \step, 0, \argument
+    set \step, \half, 0, 1, 2, 3
+    set \step, \half, 4, 5, 6, 7
+    .endr
+.endm
+
+.macro sixteen_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 0, \step
     .endr
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    \layout\()_step \step, 1
-    \between \step, 1, \argument
+    columns \half, 1, \step
+    .endr
+.endm
+
+.macro twentyfour_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 0, \step
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    set \step, \half, 16, 17, 18, 19
+    set \step, \half, 20, 21, 22, 23
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 1, \step
+    .endr
+.endm
+
+.macro thirtytwo_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 0, \step
+    columns \half, 1, \step
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 2, \step
+    columns \half, 3, \step
     .endr
 .endm
 
 /* Rows of a horizontal set begin. */
 .macro set_rows a, b, c
-    vbroadcasti32x4 zmm\a, [scratch + STATE0]
-    vbroadcasti32x4 zmm\b, [scratch + STATE0 + 16]
-    vbroadcasti32x4 zmm\c, [scratch + STATE0 + 32]
+    vbroadcasti32x4 zmm\a, [consts + SIGMA]
+    vbroadcasti32x4 zmm\b, [key]
+    vbroadcasti32x4 zmm\c, [key + 16]
 .endm
 
-.macro sixteen_begin
+.macro set_copy a, b, c, from_a, from_b, from_c
+    vmovdqa64 zmm\a, zmm\from_a
+    vmovdqa64 zmm\b, zmm\from_b
+    vmovdqa64 zmm\c, zmm\from_c
+.endm
+
+.macro eight_begin
     set_rows 0, 1, 2
-    vbroadcasti32x4 zmm3, [scratch + STATE0 + 48]
+    vbroadcasti32x4 zmm3, [scratch + NONCE]
     vbroadcasti32x4 vt, [consts + FOUR]
     vpaddd zmm3, zmm3, [consts + LANES]
     vpaddd zmm7, zmm3, vt
-    vpaddd zmm11, zmm7, vt
-    vpaddd zmm15, zmm11, vt
-    vmovdqa64 zmm4, zmm0
-    vmovdqa64 zmm5, zmm1
-    vmovdqa64 zmm6, zmm2
-    vmovdqa64 zmm8, zmm0
-    vmovdqa64 zmm9, zmm1
-    vmovdqa64 zmm10, zmm2
-    vmovdqa64 zmm12, zmm0
-    vmovdqa64 zmm13, zmm1
-    vmovdqa64 zmm14, zmm2
+    set_copy 4, 5, 6, 0, 1, 2
+.endm
+
+.macro sixteen_begin
+    .irp w, 0, 1, 2, 3
+    vpbroadcastd zmm\w, [consts + SIGMA + 4*\w]
+    .endr
+    .irp w, 4, 5, 6, 7, 8, 9, 10, 11
+    vpbroadcastd zmm\w, [key + 4*(\w - 4)]
+    .endr
+    .irp w, 12, 13, 14, 15
+    vpbroadcastd zmm\w, [scratch + NONCE + 4*(\w - 12)]
+    .endr
+    vpaddd zmm12, zmm12, [consts + IOTA]
 .endm
 
 .macro twentyfour_begin
-    .irp w, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vpbroadcastd zmm\w, [scratch + STATE0 + 4*\w]
-    .endr
-    vpaddd zmm12, zmm12, [consts + IOTA]
+    sixteen_begin
     set_rows 16, 17, 18
-    vbroadcasti32x4 zmm19, [scratch + STATE0 + 48]
+    vbroadcasti32x4 zmm19, [scratch + NONCE]
     vbroadcasti32x4 vx, [consts + SIXTEEN]
     vbroadcasti32x4 vt, [consts + FOUR]
     vpaddd zmm19, zmm19, [consts + LANES]
     vpaddd zmm19, zmm19, vx
     vpaddd zmm23, zmm19, vt
-    vmovdqa64 zmm20, zmm16
-    vmovdqa64 zmm21, zmm17
-    vmovdqa64 zmm22, zmm18
+    set_copy 20, 21, 22, 16, 17, 18
+.endm
+
+.macro thirtytwo_begin
+    sixteen_begin
+    set_copy 16, 17, 18, 0, 1, 2
+    set_copy 19, 20, 21, 3, 4, 5
+    set_copy 22, 23, 24, 6, 7, 8
+    set_copy 25, 26, 27, 9, 10, 11
+    set_copy 29, 30, 31, 13, 14, 15
+    vpaddd zmm28, zmm12, dword ptr [consts + SIXTEEN]{1to16}
 .endm
 
 /* Four registers of four 128-bit lanes, transposed. */
@@ -423,22 +434,14 @@
     transpose_lanes \a, \b, \c, \d
 .endm
 
-.macro next_set
-    vbroadcasti32x4 zmm24, [consts + FOUR]
-    vpaddd zmm31, zmm31, zmm24
-.endm
-
-.macro sixteen_end
+.macro eight_end
     set_rows 28, 29, 30
-    vbroadcasti32x4 zmm31, [scratch + STATE0 + 48]
+    vbroadcasti32x4 zmm31, [scratch + NONCE]
     vpaddd zmm31, zmm31, [consts + LANES]
     set_end 0, 1, 2, 3
-    next_set
+    vbroadcasti32x4 zmm24, [consts + FOUR]
+    vpaddd zmm31, zmm31, zmm24
     set_end 4, 5, 6, 7
-    next_set
-    set_end 8, 9, 10, 11
-    next_set
-    set_end 12, 13, 14, 15
 .endm
 
 /* Words w .. w+3 of 16 blocks: register j becomes, in lane l, these words of block 4l+j. */
@@ -453,9 +456,15 @@
     vpunpckhqdq zmm\d, zmm25, zmm27
 .endm
 
-.macro twentyfour_end
-    .irp w, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vpaddd zmm\w, zmm\w, dword ptr [scratch + STATE0 + 4*\w]{1to16}
+.macro sixteen_end
+    .irp w, 0, 1, 2, 3
+    vpaddd zmm\w, zmm\w, dword ptr [consts + SIGMA + 4*\w]{1to16}
+    .endr
+    .irp w, 4, 5, 6, 7, 8, 9, 10, 11
+    vpaddd zmm\w, zmm\w, dword ptr [key + 4*(\w - 4)]{1to16}
+    .endr
+    .irp w, 12, 13, 14, 15
+    vpaddd zmm\w, zmm\w, dword ptr [scratch + NONCE + 4*(\w - 12)]{1to16}
     .endr
     vpaddd zmm12, zmm12, [consts + IOTA]
     transpose_words 0, 1, 2, 3
@@ -466,14 +475,6 @@
     transpose_lanes 1, 5, 9, 13
     transpose_lanes 2, 6, 10, 14
     transpose_lanes 3, 7, 11, 15
-    set_rows 28, 29, 30
-    vbroadcasti32x4 zmm31, [scratch + STATE0 + 48]
-    vbroadcasti32x4 zmm24, [consts + SIXTEEN]
-    vpaddd zmm31, zmm31, [consts + LANES]
-    vpaddd zmm31, zmm31, zmm24
-    set_end 16, 17, 18, 19
-    next_set
-    set_end 20, 21, 22, 23
 .endm
 
 /* ---- First pass: what runs beside the first chunk's rounds ------------------------------------------------------ */
@@ -494,21 +495,22 @@
 #define cx edi
 
 .macro integer_begin
+    mov rdi, [key + 16]
+    mov [scratch + CWORDS], rdi
+    mov rdi, [key + 24]
+    mov [scratch + CWORDS + 8], rdi
     mov a0, [consts + SIGMA]
     mov a1, [consts + SIGMA + 4]
     mov a2, [consts + SIGMA + 8]
-    mov b0, [scratch + STATE0 + 16]
-    mov b1, [scratch + STATE0 + 20]
-    mov b2, [scratch + STATE0 + 24]
-    mov b3, [scratch + STATE0 + 28]
-    vmovdqa64 xmm31, [scratch + STATE0 + 32]
-    vmovdqa64 [scratch + CWORDS], xmm31
+    mov b0, [key]
+    mov b1, [key + 4]
+    mov b2, [key + 8]
+    mov b3, [key + 12]
     xor d0, d0                                                                  /* block 0 */
-    mov d1, [scratch + STATE0 + 52]
-    mov d2, [scratch + STATE0 + 56]
-    mov d3, [scratch + STATE0 + 60]
+    mov d1, [scratch + NONCE + 4]
+    mov d2, [scratch + NONCE + 8]
+    mov d3, [scratch + NONCE + 12]
     mov a3, [consts + SIGMA + 12]
-    mov dword ptr [scratch + COUNT], 5
 .endm
 
 .macro integer_quarter a, b, c, d
@@ -528,25 +530,15 @@
     rol \b, 7
 .endm
 
-/* Beside each half of a vector double round, a whole integer double round. */
-.macro key_part step, half, ignored
-    .if \step == 0
+.macro integer_double_round
     integer_quarter a0, b0, 0, d0
-    .elseif \step == 1
     integer_quarter a1, b1, 1, d1
-    .elseif \step == 3
     integer_quarter a2, b2, 2, d2
-    .elseif \step == 4
     integer_quarter a3, b3, 3, d3
-    .elseif \step == 6
     integer_quarter a0, b1, 2, d3
-    .elseif \step == 7
     integer_quarter a1, b2, 3, d0
-    .elseif \step == 9
     integer_quarter a2, b3, 0, d1
-    .elseif \step == 10
     integer_quarter a3, b0, 1, d2
-    .endif
 .endm
 
 #define r_lo rax
@@ -556,53 +548,88 @@
 #define to r12
 #define move r13      /* bytes a step */
 
-/* Integer registers -> r and s; the first row of powers is r in all lanes. Labels 3 and 4. */
+/* Integer registers -> r and s; the first row of powers is r^2 and r. */
 .macro integer_end
     add a0, 0x61707865                                                          /* "expa" */
     add a1, 0x3320646e                                                          /* "nd 3" */
     add a2, 0x79622d32                                                          /* "2-by" */
     add a3, 0x6b206574                                                          /* "te k" */
-    add b0, [scratch + STATE0 + 16]
-    add b1, [scratch + STATE0 + 20]
-    add b2, [scratch + STATE0 + 24]
-    add b3, [scratch + STATE0 + 28]
-    shl rbx, 32
+    mov args, [scratch + SAVED_ARGS]
     shl rdx, 32
+    or r_hi, rdx
+    mov rdx, [args + SEALANE_ARG_KEY]
+    add b0, [rdx]
+    add b1, [rdx + 4]
+    add b2, [rdx + 8]
+    add b3, [rdx + 12]
+    shl rbx, 32
     shl r9, 32
     shl r11, 32
     or r_lo, rbx
-    or r_hi, rdx
     or r8, r9
     or r10, r11
     mov consts, [scratch + SAVED_CONSTS]
-    mov args, [scratch + SAVED_ARGS]
     and r_lo, [consts + CLAMP]
     and r_hi, [consts + CLAMP + 8]
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
-    jnz 3f
+    jnz 9f
     mov rbx, [args + SEALANE_ARG_STATE]
     mov r_lo, [rbx + SEALANE_STATE_R]
     mov r_hi, [rbx + SEALANE_STATE_R + 8]
     mov r8, [rbx + SEALANE_STATE_S]
     mov r10, [rbx + SEALANE_STATE_S + 8]
-3:  mov [scratch + RKEY], r_lo
+9:  mov [scratch + RKEY], r_lo
     mov [scratch + RKEY + 8], r_hi
     mov [scratch + SKEY], r8
     mov [scratch + SKEY + 8], r10
-    mov r8, r_lo
-    shrd r8, r_hi, 44
-    shr r_hi, 24                                                                /* limb 2 */
-    and r_lo, [consts + MASK44]                                                 /* limb 0 */
-    and r8, [consts + MASK44]                                                   /* limb 1 */
-    vpbroadcastq lo0, r_lo
-    vpbroadcastq lo1, r8
-    vpbroadcastq lo2, r_hi
-    lea r8, [r8 + 4*r8]
-    lea r_hi, [r_hi + 4*r_hi]
-    shl r8, 2
-    shl r_hi, 2
-    vpbroadcastq hi0, r8
-    vpbroadcastq hi1, r_hi
+    mov r14, r_lo                                                               /* r^2 = r0 r0 + 5/4 r1 r1 + 2^64 2 r0 r1 */
+    mov r15, r_hi
+    mov rdx, r_hi
+    shr rdx, 2
+    add rdx, r_hi                                                               /* 2^130 = 5, and 4 divides r1 */
+    mulx r9, r8, r_hi
+    mov rdx, r_lo
+    mulx r11, r10, r_lo
+    mulx r13, r12, r_hi
+    add r8, r10
+    adc r9, r11
+    add r12, r12
+    adc r13, r13
+    add r9, r12
+    adc r13, 0
+    mov r10, r13
+    mov r11, r13
+    and r10, -4
+    shr r11, 2
+    and r13d, 3
+    add r10, r11
+    add r8, r10
+    adc r9, 0
+    adc r13, 0
+    mov consts, [scratch + SAVED_CONSTS]
+    mov ebx, 0x55
+    kmovw k1, ebx
+    mov r10, r14
+    shrd r10, r15, 44
+    shr r15, 24
+    and r14, [consts + MASK44]
+    and r10, [consts + MASK44]
+    vpbroadcastq lo0, r14
+    vpbroadcastq lo1, r10
+    vpbroadcastq lo2, r15
+    mov r11, r9
+    shrd r9, r13, 24                                                            /* limb 2: 42 bits */
+    mov r10, r8
+    shrd r10, r11, 44
+    and r8, [consts + MASK44]
+    and r10, [consts + MASK44]
+    vpbroadcastq lo0{k1}, r8
+    vpbroadcastq lo1{k1}, r10
+    vpbroadcastq lo2{k1}, r9
+    clear 27
+    clear 28
+    vpmadd52luq hi0, lo1, qword ptr [consts + FOLD132]{1to8}
+    vpmadd52luq hi1, lo2, qword ptr [consts + FOLD132]{1to8}
     vmovdqa64 [scratch + POWERS + R8], lo0
     vmovdqa64 [scratch + POWERS + 1*ROW + R8], lo1
     vmovdqa64 [scratch + POWERS + 2*ROW + R8], lo2
@@ -612,21 +639,16 @@
     .irp i, 0, 1, 2, 3, 4
     vmovdqa64 [scratch + POWERS + \i*ROW + R8 + 64], vx
     .endr
-    mov dword ptr [scratch + COUNT], 5
-    mov r10d, 0xf0ccaa
-    mov move, 0x4040000000
+    mov r10d, 0xf0cc
+    mov r13d, 0x40400000
     mov from, scratch
     mov to, scratch
 .endm
 
-/* All lanes times the power that stands in lane 0 of the row from R8 on. With lanes kept as `keep` says, five steps give
- *   1 1 1 1 1 1 1 1 -> 2 1 2 1 2 1 2 1 -> 4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
+/* All lanes times the power that stands in lane 0 of the row from R8 on. With lanes kept as `keep` says, four steps give
+ *   2 1 2 1 2 1 2 1 -> 4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
  */
-.macro power_part step, half, ignored
-    power_part_ (\half*12 + \step)
-.endm
-
-.macro power_part_ part
+.macro power part
     .if \part == 0
     clear_lo
     .elseif \part == 1
@@ -670,41 +692,32 @@
     .endif
 .endm
 
-.macro first_pass layout
-    \layout\()_begin
-    integer_begin
-1:  double_round \layout, key_part, 0
-    sub dword ptr [scratch + COUNT], 1
-    jnz 1b
-    integer_end
-2:  double_round \layout, power_part, 0
-    sub dword ptr [scratch + COUNT], 1
-    jnz 2b
-    \layout\()_end
-.endm
-
-/* ---- Later passes ---------------------------------------------------------------------------------------------- */
-
-/* Two double rounds with the 38 parts of a pair step between their 48 steps. */
-.macro pair_part step, half, second
-    pair (\second*24 + \half*12 + \step)
-.endm
-
-.macro later_pass layout
-    \layout\()_begin
-    mov ebx, 5
-1:  double_round \layout, pair_part, 0
-    double_round \layout, pair_part, 1
-    dec ebx
-    jnz 1b
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37
-    pair \i
+.macro power_all
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23
+    power \i
     .endr
-    \layout\()_end
 .endm
 
-/* ---------------------------------------------------------------------------------------------------------------- */
-
+/* The ten double rounds of a chunk, in the first pass with what is to be done beside them. */
+.macro rounds layout
+1:  \layout\()_round 0
+    test byte ptr [scratch + PLAN], PLAN_KEY
+    jnz 3f
+    test byte ptr [scratch + PLAN], PLAN_POWER
+    jz 4f
+    test byte ptr [scratch + PLAN], PLAN_END
+    jz 2f
+    integer_end
+2:  power_all
+    jmp 4f
+3:  integer_double_round
+4:  \layout\()_round 1
+    test byte ptr [scratch + PLAN], PLAN_KEY_TWICE
+    jz 5f
+    integer_double_round
+5:  shr qword ptr [scratch + PLAN], 5
+    jnz 1b
+.endm
 
 /* One step of 8 blocks, the 16-byte blocks of vx and vt, in the lanes k3; mode tells what becomes of ACC. */
 .macro single
@@ -716,10 +729,10 @@
     vpsllq vt, vt, 20
     vpternlogq lo1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
     vporq lo2{k3}, lo2, qword ptr [consts + PAD]{1to8}
-    clear_hi
     cmp mode, MODE_MULTIPLY
     jb 4f
     ja 3f
+    clear_hi
     vmovdqa64 vx, [scratch + ACC]                                               /* h r^8 + m */
     times_all 0, vx, scratch, R8, 1
     vmovdqa64 vx, [scratch + ACC + 64]
@@ -731,13 +744,17 @@
 3:  vpaddq lo0, lo0, [scratch + ACC]                                            /* h + m */
     vpaddq lo1, lo1, [scratch + ACC + 64]
     vpaddq lo2, lo2, [scratch + ACC + 128]
-4:  vmovdqa64 [scratch + ACC], lo0
-    vmovdqa64 [scratch + ACC + 64], lo1
-    vmovdqa64 [scratch + ACC + 128], lo2
+4:  save_acc lo0, lo1, lo2
     mov mode, MODE_MULTIPLY
 .endm
 
-/* Block i of a chunk; the last may be incomplete. */
+.macro save_acc l0, l1, l2
+    vmovdqa64 [scratch + ACC], \l0
+    vmovdqa64 [scratch + ACC + 64], \l1
+    vmovdqa64 [scratch + ACC + 128], \l2
+.endm
+
+/* Block i of the half of a chunk whose keystream is in registers 0 to 15; the last may be incomplete. */
 .macro apply block
     vmovdqa64 vx, zmm\block
     cmp chunk, 64*\block + 64
@@ -748,28 +765,36 @@
 
 /* 64 bytes number j of what is left to authenticate: mac, PARTIAL or nothing. */
 .macro last_bytes j, into
+    .if \j
     lea rax, [mac + 64*\j]
+    .else
+    mov rax, mac
+    .endif
     lea rbx, [scratch + PARTIAL]
     cmp mleft, 64*\j + 64
     cmovb rax, rbx
     lea rbx, [consts + ZERO]
+    .if \j
     cmp mleft, 64*\j
+    .else
+    test mleft, mleft
+    .endif
     cmovbe rax, rbx
     vmovdqu64 \into, [rax]
 .endm
 
-/* Blocks of two registers, in lanes in natural order, times the powers at rbx + offset. */
-.macro last_blocks a, b, offset
-    vmovdqa64 vx, even
+/* The blocks of two registers -> limbs in vx, vy, vz, in lanes in natural order. */
+.macro natural_limbs a, b
+    vmovdqu64 vx, [consts + EVEN]
     vpermi2q vx, \a, \b                                                         /* low halves */
-    vmovdqa64 vt, odd
+    vmovdqu64 vt, [consts + ODD]
     vpermi2q vt, \a, \b                                                         /* high halves */
-    vpandq h0, vx, qword ptr [consts + MASK44]{1to8}
-    vpsrlq h1, vx, 44
-    vpsrlq h2, vt, 24
+    vpsrlq vy, vx, 44
+    vpandq vx, vx, mask44
+    vpsrlq vz, vt, 24
     vpsllq vt, vt, 20
-    vpternlogq h1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
-    vporq h2, h2, qword ptr [consts + PAD]{1to8}
+    vpternlogq vy, vt, mask44, 0xa8
+    vporq vz, vz, qword ptr [consts + PAD]{1to8}
 .endm
 
 /* ---------------------------------------------------------------------------------------------------------------- */
@@ -779,7 +804,7 @@
     /* The initial state; the first block of text is number 1. */
     mov [scratch + SAVED_ARGS], args
     mov [scratch + SAVED_CONSTS], consts
-    mov rax, [args + SEALANE_ARG_KEY]
+    mov key, [args + SEALANE_ARG_KEY]
     mov rbx, [args + SEALANE_ARG_NONCE]
     mov ecx, 1
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
@@ -787,30 +812,83 @@
     mov rcx, [args + SEALANE_ARG_STATE]
     mov ecx, [rcx + SEALANE_STATE_COUNTER]
 .Lcounter:
-    vmovdqu xmm0, [consts + SIGMA]
-    vmovdqu xmm1, [rax]
-    vmovdqu xmm2, [rax + 16]
-    vmovdqa [scratch + STATE0], xmm0
-    vmovdqa [scratch + STATE0 + 16], xmm1
-    vmovdqa [scratch + STATE0 + 32], xmm2
     vmovq xmm3, [rbx]
-    vpslldq xmm3, xmm3, 4
     vmovd xmm4, ecx
+    vpslldq xmm3, xmm3, 4
     vpor xmm3, xmm3, xmm4
     vpinsrd xmm3, xmm3, [rbx + 8], 3
-    vmovdqa [scratch + STATE0 + 48], xmm3
+    vmovdqa [scratch + NONCE], xmm3
 
-    cmp qword ptr [args + SEALANE_ARG_BYTES], 1024
+    /* The first pass. Ten integer double rounds need the time of six of the shorter layouts; the last four go with the
+     * powers of r. In the longest layout no vector register is free for these.
+     */
+    mov dword ptr [scratch + PASS], 0
+    mov rbx, [args + SEALANE_ARG_BYTES]
+    cmp rbx, 1536
+    ja .Lfirst_thirtytwo
+    movabs rax, PLAN_FIRST
+    mov [scratch + PLAN], rax
+    cmp rbx, 1024
     ja .Lfirst_twentyfour
-    first_pass sixteen
+    cmp rbx, 512
+    ja .Lfirst_sixteen
+    eight_begin
+    integer_begin
+    rounds eight
+    mov dword ptr [scratch + LAYOUT], 8
     jmp .Lfirst_done
 .Lfirst_twentyfour:
-    first_pass twentyfour
+    twentyfour_begin
+    integer_begin
+    rounds twentyfour
+    mov dword ptr [scratch + LAYOUT], 24
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
+    vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
+    .endr
+    jmp .Lfirst_done
+.Lfirst_thirtytwo:
+    movabs rax, PLAN_LONG
+    mov [scratch + PLAN], rax
+    thirtytwo_begin
+    integer_begin
+    jmp .Lthirtytwo
+.Lfirst_sixteen:
+    sixteen_begin
+    integer_begin
+
+.Lsixteen:
+    rounds sixteen
+    mov dword ptr [scratch + LAYOUT], 16
+    cmp dword ptr [scratch + PASS], 0
+    je .Lfirst_done
+    jmp .Lkeystream
+
+.Lthirtytwo:
+    thirtytwo_round 0
+    test byte ptr [scratch + PLAN], PLAN_KEY
+    jz .Lthirtytwo_half
+    integer_double_round
+.Lthirtytwo_half:
+    thirtytwo_round 1
+    shr qword ptr [scratch + PLAN], 5
+    jnz .Lthirtytwo
+    mov dword ptr [scratch + LAYOUT], 32
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+    vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
+    .endr
+    cmp dword ptr [scratch + PASS], 0
+    jne .Lkeystream
+    integer_end
+    mov r14d, 4
+.Lfirst_powers:
+    power_all
+    dec r14d
+    jnz .Lfirst_powers
+
 .Lfirst_done:
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
     mov left, [args + SEALANE_ARG_BYTES]
-    mov accum, scratch
     clear_lo
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jnz .Lad
@@ -832,18 +910,14 @@
     vmovq xmm24, rax
     vmovq xmm25, r11
     vmovq xmm26, rbx
-    vmovdqa64 [scratch + ACC], lo0
-    vmovdqa64 [scratch + ACC + 64], lo1
-    vmovdqa64 [scratch + ACC + 128], lo2
+    save_acc lo0, lo1, lo2
     jmp .Lad_done
 
     /* The associated data, padded to blocks: RFC 8439, 2.8. Eight blocks a step; the first step takes what is over, in
      * the highest lanes. The window of 128 bytes at rbx has associated data from byte r11 on, up to byte r13.
      */
 .Lad:
-    vmovdqa64 [scratch + ACC], lo0
-    vmovdqa64 [scratch + ACC + 64], lo1
-    vmovdqa64 [scratch + ACC + 128], lo2
+    save_acc lo0, lo1, lo2
     mov mode, MODE_ZERO
     mov r13, [args + SEALANE_ARG_AD_BYTES]
     test r13, r13
@@ -852,7 +926,7 @@
     lea r11, [r13 + 15]
     shr r11, 4
     neg r11
-    and r11, 7                                                                  /* empty lanes */
+    and r11d, 7                                                                 /* empty lanes */
     mov eax, 0xff
     shlx eax, eax, r11d
     shl r11, 4
@@ -893,33 +967,61 @@
     mov eax, 0xff
     sub r13, 128
     ja .Lad_step
-    mov accum, scratch
 .Lad_done:
     kxnorw k3, k3, k3
     mov mac, dst
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     cmovnz mac, src
 
-    /* A chunk: its keystream is in registers 0 to 23. Seal: encrypt, then authenticate; open: the other way round. */
-.Lchunk:
-    mov chunk, 1536
+    /* A chunk: the first half of its keystream is in registers 0 to 15, the second in SECOND. Seal: encrypt, then
+     * authenticate; open: the other way round.
+     */
+.Lkeystream:
+    mov key, [args + SEALANE_ARG_KEY]
+    mov ecx, 2048
     cmp left, chunk
     cmovb chunk, left
+    cmp dword ptr [scratch + LAYOUT], 8
+    je .Leight_end
+    sixteen_end
+    jmp .Lkeystream_ready
+.Leight_end:
+    eight_end
+.Lkeystream_ready:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lapply
     mov mleft, chunk
-    cmp mac, src
+    cmp dword ptr [scratch + PASS], 0
     je .Lauthenticate
 
 .Lapply:
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     apply \i
     .endr
-    jmp .Lapplied
+    add src, 1024
+    add dst, 1024
+    sub left, 1024
+    sub chunk, 1024
+    jz .Lapplied
+    add dword ptr [scratch + NONCE], 16
+    mov key, [args + SEALANE_ARG_KEY]
+    cmp dword ptr [scratch + LAYOUT], 24
+    je .Lsecond_eight
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
+    .endr
+    sixteen_end
+    jmp .Lapply
+.Lsecond_eight:
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
+    .endr
+    eight_end
+    jmp .Lapply
 .Lapply_partial:
     mov eax, ecx
     and eax, 63
-    jz .Lapplied
+    jz .Lapplied_rest
     mov rbx, -1
     bzhi rax, rbx, rax
     kmovq k1, rax
@@ -930,87 +1032,112 @@
     vmovdqu8 [dst + rax]{k1}, vx
     vmovdqu8 vx{k1}{z}, vx
     vmovdqa64 [scratch + PARTIAL], vx
-.Lapplied:
+.Lapplied_rest:
     add src, chunk
     add dst, chunk
     sub left, chunk
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lopened
+.Lapplied:
     mov mleft, dst
     sub mleft, mac
-    test left, left
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lauthenticate
-    cmp mode, MODE_ADD
-    je .Lauthenticate
-    jmp .Lnext
-.Lopened:
     test left, left
     jz .Lfinish
 
-    /* The next chunk's keystream, while 1536 bytes at mac are authenticated; where there are none, any 1536 bytes. */
+    /* The next pass. */
 .Lnext:
-    mov mode, MODE_MULTIPLY
-    add dword ptr [scratch + STATE0 + 48], 24
-    mov rax, dst                                                                /* seal: none if mac = dst */
-    sub rax, mac
+    add dword ptr [scratch + NONCE], 16
+    mov dword ptr [scratch + PASS], 1
+    mov mleft, left
+    mov eax, 2048
+    cmp mleft, rax
+    cmova mleft, rax
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Lnext_seal
-    xor eax, eax
-    cmp left, 1536                                                              /* open: none in the last chunk */
-    seta al
-.Lnext_seal:
-    lea r11, [scratch + UNUSED - ACC]
-    lea rbx, [mac - 1536]
-    test rax, rax
-    cmovz accum, r11
-    cmovz mac, rbx
+    jnz .Lauthenticate
+.Lnext_keystream:
+    mov key, [args + SEALANE_ARG_KEY]
+    movabs rax, PLAN_NEXT
+    mov [scratch + PLAN], rax
     cmp left, 1024
-    ja .Lnext_twentyfour
-    later_pass sixteen
-    mov accum, scratch
-    jmp .Lchunk
-.Lnext_twentyfour:
-    later_pass twentyfour
-    mov accum, scratch
-    jmp .Lchunk
+    ja .Lnext_thirtytwo
+    sixteen_begin
+    jmp .Lsixteen
+.Lnext_thirtytwo:
+    thirtytwo_begin
+    jmp .Lthirtytwo
 
-    /* mleft bytes at mac. Back to .Lapply (open) or .Lnext (seal) if more chunks follow. */
+    /* mleft bytes at mac. */
 .Lauthenticate:
+    vpbroadcastq mask44, [consts + MASK44]
     cmp mode, MODE_ADD
-    jne .Lpairs_check
+    jne .Lauthenticate_triples
     cmp mleft, 128
-    jb .Lpairs_check
+    jb .Lauthenticate_triples
     vmovdqu64 vx, [mac]
     vmovdqu64 vt, [mac + 64]
     single
     add mac, 128
     sub mleft, 128
-    jmp .Lpairs_check
-.Lpairs:
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37
-    pair \i
-    .endr
+.Lauthenticate_triples:
+    cmp mleft, 384
+    jb .Lauthenticate_singles
+    vmovdqa64 h0, [scratch + ACC]
+    vmovdqa64 h1, [scratch + ACC + 64]
+    vmovdqa64 h2, [scratch + ACC + 128]
+    vpbroadcastq pad, [consts + PAD]
+.Ltriple:                                                                       /* h r^24 + m r^16 + m' r^8 + m'' */
+    vmovdqu64 vx, [mac + 256]
+    vmovdqu64 vy, [mac + 320]
+    limbs vx, vy, lo0, lo1, lo2
+    clear_hi
+    vmovdqu64 vx, [mac]
+    vmovdqu64 vy, [mac + 64]
+    limbs vx, vy, vx, vy, vz
+    times_all 0, vx, scratch, R16, 1
+    times_all 1, vy, scratch, R16, 1
+    times_all 2, vz, scratch, R16, 1
+    vmovdqu64 vx, [mac + 128]
+    vmovdqu64 vy, [mac + 192]
+    limbs vx, vy, vx, vy, vz
+    times_all 0, vx, scratch, R8, 1
+    times_all 1, vy, scratch, R8, 1
+    times_all 2, vz, scratch, R8, 1
+    times_all 0, h0, scratch, R24, 1
+    times_all 1, h1, scratch, R24, 1
+    times_all 2, h2, scratch, R24, 1
+    carry_all
+    vmovdqa64 h0, lo0
+    vmovdqa64 h1, lo1
+    vmovdqa64 h2, lo2
+    add mac, 384
+    sub mleft, 384
+    cmp mleft, 384
+    jae .Ltriple
+    save_acc h0, h1, h2
     mov mode, MODE_MULTIPLY
-    sub mleft, 256
-.Lpairs_check:
-    cmp mleft, 256
-    jae .Lpairs
-    xor eax, eax
-    mov ebx, 1536
+.Lauthenticate_singles:
+    xor eax, eax                                                                /* is this the last chunk? */
+    mov ebx, 2048
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     cmovnz eax, ebx
     cmp left, rax
     jbe .Llast
+.Lauthenticate_single:
     cmp mleft, 128
-    jb .Lmore
+    jb .Lauthenticated_chunk
     vmovdqu64 vx, [mac]
     vmovdqu64 vt, [mac + 64]
     single
     add mac, 128
-.Lmore:
+    sub mleft, 128
+    jmp .Lauthenticate_single
+.Lauthenticated_chunk:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lapply
-    jmp .Lnext
+    jz .Lnext
+.Lauthenticated_open:
+    cmp dword ptr [scratch + PASS], 0
+    je .Lapply
+    jmp .Lnext_keystream
 
     /* The last chunk: at most 16 blocks are left, the block of lengths among them. */
 .Llast:
@@ -1021,12 +1148,10 @@
     single
     add mac, 128
     sub mleft, 128
+    jmp .Llast
 .Llast_blocks:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Llast_load
-    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
-    vmovdqa64 [scratch + SPILL + 64*(\i - 16)], zmm\i
-    .endr
     mov eax, r13d
     and eax, 63
     jz .Llast_load
@@ -1038,63 +1163,62 @@
     vmovdqu8 vx{k1}{z}, [mac + rax]
     vmovdqa64 [scratch + PARTIAL], vx
 .Llast_load:
-    last_bytes 0, lo0
-    last_bytes 1, lo1
-    last_bytes 2, vy
-    last_bytes 3, vz
+    last_bytes 0, h0
+    last_bytes 1, h1
+    last_bytes 2, h2
+    last_bytes 3, pad
     add mleft, 15
     shr mleft, 4                                                                /* blocks */
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
     jz .Llast_natural
-    vmovq xmm31, [args + SEALANE_ARG_AD_BYTES]
+    vpxord xmm31, xmm31, xmm31
+    vmovlps xmm31, xmm31, [args + SEALANE_ARG_AD_BYTES]
     vmovhps xmm31, xmm31, [args + SEALANE_ARG_TOTAL]
     vshufi32x4 vt, vt, vt, 0
     lea eax, [mleft + mleft]
     mov ebx, 3
     shlx eax, ebx, eax
     kmovd k1, eax
-    vmovdqa64 lo0{k1}, vt
+    vmovdqa64 h0{k1}, vt
     kshiftrd k1, k1, 8
-    vmovdqa64 lo1{k1}, vt
+    vmovdqa64 h1{k1}, vt
     kshiftrd k1, k1, 8
-    vmovdqa64 vy{k1}, vt
+    vmovdqa64 h2{k1}, vt
     kshiftrd k1, k1, 8
-    vmovdqa64 vz{k1}, vt
+    vmovdqa64 pad{k1}, vt
     inc mleft
 .Llast_natural:
-    vmovdqu64 even, [consts + EVEN]
-    vmovdqu64 odd, [consts + ODD]
     lea rbx, [8*mleft]
     neg rbx
     add rbx, scratch
-    last_blocks lo0, lo1, 0
     clear_lo
     clear_hi
+    natural_limbs h0, h1
     cmp mode, MODE_ADD
     jne .Llast_first
-    vpaddq h0, h0, [scratch + ACC]
-    vpaddq h1, h1, [scratch + ACC + 64]
-    vpaddq h2, h2, [scratch + ACC + 128]
+    vpaddq vx, vx, [scratch + ACC]
+    vpaddq vy, vy, [scratch + ACC + 64]
+    vpaddq vz, vz, [scratch + ACC + 128]
 .Llast_first:
-    times_all 0, h0, rbx, 8*32, 0                                               /* m blocks: r^m .. */
-    times_all 1, h1, rbx, 8*32, 0
-    times_all 2, h2, rbx, 8*32, 0
+    times_all 0, vx, rbx, 8*32, 0                                               /* m blocks: r^m .. */
+    times_all 1, vy, rbx, 8*32, 0
+    times_all 2, vz, rbx, 8*32, 0
     cmp mleft, 8
     jbe .Llast_sum
-    last_blocks vy, vz, 0
-    times_all 0, h0, rbx, 8*40, 0                                               /* r^(m-8) .. */
-    times_all 1, h1, rbx, 8*40, 0
-    times_all 2, h2, rbx, 8*40, 0
+    natural_limbs h2, pad
+    times_all 0, vx, rbx, 8*40, 0                                               /* r^(m-8) .. */
+    times_all 1, vy, rbx, 8*40, 0
+    times_all 2, vz, rbx, 8*40, 0
 .Llast_sum:
     cmp mode, MODE_MULTIPLY
     jne .Llast_fold
-    vmovdqu64 vy, [consts + NATURAL]
-    vpermq h0, vy, [scratch + ACC]
-    vpermq h1, vy, [scratch + ACC + 64]
-    vpermq h2, vy, [scratch + ACC + 128]
-    times_all 0, h0, rbx, 8*24, 0                                               /* r^(m+8) .. */
-    times_all 1, h1, rbx, 8*24, 0
-    times_all 2, h2, rbx, 8*24, 0
+    vmovdqu64 vt, [consts + NATURAL]
+    vpermq vx, vt, [scratch + ACC]
+    vpermq vy, vt, [scratch + ACC + 64]
+    vpermq vz, vt, [scratch + ACC + 128]
+    times_all 0, vx, rbx, 8*24, 0                                               /* r^(m+8) .. */
+    times_all 1, vy, rbx, 8*24, 0
+    times_all 2, vz, rbx, 8*24, 0
 
     /* The lanes' sum: 2^0 rax + 2^44 r11 + 2^88 mleft + 2^140 mac. */
 .Llast_fold:
@@ -1120,16 +1244,6 @@
     vmovq r11, xmm22
     vmovq mleft, xmm30
     vmovq mac, xmm31
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Llast_integer
-    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
-    vmovdqa64 zmm\i, [scratch + SPILL + 64*(\i - 16)]
-    .endr
-    clear 30
-    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
-    vmovdqa64 [scratch + SPILL + 64*(\i - 16)], vx
-    .endr
-.Llast_integer:
     imul mac, mac, 5120                                                         /* 2^140 mod p */
     mov rbx, r11
     shl rbx, 44
@@ -1146,7 +1260,7 @@
     mov r14, mleft
     and rbx, -4
     shr r14, 2
-    and mleft, 3
+    and r13d, 3
     add rbx, r14
     add rax, rbx
     adc r11, 0
@@ -1161,10 +1275,12 @@
     vmovdqu64 xmm31, [scratch + SKEY]
     vmovdqu64 [rbx + SEALANE_STATE_R], xmm30
     vmovdqu64 [rbx + SEALANE_STATE_S], xmm31
-    mov eax, [scratch + STATE0 + 48]
-    mov r11, chunk
+    mov r11, [args + SEALANE_ARG_BYTES]
     shr r11, 6
-    add eax, r11d
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    mov eax, 1
+    cmovz eax, [rbx + SEALANE_STATE_COUNTER]
+    add rax, r11
     mov [rbx + SEALANE_STATE_COUNTER], rax
     jmp .Lauthenticated
 .Ltag:
@@ -1183,20 +1299,26 @@
     mov [rbx + 8], r11
 .Lauthenticated:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lapply
+    jnz .Lauthenticated_open
 
 .Lfinish:
     vpxor xmm0, xmm0, xmm0
-    vmovdqa64 [scratch + STATE0], zmm0
+    vmovdqa [scratch + NONCE], xmm0
+    vmovdqa [scratch + NONCE + 16], xmm0
+    vmovdqa [scratch + NONCE + 32], xmm0
     vmovdqa64 [scratch + CWORDS], zmm0
-    vmovdqa64 [scratch + CWORDS + 64], zmm0
     vmovdqa64 [scratch + PARTIAL], zmm0
     .irp i, 0, 1, 2
     vmovdqa64 [scratch + ACC + 64*\i], zmm0
-    vmovdqa64 [scratch + UNUSED + 64*\i], zmm0
     .irp j, 0, 1, 2, 3, 4
-    vmovdqa64 [scratch + POWERS + \j*ROW + 8*8 + 64*\i], zmm0
+    vmovdqa64 [scratch + POWERS + \j*ROW + R24 + 64*\i], zmm0
     .endr
     .endr
+    cmp qword ptr [args + SEALANE_ARG_BYTES], 1024
+    jbe .Lwiped
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovdqa64 [scratch + SECOND + 64*\i], zmm0
+    .endr
+.Lwiped:
     vzeroupper
     endfunction

@@ -37,8 +37,6 @@ type assembler struct {
 	gnu     bool // switches extensions off, so the one that enforces the isa line
 }
 
-var errNotInstalled = errors.New("not installed")
-
 // assemblers returns what is installed for t, GNU as first, and a line for each that is not.
 func (t *target) assemblers() (found []assembler, missing []string) {
 	for _, name := range t.gnu {

@@ -24,8 +24,6 @@ type instruction struct {
 	target   int // where a direct jump goes, or -1
 }
 
-func (i *instruction) end() int { return i.offset + len(i.code) }
-
 // disassembler is an installed program that decodes.
 type disassembler struct {
 	name    string
@@ -76,7 +74,6 @@ func decodesELF(name string, class elf.Class, machine elf.Machine) bool {
 
 var (
 	decodedLine = regexp.MustCompile(`^ *([0-9a-f]+): *\t?((?:[0-9a-f]{2,8} )*[0-9a-f]{2,8}) *\t(.*)$`)
-	annotation  = regexp.MustCompile(` *(?:<[^>]*>|#.*|//.*)`)
 	spaces      = regexp.MustCompile(`[ \t]+`)
 	unknown     = regexp.MustCompile(`\(bad\)|<unknown>|\.byte|\.word|\.inst|UNDEFINED`)
 	encoding    = regexp.MustCompile(`^\{(?:vex[23]?|evex)\} `)
@@ -125,7 +122,7 @@ func (t *target) decode(d disassembler, code []byte) ([]instruction, error) {
 		if unknown.MatchString(m[3]) {
 			return nil, fmt.Errorf("+%#x: % x does not decode (%s)", at, ins.code, d.name)
 		}
-		ins.text = strings.TrimSpace(spaces.ReplaceAllString(annotation.ReplaceAllString(m[3], ""), " "))
+		ins.text = strings.TrimSpace(spaces.ReplaceAllString(t.rules.comment.ReplaceAllString(m[3], ""), " "))
 		plain := encoding.ReplaceAllString(strings.ToLower(ins.text), "")
 		ins.mnemonic, ins.operands, _ = strings.Cut(plain, " ")
 		if t.rules.jump.MatchString(ins.mnemonic) {

@@ -130,3 +130,14 @@ func (t *target) declarations(kernels []*kernel, dir, pkg string) ([]byte, error
 	}
 	return format.Source(b.Bytes())
 }
+
+// testTable makes the Go test file that names all of a target's kernels, so that the test program has them all.
+func (t *target) testTable(kernels []*kernel, dir, pkg string) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(header(dir+"/*.S") + "package " + pkg + "\n\nvar generatedKernels = map[string]func(*Args){\n")
+	for _, k := range kernels {
+		fmt.Fprintf(&b, "%q: %s,\n", k.goName(), k.goName())
+	}
+	b.WriteString("}\n")
+	return format.Source(b.Bytes())
+}

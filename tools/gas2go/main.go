@@ -72,7 +72,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // write writes all generated files that changed, and removes those whose source is gone.
 func (r *report) write(out io.Writer) error {
-	if r.skipped {
+	if r.skipped || r.ungated {
 		return errors.New("a target could not be translated: " + strings.Join(r.notRun, "; "))
 	}
 	for _, name := range r.names() {
@@ -163,8 +163,8 @@ func (r *report) sizes(out io.Writer) error {
 			if k.constants != nil {
 				constants = len(k.constants.data)
 			}
-			scratch := "unknown" // rsi changes or is indexed
-			if end, _ := scratchUse(k.function, r.layout); end >= 0 {
+			scratch := "unknown" // some accesses are not by rsi and a constant
+			if end, _ := scratchUse(t, k.function, r.layout); end >= 0 {
 				scratch = fmt.Sprint(end)
 			}
 			fmt.Fprintf(out, "%-10s %-40s %8d %10d %8s\n", t.goarch, k.name, len(k.code), constants, scratch)

@@ -30,6 +30,7 @@ type target struct {
 // rules is the kernel convention as far as it can be seen in one instruction's disassembly; both disassemblers' dialects
 // must match. Patterns see lower case text without comments.
 type rules struct {
+	comment     *regexp.Regexp // what the disassembler adds to an instruction
 	nop         *regexp.Regexp // whole instruction: padding, allowed where nothing runs
 	ret         *regexp.Regexp // whole instruction: the one way out
 	jump        *regexp.Regexp // mnemonic: continues at its operand
@@ -89,7 +90,8 @@ var amd64 = &target{
 	llvm:    []string{"--x86-asm-syntax=intel"},
 
 	rules: rules{
-		nop:        pattern(`(?:(?:data16|cs|rex\.w) )*nop(?: .*)?`),
+		comment:    regexp.MustCompile(` *(?:<[^>]*>|#.*)`),
+		nop:        pattern(`(?:(?:data16|cs) )*nop(?: .*)?`),
 		ret:        pattern(`retq?`),
 		jump:       pattern(`j[a-z]+|loopn?[ez]?`),
 		always:     pattern(`jmpq?`),

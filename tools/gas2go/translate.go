@@ -20,6 +20,7 @@ type report struct {
 	files   map[string][]byte // by slash-separated name relative to root
 	notRun  []string          // what could not be checked because a tool is missing
 	skipped bool              // a whole target was not run
+	ungated bool              // isa lines were not enforced
 	ran     map[*target]bool
 }
 
@@ -80,6 +81,7 @@ func (r *report) translateTarget(t *target) error {
 	}
 	if !assemblers[0].gnu {
 		r.notRun = append(r.notRun, t.goarch+": isa lines, which only GNU as enforces")
+		r.ungated = true
 	}
 	r.ran[t] = true
 	var kernels []*kernel
@@ -108,6 +110,10 @@ func (r *report) translateTarget(t *target) error {
 			return err
 		}
 		r.files[outputDir+"/kernels_"+t.goarch+".go"] = text
+		if text, err = t.testTable(kernels, dir, outputPackage); err != nil {
+			return err
+		}
+		r.files[outputDir+"/kernels_"+t.goarch+"_test.go"] = text
 	}
 	return errors.Join(errs...)
 }
@@ -190,7 +196,7 @@ func (r *report) stale() ([]string, error) {
 		if !r.ran[t] {
 			continue
 		}
-		for _, form := range []string{"*_" + t.goarch + ".s", "kernels_" + t.goarch + ".go"} {
+		for _, form := range []string{"*_" + t.goarch + ".s", "kernels_" + t.goarch + "*.go"} {
 			found, err := filepath.Glob(filepath.Join(r.root, filepath.FromSlash(outputDir), form))
 			if err != nil {
 				return nil, err
