@@ -30,40 +30,46 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x34868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x134],rax
 	LONG $0x013c8e89; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],ecx
 	WORD $0xc031 // xor eax,eax
-	LONG $0x78868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x178],rax
-	LONG $0x88868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x288],rax
-	LONG $0x68868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x268],rax
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x3e74 // je 0xc1
+	LONG $0x0e8f840f; WORD $0x0000 // je 0xf01
 	LONG $0x90868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rax
 	LONG $0x98868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],rax
 	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
-	QUAD $0x00010000013086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x130],0x1
-	LONG $0x00fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x200
-	WORD $0x7176 // jbe 0x11c
+	LONG $0x02908689; WORD $0x0000 // mov DWORD PTR [rsi+0x290],eax
 	QUAD $0x00020000013086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x130],0x2
-	QUAD $0x00400000017886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x178],0x40
-	WORD $0x5beb // jmp 0x11c
-// 0xc1:
-	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
-	QUAD $0x00020000028886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x288],0x2
-	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
-	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
-	LONG $0x10508b49 // mov rdx,QWORD PTR [r8+0x10]
-	LONG $0x90868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rax
-	LONG $0x988e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],rcx
-	LONG $0xa0968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rdx
-	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
-	LONG $0x20488b49 // mov rcx,QWORD PTR [r8+0x20]
-	LONG $0x28508b4d // mov r10,QWORD PTR [r8+0x28]
-	LONG $0x30588b4d // mov r11,QWORD PTR [r8+0x30]
-	LONG $0x38508b41 // mov edx,DWORD PTR [r8+0x38]
-	LONG $0x01309689; WORD $0x0000 // mov DWORD PTR [rsi+0x130],edx
-	LONG $0xa896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],r10
-	LONG $0xb09e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],r11
-	LONG $0x001041e9; BYTE $0x00 // jmp 0x115d
-// 0x11c:
-	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
+	LONG $0x01788689; WORD $0x0000 // mov DWORD PTR [rsi+0x178],eax
+	LONG $0x40fb8348 // cmp rbx,0x40
+	LONG $0x0133860f; WORD $0x0000 // jbe 0x1da
+	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
+	WORD $0x5977 // ja 0x109
+	QUAD $0x00010000017886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x178],0x1
+	QUAD $0x000100865a7de2c4; BYTE $0x00 // vbroadcasti128 ymm0,XMMWORD PTR [rsi+0x100]
+	QUAD $0x0001108e5a7de2c4; BYTE $0x00 // vbroadcasti128 ymm1,XMMWORD PTR [rsi+0x110]
+	QUAD $0x000120965a7de2c4; BYTE $0x00 // vbroadcasti128 ymm2,XMMWORD PTR [rsi+0x120]
+	QUAD $0x0001309e5a7de2c4; BYTE $0x00 // vbroadcasti128 ymm3,XMMWORD PTR [rsi+0x130]
+	LONG $0x526f7dc5; BYTE $0x20 // vmovdqa ymm10,YMMWORD PTR [rdx+0x20]
+	LONG $0x5a6f7dc5; BYTE $0x40 // vmovdqa ymm11,YMMWORD PTR [rdx+0x40]
+	LONG $0xe06ffdc5 // vmovdqa ymm4,ymm0
+	LONG $0xe96ffdc5 // vmovdqa ymm5,ymm1
+	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
+	QUAD $0x000000c0bafee5c5 // vpaddd ymm7,ymm3,YMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000a09afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0xa0]
+	LONG $0x0000d1e9; BYTE $0x00 // jmp 0x1da
+// 0x109:
+	QUAD $0x00020000017886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x178],0x2
+	LONG $0x426ffdc5; BYTE $0x20 // vmovdqa ymm0,YMMWORD PTR [rdx+0x20]
+	LONG $0x4a6ffdc5; BYTE $0x40 // vmovdqa ymm1,YMMWORD PTR [rdx+0x40]
+	QUAD $0x00000540867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm0
+	QUAD $0x000005608e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm1
+	QUAD $0x000128a6587d62c4; BYTE $0x00 // vpbroadcastd ymm12,DWORD PTR [rsi+0x128]
+	QUAD $0x00012cae587d62c4; BYTE $0x00 // vpbroadcastd ymm13,DWORD PTR [rsi+0x12c]
+	QUAD $0x00013086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x130]
+	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
+	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
+	LONG $0x42fe3dc5; BYTE $0x60 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x60]
+	QUAD $0x000120a6587d62c4; BYTE $0x00 // vpbroadcastd ymm12,DWORD PTR [rsi+0x120]
+	QUAD $0x000124ae587d62c4; BYTE $0x00 // vpbroadcastd ymm13,DWORD PTR [rsi+0x124]
+	QUAD $0x00000780867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm8
 	QUAD $0x00010086587de2c4; BYTE $0x00 // vpbroadcastd ymm0,DWORD PTR [rsi+0x100]
 	QUAD $0x0001048e587de2c4; BYTE $0x00 // vpbroadcastd ymm1,DWORD PTR [rsi+0x104]
 	QUAD $0x00010896587de2c4; BYTE $0x00 // vpbroadcastd ymm2,DWORD PTR [rsi+0x108]
@@ -72,430 +78,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000114ae587de2c4; BYTE $0x00 // vpbroadcastd ymm5,DWORD PTR [rsi+0x114]
 	QUAD $0x000118b6587de2c4; BYTE $0x00 // vpbroadcastd ymm6,DWORD PTR [rsi+0x118]
 	QUAD $0x00011cbe587de2c4; BYTE $0x00 // vpbroadcastd ymm7,DWORD PTR [rsi+0x11c]
-	QUAD $0x00012086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x120]
-	QUAD $0x0001248e587d62c4; BYTE $0x00 // vpbroadcastd ymm9,DWORD PTR [rsi+0x124]
-	QUAD $0x00012896587d62c4; BYTE $0x00 // vpbroadcastd ymm10,DWORD PTR [rsi+0x128]
-	QUAD $0x00012c9e587d62c4; BYTE $0x00 // vpbroadcastd ymm11,DWORD PTR [rsi+0x12c]
-	QUAD $0x000130a6587d62c4; BYTE $0x00 // vpbroadcastd ymm12,DWORD PTR [rsi+0x130]
-	QUAD $0x000134ae587d62c4; BYTE $0x00 // vpbroadcastd ymm13,DWORD PTR [rsi+0x134]
-	QUAD $0x000138b6587d62c4; BYTE $0x00 // vpbroadcastd ymm14,DWORD PTR [rsi+0x138]
-	QUAD $0x00013cbe587d62c4; BYTE $0x00 // vpbroadcastd ymm15,DWORD PTR [rsi+0x13c]
-	LONG $0x62fe1dc5; BYTE $0x60 // vpaddd ymm12,ymm12,YMMWORD PTR [rdx+0x60]
-	LONG $0x609e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x160]
-	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
-	LONG $0xc0be8d48; WORD $0x0005; BYTE $0x00 // lea rdi,[rsi+0x5c0]
-	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
-	WORD $0xc919 // sbb ecx,ecx
-	WORD $0xd9f7 // neg ecx
-	LONG $0x08cd048d; WORD $0x0000; BYTE $0x00 // lea eax,[rcx*8+0x8]
-	LONG $0x70868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x170],rax
-	WORD $0xe0c1; BYTE $0x06 // shl eax,0x6
-	LONG $0x78860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x178]
-	WORD $0x3948; BYTE $0xc3 // cmp rbx,rax
-	LONG $0xd8470f48 // cmova rbx,rax
-	LONG $0x689e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rbx
-	LONG $0x02c0c169; WORD $0x0000 // imul eax,ecx,0x2c0
-	LONG $0xf8878948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rdi+0x1f8],rax
-	WORD $0xf748; BYTE $0xd8 // neg rax
-	LONG $0xb8878948; WORD $0x0004; BYTE $0x00 // mov QWORD PTR [rdi+0x4b8],rax
-	WORD $0x418d; BYTE $0x0a // lea eax,[rcx+0xa]
-	LONG $0x02008789; WORD $0x0000 // mov DWORD PTR [rdi+0x200],eax
-	QUAD $0x000a000004c087c7; WORD $0x0000 // mov DWORD PTR [rdi+0x4c0],0xa
-	LONG $0x0268868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x268]
-	WORD $0xc829 // sub eax,ecx
-	WORD $0xdb19 // sbb ebx,ebx
-	LONG $0xf260e2c4; BYTE $0xc0 // andn eax,ebx,eax
-	LONG $0xa082848b; WORD $0x0000; BYTE $0x00 // mov eax,DWORD PTR [rdx+rax*4+0xa0]
-	LONG $0x02088789; WORD $0x0000 // mov DWORD PTR [rdi+0x208],eax
-	LONG $0x04c88789; WORD $0x0000 // mov DWORD PTR [rdi+0x4c8],eax
-// 0x244:
-	LONG $0x477ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rdi-0x80],ymm0
-	LONG $0x4f7ffdc5; BYTE $0xa0 // vmovdqa YMMWORD PTR [rdi-0x60],ymm1
-	LONG $0x577ffdc5; BYTE $0xc0 // vmovdqa YMMWORD PTR [rdi-0x40],ymm2
-	LONG $0x5f7ffdc5; BYTE $0xe0 // vmovdqa YMMWORD PTR [rdi-0x20],ymm3
-	LONG $0x277ffdc5 // vmovdqa YMMWORD PTR [rdi],ymm4
-	LONG $0x6f7ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rdi+0x20],ymm5
-	LONG $0x777ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rdi+0x40],ymm6
-	LONG $0x7f7ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rdi+0x60],ymm7
-	QUAD $0x00000080877f7dc5 // vmovdqa YMMWORD PTR [rdi+0x80],ymm8
-	QUAD $0x000000a08f7f7dc5 // vmovdqa YMMWORD PTR [rdi+0xa0],ymm9
-	QUAD $0x000000c0977f7dc5 // vmovdqa YMMWORD PTR [rdi+0xc0],ymm10
-	QUAD $0x000000e09f7f7dc5 // vmovdqa YMMWORD PTR [rdi+0xe0],ymm11
-	QUAD $0x00000100a77f7dc5 // vmovdqa YMMWORD PTR [rdi+0x100],ymm12
-	QUAD $0x00000120af7f7dc5 // vmovdqa YMMWORD PTR [rdi+0x120],ymm13
-	QUAD $0x00000140b77f7dc5 // vmovdqa YMMWORD PTR [rdi+0x140],ymm14
-	QUAD $0x00000160bf7f7dc5 // vmovdqa YMMWORD PTR [rdi+0x160],ymm15
-	QUAD $0x000001c0a77f7dc5 // vmovdqa YMMWORD PTR [rdi+0x1c0],ymm12
-	QUAD $0x00000080a2fe1dc5 // vpaddd ymm12,ymm12,YMMWORD PTR [rdx+0x80]
-	LONG $0x426ffdc5; BYTE $0x20 // vmovdqa ymm0,YMMWORD PTR [rdx+0x20]
-	QUAD $0x00000180877ffdc5 // vmovdqa YMMWORD PTR [rdi+0x180],ymm0
-	LONG $0x426ffdc5; BYTE $0x40 // vmovdqa ymm0,YMMWORD PTR [rdx+0x40]
-	QUAD $0x000001a0877ffdc5 // vmovdqa YMMWORD PTR [rdi+0x1a0],ymm0
-	QUAD $0x00010086587de2c4; BYTE $0x00 // vpbroadcastd ymm0,DWORD PTR [rsi+0x100]
-	LONG $0x70868b48; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x270]
-	LONG $0x789e8b48; WORD $0x0002; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x278]
-	LONG $0xe0878948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rdi+0x1e0],rax
-	LONG $0xe89f8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rdi+0x1e8],rbx
-	LONG $0x80868b48; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x280]
-	LONG $0xf0878948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rdi+0x1f0],rax
-	LONG $0xc0c78148; WORD $0x0002; BYTE $0x00 // add rdi,0x2c0
-	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xff2c890f; WORD $0xffff // jns 0x244
-	LONG $0x0288be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x288],0x0
-	LONG $0x06b1840f; WORD $0x0000 // je 0x9d6
-	LONG $0xc0c68148; WORD $0x0005; BYTE $0x00 // add rsi,0x5c0
-	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
-	QUAD $0x00000000841f0f66; BYTE $0x00 // nop WORD PTR [rax+rax*1+0x0]
-// 0x340:
-	LONG $0x266ffdc5 // vmovdqa ymm4,YMMWORD PTR [rsi]
-	LONG $0x6e6ffdc5; BYTE $0x20 // vmovdqa ymm5,YMMWORD PTR [rsi+0x20]
-	LONG $0x46feddc5; BYTE $0x80 // vpaddd ymm0,ymm4,YMMWORD PTR [rsi-0x80]
-	LONG $0x4efed5c5; BYTE $0xa0 // vpaddd ymm1,ymm5,YMMWORD PTR [rsi-0x60]
-	QUAD $0x0000010086ef7dc5 // vpxor ymm8,ymm0,YMMWORD PTR [rsi+0x100]
-	QUAD $0x000001208eef75c5 // vpxor ymm9,ymm1,YMMWORD PTR [rsi+0x120]
-	QUAD $0x00018086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x180]
-	QUAD $0x0001808e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x180]
-	QUAD $0x00000080a6fe3dc5 // vpaddd ymm12,ymm8,YMMWORD PTR [rsi+0x80]
-	QUAD $0x000000a0aefe35c5 // vpaddd ymm13,ymm9,YMMWORD PTR [rsi+0xa0]
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
-	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
-	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
-	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
-	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	QUAD $0x0001a086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x1a0]
-	QUAD $0x0001a08e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x1a0]
-	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
-	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
-	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
-	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
-	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	LONG $0x0208aed1; WORD $0x0000 // shr DWORD PTR [rsi+0x208],1
-	LONG $0x010a830f; WORD $0x0000 // jae 0x50f
-	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
-	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
-	LONG $0x01d28349 // adc r10,0x1
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001e09ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1e0]
-	QUAD $0x0001e8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1e8]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001f08ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1f0]
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001e086f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1e0]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001f096af0f48 // imul rdx,QWORD PTR [rsi+0x1f0]
-	QUAD $0x000001e096af0f4c // imul r10,QWORD PTR [rsi+0x1e0]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	LONG $0x10c68349 // add r14,0x10
-	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
-	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
-	LONG $0x01d58349 // adc r13,0x1
-	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0001e09ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1e0]
-	QUAD $0x0001e8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1e8]
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x0001f0a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1f0]
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0001e09ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1e0]
-	WORD $0x014c; BYTE $0xe1 // add rcx,r12
-	WORD $0x114c; BYTE $0xdf // adc rdi,r11
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x000001f096af0f48 // imul rdx,QWORD PTR [rsi+0x1f0]
-	QUAD $0x000001e0aeaf0f4c // imul r13,QWORD PTR [rsi+0x1e0]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc3 // mov r11,rax
-	WORD $0x8949; BYTE $0xdc // mov r12,rbx
-	WORD $0x0149; BYTE $0xcc // add r12,rcx
-	WORD $0x114c; BYTE $0xef // adc rdi,r13
-	WORD $0x8949; BYTE $0xfd // mov r13,rdi
-	LONG $0x03e58341 // and r13d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xfb // add r11,rdi
-	LONG $0x00d48349 // adc r12,0x0
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x10c78349 // add r15,0x10
-// 0x50f:
-	QUAD $0x00000080a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm12
-	QUAD $0x000000a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa0],ymm13
-	LONG $0x766ffdc5; BYTE $0x40 // vmovdqa ymm6,YMMWORD PTR [rsi+0x40]
-	LONG $0x7e6ffdc5; BYTE $0x60 // vmovdqa ymm7,YMMWORD PTR [rsi+0x60]
-	LONG $0x56fecdc5; BYTE $0xc0 // vpaddd ymm2,ymm6,YMMWORD PTR [rsi-0x40]
-	LONG $0x5efec5c5; BYTE $0xe0 // vpaddd ymm3,ymm7,YMMWORD PTR [rsi-0x20]
-	QUAD $0x0000014096ef6dc5 // vpxor ymm10,ymm2,YMMWORD PTR [rsi+0x140]
-	QUAD $0x000001609eef65c5 // vpxor ymm11,ymm3,YMMWORD PTR [rsi+0x160]
-	QUAD $0x00018096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x180]
-	QUAD $0x0001809e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x180]
-	QUAD $0x000000c0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0xc0]
-	QUAD $0x000000e0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0xe0]
-	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
-	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
-	LONG $0xf6728dc5; BYTE $0x0c // vpslld ymm14,ymm6,0xc
-	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
-	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
-	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
-	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
-	QUAD $0x0001a096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x1a0]
-	QUAD $0x0001a09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x1a0]
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
-	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
-	LONG $0xf6728dc5; BYTE $0x07 // vpslld ymm14,ymm6,0x7
-	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
-	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
-	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
-	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	LONG $0x0208aed1; WORD $0x0000 // shr DWORD PTR [rsi+0x208],1
-	LONG $0x010a830f; WORD $0x0000 // jae 0x6ef
-	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
-	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
-	LONG $0x01d28349 // adc r10,0x1
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001e09ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1e0]
-	QUAD $0x0001e8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1e8]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001f08ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1f0]
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001e086f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1e0]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001f096af0f48 // imul rdx,QWORD PTR [rsi+0x1f0]
-	QUAD $0x000001e096af0f4c // imul r10,QWORD PTR [rsi+0x1e0]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	LONG $0x10c68349 // add r14,0x10
-	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
-	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
-	LONG $0x01d58349 // adc r13,0x1
-	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0001e09ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1e0]
-	QUAD $0x0001e8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1e8]
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x0001f0a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1f0]
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0001e09ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1e0]
-	WORD $0x014c; BYTE $0xe1 // add rcx,r12
-	WORD $0x114c; BYTE $0xdf // adc rdi,r11
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x000001f096af0f48 // imul rdx,QWORD PTR [rsi+0x1f0]
-	QUAD $0x000001e0aeaf0f4c // imul r13,QWORD PTR [rsi+0x1e0]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc3 // mov r11,rax
-	WORD $0x8949; BYTE $0xdc // mov r12,rbx
-	WORD $0x0149; BYTE $0xcc // add r12,rcx
-	WORD $0x114c; BYTE $0xef // adc rdi,r13
-	WORD $0x8949; BYTE $0xfd // mov r13,rdi
-	LONG $0x03e58341 // and r13d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xfb // add r11,rdi
-	LONG $0x00d48349 // adc r12,0x0
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x10c78349 // add r15,0x10
-// 0x6ef:
-	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
-	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
-	QUAD $0x0001809e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x180]
-	QUAD $0x00018086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x180]
-	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
-	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
-	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf5728dc5; BYTE $0x0c // vpslld ymm14,ymm5,0xc
-	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
-	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
-	QUAD $0x0001a09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x1a0]
-	QUAD $0x0001a086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x1a0]
-	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
-	LONG $0x4e7ffdc5; BYTE $0xa0 // vmovdqa YMMWORD PTR [rsi-0x60],ymm1
-	QUAD $0x000001609e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm11
-	QUAD $0x00000100867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm8
-	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
-	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
-	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf5728dc5; BYTE $0x07 // vpslld ymm14,ymm5,0x7
-	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
-	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x000000c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc0],ymm12
-	QUAD $0x000000e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm13
-	LONG $0x6e7ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rsi+0x20],ymm5
-	LONG $0x767ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rsi+0x40],ymm6
-	LONG $0x0208aed1; WORD $0x0000 // shr DWORD PTR [rsi+0x208],1
-	LONG $0x010a830f; WORD $0x0000 // jae 0x8d9
-	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
-	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
-	LONG $0x01d28349 // adc r10,0x1
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001e09ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1e0]
-	QUAD $0x0001e8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1e8]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001f08ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1f0]
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001e086f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1e0]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001f096af0f48 // imul rdx,QWORD PTR [rsi+0x1f0]
-	QUAD $0x000001e096af0f4c // imul r10,QWORD PTR [rsi+0x1e0]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	LONG $0x10c68349 // add r14,0x10
-	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
-	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
-	LONG $0x01d58349 // adc r13,0x1
-	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0001e09ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1e0]
-	QUAD $0x0001e8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1e8]
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x0001f0a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1f0]
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0001e09ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1e0]
-	WORD $0x014c; BYTE $0xe1 // add rcx,r12
-	WORD $0x114c; BYTE $0xdf // adc rdi,r11
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x000001f096af0f48 // imul rdx,QWORD PTR [rsi+0x1f0]
-	QUAD $0x000001e0aeaf0f4c // imul r13,QWORD PTR [rsi+0x1e0]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc3 // mov r11,rax
-	WORD $0x8949; BYTE $0xdc // mov r12,rbx
-	WORD $0x0149; BYTE $0xcc // add r12,rcx
-	WORD $0x114c; BYTE $0xef // adc rdi,r13
-	WORD $0x8949; BYTE $0xfd // mov r13,rdi
-	LONG $0x03e58341 // and r13d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xfb // add r11,rdi
-	LONG $0x00d48349 // adc r12,0x0
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x10c78349 // add r15,0x10
-// 0x8d9:
-	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
-	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
-	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	QUAD $0x0001808e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x180]
-	QUAD $0x00018096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x180]
-	QUAD $0x00000080a6fe35c5 // vpaddd ymm12,ymm9,YMMWORD PTR [rsi+0x80]
-	QUAD $0x000000a0aefe2dc5 // vpaddd ymm13,ymm10,YMMWORD PTR [rsi+0xa0]
-	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
-	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
-	LONG $0xf7728dc5; BYTE $0x0c // vpslld ymm14,ymm7,0xc
-	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
-	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
-	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
-	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
-	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	QUAD $0x0001a08e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x1a0]
-	QUAD $0x0001a096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x1a0]
-	LONG $0x567ffdc5; BYTE $0xc0 // vmovdqa YMMWORD PTR [rsi-0x40],ymm2
-	LONG $0x5e7ffdc5; BYTE $0xe0 // vmovdqa YMMWORD PTR [rsi-0x20],ymm3
-	QUAD $0x000001208e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm9
-	QUAD $0x00000140967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm10
-	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
-	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
-	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
-	LONG $0xf7728dc5; BYTE $0x07 // vpslld ymm14,ymm7,0x7
-	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
-	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
-	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
-	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00000080a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm12
-	QUAD $0x000000a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa0],ymm13
-	LONG $0x7e7ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rsi+0x60],ymm7
-	LONG $0x267ffdc5 // vmovdqa YMMWORD PTR [rsi],ymm4
-	LONG $0xf8868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x1f8]
-	LONG $0x0200ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x200],0x1
-	LONG $0x06348d48 // lea rsi,[rsi+rax*1]
-	LONG $0xf976850f; WORD $0xffff // jne 0x340
-	LONG $0xc0ee8148; WORD $0x0005; BYTE $0x00 // sub rsi,0x5c0
-	LONG $0x00099be9; BYTE $0x00 // jmp 0x1371
-// 0x9d6:
-	LONG $0xc0be8d4c; WORD $0x0005; BYTE $0x00 // lea r15,[rsi+0x5c0]
+	QUAD $0x0001348e587d62c4; BYTE $0x00 // vpbroadcastd ymm9,DWORD PTR [rsi+0x134]
+	QUAD $0x00013896587d62c4; BYTE $0x00 // vpbroadcastd ymm10,DWORD PTR [rsi+0x138]
+	QUAD $0x00013c9e587d62c4; BYTE $0x00 // vpbroadcastd ymm11,DWORD PTR [rsi+0x13c]
+// 0x1da:
 	WORD $0xc031 // xor eax,eax
-// 0x9df:
+// 0x1dc:
 	WORD $0x8941; BYTE $0xc4 // mov r12d,eax
 	LONG $0x34ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x134]
 	LONG $0x38b68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x138]
@@ -504,10 +92,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x010c9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x10c]
 	LONG $0x01288e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x128]
 	LONG $0x012c968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x12c]
-	LONG $0x04c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x4c8],eax
-	LONG $0x04cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x4cc],ebx
-	LONG $0x04e88e89; WORD $0x0000 // mov DWORD PTR [rsi+0x4e8],ecx
-	LONG $0x04ec9689; WORD $0x0000 // mov DWORD PTR [rsi+0x4ec],edx
+	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
+	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
+	LONG $0x02e88e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e8],ecx
+	LONG $0x02ec9689; WORD $0x0000 // mov DWORD PTR [rsi+0x2ec],edx
 	LONG $0x0100868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x100]
 	LONG $0x01049e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x104]
 	LONG $0x10868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x110]
@@ -516,33 +104,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x1c9e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x11c]
 	LONG $0x01208e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x120]
 	LONG $0x0124968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x124]
-	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
+	QUAD $0x00050000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0x5
 	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
 	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
-	LONG $0x441f0f66; WORD $0x0000 // nop WORD PTR [rax+rax*1+0x0]
-// 0xa80:
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x6f7dc1c4; BYTE $0x27 // vmovdqa ymm4,YMMWORD PTR [r15]
-	LONG $0x6f7dc1c4; WORD $0x206f // vmovdqa ymm5,YMMWORD PTR [r15+0x20]
-	LONG $0xfe5dc1c4; WORD $0x8047 // vpaddd ymm0,ymm4,YMMWORD PTR [r15-0x80]
-	LONG $0xfe55c1c4; WORD $0xa04f // vpaddd ymm1,ymm5,YMMWORD PTR [r15-0x60]
-	QUAD $0x00010087ef7d41c4; BYTE $0x00 // vpxor ymm8,ymm0,YMMWORD PTR [r15+0x100]
-	QUAD $0x0001208fef7541c4; BYTE $0x00 // vpxor ymm9,ymm1,YMMWORD PTR [r15+0x120]
-	QUAD $0x00018087003d42c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [r15+0x180]
-	QUAD $0x0001808f003542c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [r15+0x180]
-	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
-	WORD $0x0144; BYTE $0xea // add edx,r13d
-	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
-	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
-	LONG $0x0cc0c141 // rol r8d,0xc
-	LONG $0x0cc1c141 // rol r9d,0xc
-	QUAD $0x000080a7fe3d41c4; BYTE $0x00 // vpaddd ymm12,ymm8,YMMWORD PTR [r15+0x80]
-	QUAD $0x0000a0affe3541c4; BYTE $0x00 // vpaddd ymm13,ymm9,YMMWORD PTR [r15+0xa0]
+	QUAD $0x00000000841f0f66; BYTE $0x00 // nop WORD PTR [rax+rax*1+0x0]
+// 0x280:
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
+	LONG $0x0215820f; WORD $0x0000 // jb 0x4a2
+	LONG $0x0165840f; WORD $0x0000 // je 0x3f8
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	QUAD $0x00054086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x540]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
@@ -551,32 +128,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	LONG $0x08c5c141 // rol r13d,0x8
-	LONG $0x04c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x4c0],eax
-	LONG $0x04c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x4c4],ebx
-	LONG $0x04c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x4c8]
-	LONG $0x04cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x4cc]
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	QUAD $0x0001a087003d42c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [r15+0x1a0]
-	QUAD $0x0001a08f003542c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [r15+0x1a0]
-	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
-	WORD $0x0144; BYTE $0xea // add edx,r13d
-	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
-	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x04e08e89; WORD $0x0000 // mov DWORD PTR [rsi+0x4e0],ecx
-	LONG $0x04e49689; WORD $0x0000 // mov DWORD PTR [rsi+0x4e4],edx
-	LONG $0x04e88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x4e8]
-	LONG $0x04ec968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x4ec]
+	QUAD $0x00056086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x560]
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
@@ -587,30 +144,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	WORD $0x0144; BYTE $0xd0 // add eax,r10d
-	WORD $0x0144; BYTE $0xdb // add ebx,r11d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	WORD $0xdf31 // xor edi,ebx
-	LONG $0x10c6c141 // rol r14d,0x10
-	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
-	QUAD $0x000080a77f7d41c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r15+0x80],ymm12
-	QUAD $0x0000a0af7f7d41c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r15+0xa0],ymm13
-	LONG $0x6f7dc1c4; WORD $0x4077 // vmovdqa ymm6,YMMWORD PTR [r15+0x40]
-	LONG $0x6f7dc1c4; WORD $0x607f // vmovdqa ymm7,YMMWORD PTR [r15+0x60]
-	LONG $0xfe4dc1c4; WORD $0xc057 // vpaddd ymm2,ymm6,YMMWORD PTR [r15-0x40]
-	LONG $0xfe45c1c4; WORD $0xe05f // vpaddd ymm3,ymm7,YMMWORD PTR [r15-0x20]
-	QUAD $0x00014097ef6d41c4; BYTE $0x00 // vpxor ymm10,ymm2,YMMWORD PTR [r15+0x140]
-	QUAD $0x0001609fef6541c4; BYTE $0x00 // vpxor ymm11,ymm3,YMMWORD PTR [r15+0x160]
-	QUAD $0x00018097002d42c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [r15+0x180]
-	QUAD $0x0001809f002542c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [r15+0x180]
-	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xca // xor r10d,ecx
-	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
-	LONG $0x0cc2c141 // rol r10d,0xc
-	LONG $0x0cc3c141 // rol r11d,0xc
-	QUAD $0x0000c0a7fe2d41c4; BYTE $0x00 // vpaddd ymm12,ymm10,YMMWORD PTR [r15+0xc0]
-	QUAD $0x0000e0affe2541c4; BYTE $0x00 // vpaddd ymm13,ymm11,YMMWORD PTR [r15+0xe0]
+	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
+	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
+	QUAD $0x000006c0a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x6c0]
+	QUAD $0x000006e0ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x6e0]
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
 	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
 	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
 	LONG $0xf6728dc5; BYTE $0x0c // vpslld ymm14,ymm6,0xc
@@ -619,28 +164,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
 	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	WORD $0x0144; BYTE $0xd0 // add eax,r10d
-	WORD $0x0144; BYTE $0xdb // add ebx,r11d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	WORD $0xdf31 // xor edi,ebx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
-	LONG $0x04c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x4c8],eax
-	LONG $0x04cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x4cc],ebx
-	LONG $0x04c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x4c0]
-	LONG $0x04c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x4c4]
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
 	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
 	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
-	QUAD $0x0001a097002d42c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [r15+0x1a0]
-	QUAD $0x0001a09f002542c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [r15+0x1a0]
-	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xca // xor r10d,ecx
-	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x07c3c141 // rol r11d,0x7
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
 	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
@@ -651,24 +180,176 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0x0000aae9; BYTE $0x00 // jmp 0x4a2
+// 0x3f8:
+	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
+	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
+	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
+	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
+	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
+	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
+	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
+	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
+	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xf1728dc5; BYTE $0x0c // vpslld ymm14,ymm1,0xc
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
+	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
+	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
+	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
+	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
+	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
+	LONG $0xe470fdc5; BYTE $0x93 // vpshufd ymm4,ymm4,0x93
+	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
+	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
+	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
+	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xf1728dc5; BYTE $0x07 // vpslld ymm14,ymm1,0x7
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
+	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
+	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
+	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
+// 0x4a2:
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
+	WORD $0x0144; BYTE $0xea // add edx,r13d
+	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
+	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
+	LONG $0x0cc0c141 // rol r8d,0xc
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	LONG $0x08c5c141 // rol r13d,0x8
+	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
+	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
+	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
+	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
+	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
+	WORD $0x0144; BYTE $0xea // add edx,r13d
+	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
+	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0x02e08e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e0],ecx
+	LONG $0x02e49689; WORD $0x0000 // mov DWORD PTR [rsi+0x2e4],edx
+	LONG $0x02e88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e8]
+	LONG $0x02ec968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2ec]
+	WORD $0x0144; BYTE $0xd0 // add eax,r10d
+	WORD $0x0144; BYTE $0xdb // add ebx,r11d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	WORD $0xdf31 // xor edi,ebx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
+	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xca // xor r10d,ecx
+	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
+	LONG $0x0cc2c141 // rol r10d,0xc
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd0 // add eax,r10d
+	WORD $0x0144; BYTE $0xdb // add ebx,r11d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	WORD $0xdf31 // xor edi,ebx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
+	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
+	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
+	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
+	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
+	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xca // xor r10d,ecx
+	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc8 // add eax,r9d
 	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
 	WORD $0xc731 // xor edi,eax
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
-	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
-	QUAD $0x0001809f002542c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [r15+0x180]
-	QUAD $0x00018087003d42c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [r15+0x180]
 	WORD $0xf901 // add ecx,edi
 	WORD $0x0144; BYTE $0xe2 // add edx,r12d
 	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
 	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
 	LONG $0x0cc1c141 // rol r9d,0xc
 	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0xc731 // xor edi,eax
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
+	LONG $0x08c4c141 // rol r12d,0x8
+	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
+	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
+	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
+	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
+	WORD $0xf901 // add ecx,edi
+	WORD $0x0144; BYTE $0xe2 // add edx,r12d
+	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
+	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x02e88e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e8],ecx
+	LONG $0x02ec9689; WORD $0x0000 // mov DWORD PTR [rsi+0x2ec],edx
+	LONG $0x02e08e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e0]
+	LONG $0x02e4968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2e4]
+	WORD $0x0144; BYTE $0xd8 // add eax,r11d
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
+	WORD $0x3141; BYTE $0xde // xor r14d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
+	WORD $0x0144; BYTE $0xf2 // add edx,r14d
+	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
+	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
+	LONG $0x0cc3c141 // rol r11d,0xc
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xd8 // add eax,r11d
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
+	WORD $0x3141; BYTE $0xde // xor r14d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	LONG $0x08c6c141 // rol r14d,0x8
+	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
+	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
+	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
+	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
+	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
+	WORD $0x0144; BYTE $0xf2 // add edx,r14d
+	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
+	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
+	LONG $0x07c3c141 // rol r11d,0x7
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
+	LONG $0x0215820f; WORD $0x0000 // jb 0x888
+	LONG $0x0165840f; WORD $0x0000 // je 0x7de
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	QUAD $0x00054086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x540]
 	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
 	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
 	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
@@ -679,36 +360,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
 	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0xc731 // xor edi,eax
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
-	LONG $0x08c4c141 // rol r12d,0x8
-	LONG $0x04c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x4c0],eax
-	LONG $0x04c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x4c4],ebx
-	LONG $0x04c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x4c8]
-	LONG $0x04cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x4cc]
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
 	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
 	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
-	QUAD $0x0001a09f002542c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [r15+0x1a0]
-	QUAD $0x0001a087003d42c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [r15+0x1a0]
-	LONG $0x7f7dc1c4; WORD $0x8047 // vmovdqa YMMWORD PTR [r15-0x80],ymm0
-	LONG $0x7f7dc1c4; WORD $0xa04f // vmovdqa YMMWORD PTR [r15-0x60],ymm1
-	QUAD $0x0001609f7f7d41c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r15+0x160],ymm11
-	QUAD $0x000100877f7d41c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r15+0x100],ymm8
-	WORD $0xf901 // add ecx,edi
-	WORD $0x0144; BYTE $0xe2 // add edx,r12d
-	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
-	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x04e88e89; WORD $0x0000 // mov DWORD PTR [rsi+0x4e8],ecx
-	LONG $0x04ec9689; WORD $0x0000 // mov DWORD PTR [rsi+0x4ec],edx
-	LONG $0x04e08e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x4e0]
-	LONG $0x04e4968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x4e4]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00056086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x560]
 	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
 	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
 	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
@@ -719,30 +376,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
 	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x0000c0a77f7d41c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r15+0xc0],ymm12
-	QUAD $0x0000e0af7f7d41c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r15+0xe0],ymm13
-	LONG $0x7f7dc1c4; WORD $0x206f // vmovdqa YMMWORD PTR [r15+0x20],ymm5
-	LONG $0x7f7dc1c4; WORD $0x4077 // vmovdqa YMMWORD PTR [r15+0x40],ymm6
-	WORD $0x0144; BYTE $0xd8 // add eax,r11d
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
-	WORD $0x3141; BYTE $0xde // xor r14d,ebx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x10c6c141 // rol r14d,0x10
+	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
+	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
+	QUAD $0x00000680a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x680]
+	QUAD $0x000006a0ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x6a0]
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	QUAD $0x0001808f003542c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [r15+0x180]
-	QUAD $0x00018097002d42c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [r15+0x180]
-	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
-	WORD $0x0144; BYTE $0xf2 // add edx,r14d
-	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
-	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
-	LONG $0x0cc3c141 // rol r11d,0xc
-	LONG $0x0cc0c141 // rol r8d,0xc
-	QUAD $0x000080a7fe3541c4; BYTE $0x00 // vpaddd ymm12,ymm9,YMMWORD PTR [r15+0x80]
-	QUAD $0x0000a0affe2d41c4; BYTE $0x00 // vpaddd ymm13,ymm10,YMMWORD PTR [r15+0xa0]
+	QUAD $0x0005408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x540]
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
 	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xf7728dc5; BYTE $0x0c // vpslld ymm14,ymm7,0xc
@@ -751,32 +396,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	WORD $0x0144; BYTE $0xd8 // add eax,r11d
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
-	WORD $0x3141; BYTE $0xde // xor r14d,ebx
-	LONG $0x08c5c141 // rol r13d,0x8
-	LONG $0x08c6c141 // rol r14d,0x8
-	LONG $0x04c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x4c8],eax
-	LONG $0x04cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x4cc],ebx
-	LONG $0x04c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x4c0]
-	LONG $0x04c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x4c4]
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	QUAD $0x0001a08f003542c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [r15+0x1a0]
-	QUAD $0x0001a097002d42c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [r15+0x1a0]
-	LONG $0x7f7dc1c4; WORD $0xc057 // vmovdqa YMMWORD PTR [r15-0x40],ymm2
-	LONG $0x7f7dc1c4; WORD $0xe05f // vmovdqa YMMWORD PTR [r15-0x20],ymm3
-	QUAD $0x0001208f7f7d41c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r15+0x120],ymm9
-	QUAD $0x000140977f7d41c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r15+0x140],ymm10
-	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
-	WORD $0x0144; BYTE $0xf2 // add edx,r14d
-	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
-	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
-	LONG $0x07c3c141 // rol r11d,0x7
-	LONG $0x07c0c141 // rol r8d,0x7
+	QUAD $0x0005608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
 	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
 	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
@@ -787,15 +412,171 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
 	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x000080a77f7d41c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r15+0x80],ymm12
-	QUAD $0x0000a0af7f7d41c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r15+0xa0],ymm13
-	LONG $0x7f7dc1c4; WORD $0x607f // vmovdqa YMMWORD PTR [r15+0x60],ymm7
-	LONG $0x7f7dc1c4; BYTE $0x27 // vmovdqa YMMWORD PTR [r15],ymm4
-	LONG $0xf8bf034d; WORD $0x0001; BYTE $0x00 // add r15,QWORD PTR [r15+0x1f8]
+	LONG $0x0000aae9; BYTE $0x00 // jmp 0x888
+// 0x7de:
+	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
+	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
+	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
+	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
+	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
+	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
+	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
+	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
+	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xf1728dc5; BYTE $0x0c // vpslld ymm14,ymm1,0xc
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
+	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
+	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
+	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
+	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
+	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
+	LONG $0xe470fdc5; BYTE $0x39 // vpshufd ymm4,ymm4,0x39
+	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
+	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
+	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
+	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xf1728dc5; BYTE $0x07 // vpslld ymm14,ymm1,0x7
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
+	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
+	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
+	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
+// 0x888:
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
+	WORD $0x0144; BYTE $0xea // add edx,r13d
+	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
+	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
+	LONG $0x0cc0c141 // rol r8d,0xc
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	LONG $0x08c5c141 // rol r13d,0x8
+	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
+	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
+	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
+	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
+	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
+	WORD $0x0144; BYTE $0xea // add edx,r13d
+	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
+	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0x02e08e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e0],ecx
+	LONG $0x02e49689; WORD $0x0000 // mov DWORD PTR [rsi+0x2e4],edx
+	LONG $0x02e88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e8]
+	LONG $0x02ec968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2ec]
+	WORD $0x0144; BYTE $0xd0 // add eax,r10d
+	WORD $0x0144; BYTE $0xdb // add ebx,r11d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	WORD $0xdf31 // xor edi,ebx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
+	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xca // xor r10d,ecx
+	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
+	LONG $0x0cc2c141 // rol r10d,0xc
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd0 // add eax,r10d
+	WORD $0x0144; BYTE $0xdb // add ebx,r11d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	WORD $0xdf31 // xor edi,ebx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
+	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
+	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
+	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
+	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
+	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xca // xor r10d,ecx
+	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0xc731 // xor edi,eax
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0xf901 // add ecx,edi
+	WORD $0x0144; BYTE $0xe2 // add edx,r12d
+	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
+	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
+	LONG $0x0cc1c141 // rol r9d,0xc
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0xc731 // xor edi,eax
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
+	LONG $0x08c4c141 // rol r12d,0x8
+	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
+	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
+	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
+	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
+	WORD $0xf901 // add ecx,edi
+	WORD $0x0144; BYTE $0xe2 // add edx,r12d
+	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
+	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x02e88e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e8],ecx
+	LONG $0x02ec9689; WORD $0x0000 // mov DWORD PTR [rsi+0x2ec],edx
+	LONG $0x02e08e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e0]
+	LONG $0x02e4968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2e4]
+	WORD $0x0144; BYTE $0xd8 // add eax,r11d
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
+	WORD $0x3141; BYTE $0xde // xor r14d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
+	WORD $0x0144; BYTE $0xf2 // add edx,r14d
+	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
+	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
+	LONG $0x0cc3c141 // rol r11d,0xc
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xd8 // add eax,r11d
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
+	WORD $0x3141; BYTE $0xde // xor r14d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	LONG $0x08c6c141 // rol r14d,0x8
+	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
+	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
+	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
+	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
+	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
+	WORD $0x0144; BYTE $0xf2 // add edx,r14d
+	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
+	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
+	LONG $0x07c3c141 // rol r11d,0x7
+	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xfad4850f; WORD $0xffff // jne 0xa80
-	LONG $0x0288be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x288],0x0
-	LONG $0x00b3850f; WORD $0x0000 // jne 0x106c
+	LONG $0xf827850f; WORD $0xffff // jne 0x280
+	LONG $0x0290be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x290],0x0
+	LONG $0x0224850f; WORD $0x0000 // jne 0xc8a
 	LONG $0x10860344; WORD $0x0001; BYTE $0x00 // add r8d,DWORD PTR [rsi+0x110]
 	LONG $0x148e0344; WORD $0x0001; BYTE $0x00 // add r9d,DWORD PTR [rsi+0x114]
 	LONG $0x18960344; WORD $0x0001; BYTE $0x00 // add r10d,DWORD PTR [rsi+0x118]
@@ -804,8 +585,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xac8e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x1ac],r9d
 	LONG $0xb0968944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x1b0],r10d
 	LONG $0xb49e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x1b4],r11d
-	LONG $0x04c88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x4c8]
-	LONG $0x04cc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x4cc]
+	LONG $0x02c88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2c8]
+	LONG $0x02cc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2cc]
 	LONG $0x01008603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x100]
 	LONG $0x01049e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x104]
 	LONG $0x01088e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x108]
@@ -818,66 +599,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0xfffc0ffffffcba48; WORD $0x0fff // movabs rdx,0xffffffc0ffffffc
 	WORD $0x2148; BYTE $0xd8 // and rax,rbx
 	WORD $0x2148; BYTE $0xd1 // and rcx,rdx
-	LONG $0x70868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x270],rax
-	LONG $0x788e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x278],rcx
-	QUAD $0x00010000028886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x288],0x1
-	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x178],0x0
-	LONG $0xf978850f; WORD $0xffff // jne 0x9df
-	LONG $0x0000e3e9; BYTE $0x00 // jmp 0x114f
-// 0x106c:
-	LONG $0x01008603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x100]
-	LONG $0x01049e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x104]
-	LONG $0x01208e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x120]
-	LONG $0x01249603; WORD $0x0000 // add edx,DWORD PTR [rsi+0x124]
-	LONG $0x10860344; WORD $0x0001; BYTE $0x00 // add r8d,DWORD PTR [rsi+0x110]
-	LONG $0x148e0344; WORD $0x0001; BYTE $0x00 // add r9d,DWORD PTR [rsi+0x114]
-	LONG $0x18960344; WORD $0x0001; BYTE $0x00 // add r10d,DWORD PTR [rsi+0x118]
-	LONG $0x1c9e0344; WORD $0x0001; BYTE $0x00 // add r11d,DWORD PTR [rsi+0x11c]
-	LONG $0x01c48341 // add r12d,0x1
-	LONG $0x34ae0344; WORD $0x0001; BYTE $0x00 // add r13d,DWORD PTR [rsi+0x134]
-	LONG $0x38b60344; WORD $0x0001; BYTE $0x00 // add r14d,DWORD PTR [rsi+0x138]
-	LONG $0x013cbe03; WORD $0x0000 // add edi,DWORD PTR [rsi+0x13c]
-	LONG $0x05008689; WORD $0x0000 // mov DWORD PTR [rsi+0x500],eax
-	LONG $0x05049e89; WORD $0x0000 // mov DWORD PTR [rsi+0x504],ebx
-	LONG $0x10868944; WORD $0x0005; BYTE $0x00 // mov DWORD PTR [rsi+0x510],r8d
-	LONG $0x148e8944; WORD $0x0005; BYTE $0x00 // mov DWORD PTR [rsi+0x514],r9d
-	LONG $0x18968944; WORD $0x0005; BYTE $0x00 // mov DWORD PTR [rsi+0x518],r10d
-	LONG $0x1c9e8944; WORD $0x0005; BYTE $0x00 // mov DWORD PTR [rsi+0x51c],r11d
-	LONG $0x05208e89; WORD $0x0000 // mov DWORD PTR [rsi+0x520],ecx
-	LONG $0x05249689; WORD $0x0000 // mov DWORD PTR [rsi+0x524],edx
-	LONG $0x30a68944; WORD $0x0005; BYTE $0x00 // mov DWORD PTR [rsi+0x530],r12d
-	LONG $0x34ae8944; WORD $0x0005; BYTE $0x00 // mov DWORD PTR [rsi+0x534],r13d
-	LONG $0x38b68944; WORD $0x0005; BYTE $0x00 // mov DWORD PTR [rsi+0x538],r14d
-	LONG $0x053cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x53c],edi
-	LONG $0x04c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x4c8]
-	LONG $0x04cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x4cc]
-	LONG $0x04e88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x4e8]
-	LONG $0x04ec968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x4ec]
-	LONG $0x01088603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x108]
-	LONG $0x010c9e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x10c]
-	LONG $0x01288e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x128]
-	LONG $0x012c9603; WORD $0x0000 // add edx,DWORD PTR [rsi+0x12c]
-	LONG $0x05088689; WORD $0x0000 // mov DWORD PTR [rsi+0x508],eax
-	LONG $0x050c9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x50c],ebx
-	LONG $0x05288e89; WORD $0x0000 // mov DWORD PTR [rsi+0x528],ecx
-	LONG $0x052c9689; WORD $0x0000 // mov DWORD PTR [rsi+0x52c],edx
-// 0x114f:
-	LONG $0x70868b48; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x270]
-	LONG $0x788e8b48; WORD $0x0002; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x278]
-// 0x115d:
-	LONG $0x70868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x270],rax
-	LONG $0x788e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x278],rcx
+// 0xaea:
+	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
+	LONG $0xc08e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c0],rcx
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
 	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x02eac148 // shr rdx,0x2
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
-	LONG $0x80968948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x280],rdx
+	LONG $0xc8968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c8],rdx
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
-	LONG $0xc08e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c0],rcx
-	LONG $0xc896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c8],r10
+	LONG $0xd0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1d0],rax
+	LONG $0xd88e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1d8],rcx
+	LONG $0xe096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1e0],r10
 	LONG $0x608e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x160]
 	LONG $0x000400b8; BYTE $0x00 // mov eax,0x400
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
@@ -886,14 +620,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0xc983; BYTE $0x02 // or ecx,0x2
 	WORD $0xbd0f; BYTE $0xc9 // bsr ecx,ecx
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0x488e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x248],rcx
+	LONG $0x608e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x260],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	QUAD $0x000001b80e8c8d48 // lea rcx,[rsi+rcx*1+0x1b8]
-	LONG $0xb8be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x1b8]
+	QUAD $0x000001d00e8c8d48 // lea rcx,[rsi+rcx*1+0x1d0]
+	LONG $0xd0be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x1d0]
 	LONG $0x888e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],rcx
 	WORD $0x3948; BYTE $0xcf // cmp rdi,rcx
-	LONG $0x00e5840f; WORD $0x0000 // je 0x12c7
-// 0x11e2:
+	LONG $0x00e5840f; WORD $0x0000 // je 0xc54
+// 0xb6f:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbe2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [rdi]
 	LONG $0xf6a3e2c4; WORD $0x085f // mulx rbx,r11,QWORD PTR [rdi+0x8]
@@ -953,66 +687,316 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x084f894c // mov QWORD PTR [rdi+0x8],r9
 	LONG $0x1057894c // mov QWORD PTR [rdi+0x10],r10
 	LONG $0x88be3b48; WORD $0x0001; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0x188]
-	LONG $0xff1b850f; WORD $0xffff // jne 0x11e2
-// 0x12c7:
+	LONG $0xff1b850f; WORD $0xffff // jne 0xb6f
+// 0xc54:
 	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
-	LONG $0x0288be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x288],0x2
-	LONG $0x09f9840f; WORD $0x0000 // je 0x1cd4
+	LONG $0x0290be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x290],0x2
+	QUAD $0x00010000029086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x290],0x1
+	LONG $0x02ea840f; WORD $0x0000 // je 0xf5c
+	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
+	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
+	LONG $0xf557850f; WORD $0xffff // jne 0x1dc
+	LONG $0x000233e9; BYTE $0x00 // jmp 0xebd
+// 0xc8a:
+	LONG $0x01008603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x100]
+	LONG $0x01049e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x104]
+	LONG $0x01208e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x120]
+	LONG $0x01249603; WORD $0x0000 // add edx,DWORD PTR [rsi+0x124]
+	LONG $0x10860344; WORD $0x0001; BYTE $0x00 // add r8d,DWORD PTR [rsi+0x110]
+	LONG $0x148e0344; WORD $0x0001; BYTE $0x00 // add r9d,DWORD PTR [rsi+0x114]
+	LONG $0x18960344; WORD $0x0001; BYTE $0x00 // add r10d,DWORD PTR [rsi+0x118]
+	LONG $0x1c9e0344; WORD $0x0001; BYTE $0x00 // add r11d,DWORD PTR [rsi+0x11c]
+	LONG $0x01c48341 // add r12d,0x1
+	LONG $0x34ae0344; WORD $0x0001; BYTE $0x00 // add r13d,DWORD PTR [rsi+0x134]
+	LONG $0x38b60344; WORD $0x0001; BYTE $0x00 // add r14d,DWORD PTR [rsi+0x138]
+	LONG $0x013cbe03; WORD $0x0000 // add edi,DWORD PTR [rsi+0x13c]
+	LONG $0x03008689; WORD $0x0000 // mov DWORD PTR [rsi+0x300],eax
+	LONG $0x03049e89; WORD $0x0000 // mov DWORD PTR [rsi+0x304],ebx
+	LONG $0x10868944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x310],r8d
+	LONG $0x148e8944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x314],r9d
+	LONG $0x18968944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x318],r10d
+	LONG $0x1c9e8944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x31c],r11d
+	LONG $0x03208e89; WORD $0x0000 // mov DWORD PTR [rsi+0x320],ecx
+	LONG $0x03249689; WORD $0x0000 // mov DWORD PTR [rsi+0x324],edx
+	LONG $0x30a68944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x330],r12d
+	LONG $0x34ae8944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x334],r13d
+	LONG $0x38b68944; WORD $0x0003; BYTE $0x00 // mov DWORD PTR [rsi+0x338],r14d
+	LONG $0x033cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x33c],edi
+	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
+	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
+	LONG $0x02e88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e8]
+	LONG $0x02ec968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2ec]
+	LONG $0x01088603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x108]
+	LONG $0x010c9e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x10c]
+	LONG $0x01288e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x128]
+	LONG $0x012c9603; WORD $0x0000 // add edx,DWORD PTR [rsi+0x12c]
+	LONG $0x03088689; WORD $0x0000 // mov DWORD PTR [rsi+0x308],eax
+	LONG $0x030c9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x30c],ebx
+	LONG $0x03288e89; WORD $0x0000 // mov DWORD PTR [rsi+0x328],ecx
+	LONG $0x032c9689; WORD $0x0000 // mov DWORD PTR [rsi+0x32c],edx
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
+	LONG $0x0143820f; WORD $0x0000 // jb 0xebd
+	LONG $0x00cd870f; WORD $0x0000 // ja 0xe4d
+	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
+	QUAD $0x000100a65a7d62c4; BYTE $0x00 // vbroadcasti128 ymm12,XMMWORD PTR [rsi+0x100]
+	QUAD $0x000110ae5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x110]
+	QUAD $0x000120b65a7d62c4; BYTE $0x00 // vbroadcasti128 ymm14,XMMWORD PTR [rsi+0x120]
+	QUAD $0x000130be5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x130]
+	LONG $0xc0fe9dc5 // vpaddd ymm0,ymm12,ymm0
+	LONG $0xe4fe9dc5 // vpaddd ymm4,ymm12,ymm4
+	LONG $0xc9fe95c5 // vpaddd ymm1,ymm13,ymm1
+	LONG $0xedfe95c5 // vpaddd ymm5,ymm13,ymm5
+	LONG $0xd2fe8dc5 // vpaddd ymm2,ymm14,ymm2
+	LONG $0xf6fe8dc5 // vpaddd ymm6,ymm14,ymm6
+	LONG $0xdbfe85c5 // vpaddd ymm3,ymm15,ymm3
+	LONG $0xfffe85c5 // vpaddd ymm7,ymm15,ymm7
+	QUAD $0x000000a09afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0xa0]
+	QUAD $0x000000c0bafec5c5 // vpaddd ymm7,ymm7,YMMWORD PTR [rdx+0xc0]
+	LONG $0x467d63c4; WORD $0x20c1 // vperm2i128 ymm8,ymm0,ymm1,0x20
+	LONG $0x466d63c4; WORD $0x20cb // vperm2i128 ymm9,ymm2,ymm3,0x20
+	LONG $0x467d63c4; WORD $0x31d1 // vperm2i128 ymm10,ymm0,ymm1,0x31
+	LONG $0x466d63c4; WORD $0x31db // vperm2i128 ymm11,ymm2,ymm3,0x31
+	QUAD $0x00000340867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm8
+	QUAD $0x000003608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm9
+	QUAD $0x00000380967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm10
+	QUAD $0x000003a09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm11
+	LONG $0x465d63c4; WORD $0x20c5 // vperm2i128 ymm8,ymm4,ymm5,0x20
+	LONG $0x464d63c4; WORD $0x20cf // vperm2i128 ymm9,ymm6,ymm7,0x20
+	LONG $0x465d63c4; WORD $0x31d5 // vperm2i128 ymm10,ymm4,ymm5,0x31
+	LONG $0x464d63c4; WORD $0x31df // vperm2i128 ymm11,ymm6,ymm7,0x31
+	QUAD $0x000003c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3c0],ymm8
+	QUAD $0x000003e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm9
+	QUAD $0x00000400967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm10
+	QUAD $0x000004209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm11
+	WORD $0x70eb // jmp 0xebd
+// 0xe4d:
+	QUAD $0x00000580867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm0
+	QUAD $0x000005a08e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm1
+	QUAD $0x000005c0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm2
+	QUAD $0x000005e09e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm3
+	QUAD $0x00000600a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm4
+	QUAD $0x00000620ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm5
+	QUAD $0x00000640b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm6
+	QUAD $0x00000660be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm7
+	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
+	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
+	QUAD $0x00000700867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm8
+	QUAD $0x000007208e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm9
+	QUAD $0x00000740967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm10
+	QUAD $0x000007609e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm11
+// 0xebd:
+	LONG $0x60868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x160]
+	LONG $0x000240b9; BYTE $0x00 // mov ecx,0x240
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	LONG $0xc1470f48 // cmova rax,rcx
+	LONG $0x68868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rax
+	QUAD $0x00080000017086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x170],0x8
+	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
 	LONG $0x18778b4c // mov r14,QWORD PTR [rdi+0x18]
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
 	WORD $0xff31 // xor edi,edi
-// 0x12ef:
-	WORD $0xc189 // mov ecx,eax
-	WORD $0xe183; BYTE $0x0f // and ecx,0xf
-	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
-	LONG $0x608e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x260],rcx
-	LONG $0x063c8d4d // lea r15,[r14+rax*1]
-	LONG $0x50be894c; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x250],r15
-	LONG $0x04e8c148 // shr rax,0x4
-	LONG $0x01c88348 // or rax,0x1
-	LONG $0xc8bd0f48 // bsr rcx,rax
-	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
+	LONG $0x000ec7e9; BYTE $0x00 // jmp 0x1dc8
+// 0xf01:
+	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
+	QUAD $0x00020000029086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x290],0x2
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
+	LONG $0x10508b49 // mov rdx,QWORD PTR [r8+0x10]
+	LONG $0x90868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rax
+	LONG $0x988e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],rcx
+	LONG $0xa0968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rdx
+	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
+	LONG $0x20488b49 // mov rcx,QWORD PTR [r8+0x20]
+	LONG $0x28508b4d // mov r10,QWORD PTR [r8+0x28]
+	LONG $0x30588b4d // mov r11,QWORD PTR [r8+0x30]
+	LONG $0x38508b41 // mov edx,DWORD PTR [r8+0x38]
+	LONG $0x01309689; WORD $0x0000 // mov DWORD PTR [rsi+0x130],edx
+	LONG $0xa896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],r10
+	LONG $0xb09e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],r11
+	LONG $0xfffb8ee9; BYTE $0xff // jmp 0xaea
+// 0xf5c:
+	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
+	LONG $0x1890840f; WORD $0x0000 // je 0x27fa
+	QUAD $0x00010000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x1
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x000001bf; BYTE $0x00 // mov edi,0x1
+	LONG $0x1849850f; WORD $0x0000 // jne 0x27cf
+	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	WORD $0xc031 // xor eax,eax
-	LONG $0x02488e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0x248]
-	LONG $0x488e4f0f; WORD $0x0002; BYTE $0x00 // cmovg ecx,DWORD PTR [rsi+0x248]
-	WORD $0xf983; BYTE $0x02 // cmp ecx,0x2
-	WORD $0x4c0f; BYTE $0xc8 // cmovl ecx,eax
-	LONG $0x02688e89; WORD $0x0000 // mov DWORD PTR [rsi+0x268],ecx
-	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
-	WORD $0xe0d3 // shl eax,cl
-	WORD $0xe083; BYTE $0xfe // and eax,0xfffffffe
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	WORD $0x2949; BYTE $0xc7 // sub r15,rax
-	LONG $0x58be894c; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x258],r15
-	LONG $0x90868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x190]
-	LONG $0x988e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x198]
-	LONG $0xa0968b4c; WORD $0x0001; BYTE $0x00 // mov r10,QWORD PTR [rsi+0x1a0]
-	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
-	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-	WORD $0x3145; BYTE $0xed // xor r13d,r13d
-	WORD $0xff85 // test edi,edi
-	LONG $0xedab850f; WORD $0xffff // jne 0x11c
-// 0x1371:
-	LONG $0x50be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x250]
-	LONG $0x0117840f; WORD $0x0000 // je 0x1495
-// 0x137e:
+	LONG $0x000e34e9; BYTE $0x00 // jmp 0x1dc8
+// 0xf94:
+	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
+	LONG $0x609e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x160]
+	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
+	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
+	WORD $0xc919 // sbb ecx,ecx
+	WORD $0xd9f7 // neg ecx
+	LONG $0x08cd048d; WORD $0x0000; BYTE $0x00 // lea eax,[rcx*8+0x8]
+	LONG $0x01708689; WORD $0x0000 // mov DWORD PTR [rsi+0x170],eax
+	WORD $0xe0c1; BYTE $0x06 // shl eax,0x6
+	WORD $0x3948; BYTE $0xc3 // cmp rbx,rax
+	LONG $0xd8470f48 // cmova rbx,rax
+	LONG $0x689e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rbx
+	WORD $0xc183; BYTE $0x03 // add ecx,0x3
+	LONG $0x01788e89; WORD $0x0000 // mov DWORD PTR [rsi+0x178],ecx
+	LONG $0x0280868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x280]
+	QUAD $0x000000e0c2848b48 // mov rax,QWORD PTR [rdx+rax*8+0xe0]
+	LONG $0x88868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x288],rax
+	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
+	LONG $0x426f7dc5; BYTE $0x20 // vmovdqa ymm8,YMMWORD PTR [rdx+0x20]
+	LONG $0x4a6f7dc5; BYTE $0x40 // vmovdqa ymm9,YMMWORD PTR [rdx+0x40]
+	QUAD $0x00000540867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm8
+	QUAD $0x000005608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm9
+	QUAD $0x00010086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x100]
+	QUAD $0x00000580867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm8
+	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
+	QUAD $0x00010486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x104]
+	QUAD $0x000005a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm8
+	QUAD $0x000007c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm8
+	QUAD $0x00010886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x108]
+	QUAD $0x000005c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm8
+	QUAD $0x000007e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm8
+	QUAD $0x00010c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x10c]
+	QUAD $0x000005e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm8
+	QUAD $0x00000800867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm8
+	QUAD $0x00012086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x120]
+	QUAD $0x00000680867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm8
+	QUAD $0x000008a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm8
+	QUAD $0x00012486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x124]
+	QUAD $0x000006a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm8
+	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
+	QUAD $0x00012886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x128]
+	QUAD $0x000006c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm8
+	QUAD $0x000008e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm8
+	QUAD $0x00012c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x12c]
+	QUAD $0x000006e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm8
+	QUAD $0x00000900867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm8
+	QUAD $0x00013486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x134]
+	QUAD $0x00000720867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm8
+	QUAD $0x00000940867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm8
+	QUAD $0x00013886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x138]
+	QUAD $0x00000740867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm8
+	QUAD $0x00000960867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm8
+	QUAD $0x00013c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x13c]
+	QUAD $0x00000760867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm8
+	QUAD $0x00000980867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x980],ymm8
+	QUAD $0x00013086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x130]
+	QUAD $0x000000808afe3dc5 // vpaddd ymm9,ymm8,YMMWORD PTR [rdx+0x80]
+	LONG $0x42fe3dc5; BYTE $0x60 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x60]
+	LONG $0x4afe35c5; BYTE $0x60 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x60]
+	QUAD $0x00000700867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm8
+	QUAD $0x00000780867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm8
+	QUAD $0x000009208e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm9
+	QUAD $0x000009a08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9a0],ymm9
+	QUAD $0x00011086587de2c4; BYTE $0x00 // vpbroadcastd ymm0,DWORD PTR [rsi+0x110]
+	QUAD $0x0001148e587de2c4; BYTE $0x00 // vpbroadcastd ymm1,DWORD PTR [rsi+0x114]
+	QUAD $0x00011896587de2c4; BYTE $0x00 // vpbroadcastd ymm2,DWORD PTR [rsi+0x118]
+	QUAD $0x00011c9e587de2c4; BYTE $0x00 // vpbroadcastd ymm3,DWORD PTR [rsi+0x11c]
+	LONG $0xe06ffdc5 // vmovdqa ymm4,ymm0
+	LONG $0xe96ffdc5 // vmovdqa ymm5,ymm1
+	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
+	LONG $0xfb6ffdc5 // vmovdqa ymm7,ymm3
+	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
+	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
+	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
+	QUAD $0x0000841f0f2e6666; WORD $0x0000; BYTE $0x00 // data16 cs nop WORD PTR [rax+rax*1+0x0]
+	LONG $0x00401f0f // nop DWORD PTR [rax+0x0]
+// 0x11c0:
+	QUAD $0x0000058086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x580]
+	QUAD $0x000005a08efe75c5 // vpaddd ymm9,ymm1,YMMWORD PTR [rsi+0x5a0]
+	QUAD $0x0000070096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x700]
+	QUAD $0x000007209eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x720]
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	QUAD $0x00000680a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x680]
+	QUAD $0x000006a0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6a0]
+	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
+	LONG $0xc9ef95c5 // vpxor ymm1,ymm13,ymm1
+	LONG $0xf0728dc5; BYTE $0x0c // vpslld ymm14,ymm0,0xc
+	LONG $0xf17285c5; BYTE $0x0c // vpslld ymm15,ymm1,0xc
+	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
+	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
+	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
+	LONG $0xc9eb85c5 // vpor ymm1,ymm15,ymm1
+	LONG $0xc0fe3dc5 // vpaddd ymm8,ymm8,ymm0
+	LONG $0xc9fe35c5 // vpaddd ymm9,ymm9,ymm1
+	QUAD $0x00000580867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm8
+	QUAD $0x000005a08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm9
+	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
+	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000700967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm10
+	QUAD $0x000007209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm11
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
+	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
+	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
+	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
+	LONG $0xc9ef95c5 // vpxor ymm1,ymm13,ymm1
+	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
+	LONG $0xf17285c5; BYTE $0x07 // vpslld ymm15,ymm1,0x7
+	LONG $0xd072fdc5; BYTE $0x19 // vpsrld ymm0,ymm0,0x19
+	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
+	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
+	LONG $0xc9eb85c5 // vpor ymm1,ymm15,ymm1
+	QUAD $0x000005c086fe6dc5 // vpaddd ymm8,ymm2,YMMWORD PTR [rsi+0x5c0]
+	QUAD $0x000005e08efe65c5 // vpaddd ymm9,ymm3,YMMWORD PTR [rsi+0x5e0]
+	QUAD $0x0000074096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x740]
+	QUAD $0x000007609eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x760]
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000006c0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x6c0]
+	QUAD $0x000006e0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6e0]
+	LONG $0xd2ef9dc5 // vpxor ymm2,ymm12,ymm2
+	LONG $0xdbef95c5 // vpxor ymm3,ymm13,ymm3
+	LONG $0xf2728dc5; BYTE $0x0c // vpslld ymm14,ymm2,0xc
+	LONG $0xf37285c5; BYTE $0x0c // vpslld ymm15,ymm3,0xc
+	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xd2eb8dc5 // vpor ymm2,ymm14,ymm2
+	LONG $0xdbeb85c5 // vpor ymm3,ymm15,ymm3
+	LONG $0xc2fe3dc5 // vpaddd ymm8,ymm8,ymm2
+	LONG $0xcbfe35c5 // vpaddd ymm9,ymm9,ymm3
+	QUAD $0x000005c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm8
+	QUAD $0x000005e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm9
+	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
+	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000740967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm10
+	QUAD $0x000007609e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm11
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
+	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
+	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
+	LONG $0xd2ef9dc5 // vpxor ymm2,ymm12,ymm2
+	LONG $0xdbef95c5 // vpxor ymm3,ymm13,ymm3
+	LONG $0xf2728dc5; BYTE $0x07 // vpslld ymm14,ymm2,0x7
+	LONG $0xf37285c5; BYTE $0x07 // vpslld ymm15,ymm3,0x7
+	LONG $0xd272edc5; BYTE $0x19 // vpsrld ymm2,ymm2,0x19
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xd2eb8dc5 // vpor ymm2,ymm14,ymm2
+	LONG $0xdbeb85c5 // vpor ymm3,ymm15,ymm3
+	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
+	LONG $0x010a830f; WORD $0x0000 // jae 0x14a7
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0002709ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x270]
-	QUAD $0x000278bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x278]
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0002808ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x280]
+	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
 	WORD $0x014c; BYTE $0xc0 // add rax,r8
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x00027086f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x270]
+	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
 	WORD $0x014c; BYTE $0xc9 // add rcx,r9
 	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x0000028096af0f48 // imul rdx,QWORD PTR [rsi+0x280]
-	QUAD $0x0000027096af0f4c // imul r10,QWORD PTR [rsi+0x270]
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x00d78348 // adc rdi,0x0
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
@@ -1031,18 +1015,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
 	LONG $0x01d58349 // adc r13,0x1
 	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0002709ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x270]
-	QUAD $0x000278bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x278]
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x000280a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x280]
+	QUAD $0x0001c8a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1c8]
 	WORD $0x014c; BYTE $0xd8 // add rax,r11
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0002709ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x270]
+	QUAD $0x0001b89ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1b8]
 	WORD $0x014c; BYTE $0xe1 // add rcx,r12
 	WORD $0x114c; BYTE $0xdf // adc rdi,r11
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x0000028096af0f48 // imul rdx,QWORD PTR [rsi+0x280]
-	QUAD $0x00000270aeaf0f4c // imul r13,QWORD PTR [rsi+0x270]
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x00d78348 // adc rdi,0x0
 	WORD $0x8949; BYTE $0xc3 // mov r11,rax
@@ -1057,28 +1041,104 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-	LONG $0x50be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x250]
-	LONG $0xfee9850f; WORD $0xffff // jne 0x137e
-// 0x1495:
-	LONG $0x58b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x258]
-	LONG $0x0092840f; WORD $0x0000 // je 0x1534
-// 0x14a2:
+// 0x14a7:
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x178],0x4
+	LONG $0x01d0820f; WORD $0x0000 // jb 0x1684
+	QUAD $0x000007a086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0x7a0]
+	QUAD $0x000007c08efe55c5 // vpaddd ymm9,ymm5,YMMWORD PTR [rsi+0x7c0]
+	QUAD $0x0000092096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x920]
+	QUAD $0x000009409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x940]
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000008a0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x8a0]
+	QUAD $0x000008c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x8c0]
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
+	LONG $0xcdfe35c5 // vpaddd ymm9,ymm9,ymm5
+	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
+	QUAD $0x000007c08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm9
+	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
+	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000920967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm10
+	QUAD $0x000009409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm11
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
+	QUAD $0x000008a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm12
+	QUAD $0x000008c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm13
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	QUAD $0x000007e086fe4dc5 // vpaddd ymm8,ymm6,YMMWORD PTR [rsi+0x7e0]
+	QUAD $0x000008008efe45c5 // vpaddd ymm9,ymm7,YMMWORD PTR [rsi+0x800]
+	QUAD $0x0000096096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x960]
+	QUAD $0x000009809eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x980]
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000008e0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x8e0]
+	QUAD $0x00000900aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x900]
+	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
+	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
+	LONG $0xf6728dc5; BYTE $0x0c // vpslld ymm14,ymm6,0xc
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0xc6fe3dc5 // vpaddd ymm8,ymm8,ymm6
+	LONG $0xcffe35c5 // vpaddd ymm9,ymm9,ymm7
+	QUAD $0x000007e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm8
+	QUAD $0x000008008e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm9
+	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
+	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000960967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm10
+	QUAD $0x000009809e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x980],ymm11
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
+	QUAD $0x000008e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm12
+	QUAD $0x00000900ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm13
+	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
+	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
+	LONG $0xf6728dc5; BYTE $0x07 // vpslld ymm14,ymm6,0x7
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+// 0x1684:
+	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
+	LONG $0x010a830f; WORD $0x0000 // jae 0x179b
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0002709ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x270]
-	QUAD $0x000278bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x278]
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0002808ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x280]
+	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
 	WORD $0x014c; BYTE $0xc0 // add rax,r8
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x00027086f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x270]
+	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
 	WORD $0x014c; BYTE $0xc9 // add rcx,r9
 	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x0000028096af0f48 // imul rdx,QWORD PTR [rsi+0x280]
-	QUAD $0x0000027096af0f4c // imul r10,QWORD PTR [rsi+0x270]
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x00d78348 // adc rdi,0x0
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
@@ -1093,17 +1153,471 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c68349 // add r14,0x10
-	LONG $0x58b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x258]
-	LONG $0xff6e850f; WORD $0xffff // jne 0x14a2
-// 0x1534:
-	LONG $0x0268868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x268]
+	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
+	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
+	LONG $0x01d58349 // adc r13,0x1
+	WORD $0x894c; BYTE $0xda // mov rdx,r11
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	QUAD $0x0001c8a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1c8]
+	WORD $0x014c; BYTE $0xd8 // add rax,r11
+	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
+	QUAD $0x0001b89ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1b8]
+	WORD $0x014c; BYTE $0xe1 // add rcx,r12
+	WORD $0x114c; BYTE $0xdf // adc rdi,r11
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
+	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x8949; BYTE $0xc3 // mov r11,rax
+	WORD $0x8949; BYTE $0xdc // mov r12,rbx
+	WORD $0x0149; BYTE $0xcc // add r12,rcx
+	WORD $0x114c; BYTE $0xef // adc rdi,r13
+	WORD $0x8949; BYTE $0xfd // mov r13,rdi
+	LONG $0x03e58341 // and r13d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xfb // add r11,rdi
+	LONG $0x00d48349 // adc r12,0x0
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x10c78349 // add r15,0x10
+// 0x179b:
+	QUAD $0x0000058086fe75c5 // vpaddd ymm8,ymm1,YMMWORD PTR [rsi+0x580]
+	QUAD $0x000005a08efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x5a0]
+	QUAD $0x0000076096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x760]
+	QUAD $0x000007009eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x700]
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000006c0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x6c0]
+	QUAD $0x000006e0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6e0]
+	LONG $0xc9ef9dc5 // vpxor ymm1,ymm12,ymm1
+	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
+	LONG $0xf1728dc5; BYTE $0x0c // vpslld ymm14,ymm1,0xc
+	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
+	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
+	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
+	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
+	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
+	LONG $0xc1fe3dc5 // vpaddd ymm8,ymm8,ymm1
+	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
+	QUAD $0x00000580867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm8
+	QUAD $0x000005a08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm9
+	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
+	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000760967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm10
+	QUAD $0x000007009e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm11
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
+	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
+	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
+	LONG $0xc9ef9dc5 // vpxor ymm1,ymm12,ymm1
+	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
+	LONG $0xf1728dc5; BYTE $0x07 // vpslld ymm14,ymm1,0x7
+	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
+	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
+	LONG $0xd272edc5; BYTE $0x19 // vpsrld ymm2,ymm2,0x19
+	LONG $0xc9eb8dc5 // vpor ymm1,ymm14,ymm1
+	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
+	QUAD $0x000005c086fe65c5 // vpaddd ymm8,ymm3,YMMWORD PTR [rsi+0x5c0]
+	QUAD $0x000005e08efe7dc5 // vpaddd ymm9,ymm0,YMMWORD PTR [rsi+0x5e0]
+	QUAD $0x0000072096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x720]
+	QUAD $0x000007409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x740]
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	QUAD $0x00000680a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x680]
+	QUAD $0x000006a0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6a0]
+	LONG $0xdbef9dc5 // vpxor ymm3,ymm12,ymm3
+	LONG $0xc0ef95c5 // vpxor ymm0,ymm13,ymm0
+	LONG $0xf3728dc5; BYTE $0x0c // vpslld ymm14,ymm3,0xc
+	LONG $0xf07285c5; BYTE $0x0c // vpslld ymm15,ymm0,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
+	LONG $0xdbeb8dc5 // vpor ymm3,ymm14,ymm3
+	LONG $0xc0eb85c5 // vpor ymm0,ymm15,ymm0
+	LONG $0xc3fe3dc5 // vpaddd ymm8,ymm8,ymm3
+	LONG $0xc8fe35c5 // vpaddd ymm9,ymm9,ymm0
+	QUAD $0x000005c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm8
+	QUAD $0x000005e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm9
+	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
+	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000720967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm10
+	QUAD $0x000007409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm11
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
+	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
+	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
+	LONG $0xdbef9dc5 // vpxor ymm3,ymm12,ymm3
+	LONG $0xc0ef95c5 // vpxor ymm0,ymm13,ymm0
+	LONG $0xf3728dc5; BYTE $0x07 // vpslld ymm14,ymm3,0x7
+	LONG $0xf07285c5; BYTE $0x07 // vpslld ymm15,ymm0,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xd072fdc5; BYTE $0x19 // vpsrld ymm0,ymm0,0x19
+	LONG $0xdbeb8dc5 // vpor ymm3,ymm14,ymm3
+	LONG $0xc0eb85c5 // vpor ymm0,ymm15,ymm0
+	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
+	LONG $0x010a830f; WORD $0x0000 // jae 0x1a82
+	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
+	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
+	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
+	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
+	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x10c68349 // add r14,0x10
+	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
+	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
+	LONG $0x01d58349 // adc r13,0x1
+	WORD $0x894c; BYTE $0xda // mov rdx,r11
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	QUAD $0x0001c8a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1c8]
+	WORD $0x014c; BYTE $0xd8 // add rax,r11
+	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
+	QUAD $0x0001b89ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1b8]
+	WORD $0x014c; BYTE $0xe1 // add rcx,r12
+	WORD $0x114c; BYTE $0xdf // adc rdi,r11
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
+	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x8949; BYTE $0xc3 // mov r11,rax
+	WORD $0x8949; BYTE $0xdc // mov r12,rbx
+	WORD $0x0149; BYTE $0xcc // add r12,rcx
+	WORD $0x114c; BYTE $0xef // adc rdi,r13
+	WORD $0x8949; BYTE $0xfd // mov r13,rdi
+	LONG $0x03e58341 // and r13d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xfb // add r11,rdi
+	LONG $0x00d48349 // adc r12,0x0
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x10c78349 // add r15,0x10
+// 0x1a82:
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x178],0x4
+	LONG $0x01d0820f; WORD $0x0000 // jb 0x1c5f
+	QUAD $0x000007a086fe55c5 // vpaddd ymm8,ymm5,YMMWORD PTR [rsi+0x7a0]
+	QUAD $0x000007c08efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0x7c0]
+	QUAD $0x0000098096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x980]
+	QUAD $0x000009209eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x920]
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000008e0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x8e0]
+	QUAD $0x00000900aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x900]
+	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
+	LONG $0xf5728dc5; BYTE $0x0c // vpslld ymm14,ymm5,0xc
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0xc5fe3dc5 // vpaddd ymm8,ymm8,ymm5
+	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
+	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
+	QUAD $0x000007c08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm9
+	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
+	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000980967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x980],ymm10
+	QUAD $0x000009209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm11
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
+	QUAD $0x000008e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm12
+	QUAD $0x00000900ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm13
+	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
+	LONG $0xf5728dc5; BYTE $0x07 // vpslld ymm14,ymm5,0x7
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	QUAD $0x000007e086fe45c5 // vpaddd ymm8,ymm7,YMMWORD PTR [rsi+0x7e0]
+	QUAD $0x000008008efe5dc5 // vpaddd ymm9,ymm4,YMMWORD PTR [rsi+0x800]
+	QUAD $0x0000094096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x940]
+	QUAD $0x000009609eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x960]
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000008a0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x8a0]
+	QUAD $0x000008c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x8c0]
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xf7728dc5; BYTE $0x0c // vpslld ymm14,ymm7,0xc
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0xc7fe3dc5 // vpaddd ymm8,ymm8,ymm7
+	LONG $0xccfe35c5 // vpaddd ymm9,ymm9,ymm4
+	QUAD $0x000007e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm8
+	QUAD $0x000008008e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm9
+	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
+	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000940967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm10
+	QUAD $0x000009609e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm11
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
+	QUAD $0x000008a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm12
+	QUAD $0x000008c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm13
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xf7728dc5; BYTE $0x07 // vpslld ymm14,ymm7,0x7
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+// 0x1c5f:
+	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
+	LONG $0x010a830f; WORD $0x0000 // jae 0x1d76
+	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
+	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
+	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
+	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
+	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x10c68349 // add r14,0x10
+	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
+	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
+	LONG $0x01d58349 // adc r13,0x1
+	WORD $0x894c; BYTE $0xda // mov rdx,r11
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	QUAD $0x0001c8a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1c8]
+	WORD $0x014c; BYTE $0xd8 // add rax,r11
+	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
+	QUAD $0x0001b89ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1b8]
+	WORD $0x014c; BYTE $0xe1 // add rcx,r12
+	WORD $0x114c; BYTE $0xdf // adc rdi,r11
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
+	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x8949; BYTE $0xc3 // mov r11,rax
+	WORD $0x8949; BYTE $0xdc // mov r12,rbx
+	WORD $0x0149; BYTE $0xcc // add r12,rcx
+	WORD $0x114c; BYTE $0xef // adc rdi,r13
+	WORD $0x8949; BYTE $0xfd // mov r13,rdi
+	LONG $0x03e58341 // and r13d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xfb // add r11,rdi
+	LONG $0x00d48349 // adc r12,0x0
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x10c78349 // add r15,0x10
+// 0x1d76:
+	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
+	LONG $0xf43d850f; WORD $0xffff // jne 0x11c0
+	QUAD $0x00000600867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm0
+	QUAD $0x000006208e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm1
+	QUAD $0x00000640967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm2
+	QUAD $0x000006609e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm3
+	QUAD $0x00000820a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x820],ymm4
+	QUAD $0x00000840ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm5
+	QUAD $0x00000860b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm6
+	QUAD $0x00000880be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm7
+	LONG $0x000082e9; BYTE $0x00 // jmp 0x1e4a
+// 0x1dc8:
+	WORD $0xc189 // mov ecx,eax
+	WORD $0xe183; BYTE $0x0f // and ecx,0xf
+	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
+	LONG $0x788e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x278],rcx
+	LONG $0x063c8d4d // lea r15,[r14+rax*1]
+	LONG $0x68be894c; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x268],r15
+	LONG $0x04e8c148 // shr rax,0x4
+	LONG $0x01c88348 // or rax,0x1
+	LONG $0xc8bd0f48 // bsr rcx,rax
+	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
+	WORD $0xc031 // xor eax,eax
+	LONG $0x02608e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0x260]
+	LONG $0x608e4f0f; WORD $0x0002; BYTE $0x00 // cmovg ecx,DWORD PTR [rsi+0x260]
+	WORD $0xf983; BYTE $0x02 // cmp ecx,0x2
+	WORD $0x4c0f; BYTE $0xc8 // cmovl ecx,eax
+	LONG $0x02808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x280],ecx
+	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
+	WORD $0xe0d3 // shl eax,cl
+	WORD $0xe083; BYTE $0xfe // and eax,0xfffffffe
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0x2949; BYTE $0xc7 // sub r15,rax
+	LONG $0x70be894c; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x270],r15
+	LONG $0x90868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x190]
+	LONG $0x988e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x198]
+	LONG $0xa0968b4c; WORD $0x0001; BYTE $0x00 // mov r10,QWORD PTR [rsi+0x1a0]
+	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+	WORD $0x3145; BYTE $0xed // xor r13d,r13d
+	WORD $0xff85 // test edi,edi
+	LONG $0xf14a850f; WORD $0xffff // jne 0xf94
+// 0x1e4a:
+	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
+	LONG $0x0117840f; WORD $0x0000 // je 0x1f6e
+// 0x1e57:
+	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
+	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
+	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
+	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
+	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x10c68349 // add r14,0x10
+	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
+	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
+	LONG $0x01d58349 // adc r13,0x1
+	WORD $0x894c; BYTE $0xda // mov rdx,r11
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	QUAD $0x0001c8a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1c8]
+	WORD $0x014c; BYTE $0xd8 // add rax,r11
+	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
+	QUAD $0x0001b89ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1b8]
+	WORD $0x014c; BYTE $0xe1 // add rcx,r12
+	WORD $0x114c; BYTE $0xdf // adc rdi,r11
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
+	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x8949; BYTE $0xc3 // mov r11,rax
+	WORD $0x8949; BYTE $0xdc // mov r12,rbx
+	WORD $0x0149; BYTE $0xcc // add r12,rcx
+	WORD $0x114c; BYTE $0xef // adc rdi,r13
+	WORD $0x8949; BYTE $0xfd // mov r13,rdi
+	LONG $0x03e58341 // and r13d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xfb // add r11,rdi
+	LONG $0x00d48349 // adc r12,0x0
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x10c78349 // add r15,0x10
+	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
+	LONG $0xfee9850f; WORD $0xffff // jne 0x1e57
+// 0x1f6e:
+	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
+	LONG $0x0092840f; WORD $0x0000 // je 0x200d
+// 0x1f7b:
+	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
+	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
+	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
+	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
+	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x10c68349 // add r14,0x10
+	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
+	LONG $0xff6e850f; WORD $0xffff // jne 0x1f7b
+// 0x200d:
+	LONG $0x0280868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x280]
 	WORD $0xc085 // test eax,eax
-	LONG $0x00fe840f; WORD $0x0000 // je 0x1640
+	LONG $0x00fe840f; WORD $0x0000 // je 0x2119
 	LONG $0x909e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r11
 	LONG $0x98a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r12
 	LONG $0xa0ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r13
 	WORD $0xc06b; BYTE $0x18 // imul eax,eax,0x18
-	QUAD $0x000001b806bc8d48 // lea rdi,[rsi+rax*1+0x1b8]
+	QUAD $0x000001d006bc8d48 // lea rdi,[rsi+rax*1+0x1d0]
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbe2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [rdi]
 	LONG $0xf6a3e2c4; WORD $0x085f // mulx rbx,r11,QWORD PTR [rdi+0x8]
@@ -1161,32 +1675,32 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x9086034c; WORD $0x0001; BYTE $0x00 // add r8,QWORD PTR [rsi+0x190]
 	LONG $0x988e134c; WORD $0x0001; BYTE $0x00 // adc r9,QWORD PTR [rsi+0x198]
 	LONG $0xa096134c; WORD $0x0001; BYTE $0x00 // adc r10,QWORD PTR [rsi+0x1a0]
-// 0x1640:
-	LONG $0x02608e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x260]
+// 0x2119:
+	LONG $0x02788e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x278]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00f2840f; WORD $0x0000 // je 0x1740
-	LONG $0x509e8b48; WORD $0x0002; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x250]
+	LONG $0x00f2840f; WORD $0x0000 // je 0x2219
+	LONG $0x689e8b48; WORD $0x0002; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x268]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0x1676
+	WORD $0x1c72 // jb 0x214f
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
 	LONG $0x0b548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rbx+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	LONG $0xf7f3e2c4; BYTE $0xd2 // shrx rdx,rdx,rcx
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4aeb // jmp 0x16c0
-// 0x1676:
+	WORD $0x4aeb // jmp 0x2199
+// 0x214f:
 	WORD $0xff31 // xor edi,edi
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x1696
+	WORD $0x1972 // jb 0x216f
 	WORD $0x038b // mov eax,DWORD PTR [rbx]
 	LONG $0xfc0b548b // mov edx,DWORD PTR [rbx+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	LONG $0xf7f1e2c4; BYTE $0xd2 // shlx rdx,rdx,rcx
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2aeb // jmp 0x16c0
-// 0x1696:
+	WORD $0x2aeb // jmp 0x2199
+// 0x216f:
 	WORD $0xb60f; BYTE $0x03 // movzx eax,BYTE PTR [rbx]
 	LONG $0x0b7cb60f; BYTE $0xff // movzx edi,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
@@ -1199,23 +1713,23 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf741e2c4; BYTE $0xd2 // shlx edx,edx,edi
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x16c0:
+// 0x2199:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0002709ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x270]
-	QUAD $0x000278bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x278]
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0002808ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x280]
+	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
 	WORD $0x014c; BYTE $0xc0 // add rax,r8
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x00027086f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x270]
+	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
 	WORD $0x014c; BYTE $0xc9 // add rcx,r9
 	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x0000028096af0f48 // imul rdx,QWORD PTR [rsi+0x280]
-	QUAD $0x0000027096af0f4c // imul r10,QWORD PTR [rsi+0x270]
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x00d78348 // adc rdi,0x0
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
@@ -1229,46 +1743,56 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1740:
+// 0x2219:
 	LONG $0x9086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r8
 	LONG $0x988e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r9
 	LONG $0xa096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r10
 	LONG $0x0180868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x180]
 	WORD $0xf883; BYTE $0x01 // cmp eax,0x1
-	WORD $0x3574 // je 0x1795
-	LONG $0x05a8870f; WORD $0x0000 // ja 0x1d0e
+	WORD $0x3574 // je 0x226e
+	LONG $0x05bb870f; WORD $0x0000 // ja 0x27fa
 	QUAD $0x00010000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x1
 	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1574 // je 0x1795
+	WORD $0x1574 // je 0x226e
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
 	WORD $0xff31 // xor edi,edi
-	LONG $0xfffb5ae9; BYTE $0xff // jmp 0x12ef
-// 0x1795:
-	LONG $0x50868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x150]
-	LONG $0x588e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x158]
+	LONG $0xfffb5ae9; BYTE $0xff // jmp 0x1dc8
+// 0x226e:
+	LONG $0x50868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x150]
+	LONG $0x588e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x158]
 	LONG $0x689e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x168]
-	LONG $0xc0be8d4c; WORD $0x0005; BYTE $0x00 // lea r15,[rsi+0x5c0]
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x178],0x0
-	WORD $0x2e74 // je 0x17e8
-	QUAD $0x00000500866ffec5 // vmovdqu ymm0,YMMWORD PTR [rsi+0x500]
-	QUAD $0x000005208e6ffec5 // vmovdqu ymm1,YMMWORD PTR [rsi+0x520]
-	LONG $0x00effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rax]
-	LONG $0x48eff5c5; BYTE $0x20 // vpxor ymm1,ymm1,YMMWORD PTR [rax+0x20]
-	LONG $0x017ffec5 // vmovdqu YMMWORD PTR [rcx],ymm0
-	LONG $0x497ffec5; BYTE $0x20 // vmovdqu YMMWORD PTR [rcx+0x20],ymm1
-	LONG $0x40c08348 // add rax,0x40
-	LONG $0x40c18348 // add rcx,0x40
+	WORD $0x8949; BYTE $0xf2 // mov r10,rsi
+	LONG $0x00868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x300]
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
+	LONG $0x041c820f; WORD $0x0000 // jb 0x26b6
+	WORD $0x3b77 // ja 0x22d7
+	LONG $0x40fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x240
+	WORD $0x3272 // jb 0x22d7
+	QUAD $0x00000300866ffdc5 // vmovdqa ymm0,YMMWORD PTR [rsi+0x300]
+	QUAD $0x000003208e6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rsi+0x320]
+	LONG $0xef7dc1c4; BYTE $0x00 // vpxor ymm0,ymm0,YMMWORD PTR [r8]
+	LONG $0xef75c1c4; WORD $0x2048 // vpxor ymm1,ymm1,YMMWORD PTR [r8+0x20]
+	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
+	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
+	LONG $0x40c08349 // add r8,0x40
+	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40eb8348 // sub rbx,0x40
-// 0x17e8:
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+// 0x22d7:
+	WORD $0x894c; BYTE $0xc0 // mov rax,r8
+	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
+	WORD $0x0d75 // jne 0x22f3
+	QUAD $0x4000000168be8148; WORD $0x0002; BYTE $0x00 // cmp QWORD PTR [rsi+0x168],0x240
+	WORD $0x1672 // jb 0x2309
+// 0x22f3:
 	LONG $0x00fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x200
-	LONG $0x008a830f; WORD $0x0000 // jae 0x1885
+	LONG $0x008a830f; WORD $0x0000 // jae 0x238a
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x0432840f; WORD $0x0000 // je 0x1c36
-	LONG $0xc0868d48; WORD $0x0002; BYTE $0x00 // lea rax,[rsi+0x2c0]
+	LONG $0x045e840f; WORD $0x0000 // je 0x2767
+// 0x2309:
+	LONG $0x40868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x340]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
@@ -1287,23 +1811,23 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000001a0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1a0],ymm0
 	QUAD $0x000001c0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1c0],ymm0
 	QUAD $0x000001e0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1e0],ymm0
-// 0x1885:
+// 0x238a:
 	QUAD $0x00010086587de2c4; BYTE $0x00 // vpbroadcastd ymm0,DWORD PTR [rsi+0x100]
-	LONG $0xfe7dc1c4; WORD $0x8047 // vpaddd ymm0,ymm0,YMMWORD PTR [r15-0x80]
+	QUAD $0x00058082fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r10+0x580]
 	QUAD $0x0001048e587de2c4; BYTE $0x00 // vpbroadcastd ymm1,DWORD PTR [rsi+0x104]
-	LONG $0xfe75c1c4; WORD $0xa04f // vpaddd ymm1,ymm1,YMMWORD PTR [r15-0x60]
+	QUAD $0x0005a08afe75c1c4; BYTE $0x00 // vpaddd ymm1,ymm1,YMMWORD PTR [r10+0x5a0]
 	QUAD $0x00010896587de2c4; BYTE $0x00 // vpbroadcastd ymm2,DWORD PTR [rsi+0x108]
-	LONG $0xfe6dc1c4; WORD $0xc057 // vpaddd ymm2,ymm2,YMMWORD PTR [r15-0x40]
+	QUAD $0x0005c092fe6dc1c4; BYTE $0x00 // vpaddd ymm2,ymm2,YMMWORD PTR [r10+0x5c0]
 	QUAD $0x00010c9e587de2c4; BYTE $0x00 // vpbroadcastd ymm3,DWORD PTR [rsi+0x10c]
-	LONG $0xfe65c1c4; WORD $0xe05f // vpaddd ymm3,ymm3,YMMWORD PTR [r15-0x20]
+	QUAD $0x0005e09afe65c1c4; BYTE $0x00 // vpaddd ymm3,ymm3,YMMWORD PTR [r10+0x5e0]
 	QUAD $0x000110a6587de2c4; BYTE $0x00 // vpbroadcastd ymm4,DWORD PTR [rsi+0x110]
-	LONG $0xfe5dc1c4; BYTE $0x27 // vpaddd ymm4,ymm4,YMMWORD PTR [r15]
+	QUAD $0x000600a2fe5dc1c4; BYTE $0x00 // vpaddd ymm4,ymm4,YMMWORD PTR [r10+0x600]
 	QUAD $0x000114ae587de2c4; BYTE $0x00 // vpbroadcastd ymm5,DWORD PTR [rsi+0x114]
-	LONG $0xfe55c1c4; WORD $0x206f // vpaddd ymm5,ymm5,YMMWORD PTR [r15+0x20]
+	QUAD $0x000620aafe55c1c4; BYTE $0x00 // vpaddd ymm5,ymm5,YMMWORD PTR [r10+0x620]
 	QUAD $0x000118b6587de2c4; BYTE $0x00 // vpbroadcastd ymm6,DWORD PTR [rsi+0x118]
-	LONG $0xfe4dc1c4; WORD $0x4077 // vpaddd ymm6,ymm6,YMMWORD PTR [r15+0x40]
+	QUAD $0x000640b2fe4dc1c4; BYTE $0x00 // vpaddd ymm6,ymm6,YMMWORD PTR [r10+0x640]
 	QUAD $0x00011cbe587de2c4; BYTE $0x00 // vpbroadcastd ymm7,DWORD PTR [rsi+0x11c]
-	LONG $0xfe45c1c4; WORD $0x607f // vpaddd ymm7,ymm7,YMMWORD PTR [r15+0x60]
+	QUAD $0x000660bafe45c1c4; BYTE $0x00 // vpaddd ymm7,ymm7,YMMWORD PTR [r10+0x660]
 	LONG $0xc1627dc5 // vpunpckldq ymm8,ymm0,ymm1
 	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
 	LONG $0xcb626dc5 // vpunpckldq ymm9,ymm2,ymm3
@@ -1345,21 +1869,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000000c0a17f7ec5 // vmovdqu YMMWORD PTR [rcx+0xc0],ymm12
 	QUAD $0x000001c0a97f7ec5 // vmovdqu YMMWORD PTR [rcx+0x1c0],ymm13
 	QUAD $0x00012086587de2c4; BYTE $0x00 // vpbroadcastd ymm0,DWORD PTR [rsi+0x120]
-	QUAD $0x00008087fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r15+0x80]
+	QUAD $0x00068082fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r10+0x680]
 	QUAD $0x0001248e587de2c4; BYTE $0x00 // vpbroadcastd ymm1,DWORD PTR [rsi+0x124]
-	QUAD $0x0000a08ffe75c1c4; BYTE $0x00 // vpaddd ymm1,ymm1,YMMWORD PTR [r15+0xa0]
+	QUAD $0x0006a08afe75c1c4; BYTE $0x00 // vpaddd ymm1,ymm1,YMMWORD PTR [r10+0x6a0]
 	QUAD $0x00012896587de2c4; BYTE $0x00 // vpbroadcastd ymm2,DWORD PTR [rsi+0x128]
-	QUAD $0x0000c097fe6dc1c4; BYTE $0x00 // vpaddd ymm2,ymm2,YMMWORD PTR [r15+0xc0]
+	QUAD $0x0006c092fe6dc1c4; BYTE $0x00 // vpaddd ymm2,ymm2,YMMWORD PTR [r10+0x6c0]
 	QUAD $0x00012c9e587de2c4; BYTE $0x00 // vpbroadcastd ymm3,DWORD PTR [rsi+0x12c]
-	QUAD $0x0000e09ffe65c1c4; BYTE $0x00 // vpaddd ymm3,ymm3,YMMWORD PTR [r15+0xe0]
-	QUAD $0x0001c0a76f7dc1c4; BYTE $0x00 // vmovdqa ymm4,YMMWORD PTR [r15+0x1c0]
-	QUAD $0x000100a7fe5dc1c4; BYTE $0x00 // vpaddd ymm4,ymm4,YMMWORD PTR [r15+0x100]
+	QUAD $0x0006e09afe65c1c4; BYTE $0x00 // vpaddd ymm3,ymm3,YMMWORD PTR [r10+0x6e0]
+	QUAD $0x000780a26f7dc1c4; BYTE $0x00 // vmovdqa ymm4,YMMWORD PTR [r10+0x780]
+	QUAD $0x000700a2fe5dc1c4; BYTE $0x00 // vpaddd ymm4,ymm4,YMMWORD PTR [r10+0x700]
 	QUAD $0x000134ae587de2c4; BYTE $0x00 // vpbroadcastd ymm5,DWORD PTR [rsi+0x134]
-	QUAD $0x000120affe55c1c4; BYTE $0x00 // vpaddd ymm5,ymm5,YMMWORD PTR [r15+0x120]
+	QUAD $0x000720aafe55c1c4; BYTE $0x00 // vpaddd ymm5,ymm5,YMMWORD PTR [r10+0x720]
 	QUAD $0x000138b6587de2c4; BYTE $0x00 // vpbroadcastd ymm6,DWORD PTR [rsi+0x138]
-	QUAD $0x000140b7fe4dc1c4; BYTE $0x00 // vpaddd ymm6,ymm6,YMMWORD PTR [r15+0x140]
+	QUAD $0x000740b2fe4dc1c4; BYTE $0x00 // vpaddd ymm6,ymm6,YMMWORD PTR [r10+0x740]
 	QUAD $0x00013cbe587de2c4; BYTE $0x00 // vpbroadcastd ymm7,DWORD PTR [rsi+0x13c]
-	QUAD $0x000160bffe45c1c4; BYTE $0x00 // vpaddd ymm7,ymm7,YMMWORD PTR [r15+0x160]
+	QUAD $0x000760bafe45c1c4; BYTE $0x00 // vpaddd ymm7,ymm7,YMMWORD PTR [r10+0x760]
 	LONG $0xc1627dc5 // vpunpckldq ymm8,ymm0,ymm1
 	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
 	LONG $0xcb626dc5 // vpunpckldq ymm9,ymm2,ymm3
@@ -1401,17 +1925,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000000e0a17f7ec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm12
 	QUAD $0x000001e0a97f7ec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm13
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	WORD $0x2675 // jne 0x1b85
-	LONG $0x02000548; WORD $0x0000 // add rax,0x200
-	LONG $0x00c18148; WORD $0x0002; BYTE $0x00 // add rcx,0x200
-	LONG $0xc0c78149; WORD $0x0002; BYTE $0x00 // add r15,0x2c0
+	WORD $0x2775 // jne 0x26a4
+	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
+	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
+	LONG $0x20c28149; WORD $0x0002; BYTE $0x00 // add r10,0x220
 	LONG $0x00eb8148; WORD $0x0002; BYTE $0x00 // sub rbx,0x200
-	LONG $0xfc68850f; WORD $0xffff // jne 0x17e8
-	LONG $0x0000b1e9; BYTE $0x00 // jmp 0x1c36
-// 0x1b85:
+	LONG $0xfc38850f; WORD $0xffff // jne 0x22d7
+	LONG $0x0000c3e9; BYTE $0x00 // jmp 0x2767
+// 0x26a4:
+	LONG $0x008e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x300]
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
+	LONG $0xc1440f48 // cmove rax,rcx
+// 0x26b6:
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0x2072 // jb 0x1bab
-// 0x1b8b:
+	WORD $0x2072 // jb 0x26dc
+// 0x26bc:
 	LONG $0x6f7ec1c4; BYTE $0x00 // vmovdqu ymm0,YMMWORD PTR [r8]
 	LONG $0x00effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rax]
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
@@ -1419,50 +1947,50 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0xe073 // jae 0x1b8b
-// 0x1bab:
+	WORD $0xe073 // jae 0x26bc
+// 0x26dc:
 	LONG $0x0010c3f7; WORD $0x0000 // test ebx,0x10
-	WORD $0x1a74 // je 0x1bcd
+	WORD $0x1a74 // je 0x26fe
 	LONG $0x6f7ac1c4; BYTE $0x00 // vmovdqu xmm0,XMMWORD PTR [r8]
 	LONG $0x00eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rax]
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
 	LONG $0x10c08348 // add rax,0x10
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
-// 0x1bcd:
+// 0x26fe:
 	LONG $0x0008c3f7; WORD $0x0000 // test ebx,0x8
-	WORD $0x1574 // je 0x1bea
+	WORD $0x1574 // je 0x271b
 	WORD $0x8b49; BYTE $0x10 // mov rdx,QWORD PTR [r8]
 	WORD $0x3348; BYTE $0x10 // xor rdx,QWORD PTR [rax]
 	WORD $0x8949; BYTE $0x11 // mov QWORD PTR [r9],rdx
 	LONG $0x08c08348 // add rax,0x8
 	LONG $0x08c08349 // add r8,0x8
 	LONG $0x08c18349 // add r9,0x8
-// 0x1bea:
+// 0x271b:
 	LONG $0x0004c3f7; WORD $0x0000 // test ebx,0x4
-	WORD $0x1474 // je 0x1c06
+	WORD $0x1474 // je 0x2737
 	WORD $0x8b41; BYTE $0x10 // mov edx,DWORD PTR [r8]
 	WORD $0x1033 // xor edx,DWORD PTR [rax]
 	WORD $0x8941; BYTE $0x11 // mov DWORD PTR [r9],edx
 	LONG $0x04c08348 // add rax,0x4
 	LONG $0x04c08349 // add r8,0x4
 	LONG $0x04c18349 // add r9,0x4
-// 0x1c06:
+// 0x2737:
 	LONG $0x0002c3f7; WORD $0x0000 // test ebx,0x2
-	WORD $0x1774 // je 0x1c25
+	WORD $0x1774 // je 0x2756
 	LONG $0x10b70f41 // movzx edx,WORD PTR [r8]
 	WORD $0x3366; BYTE $0x10 // xor dx,WORD PTR [rax]
 	LONG $0x11894166 // mov WORD PTR [r9],dx
 	LONG $0x02c08348 // add rax,0x2
 	LONG $0x02c08349 // add r8,0x2
 	LONG $0x02c18349 // add r9,0x2
-// 0x1c25:
+// 0x2756:
 	LONG $0x0001c3f7; WORD $0x0000 // test ebx,0x1
-	WORD $0x0974 // je 0x1c36
+	WORD $0x0974 // je 0x2767
 	LONG $0x10b60f41 // movzx edx,BYTE PTR [r8]
 	WORD $0x1032 // xor dl,BYTE PTR [rax]
 	WORD $0x8841; BYTE $0x11 // mov BYTE PTR [r9],dl
-// 0x1c36:
+// 0x2767:
 	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
 	LONG $0x01709e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x170]
 	LONG $0x58b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x158]
@@ -1470,7 +1998,6 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x58860148; WORD $0x0001; BYTE $0x00 // add QWORD PTR [rsi+0x158],rax
 	LONG $0x60862948; WORD $0x0001; BYTE $0x00 // sub QWORD PTR [rsi+0x160],rax
 	LONG $0x01309e01; WORD $0x0000 // add DWORD PTR [rsi+0x130],ebx
-	QUAD $0x000000017886c748; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x178],0x0
 	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
 	LONG $0x000001b9; BYTE $0x00 // mov ecx,0x1
 	LONG $0x000002bb; BYTE $0x00 // mov ebx,0x2
@@ -1480,10 +2007,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x950f; BYTE $0xc1 // setne cl
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	WORD $0xb60f; BYTE $0xf9 // movzx edi,cl
-	LONG $0xf64a840f; WORD $0xffff // je 0x12ef
+	LONG $0xf5fd840f; WORD $0xffff // je 0x1dc8
 	WORD $0xff85 // test edi,edi
-	WORD $0x6574 // je 0x1d0e
-// 0x1ca9:
+	WORD $0x2b74 // je 0x27fa
+// 0x27cf:
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	LONG $0x608e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x160]
 	LONG $0x000200bb; BYTE $0x00 // mov ebx,0x200
@@ -1492,41 +2019,30 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xc3460f48 // cmovbe rax,rbx
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc1420f48 // cmovb rax,rcx
-	LONG $0xfff61be9; BYTE $0xff // jmp 0x12ef
-// 0x1cd4:
-	QUAD $0x00010000028886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x288],0x1
-	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
-	WORD $0x2674 // je 0x1d0e
-	QUAD $0x00010000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x1
-	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x000001bf; BYTE $0x00 // mov edi,0x1
-	WORD $0xa975 // jne 0x1ca9
-	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
-	WORD $0xc031 // xor eax,eax
-	LONG $0xfff5e1e9; BYTE $0xff // jmp 0x12ef
-// 0x1d0e:
+	LONG $0xfff5cee9; BYTE $0xff // jmp 0x1dc8
+// 0x27fa:
 	LONG $0x90868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x190]
 	LONG $0x988e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x198]
 	LONG $0xa0968b4c; WORD $0x0001; BYTE $0x00 // mov r10,QWORD PTR [rsi+0x1a0]
 	LONG $0x489e8b4c; WORD $0x0001; BYTE $0x00 // mov r11,QWORD PTR [rsi+0x148]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x00bb840f; WORD $0x0000 // je 0x1df3
+	LONG $0x00bb840f; WORD $0x0000 // je 0x28df
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0002709ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x270]
-	QUAD $0x000278bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x278]
+	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0002808ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x280]
+	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
 	WORD $0x014c; BYTE $0xc0 // add rax,r8
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x00027086f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x270]
+	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
 	WORD $0x014c; BYTE $0xc9 // add rcx,r9
 	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x0000028096af0f48 // imul rdx,QWORD PTR [rsi+0x280]
-	QUAD $0x0000027096af0f4c // imul r10,QWORD PTR [rsi+0x270]
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x00d78348 // adc rdi,0x0
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
@@ -1553,14 +2069,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x59eb // jmp 0x1e4c
-// 0x1df3:
+	WORD $0x59eb // jmp 0x2938
+// 0x28df:
 	LONG $0x40438b49 // mov rax,QWORD PTR [r11+0x40]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
 	LONG $0x1050894c // mov QWORD PTR [rax+0x10],r10
-	LONG $0x708e8b48; WORD $0x0002; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x270]
-	LONG $0x78968b48; WORD $0x0002; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x278]
+	LONG $0xb88e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x1b8]
+	LONG $0xc0968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x1c0]
 	LONG $0x18488948 // mov QWORD PTR [rax+0x18],rcx
 	LONG $0x20508948 // mov QWORD PTR [rax+0x20],rdx
 	LONG $0xa88e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x1a8]
@@ -1570,23 +2086,23 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0475 // jne 0x1e3d
+	WORD $0x0475 // jne 0x2929
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x1e3d:
+// 0x2929:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x1e4c:
+// 0x2938:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x00868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x100]
-	LONG $0xc08e8d48; WORD $0x000a; BYTE $0x00 // lea rcx,[rsi+0xac0]
-// 0x1e5e:
+	LONG $0xc08e8d48; WORD $0x0009; BYTE $0x00 // lea rcx,[rsi+0x9c0]
+// 0x294a:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x40c08348 // add rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xee75 // jne 0x1e5e
+	WORD $0xee75 // jne 0x294a
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	RET
 
@@ -1610,8 +2126,24 @@ DATA chacha20poly1305_avx2_constants<>+128(SB)/8, $0x0000000800000008
 DATA chacha20poly1305_avx2_constants<>+136(SB)/8, $0x0000000800000008
 DATA chacha20poly1305_avx2_constants<>+144(SB)/8, $0x0000000800000008
 DATA chacha20poly1305_avx2_constants<>+152(SB)/8, $0x0000000800000008
-DATA chacha20poly1305_avx2_constants<>+160(SB)/8, $0x0004020000000000
-DATA chacha20poly1305_avx2_constants<>+168(SB)/8, $0x0049249202080208
-DATA chacha20poly1305_avx2_constants<>+176(SB)/8, $0x3fffffff2aaaaaab
+DATA chacha20poly1305_avx2_constants<>+160(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+168(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+176(SB)/8, $0x0000000000000001
 DATA chacha20poly1305_avx2_constants<>+184(SB)/8, $0x0000000000000000
-GLOBL chacha20poly1305_avx2_constants<>(SB), RODATA|NOPTR, $192
+DATA chacha20poly1305_avx2_constants<>+192(SB)/8, $0x0000000000000002
+DATA chacha20poly1305_avx2_constants<>+200(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+208(SB)/8, $0x0000000000000003
+DATA chacha20poly1305_avx2_constants<>+216(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+224(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+232(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+240(SB)/8, $0x0000004010040100
+DATA chacha20poly1305_avx2_constants<>+248(SB)/8, $0x0000001084210842
+DATA chacha20poly1305_avx2_constants<>+256(SB)/8, $0x0000005294a5294a
+DATA chacha20poly1305_avx2_constants<>+264(SB)/8, $0x000000f7bdef7bde
+DATA chacha20poly1305_avx2_constants<>+272(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+280(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+288(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+296(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+304(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+312(SB)/8, $0x0000000000000000
+GLOBL chacha20poly1305_avx2_constants<>(SB), RODATA|NOPTR, $320

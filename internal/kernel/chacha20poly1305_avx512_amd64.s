@@ -13,7 +13,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	PCALIGN $64
 	LONG $0x58be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],rdi
 	LONG $0x60968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rdx
-	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
 	LONG $0x305f8b48 // mov rbx,QWORD PTR [rdi+0x30]
 	LONG $0x000001b9; BYTE $0x00 // mov ecx,0x1
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
@@ -21,446 +21,157 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x404f8b48 // mov rcx,QWORD PTR [rdi+0x40]
 	WORD $0x498b; BYTE $0x38 // mov ecx,DWORD PTR [rcx+0x38]
 // 0x2b:
-	LONG $0x026ffac5 // vmovdqu xmm0,XMMWORD PTR [rdx]
-	LONG $0x086ffac5 // vmovdqu xmm1,XMMWORD PTR [rax]
-	LONG $0x506ffac5; BYTE $0x10 // vmovdqu xmm2,XMMWORD PTR [rax+0x10]
-	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
-	QUAD $0x000001108e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm1
-	QUAD $0x00000120967ff9c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm2
 	LONG $0x1b7efac5 // vmovq xmm3,QWORD PTR [rbx]
-	LONG $0xfb73e1c5; BYTE $0x04 // vpslldq xmm3,xmm3,0x4
 	LONG $0xe16ef9c5 // vmovd xmm4,ecx
+	LONG $0xfb73e1c5; BYTE $0x04 // vpslldq xmm3,xmm3,0x4
 	LONG $0xdcebe1c5 // vpor xmm3,xmm3,xmm4
 	LONG $0x2261e3c4; WORD $0x085b; BYTE $0x03 // vpinsrd xmm3,xmm3,DWORD PTR [rbx+0x8],0x3
-	QUAD $0x000001309e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm3
+	QUAD $0x000001009e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm3
 	QUAD $0x00000400107f8148 // cmp QWORD PTR [rdi+0x10],0x400
-	LONG $0x0ec1870f; WORD $0x0000 // ja 0xf3f
-	LONG $0x487df262; WORD $0x465a; BYTE $0x10 // vbroadcasti32x4 zmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x487df262; WORD $0x4e5a; BYTE $0x11 // vbroadcasti32x4 zmm1,XMMWORD PTR [rsi+0x110]
-	LONG $0x487df262; WORD $0x565a; BYTE $0x12 // vbroadcasti32x4 zmm2,XMMWORD PTR [rsi+0x120]
-	LONG $0x487df262; WORD $0x5e5a; BYTE $0x13 // vbroadcasti32x4 zmm3,XMMWORD PTR [rsi+0x130]
+	LONG $0x1632870f; WORD $0x0000 // ja 0x168b
+	QUAD $0x00000200107f8148 // cmp QWORD PTR [rdi+0x10],0x200
+	LONG $0x09db870f; WORD $0x0000 // ja 0xa42
+	LONG $0x487df262; WORD $0x025a // vbroadcasti32x4 zmm0,XMMWORD PTR [rdx]
+	LONG $0x487dd262; WORD $0x0b5a // vbroadcasti32x4 zmm1,XMMWORD PTR [r11]
+	LONG $0x487dd262; WORD $0x535a; BYTE $0x01 // vbroadcasti32x4 zmm2,XMMWORD PTR [r11+0x10]
+	LONG $0x487df262; WORD $0x5e5a; BYTE $0x10 // vbroadcasti32x4 zmm3,XMMWORD PTR [rsi+0x100]
 	LONG $0x487d6262; WORD $0x7a5a; BYTE $0x02 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x20]
 	LONG $0x4865f162; WORD $0x5afe; BYTE $0x02 // vpaddd zmm3,zmm3,ZMMWORD PTR [rdx+0x80]
 	LONG $0x48659162; WORD $0xfffe // vpaddd zmm7,zmm3,zmm31
-	LONG $0x48451162; WORD $0xdffe // vpaddd zmm11,zmm7,zmm31
-	LONG $0x48251162; WORD $0xfffe // vpaddd zmm15,zmm11,zmm31
 	LONG $0x48fdf162; WORD $0xe06f // vmovdqa64 zmm4,zmm0
 	LONG $0x48fdf162; WORD $0xe96f // vmovdqa64 zmm5,zmm1
 	LONG $0x48fdf162; WORD $0xf26f // vmovdqa64 zmm6,zmm2
-	LONG $0x48fd7162; WORD $0xc06f // vmovdqa64 zmm8,zmm0
-	LONG $0x48fd7162; WORD $0xc96f // vmovdqa64 zmm9,zmm1
-	LONG $0x48fd7162; WORD $0xd26f // vmovdqa64 zmm10,zmm2
-	LONG $0x48fd7162; WORD $0xe06f // vmovdqa64 zmm12,zmm0
-	LONG $0x48fd7162; WORD $0xe96f // vmovdqa64 zmm13,zmm1
-	LONG $0x48fd7162; WORD $0xf26f // vmovdqa64 zmm14,zmm2
+	LONG $0x087e4162; WORD $0x736f; BYTE $0x01 // vmovdqu32 xmm30,XMMWORD PTR [r11+0x10]
+	LONG $0x087d6162; WORD $0x767f; BYTE $0x14 // vmovdqa32 XMMWORD PTR [rsi+0x140],xmm30
 	WORD $0x028b // mov eax,DWORD PTR [rdx]
 	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
 	WORD $0x4a8b; BYTE $0x08 // mov ecx,DWORD PTR [rdx+0x8]
-	LONG $0x10868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x110]
-	LONG $0x148e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x114]
-	LONG $0x18968b44; WORD $0x0001; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0x118]
-	LONG $0x1c9e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x11c]
-	LONG $0x08fd6162; WORD $0x7e6f; BYTE $0x12 // vmovdqa64 xmm31,XMMWORD PTR [rsi+0x120]
-	LONG $0x08fd6162; WORD $0x7e7f; BYTE $0x14 // vmovdqa64 XMMWORD PTR [rsi+0x140],xmm31
+	WORD $0x8b45; BYTE $0x03 // mov r8d,DWORD PTR [r11]
+	LONG $0x044b8b45 // mov r9d,DWORD PTR [r11+0x4]
+	LONG $0x08538b45 // mov r10d,DWORD PTR [r11+0x8]
+	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-	LONG $0x34ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x134]
-	LONG $0x38b68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x138]
-	LONG $0x3cbe8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x13c]
+	LONG $0x04ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x104]
+	LONG $0x08b68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x108]
+	LONG $0x0cbe8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x10c]
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-	QUAD $0x00050000015086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x150],0x5
-// 0x147:
+	QUAD $0x000a0000015086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x150],0xa
+	QUAD $0x002d0000015486c7; WORD $0x0000 // mov DWORD PTR [rsi+0x154],0x2d
+// 0xfb:
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
 	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x07c1c141 // rol r9d,0x7
 	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
 	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
 	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xce // xor r14d,ecx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xce // xor r14d,ecx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x07c2c141 // rol r10d,0x7
 	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
 	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	WORD $0x0144; BYTE $0xda // add edx,r11d
-	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
-	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x0cc3c141 // rol r11d,0xc
-	WORD $0x0144; BYTE $0xda // add edx,r11d
-	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
-	LONG $0x08c7c141 // rol r15d,0x8
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x0c // vprold zmm13,zmm13,0xc
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
-	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
-	LONG $0x08c7c141 // rol r15d,0x8
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x07c1c141 // rol r9d,0x7
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
 	LONG $0x487df162; WORD $0xc070; BYTE $0x93 // vpshufd zmm0,zmm0,0x93
 	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
 	LONG $0x487df162; WORD $0xe470; BYTE $0x93 // vpshufd zmm4,zmm4,0x93
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x487d5162; WORD $0xc070; BYTE $0x93 // vpshufd zmm8,zmm8,0x93
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	LONG $0x487d5162; WORD $0xe470; BYTE $0x93 // vpshufd zmm12,zmm12,0x93
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x07c2c141 // rol r10d,0x7
 	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
 	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
 	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
 	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
 	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x487d5162; WORD $0xff70; BYTE $0x4e // vpshufd zmm15,zmm15,0x4e
-	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x0cc3c141 // rol r11d,0xc
-	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
 	LONG $0x487df162; WORD $0xd270; BYTE $0x39 // vpshufd zmm2,zmm2,0x39
 	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
 	LONG $0x487df162; WORD $0xf670; BYTE $0x39 // vpshufd zmm6,zmm6,0x39
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x487d5162; WORD $0xd270; BYTE $0x39 // vpshufd zmm10,zmm10,0x39
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	LONG $0x487d5162; WORD $0xf670; BYTE $0x39 // vpshufd zmm14,zmm14,0x39
-	WORD $0x0144; BYTE $0xc2 // add edx,r8d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc2 // add edx,r8d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x07 // vprold zmm13,zmm13,0x7
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xce // xor r14d,ecx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xce // xor r14d,ecx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	WORD $0x0144; BYTE $0xda // add edx,r11d
-	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
-	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x0cc3c141 // rol r11d,0xc
-	WORD $0x0144; BYTE $0xda // add edx,r11d
-	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
-	LONG $0x08c7c141 // rol r15d,0x8
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x07c3c141 // rol r11d,0x7
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x0c // vprold zmm13,zmm13,0xc
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
-	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
-	LONG $0x08c7c141 // rol r15d,0x8
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x487df162; WORD $0xc070; BYTE $0x39 // vpshufd zmm0,zmm0,0x39
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x487df162; WORD $0xe470; BYTE $0x39 // vpshufd zmm4,zmm4,0x39
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x487d5162; WORD $0xc070; BYTE $0x39 // vpshufd zmm8,zmm8,0x39
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	LONG $0x487d5162; WORD $0xe470; BYTE $0x39 // vpshufd zmm12,zmm12,0x39
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x487d5162; WORD $0xff70; BYTE $0x4e // vpshufd zmm15,zmm15,0x4e
-	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x0cc3c141 // rol r11d,0xc
-	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x07c3c141 // rol r11d,0x7
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x487df162; WORD $0xd270; BYTE $0x93 // vpshufd zmm2,zmm2,0x93
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x487df162; WORD $0xf670; BYTE $0x93 // vpshufd zmm6,zmm6,0x93
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x487d5162; WORD $0xd270; BYTE $0x93 // vpshufd zmm10,zmm10,0x93
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	LONG $0x487d5162; WORD $0xf670; BYTE $0x93 // vpshufd zmm14,zmm14,0x93
-	WORD $0x0144; BYTE $0xc2 // add edx,r8d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc2 // add edx,r8d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x07 // vprold zmm13,zmm13,0x7
-	LONG $0x0150ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x150],0x1
-	LONG $0xf9ab850f; WORD $0xffff // jne 0x147
+	LONG $0x0150be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x150],0x4
+	LONG $0x0386870f; WORD $0x0000 // ja 0x550
+	LONG $0x01ce820f; WORD $0x0000 // jb 0x39e
 	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
 	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
 	LONG $0x2d32c181; WORD $0x7962 // add ecx,0x79622d32
 	LONG $0x6574c281; WORD $0x6b20 // add edx,0x6b206574
-	LONG $0x10860344; WORD $0x0001; BYTE $0x00 // add r8d,DWORD PTR [rsi+0x110]
-	LONG $0x148e0344; WORD $0x0001; BYTE $0x00 // add r9d,DWORD PTR [rsi+0x114]
-	LONG $0x18960344; WORD $0x0001; BYTE $0x00 // add r10d,DWORD PTR [rsi+0x118]
-	LONG $0x1c9e0344; WORD $0x0001; BYTE $0x00 // add r11d,DWORD PTR [rsi+0x11c]
-	LONG $0x20e3c148 // shl rbx,0x20
+	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x20e2c148 // shl rdx,0x20
+	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
+	LONG $0x28578b48 // mov rdx,QWORD PTR [rdi+0x28]
+	WORD $0x0344; BYTE $0x02 // add r8d,DWORD PTR [rdx]
+	LONG $0x044a0344 // add r9d,DWORD PTR [rdx+0x4]
+	LONG $0x08520344 // add r10d,DWORD PTR [rdx+0x8]
+	LONG $0x0c5a0344 // add r11d,DWORD PTR [rdx+0xc]
+	LONG $0x20e3c148 // shl rbx,0x20
 	LONG $0x20e1c149 // shl r9,0x20
 	LONG $0x20e3c149 // shl r11,0x20
 	WORD $0x0948; BYTE $0xd8 // or rax,rbx
-	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
 	WORD $0x094d; BYTE $0xc8 // or r8,r9
 	WORD $0x094d; BYTE $0xda // or r10,r11
 	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
-	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x10422348 // and rax,QWORD PTR [rdx+0x10]
 	LONG $0x184a2348 // and rcx,QWORD PTR [rdx+0x18]
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x1475 // jne 0x81e
+	WORD $0x1475 // jne 0x249
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	LONG $0x18438b48 // mov rax,QWORD PTR [rbx+0x18]
 	LONG $0x204b8b48 // mov rcx,QWORD PTR [rbx+0x20]
 	LONG $0x28438b4c // mov r8,QWORD PTR [rbx+0x28]
 	LONG $0x30538b4c // mov r10,QWORD PTR [rbx+0x30]
-// 0x81e:
+// 0x249:
 	LONG $0x68868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rax
 	LONG $0x708e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x170],rcx
 	LONG $0x7886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x178],r8
 	LONG $0x8096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x180],r10
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	LONG $0xc8ac0f49; BYTE $0x2c // shrd r8,rcx,0x2c
-	LONG $0x18e9c148 // shr rcx,0x18
-	LONG $0x80822348; WORD $0x0001; BYTE $0x00 // and rax,QWORD PTR [rdx+0x180]
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	WORD $0x8949; BYTE $0xcf // mov r15,rcx
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x02eac148 // shr rdx,0x2
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0xf6bb62c4; BYTE $0xc9 // mulx r9,r8,rcx
+	WORD $0x8948; BYTE $0xc2 // mov rdx,rax
+	LONG $0xf6ab62c4; BYTE $0xd8 // mulx r11,r10,rax
+	LONG $0xf69b62c4; BYTE $0xe9 // mulx r13,r12,rcx
+	WORD $0x014d; BYTE $0xd0 // add r8,r10
+	WORD $0x114d; BYTE $0xd9 // adc r9,r11
+	WORD $0x014d; BYTE $0xe4 // add r12,r12
+	WORD $0x114d; BYTE $0xed // adc r13,r13
+	WORD $0x014d; BYTE $0xe1 // add r9,r12
+	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x894d; BYTE $0xea // mov r10,r13
+	WORD $0x894d; BYTE $0xeb // mov r11,r13
+	LONG $0xfce28349 // and r10,0xfffffffffffffffc
+	LONG $0x02ebc149 // shr r11,0x2
+	LONG $0x03e58341 // and r13d,0x3
+	WORD $0x014d; BYTE $0xda // add r10,r11
+	WORD $0x014d; BYTE $0xd0 // add r8,r10
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
+	LONG $0x000055bb; BYTE $0x00 // mov ebx,0x55
+	LONG $0xcb92f8c5 // kmovw k1,ebx
+	WORD $0x894d; BYTE $0xf2 // mov r10,r14
+	LONG $0xfaac0f4d; BYTE $0x2c // shrd r10,r15,0x2c
+	LONG $0x18efc149 // shr r15,0x18
+	LONG $0x80b2234c; WORD $0x0001; BYTE $0x00 // and r14,QWORD PTR [rdx+0x180]
+	LONG $0x8092234c; WORD $0x0001; BYTE $0x00 // and r10,QWORD PTR [rdx+0x180]
+	LONG $0x48fd4262; WORD $0xc67c // vpbroadcastq zmm24,r14
+	LONG $0x48fd4262; WORD $0xca7c // vpbroadcastq zmm25,r10
+	LONG $0x48fd4262; WORD $0xd77c // vpbroadcastq zmm26,r15
+	WORD $0x894d; BYTE $0xcb // mov r11,r9
+	LONG $0xe9ac0f4d; BYTE $0x18 // shrd r9,r13,0x18
+	WORD $0x894d; BYTE $0xc2 // mov r10,r8
+	LONG $0xdaac0f4d; BYTE $0x2c // shrd r10,r11,0x2c
 	LONG $0x8082234c; WORD $0x0001; BYTE $0x00 // and r8,QWORD PTR [rdx+0x180]
-	LONG $0x48fd6262; WORD $0xc07c // vpbroadcastq zmm24,rax
-	LONG $0x48fd4262; WORD $0xc87c // vpbroadcastq zmm25,r8
-	LONG $0x48fd6262; WORD $0xd17c // vpbroadcastq zmm26,rcx
-	LONG $0x80048d4f // lea r8,[r8+r8*4]
-	LONG $0x890c8d48 // lea rcx,[rcx+rcx*4]
-	LONG $0x02e0c149 // shl r8,0x2
-	LONG $0x02e1c148 // shl rcx,0x2
-	LONG $0x48fd4262; WORD $0xd87c // vpbroadcastq zmm27,r8
-	LONG $0x48fd6262; WORD $0xe17c // vpbroadcastq zmm28,rcx
+	LONG $0x8092234c; WORD $0x0001; BYTE $0x00 // and r10,QWORD PTR [rdx+0x180]
+	LONG $0x49fd4262; WORD $0xc07c // vpbroadcastq zmm24{k1},r8
+	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
+	LONG $0x49fd4262; WORD $0xd17c // vpbroadcastq zmm26{k1},r9
+	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x50b56262; WORD $0x5ab4; BYTE $0x33 // vpmadd52luq zmm27,zmm25,QWORD BCST [rdx+0x198]
+	LONG $0x50ad6262; WORD $0x62b4; BYTE $0x33 // vpmadd52luq zmm28,zmm26,QWORD BCST [rdx+0x198]
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rsi+0x400],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x15 // vmovdqa64 ZMMWORD PTR [rsi+0x540],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x1a // vmovdqa64 ZMMWORD PTR [rsi+0x680],zmm26
@@ -472,195 +183,913 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x1b // vmovdqa64 ZMMWORD PTR [rsi+0x6c0],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x20 // vmovdqa64 ZMMWORD PTR [rsi+0x800],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x25 // vmovdqa64 ZMMWORD PTR [rsi+0x940],zmm30
-	QUAD $0x00050000015086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x150],0x5
-	LONG $0xccaaba41; WORD $0x00f0 // mov r10d,0xf0ccaa
-	QUAD $0x004040000000bd49; WORD $0x0000 // movabs r13,0x4040000000
+	LONG $0xf0ccba41; WORD $0x0000 // mov r10d,0xf0cc
+	LONG $0x0000bd41; WORD $0x4040 // mov r13d,0x40400000
 	WORD $0x8949; BYTE $0xf3 // mov r11,rsi
 	WORD $0x8949; BYTE $0xf4 // mov r12,rsi
-// 0x8ee:
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
+// 0x39e:
 	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
 	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
 	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
 	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x9278c1c4; BYTE $0xca // kmovw k1,r10d
 	LONG $0x08eac149 // shr r10,0x8
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x10 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x400]
 	LONG $0xc5b60f41 // movzx eax,r13b
 	LONG $0x08edc149 // shr r13,0x8
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
 	QUAD $0x040086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x400]
 	QUAD $0x04009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
 	QUAD $0x05408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x540]
 	QUAD $0x0540a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x540]
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x0c // vprold zmm13,zmm13,0xc
 	QUAD $0x068096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x680]
 	QUAD $0x0680aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x680]
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x15 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x540]
 	WORD $0x2949; BYTE $0xc4 // sub r12,rax
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x487df162; WORD $0xc070; BYTE $0x93 // vpshufd zmm0,zmm0,0x93
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x487df162; WORD $0xe470; BYTE $0x93 // vpshufd zmm4,zmm4,0x93
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x487d5162; WORD $0xc070; BYTE $0x93 // vpshufd zmm8,zmm8,0x93
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	LONG $0x487d5162; WORD $0xe470; BYTE $0x93 // vpshufd zmm12,zmm12,0x93
 	QUAD $0x090086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x900]
 	QUAD $0x09009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x900]
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
 	QUAD $0x04008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x400]
 	QUAD $0x0400a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x487d5162; WORD $0xff70; BYTE $0x4e // vpshufd zmm15,zmm15,0x4e
 	QUAD $0x054096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x540]
 	QUAD $0x0540aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x540]
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x487df162; WORD $0xd270; BYTE $0x39 // vpshufd zmm2,zmm2,0x39
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x487df162; WORD $0xf670; BYTE $0x39 // vpshufd zmm6,zmm6,0x39
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x487d5162; WORD $0xd270; BYTE $0x39 // vpshufd zmm10,zmm10,0x39
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	LONG $0x487d5162; WORD $0xf670; BYTE $0x39 // vpshufd zmm14,zmm14,0x39
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x1a // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x680]
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x07 // vprold zmm13,zmm13,0x7
 	QUAD $0x07c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x7c0]
 	QUAD $0x07c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x7c0]
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
 	QUAD $0x09008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x900]
 	QUAD $0x0900a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x900]
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
 	QUAD $0x040096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x400]
 	QUAD $0x0400aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
 	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
 	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
 	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
 	LONG $0x40859162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm31,zmm26,0x2c
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
 	LONG $0x50ad6162; WORD $0x52db; BYTE $0x30 // vpandq zmm26,zmm26,QWORD BCST [rdx+0x180]
 	LONG $0x50856262; WORD $0x42b4; BYTE $0x33 // vpmadd52luq zmm24,zmm31,QWORD BCST [rdx+0x198]
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x0c // vprold zmm13,zmm13,0xc
 	LONG $0x40859162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm31,zmm24,0x2c
 	LONG $0x50bd6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x180]
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
 	LONG $0x40b50162; WORD $0xcfd4 // vpaddq zmm25,zmm25,zmm31
 	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x487df162; WORD $0xc070; BYTE $0x39 // vpshufd zmm0,zmm0,0x39
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x487df162; WORD $0xe470; BYTE $0x39 // vpshufd zmm4,zmm4,0x39
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x487d5162; WORD $0xc070; BYTE $0x39 // vpshufd zmm8,zmm8,0x39
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	LONG $0x487d5162; WORD $0xe470; BYTE $0x39 // vpshufd zmm12,zmm12,0x39
 	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
 	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
 	LONG $0x41bd4262; WORD $0x4364; BYTE $0x10 // vpblendmq zmm24{k1},zmm24,ZMMWORD PTR [r11+0x400]
 	LONG $0x41b54262; WORD $0x4b64; BYTE $0x15 // vpblendmq zmm25{k1},zmm25,ZMMWORD PTR [r11+0x540]
 	LONG $0x41ad4262; WORD $0x5364; BYTE $0x1a // vpblendmq zmm26{k1},zmm26,ZMMWORD PTR [r11+0x680]
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x487d5162; WORD $0xff70; BYTE $0x4e // vpshufd zmm15,zmm15,0x4e
 	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x50b56262; WORD $0x5ab4; BYTE $0x33 // vpmadd52luq zmm27,zmm25,QWORD BCST [rdx+0x198]
 	LONG $0x50ad6262; WORD $0x62b4; BYTE $0x33 // vpmadd52luq zmm28,zmm26,QWORD BCST [rdx+0x198]
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x487df162; WORD $0xd270; BYTE $0x93 // vpshufd zmm2,zmm2,0x93
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x487df162; WORD $0xf670; BYTE $0x93 // vpshufd zmm6,zmm6,0x93
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x487d5162; WORD $0xd270; BYTE $0x93 // vpshufd zmm10,zmm10,0x93
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	LONG $0x487d5162; WORD $0xf670; BYTE $0x93 // vpshufd zmm14,zmm14,0x93
 	QUAD $0x1024447f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x400],zmm24
 	QUAD $0x15244c7f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x540],zmm25
 	QUAD $0x1a24547f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x680],zmm26
 	WORD $0x894d; BYTE $0xe3 // mov r11,r12
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x07 // vprold zmm13,zmm13,0x7
 	QUAD $0x1f245c7f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x7c0],zmm27
 	QUAD $0x2424647f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x900],zmm28
+	LONG $0x0001a0e9; BYTE $0x00 // jmp 0x6f0
+// 0x550:
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+// 0x6f0:
+	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
+	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
+	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
+	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
+	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
+	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
+	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
+	LONG $0x487df162; WORD $0xc070; BYTE $0x39 // vpshufd zmm0,zmm0,0x39
+	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x487df162; WORD $0xe470; BYTE $0x39 // vpshufd zmm4,zmm4,0x39
+	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
+	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
+	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
+	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
+	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
+	LONG $0x487df162; WORD $0xd270; BYTE $0x93 // vpshufd zmm2,zmm2,0x93
+	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x487df162; WORD $0xf670; BYTE $0x93 // vpshufd zmm6,zmm6,0x93
+	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x0154aed1; WORD $0x0000 // shr DWORD PTR [rsi+0x154],1
+	LONG $0x01a0830f; WORD $0x0000 // jae 0x95e
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+// 0x95e:
 	LONG $0x0150ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x150],0x1
-	LONG $0xfb3e850f; WORD $0xffff // jne 0x8ee
-	LONG $0x487d6262; WORD $0x665a; BYTE $0x10 // vbroadcasti32x4 zmm28,XMMWORD PTR [rsi+0x100]
-	LONG $0x487d6262; WORD $0x6e5a; BYTE $0x11 // vbroadcasti32x4 zmm29,XMMWORD PTR [rsi+0x110]
-	LONG $0x487d6262; WORD $0x765a; BYTE $0x12 // vbroadcasti32x4 zmm30,XMMWORD PTR [rsi+0x120]
-	LONG $0x487d6262; WORD $0x7e5a; BYTE $0x13 // vbroadcasti32x4 zmm31,XMMWORD PTR [rsi+0x130]
+	LONG $0xf790850f; WORD $0xffff // jne 0xfb
+	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
+	LONG $0x487d6262; WORD $0x225a // vbroadcasti32x4 zmm28,XMMWORD PTR [rdx]
+	LONG $0x487d4262; WORD $0x2b5a // vbroadcasti32x4 zmm29,XMMWORD PTR [r11]
+	LONG $0x487d4262; WORD $0x735a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [r11+0x10]
+	LONG $0x487d6262; WORD $0x7e5a; BYTE $0x10 // vbroadcasti32x4 zmm31,XMMWORD PTR [rsi+0x100]
+	LONG $0x40056162; WORD $0x7afe; BYTE $0x02 // vpaddd zmm31,zmm31,ZMMWORD PTR [rdx+0x80]
+	LONG $0x487d9162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm28
+	LONG $0x48759162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm29
+	LONG $0x486d9162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm30
+	LONG $0x48659162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm31
+	LONG $0x487d6362; WORD $0xc143; BYTE $0x44 // vshufi32x4 zmm24,zmm0,zmm1,0x44
+	LONG $0x486d6362; WORD $0xcb43; BYTE $0x44 // vshufi32x4 zmm25,zmm2,zmm3,0x44
+	LONG $0x487d6362; WORD $0xd143; BYTE $0xee // vshufi32x4 zmm26,zmm0,zmm1,0xee
+	LONG $0x486d6362; WORD $0xdb43; BYTE $0xee // vshufi32x4 zmm27,zmm2,zmm3,0xee
+	LONG $0x403d9362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm0,zmm24,zmm25,0x88
+	LONG $0x403d9362; WORD $0xc943; BYTE $0xdd // vshufi32x4 zmm1,zmm24,zmm25,0xdd
+	LONG $0x402d9362; WORD $0xd343; BYTE $0x88 // vshufi32x4 zmm2,zmm26,zmm27,0x88
+	LONG $0x402d9362; WORD $0xdb43; BYTE $0xdd // vshufi32x4 zmm3,zmm26,zmm27,0xdd
+	LONG $0x487d6262; WORD $0x425a; BYTE $0x02 // vbroadcasti32x4 zmm24,XMMWORD PTR [rdx+0x20]
+	LONG $0x40050162; WORD $0xf8fe // vpaddd zmm31,zmm31,zmm24
+	LONG $0x485d9162; WORD $0xe4fe // vpaddd zmm4,zmm4,zmm28
+	LONG $0x48559162; WORD $0xedfe // vpaddd zmm5,zmm5,zmm29
+	LONG $0x484d9162; WORD $0xf6fe // vpaddd zmm6,zmm6,zmm30
+	LONG $0x48459162; WORD $0xfffe // vpaddd zmm7,zmm7,zmm31
+	LONG $0x485d6362; WORD $0xc543; BYTE $0x44 // vshufi32x4 zmm24,zmm4,zmm5,0x44
+	LONG $0x484d6362; WORD $0xcf43; BYTE $0x44 // vshufi32x4 zmm25,zmm6,zmm7,0x44
+	LONG $0x485d6362; WORD $0xd543; BYTE $0xee // vshufi32x4 zmm26,zmm4,zmm5,0xee
+	LONG $0x484d6362; WORD $0xdf43; BYTE $0xee // vshufi32x4 zmm27,zmm6,zmm7,0xee
+	LONG $0x403d9362; WORD $0xe143; BYTE $0x88 // vshufi32x4 zmm4,zmm24,zmm25,0x88
+	LONG $0x403d9362; WORD $0xe943; BYTE $0xdd // vshufi32x4 zmm5,zmm24,zmm25,0xdd
+	LONG $0x402d9362; WORD $0xf343; BYTE $0x88 // vshufi32x4 zmm6,zmm26,zmm27,0x88
+	LONG $0x402d9362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm7,zmm26,zmm27,0xdd
+	LONG $0x001b23e9; BYTE $0x00 // jmp 0x2565
+// 0xa42:
+	LONG $0x487df262; WORD $0x025a // vbroadcasti32x4 zmm0,XMMWORD PTR [rdx]
+	LONG $0x487dd262; WORD $0x0b5a // vbroadcasti32x4 zmm1,XMMWORD PTR [r11]
+	LONG $0x487dd262; WORD $0x535a; BYTE $0x01 // vbroadcasti32x4 zmm2,XMMWORD PTR [r11+0x10]
+	LONG $0x487df262; WORD $0x5e5a; BYTE $0x10 // vbroadcasti32x4 zmm3,XMMWORD PTR [rsi+0x100]
+	LONG $0x487d6262; WORD $0x7a5a; BYTE $0x02 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x20]
+	LONG $0x4865f162; WORD $0x5afe; BYTE $0x02 // vpaddd zmm3,zmm3,ZMMWORD PTR [rdx+0x80]
+	LONG $0x48659162; WORD $0xfffe // vpaddd zmm7,zmm3,zmm31
+	LONG $0x48fdf162; WORD $0xe06f // vmovdqa64 zmm4,zmm0
+	LONG $0x48fdf162; WORD $0xe96f // vmovdqa64 zmm5,zmm1
+	LONG $0x48fdf162; WORD $0xf26f // vmovdqa64 zmm6,zmm2
+	LONG $0x48451162; WORD $0xdffe // vpaddd zmm11,zmm7,zmm31
+	LONG $0x48251162; WORD $0xfffe // vpaddd zmm15,zmm11,zmm31
+	LONG $0x48fd7162; WORD $0xc06f // vmovdqa64 zmm8,zmm0
+	LONG $0x48fd7162; WORD $0xc96f // vmovdqa64 zmm9,zmm1
+	LONG $0x48fd7162; WORD $0xd26f // vmovdqa64 zmm10,zmm2
+	LONG $0x48fd7162; WORD $0xe06f // vmovdqa64 zmm12,zmm0
+	LONG $0x48fd7162; WORD $0xe96f // vmovdqa64 zmm13,zmm1
+	LONG $0x48fd7162; WORD $0xf26f // vmovdqa64 zmm14,zmm2
+	LONG $0x087e4162; WORD $0x736f; BYTE $0x01 // vmovdqu32 xmm30,XMMWORD PTR [r11+0x10]
+	LONG $0x087d6162; WORD $0x767f; BYTE $0x14 // vmovdqa32 XMMWORD PTR [rsi+0x140],xmm30
+	WORD $0x028b // mov eax,DWORD PTR [rdx]
+	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
+	WORD $0x4a8b; BYTE $0x08 // mov ecx,DWORD PTR [rdx+0x8]
+	WORD $0x8b45; BYTE $0x03 // mov r8d,DWORD PTR [r11]
+	LONG $0x044b8b45 // mov r9d,DWORD PTR [r11+0x4]
+	LONG $0x08538b45 // mov r10d,DWORD PTR [r11+0x8]
+	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+	LONG $0x04ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x104]
+	LONG $0x08b68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x108]
+	LONG $0x0cbe8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x10c]
+	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
+	QUAD $0x000a0000015086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x150],0xa
+	QUAD $0x002d0000015486c7; WORD $0x0000 // mov DWORD PTR [rsi+0x154],0x2d
+// 0xb06:
+	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
+	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
+	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
+	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
+	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
+	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
+	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
+	LONG $0x487df162; WORD $0xc070; BYTE $0x93 // vpshufd zmm0,zmm0,0x93
+	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x487df162; WORD $0xe470; BYTE $0x93 // vpshufd zmm4,zmm4,0x93
+	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
+	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
+	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
+	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
+	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
+	LONG $0x487df162; WORD $0xd270; BYTE $0x39 // vpshufd zmm2,zmm2,0x39
+	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x487df162; WORD $0xf670; BYTE $0x39 // vpshufd zmm6,zmm6,0x39
+	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
+	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
+	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
+	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
+	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x0c // vprold zmm13,zmm13,0xc
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
+	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
+	LONG $0x487d5162; WORD $0xc070; BYTE $0x93 // vpshufd zmm8,zmm8,0x93
+	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
+	LONG $0x487d5162; WORD $0xe470; BYTE $0x93 // vpshufd zmm12,zmm12,0x93
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
+	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
+	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
+	LONG $0x487d5162; WORD $0xff70; BYTE $0x4e // vpshufd zmm15,zmm15,0x4e
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
+	LONG $0x487d5162; WORD $0xd270; BYTE $0x39 // vpshufd zmm10,zmm10,0x39
+	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
+	LONG $0x487d5162; WORD $0xf670; BYTE $0x39 // vpshufd zmm14,zmm14,0x39
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x07 // vprold zmm13,zmm13,0x7
+	LONG $0x0150be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x150],0x4
+	LONG $0x0386870f; WORD $0x0000 // ja 0x101d
+	LONG $0x01ce820f; WORD $0x0000 // jb 0xe6b
+	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
+	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
+	LONG $0x2d32c181; WORD $0x7962 // add ecx,0x79622d32
+	LONG $0x6574c281; WORD $0x6b20 // add edx,0x6b206574
+	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
+	LONG $0x20e2c148 // shl rdx,0x20
+	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
+	LONG $0x28578b48 // mov rdx,QWORD PTR [rdi+0x28]
+	WORD $0x0344; BYTE $0x02 // add r8d,DWORD PTR [rdx]
+	LONG $0x044a0344 // add r9d,DWORD PTR [rdx+0x4]
+	LONG $0x08520344 // add r10d,DWORD PTR [rdx+0x8]
+	LONG $0x0c5a0344 // add r11d,DWORD PTR [rdx+0xc]
+	LONG $0x20e3c148 // shl rbx,0x20
+	LONG $0x20e1c149 // shl r9,0x20
+	LONG $0x20e3c149 // shl r11,0x20
+	WORD $0x0948; BYTE $0xd8 // or rax,rbx
+	WORD $0x094d; BYTE $0xc8 // or r8,r9
+	WORD $0x094d; BYTE $0xda // or r10,r11
+	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
+	LONG $0x10422348 // and rax,QWORD PTR [rdx+0x10]
+	LONG $0x184a2348 // and rcx,QWORD PTR [rdx+0x18]
+	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
+	WORD $0x1475 // jne 0xd16
+	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
+	LONG $0x18438b48 // mov rax,QWORD PTR [rbx+0x18]
+	LONG $0x204b8b48 // mov rcx,QWORD PTR [rbx+0x20]
+	LONG $0x28438b4c // mov r8,QWORD PTR [rbx+0x28]
+	LONG $0x30538b4c // mov r10,QWORD PTR [rbx+0x30]
+// 0xd16:
+	LONG $0x68868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rax
+	LONG $0x708e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x170],rcx
+	LONG $0x7886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x178],r8
+	LONG $0x8096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x180],r10
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	WORD $0x8949; BYTE $0xcf // mov r15,rcx
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x02eac148 // shr rdx,0x2
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0xf6bb62c4; BYTE $0xc9 // mulx r9,r8,rcx
+	WORD $0x8948; BYTE $0xc2 // mov rdx,rax
+	LONG $0xf6ab62c4; BYTE $0xd8 // mulx r11,r10,rax
+	LONG $0xf69b62c4; BYTE $0xe9 // mulx r13,r12,rcx
+	WORD $0x014d; BYTE $0xd0 // add r8,r10
+	WORD $0x114d; BYTE $0xd9 // adc r9,r11
+	WORD $0x014d; BYTE $0xe4 // add r12,r12
+	WORD $0x114d; BYTE $0xed // adc r13,r13
+	WORD $0x014d; BYTE $0xe1 // add r9,r12
+	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x894d; BYTE $0xea // mov r10,r13
+	WORD $0x894d; BYTE $0xeb // mov r11,r13
+	LONG $0xfce28349 // and r10,0xfffffffffffffffc
+	LONG $0x02ebc149 // shr r11,0x2
+	LONG $0x03e58341 // and r13d,0x3
+	WORD $0x014d; BYTE $0xda // add r10,r11
+	WORD $0x014d; BYTE $0xd0 // add r8,r10
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
+	LONG $0x000055bb; BYTE $0x00 // mov ebx,0x55
+	LONG $0xcb92f8c5 // kmovw k1,ebx
+	WORD $0x894d; BYTE $0xf2 // mov r10,r14
+	LONG $0xfaac0f4d; BYTE $0x2c // shrd r10,r15,0x2c
+	LONG $0x18efc149 // shr r15,0x18
+	LONG $0x80b2234c; WORD $0x0001; BYTE $0x00 // and r14,QWORD PTR [rdx+0x180]
+	LONG $0x8092234c; WORD $0x0001; BYTE $0x00 // and r10,QWORD PTR [rdx+0x180]
+	LONG $0x48fd4262; WORD $0xc67c // vpbroadcastq zmm24,r14
+	LONG $0x48fd4262; WORD $0xca7c // vpbroadcastq zmm25,r10
+	LONG $0x48fd4262; WORD $0xd77c // vpbroadcastq zmm26,r15
+	WORD $0x894d; BYTE $0xcb // mov r11,r9
+	LONG $0xe9ac0f4d; BYTE $0x18 // shrd r9,r13,0x18
+	WORD $0x894d; BYTE $0xc2 // mov r10,r8
+	LONG $0xdaac0f4d; BYTE $0x2c // shrd r10,r11,0x2c
+	LONG $0x8082234c; WORD $0x0001; BYTE $0x00 // and r8,QWORD PTR [rdx+0x180]
+	LONG $0x8092234c; WORD $0x0001; BYTE $0x00 // and r10,QWORD PTR [rdx+0x180]
+	LONG $0x49fd4262; WORD $0xc07c // vpbroadcastq zmm24{k1},r8
+	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
+	LONG $0x49fd4262; WORD $0xd17c // vpbroadcastq zmm26{k1},r9
+	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x50b56262; WORD $0x5ab4; BYTE $0x33 // vpmadd52luq zmm27,zmm25,QWORD BCST [rdx+0x198]
+	LONG $0x50ad6262; WORD $0x62b4; BYTE $0x33 // vpmadd52luq zmm28,zmm26,QWORD BCST [rdx+0x198]
+	LONG $0x48fd6162; WORD $0x467f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rsi+0x400],zmm24
+	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x15 // vmovdqa64 ZMMWORD PTR [rsi+0x540],zmm25
+	LONG $0x48fd6162; WORD $0x567f; BYTE $0x1a // vmovdqa64 ZMMWORD PTR [rsi+0x680],zmm26
+	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x1f // vmovdqa64 ZMMWORD PTR [rsi+0x7c0],zmm27
+	LONG $0x48fd6162; WORD $0x667f; BYTE $0x24 // vmovdqa64 ZMMWORD PTR [rsi+0x900],zmm28
+	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
+	LONG $0x48fd6162; WORD $0x767f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rsi+0x440],zmm30
+	LONG $0x48fd6162; WORD $0x767f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [rsi+0x580],zmm30
+	LONG $0x48fd6162; WORD $0x767f; BYTE $0x1b // vmovdqa64 ZMMWORD PTR [rsi+0x6c0],zmm30
+	LONG $0x48fd6162; WORD $0x767f; BYTE $0x20 // vmovdqa64 ZMMWORD PTR [rsi+0x800],zmm30
+	LONG $0x48fd6162; WORD $0x767f; BYTE $0x25 // vmovdqa64 ZMMWORD PTR [rsi+0x940],zmm30
+	LONG $0xf0ccba41; WORD $0x0000 // mov r10d,0xf0cc
+	LONG $0x0000bd41; WORD $0x4040 // mov r13d,0x40400000
+	WORD $0x8949; BYTE $0xf3 // mov r11,rsi
+	WORD $0x8949; BYTE $0xf4 // mov r12,rsi
+// 0xe6b:
+	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
+	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
+	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
+	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
+	LONG $0x9278c1c4; BYTE $0xca // kmovw k1,r10d
+	LONG $0x08eac149 // shr r10,0x8
+	LONG $0x48fd4162; WORD $0x736f; BYTE $0x10 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x400]
+	LONG $0xc5b60f41 // movzx eax,r13b
+	LONG $0x08edc149 // shr r13,0x8
+	QUAD $0x040086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x400]
+	QUAD $0x04009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x400]
+	QUAD $0x05408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x540]
+	QUAD $0x0540a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x540]
+	QUAD $0x068096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x680]
+	QUAD $0x0680aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x680]
+	LONG $0x48fd4162; WORD $0x736f; BYTE $0x15 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x540]
+	WORD $0x2949; BYTE $0xc4 // sub r12,rax
+	QUAD $0x090086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x900]
+	QUAD $0x09009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x900]
+	QUAD $0x04008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x400]
+	QUAD $0x0400a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x400]
+	QUAD $0x054096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x540]
+	QUAD $0x0540aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x540]
+	LONG $0x48fd4162; WORD $0x736f; BYTE $0x1a // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x680]
+	QUAD $0x07c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x7c0]
+	QUAD $0x07c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x7c0]
+	QUAD $0x09008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x900]
+	QUAD $0x0900a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x900]
+	QUAD $0x040096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x400]
+	QUAD $0x0400aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x400]
+	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
+	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
+	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
+	LONG $0x40859162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm31,zmm26,0x2c
+	LONG $0x50ad6162; WORD $0x52db; BYTE $0x30 // vpandq zmm26,zmm26,QWORD BCST [rdx+0x180]
+	LONG $0x50856262; WORD $0x42b4; BYTE $0x33 // vpmadd52luq zmm24,zmm31,QWORD BCST [rdx+0x198]
+	LONG $0x40859162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm31,zmm24,0x2c
+	LONG $0x50bd6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x180]
+	LONG $0x40b50162; WORD $0xcfd4 // vpaddq zmm25,zmm25,zmm31
+	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
+	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
+	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
+	LONG $0x41bd4262; WORD $0x4364; BYTE $0x10 // vpblendmq zmm24{k1},zmm24,ZMMWORD PTR [r11+0x400]
+	LONG $0x41b54262; WORD $0x4b64; BYTE $0x15 // vpblendmq zmm25{k1},zmm25,ZMMWORD PTR [r11+0x540]
+	LONG $0x41ad4262; WORD $0x5364; BYTE $0x1a // vpblendmq zmm26{k1},zmm26,ZMMWORD PTR [r11+0x680]
+	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x50b56262; WORD $0x5ab4; BYTE $0x33 // vpmadd52luq zmm27,zmm25,QWORD BCST [rdx+0x198]
+	LONG $0x50ad6262; WORD $0x62b4; BYTE $0x33 // vpmadd52luq zmm28,zmm26,QWORD BCST [rdx+0x198]
+	QUAD $0x1024447f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x400],zmm24
+	QUAD $0x15244c7f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x540],zmm25
+	QUAD $0x1a24547f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x680],zmm26
+	WORD $0x894d; BYTE $0xe3 // mov r11,r12
+	QUAD $0x1f245c7f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x7c0],zmm27
+	QUAD $0x2424647f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x900],zmm28
+	LONG $0x0001a0e9; BYTE $0x00 // jmp 0x11bd
+// 0x101d:
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+// 0x11bd:
+	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
+	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
+	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
+	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
+	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
+	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
+	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
+	LONG $0x487df162; WORD $0xc070; BYTE $0x39 // vpshufd zmm0,zmm0,0x39
+	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x487df162; WORD $0xe470; BYTE $0x39 // vpshufd zmm4,zmm4,0x39
+	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
+	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
+	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
+	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
+	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
+	LONG $0x487df162; WORD $0xd270; BYTE $0x93 // vpshufd zmm2,zmm2,0x93
+	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x487df162; WORD $0xf670; BYTE $0x93 // vpshufd zmm6,zmm6,0x93
+	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
+	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
+	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
+	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
+	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x0c // vprold zmm13,zmm13,0xc
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
+	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
+	LONG $0x487d5162; WORD $0xc070; BYTE $0x39 // vpshufd zmm8,zmm8,0x39
+	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
+	LONG $0x487d5162; WORD $0xe470; BYTE $0x39 // vpshufd zmm12,zmm12,0x39
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
+	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
+	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
+	LONG $0x487d5162; WORD $0xff70; BYTE $0x4e // vpshufd zmm15,zmm15,0x4e
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
+	LONG $0x487d5162; WORD $0xd270; BYTE $0x93 // vpshufd zmm10,zmm10,0x93
+	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
+	LONG $0x487d5162; WORD $0xf670; BYTE $0x93 // vpshufd zmm14,zmm14,0x93
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x07 // vprold zmm13,zmm13,0x7
+	LONG $0x0154aed1; WORD $0x0000 // shr DWORD PTR [rsi+0x154],1
+	LONG $0x01a0830f; WORD $0x0000 // jae 0x14ed
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+// 0x14ed:
+	LONG $0x0150ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x150],0x1
+	LONG $0xf60c850f; WORD $0xffff // jne 0xb06
+	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
+	LONG $0x487d6262; WORD $0x225a // vbroadcasti32x4 zmm28,XMMWORD PTR [rdx]
+	LONG $0x487d4262; WORD $0x2b5a // vbroadcasti32x4 zmm29,XMMWORD PTR [r11]
+	LONG $0x487d4262; WORD $0x735a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [r11+0x10]
+	LONG $0x487d6262; WORD $0x7e5a; BYTE $0x10 // vbroadcasti32x4 zmm31,XMMWORD PTR [rsi+0x100]
 	LONG $0x40056162; WORD $0x7afe; BYTE $0x02 // vpaddd zmm31,zmm31,ZMMWORD PTR [rdx+0x80]
 	LONG $0x487d9162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm28
 	LONG $0x48759162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm29
@@ -716,29 +1145,29 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x403d1362; WORD $0xe943; BYTE $0xdd // vshufi32x4 zmm13,zmm24,zmm25,0xdd
 	LONG $0x402d1362; WORD $0xf343; BYTE $0x88 // vshufi32x4 zmm14,zmm26,zmm27,0x88
 	LONG $0x402d1362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm15,zmm26,zmm27,0xdd
-	LONG $0x001232e9; BYTE $0x00 // jmp 0x2171
-// 0xf3f:
-	LONG $0x487df262; WORD $0x4658; BYTE $0x40 // vpbroadcastd zmm0,DWORD PTR [rsi+0x100]
-	LONG $0x487df262; WORD $0x4e58; BYTE $0x41 // vpbroadcastd zmm1,DWORD PTR [rsi+0x104]
-	LONG $0x487df262; WORD $0x5658; BYTE $0x42 // vpbroadcastd zmm2,DWORD PTR [rsi+0x108]
-	LONG $0x487df262; WORD $0x5e58; BYTE $0x43 // vpbroadcastd zmm3,DWORD PTR [rsi+0x10c]
-	LONG $0x487df262; WORD $0x6658; BYTE $0x44 // vpbroadcastd zmm4,DWORD PTR [rsi+0x110]
-	LONG $0x487df262; WORD $0x6e58; BYTE $0x45 // vpbroadcastd zmm5,DWORD PTR [rsi+0x114]
-	LONG $0x487df262; WORD $0x7658; BYTE $0x46 // vpbroadcastd zmm6,DWORD PTR [rsi+0x118]
-	LONG $0x487df262; WORD $0x7e58; BYTE $0x47 // vpbroadcastd zmm7,DWORD PTR [rsi+0x11c]
-	LONG $0x487d7262; WORD $0x4658; BYTE $0x48 // vpbroadcastd zmm8,DWORD PTR [rsi+0x120]
-	LONG $0x487d7262; WORD $0x4e58; BYTE $0x49 // vpbroadcastd zmm9,DWORD PTR [rsi+0x124]
-	LONG $0x487d7262; WORD $0x5658; BYTE $0x4a // vpbroadcastd zmm10,DWORD PTR [rsi+0x128]
-	LONG $0x487d7262; WORD $0x5e58; BYTE $0x4b // vpbroadcastd zmm11,DWORD PTR [rsi+0x12c]
-	LONG $0x487d7262; WORD $0x6658; BYTE $0x4c // vpbroadcastd zmm12,DWORD PTR [rsi+0x130]
-	LONG $0x487d7262; WORD $0x6e58; BYTE $0x4d // vpbroadcastd zmm13,DWORD PTR [rsi+0x134]
-	LONG $0x487d7262; WORD $0x7658; BYTE $0x4e // vpbroadcastd zmm14,DWORD PTR [rsi+0x138]
-	LONG $0x487d7262; WORD $0x7e58; BYTE $0x4f // vpbroadcastd zmm15,DWORD PTR [rsi+0x13c]
+	LONG $0x000edae9; BYTE $0x00 // jmp 0x2565
+// 0x168b:
+	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
+	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
+	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
+	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
+	LONG $0x487dd262; WORD $0x2358 // vpbroadcastd zmm4,DWORD PTR [r11]
+	LONG $0x487dd262; WORD $0x6b58; BYTE $0x01 // vpbroadcastd zmm5,DWORD PTR [r11+0x4]
+	LONG $0x487dd262; WORD $0x7358; BYTE $0x02 // vpbroadcastd zmm6,DWORD PTR [r11+0x8]
+	LONG $0x487dd262; WORD $0x7b58; BYTE $0x03 // vpbroadcastd zmm7,DWORD PTR [r11+0xc]
+	LONG $0x487d5262; WORD $0x4358; BYTE $0x04 // vpbroadcastd zmm8,DWORD PTR [r11+0x10]
+	LONG $0x487d5262; WORD $0x4b58; BYTE $0x05 // vpbroadcastd zmm9,DWORD PTR [r11+0x14]
+	LONG $0x487d5262; WORD $0x5358; BYTE $0x06 // vpbroadcastd zmm10,DWORD PTR [r11+0x18]
+	LONG $0x487d5262; WORD $0x5b58; BYTE $0x07 // vpbroadcastd zmm11,DWORD PTR [r11+0x1c]
+	LONG $0x487d7262; WORD $0x6658; BYTE $0x40 // vpbroadcastd zmm12,DWORD PTR [rsi+0x100]
+	LONG $0x487d7262; WORD $0x6e58; BYTE $0x41 // vpbroadcastd zmm13,DWORD PTR [rsi+0x104]
+	LONG $0x487d7262; WORD $0x7658; BYTE $0x42 // vpbroadcastd zmm14,DWORD PTR [rsi+0x108]
+	LONG $0x487d7262; WORD $0x7e58; BYTE $0x43 // vpbroadcastd zmm15,DWORD PTR [rsi+0x10c]
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
-	LONG $0x487de262; WORD $0x465a; BYTE $0x10 // vbroadcasti32x4 zmm16,XMMWORD PTR [rsi+0x100]
-	LONG $0x487de262; WORD $0x4e5a; BYTE $0x11 // vbroadcasti32x4 zmm17,XMMWORD PTR [rsi+0x110]
-	LONG $0x487de262; WORD $0x565a; BYTE $0x12 // vbroadcasti32x4 zmm18,XMMWORD PTR [rsi+0x120]
-	LONG $0x487de262; WORD $0x5e5a; BYTE $0x13 // vbroadcasti32x4 zmm19,XMMWORD PTR [rsi+0x130]
+	LONG $0x487de262; WORD $0x025a // vbroadcasti32x4 zmm16,XMMWORD PTR [rdx]
+	LONG $0x487dc262; WORD $0x0b5a // vbroadcasti32x4 zmm17,XMMWORD PTR [r11]
+	LONG $0x487dc262; WORD $0x535a; BYTE $0x01 // vbroadcasti32x4 zmm18,XMMWORD PTR [r11+0x10]
+	LONG $0x487de262; WORD $0x5e5a; BYTE $0x10 // vbroadcasti32x4 zmm19,XMMWORD PTR [rsi+0x100]
 	LONG $0x487d6262; WORD $0x725a; BYTE $0x03 // vbroadcasti32x4 zmm30,XMMWORD PTR [rdx+0x30]
 	LONG $0x487d6262; WORD $0x7a5a; BYTE $0x02 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x20]
 	LONG $0x4065e162; WORD $0x5afe; BYTE $0x02 // vpaddd zmm19,zmm19,ZMMWORD PTR [rdx+0x80]
@@ -747,450 +1176,185 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fda162; WORD $0xe06f // vmovdqa64 zmm20,zmm16
 	LONG $0x48fda162; WORD $0xe96f // vmovdqa64 zmm21,zmm17
 	LONG $0x48fda162; WORD $0xf26f // vmovdqa64 zmm22,zmm18
+	LONG $0x087e4162; WORD $0x736f; BYTE $0x01 // vmovdqu32 xmm30,XMMWORD PTR [r11+0x10]
+	LONG $0x087d6162; WORD $0x767f; BYTE $0x14 // vmovdqa32 XMMWORD PTR [rsi+0x140],xmm30
 	WORD $0x028b // mov eax,DWORD PTR [rdx]
 	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
 	WORD $0x4a8b; BYTE $0x08 // mov ecx,DWORD PTR [rdx+0x8]
-	LONG $0x10868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x110]
-	LONG $0x148e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x114]
-	LONG $0x18968b44; WORD $0x0001; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0x118]
-	LONG $0x1c9e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x11c]
-	LONG $0x08fd6162; WORD $0x7e6f; BYTE $0x12 // vmovdqa64 xmm31,XMMWORD PTR [rsi+0x120]
-	LONG $0x08fd6162; WORD $0x7e7f; BYTE $0x14 // vmovdqa64 XMMWORD PTR [rsi+0x140],xmm31
+	WORD $0x8b45; BYTE $0x03 // mov r8d,DWORD PTR [r11]
+	LONG $0x044b8b45 // mov r9d,DWORD PTR [r11+0x4]
+	LONG $0x08538b45 // mov r10d,DWORD PTR [r11+0x8]
+	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-	LONG $0x34ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x134]
-	LONG $0x38b68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x138]
-	LONG $0x3cbe8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x13c]
+	LONG $0x04ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x104]
+	LONG $0x08b68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x108]
+	LONG $0x0cbe8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x10c]
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-	QUAD $0x00050000015086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x150],0x5
-// 0x105c:
+	QUAD $0x000a0000015086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x150],0xa
+	QUAD $0x002d0000015486c7; WORD $0x0000 // mov DWORD PTR [rsi+0x154],0x2d
+// 0x17a1:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
 	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x07c1c141 // rol r9d,0x7
 	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
 	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
 	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
 	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xce // xor r14d,ecx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xce // xor r14d,ecx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x07c2c141 // rol r10d,0x7
 	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
 	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	WORD $0x0144; BYTE $0xda // add edx,r11d
-	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
-	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x0cc3c141 // rol r11d,0xc
-	WORD $0x0144; BYTE $0xda // add edx,r11d
-	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
-	LONG $0x08c7c141 // rol r15d,0x8
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
-	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
-	LONG $0x08c7c141 // rol r15d,0x8
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x07c1c141 // rol r9d,0x7
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
 	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
+	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
+	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
+	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
+	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
+	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
+	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
+	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
+	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
 	LONG $0x487da162; WORD $0xc070; BYTE $0x93 // vpshufd zmm16,zmm16,0x93
 	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
 	LONG $0x487da162; WORD $0xe470; BYTE $0x93 // vpshufd zmm20,zmm20,0x93
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
 	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
 	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
-	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x0cc3c141 // rol r11d,0xc
-	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x07c3c141 // rol r11d,0x7
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
 	LONG $0x487da162; WORD $0xd270; BYTE $0x39 // vpshufd zmm18,zmm18,0x39
 	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	LONG $0x487da162; WORD $0xf670; BYTE $0x39 // vpshufd zmm22,zmm22,0x39
-	WORD $0x0144; BYTE $0xc2 // add edx,r8d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc2 // add edx,r8d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
 	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xce // xor r14d,ecx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xce // xor r14d,ecx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	WORD $0x0144; BYTE $0xda // add edx,r11d
-	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
-	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x0cc3c141 // rol r11d,0xc
-	WORD $0x0144; BYTE $0xda // add edx,r11d
-	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
-	LONG $0x08c7c141 // rol r15d,0x8
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x07c3c141 // rol r11d,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
 	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
-	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
-	LONG $0x08c7c141 // rol r15d,0x8
-	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
-	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x487da162; WORD $0xc070; BYTE $0x39 // vpshufd zmm16,zmm16,0x39
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	LONG $0x487da162; WORD $0xe470; BYTE $0x39 // vpshufd zmm20,zmm20,0x39
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
-	WORD $0x3141; BYTE $0xfa // xor r10d,edi
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
 	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
-	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x0cc3c141 // rol r11d,0xc
-	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
-	WORD $0x3141; BYTE $0xfb // xor r11d,edi
-	LONG $0x07c3c141 // rol r11d,0x7
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x487da162; WORD $0xd270; BYTE $0x93 // vpshufd zmm18,zmm18,0x93
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	LONG $0x487da162; WORD $0xf670; BYTE $0x93 // vpshufd zmm22,zmm22,0x93
-	WORD $0x0144; BYTE $0xc2 // add edx,r8d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc2 // add edx,r8d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
-	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
 	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	LONG $0x0150ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x150],0x1
-	LONG $0xf8cf850f; WORD $0xffff // jne 0x105c
+	LONG $0x0150be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x150],0x4
+	LONG $0x0386870f; WORD $0x0000 // ja 0x1d26
+	LONG $0x01ce820f; WORD $0x0000 // jb 0x1b74
 	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
 	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
 	LONG $0x2d32c181; WORD $0x7962 // add ecx,0x79622d32
 	LONG $0x6574c281; WORD $0x6b20 // add edx,0x6b206574
-	LONG $0x10860344; WORD $0x0001; BYTE $0x00 // add r8d,DWORD PTR [rsi+0x110]
-	LONG $0x148e0344; WORD $0x0001; BYTE $0x00 // add r9d,DWORD PTR [rsi+0x114]
-	LONG $0x18960344; WORD $0x0001; BYTE $0x00 // add r10d,DWORD PTR [rsi+0x118]
-	LONG $0x1c9e0344; WORD $0x0001; BYTE $0x00 // add r11d,DWORD PTR [rsi+0x11c]
-	LONG $0x20e3c148 // shl rbx,0x20
+	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x20e2c148 // shl rdx,0x20
+	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
+	LONG $0x28578b48 // mov rdx,QWORD PTR [rdi+0x28]
+	WORD $0x0344; BYTE $0x02 // add r8d,DWORD PTR [rdx]
+	LONG $0x044a0344 // add r9d,DWORD PTR [rdx+0x4]
+	LONG $0x08520344 // add r10d,DWORD PTR [rdx+0x8]
+	LONG $0x0c5a0344 // add r11d,DWORD PTR [rdx+0xc]
+	LONG $0x20e3c148 // shl rbx,0x20
 	LONG $0x20e1c149 // shl r9,0x20
 	LONG $0x20e3c149 // shl r11,0x20
 	WORD $0x0948; BYTE $0xd8 // or rax,rbx
-	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
 	WORD $0x094d; BYTE $0xc8 // or r8,r9
 	WORD $0x094d; BYTE $0xda // or r10,r11
 	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
-	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x10422348 // and rax,QWORD PTR [rdx+0x10]
 	LONG $0x184a2348 // and rcx,QWORD PTR [rdx+0x18]
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x1475 // jne 0x180f
+	WORD $0x1475 // jne 0x1a1f
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	LONG $0x18438b48 // mov rax,QWORD PTR [rbx+0x18]
 	LONG $0x204b8b48 // mov rcx,QWORD PTR [rbx+0x20]
 	LONG $0x28438b4c // mov r8,QWORD PTR [rbx+0x28]
 	LONG $0x30538b4c // mov r10,QWORD PTR [rbx+0x30]
-// 0x180f:
+// 0x1a1f:
 	LONG $0x68868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rax
 	LONG $0x708e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x170],rcx
 	LONG $0x7886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x178],r8
 	LONG $0x8096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x180],r10
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	LONG $0xc8ac0f49; BYTE $0x2c // shrd r8,rcx,0x2c
-	LONG $0x18e9c148 // shr rcx,0x18
-	LONG $0x80822348; WORD $0x0001; BYTE $0x00 // and rax,QWORD PTR [rdx+0x180]
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	WORD $0x8949; BYTE $0xcf // mov r15,rcx
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x02eac148 // shr rdx,0x2
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0xf6bb62c4; BYTE $0xc9 // mulx r9,r8,rcx
+	WORD $0x8948; BYTE $0xc2 // mov rdx,rax
+	LONG $0xf6ab62c4; BYTE $0xd8 // mulx r11,r10,rax
+	LONG $0xf69b62c4; BYTE $0xe9 // mulx r13,r12,rcx
+	WORD $0x014d; BYTE $0xd0 // add r8,r10
+	WORD $0x114d; BYTE $0xd9 // adc r9,r11
+	WORD $0x014d; BYTE $0xe4 // add r12,r12
+	WORD $0x114d; BYTE $0xed // adc r13,r13
+	WORD $0x014d; BYTE $0xe1 // add r9,r12
+	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x894d; BYTE $0xea // mov r10,r13
+	WORD $0x894d; BYTE $0xeb // mov r11,r13
+	LONG $0xfce28349 // and r10,0xfffffffffffffffc
+	LONG $0x02ebc149 // shr r11,0x2
+	LONG $0x03e58341 // and r13d,0x3
+	WORD $0x014d; BYTE $0xda // add r10,r11
+	WORD $0x014d; BYTE $0xd0 // add r8,r10
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
+	LONG $0x000055bb; BYTE $0x00 // mov ebx,0x55
+	LONG $0xcb92f8c5 // kmovw k1,ebx
+	WORD $0x894d; BYTE $0xf2 // mov r10,r14
+	LONG $0xfaac0f4d; BYTE $0x2c // shrd r10,r15,0x2c
+	LONG $0x18efc149 // shr r15,0x18
+	LONG $0x80b2234c; WORD $0x0001; BYTE $0x00 // and r14,QWORD PTR [rdx+0x180]
+	LONG $0x8092234c; WORD $0x0001; BYTE $0x00 // and r10,QWORD PTR [rdx+0x180]
+	LONG $0x48fd4262; WORD $0xc67c // vpbroadcastq zmm24,r14
+	LONG $0x48fd4262; WORD $0xca7c // vpbroadcastq zmm25,r10
+	LONG $0x48fd4262; WORD $0xd77c // vpbroadcastq zmm26,r15
+	WORD $0x894d; BYTE $0xcb // mov r11,r9
+	LONG $0xe9ac0f4d; BYTE $0x18 // shrd r9,r13,0x18
+	WORD $0x894d; BYTE $0xc2 // mov r10,r8
+	LONG $0xdaac0f4d; BYTE $0x2c // shrd r10,r11,0x2c
 	LONG $0x8082234c; WORD $0x0001; BYTE $0x00 // and r8,QWORD PTR [rdx+0x180]
-	LONG $0x48fd6262; WORD $0xc07c // vpbroadcastq zmm24,rax
-	LONG $0x48fd4262; WORD $0xc87c // vpbroadcastq zmm25,r8
-	LONG $0x48fd6262; WORD $0xd17c // vpbroadcastq zmm26,rcx
-	LONG $0x80048d4f // lea r8,[r8+r8*4]
-	LONG $0x890c8d48 // lea rcx,[rcx+rcx*4]
-	LONG $0x02e0c149 // shl r8,0x2
-	LONG $0x02e1c148 // shl rcx,0x2
-	LONG $0x48fd4262; WORD $0xd87c // vpbroadcastq zmm27,r8
-	LONG $0x48fd6262; WORD $0xe17c // vpbroadcastq zmm28,rcx
+	LONG $0x8092234c; WORD $0x0001; BYTE $0x00 // and r10,QWORD PTR [rdx+0x180]
+	LONG $0x49fd4262; WORD $0xc07c // vpbroadcastq zmm24{k1},r8
+	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
+	LONG $0x49fd4262; WORD $0xd17c // vpbroadcastq zmm26{k1},r9
+	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x50b56262; WORD $0x5ab4; BYTE $0x33 // vpmadd52luq zmm27,zmm25,QWORD BCST [rdx+0x198]
+	LONG $0x50ad6262; WORD $0x62b4; BYTE $0x33 // vpmadd52luq zmm28,zmm26,QWORD BCST [rdx+0x198]
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rsi+0x400],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x15 // vmovdqa64 ZMMWORD PTR [rsi+0x540],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x1a // vmovdqa64 ZMMWORD PTR [rsi+0x680],zmm26
@@ -1202,243 +1366,395 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x1b // vmovdqa64 ZMMWORD PTR [rsi+0x6c0],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x20 // vmovdqa64 ZMMWORD PTR [rsi+0x800],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x25 // vmovdqa64 ZMMWORD PTR [rsi+0x940],zmm30
-	QUAD $0x00050000015086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x150],0x5
-	LONG $0xccaaba41; WORD $0x00f0 // mov r10d,0xf0ccaa
-	QUAD $0x004040000000bd49; WORD $0x0000 // movabs r13,0x4040000000
+	LONG $0xf0ccba41; WORD $0x0000 // mov r10d,0xf0cc
+	LONG $0x0000bd41; WORD $0x4040 // mov r13d,0x40400000
 	WORD $0x8949; BYTE $0xf3 // mov r11,rsi
 	WORD $0x8949; BYTE $0xf4 // mov r12,rsi
-// 0x18df:
-	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
-	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+// 0x1b74:
 	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
 	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
 	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
-	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
-	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
 	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x9278c1c4; BYTE $0xca // kmovw k1,r10d
 	LONG $0x08eac149 // shr r10,0x8
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x10 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x400]
 	LONG $0xc5b60f41 // movzx eax,r13b
 	LONG $0x08edc149 // shr r13,0x8
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	QUAD $0x040086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x400]
 	QUAD $0x04009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	QUAD $0x05408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x540]
 	QUAD $0x0540a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x540]
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
 	QUAD $0x068096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x680]
 	QUAD $0x0680aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x680]
-	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
-	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x15 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x540]
 	WORD $0x2949; BYTE $0xc4 // sub r12,rax
-	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
-	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x487da162; WORD $0xc070; BYTE $0x93 // vpshufd zmm16,zmm16,0x93
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	LONG $0x487da162; WORD $0xe470; BYTE $0x93 // vpshufd zmm20,zmm20,0x93
 	QUAD $0x090086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x900]
 	QUAD $0x09009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x900]
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
 	QUAD $0x04008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x400]
 	QUAD $0x0400a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
 	QUAD $0x054096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x540]
 	QUAD $0x0540aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x540]
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x487da162; WORD $0xd270; BYTE $0x39 // vpshufd zmm18,zmm18,0x39
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	LONG $0x487da162; WORD $0xf670; BYTE $0x39 // vpshufd zmm22,zmm22,0x39
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x1a // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x680]
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
 	QUAD $0x07c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x7c0]
 	QUAD $0x07c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x7c0]
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	QUAD $0x09008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x900]
 	QUAD $0x0900a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x900]
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
 	QUAD $0x040096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x400]
 	QUAD $0x0400aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
 	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
 	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
 	LONG $0x40859162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm31,zmm26,0x2c
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	LONG $0x50ad6162; WORD $0x52db; BYTE $0x30 // vpandq zmm26,zmm26,QWORD BCST [rdx+0x180]
 	LONG $0x50856262; WORD $0x42b4; BYTE $0x33 // vpmadd52luq zmm24,zmm31,QWORD BCST [rdx+0x198]
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
 	LONG $0x40859162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm31,zmm24,0x2c
 	LONG $0x50bd6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x180]
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x40b50162; WORD $0xcfd4 // vpaddq zmm25,zmm25,zmm31
 	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x487da162; WORD $0xc070; BYTE $0x39 // vpshufd zmm16,zmm16,0x39
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	LONG $0x487da162; WORD $0xe470; BYTE $0x39 // vpshufd zmm20,zmm20,0x39
 	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
 	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
 	LONG $0x41bd4262; WORD $0x4364; BYTE $0x10 // vpblendmq zmm24{k1},zmm24,ZMMWORD PTR [r11+0x400]
 	LONG $0x41b54262; WORD $0x4b64; BYTE $0x15 // vpblendmq zmm25{k1},zmm25,ZMMWORD PTR [r11+0x540]
 	LONG $0x41ad4262; WORD $0x5364; BYTE $0x1a // vpblendmq zmm26{k1},zmm26,ZMMWORD PTR [r11+0x680]
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
 	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x50b56262; WORD $0x5ab4; BYTE $0x33 // vpmadd52luq zmm27,zmm25,QWORD BCST [rdx+0x198]
 	LONG $0x50ad6262; WORD $0x62b4; BYTE $0x33 // vpmadd52luq zmm28,zmm26,QWORD BCST [rdx+0x198]
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x487da162; WORD $0xd270; BYTE $0x93 // vpshufd zmm18,zmm18,0x93
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	LONG $0x487da162; WORD $0xf670; BYTE $0x93 // vpshufd zmm22,zmm22,0x93
 	QUAD $0x1024447f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x400],zmm24
 	QUAD $0x15244c7f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x540],zmm25
 	QUAD $0x1a24547f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x680],zmm26
 	WORD $0x894d; BYTE $0xe3 // mov r11,r12
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
 	QUAD $0x1f245c7f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x7c0],zmm27
 	QUAD $0x2424647f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x900],zmm28
+	LONG $0x0001a0e9; BYTE $0x00 // jmp 0x1ec6
+// 0x1d26:
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+// 0x1ec6:
+	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
+	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
+	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
+	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
+	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
+	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
+	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
+	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
+	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
+	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
+	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
+	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
+	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
+	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
+	LONG $0x487da162; WORD $0xc070; BYTE $0x39 // vpshufd zmm16,zmm16,0x39
+	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
+	LONG $0x487da162; WORD $0xe470; BYTE $0x39 // vpshufd zmm20,zmm20,0x39
+	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
+	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
+	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
+	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
+	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
+	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
+	LONG $0x487da162; WORD $0xd270; BYTE $0x93 // vpshufd zmm18,zmm18,0x93
+	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
+	LONG $0x487da162; WORD $0xf670; BYTE $0x93 // vpshufd zmm22,zmm22,0x93
+	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
+	LONG $0x0154aed1; WORD $0x0000 // shr DWORD PTR [rsi+0x154],1
+	LONG $0x01a0830f; WORD $0x0000 // jae 0x2264
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x10c7c141 // rol r15d,0x10
+	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+// 0x2264:
 	LONG $0x0150ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x150],0x1
-	LONG $0xfa62850f; WORD $0xffff // jne 0x18df
-	LONG $0x587df162; WORD $0x46fe; BYTE $0x40 // vpaddd zmm0,zmm0,DWORD BCST [rsi+0x100]
-	LONG $0x5875f162; WORD $0x4efe; BYTE $0x41 // vpaddd zmm1,zmm1,DWORD BCST [rsi+0x104]
-	LONG $0x586df162; WORD $0x56fe; BYTE $0x42 // vpaddd zmm2,zmm2,DWORD BCST [rsi+0x108]
-	LONG $0x5865f162; WORD $0x5efe; BYTE $0x43 // vpaddd zmm3,zmm3,DWORD BCST [rsi+0x10c]
-	LONG $0x585df162; WORD $0x66fe; BYTE $0x44 // vpaddd zmm4,zmm4,DWORD BCST [rsi+0x110]
-	LONG $0x5855f162; WORD $0x6efe; BYTE $0x45 // vpaddd zmm5,zmm5,DWORD BCST [rsi+0x114]
-	LONG $0x584df162; WORD $0x76fe; BYTE $0x46 // vpaddd zmm6,zmm6,DWORD BCST [rsi+0x118]
-	LONG $0x5845f162; WORD $0x7efe; BYTE $0x47 // vpaddd zmm7,zmm7,DWORD BCST [rsi+0x11c]
-	LONG $0x583d7162; WORD $0x46fe; BYTE $0x48 // vpaddd zmm8,zmm8,DWORD BCST [rsi+0x120]
-	LONG $0x58357162; WORD $0x4efe; BYTE $0x49 // vpaddd zmm9,zmm9,DWORD BCST [rsi+0x124]
-	LONG $0x582d7162; WORD $0x56fe; BYTE $0x4a // vpaddd zmm10,zmm10,DWORD BCST [rsi+0x128]
-	LONG $0x58257162; WORD $0x5efe; BYTE $0x4b // vpaddd zmm11,zmm11,DWORD BCST [rsi+0x12c]
-	LONG $0x581d7162; WORD $0x66fe; BYTE $0x4c // vpaddd zmm12,zmm12,DWORD BCST [rsi+0x130]
-	LONG $0x58157162; WORD $0x6efe; BYTE $0x4d // vpaddd zmm13,zmm13,DWORD BCST [rsi+0x134]
-	LONG $0x580d7162; WORD $0x76fe; BYTE $0x4e // vpaddd zmm14,zmm14,DWORD BCST [rsi+0x138]
-	LONG $0x58057162; WORD $0x7efe; BYTE $0x4f // vpaddd zmm15,zmm15,DWORD BCST [rsi+0x13c]
+	LONG $0xf530850f; WORD $0xffff // jne 0x17a1
+	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
+	LONG $0x587df162; WORD $0x02fe // vpaddd zmm0,zmm0,DWORD BCST [rdx]
+	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
+	LONG $0x586df162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm2,zmm2,DWORD BCST [rdx+0x8]
+	LONG $0x5865f162; WORD $0x5afe; BYTE $0x03 // vpaddd zmm3,zmm3,DWORD BCST [rdx+0xc]
+	LONG $0x585dd162; WORD $0x23fe // vpaddd zmm4,zmm4,DWORD BCST [r11]
+	LONG $0x5855d162; WORD $0x6bfe; BYTE $0x01 // vpaddd zmm5,zmm5,DWORD BCST [r11+0x4]
+	LONG $0x584dd162; WORD $0x73fe; BYTE $0x02 // vpaddd zmm6,zmm6,DWORD BCST [r11+0x8]
+	LONG $0x5845d162; WORD $0x7bfe; BYTE $0x03 // vpaddd zmm7,zmm7,DWORD BCST [r11+0xc]
+	LONG $0x583d5162; WORD $0x43fe; BYTE $0x04 // vpaddd zmm8,zmm8,DWORD BCST [r11+0x10]
+	LONG $0x58355162; WORD $0x4bfe; BYTE $0x05 // vpaddd zmm9,zmm9,DWORD BCST [r11+0x14]
+	LONG $0x582d5162; WORD $0x53fe; BYTE $0x06 // vpaddd zmm10,zmm10,DWORD BCST [r11+0x18]
+	LONG $0x58255162; WORD $0x5bfe; BYTE $0x07 // vpaddd zmm11,zmm11,DWORD BCST [r11+0x1c]
+	LONG $0x581d7162; WORD $0x66fe; BYTE $0x40 // vpaddd zmm12,zmm12,DWORD BCST [rsi+0x100]
+	LONG $0x58157162; WORD $0x6efe; BYTE $0x41 // vpaddd zmm13,zmm13,DWORD BCST [rsi+0x104]
+	LONG $0x580d7162; WORD $0x76fe; BYTE $0x42 // vpaddd zmm14,zmm14,DWORD BCST [rsi+0x108]
+	LONG $0x58057162; WORD $0x7efe; BYTE $0x43 // vpaddd zmm15,zmm15,DWORD BCST [rsi+0x10c]
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487d6162; WORD $0xc162 // vpunpckldq zmm24,zmm0,zmm1
 	LONG $0x487d6162; WORD $0xc96a // vpunpckhdq zmm25,zmm0,zmm1
@@ -1504,10 +1820,10 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x403d9362; WORD $0xf943; BYTE $0xdd // vshufi32x4 zmm7,zmm24,zmm25,0xdd
 	LONG $0x402d1362; WORD $0xdb43; BYTE $0x88 // vshufi32x4 zmm11,zmm26,zmm27,0x88
 	LONG $0x402d1362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm15,zmm26,zmm27,0xdd
-	LONG $0x487d6262; WORD $0x665a; BYTE $0x10 // vbroadcasti32x4 zmm28,XMMWORD PTR [rsi+0x100]
-	LONG $0x487d6262; WORD $0x6e5a; BYTE $0x11 // vbroadcasti32x4 zmm29,XMMWORD PTR [rsi+0x110]
-	LONG $0x487d6262; WORD $0x765a; BYTE $0x12 // vbroadcasti32x4 zmm30,XMMWORD PTR [rsi+0x120]
-	LONG $0x487d6262; WORD $0x7e5a; BYTE $0x13 // vbroadcasti32x4 zmm31,XMMWORD PTR [rsi+0x130]
+	LONG $0x487d6262; WORD $0x225a // vbroadcasti32x4 zmm28,XMMWORD PTR [rdx]
+	LONG $0x487d4262; WORD $0x2b5a // vbroadcasti32x4 zmm29,XMMWORD PTR [r11]
+	LONG $0x487d4262; WORD $0x735a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [r11+0x10]
+	LONG $0x487d6262; WORD $0x7e5a; BYTE $0x10 // vbroadcasti32x4 zmm31,XMMWORD PTR [rsi+0x100]
 	LONG $0x487d6262; WORD $0x425a; BYTE $0x03 // vbroadcasti32x4 zmm24,XMMWORD PTR [rdx+0x30]
 	LONG $0x40056162; WORD $0x7afe; BYTE $0x02 // vpaddd zmm31,zmm31,ZMMWORD PTR [rdx+0x80]
 	LONG $0x40050162; WORD $0xf8fe // vpaddd zmm31,zmm31,zmm24
@@ -1537,7 +1853,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x403d8362; WORD $0xe943; BYTE $0xdd // vshufi32x4 zmm21,zmm24,zmm25,0xdd
 	LONG $0x402d8362; WORD $0xf343; BYTE $0x88 // vshufi32x4 zmm22,zmm26,zmm27,0x88
 	LONG $0x402d8362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm23,zmm26,zmm27,0xdd
-// 0x2171:
+// 0x2565:
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
@@ -1546,7 +1862,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
 	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x6575 // jne 0x21ff
+	WORD $0x6575 // jne 0x25f3
 	LONG $0x0002bf41; WORD $0x0000 // mov r15d,0x2
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
@@ -1566,15 +1882,15 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rsi+0x240],zmm26
-	LONG $0x000298e9; BYTE $0x00 // jmp 0x2497
-// 0x21ff:
+	LONG $0x000298e9; BYTE $0x00 // jmp 0x288b
+// 0x25f3:
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rsi+0x240],zmm26
 	LONG $0x0000bf41; WORD $0x0000 // mov r15d,0x0
 	LONG $0x206f8b4c // mov r13,QWORD PTR [rdi+0x20]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x0270840f; WORD $0x0000 // je 0x2497
+	LONG $0x0270840f; WORD $0x0000 // je 0x288b
 	LONG $0x185f8b48 // mov rbx,QWORD PTR [rdi+0x18]
 	LONG $0x0f5d8d4d // lea r11,[r13+0xf]
 	LONG $0x04ebc149 // shr r11,0x4
@@ -1585,7 +1901,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x04e3c149 // shl r11,0x4
 	WORD $0x294c; BYTE $0xdb // sub rbx,r11
 	WORD $0x014d; BYTE $0xdd // add r13,r11
-// 0x224e:
+// 0x2642:
 	LONG $0xe0b60f44 // movzx r12d,al
 	LONG $0x04ecc141 // shr r12d,0x4
 	LONG $0x0055be41; WORD $0x0000 // mov r14d,0x55
@@ -1626,8 +1942,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x01ff8341 // cmp r15d,0x1
-	LONG $0x0138820f; WORD $0x0000 // jb 0x245d
-	LONG $0x011d870f; WORD $0x0000 // ja 0x2448
+	LONG $0x0138820f; WORD $0x0000 // jb 0x2851
+	LONG $0x011d870f; WORD $0x0000 // ja 0x283c
 	LONG $0x48fd6162; WORD $0x766f; BYTE $0x07 // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0x1c0]
 	QUAD $0x040086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x400]
 	QUAD $0x04009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x400]
@@ -1661,12 +1977,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
 	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
 	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-	WORD $0x15eb // jmp 0x245d
-// 0x2448:
+	WORD $0x15eb // jmp 0x2851
+// 0x283c:
 	LONG $0x40bd6162; WORD $0x46d4; BYTE $0x07 // vpaddq zmm24,zmm24,ZMMWORD PTR [rsi+0x1c0]
 	LONG $0x40b56162; WORD $0x4ed4; BYTE $0x08 // vpaddq zmm25,zmm25,ZMMWORD PTR [rsi+0x200]
 	LONG $0x40ad6162; WORD $0x56d4; BYTE $0x09 // vpaddq zmm26,zmm26,ZMMWORD PTR [rsi+0x240]
-// 0x245d:
+// 0x2851:
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rsi+0x240],zmm26
@@ -1675,148 +1991,148 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
 	LONG $0x0000ffb8; BYTE $0x00 // mov eax,0xff
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-	LONG $0xfdba870f; WORD $0xffff // ja 0x224e
+	LONG $0xfdba870f; WORD $0xffff // ja 0x2642
 	WORD $0x8949; BYTE $0xf6 // mov r14,rsi
-// 0x2497:
+// 0x288b:
 	LONG $0xdb46e4c5 // kxnorw k3,k3,k3
 	WORD $0x894d; BYTE $0xcc // mov r12,r9
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0xe0450f4d // cmovne r12,r8
-// 0x24a9:
+// 0x289d:
 	LONG $0x000600b9; BYTE $0x00 // mov ecx,0x600
 	WORD $0x3949; BYTE $0xca // cmp r10,rcx
 	LONG $0xca420f49 // cmovb rcx,r10
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0c74 // je 0x24ca
+	WORD $0x0c74 // je 0x28be
 	WORD $0x8949; BYTE $0xcd // mov r13,rcx
 	WORD $0x394d; BYTE $0xc4 // cmp r12,r8
-	LONG $0x21ba840f; WORD $0x0000 // je 0x4684
-// 0x24ca:
+	LONG $0x146c840f; WORD $0x0000 // je 0x3d2a
+// 0x28be:
 	LONG $0x48fd6162; WORD $0xf06f // vmovdqa64 zmm30,zmm0
 	LONG $0x40f98348 // cmp rcx,0x40
-	LONG $0x02f5820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x02f5820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x30ef // vpxorq zmm30,zmm30,ZMMWORD PTR [r8]
 	LONG $0x48fe4162; WORD $0x317f // vmovdqu64 ZMMWORD PTR [r9],zmm30
 	LONG $0x48fd6162; WORD $0xf16f // vmovdqa64 zmm30,zmm1
 	LONG $0x80f98148; WORD $0x0000; BYTE $0x00 // cmp rcx,0x80
-	LONG $0x02d6820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x02d6820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x01 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x40]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm30
 	LONG $0x48fd6162; WORD $0xf26f // vmovdqa64 zmm30,zmm2
 	LONG $0xc0f98148; WORD $0x0000; BYTE $0x00 // cmp rcx,0xc0
-	LONG $0x02b5820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x02b5820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x02 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x80]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm30
 	LONG $0x48fd6162; WORD $0xf36f // vmovdqa64 zmm30,zmm3
 	LONG $0x00f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x100
-	LONG $0x0294820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x0294820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x03 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0xc0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm30
 	LONG $0x48fd6162; WORD $0xf46f // vmovdqa64 zmm30,zmm4
 	LONG $0x40f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x140
-	LONG $0x0273820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x0273820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x04 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x100]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [r9+0x100],zmm30
 	LONG $0x48fd6162; WORD $0xf56f // vmovdqa64 zmm30,zmm5
 	LONG $0x80f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x180
-	LONG $0x0252820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x0252820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x05 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x140]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [r9+0x140],zmm30
 	LONG $0x48fd6162; WORD $0xf66f // vmovdqa64 zmm30,zmm6
 	LONG $0xc0f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x1c0
-	LONG $0x0231820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x0231820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x06 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x180]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm30
 	LONG $0x48fd6162; WORD $0xf76f // vmovdqa64 zmm30,zmm7
 	LONG $0x00f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x200
-	LONG $0x0210820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x0210820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x07 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x1c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm30
 	LONG $0x48fd4162; WORD $0xf06f // vmovdqa64 zmm30,zmm8
 	LONG $0x40f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x240
-	LONG $0x01ef820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x01ef820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x08 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x200]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x08 // vmovdqu64 ZMMWORD PTR [r9+0x200],zmm30
 	LONG $0x48fd4162; WORD $0xf16f // vmovdqa64 zmm30,zmm9
 	LONG $0x80f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x280
-	LONG $0x01ce820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x01ce820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x09 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x240]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x09 // vmovdqu64 ZMMWORD PTR [r9+0x240],zmm30
 	LONG $0x48fd4162; WORD $0xf26f // vmovdqa64 zmm30,zmm10
 	LONG $0xc0f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x2c0
-	LONG $0x01ad820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x01ad820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0a // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x280]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0a // vmovdqu64 ZMMWORD PTR [r9+0x280],zmm30
 	LONG $0x48fd4162; WORD $0xf36f // vmovdqa64 zmm30,zmm11
 	LONG $0x00f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x300
-	LONG $0x018c820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x018c820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0b // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x2c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0b // vmovdqu64 ZMMWORD PTR [r9+0x2c0],zmm30
 	LONG $0x48fd4162; WORD $0xf46f // vmovdqa64 zmm30,zmm12
 	LONG $0x40f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x340
-	LONG $0x016b820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x016b820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0c // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x300]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0c // vmovdqu64 ZMMWORD PTR [r9+0x300],zmm30
 	LONG $0x48fd4162; WORD $0xf56f // vmovdqa64 zmm30,zmm13
 	LONG $0x80f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x380
-	LONG $0x014a820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x014a820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0d // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x340]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0d // vmovdqu64 ZMMWORD PTR [r9+0x340],zmm30
 	LONG $0x48fd4162; WORD $0xf66f // vmovdqa64 zmm30,zmm14
 	LONG $0xc0f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x3c0
-	LONG $0x0129820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x0129820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0e // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x380]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0e // vmovdqu64 ZMMWORD PTR [r9+0x380],zmm30
 	LONG $0x48fd4162; WORD $0xf76f // vmovdqa64 zmm30,zmm15
 	LONG $0x00f98148; WORD $0x0004; BYTE $0x00 // cmp rcx,0x400
-	LONG $0x0108820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x0108820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0f // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x3c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0f // vmovdqu64 ZMMWORD PTR [r9+0x3c0],zmm30
 	LONG $0x48fd2162; WORD $0xf06f // vmovdqa64 zmm30,zmm16
 	LONG $0x40f98148; WORD $0x0004; BYTE $0x00 // cmp rcx,0x440
-	LONG $0x00e7820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x00e7820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x10 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x400]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x10 // vmovdqu64 ZMMWORD PTR [r9+0x400],zmm30
 	LONG $0x48fd2162; WORD $0xf16f // vmovdqa64 zmm30,zmm17
 	LONG $0x80f98148; WORD $0x0004; BYTE $0x00 // cmp rcx,0x480
-	LONG $0x00c6820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x00c6820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x11 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x440]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x11 // vmovdqu64 ZMMWORD PTR [r9+0x440],zmm30
 	LONG $0x48fd2162; WORD $0xf26f // vmovdqa64 zmm30,zmm18
 	LONG $0xc0f98148; WORD $0x0004; BYTE $0x00 // cmp rcx,0x4c0
-	LONG $0x00a5820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x00a5820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x12 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x480]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x12 // vmovdqu64 ZMMWORD PTR [r9+0x480],zmm30
 	LONG $0x48fd2162; WORD $0xf36f // vmovdqa64 zmm30,zmm19
 	LONG $0x00f98148; WORD $0x0005; BYTE $0x00 // cmp rcx,0x500
-	LONG $0x0084820f; WORD $0x0000 // jb 0x27cf
+	LONG $0x0084820f; WORD $0x0000 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x13 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x4c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x13 // vmovdqu64 ZMMWORD PTR [r9+0x4c0],zmm30
 	LONG $0x48fd2162; WORD $0xf46f // vmovdqa64 zmm30,zmm20
 	LONG $0x40f98148; WORD $0x0005; BYTE $0x00 // cmp rcx,0x540
-	WORD $0x6772 // jb 0x27cf
+	WORD $0x6772 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x14 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x500]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x14 // vmovdqu64 ZMMWORD PTR [r9+0x500],zmm30
 	LONG $0x48fd2162; WORD $0xf56f // vmovdqa64 zmm30,zmm21
 	LONG $0x80f98148; WORD $0x0005; BYTE $0x00 // cmp rcx,0x580
-	WORD $0x4a72 // jb 0x27cf
+	WORD $0x4a72 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x15 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x540]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x15 // vmovdqu64 ZMMWORD PTR [r9+0x540],zmm30
 	LONG $0x48fd2162; WORD $0xf66f // vmovdqa64 zmm30,zmm22
 	LONG $0xc0f98148; WORD $0x0005; BYTE $0x00 // cmp rcx,0x5c0
-	WORD $0x2d72 // jb 0x27cf
+	WORD $0x2d72 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x16 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x580]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x16 // vmovdqu64 ZMMWORD PTR [r9+0x580],zmm30
 	LONG $0x48fd2162; WORD $0xf76f // vmovdqa64 zmm30,zmm23
 	LONG $0x00f98148; WORD $0x0006; BYTE $0x00 // cmp rcx,0x600
-	WORD $0x1072 // jb 0x27cf
+	WORD $0x1072 // jb 0x2bc3
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x17 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x5c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x17 // vmovdqu64 ZMMWORD PTR [r9+0x5c0],zmm30
-	WORD $0x40eb // jmp 0x280f
-// 0x27cf:
+	WORD $0x40eb // jmp 0x2c03
+// 0x2bc3:
 	WORD $0xc889 // mov eax,ecx
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
-	WORD $0x3974 // je 0x280f
+	WORD $0x3974 // je 0x2c03
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
 	LONG $0xf5f8e2c4; BYTE $0xc3 // bzhi rax,rbx,rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -1827,545 +2143,60 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x497f4162; WORD $0x347f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+rax*1]{k1},zmm30
 	LONG $0xc97f0162; WORD $0xf66f // vmovdqu8 zmm30{k1}{z},zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x26 // vmovdqa64 ZMMWORD PTR [rsi+0x980],zmm30
-// 0x280f:
+// 0x2c03:
 	WORD $0x0149; BYTE $0xc8 // add r8,rcx
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x2949; BYTE $0xca // sub r10,rcx
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1b75 // jne 0x283c
+	WORD $0x1b75 // jne 0x2c30
 	WORD $0x894d; BYTE $0xcd // mov r13,r9
 	WORD $0x294d; BYTE $0xe5 // sub r13,r12
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x1e54840f; WORD $0x0000 // je 0x4684
+	LONG $0x1106840f; WORD $0x0000 // je 0x3d2a
 	LONG $0x02ff8341 // cmp r15d,0x2
-	LONG $0x1e4a840f; WORD $0x0000 // je 0x4684
-	WORD $0x09eb // jmp 0x2845
-// 0x283c:
+	LONG $0x10fc840f; WORD $0x0000 // je 0x3d2a
+	WORD $0x09eb // jmp 0x2c39
+// 0x2c30:
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x2c93840f; WORD $0x0000 // je 0x54d8
-// 0x2845:
+	LONG $0x1f4a840f; WORD $0x0000 // je 0x4b83
+// 0x2c39:
 	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
-	LONG $0x01308683; WORD $0x0000; BYTE $0x18 // add DWORD PTR [rsi+0x130],0x18
+	LONG $0x01008683; WORD $0x0000; BYTE $0x18 // add DWORD PTR [rsi+0x100],0x18
 	WORD $0x894c; BYTE $0xc8 // mov rax,r9
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0c74 // je 0x286d
+	WORD $0x0c74 // je 0x2c61
 	WORD $0xc031 // xor eax,eax
 	LONG $0x00fa8149; WORD $0x0006; BYTE $0x00 // cmp r10,0x600
 	WORD $0x970f; BYTE $0xc0 // seta al
-// 0x286d:
+// 0x2c61:
 	LONG $0xc09e8d4c; WORD $0x0000; BYTE $0x00 // lea r11,[rsi+0xc0]
 	QUAD $0xfffffa00249c8d49 // lea rbx,[r12-0x600]
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
 	LONG $0xf3440f4d // cmove r14,r11
 	LONG $0xe3440f4c // cmove r12,rbx
-	LONG $0x00fa8149; WORD $0x0004; BYTE $0x00 // cmp r10,0x400
-	LONG $0x0d3d870f; WORD $0x0000 // ja 0x35d1
-	LONG $0x487df262; WORD $0x465a; BYTE $0x10 // vbroadcasti32x4 zmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x487df262; WORD $0x4e5a; BYTE $0x11 // vbroadcasti32x4 zmm1,XMMWORD PTR [rsi+0x110]
-	LONG $0x487df262; WORD $0x565a; BYTE $0x12 // vbroadcasti32x4 zmm2,XMMWORD PTR [rsi+0x120]
-	LONG $0x487df262; WORD $0x5e5a; BYTE $0x13 // vbroadcasti32x4 zmm3,XMMWORD PTR [rsi+0x130]
-	LONG $0x487d6262; WORD $0x7a5a; BYTE $0x02 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x20]
-	LONG $0x4865f162; WORD $0x5afe; BYTE $0x02 // vpaddd zmm3,zmm3,ZMMWORD PTR [rdx+0x80]
-	LONG $0x48659162; WORD $0xfffe // vpaddd zmm7,zmm3,zmm31
-	LONG $0x48451162; WORD $0xdffe // vpaddd zmm11,zmm7,zmm31
-	LONG $0x48251162; WORD $0xfffe // vpaddd zmm15,zmm11,zmm31
-	LONG $0x48fdf162; WORD $0xe06f // vmovdqa64 zmm4,zmm0
-	LONG $0x48fdf162; WORD $0xe96f // vmovdqa64 zmm5,zmm1
-	LONG $0x48fdf162; WORD $0xf26f // vmovdqa64 zmm6,zmm2
-	LONG $0x48fd7162; WORD $0xc06f // vmovdqa64 zmm8,zmm0
-	LONG $0x48fd7162; WORD $0xc96f // vmovdqa64 zmm9,zmm1
-	LONG $0x48fd7162; WORD $0xd26f // vmovdqa64 zmm10,zmm2
-	LONG $0x48fd7162; WORD $0xe06f // vmovdqa64 zmm12,zmm0
-	LONG $0x48fd7162; WORD $0xe96f // vmovdqa64 zmm13,zmm1
-	LONG $0x48fd7162; WORD $0xf26f // vmovdqa64 zmm14,zmm2
-	LONG $0x000005bb; BYTE $0x00 // mov ebx,0x5
-// 0x290b:
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	QUAD $0x0224746f48fe4162 // vmovdqu64 zmm30,ZMMWORD PTR [r12+0x80]
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	QUAD $0x03247c6d408d4162 // vpunpckhqdq zmm31,zmm30,ZMMWORD PTR [r12+0xc0]
-	QUAD $0x0324746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0xc0]
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x508d6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm30,QWORD BCST [rdx+0x180]
-	LONG $0x40b59162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm25,zmm30,0x2c
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x40ad9162; WORD $0xd773; BYTE $0x18 // vpsrlq zmm26,zmm31,0x18
-	LONG $0x40859162; WORD $0xf773; BYTE $0x14 // vpsllq zmm31,zmm31,0x14
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	QUAD $0xa8304a2550856362 // vpternlogq zmm25,zmm31,QWORD BCST [rdx+0x180],0xa8
-	LONG $0x50ad6162; WORD $0x52eb; BYTE $0x31 // vporq zmm26,zmm26,QWORD BCST [rdx+0x188]
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x0c // vprold zmm13,zmm13,0xc
-	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
-	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
-	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
-	QUAD $0x0124746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0x40]
-	LONG $0x508d6162; WORD $0x72db; BYTE $0x30 // vpandq zmm30,zmm30,QWORD BCST [rdx+0x180]
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x487df162; WORD $0xc070; BYTE $0x93 // vpshufd zmm0,zmm0,0x93
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x487df162; WORD $0xe470; BYTE $0x93 // vpshufd zmm4,zmm4,0x93
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x487d5162; WORD $0xc070; BYTE $0x93 // vpshufd zmm8,zmm8,0x93
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	LONG $0x487d5162; WORD $0xe470; BYTE $0x93 // vpshufd zmm12,zmm12,0x93
-	QUAD $0x040086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x04009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	QUAD $0x05408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x540]
-	QUAD $0x0540a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x540]
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x487d5162; WORD $0xff70; BYTE $0x4e // vpshufd zmm15,zmm15,0x4e
-	QUAD $0x068096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x680]
-	QUAD $0x0680aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x680]
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x487df162; WORD $0xd270; BYTE $0x39 // vpshufd zmm2,zmm2,0x39
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x487df162; WORD $0xf670; BYTE $0x39 // vpshufd zmm6,zmm6,0x39
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x487d5162; WORD $0xd270; BYTE $0x39 // vpshufd zmm10,zmm10,0x39
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	LONG $0x487d5162; WORD $0xf670; BYTE $0x39 // vpshufd zmm14,zmm14,0x39
-	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
-	QUAD $0x0124746d408d4162 // vpunpckhqdq zmm30,zmm30,ZMMWORD PTR [r12+0x40]
-	LONG $0x408d9162; WORD $0xd673; BYTE $0x18 // vpsrlq zmm30,zmm30,0x18
-	LONG $0x508d6162; WORD $0x72eb; BYTE $0x31 // vporq zmm30,zmm30,QWORD BCST [rdx+0x188]
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x07 // vprold zmm13,zmm13,0x7
-	QUAD $0x07c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x7c0]
-	QUAD $0x07c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x7c0]
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	QUAD $0x09008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x900]
-	QUAD $0x0900a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x900]
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	QUAD $0x040096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x0400aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
-	QUAD $0x01247c6d408d4162 // vpunpckhqdq zmm31,zmm30,ZMMWORD PTR [r12+0x40]
-	QUAD $0x0124746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0x40]
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x408d9162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm30,zmm30,0x2c
-	LONG $0x40859162; WORD $0xf773; BYTE $0x14 // vpsllq zmm31,zmm31,0x14
-	QUAD $0xa830722550856362 // vpternlogq zmm30,zmm31,QWORD BCST [rdx+0x180],0xa8
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	QUAD $0x090086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x900]
-	QUAD $0x09009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x900]
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x0c // vprold zmm13,zmm13,0xc
-	QUAD $0x04008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x0400a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	QUAD $0x054096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x540]
-	QUAD $0x0540aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x540]
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x487df162; WORD $0xc070; BYTE $0x39 // vpshufd zmm0,zmm0,0x39
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x487df162; WORD $0xe470; BYTE $0x39 // vpshufd zmm4,zmm4,0x39
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x487d5162; WORD $0xc070; BYTE $0x39 // vpshufd zmm8,zmm8,0x39
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	LONG $0x487d5162; WORD $0xe470; BYTE $0x39 // vpshufd zmm12,zmm12,0x39
-	LONG $0x48fd4162; WORD $0x766f; BYTE $0x07 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x1c0]
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x508d6262; WORD $0x46b4; BYTE $0x78 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x508d6262; WORD $0x5eb5; BYTE $0x78 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x487d5162; WORD $0xff70; BYTE $0x4e // vpshufd zmm15,zmm15,0x4e
-	QUAD $0x05008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x500]
-	QUAD $0x0500a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x500]
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x487df162; WORD $0xd270; BYTE $0x93 // vpshufd zmm2,zmm2,0x93
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x487df162; WORD $0xf670; BYTE $0x93 // vpshufd zmm6,zmm6,0x93
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x487d5162; WORD $0xd270; BYTE $0x93 // vpshufd zmm10,zmm10,0x93
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	LONG $0x487d5162; WORD $0xf670; BYTE $0x93 // vpshufd zmm14,zmm14,0x93
-	QUAD $0x064096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x640]
-	QUAD $0x0640aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x640]
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x07 // vprold zmm13,zmm13,0x7
-	LONG $0x48fd4162; WORD $0x766f; BYTE $0x08 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x200]
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	QUAD $0x08c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x8c0]
-	QUAD $0x08c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x8c0]
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	LONG $0x508d6262; WORD $0x4eb4; BYTE $0x78 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x508d6262; WORD $0x66b5; BYTE $0x78 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	QUAD $0x050096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x500]
-	QUAD $0x0500aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x500]
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x48fd4162; WORD $0x766f; BYTE $0x09 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x240]
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	QUAD $0x078086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x780]
-	QUAD $0x07809eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x780]
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x0c // vprold zmm13,zmm13,0xc
-	QUAD $0x08c08eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x8c0]
-	QUAD $0x08c0a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x8c0]
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	LONG $0x508d6262; WORD $0x56b4; BYTE $0x78 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x508d6262; WORD $0x6eb5; BYTE $0x78 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x487df162; WORD $0xc070; BYTE $0x93 // vpshufd zmm0,zmm0,0x93
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x487df162; WORD $0xe470; BYTE $0x93 // vpshufd zmm4,zmm4,0x93
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x487d5162; WORD $0xc070; BYTE $0x93 // vpshufd zmm8,zmm8,0x93
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	LONG $0x487d5162; WORD $0xe470; BYTE $0x93 // vpshufd zmm12,zmm12,0x93
-	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
-	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
-	LONG $0x40859162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm31,zmm26,0x2c
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x487d5162; WORD $0xff70; BYTE $0x4e // vpshufd zmm15,zmm15,0x4e
-	LONG $0x50ad6162; WORD $0x52db; BYTE $0x30 // vpandq zmm26,zmm26,QWORD BCST [rdx+0x180]
-	LONG $0x50856262; WORD $0x42b4; BYTE $0x33 // vpmadd52luq zmm24,zmm31,QWORD BCST [rdx+0x198]
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x487df162; WORD $0xd270; BYTE $0x39 // vpshufd zmm2,zmm2,0x39
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x487df162; WORD $0xf670; BYTE $0x39 // vpshufd zmm6,zmm6,0x39
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x487d5162; WORD $0xd270; BYTE $0x39 // vpshufd zmm10,zmm10,0x39
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	LONG $0x487d5162; WORD $0xf670; BYTE $0x39 // vpshufd zmm14,zmm14,0x39
-	LONG $0x40859162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm31,zmm24,0x2c
-	LONG $0x50bd6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x180]
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x07 // vprold zmm13,zmm13,0x7
-	LONG $0x40b50162; WORD $0xcfd4 // vpaddq zmm25,zmm25,zmm31
-	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
-	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	LONG $0x48fd4162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [r14+0x1c0],zmm24
-	LONG $0x48fd4162; WORD $0x4e7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [r14+0x200],zmm25
-	LONG $0x48fd4162; WORD $0x567f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [r14+0x240],zmm26
-	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x0c // vprold zmm13,zmm13,0xc
-	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
-	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
-	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
-	LONG $0x481d5162; WORD $0xe5fe // vpaddd zmm12,zmm12,zmm13
-	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
-	LONG $0x487df162; WORD $0xc070; BYTE $0x39 // vpshufd zmm0,zmm0,0x39
-	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
-	LONG $0x487df162; WORD $0xe470; BYTE $0x39 // vpshufd zmm4,zmm4,0x39
-	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
-	LONG $0x487d5162; WORD $0xc070; BYTE $0x39 // vpshufd zmm8,zmm8,0x39
-	LONG $0x48055162; WORD $0xfcef // vpxord zmm15,zmm15,zmm12
-	LONG $0x487d5162; WORD $0xe470; BYTE $0x39 // vpshufd zmm12,zmm12,0x39
-	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
-	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
-	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
-	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
-	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
-	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
-	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
-	LONG $0x480d5162; WORD $0xf7fe // vpaddd zmm14,zmm14,zmm15
-	LONG $0x487d5162; WORD $0xff70; BYTE $0x4e // vpshufd zmm15,zmm15,0x4e
-	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
-	LONG $0x487df162; WORD $0xd270; BYTE $0x93 // vpshufd zmm2,zmm2,0x93
-	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
-	LONG $0x487df162; WORD $0xf670; BYTE $0x93 // vpshufd zmm6,zmm6,0x93
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x487d5162; WORD $0xd270; BYTE $0x93 // vpshufd zmm10,zmm10,0x93
-	LONG $0x48155162; WORD $0xeeef // vpxord zmm13,zmm13,zmm14
-	LONG $0x487d5162; WORD $0xf670; BYTE $0x93 // vpshufd zmm14,zmm14,0x93
-	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x07 // vprold zmm13,zmm13,0x7
-	WORD $0xcbff // dec ebx
-	LONG $0xf75a850f; WORD $0xffff // jne 0x290b
-	QUAD $0x0224746f48fe4162 // vmovdqu64 zmm30,ZMMWORD PTR [r12+0x80]
-	QUAD $0x03247c6d408d4162 // vpunpckhqdq zmm31,zmm30,ZMMWORD PTR [r12+0xc0]
-	QUAD $0x0324746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0xc0]
-	LONG $0x508d6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm30,QWORD BCST [rdx+0x180]
-	LONG $0x40b59162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm25,zmm30,0x2c
-	LONG $0x40ad9162; WORD $0xd773; BYTE $0x18 // vpsrlq zmm26,zmm31,0x18
-	LONG $0x40859162; WORD $0xf773; BYTE $0x14 // vpsllq zmm31,zmm31,0x14
-	QUAD $0xa8304a2550856362 // vpternlogq zmm25,zmm31,QWORD BCST [rdx+0x180],0xa8
-	LONG $0x50ad6162; WORD $0x52eb; BYTE $0x31 // vporq zmm26,zmm26,QWORD BCST [rdx+0x188]
-	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
-	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
-	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
-	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
-	QUAD $0x0124746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0x40]
-	LONG $0x508d6162; WORD $0x72db; BYTE $0x30 // vpandq zmm30,zmm30,QWORD BCST [rdx+0x180]
-	QUAD $0x040086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x04009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x05408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x540]
-	QUAD $0x0540a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x540]
-	QUAD $0x068096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x680]
-	QUAD $0x0680aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x680]
-	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
-	QUAD $0x0124746d408d4162 // vpunpckhqdq zmm30,zmm30,ZMMWORD PTR [r12+0x40]
-	LONG $0x408d9162; WORD $0xd673; BYTE $0x18 // vpsrlq zmm30,zmm30,0x18
-	LONG $0x508d6162; WORD $0x72eb; BYTE $0x31 // vporq zmm30,zmm30,QWORD BCST [rdx+0x188]
-	QUAD $0x07c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x7c0]
-	QUAD $0x07c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x7c0]
-	QUAD $0x09008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x900]
-	QUAD $0x0900a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x900]
-	QUAD $0x040096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x0400aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
-	QUAD $0x01247c6d408d4162 // vpunpckhqdq zmm31,zmm30,ZMMWORD PTR [r12+0x40]
-	QUAD $0x0124746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0x40]
-	LONG $0x408d9162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm30,zmm30,0x2c
-	LONG $0x40859162; WORD $0xf773; BYTE $0x14 // vpsllq zmm31,zmm31,0x14
-	QUAD $0xa830722550856362 // vpternlogq zmm30,zmm31,QWORD BCST [rdx+0x180],0xa8
-	QUAD $0x090086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x900]
-	QUAD $0x09009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x900]
-	QUAD $0x04008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x0400a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x054096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x540]
-	QUAD $0x0540aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x540]
-	LONG $0x48fd4162; WORD $0x766f; BYTE $0x07 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x1c0]
-	LONG $0x508d6262; WORD $0x46b4; BYTE $0x78 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x508d6262; WORD $0x5eb5; BYTE $0x78 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x3c0]
-	QUAD $0x05008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x500]
-	QUAD $0x0500a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x500]
-	QUAD $0x064096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x640]
-	QUAD $0x0640aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x640]
-	LONG $0x48fd4162; WORD $0x766f; BYTE $0x08 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x200]
-	QUAD $0x08c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x8c0]
-	QUAD $0x08c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x8c0]
-	LONG $0x508d6262; WORD $0x4eb4; BYTE $0x78 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x508d6262; WORD $0x66b5; BYTE $0x78 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x3c0]
-	QUAD $0x050096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x500]
-	QUAD $0x0500aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x500]
-	LONG $0x48fd4162; WORD $0x766f; BYTE $0x09 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x240]
-	QUAD $0x078086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x780]
-	QUAD $0x07809eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x780]
-	QUAD $0x08c08eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x8c0]
-	QUAD $0x08c0a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x8c0]
-	LONG $0x508d6262; WORD $0x56b4; BYTE $0x78 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x508d6262; WORD $0x6eb5; BYTE $0x78 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
-	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
-	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
-	LONG $0x40859162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm31,zmm26,0x2c
-	LONG $0x50ad6162; WORD $0x52db; BYTE $0x30 // vpandq zmm26,zmm26,QWORD BCST [rdx+0x180]
-	LONG $0x50856262; WORD $0x42b4; BYTE $0x33 // vpmadd52luq zmm24,zmm31,QWORD BCST [rdx+0x198]
-	LONG $0x40859162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm31,zmm24,0x2c
-	LONG $0x50bd6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x180]
-	LONG $0x40b50162; WORD $0xcfd4 // vpaddq zmm25,zmm25,zmm31
-	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
-	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
-	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-	LONG $0x48fd4162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [r14+0x1c0],zmm24
-	LONG $0x48fd4162; WORD $0x4e7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [r14+0x200],zmm25
-	LONG $0x48fd4162; WORD $0x567f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [r14+0x240],zmm26
-	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
-	LONG $0x487d6262; WORD $0x665a; BYTE $0x10 // vbroadcasti32x4 zmm28,XMMWORD PTR [rsi+0x100]
-	LONG $0x487d6262; WORD $0x6e5a; BYTE $0x11 // vbroadcasti32x4 zmm29,XMMWORD PTR [rsi+0x110]
-	LONG $0x487d6262; WORD $0x765a; BYTE $0x12 // vbroadcasti32x4 zmm30,XMMWORD PTR [rsi+0x120]
-	LONG $0x487d6262; WORD $0x7e5a; BYTE $0x13 // vbroadcasti32x4 zmm31,XMMWORD PTR [rsi+0x130]
-	LONG $0x40056162; WORD $0x7afe; BYTE $0x02 // vpaddd zmm31,zmm31,ZMMWORD PTR [rdx+0x80]
-	LONG $0x487d9162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm28
-	LONG $0x48759162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm29
-	LONG $0x486d9162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm30
-	LONG $0x48659162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm31
-	LONG $0x487d6362; WORD $0xc143; BYTE $0x44 // vshufi32x4 zmm24,zmm0,zmm1,0x44
-	LONG $0x486d6362; WORD $0xcb43; BYTE $0x44 // vshufi32x4 zmm25,zmm2,zmm3,0x44
-	LONG $0x487d6362; WORD $0xd143; BYTE $0xee // vshufi32x4 zmm26,zmm0,zmm1,0xee
-	LONG $0x486d6362; WORD $0xdb43; BYTE $0xee // vshufi32x4 zmm27,zmm2,zmm3,0xee
-	LONG $0x403d9362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm0,zmm24,zmm25,0x88
-	LONG $0x403d9362; WORD $0xc943; BYTE $0xdd // vshufi32x4 zmm1,zmm24,zmm25,0xdd
-	LONG $0x402d9362; WORD $0xd343; BYTE $0x88 // vshufi32x4 zmm2,zmm26,zmm27,0x88
-	LONG $0x402d9362; WORD $0xdb43; BYTE $0xdd // vshufi32x4 zmm3,zmm26,zmm27,0xdd
-	LONG $0x487d6262; WORD $0x425a; BYTE $0x02 // vbroadcasti32x4 zmm24,XMMWORD PTR [rdx+0x20]
-	LONG $0x40050162; WORD $0xf8fe // vpaddd zmm31,zmm31,zmm24
-	LONG $0x485d9162; WORD $0xe4fe // vpaddd zmm4,zmm4,zmm28
-	LONG $0x48559162; WORD $0xedfe // vpaddd zmm5,zmm5,zmm29
-	LONG $0x484d9162; WORD $0xf6fe // vpaddd zmm6,zmm6,zmm30
-	LONG $0x48459162; WORD $0xfffe // vpaddd zmm7,zmm7,zmm31
-	LONG $0x485d6362; WORD $0xc543; BYTE $0x44 // vshufi32x4 zmm24,zmm4,zmm5,0x44
-	LONG $0x484d6362; WORD $0xcf43; BYTE $0x44 // vshufi32x4 zmm25,zmm6,zmm7,0x44
-	LONG $0x485d6362; WORD $0xd543; BYTE $0xee // vshufi32x4 zmm26,zmm4,zmm5,0xee
-	LONG $0x484d6362; WORD $0xdf43; BYTE $0xee // vshufi32x4 zmm27,zmm6,zmm7,0xee
-	LONG $0x403d9362; WORD $0xe143; BYTE $0x88 // vshufi32x4 zmm4,zmm24,zmm25,0x88
-	LONG $0x403d9362; WORD $0xe943; BYTE $0xdd // vshufi32x4 zmm5,zmm24,zmm25,0xdd
-	LONG $0x402d9362; WORD $0xf343; BYTE $0x88 // vshufi32x4 zmm6,zmm26,zmm27,0x88
-	LONG $0x402d9362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm7,zmm26,zmm27,0xdd
-	LONG $0x487d6262; WORD $0x425a; BYTE $0x02 // vbroadcasti32x4 zmm24,XMMWORD PTR [rdx+0x20]
-	LONG $0x40050162; WORD $0xf8fe // vpaddd zmm31,zmm31,zmm24
-	LONG $0x483d1162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm28
-	LONG $0x48351162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm29
-	LONG $0x482d1162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm30
-	LONG $0x48251162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm31
-	LONG $0x483d4362; WORD $0xc143; BYTE $0x44 // vshufi32x4 zmm24,zmm8,zmm9,0x44
-	LONG $0x482d4362; WORD $0xcb43; BYTE $0x44 // vshufi32x4 zmm25,zmm10,zmm11,0x44
-	LONG $0x483d4362; WORD $0xd143; BYTE $0xee // vshufi32x4 zmm26,zmm8,zmm9,0xee
-	LONG $0x482d4362; WORD $0xdb43; BYTE $0xee // vshufi32x4 zmm27,zmm10,zmm11,0xee
-	LONG $0x403d1362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm8,zmm24,zmm25,0x88
-	LONG $0x403d1362; WORD $0xc943; BYTE $0xdd // vshufi32x4 zmm9,zmm24,zmm25,0xdd
-	LONG $0x402d1362; WORD $0xd343; BYTE $0x88 // vshufi32x4 zmm10,zmm26,zmm27,0x88
-	LONG $0x402d1362; WORD $0xdb43; BYTE $0xdd // vshufi32x4 zmm11,zmm26,zmm27,0xdd
-	LONG $0x487d6262; WORD $0x425a; BYTE $0x02 // vbroadcasti32x4 zmm24,XMMWORD PTR [rdx+0x20]
-	LONG $0x40050162; WORD $0xf8fe // vpaddd zmm31,zmm31,zmm24
-	LONG $0x481d1162; WORD $0xe4fe // vpaddd zmm12,zmm12,zmm28
-	LONG $0x48151162; WORD $0xedfe // vpaddd zmm13,zmm13,zmm29
-	LONG $0x480d1162; WORD $0xf6fe // vpaddd zmm14,zmm14,zmm30
-	LONG $0x48051162; WORD $0xfffe // vpaddd zmm15,zmm15,zmm31
-	LONG $0x481d4362; WORD $0xc543; BYTE $0x44 // vshufi32x4 zmm24,zmm12,zmm13,0x44
-	LONG $0x480d4362; WORD $0xcf43; BYTE $0x44 // vshufi32x4 zmm25,zmm14,zmm15,0x44
-	LONG $0x481d4362; WORD $0xd543; BYTE $0xee // vshufi32x4 zmm26,zmm12,zmm13,0xee
-	LONG $0x480d4362; WORD $0xdf43; BYTE $0xee // vshufi32x4 zmm27,zmm14,zmm15,0xee
-	LONG $0x403d1362; WORD $0xe143; BYTE $0x88 // vshufi32x4 zmm12,zmm24,zmm25,0x88
-	LONG $0x403d1362; WORD $0xe943; BYTE $0xdd // vshufi32x4 zmm13,zmm24,zmm25,0xdd
-	LONG $0x402d1362; WORD $0xf343; BYTE $0x88 // vshufi32x4 zmm14,zmm26,zmm27,0x88
-	LONG $0x402d1362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm15,zmm26,zmm27,0xdd
-	WORD $0x8949; BYTE $0xf6 // mov r14,rsi
-	LONG $0xffeed8e9; BYTE $0xff // jmp 0x24a9
-// 0x35d1:
-	LONG $0x487df262; WORD $0x4658; BYTE $0x40 // vpbroadcastd zmm0,DWORD PTR [rsi+0x100]
-	LONG $0x487df262; WORD $0x4e58; BYTE $0x41 // vpbroadcastd zmm1,DWORD PTR [rsi+0x104]
-	LONG $0x487df262; WORD $0x5658; BYTE $0x42 // vpbroadcastd zmm2,DWORD PTR [rsi+0x108]
-	LONG $0x487df262; WORD $0x5e58; BYTE $0x43 // vpbroadcastd zmm3,DWORD PTR [rsi+0x10c]
-	LONG $0x487df262; WORD $0x6658; BYTE $0x44 // vpbroadcastd zmm4,DWORD PTR [rsi+0x110]
-	LONG $0x487df262; WORD $0x6e58; BYTE $0x45 // vpbroadcastd zmm5,DWORD PTR [rsi+0x114]
-	LONG $0x487df262; WORD $0x7658; BYTE $0x46 // vpbroadcastd zmm6,DWORD PTR [rsi+0x118]
-	LONG $0x487df262; WORD $0x7e58; BYTE $0x47 // vpbroadcastd zmm7,DWORD PTR [rsi+0x11c]
-	LONG $0x487d7262; WORD $0x4658; BYTE $0x48 // vpbroadcastd zmm8,DWORD PTR [rsi+0x120]
-	LONG $0x487d7262; WORD $0x4e58; BYTE $0x49 // vpbroadcastd zmm9,DWORD PTR [rsi+0x124]
-	LONG $0x487d7262; WORD $0x5658; BYTE $0x4a // vpbroadcastd zmm10,DWORD PTR [rsi+0x128]
-	LONG $0x487d7262; WORD $0x5e58; BYTE $0x4b // vpbroadcastd zmm11,DWORD PTR [rsi+0x12c]
-	LONG $0x487d7262; WORD $0x6658; BYTE $0x4c // vpbroadcastd zmm12,DWORD PTR [rsi+0x130]
-	LONG $0x487d7262; WORD $0x6e58; BYTE $0x4d // vpbroadcastd zmm13,DWORD PTR [rsi+0x134]
-	LONG $0x487d7262; WORD $0x7658; BYTE $0x4e // vpbroadcastd zmm14,DWORD PTR [rsi+0x138]
-	LONG $0x487d7262; WORD $0x7e58; BYTE $0x4f // vpbroadcastd zmm15,DWORD PTR [rsi+0x13c]
+	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
+	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
+	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
+	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
+	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
+	LONG $0x487dd262; WORD $0x2358 // vpbroadcastd zmm4,DWORD PTR [r11]
+	LONG $0x487dd262; WORD $0x6b58; BYTE $0x01 // vpbroadcastd zmm5,DWORD PTR [r11+0x4]
+	LONG $0x487dd262; WORD $0x7358; BYTE $0x02 // vpbroadcastd zmm6,DWORD PTR [r11+0x8]
+	LONG $0x487dd262; WORD $0x7b58; BYTE $0x03 // vpbroadcastd zmm7,DWORD PTR [r11+0xc]
+	LONG $0x487d5262; WORD $0x4358; BYTE $0x04 // vpbroadcastd zmm8,DWORD PTR [r11+0x10]
+	LONG $0x487d5262; WORD $0x4b58; BYTE $0x05 // vpbroadcastd zmm9,DWORD PTR [r11+0x14]
+	LONG $0x487d5262; WORD $0x5358; BYTE $0x06 // vpbroadcastd zmm10,DWORD PTR [r11+0x18]
+	LONG $0x487d5262; WORD $0x5b58; BYTE $0x07 // vpbroadcastd zmm11,DWORD PTR [r11+0x1c]
+	LONG $0x487d7262; WORD $0x6658; BYTE $0x40 // vpbroadcastd zmm12,DWORD PTR [rsi+0x100]
+	LONG $0x487d7262; WORD $0x6e58; BYTE $0x41 // vpbroadcastd zmm13,DWORD PTR [rsi+0x104]
+	LONG $0x487d7262; WORD $0x7658; BYTE $0x42 // vpbroadcastd zmm14,DWORD PTR [rsi+0x108]
+	LONG $0x487d7262; WORD $0x7e58; BYTE $0x43 // vpbroadcastd zmm15,DWORD PTR [rsi+0x10c]
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
-	LONG $0x487de262; WORD $0x465a; BYTE $0x10 // vbroadcasti32x4 zmm16,XMMWORD PTR [rsi+0x100]
-	LONG $0x487de262; WORD $0x4e5a; BYTE $0x11 // vbroadcasti32x4 zmm17,XMMWORD PTR [rsi+0x110]
-	LONG $0x487de262; WORD $0x565a; BYTE $0x12 // vbroadcasti32x4 zmm18,XMMWORD PTR [rsi+0x120]
-	LONG $0x487de262; WORD $0x5e5a; BYTE $0x13 // vbroadcasti32x4 zmm19,XMMWORD PTR [rsi+0x130]
+	LONG $0x487de262; WORD $0x025a // vbroadcasti32x4 zmm16,XMMWORD PTR [rdx]
+	LONG $0x487dc262; WORD $0x0b5a // vbroadcasti32x4 zmm17,XMMWORD PTR [r11]
+	LONG $0x487dc262; WORD $0x535a; BYTE $0x01 // vbroadcasti32x4 zmm18,XMMWORD PTR [r11+0x10]
+	LONG $0x487de262; WORD $0x5e5a; BYTE $0x10 // vbroadcasti32x4 zmm19,XMMWORD PTR [rsi+0x100]
 	LONG $0x487d6262; WORD $0x725a; BYTE $0x03 // vbroadcasti32x4 zmm30,XMMWORD PTR [rdx+0x30]
 	LONG $0x487d6262; WORD $0x7a5a; BYTE $0x02 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x20]
 	LONG $0x4065e162; WORD $0x5afe; BYTE $0x02 // vpaddd zmm19,zmm19,ZMMWORD PTR [rdx+0x80]
@@ -2375,401 +2206,401 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fda162; WORD $0xe96f // vmovdqa64 zmm21,zmm17
 	LONG $0x48fda162; WORD $0xf26f // vmovdqa64 zmm22,zmm18
 	LONG $0x000005bb; BYTE $0x00 // mov ebx,0x5
-// 0x369c:
+// 0x2d46:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	QUAD $0x0224746f48fe4162 // vmovdqu64 zmm30,ZMMWORD PTR [r12+0x80]
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
 	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	QUAD $0x03247c6d408d4162 // vpunpckhqdq zmm31,zmm30,ZMMWORD PTR [r12+0xc0]
-	QUAD $0x0324746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0xc0]
 	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
 	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
+	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
+	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
+	QUAD $0x03247c6d408d4162 // vpunpckhqdq zmm31,zmm30,ZMMWORD PTR [r12+0xc0]
+	QUAD $0x0324746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0xc0]
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
+	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
+	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
+	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
 	LONG $0x508d6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm30,QWORD BCST [rdx+0x180]
 	LONG $0x40b59162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm25,zmm30,0x2c
 	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
 	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	LONG $0x40ad9162; WORD $0xd773; BYTE $0x18 // vpsrlq zmm26,zmm31,0x18
-	LONG $0x40859162; WORD $0xf773; BYTE $0x14 // vpsllq zmm31,zmm31,0x14
 	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
 	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+	LONG $0x40ad9162; WORD $0xd773; BYTE $0x18 // vpsrlq zmm26,zmm31,0x18
+	LONG $0x40859162; WORD $0xf773; BYTE $0x14 // vpsllq zmm31,zmm31,0x14
+	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
+	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
+	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
+	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
+	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
 	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	QUAD $0xa8304a2550856362 // vpternlogq zmm25,zmm31,QWORD BCST [rdx+0x180],0xa8
 	LONG $0x50ad6162; WORD $0x52eb; BYTE $0x31 // vporq zmm26,zmm26,QWORD BCST [rdx+0x188]
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
-	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
-	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
-	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
-	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
-	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
 	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
-	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
-	QUAD $0x0124746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0x40]
-	LONG $0x508d6162; WORD $0x72db; BYTE $0x30 // vpandq zmm30,zmm30,QWORD BCST [rdx+0x180]
-	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
-	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
 	LONG $0x487da162; WORD $0xc070; BYTE $0x93 // vpshufd zmm16,zmm16,0x93
 	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
 	LONG $0x487da162; WORD $0xe470; BYTE $0x93 // vpshufd zmm20,zmm20,0x93
-	QUAD $0x040086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x04009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
-	QUAD $0x05408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x540]
-	QUAD $0x0540a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x540]
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
 	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
 	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
-	QUAD $0x068096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x680]
-	QUAD $0x0680aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x680]
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
 	LONG $0x487da162; WORD $0xd270; BYTE $0x39 // vpshufd zmm18,zmm18,0x39
 	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	LONG $0x487da162; WORD $0xf670; BYTE $0x39 // vpshufd zmm22,zmm22,0x39
+	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
+	QUAD $0x0124746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0x40]
+	LONG $0x508d6162; WORD $0x72db; BYTE $0x30 // vpandq zmm30,zmm30,QWORD BCST [rdx+0x180]
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	QUAD $0x040086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x400]
+	QUAD $0x04009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x400]
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	QUAD $0x05408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x540]
+	QUAD $0x0540a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x540]
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
+	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
+	QUAD $0x068096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x680]
+	QUAD $0x0680aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x680]
+	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
+	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
 	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
 	QUAD $0x0124746d408d4162 // vpunpckhqdq zmm30,zmm30,ZMMWORD PTR [r12+0x40]
 	LONG $0x408d9162; WORD $0xd673; BYTE $0x18 // vpsrlq zmm30,zmm30,0x18
 	LONG $0x508d6162; WORD $0x72eb; BYTE $0x31 // vporq zmm30,zmm30,QWORD BCST [rdx+0x188]
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	QUAD $0x07c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x7c0]
-	QUAD $0x07c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x7c0]
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
+	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	QUAD $0x07c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x7c0]
+	QUAD $0x07c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x7c0]
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
 	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	QUAD $0x09008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x900]
 	QUAD $0x0900a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x900]
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
 	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	QUAD $0x040096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x0400aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
-	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
-	QUAD $0x01247c6d408d4162 // vpunpckhqdq zmm31,zmm30,ZMMWORD PTR [r12+0x40]
-	QUAD $0x0124746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0x40]
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
 	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	LONG $0x408d9162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm30,zmm30,0x2c
-	LONG $0x40859162; WORD $0xf773; BYTE $0x14 // vpsllq zmm31,zmm31,0x14
-	QUAD $0xa830722550856362 // vpternlogq zmm30,zmm31,QWORD BCST [rdx+0x180],0xa8
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
 	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	QUAD $0x090086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x900]
-	QUAD $0x09009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x900]
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	QUAD $0x040096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x400]
+	QUAD $0x0400aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x400]
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
-	QUAD $0x04008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x0400a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x400]
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
 	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
-	QUAD $0x054096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x540]
-	QUAD $0x0540aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x540]
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
 	LONG $0x487da162; WORD $0xc070; BYTE $0x39 // vpshufd zmm16,zmm16,0x39
 	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
 	LONG $0x487da162; WORD $0xe470; BYTE $0x39 // vpshufd zmm20,zmm20,0x39
-	LONG $0x48fd4162; WORD $0x766f; BYTE $0x07 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x1c0]
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
-	LONG $0x508d6262; WORD $0x46b4; BYTE $0x78 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x508d6262; WORD $0x5eb5; BYTE $0x78 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
+	QUAD $0x01247c6d408d4162 // vpunpckhqdq zmm31,zmm30,ZMMWORD PTR [r12+0x40]
+	QUAD $0x0124746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0x40]
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
 	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
 	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
-	QUAD $0x05008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x500]
-	QUAD $0x0500a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x500]
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
 	LONG $0x487da162; WORD $0xd270; BYTE $0x93 // vpshufd zmm18,zmm18,0x93
 	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	LONG $0x487da162; WORD $0xf670; BYTE $0x93 // vpshufd zmm22,zmm22,0x93
-	QUAD $0x064096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x640]
-	QUAD $0x0640aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x640]
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	LONG $0x48fd4162; WORD $0x766f; BYTE $0x08 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x200]
-	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
-	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
-	QUAD $0x08c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x8c0]
-	QUAD $0x08c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x8c0]
-	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
-	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	LONG $0x508d6262; WORD $0x4eb4; BYTE $0x78 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x508d6262; WORD $0x66b5; BYTE $0x78 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x408d9162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm30,zmm30,0x2c
+	LONG $0x40859162; WORD $0xf773; BYTE $0x14 // vpsllq zmm31,zmm31,0x14
+	QUAD $0xa830722550856362 // vpternlogq zmm30,zmm31,QWORD BCST [rdx+0x180],0xa8
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
 	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
 	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
-	QUAD $0x050096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x500]
-	QUAD $0x0500aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x500]
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	LONG $0x48fd4162; WORD $0x766f; BYTE $0x09 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x240]
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	QUAD $0x078086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x780]
-	QUAD $0x07809eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x780]
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	QUAD $0x090086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x900]
+	QUAD $0x09009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x900]
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
-	QUAD $0x08c08eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x8c0]
-	QUAD $0x08c0a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x8c0]
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	QUAD $0x04008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x400]
+	QUAD $0x0400a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x400]
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
-	LONG $0x508d6262; WORD $0x56b4; BYTE $0x78 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x3c0]
-	LONG $0x508d6262; WORD $0x6eb5; BYTE $0x78 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x3c0]
+	QUAD $0x054096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x540]
+	QUAD $0x0540aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x540]
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
 	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
+	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
+	LONG $0x48fd4162; WORD $0x766f; BYTE $0x07 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x1c0]
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
+	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
+	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
+	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x508d6262; WORD $0x46b4; BYTE $0x78 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x3c0]
+	LONG $0x508d6262; WORD $0x5eb5; BYTE $0x78 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x3c0]
+	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
+	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+	QUAD $0x05008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x500]
+	QUAD $0x0500a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x500]
+	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
+	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
+	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
+	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
+	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
+	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
+	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
+	QUAD $0x064096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x640]
+	QUAD $0x0640aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x640]
+	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
 	LONG $0x487da162; WORD $0xc070; BYTE $0x93 // vpshufd zmm16,zmm16,0x93
 	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
 	LONG $0x487da162; WORD $0xe470; BYTE $0x93 // vpshufd zmm20,zmm20,0x93
-	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
-	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
-	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
-	LONG $0x40859162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm31,zmm26,0x2c
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x48fd4162; WORD $0x766f; BYTE $0x08 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x200]
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
 	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
 	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
-	LONG $0x50ad6162; WORD $0x52db; BYTE $0x30 // vpandq zmm26,zmm26,QWORD BCST [rdx+0x180]
-	LONG $0x50856262; WORD $0x42b4; BYTE $0x33 // vpmadd52luq zmm24,zmm31,QWORD BCST [rdx+0x198]
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
 	LONG $0x487da162; WORD $0xd270; BYTE $0x39 // vpshufd zmm18,zmm18,0x39
 	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	LONG $0x487da162; WORD $0xf670; BYTE $0x39 // vpshufd zmm22,zmm22,0x39
-	LONG $0x40859162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm31,zmm24,0x2c
-	LONG $0x50bd6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x180]
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	LONG $0x40b50162; WORD $0xcfd4 // vpaddq zmm25,zmm25,zmm31
-	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
-	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
-	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	LONG $0x48fd4162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [r14+0x1c0],zmm24
-	LONG $0x48fd4162; WORD $0x4e7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [r14+0x200],zmm25
-	LONG $0x48fd4162; WORD $0x567f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [r14+0x240],zmm26
-	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	QUAD $0x08c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x8c0]
+	QUAD $0x08c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x8c0]
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
 	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x508d6262; WORD $0x4eb4; BYTE $0x78 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x3c0]
+	LONG $0x508d6262; WORD $0x66b5; BYTE $0x78 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x3c0]
 	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	QUAD $0x050096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x500]
+	QUAD $0x0500aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x500]
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+	LONG $0x48fd4162; WORD $0x766f; BYTE $0x09 // vmovdqa64 zmm30,ZMMWORD PTR [r14+0x240]
 	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
 	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
+	QUAD $0x078086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x780]
+	QUAD $0x07809eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x780]
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
+	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
+	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
+	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	QUAD $0x08c08eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x8c0]
+	QUAD $0x08c0a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x8c0]
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+	LONG $0x508d6262; WORD $0x56b4; BYTE $0x78 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x3c0]
+	LONG $0x508d6262; WORD $0x6eb5; BYTE $0x78 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x3c0]
+	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
+	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
+	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
+	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
+	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
+	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
+	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
+	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
+	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
+	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
 	LONG $0x487da162; WORD $0xc070; BYTE $0x39 // vpshufd zmm16,zmm16,0x39
 	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
 	LONG $0x487da162; WORD $0xe470; BYTE $0x39 // vpshufd zmm20,zmm20,0x39
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
+	LONG $0x40859162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm31,zmm26,0x2c
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
 	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
 	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
 	LONG $0x487da162; WORD $0xd270; BYTE $0x93 // vpshufd zmm18,zmm18,0x93
 	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	LONG $0x487da162; WORD $0xf670; BYTE $0x93 // vpshufd zmm22,zmm22,0x93
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x50ad6162; WORD $0x52db; BYTE $0x30 // vpandq zmm26,zmm26,QWORD BCST [rdx+0x180]
+	LONG $0x50856262; WORD $0x42b4; BYTE $0x33 // vpmadd52luq zmm24,zmm31,QWORD BCST [rdx+0x198]
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x40859162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm31,zmm24,0x2c
+	LONG $0x50bd6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x180]
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x40b50162; WORD $0xcfd4 // vpaddq zmm25,zmm25,zmm31
+	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
+	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
+	LONG $0x48fd4162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [r14+0x1c0],zmm24
+	LONG $0x48fd4162; WORD $0x4e7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [r14+0x200],zmm25
+	LONG $0x48fd4162; WORD $0x567f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [r14+0x240],zmm26
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	WORD $0xcbff // dec ebx
-	LONG $0xf5a2850f; WORD $0xffff // jne 0x369c
+	LONG $0xf5a2850f; WORD $0xffff // jne 0x2d46
 	QUAD $0x0224746f48fe4162 // vmovdqu64 zmm30,ZMMWORD PTR [r12+0x80]
 	QUAD $0x03247c6d408d4162 // vpunpckhqdq zmm31,zmm30,ZMMWORD PTR [r12+0xc0]
 	QUAD $0x0324746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0xc0]
@@ -2850,22 +2681,22 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd4162; WORD $0x4e7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [r14+0x200],zmm25
 	LONG $0x48fd4162; WORD $0x567f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [r14+0x240],zmm26
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
-	LONG $0x587df162; WORD $0x46fe; BYTE $0x40 // vpaddd zmm0,zmm0,DWORD BCST [rsi+0x100]
-	LONG $0x5875f162; WORD $0x4efe; BYTE $0x41 // vpaddd zmm1,zmm1,DWORD BCST [rsi+0x104]
-	LONG $0x586df162; WORD $0x56fe; BYTE $0x42 // vpaddd zmm2,zmm2,DWORD BCST [rsi+0x108]
-	LONG $0x5865f162; WORD $0x5efe; BYTE $0x43 // vpaddd zmm3,zmm3,DWORD BCST [rsi+0x10c]
-	LONG $0x585df162; WORD $0x66fe; BYTE $0x44 // vpaddd zmm4,zmm4,DWORD BCST [rsi+0x110]
-	LONG $0x5855f162; WORD $0x6efe; BYTE $0x45 // vpaddd zmm5,zmm5,DWORD BCST [rsi+0x114]
-	LONG $0x584df162; WORD $0x76fe; BYTE $0x46 // vpaddd zmm6,zmm6,DWORD BCST [rsi+0x118]
-	LONG $0x5845f162; WORD $0x7efe; BYTE $0x47 // vpaddd zmm7,zmm7,DWORD BCST [rsi+0x11c]
-	LONG $0x583d7162; WORD $0x46fe; BYTE $0x48 // vpaddd zmm8,zmm8,DWORD BCST [rsi+0x120]
-	LONG $0x58357162; WORD $0x4efe; BYTE $0x49 // vpaddd zmm9,zmm9,DWORD BCST [rsi+0x124]
-	LONG $0x582d7162; WORD $0x56fe; BYTE $0x4a // vpaddd zmm10,zmm10,DWORD BCST [rsi+0x128]
-	LONG $0x58257162; WORD $0x5efe; BYTE $0x4b // vpaddd zmm11,zmm11,DWORD BCST [rsi+0x12c]
-	LONG $0x581d7162; WORD $0x66fe; BYTE $0x4c // vpaddd zmm12,zmm12,DWORD BCST [rsi+0x130]
-	LONG $0x58157162; WORD $0x6efe; BYTE $0x4d // vpaddd zmm13,zmm13,DWORD BCST [rsi+0x134]
-	LONG $0x580d7162; WORD $0x76fe; BYTE $0x4e // vpaddd zmm14,zmm14,DWORD BCST [rsi+0x138]
-	LONG $0x58057162; WORD $0x7efe; BYTE $0x4f // vpaddd zmm15,zmm15,DWORD BCST [rsi+0x13c]
+	LONG $0x587df162; WORD $0x02fe // vpaddd zmm0,zmm0,DWORD BCST [rdx]
+	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
+	LONG $0x586df162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm2,zmm2,DWORD BCST [rdx+0x8]
+	LONG $0x5865f162; WORD $0x5afe; BYTE $0x03 // vpaddd zmm3,zmm3,DWORD BCST [rdx+0xc]
+	LONG $0x585dd162; WORD $0x23fe // vpaddd zmm4,zmm4,DWORD BCST [r11]
+	LONG $0x5855d162; WORD $0x6bfe; BYTE $0x01 // vpaddd zmm5,zmm5,DWORD BCST [r11+0x4]
+	LONG $0x584dd162; WORD $0x73fe; BYTE $0x02 // vpaddd zmm6,zmm6,DWORD BCST [r11+0x8]
+	LONG $0x5845d162; WORD $0x7bfe; BYTE $0x03 // vpaddd zmm7,zmm7,DWORD BCST [r11+0xc]
+	LONG $0x583d5162; WORD $0x43fe; BYTE $0x04 // vpaddd zmm8,zmm8,DWORD BCST [r11+0x10]
+	LONG $0x58355162; WORD $0x4bfe; BYTE $0x05 // vpaddd zmm9,zmm9,DWORD BCST [r11+0x14]
+	LONG $0x582d5162; WORD $0x53fe; BYTE $0x06 // vpaddd zmm10,zmm10,DWORD BCST [r11+0x18]
+	LONG $0x58255162; WORD $0x5bfe; BYTE $0x07 // vpaddd zmm11,zmm11,DWORD BCST [r11+0x1c]
+	LONG $0x581d7162; WORD $0x66fe; BYTE $0x40 // vpaddd zmm12,zmm12,DWORD BCST [rsi+0x100]
+	LONG $0x58157162; WORD $0x6efe; BYTE $0x41 // vpaddd zmm13,zmm13,DWORD BCST [rsi+0x104]
+	LONG $0x580d7162; WORD $0x76fe; BYTE $0x42 // vpaddd zmm14,zmm14,DWORD BCST [rsi+0x108]
+	LONG $0x58057162; WORD $0x7efe; BYTE $0x43 // vpaddd zmm15,zmm15,DWORD BCST [rsi+0x10c]
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487d6162; WORD $0xc162 // vpunpckldq zmm24,zmm0,zmm1
 	LONG $0x487d6162; WORD $0xc96a // vpunpckhdq zmm25,zmm0,zmm1
@@ -2931,10 +2762,10 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x403d9362; WORD $0xf943; BYTE $0xdd // vshufi32x4 zmm7,zmm24,zmm25,0xdd
 	LONG $0x402d1362; WORD $0xdb43; BYTE $0x88 // vshufi32x4 zmm11,zmm26,zmm27,0x88
 	LONG $0x402d1362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm15,zmm26,zmm27,0xdd
-	LONG $0x487d6262; WORD $0x665a; BYTE $0x10 // vbroadcasti32x4 zmm28,XMMWORD PTR [rsi+0x100]
-	LONG $0x487d6262; WORD $0x6e5a; BYTE $0x11 // vbroadcasti32x4 zmm29,XMMWORD PTR [rsi+0x110]
-	LONG $0x487d6262; WORD $0x765a; BYTE $0x12 // vbroadcasti32x4 zmm30,XMMWORD PTR [rsi+0x120]
-	LONG $0x487d6262; WORD $0x7e5a; BYTE $0x13 // vbroadcasti32x4 zmm31,XMMWORD PTR [rsi+0x130]
+	LONG $0x487d6262; WORD $0x225a // vbroadcasti32x4 zmm28,XMMWORD PTR [rdx]
+	LONG $0x487d4262; WORD $0x2b5a // vbroadcasti32x4 zmm29,XMMWORD PTR [r11]
+	LONG $0x487d4262; WORD $0x735a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [r11+0x10]
+	LONG $0x487d6262; WORD $0x7e5a; BYTE $0x10 // vbroadcasti32x4 zmm31,XMMWORD PTR [rsi+0x100]
 	LONG $0x487d6262; WORD $0x425a; BYTE $0x03 // vbroadcasti32x4 zmm24,XMMWORD PTR [rdx+0x30]
 	LONG $0x40056162; WORD $0x7afe; BYTE $0x02 // vpaddd zmm31,zmm31,ZMMWORD PTR [rdx+0x80]
 	LONG $0x40050162; WORD $0xf8fe // vpaddd zmm31,zmm31,zmm24
@@ -2965,12 +2796,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x402d8362; WORD $0xf343; BYTE $0x88 // vshufi32x4 zmm22,zmm26,zmm27,0x88
 	LONG $0x402d8362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm23,zmm26,zmm27,0xdd
 	WORD $0x8949; BYTE $0xf6 // mov r14,rsi
-	LONG $0xffde25e9; BYTE $0xff // jmp 0x24a9
-// 0x4684:
+	LONG $0xffeb73e9; BYTE $0xff // jmp 0x289d
+// 0x3d2a:
 	LONG $0x02ff8341 // cmp r15d,0x2
-	LONG $0x0470850f; WORD $0x0000 // jne 0x4afe
+	LONG $0x0470850f; WORD $0x0000 // jne 0x41a4
 	LONG $0x80fd8149; WORD $0x0000; BYTE $0x00 // cmp r13,0x80
-	LONG $0x0463820f; WORD $0x0000 // jb 0x4afe
+	LONG $0x0463820f; WORD $0x0000 // jb 0x41a4
 	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
 	QUAD $0x01247c6f48fe4162 // vmovdqu64 zmm31,ZMMWORD PTR [r12+0x40]
 	LONG $0x408d0162; WORD $0xc76c // vpunpcklqdq zmm24,zmm30,zmm31
@@ -2985,8 +2816,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x01ff8341 // cmp r15d,0x1
-	LONG $0x0138820f; WORD $0x0000 // jb 0x4835
-	LONG $0x011d870f; WORD $0x0000 // ja 0x4820
+	LONG $0x0138820f; WORD $0x0000 // jb 0x3edb
+	LONG $0x011d870f; WORD $0x0000 // ja 0x3ec6
 	LONG $0x48fd6162; WORD $0x766f; BYTE $0x07 // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0x1c0]
 	QUAD $0x040086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x400]
 	QUAD $0x04009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x400]
@@ -3020,20 +2851,20 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
 	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
 	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-	WORD $0x15eb // jmp 0x4835
-// 0x4820:
+	WORD $0x15eb // jmp 0x3edb
+// 0x3ec6:
 	LONG $0x40bd6162; WORD $0x46d4; BYTE $0x07 // vpaddq zmm24,zmm24,ZMMWORD PTR [rsi+0x1c0]
 	LONG $0x40b56162; WORD $0x4ed4; BYTE $0x08 // vpaddq zmm25,zmm25,ZMMWORD PTR [rsi+0x200]
 	LONG $0x40ad6162; WORD $0x56d4; BYTE $0x09 // vpaddq zmm26,zmm26,ZMMWORD PTR [rsi+0x240]
-// 0x4835:
+// 0x3edb:
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rsi+0x240],zmm26
 	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
 	LONG $0x80c48149; WORD $0x0000; BYTE $0x00 // add r12,0x80
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-	LONG $0x00029be9; BYTE $0x00 // jmp 0x4afe
-// 0x4863:
+	LONG $0x00029be9; BYTE $0x00 // jmp 0x41a4
+// 0x3f09:
 	QUAD $0x0224746f48fe4162 // vmovdqu64 zmm30,ZMMWORD PTR [r12+0x80]
 	QUAD $0x03247c6d408d4162 // vpunpckhqdq zmm31,zmm30,ZMMWORD PTR [r12+0xc0]
 	QUAD $0x0324746c408d4162 // vpunpcklqdq zmm30,zmm30,ZMMWORD PTR [r12+0xc0]
@@ -3116,17 +2947,17 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
 	LONG $0x00ed8149; WORD $0x0001; BYTE $0x00 // sub r13,0x100
-// 0x4afe:
+// 0x41a4:
 	LONG $0x00fd8149; WORD $0x0001; BYTE $0x00 // cmp r13,0x100
-	LONG $0xfd58830f; WORD $0xffff // jae 0x4863
+	LONG $0xfd58830f; WORD $0xffff // jae 0x3f09
 	WORD $0xc031 // xor eax,eax
 	LONG $0x000600bb; BYTE $0x00 // mov ebx,0x600
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	WORD $0x450f; BYTE $0xc3 // cmovne eax,ebx
 	WORD $0x3949; BYTE $0xc2 // cmp r10,rax
-	LONG $0x01db860f; WORD $0x0000 // jbe 0x4d00
+	LONG $0x01db860f; WORD $0x0000 // jbe 0x43a6
 	LONG $0x80fd8149; WORD $0x0000; BYTE $0x00 // cmp r13,0x80
-	LONG $0x01bc820f; WORD $0x0000 // jb 0x4cee
+	LONG $0x01bc820f; WORD $0x0000 // jb 0x4394
 	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
 	QUAD $0x01247c6f48fe4162 // vmovdqu64 zmm31,ZMMWORD PTR [r12+0x40]
 	LONG $0x408d0162; WORD $0xc76c // vpunpcklqdq zmm24,zmm30,zmm31
@@ -3141,8 +2972,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x01ff8341 // cmp r15d,0x1
-	LONG $0x0138820f; WORD $0x0000 // jb 0x4ccc
-	LONG $0x011d870f; WORD $0x0000 // ja 0x4cb7
+	LONG $0x0138820f; WORD $0x0000 // jb 0x4372
+	LONG $0x011d870f; WORD $0x0000 // ja 0x435d
 	LONG $0x48fd6162; WORD $0x766f; BYTE $0x07 // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0x1c0]
 	QUAD $0x040086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x400]
 	QUAD $0x04009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x400]
@@ -3176,24 +3007,24 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
 	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
 	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-	WORD $0x15eb // jmp 0x4ccc
-// 0x4cb7:
+	WORD $0x15eb // jmp 0x4372
+// 0x435d:
 	LONG $0x40bd6162; WORD $0x46d4; BYTE $0x07 // vpaddq zmm24,zmm24,ZMMWORD PTR [rsi+0x1c0]
 	LONG $0x40b56162; WORD $0x4ed4; BYTE $0x08 // vpaddq zmm25,zmm25,ZMMWORD PTR [rsi+0x200]
 	LONG $0x40ad6162; WORD $0x56d4; BYTE $0x09 // vpaddq zmm26,zmm26,ZMMWORD PTR [rsi+0x240]
-// 0x4ccc:
+// 0x4372:
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rsi+0x240],zmm26
 	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
 	LONG $0x80c48149; WORD $0x0000; BYTE $0x00 // add r12,0x80
-// 0x4cee:
+// 0x4394:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xd7cf850f; WORD $0xffff // jne 0x24ca
-	LONG $0xffdb45e9; BYTE $0xff // jmp 0x2845
-// 0x4d00:
+	LONG $0xe51d850f; WORD $0xffff // jne 0x28be
+	LONG $0xffe893e9; BYTE $0xff // jmp 0x2c39
+// 0x43a6:
 	LONG $0xf0fd8149; WORD $0x0000; BYTE $0x00 // cmp r13,0xf0
-	LONG $0x01c3860f; WORD $0x0000 // jbe 0x4ed0
+	LONG $0x01c3860f; WORD $0x0000 // jbe 0x4576
 	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
 	QUAD $0x01247c6f48fe4162 // vmovdqu64 zmm31,ZMMWORD PTR [r12+0x40]
 	LONG $0x408d0162; WORD $0xc76c // vpunpcklqdq zmm24,zmm30,zmm31
@@ -3208,8 +3039,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x01ff8341 // cmp r15d,0x1
-	LONG $0x0138820f; WORD $0x0000 // jb 0x4ea7
-	LONG $0x011d870f; WORD $0x0000 // ja 0x4e92
+	LONG $0x0138820f; WORD $0x0000 // jb 0x454d
+	LONG $0x011d870f; WORD $0x0000 // ja 0x4538
 	LONG $0x48fd6162; WORD $0x766f; BYTE $0x07 // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0x1c0]
 	QUAD $0x040086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x400]
 	QUAD $0x04009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x400]
@@ -3243,21 +3074,21 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
 	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
 	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-	WORD $0x15eb // jmp 0x4ea7
-// 0x4e92:
+	WORD $0x15eb // jmp 0x454d
+// 0x4538:
 	LONG $0x40bd6162; WORD $0x46d4; BYTE $0x07 // vpaddq zmm24,zmm24,ZMMWORD PTR [rsi+0x1c0]
 	LONG $0x40b56162; WORD $0x4ed4; BYTE $0x08 // vpaddq zmm25,zmm25,ZMMWORD PTR [rsi+0x200]
 	LONG $0x40ad6162; WORD $0x56d4; BYTE $0x09 // vpaddq zmm26,zmm26,ZMMWORD PTR [rsi+0x240]
-// 0x4ea7:
+// 0x454d:
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rsi+0x240],zmm26
 	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
 	LONG $0x80c48149; WORD $0x0000; BYTE $0x00 // add r12,0x80
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-// 0x4ed0:
+// 0x4576:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x6674 // je 0x4f3f
+	WORD $0x6674 // je 0x45e5
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x27 // vmovdqa64 ZMMWORD PTR [rsi+0x9c0],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x28 // vmovdqa64 ZMMWORD PTR [rsi+0xa00],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x29 // vmovdqa64 ZMMWORD PTR [rsi+0xa40],zmm18
@@ -3268,7 +3099,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x2e // vmovdqa64 ZMMWORD PTR [rsi+0xb80],zmm23
 	WORD $0x8944; BYTE $0xe8 // mov eax,r13d
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
-	WORD $0x2674 // je 0x4f3f
+	WORD $0x2674 // je 0x45e5
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
 	LONG $0xf5f8e2c4; BYTE $0xc3 // bzhi rax,rbx,rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -3276,13 +3107,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0xc0e08348 // and rax,0xffffffffffffffc0
 	LONG $0xc97f4162; WORD $0x346f; BYTE $0x04 // vmovdqu8 zmm30{k1}{z},ZMMWORD PTR [r12+rax*1]
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x26 // vmovdqa64 ZMMWORD PTR [rsi+0x980],zmm30
-// 0x4f3f:
-	WORD $0x8b49; BYTE $0xc4 // mov rax,r12
+// 0x45e5:
+	WORD $0x894c; BYTE $0xe0 // mov rax,r12
 	LONG $0x809e8d48; WORD $0x0009; BYTE $0x00 // lea rbx,[rsi+0x980]
 	LONG $0x40fd8349 // cmp r13,0x40
 	LONG $0xc3420f48 // cmovb rax,rbx
 	LONG $0xc09a8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rdx+0x1c0]
-	LONG $0x00fd8349 // cmp r13,0x0
+	WORD $0x854d; BYTE $0xed // test r13,r13
 	LONG $0xc3460f48 // cmovbe rax,rbx
 	LONG $0x48fe6162; WORD $0x006f // vmovdqu64 zmm24,ZMMWORD PTR [rax]
 	LONG $0x24448d49; BYTE $0x40 // lea rax,[r12+0x40]
@@ -3312,8 +3143,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0fc58349 // add r13,0xf
 	LONG $0x04edc149 // shr r13,0x4
 	LONG $0x025047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x2
-	WORD $0x5574 // je 0x505c
-	LONG $0x08fd6162; WORD $0x7f6e; BYTE $0x04 // vmovq xmm31,QWORD PTR [rdi+0x20]
+	WORD $0x5b74 // je 0x4707
+	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
+	LONG $0x00046162; WORD $0x7f12; BYTE $0x04 // vmovlps xmm31,xmm31,QWORD PTR [rdi+0x20]
 	LONG $0x00046162; WORD $0x7f16; BYTE $0x09 // vmovhps xmm31,xmm31,QWORD PTR [rdi+0x48]
 	LONG $0x40050362; WORD $0xff43; BYTE $0x00 // vshufi32x4 zmm31,zmm31,zmm31,0x0
 	LONG $0x2d448d43; BYTE $0x00 // lea eax,[r13+r13*1+0x0]
@@ -3328,7 +3160,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x3179e3c4; WORD $0x08c9 // kshiftrd k1,k1,0x8
 	LONG $0x49fd8162; WORD $0xf76f // vmovdqa64 zmm22{k1},zmm31
 	WORD $0xff49; BYTE $0xc5 // inc r13
-// 0x505c:
+// 0x4707:
 	LONG $0x48fee162; WORD $0x5a6f; BYTE $0x03 // vmovdqu64 zmm19,ZMMWORD PTR [rdx+0xc0]
 	LONG $0x48fee162; WORD $0x626f; BYTE $0x04 // vmovdqu64 zmm20,ZMMWORD PTR [rdx+0x100]
 	QUAD $0x00000000ed1c8d4a // lea rbx,[r13*8+0x0]
@@ -3351,11 +3183,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x02ff8341 // cmp r15d,0x2
-	WORD $0x1575 // jne 0x50fa
+	WORD $0x1575 // jne 0x47a5
 	LONG $0x40fde162; WORD $0x46d4; BYTE $0x07 // vpaddq zmm16,zmm16,ZMMWORD PTR [rsi+0x1c0]
 	LONG $0x40f5e162; WORD $0x4ed4; BYTE $0x08 // vpaddq zmm17,zmm17,ZMMWORD PTR [rsi+0x200]
 	LONG $0x40ede162; WORD $0x56d4; BYTE $0x09 // vpaddq zmm18,zmm18,ZMMWORD PTR [rsi+0x240]
-// 0x50fa:
+// 0x47a5:
 	LONG $0x40fd6262; WORD $0x43b4; BYTE $0x11 // vpmadd52luq zmm24,zmm16,ZMMWORD PTR [rbx+0x440]
 	LONG $0x40fd6262; WORD $0x5bb5; BYTE $0x11 // vpmadd52huq zmm27,zmm16,ZMMWORD PTR [rbx+0x440]
 	LONG $0x40fd6262; WORD $0x4bb4; BYTE $0x16 // vpmadd52luq zmm25,zmm16,ZMMWORD PTR [rbx+0x580]
@@ -3375,7 +3207,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40ed6262; WORD $0x53b4; BYTE $0x11 // vpmadd52luq zmm26,zmm18,ZMMWORD PTR [rbx+0x440]
 	LONG $0x40ed6262; WORD $0x6bb5; BYTE $0x11 // vpmadd52huq zmm29,zmm18,ZMMWORD PTR [rbx+0x440]
 	LONG $0x08fd8349 // cmp r13,0x8
-	LONG $0x00c1860f; WORD $0x0000 // jbe 0x5243
+	LONG $0x00c1860f; WORD $0x0000 // jbe 0x48ee
 	LONG $0x48fd2162; WORD $0xf36f // vmovdqa64 zmm30,zmm19
 	LONG $0x40d52262; WORD $0xf676 // vpermi2q zmm30,zmm21,zmm22
 	LONG $0x48fd2162; WORD $0xfc6f // vmovdqa64 zmm31,zmm20
@@ -3404,9 +3236,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40ed6262; WORD $0x63b5; BYTE $0x26 // vpmadd52huq zmm28,zmm18,ZMMWORD PTR [rbx+0x980]
 	LONG $0x40ed6262; WORD $0x53b4; BYTE $0x12 // vpmadd52luq zmm26,zmm18,ZMMWORD PTR [rbx+0x480]
 	LONG $0x40ed6262; WORD $0x6bb5; BYTE $0x12 // vpmadd52huq zmm29,zmm18,ZMMWORD PTR [rbx+0x480]
-// 0x5243:
+// 0x48ee:
 	LONG $0x01ff8341 // cmp r15d,0x1
-	LONG $0x009a850f; WORD $0x0000 // jne 0x52e7
+	LONG $0x009a850f; WORD $0x0000 // jne 0x4992
 	LONG $0x48fee162; WORD $0x6a6f; BYTE $0x05 // vmovdqu64 zmm21,ZMMWORD PTR [rdx+0x140]
 	LONG $0x40d5e262; WORD $0x4636; BYTE $0x07 // vpermq zmm16,zmm21,ZMMWORD PTR [rsi+0x1c0]
 	LONG $0x40d5e262; WORD $0x4e36; BYTE $0x08 // vpermq zmm17,zmm21,ZMMWORD PTR [rsi+0x200]
@@ -3429,7 +3261,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40ed6262; WORD $0x63b5; BYTE $0x24 // vpmadd52huq zmm28,zmm18,ZMMWORD PTR [rbx+0x900]
 	LONG $0x40ed6262; WORD $0x53b4; BYTE $0x10 // vpmadd52luq zmm26,zmm18,ZMMWORD PTR [rbx+0x400]
 	LONG $0x40ed6262; WORD $0x6bb5; BYTE $0x10 // vpmadd52huq zmm29,zmm18,ZMMWORD PTR [rbx+0x400]
-// 0x52e7:
+// 0x4992:
 	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
 	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
 	LONG $0x40bd8162; WORD $0xe96c // vpunpcklqdq zmm21,zmm24,zmm25
@@ -3453,7 +3285,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x08fd4162; WORD $0xf57e // vmovq r13,xmm30
 	LONG $0x08fd4162; WORD $0xfc7e // vmovq r12,xmm31
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x7674 // je 0x53f0
+	WORD $0x7674 // je 0x4a9b
 	LONG $0x48fde162; WORD $0x466f; BYTE $0x27 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x9c0]
 	LONG $0x48fde162; WORD $0x4e6f; BYTE $0x28 // vmovdqa64 zmm17,ZMMWORD PTR [rsi+0xa00]
 	LONG $0x48fde162; WORD $0x566f; BYTE $0x29 // vmovdqa64 zmm18,ZMMWORD PTR [rsi+0xa40]
@@ -3471,7 +3303,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x2c // vmovdqa64 ZMMWORD PTR [rsi+0xb00],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x2d // vmovdqa64 ZMMWORD PTR [rsi+0xb40],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x2e // vmovdqa64 ZMMWORD PTR [rsi+0xb80],zmm30
-// 0x53f0:
+// 0x4a9b:
 	LONG $0x00e4694d; WORD $0x0014; BYTE $0x00 // imul r12,r12,0x1400
 	WORD $0x894c; BYTE $0xdb // mov rbx,r11
 	LONG $0x2ce3c148 // shl rbx,0x2c
@@ -3494,7 +3326,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x00d38349 // adc r11,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x025047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x2
-	WORD $0x4d75 // jne 0x5494
+	WORD $0x4d75 // jne 0x4b3f
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	WORD $0x8948; BYTE $0x03 // mov QWORD PTR [rbx],rax
 	LONG $0x085b894c // mov QWORD PTR [rbx+0x8],r11
@@ -3503,13 +3335,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	QUAD $0x0178be6f08fe6162; WORD $0x0000 // vmovdqu64 xmm31,XMMWORD PTR [rsi+0x178]
 	QUAD $0x0018b37f08fe6162; WORD $0x0000 // vmovdqu64 XMMWORD PTR [rbx+0x18],xmm30
 	QUAD $0x0028bb7f08fe6162; WORD $0x0000 // vmovdqu64 XMMWORD PTR [rbx+0x28],xmm31
-	LONG $0x0130868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x130]
+	LONG $0x0100868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x100]
 	WORD $0x8949; BYTE $0xcb // mov r11,rcx
 	LONG $0x06ebc149 // shr r11,0x6
 	WORD $0x0144; BYTE $0xd8 // add eax,r11d
 	LONG $0x38438948 // mov QWORD PTR [rbx+0x38],rax
-	WORD $0x37eb // jmp 0x54cb
-// 0x5494:
+	WORD $0x37eb // jmp 0x4b76
+// 0x4b3f:
 	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
 	WORD $0x894d; BYTE $0xdc // mov r12,r11
 	LONG $0x05c38348 // add rbx,0x5
@@ -3523,12 +3355,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x809e134c; WORD $0x0001; BYTE $0x00 // adc r11,QWORD PTR [rsi+0x180]
 	WORD $0x8948; BYTE $0x03 // mov QWORD PTR [rbx],rax
 	LONG $0x085b894c // mov QWORD PTR [rbx+0x8],r11
-// 0x54cb:
+// 0x4b76:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xcff2850f; WORD $0xffff // jne 0x24ca
-// 0x54d8:
+	LONG $0xdd3b850f; WORD $0xffff // jne 0x28be
+// 0x4b83:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
-	LONG $0x48fdf162; WORD $0x467f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rsi+0x100],zmm0
+	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rsi+0x140],zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x26 // vmovdqa64 ZMMWORD PTR [rsi+0x980],zmm0

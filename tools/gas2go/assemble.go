@@ -225,34 +225,54 @@ func (t *target) difference(a, b *object, nameA, nameB string) string {
 		if bytes.Equal(f.code, g.code) {
 			continue
 		}
-		return strings.Join(f.differences(g, nameA, nameB), "\n")
+		return strings.Join(t.differences(f, g, nameA, nameB), "\n")
 	}
 	return ""
 }
 
-// differences lists the instructions that differ between f and g, as far as they go in step. A jump that differs only in
-// its target follows from others, and is named only if there are none.
-func (f *function) differences(g *function, nameA, nameB string) []string {
+// differences lists the instructions that differ between f and g, as far as they go in step. Padding comes last, and a
+// jump that differs only in its target follows from others: it is named only if there are none.
+func (t *target) differences(f, g *function, nameA, nameB string) []string {
 	var causes, jumps []string
-	for i := range max(len(f.body), len(g.body)) {
-		x, y := f.at(i), g.at(i)
-		if x == y {
-			continue
+	times := make(map[string]int)
+	x, y := t.withoutPadding(f), t.withoutPadding(g)
+	line := func(i int, f, g *function) string {
+		return fmt.Sprintf("%s+%#x: assemblers differ: %s: %s; %s: %s", f.name, f.offset(i), nameA, f.at(i), nameB, g.at(i))
+	}
+	for i := range max(len(x.body), len(y.body)) {
+		if times[x.at(i)+y.at(i)]++; times[x.at(i)+y.at(i)] > 1 {
+			continue // a macro makes the same difference many times; one line of it will do
 		}
-		line := fmt.Sprintf("%s+%#x: assemblers differ: %s: %s; %s: %s", f.name, f.offset(i), nameA, x, nameB, y)
-		if i >= len(f.body) || i >= len(g.body) || f.body[i].mnemonic != g.body[i].mnemonic && len(f.body) != len(g.body) {
-			return append(causes, line) // out of step
+		switch {
+		case x.at(i) == y.at(i):
+		case i >= len(x.body) || i >= len(y.body) || len(x.body) != len(y.body) && x.body[i].mnemonic != y.body[i].mnemonic:
+			return append(causes, line(i, x, y)) // out of step
+		case x.body[i].target >= 0 && y.body[i].target >= 0 && len(x.body[i].code) == len(y.body[i].code):
+			jumps = append(jumps, line(i, x, y))
+		default:
+			causes = append(causes, line(i, x, y))
 		}
-		if f.body[i].target >= 0 && g.body[i].target >= 0 && len(f.body[i].code) == len(g.body[i].code) {
-			jumps = append(jumps, line)
-		} else {
-			causes = append(causes, line)
+	}
+	for i := range f.body {
+		if f.at(i) != g.at(i) && t.rules.nop.MatchString(f.body[i].text) {
+			causes = append(causes, line(i, f, g)+" (pad with .skip)")
+			break
 		}
 	}
 	if causes == nil {
 		return jumps
 	}
 	return causes
+}
+
+func (t *target) withoutPadding(f *function) *function {
+	g := &function{name: f.name, code: f.code}
+	for _, ins := range f.body {
+		if !t.rules.nop.MatchString(ins.text) {
+			g.body = append(g.body, ins)
+		}
+	}
+	return g
 }
 
 // at describes instruction i, if there is one.
