@@ -35,37 +35,19 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define MASK16 1344
 #define MASK8 1376
 #define ROW(i) (1408+32*(i)) /* area A: the state of 8 blocks */
-#define COUNTERS 1920
-#define AREA 544      /* bytes from area A to area B */
-#define SCRATCH_END 2496
+#define AREA 512      /* bytes from area A to area B */
+#define SCRATCH_END 2432
 
-#define MODE_SCALAR 0 /* two blocks by the integer units: up to 64 bytes */
+#define MODE_SCALAR 0 /* block 1 by the integer units alone: up to 64 bytes */
 #define MODE_ROWS 1   /* and four by the vector units, a row of two blocks in a register: up to 320 bytes */
-#define MODE_COLUMNS 2 /* and eight, a word of all in a register: up to 576 bytes */
+#define MODE_COLUMNS 2 /* and eight, in area A: up to 576 bytes */
 #define MODE_NARROW 3 /* area A */
 #define MODE_WIDE 4   /* areas A and B */
 
-#define TO_CHUNK 0
-#define TO_OUTPUT 1
-#define TO_FINAL 2
-
-// ---- ChaCha20, 8 blocks: one word of each in a register, c2 and c3 or c0 and c1 in memory ----------------------------
-#define A0 ymm0
-#define A1 ymm1
-#define A2 ymm2
-#define A3 ymm3
-#define B0 ymm4
-#define B1 ymm5
-#define B2 ymm6
-#define B3 ymm7
-#define D0 ymm8
-#define D1 ymm9
-#define D2 ymm10
-#define D3 ymm11
-#define C0 ymm12
-#define C1 ymm13
-#define T0 ymm14
-#define T1 ymm15
+#define TO_BLOCK 0
+#define TO_TEXT 1
+#define TO_OUTPUT 2
+#define TO_FINAL 3
 
 // a += b, d = (d ^ a) <<< 16 or 8
 .macro vector_ad a, b, d, e, f, g, mask
@@ -77,8 +59,10 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vpshufb \g, \g, \mask
 .endm
 
-// b = (b ^ c) <<< left
-.macro vector_b c, b, g, f, left, t, u
+// c += d, b = (b ^ c) <<< left
+.macro vector_cb c, d, b, g, h, f, left, t, u
+    vpaddd \c, \c, \d
+    vpaddd \g, \g, \h
     vpxor \b, \b, \c
     vpxor \f, \f, \g
     vpslld \t, \b, \left
@@ -87,39 +71,6 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vpsrld \f, \f, 32-\left
     vpor \b, \b, \t
     vpor \f, \f, \u
-.endm
-
-// c += d, b = (b ^ c) <<< left
-.macro vector_cb c, d, b, g, h, f, left, t=T0, u=T1
-    vpaddd \c, \c, \d
-    vpaddd \g, \g, \h
-    vector_b \c, \b, \g, \f, \left, \t, \u
-.endm
-
-.macro columns_pair a, b, d, e, f, g
-    vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK16]
-    vector_cb C0, \d, \b, C1, \g, \f, 12
-    vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK8]
-    vector_cb C0, \d, \b, C1, \g, \f, 7
-.endm
-
-.macro columns_c_swap put, get
-    vmovdqa [rsi+ROW(\put)], C0
-    vmovdqa [rsi+ROW(\put+1)], C1
-    vmovdqa C0, [rsi+ROW(\get)]
-    vmovdqa C1, [rsi+ROW(\get+1)]
-.endm
-
-.macro columns_round
-    columns_pair A0, B0, D0, A1, B1, D1
-    columns_c_swap 8, 10
-    columns_pair A2, B2, D2, A3, B3, D3
-.endm
-
-.macro columns_diagonal_round
-    columns_pair A0, B1, D3, A1, B2, D0
-    columns_c_swap 10, 8
-    columns_pair A2, B3, D1, A3, B0, D2
 .endm
 
 // ---- ChaCha20, 4 blocks: a row of two of them in a register. Between the rounds a, c and d turn, as b is always last --
@@ -136,18 +87,21 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 
 .macro rows_round turn_a, turn_d, turn_c
     vector_ad E0, F0, H0, E1, F1, H1, ROWS16
-    vector_cb G0, H0, F0, G1, H1, F1, 12
+    vector_cb G0, H0, F0, G1, H1, F1, 12, ymm8, ymm9
     vector_ad E0, F0, H0, E1, F1, H1, ROWS8
     vpshufd E0, E0, \turn_a
     vpshufd E1, E1, \turn_a
-    vector_cb G0, H0, F0, G1, H1, F1, 7
+    vector_cb G0, H0, F0, G1, H1, F1, 7, ymm8, ymm9
     vpshufd H0, H0, \turn_d
     vpshufd H1, H1, \turn_d
     vpshufd G0, G0, \turn_c
     vpshufd G1, G1, \turn_c
 .endm
 
-// ---- ChaCha20, 16 blocks in areas A and B: b of both in registers, as it closes a round and opens the next -----------
+// ---- ChaCha20, 8 blocks in an area: b in registers, as it closes a round and opens the next; a, c, d in memory --------
+//
+// The word of a, b, c, d at place p is put where the next round wants it, at place 1-p, 2-p, 3-p, -p mod 4: this turns
+// columns into diagonals and diagonals into columns alike, so every round is the same code.
 #define WA0 ymm0
 #define WA1 ymm1
 #define WA2 ymm2
@@ -157,41 +111,84 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define WB2 ymm6
 #define WB3 ymm7
 
-.macro wide_pair area, a, b, c, d, e, f, g, h
-    vpaddd ymm8, \b, [rsi+AREA*\area+ROW(\a)]       // a += b
-    vpaddd ymm9, \f, [rsi+AREA*\area+ROW(\e)]
-    vpxor ymm10, ymm8, [rsi+AREA*\area+ROW(\d)]     // d = (d ^ a) <<< 16
-    vpxor ymm11, ymm9, [rsi+AREA*\area+ROW(\h)]
+.macro area_round area, b0, b1, b2, b3
+    vpaddd ymm8, \b0, [rsi+AREA*\area+ROW(0)]       // a += b
+    vpaddd ymm9, \b2, [rsi+AREA*\area+ROW(2)]
+    vpxor ymm10, ymm8, [rsi+AREA*\area+ROW(12)]     // d = (d ^ a) <<< 16
+    vpxor ymm11, ymm9, [rsi+AREA*\area+ROW(14)]
     vpshufb ymm10, ymm10, [rsi+MASK16]
     vpshufb ymm11, ymm11, [rsi+MASK16]
-    vpaddd ymm12, ymm10, [rsi+AREA*\area+ROW(\c)]   // c += d
-    vpaddd ymm13, ymm11, [rsi+AREA*\area+ROW(\g)]
-    vector_b ymm12, \b, ymm13, \f, 12, ymm14, ymm15 // b = (b ^ c) <<< 12
-    vpaddd ymm8, ymm8, \b                           // a += b
-    vpaddd ymm9, ymm9, \f
-    vmovdqa [rsi+AREA*\area+ROW(\a)], ymm8
-    vmovdqa [rsi+AREA*\area+ROW(\e)], ymm9
+    vpaddd ymm12, ymm10, [rsi+AREA*\area+ROW(8)]    // c += d
+    vpaddd ymm13, ymm11, [rsi+AREA*\area+ROW(10)]
+    vpxor \b0, \b0, ymm12                           // b = (b ^ c) <<< 12
+    vpxor \b2, \b2, ymm13
+    vpslld ymm14, \b0, 12
+    vpslld ymm15, \b2, 12
+    vpsrld \b0, \b0, 20
+    vpsrld \b2, \b2, 20
+    vpor \b0, \b0, ymm14
+    vpor \b2, \b2, ymm15
+    vpaddd ymm8, ymm8, \b0                          // a += b
+    vpaddd ymm9, ymm9, \b2
     vpxor ymm10, ymm10, ymm8                        // d = (d ^ a) <<< 8
     vpxor ymm11, ymm11, ymm9
     vpshufb ymm10, ymm10, [rsi+MASK8]
     vpshufb ymm11, ymm11, [rsi+MASK8]
-    vmovdqa [rsi+AREA*\area+ROW(\d)], ymm10
-    vmovdqa [rsi+AREA*\area+ROW(\h)], ymm11
+    vmovdqa [rsi+AREA*\area+ROW(12)], ymm10
+    vmovdqa [rsi+AREA*\area+ROW(14)], ymm11
     vpaddd ymm12, ymm12, ymm10                      // c += d
     vpaddd ymm13, ymm13, ymm11
-    vmovdqa [rsi+AREA*\area+ROW(\c)], ymm12
-    vmovdqa [rsi+AREA*\area+ROW(\g)], ymm13
-    vector_b ymm12, \b, ymm13, \f, 7, ymm14, ymm15  // b = (b ^ c) <<< 7
-.endm
+    vpxor \b0, \b0, ymm12                           // b = (b ^ c) <<< 7
+    vpxor \b2, \b2, ymm13
+    vpslld ymm14, \b0, 7
+    vpslld ymm15, \b2, 7
+    vpsrld ymm10, \b0, 25
+    vpsrld ymm11, \b2, 25
+    vpor \b2, ymm10, ymm14
+    vpor \b0, ymm11, ymm15
 
-.macro wide_round area, b0, b1, b2, b3
-    wide_pair \area, 0, \b0, 8, 12, 1, \b1, 9, 13
-    wide_pair \area, 2, \b2, 10, 14, 3, \b3, 11, 15
-.endm
-
-.macro wide_diagonal_round area, b0, b1, b2, b3
-    wide_pair \area, 0, \b1, 10, 15, 1, \b2, 11, 12
-    wide_pair \area, 2, \b3, 8, 13, 3, \b0, 9, 14
+    vpaddd ymm10, \b1, [rsi+AREA*\area+ROW(1)]      // a += b
+    vpaddd ymm11, \b3, [rsi+AREA*\area+ROW(3)]
+    vmovdqa [rsi+AREA*\area+ROW(1)], ymm8
+    vmovdqa [rsi+AREA*\area+ROW(3)], ymm9
+    vpxor ymm14, ymm10, [rsi+AREA*\area+ROW(13)]    // d = (d ^ a) <<< 16
+    vpxor ymm15, ymm11, [rsi+AREA*\area+ROW(15)]
+    vpshufb ymm14, ymm14, [rsi+MASK16]
+    vpshufb ymm15, ymm15, [rsi+MASK16]
+    vpaddd ymm8, ymm14, [rsi+AREA*\area+ROW(9)]     // c += d
+    vpaddd ymm9, ymm15, [rsi+AREA*\area+ROW(11)]
+    vmovdqa [rsi+AREA*\area+ROW(11)], ymm12
+    vmovdqa [rsi+AREA*\area+ROW(9)], ymm13
+    vpxor \b1, \b1, ymm8                            // b = (b ^ c) <<< 12
+    vpxor \b3, \b3, ymm9
+    vpslld ymm12, \b1, 12
+    vpslld ymm13, \b3, 12
+    vpsrld \b1, \b1, 20
+    vpsrld \b3, \b3, 20
+    vpor \b1, \b1, ymm12
+    vpor \b3, \b3, ymm13
+    vpaddd ymm10, ymm10, \b1                        // a += b
+    vpaddd ymm11, ymm11, \b3
+    vmovdqa [rsi+AREA*\area+ROW(0)], ymm10
+    vmovdqa [rsi+AREA*\area+ROW(2)], ymm11
+    vpxor ymm14, ymm14, ymm10                       // d = (d ^ a) <<< 8
+    vpxor ymm15, ymm15, ymm11
+    vpshufb ymm14, ymm14, [rsi+MASK8]
+    vpshufb ymm15, ymm15, [rsi+MASK8]
+    vmovdqa [rsi+AREA*\area+ROW(15)], ymm14
+    vmovdqa [rsi+AREA*\area+ROW(13)], ymm15
+    vpaddd ymm8, ymm8, ymm14                        // c += d
+    vpaddd ymm9, ymm9, ymm15
+    vmovdqa [rsi+AREA*\area+ROW(10)], ymm8
+    vmovdqa [rsi+AREA*\area+ROW(8)], ymm9
+    vpxor \b1, \b1, ymm8                            // b = (b ^ c) <<< 7
+    vpxor \b3, \b3, ymm9
+    vpslld ymm12, \b1, 7
+    vpslld ymm13, \b3, 7
+    vpsrld \b1, \b1, 25
+    vpsrld \b3, \b3, 25
+    vpor \b1, \b1, ymm12
+    vpor \b3, \b3, ymm13
 .endm
 
 // ---- ChaCha20, one block in integer registers: b and d there, two each of a and c, the others in memory --------------
@@ -207,6 +204,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define XD1 r13d
 #define XD2 r14d
 #define XD3 edi
+#define XB0_64 r8
+#define XB1_64 r9
+#define XB2_64 r10
+#define XB3_64 r11
+#define XD0_64 r12
+#define XD1_64 r13
+#define XD2_64 r14
+#define XD3_64 rdi
 #define AREAP r10
 
 .macro scalar_ad b, d, f, g, left
@@ -411,12 +416,12 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     mov HA1, rcx
 .endm
 
-// ---- Output: words 8 half to 8 half + 7 of 8 blocks ------------------------------------------------------------------
+// ---- Output: 32 bytes of each of 8 blocks ----------------------------------------------------------------------------
 .macro output_row to, row
-    vpbroadcastd \to, [rsi+INITIAL+4*(\row)]
+    vpbroadcastd \to, [r11+4*\row]
     vpaddd \to, \to, [AREAP+ROW(\row)]
 .endm
-.macro transpose_four x, y, z, w, s, t     // result in order: s, x, t, y
+.macro transpose_four x, y, z, w, s, t     // result in order: y, w, s, t
     vpunpckldq \s, \x, \y
     vpunpckhdq \x, \x, \y
     vpunpckldq \t, \z, \w
@@ -426,36 +431,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vpunpcklqdq \s, \x, \z
     vpunpckhqdq \t, \x, \z
 .endm
-.macro output_pair x, y, block, half
+.macro output_pair x, y, block
     vinserti128 ymm12, \x, xmm\y, 1
     vperm2i128 ymm13, \x, ymm\y, 0x31
-    vpxor ymm12, ymm12, [rax+64*\block+32*\half]
-    vpxor ymm13, ymm13, [rax+64*\block+256+32*\half]
-    vmovdqu [rcx+64*\block+32*\half], ymm12
-    vmovdqu [rcx+64*\block+256+32*\half], ymm13
+    vpxor ymm12, ymm12, [rax+64*\block]
+    vpxor ymm13, ymm13, [rax+64*\block+256]
+    vmovdqu [rcx+64*\block], ymm12
+    vmovdqu [rcx+64*\block+256], ymm13
 .endm
-.macro output_half half
-    output_row ymm0, 8*\half
-    output_row ymm1, 8*\half+1
-    output_row ymm2, 8*\half+2
-    output_row ymm3, 8*\half+3
-  .if \half
-    vmovdqa ymm4, [AREAP+COUNTERS]
-    vpaddd ymm4, ymm4, [AREAP+ROW(12)]
-  .else
-    output_row ymm4, 8*\half+4
-  .endif
-    output_row ymm5, 8*\half+5
-    output_row ymm6, 8*\half+6
-    output_row ymm7, 8*\half+7
-    transpose_four ymm0, ymm1, ymm2, ymm3, ymm8, ymm9
-    transpose_four ymm4, ymm5, ymm6, ymm7, ymm10, ymm11
-    output_pair ymm1, 5, 0, \half
-    output_pair ymm3, 7, 1, \half
-    output_pair ymm8, 10, 2, \half
-    output_pair ymm9, 11, 3, \half
-.endm
-
 
 function sealane_chacha20poly1305_avx2
 
@@ -472,20 +455,25 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+LEFT], rbx
     vmovdqa xmm0, [rdx]
     vmovdqu ymm1, [r8]
+    vmovq xmm2, [r9]
+    vpinsrd xmm2, xmm2, [r9+8], 2
+    vpslldq xmm2, xmm2, 4
     vmovdqa [rsi+INITIAL], xmm0
     vmovdqu [rsi+INITIAL+16], ymm1
-    mov rax, [r9]
-    mov ecx, [r9+8]
-    mov [rsi+INITIAL+52], rax
-    mov [rsi+INITIAL+60], ecx
     xor eax, eax
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jz .Lresume
+    vpor xmm2, xmm2, [rdx+16]               // the vector units start at block 2
+    vmovdqa [rsi+INITIAL+48], xmm2
     mov [rsi+H], rax
     mov [rsi+H+8], rax
     mov [rsi+H+16], rax
     mov [rsi+STAGE], eax
-    mov dword ptr [rsi+INITIAL+48], 2       // the vector units start at block 2
+    mov dword ptr [rsi+BLOCKS], 8
+    mov ecx, 576
+    cmp rbx, rcx
+    cmovb rcx, rbx
+    mov [rsi+CHUNK], rcx
     mov [rsi+MODE], eax
     cmp rbx, 64
     jbe .Lkey_pass
@@ -493,69 +481,56 @@ function sealane_chacha20poly1305_avx2
     ja 1f
 
     mov dword ptr [rsi+MODE], MODE_ROWS
-    vbroadcasti128 E0, [rsi+INITIAL]
-    vbroadcasti128 F0, [rsi+INITIAL+16]
-    vbroadcasti128 G0, [rsi+INITIAL+32]
-    vbroadcasti128 H0, [rsi+INITIAL+48]
     vmovdqa ROWS16, [rdx+32]
     vmovdqa ROWS8, [rdx+64]
+    vinserti128 H0, ymm2, xmm2, 1
+    vinserti128 E0, ymm0, xmm0, 1
+    vpermq G0, ymm1, 0xee
+    vpermq F0, ymm1, 0x44
+    vpaddd H1, H0, [rdx+192]
+    vpaddd H0, H0, [rdx+160]
     vmovdqa E1, E0
     vmovdqa F1, F0
     vmovdqa G1, G0
-    vpaddd H1, H0, [rdx+192]
-    vpaddd H0, H0, [rdx+160]
     jmp .Lkey_pass
 
 1:  mov dword ptr [rsi+MODE], MODE_COLUMNS
-    vmovdqa ymm0, [rdx+32]
-    vmovdqa ymm1, [rdx+64]
-    vmovdqa [rsi+MASK16], ymm0
-    vmovdqa [rsi+MASK8], ymm1
-    vpbroadcastd C0, [rsi+INITIAL+40]
-    vpbroadcastd C1, [rsi+INITIAL+44]
-    vpbroadcastd D0, [rsi+INITIAL+48]
-    vmovdqa [rsi+ROW(10)], C0
-    vmovdqa [rsi+ROW(11)], C1
-    vpaddd D0, D0, [rdx+96]
-    vpbroadcastd C0, [rsi+INITIAL+32]
-    vpbroadcastd C1, [rsi+INITIAL+36]
-    vmovdqa [rsi+COUNTERS], D0
-    vpbroadcastd A0, [rsi+INITIAL]
-    vpbroadcastd A1, [rsi+INITIAL+4]
-    vpbroadcastd A2, [rsi+INITIAL+8]
-    vpbroadcastd A3, [rsi+INITIAL+12]
-    vpbroadcastd B0, [rsi+INITIAL+16]
-    vpbroadcastd B1, [rsi+INITIAL+20]
-    vpbroadcastd B2, [rsi+INITIAL+24]
-    vpbroadcastd B3, [rsi+INITIAL+28]
-    vpbroadcastd D1, [rsi+INITIAL+52]
-    vpbroadcastd D2, [rsi+INITIAL+56]
-    vpbroadcastd D3, [rsi+INITIAL+60]
+    vmovdqa ymm8, [rdx+32]
+    vmovdqa ymm9, [rdx+64]
+    vmovdqa [rsi+MASK16], ymm8
+    vmovdqa [rsi+MASK8], ymm9
+  .irp word, 0, 1, 2, 3, 8, 9, 10, 11, 13, 14, 15
+    vpbroadcastd ymm8, [rsi+INITIAL+4*\word]
+    vmovdqa [rsi+ROW(\word)], ymm8
+  .endr
+    vpbroadcastd ymm8, [rsi+INITIAL+48]
+    vpaddd ymm8, ymm8, [rdx+96]
+    vmovdqa [rsi+ROW(12)], ymm8
+    vpbroadcastd WA0, [rsi+INITIAL+16]
+    vpbroadcastd WA1, [rsi+INITIAL+20]
+    vpbroadcastd WA2, [rsi+INITIAL+24]
+    vpbroadcastd WA3, [rsi+INITIAL+28]
 
 // ---- Block 0 for the Poly1305 key and block 1 by the integer units, the others beside them by the vector units --------
 .Lkey_pass:
     xor eax, eax
 .Lscalar_block:
     scalar_begin
-    mov dword ptr [rsi+COUNT], 5
-    .p2align 6
-.Lkey_double_rounds:
+    mov dword ptr [rsi+COUNT], 10
+.Lkey_rounds:
     cmp dword ptr [rsi+MODE], MODE_ROWS
-    jb 2f
+    jb 3f
     je 1f
-    columns_round
-    jmp 2f
-1:  rows_round 0x93, 0x4e, 0x39
-2:  scalar_double_round
-    cmp dword ptr [rsi+MODE], MODE_ROWS
-    jb 2f
-    je 1f
-    columns_diagonal_round
-    jmp 2f
-1:  rows_round 0x39, 0x4e, 0x93
-2:  scalar_double_round
+    area_round 0, WA0, WA1, WA2, WA3
+    jmp 3f
+1:  test dword ptr [rsi+COUNT], 1
+    jnz 2f
+    rows_round 0x93, 0x4e, 0x39
+    jmp 3f
+2:  rows_round 0x39, 0x4e, 0x93
+3:  scalar_double_round
     sub dword ptr [rsi+COUNT], 1
-    jnz .Lkey_double_rounds
+    jnz .Lkey_rounds
     cmp dword ptr [rsi+STAGE], 0
     jne .Lscalar_stream
 
@@ -601,9 +576,12 @@ function sealane_chacha20poly1305_avx2
     cmp rcx, rax
     cmova rcx, rax
     shr ecx, 4
-    or ecx, 2
+    or ecx, 1
     bsr ecx, ecx
-    sub ecx, 1                              // 0 to 5
+    xor eax, eax
+    sub ecx, 1                              // 2 to 5, or 0
+    cmp ecx, 2
+    cmovl ecx, eax
     mov [rsi+POWERS_LAST], rcx
     imul ecx, ecx, 24
     lea rcx, [rsi+POWERS+rcx]
@@ -620,12 +598,27 @@ function sealane_chacha20poly1305_avx2
     jne 1b
 2:  mov rdi, [rsi+ARGS]
     cmp dword ptr [rsi+STAGE], 2
-    mov dword ptr [rsi+STAGE], 1
     je .Lresumed
+    mov dword ptr [rsi+STAGE], 1
+    mov PA, [rdi+SEALANE_ARG_AD]
+    mov rax, [rdi+SEALANE_ARG_AD_BYTES]
+    xor ecx, ecx
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    setnz cl                                // TO_BLOCK or TO_TEXT
+    mov [rsi+AFTER], ecx
+    xor edi, edi
+    jmp .Lspan
+.Ltext:
+    mov dword ptr [rsi+AFTER], TO_BLOCK
+    mov PA, [rsi+IN]
+    mov rax, [rsi+CHUNK]
+    xor edi, edi
+    jmp .Lspan
+.Lblock:
     mov eax, 1
     cmp qword ptr [rsi+LEFT], 0
     jne .Lscalar_block
-    jmp .Lstream_known
+    jmp .Lfinal
 
 .Lscalar_stream:
     add eax, [rsi+INITIAL]
@@ -640,18 +633,24 @@ function sealane_chacha20poly1305_avx2
     add XD1, [rsi+INITIAL+52]
     add XD2, [rsi+INITIAL+56]
     add XD3, [rsi+INITIAL+60]
-    mov [rsi+STREAM], eax
-    mov [rsi+STREAM+4], ebx
-    mov [rsi+STREAM+16], XB0
-    mov [rsi+STREAM+20], XB1
-    mov [rsi+STREAM+24], XB2
-    mov [rsi+STREAM+28], XB3
-    mov [rsi+STREAM+32], ecx
-    mov [rsi+STREAM+36], edx
-    mov [rsi+STREAM+48], XD0
-    mov [rsi+STREAM+52], XD1
-    mov [rsi+STREAM+56], XD2
-    mov [rsi+STREAM+60], XD3
+    shl rbx, 32
+    shl rdx, 32
+    shl XB1_64, 32
+    shl XB3_64, 32
+    shl XD1_64, 32
+    shl XD3_64, 32
+    or rax, rbx
+    or rcx, rdx
+    or XB0_64, XB1_64
+    or XB2_64, XB3_64
+    or XD0_64, XD1_64
+    or XD2_64, XD3_64
+    mov [rsi+STREAM], rax
+    mov [rsi+STREAM+16], XB0_64
+    mov [rsi+STREAM+24], XB2_64
+    mov [rsi+STREAM+32], rcx
+    mov [rsi+STREAM+48], XD0_64
+    mov [rsi+STREAM+56], XD2_64
     mov eax, [rsi+SCALAR+8]
     mov ebx, [rsi+SCALAR+12]
     mov ecx, [rsi+SCALAR+40]
@@ -660,13 +659,15 @@ function sealane_chacha20poly1305_avx2
     add ebx, [rsi+INITIAL+12]
     add ecx, [rsi+INITIAL+40]
     add edx, [rsi+INITIAL+44]
-    mov [rsi+STREAM+8], eax
-    mov [rsi+STREAM+12], ebx
-    mov [rsi+STREAM+40], ecx
-    mov [rsi+STREAM+44], edx
+    shl rbx, 32
+    shl rdx, 32
+    or rax, rbx
+    or rcx, rdx
+    mov [rsi+STREAM+8], rax
+    mov [rsi+STREAM+40], rcx
 
     cmp dword ptr [rsi+MODE], MODE_ROWS
-    jb .Lstream_known
+    jb .Loutput
     ja 1f
     mov rdx, [rsi+TABLE]
     vbroadcasti128 ymm12, [rsi+INITIAL]
@@ -699,31 +700,12 @@ function sealane_chacha20poly1305_avx2
     vmovdqa [rsi+COPY+160], ymm9
     vmovdqa [rsi+COPY+192], ymm10
     vmovdqa [rsi+COPY+224], ymm11
-    jmp .Lstream_known
-1:
-  .irp row, 0, 1, 2, 3, 4, 5, 6, 7
-    vmovdqa [rsi+ROW(\row)], ymm\row
-  .endr
-    vmovdqa [rsi+ROW(8)], C0
-    vmovdqa [rsi+ROW(9)], C1
-    vmovdqa [rsi+ROW(12)], D0
-    vmovdqa [rsi+ROW(13)], D1
-    vmovdqa [rsi+ROW(14)], D2
-    vmovdqa [rsi+ROW(15)], D3
-
-.Lstream_known:
-    mov rax, [rsi+LEFT]
-    mov ecx, 576
-    cmp rax, rcx
-    cmova rax, rcx
-    mov [rsi+CHUNK], rax
-    mov dword ptr [rsi+BLOCKS], 8
-    mov rdi, [rsi+ARGS]
-    mov PA, [rdi+SEALANE_ARG_AD]
-    mov rax, [rdi+SEALANE_ARG_AD_BYTES]
-    mov dword ptr [rsi+AFTER], TO_CHUNK
-    xor edi, edi
-    jmp .Lspan
+    jmp .Loutput
+1:  vmovdqa [rsi+ROW(4)], WA0
+    vmovdqa [rsi+ROW(5)], WA1
+    vmovdqa [rsi+ROW(6)], WA2
+    vmovdqa [rsi+ROW(7)], WA3
+    jmp .Loutput
 
 // ---- A later part of a long packet begins ----------------------------------------------------------------------------
 .Lresume:
@@ -739,8 +721,8 @@ function sealane_chacha20poly1305_avx2
     mov rcx, [r8+SEALANE_STATE_R+8]
     mov r10, [r8+SEALANE_STATE_S]
     mov r11, [r8+SEALANE_STATE_S+8]
-    mov edx, [r8+SEALANE_STATE_COUNTER]
-    mov [rsi+INITIAL+48], edx
+    vpinsrd xmm2, xmm2, [r8+SEALANE_STATE_COUNTER], 0
+    vmovdqa [rsi+INITIAL+48], xmm2
     mov [rsi+S_KEY], r10
     mov [rsi+S_KEY+8], r11
     jmp .Lpowers
@@ -774,7 +756,7 @@ function sealane_chacha20poly1305_avx2
     mov eax, [rsi+SPAN_POWER]
     mov rax, [rdx+224+8*rax]
     mov [rsi+PATTERN], rax
-    mov dword ptr [rsi+COUNT], 10
+    mov dword ptr [rsi+COUNT], 20
     vmovdqa ymm8, [rdx+32]
     vmovdqa ymm9, [rdx+64]
     vmovdqa [rsi+MASK16], ymm8
@@ -789,9 +771,7 @@ function sealane_chacha20poly1305_avx2
     vpaddd ymm8, ymm8, [rdx+96]
     vpaddd ymm9, ymm9, [rdx+96]
     vmovdqa [rsi+ROW(12)], ymm8
-    vmovdqa [rsi+COUNTERS], ymm8
     vmovdqa [rsi+AREA+ROW(12)], ymm9
-    vmovdqa [rsi+AREA+COUNTERS], ymm9
     vpbroadcastd WA0, [rsi+INITIAL+16]
     vpbroadcastd WA1, [rsi+INITIAL+20]
     vpbroadcastd WA2, [rsi+INITIAL+24]
@@ -800,34 +780,21 @@ function sealane_chacha20poly1305_avx2
     vmovdqa WB1, WA1
     vmovdqa WB2, WA2
     vmovdqa WB3, WA3
-    .p2align 6
-.Ldouble_round:
-    wide_round 0, WA0, WA1, WA2, WA3
+.Lround:
+    area_round 0, WA0, WA1, WA2, WA3
     shr qword ptr [rsi+PATTERN], 1
     jnc 1f
     poly_block rsi+R_KEY, HA0, HA1, HA2, PA
     poly_block rsi+R_KEY, HB0, HB1, HB2, PB
 1:  cmp dword ptr [rsi+MODE], MODE_WIDE
     jb 1f
-    wide_round 1, WB0, WB1, WB2, WB3
-1:  shr qword ptr [rsi+PATTERN], 1
-    jnc 1f
-    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
-    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
-1:  wide_diagonal_round 0, WA0, WA1, WA2, WA3
-    shr qword ptr [rsi+PATTERN], 1
-    jnc 1f
-    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
-    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
-1:  cmp dword ptr [rsi+MODE], MODE_WIDE
-    jb 1f
-    wide_diagonal_round 1, WB0, WB1, WB2, WB3
+    area_round 1, WB0, WB1, WB2, WB3
 1:  shr qword ptr [rsi+PATTERN], 1
     jnc 1f
     poly_block rsi+R_KEY, HA0, HA1, HA2, PA
     poly_block rsi+R_KEY, HB0, HB1, HB2, PB
 1:  sub dword ptr [rsi+COUNT], 1
-    jnz .Ldouble_round
+    jnz .Lround
     vmovdqa [rsi+ROW(4)], WA0
     vmovdqa [rsi+ROW(5)], WA1
     vmovdqa [rsi+ROW(6)], WA2
@@ -939,69 +906,88 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+H+8], HA1
     mov [rsi+H+16], HA2
     mov eax, [rsi+AFTER]
+    cmp eax, TO_TEXT
+    jb .Lblock
+    je .Ltext
     cmp eax, TO_OUTPUT
-    je .Loutput
-    ja .Lfinal
-    mov dword ptr [rsi+AFTER], TO_OUTPUT
-    mov rdi, [rsi+ARGS]
-    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Loutput
-    mov PA, [rsi+IN]
-    mov rax, [rsi+CHUNK]
-    xor edi, edi
-    jmp .Lspan
+    jne .Lfinal
 
 // ---- Input ^ key stream ----------------------------------------------------------------------------------------------
 .Loutput:
     mov r8, [rsi+IN]
     mov r9, [rsi+OUT]
     mov rbx, [rsi+CHUNK]
-    mov r10, rsi                            // area
-    lea rax, [rsi+STREAM]
     cmp dword ptr [rsi+MODE], MODE_COLUMNS
-    jb .Loutput_part
-    ja .Loutput_area
-    cmp rbx, 576
-    jb .Loutput_area
-    vmovdqa ymm0, [rsi+STREAM]
-    vmovdqa ymm1, [rsi+STREAM+32]
-    vpxor ymm0, ymm0, [r8]
-    vpxor ymm1, ymm1, [r8+32]
-    vmovdqu [r9], ymm0
-    vmovdqu [r9+32], ymm1
+    ja .Loutput_areas
+    lea rax, [rsi+STREAM]
+    cmp rbx, 64
+    jb .Loutput_last
+  .irp word, 0, 2, 4, 6
+    mov rcx, [rax+8*\word]
+    mov rdx, [rax+8*\word+8]
+    xor rcx, [r8+8*\word]
+    xor rdx, [r8+8*\word+8]
+    mov [r9+8*\word], rcx
+    mov [r9+8*\word+8], rdx
+  .endr
+    add rax, 64
     add r8, 64
     add r9, 64
     sub rbx, 64
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    jb .Loutput_part
+.Loutput_areas:
+    mov rdx, [rsi+TABLE]
+    mov AREAP, rsi
+    vmovdqa ymm15, [rdx+96]
 .Loutput_area:
+    xor edi, edi
     mov rax, r8
     mov rcx, r9
-    cmp dword ptr [rsi+MODE], MODE_COLUMNS
-    jne 1f
-    cmp qword ptr [rsi+CHUNK], 576
-    jb 3f
-1:  cmp rbx, 512
+    cmp rbx, 512
     jae 2f
     test rbx, rbx
     jz .Loutput_done
-3:  lea rax, [rsi+COPY]
+    lea rax, [rsi+COPY]
     mov rcx, rax
     vpxor xmm0, xmm0, xmm0
+    add edi, 1
   .irp line, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     vmovdqa [rax+32*\line], ymm0
   .endr
-2:  output_half 0
-    output_half 1
-    cmp rax, r8
-    jne 1f
+2:  lea r11, [rsi+INITIAL]
+    lea r12, [r11+64]
+    vpaddd ymm0, ymm15, [AREAP+ROW(12)]
+    vpaddd ymm15, ymm15, [rdx+128]
+    vmovdqa [AREAP+ROW(12)], ymm0
+1:  output_row ymm0, 0
+    output_row ymm1, 1
+    output_row ymm2, 2
+    output_row ymm3, 3
+    output_row ymm4, 4
+    output_row ymm5, 5
+    output_row ymm6, 6
+    output_row ymm7, 7
+    transpose_four ymm0, ymm1, ymm2, ymm3, ymm8, ymm9
+    transpose_four ymm4, ymm5, ymm6, ymm7, ymm10, ymm11
+    output_pair ymm1, 5, 0
+    output_pair ymm3, 7, 1
+    output_pair ymm8, 10, 2
+    output_pair ymm9, 11, 3
+    add AREAP, 256
+    add rax, 32
+    add rcx, 32
+    add r11, 32
+    cmp r11, r12
+    jne 1b
+    test edi, edi
+    jnz 1f
     add r8, 512
     add r9, 512
-    add AREAP, AREA
     sub rbx, 512
     jnz .Loutput_area
     jmp .Loutput_done
-1:  lea rcx, [rsi+STREAM]
-    cmp dword ptr [rsi+MODE], MODE_COLUMNS
-    cmove rax, rcx
+1:  sub rax, 64
 
 .Loutput_part:
     sub rbx, 32
@@ -1014,18 +1000,40 @@ function sealane_chacha20poly1305_avx2
     add r9, 32
     sub rbx, 32
     jae 1b
-2:  test ebx, 16
+2:  add rbx, 32
+.Loutput_last:                              // up to 63 bytes
+    test ebx, 32
     jz 1f
-    vmovdqu xmm0, [r8]
-    vpxor xmm0, xmm0, [rax]
-    vmovdqu [r9], xmm0
+    mov rcx, [rax]
+    mov rdx, [rax+8]
+    xor rcx, [r8]
+    xor rdx, [r8+8]
+    mov [r9], rcx
+    mov [r9+8], rdx
+    mov rcx, [rax+16]
+    mov rdx, [rax+24]
+    xor rcx, [r8+16]
+    xor rdx, [r8+24]
+    mov [r9+16], rcx
+    mov [r9+24], rdx
+    add rax, 32
+    add r8, 32
+    add r9, 32
+1:  test ebx, 16
+    jz 1f
+    mov rcx, [rax]
+    mov rdx, [rax+8]
+    xor rcx, [r8]
+    xor rdx, [r8+8]
+    mov [r9], rcx
+    mov [r9+8], rdx
     add rax, 16
     add r8, 16
     add r9, 16
 1:  test ebx, 8
     jz 1f
-    mov rdx, [r8]
-    xor rdx, [rax]
+    mov rdx, [rax]
+    xor rdx, [r8]
     mov [r9], rdx
     add rax, 8
     add r8, 8
@@ -1134,7 +1142,10 @@ function sealane_chacha20poly1305_avx2
 
 2:  vpxor xmm0, xmm0, xmm0
     lea rax, [rsi+INITIAL]
-    lea rcx, [rsi+SCRATCH_END]
+    lea rcx, [rsi+SMALL_END]
+    lea rdx, [rsi+SCRATCH_END]
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    cmovae rcx, rdx
 1:  vmovdqa [rax], ymm0
     vmovdqa [rax+32], ymm0
     add rax, 64
@@ -1145,7 +1156,7 @@ endfunction
 
 constants sealane_chacha20poly1305_avx2_constants
     .ascii "expand 32-byte k"
-    .quad 0, 0
+    .long 2, 0, 0, 0
     .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13     // 32-bit words <<< 16
     .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
     .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14     // <<< 8
