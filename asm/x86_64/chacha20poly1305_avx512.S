@@ -98,10 +98,12 @@
 #define left r10      /* bytes from this chunk on */
 #define mac r12       /* what is authenticated next */
 #define mleft r13     /* bytes to authenticate */
+#define enough r14    /* how far */
 #define mode r15d     /* what is in ACC: */
 #define MODE_ZERO 0   /* nothing yet */
 #define MODE_MULTIPLY 1 /* a sum of earlier blocks, to be multiplied */
 #define MODE_ADD 2    /* the accumulator of an earlier part, to be added to the next block, in lane 0 */
+#define MODE_DONE 3   /* the tag has been made */
 
 /* Vector registers of Poly1305. */
 #define lo0 zmm24
@@ -973,12 +975,12 @@
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     cmovnz mac, src
 
-    /* A chunk: the first half of its keystream is in registers 0 to 15, the second in SECOND. Seal: encrypt, then
+    /* 16 blocks of text or fewer; their keystream, before the last addition, is in registers 0 to 15. Seal: encrypt, then
      * authenticate; open: the other way round.
      */
 .Lkeystream:
     mov key, [args + SEALANE_ARG_KEY]
-    mov ecx, 2048
+    mov ecx, 1024
     cmp left, chunk
     cmovb chunk, left
     cmp dword ptr [scratch + LAYOUT], 8
@@ -990,38 +992,20 @@
 .Lkeystream_ready:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lapply
-    mov mleft, chunk
-    cmp dword ptr [scratch + PASS], 0
-    je .Lauthenticate
+    lea mleft, [src + left]
+    lea enough, [src + chunk]
+    sub mleft, mac
+    jmp .Lauthenticate
 
 .Lapply:
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     apply \i
     .endr
-    add src, 1024
-    add dst, 1024
-    sub left, 1024
-    sub chunk, 1024
-    jz .Lapplied
-    add dword ptr [scratch + NONCE], 16
-    mov key, [args + SEALANE_ARG_KEY]
-    cmp dword ptr [scratch + LAYOUT], 24
-    je .Lsecond_eight
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
-    .endr
-    sixteen_end
-    jmp .Lapply
-.Lsecond_eight:
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
-    .endr
-    eight_end
-    jmp .Lapply
+    jmp .Lapplied
 .Lapply_partial:
     mov eax, ecx
     and eax, 63
-    jz .Lapplied_rest
+    jz .Lapplied
     mov rbx, -1
     bzhi rax, rbx, rax
     kmovq k1, rax
@@ -1032,29 +1016,35 @@
     vmovdqu8 [dst + rax]{k1}, vx
     vmovdqu8 vx{k1}{z}, vx
     vmovdqa64 [scratch + PARTIAL], vx
-.Lapplied_rest:
+.Lapplied:
     add src, chunk
     add dst, chunk
     sub left, chunk
-.Lapplied:
     mov mleft, dst
     sub mleft, mac
+    mov enough, -1
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lauthenticate
     test left, left
     jz .Lfinish
 
-    /* The next pass. */
+    /* The other half of the chunk, or the next pass. */
 .Lnext:
     add dword ptr [scratch + NONCE], 16
+    cmp dword ptr [scratch + LAYOUT], 16
+    jbe .Lnext_pass
+    sub dword ptr [scratch + LAYOUT], 16
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
+    .endr
+    cmp dword ptr [scratch + LAYOUT], 8
+    je .Lkeystream
+    .irp i, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
+    .endr
+    jmp .Lkeystream
+.Lnext_pass:
     mov dword ptr [scratch + PASS], 1
-    mov mleft, left
-    mov eax, 2048
-    cmp mleft, rax
-    cmova mleft, rax
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lauthenticate
-.Lnext_keystream:
     mov key, [args + SEALANE_ARG_KEY]
     movabs rax, PLAN_NEXT
     mov [scratch + PLAN], rax
@@ -1066,21 +1056,27 @@
     thirtytwo_begin
     jmp .Lthirtytwo
 
-    /* mleft bytes at mac. */
+    /* Of mleft bytes at mac the ones up to `enough`, or all whole steps. The first step of 8 blocks costs no
+     * multiplication, so it is a short one.
+     */
 .Lauthenticate:
     vpbroadcastq mask44, [consts + MASK44]
-    cmp mode, MODE_ADD
-    jne .Lauthenticate_triples
-    cmp mleft, 128
-    jb .Lauthenticate_triples
+    cmp mode, MODE_MULTIPLY
+    je .Lauthenticate_steps
+    cmp mode, MODE_DONE
+    je .Lapply
+    cmp mleft, 240
+    jbe .Lauthenticate_steps
     vmovdqu64 vx, [mac]
     vmovdqu64 vt, [mac + 64]
     single
     add mac, 128
     sub mleft, 128
-.Lauthenticate_triples:
+.Lauthenticate_steps:
     cmp mleft, 384
-    jb .Lauthenticate_singles
+    jb .Lauthenticated_steps
+    cmp mac, enough
+    jae .Lauthenticated_steps
     vmovdqa64 h0, [scratch + ACC]
     vmovdqa64 h1, [scratch + ACC + 64]
     vmovdqa64 h2, [scratch + ACC + 128]
@@ -1111,33 +1107,24 @@
     vmovdqa64 h2, lo2
     add mac, 384
     sub mleft, 384
+    cmp mac, enough
+    jae .Ltriples_done
     cmp mleft, 384
     jae .Ltriple
+.Ltriples_done:
     save_acc h0, h1, h2
     mov mode, MODE_MULTIPLY
-.Lauthenticate_singles:
-    xor eax, eax                                                                /* is this the last chunk? */
-    mov ebx, 2048
+.Lauthenticated_steps:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    cmovnz eax, ebx
-    cmp left, rax
-    jbe .Llast
-.Lauthenticate_single:
-    cmp mleft, 128
-    jb .Lauthenticated_chunk
-    vmovdqu64 vx, [mac]
-    vmovdqu64 vt, [mac + 64]
-    single
-    add mac, 128
-    sub mleft, 128
-    jmp .Lauthenticate_single
-.Lauthenticated_chunk:
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Lnext
+    jnz .Lauthenticated_open
+    test left, left
+    jz .Llast
+    jmp .Lnext
 .Lauthenticated_open:
-    cmp dword ptr [scratch + PASS], 0
-    je .Lapply
-    jmp .Lnext_keystream
+    cmp left, 1024                                                              /* what is left will not do for a step */
+    jbe .Llast
+    cmp mac, enough
+    jae .Lapply
 
     /* The last chunk: at most 16 blocks are left, the block of lengths among them. */
 .Llast:
@@ -1298,8 +1285,10 @@
     mov [rbx], rax
     mov [rbx + 8], r11
 .Lauthenticated:
+    mov mode, MODE_DONE
+    lea mac, [src + left]
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lauthenticated_open
+    jnz .Lapply
 
 .Lfinish:
     vpxor xmm0, xmm0, xmm0
