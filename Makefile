@@ -20,11 +20,12 @@ TEST_FLAGS := -std=c11 -Iinclude $(WARNINGS)
 # Intel CET: indirect calls land on endbr64. Compilers for other targets do not know the option.
 CET := $(shell echo 'int x;' | $(CC) -fcf-protection -x c -c -o /dev/null - 2>/dev/null && echo -fcf-protection)
 
+ISA := $(patsubst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
 C_SOURCES := $(sort $(wildcard src/*.c))
-ASM_SOURCES := $(sort $(wildcard asm/x86_64/*.S))
+ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(wildcard test/suite test/installed test/assembles test/emulated)
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid)
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib check
@@ -48,7 +49,7 @@ $(1)/libsealane.a: $(C_SOURCES:%.c=$(1)/%.o) $(ASM_SOURCES:%.S=$(1)/%.o)
 	@rm -f $$@
 	$(AR) rcs $$@ $$^
 
-$(1)/check: test/check.c test/abi_x86_64.S $(1)/libsealane.a
+$(1)/check: test/check.c $(wildcard test/abi_$(ISA).S) $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
 
 $(1)/api: test/api.c $(1)/libsealane.a
@@ -150,9 +151,6 @@ LEVELS := avx512 avx2 ssse3 portable
 
 $(eval $(call suite,check,$(B)/check,$(B)/check))
 $(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))
-$(eval $(call suite,check-win64,$(B)/win64/check,$(B)/win64/check))
-$(eval $(call suite,corrupters-win64,$(B)/win64/check,\
-    --must-fail "$(B)/win64/check --level=portable --corrupt=%" rbx rdi rsi xmm6 xmm15))
 $(eval $(call suite,check-clang,$(B)/clang/check,$(B)/clang/check))
 $(eval $(call suite,check-asan,$(B)/asan/check,$(B)/asan/check))
 $(eval $(call suite,check-asan-clang,$(B)/asan-clang/check,$(B)/asan-clang/check))
@@ -163,14 +161,20 @@ $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/wycheproof.txt,$(B)/asan-c
 $(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/wycheproof.txt,$(B)/tsan/api $(B)/wycheproof.txt))
 $(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/wycheproof.txt,$(B)/limbs26/api $(B)/wycheproof.txt))
 $(eval $(call suite,emulated,$(B)/check $(B)/api,test/emulated $(B)))
+$(eval $(call suite,setuid,$(B)/api,test/setuid $(B)))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
 $(eval $(call suite,secret-valgrind-planted,$(B)/secret_valgrind,\
     --must-fail "valgrind --quiet $(B)/secret_valgrind --plant=%" branch table compare))
+ifeq ($(ISA),x86_64)
+$(eval $(call suite,check-win64,$(B)/win64/check,$(B)/win64/check))
+$(eval $(call suite,corrupters-win64,$(B)/win64/check,\
+    --must-fail "$(B)/win64/check --level=portable --corrupt=%" rbx rdi rsi xmm6 xmm15))
 $(eval $(call suite,secret-trace,$(B)/secret_trace,$(B)/secret_trace))
 $(eval $(call suite,secret-trace-planted,$(B)/secret_trace,\
     --must-fail "$(B)/secret_trace --plant=%" branch table compare divide))
+endif
 $(eval $(call suite,installed,lib,test/installed $(B)))
 $(eval $(call suite,assembles,,test/assembles $(B)))
 $(eval $(call suite,clang-format,,clang-format --dry-run -Werror $(C_FILES)))

@@ -8,7 +8,8 @@
  *               associated data or nonce. The attached layout of most protocols is tag = out + in_bytes.
  *   on failure  a failed open has zeroed out, and no plaintext was revealed.
  *   threads     a key that is not being written may be used by any number of threads; a stream by one at a time.
- *   memory      nothing is allocated; about 5 KiB of stack is used, and secrets are wiped from it.
+ *   memory      nothing is allocated; about 5 KiB of stack is used (16 KiB by the first key set-up in a process), and
+ *               secrets are wiped from it.
  *   time        depends on lengths only, and on whether a tag was right.
  */
 #ifndef SEALANE_H

@@ -15,46 +15,30 @@
 #include "cpu.h"
 #include "portable.h"
 
-#if defined(__x86_64__) && !defined(__ILP32__) && defined(__has_include) && !defined(SEALANE_NO_ASM)
-#if __has_include("../asm/x86_64/chacha20poly1305_avx512.S")
-#define HAVE_AVX512
-#endif
-#if __has_include("../asm/x86_64/chacha20poly1305_avx2.S")
-#define HAVE_AVX2
-#endif
-#if __has_include("../asm/x86_64/chacha20poly1305_ssse3.S")
-#define HAVE_SSSE3
-#endif
+#if defined(__x86_64__) && !defined(__ILP32__) && !defined(SEALANE_NO_ASM)
+#define HAVE_X86_64_KERNELS
 #endif
 
 #define KERNEL(level)                                       \
     extern sealane_kernel sealane_chacha20poly1305_##level; \
     extern const uint8_t sealane_chacha20poly1305_##level##_constants[];
 
-#if defined(HAVE_AVX512)
-KERNEL(avx512)
-#endif
-#if defined(HAVE_AVX2)
-KERNEL(avx2)
-#endif
-#if defined(HAVE_SSSE3)
-KERNEL(ssse3)
-#endif
-
 #define LEVEL(level, needs)                                                                             \
     {                                                                                                   \
 #level, (needs), sealane_chacha20poly1305_##level, sealane_chacha20poly1305_##level##_constants \
     }
 
+#if defined(HAVE_X86_64_KERNELS)
+KERNEL(avx512)
+KERNEL(avx2)
+KERNEL(ssse3)
+#endif
+
 const sealane_level sealane_levels[] = {
-#if defined(HAVE_AVX512)
+#if defined(HAVE_X86_64_KERNELS)
     LEVEL(avx512, SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL |
                       SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA),
-#endif
-#if defined(HAVE_AVX2)
     LEVEL(avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2),
-#endif
-#if defined(HAVE_SSSE3)
     LEVEL(ssse3, SEALANE_X86_SSSE3),
 #endif
     {"portable", 0, sealane_chacha20poly1305_portable, NULL},
