@@ -1,3 +1,5 @@
+//go:build gc && !purego
+
 package main
 
 import tsasm "github.com/tailscale/wireguard-go/tsasm/amd64/chacha20poly1305"

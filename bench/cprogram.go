@@ -39,5 +39,10 @@ func runC(program string, d time.Duration, cpu int) (*table, error) {
 	for _, c := range report.Cells {
 		t.Ns[c.cell] = c.Ns
 	}
+	for _, c := range cells() {
+		if t.Ns[c] == nil {
+			return nil, fmt.Errorf("%s does not measure: %s", program, c)
+		}
+	}
 	return t, nil
 }

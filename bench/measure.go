@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
+	"unsafe"
 )
 
 const (
@@ -13,7 +14,8 @@ const (
 	maxBatch  = 512
 	turns     = 3 // batches of each candidate per cell and repetition
 	maxSlots  = 64
-	slotGap   = 192 // keeps equal offsets of neighbouring packets off one cache set
+	outputAt  = 2112 // half a page from the input's place in its page: no access looks like one to the other buffer
+	slotGap   = 192  // keeps equal offsets of neighbouring packets off one cache set
 )
 
 // A goBench measures the implementations that this program links. All of them take turns within every repetition, so
@@ -39,11 +41,14 @@ type goRow struct {
 }
 
 func newGoBench(candidates []goCandidate, fault string) (*goBench, error) {
+	const page = 4096
+	space := make([]byte, page+2*maxBytes+outputAt+16)
+	space = space[-uintptr(unsafe.Pointer(&space[0]))%page:]
 	b := &goBench{
 		candidates: candidates,
-		text:       make([]byte, maxBytes),
+		text:       space[:maxBytes],
 		ad:         bytes.Repeat([]byte{0xad}, 64),
-		out:        make([]byte, maxBytes+1024)[576:576],
+		out:        space[maxBytes+outputAt : maxBytes+outputAt],
 		nonce:      make([]byte, 12),
 	}
 	for i := range b.text {

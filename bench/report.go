@@ -193,7 +193,7 @@ func (o outcome) String() string {
 	if o.Got == 0 {
 		return fmt.Sprintf("%s: %s", what, o.State)
 	}
-	return fmt.Sprintf("%s: %.2f (floor %.2f) %s", what, o.Got, o.Limit, o.State)
+	return fmt.Sprintf("%s: %.2f (limit %.2f) %s", what, o.Got, o.Limit, o.State)
 }
 
 // printOutcomes says what is met and lists what is not; it returns the number of those that fail.

@@ -24,6 +24,8 @@
 #define KEYS 64
 #define MAX_BYTES 16384
 #define MAX_SLOTS 64
+/* Half a page from the input's place in its page: no access looks like one to the other buffer. */
+#define OUTPUT_AT 2112
 #define SLOT_GAP 192 /* keeps equal offsets of neighbouring packets off one cache set */
 
 enum op { SEAL, OPEN, SETUP };
@@ -33,8 +35,8 @@ static const char *const op_names[] = {"seal", "open", "setup"};
 typedef struct cell {
     enum op op;
     size_t bytes, ad_bytes, keys;
-    size_t slots,
-        stride; /* packets to open: a new nonce each, all within the first-level cache where that is possible */
+    /* Packets to open: a new nonce each, all within the first-level cache where that is possible. */
+    size_t slots, stride;
     uint8_t *sealed;
     uint8_t (*tags)[16];
     size_t slot;   /* of the next packet */
@@ -51,8 +53,9 @@ static cell cells[2 * COUNT(sizes) * (COUNT(ad_sizes) + 1) + 1];
 static size_t cell_count;
 static void *sessions[MAX_PEERS][KEYS];
 static uint8_t keys[KEYS][32];
-static _Alignas(64) uint8_t text[MAX_BYTES], ad[64], output_space[MAX_BYTES + 1024];
-static uint8_t *const output = output_space + 576;
+static uint8_t ad[64];
+static _Alignas(4096) uint8_t text[MAX_BYTES], output_space[OUTPUT_AT + MAX_BYTES];
+static uint8_t *const output = output_space + OUTPUT_AT;
 
 static void fail(const char *what, const char *who)
 {
@@ -169,7 +172,7 @@ static void add_cell(enum op op, size_t bytes, size_t ad_bytes, size_t key_count
         return;
 
     c->stride = (bytes + 63) / 64 * 64 + SLOT_GAP;
-    c->sealed = checked(malloc(c->slots * c->stride));
+    c->sealed = checked(aligned_alloc(4096, (c->slots * c->stride + 4095) / 4096 * 4096));
     c->tags = checked(malloc(c->slots * sizeof *c->tags));
     for (size_t slot = 0; slot < c->slots; slot++) {
         uint8_t nonce[12];
