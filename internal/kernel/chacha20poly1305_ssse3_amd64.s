@@ -16,100 +16,65 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x107f8b4c // mov r15,QWORD PTR [rdi+0x10]
 	LONG $0x084f8b48 // mov rcx,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x07 // mov r8,QWORD PTR [rdi]
-	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
-	LONG $0x48568948 // mov QWORD PTR [rsi+0x48],rdx
-	WORD $0x4689; BYTE $0x1c // mov DWORD PTR [rsi+0x1c],eax
-	LONG $0x284e8948 // mov QWORD PTR [rsi+0x28],rcx
-	LONG $0x2046894c // mov QWORD PTR [rsi+0x20],r8
-	LONG $0x307e894c // mov QWORD PTR [rsi+0x30],r15
-	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
-	LONG $0x3846894c // mov QWORD PTR [rsi+0x38],r8
-	LONG $0x18468944 // mov DWORD PTR [rsi+0x18],r8d
-	LONG $0x001446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x14],0x0
-	LONG $0x0afc46c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x4],0xa
-	LONG $0x015046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x50],0x1
+	LONG $0x286f8b4c // mov r13,QWORD PTR [rdi+0x28]
+	LONG $0x30778b4c // mov r14,QWORD PTR [rdi+0x30]
+	LONG $0x98be8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x98],rdi
+	LONG $0xa0968948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rdx
+	WORD $0x4689; BYTE $0x68 // mov DWORD PTR [rsi+0x68],eax
+	LONG $0x888e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x88],rcx
+	LONG $0x8086894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],r8
+	LONG $0x90be894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x90],r15
+	LONG $0x426f0f66; BYTE $0x20 // movdqa xmm0,XMMWORD PTR [rdx+0x20]
+	LONG $0x6f0f41f3; WORD $0x004d // movdqu xmm1,XMMWORD PTR [r13+0x0]
+	LONG $0x6f0f41f3; WORD $0x1055 // movdqu xmm2,XMMWORD PTR [r13+0x10]
+	LONG $0x6e0f4166; WORD $0x0866 // movd xmm4,DWORD PTR [r14+0x8]
+	LONG $0x7e0f41f3; BYTE $0x1e // movq xmm3,QWORD PTR [r14]
+	LONG $0xdc6c0f66 // punpcklqdq xmm3,xmm4
+	LONG $0xdb700f66; BYTE $0x93 // pshufd xmm3,xmm3,0x93
+	QUAD $0x000000d0867f0f66 // movdqa XMMWORD PTR [rsi+0xd0],xmm0
+	QUAD $0x000000e08e7f0f66 // movdqa XMMWORD PTR [rsi+0xe0],xmm1
+	QUAD $0x000000f0967f0f66 // movdqa XMMWORD PTR [rsi+0xf0],xmm2
+	QUAD $0x000001009e7f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm3
 	WORD $0x01a8 // test al,0x1
-	LONG $0x059f840f; WORD $0x0000 // je 0x5f3
+	LONG $0x0279840f; WORD $0x0000 // je 0x309
+	LONG $0x016c46c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x6c],0x1
 	LONG $0x40ff8349 // cmp r15,0x40
-	LONG $0x05ee870f; WORD $0x0000 // ja 0x64c
-	LONG $0x40768b4c // mov r14,QWORD PTR [rsi+0x40]
-	LONG $0x306e8b4d // mov r13,QWORD PTR [r14+0x30]
-	LONG $0x28768b4d // mov r14,QWORD PTR [r14+0x28]
-	LONG $0x107e8b45 // mov r15d,DWORD PTR [r14+0x10]
-	LONG $0xd0be8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xd0],r15d
-	LONG $0xa07e8944 // mov DWORD PTR [rsi-0x60],r15d
-	LONG $0x147e8b45 // mov r15d,DWORD PTR [r14+0x14]
-	LONG $0xd4be8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xd4],r15d
-	LONG $0xa47e8944 // mov DWORD PTR [rsi-0x5c],r15d
-	LONG $0x187e8b45 // mov r15d,DWORD PTR [r14+0x18]
-	LONG $0xd8be8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xd8],r15d
-	LONG $0xa87e8944 // mov DWORD PTR [rsi-0x58],r15d
-	LONG $0x1c7e8b45 // mov r15d,DWORD PTR [r14+0x1c]
-	LONG $0xdcbe8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xdc],r15d
-	LONG $0xac7e8944 // mov DWORD PTR [rsi-0x54],r15d
-	WORD $0x8b41; BYTE $0x3e // mov edi,DWORD PTR [r14]
-	LONG $0x04468b45 // mov r8d,DWORD PTR [r14+0x4]
-	LONG $0x084e8b45 // mov r9d,DWORD PTR [r14+0x8]
-	LONG $0x0c568b45 // mov r10d,DWORD PTR [r14+0xc]
-	LONG $0x00658b45 // mov r12d,DWORD PTR [r13+0x0]
-	LONG $0x08758b45 // mov r14d,DWORD PTR [r13+0x8]
-	LONG $0x046d8b45 // mov r13d,DWORD PTR [r13+0x4]
-	LONG $0x707865b8; BYTE $0x61 // mov eax,0x61707865
-	LONG $0x20646ebb; BYTE $0x33 // mov ebx,0x3320646e
-	LONG $0x622d32b9; BYTE $0x79 // mov ecx,0x79622d32
-	LONG $0x206574ba; BYTE $0x6b // mov edx,0x6b206574
-	LONG $0x0001bb41; WORD $0x0000 // mov r11d,0x1
-	LONG $0x545e8944 // mov DWORD PTR [rsi+0x54],r11d
-	WORD $0x4689; BYTE $0x80 // mov DWORD PTR [rsi-0x80],eax
-	WORD $0x5e89; BYTE $0x84 // mov DWORD PTR [rsi-0x7c],ebx
-	WORD $0x4e89; BYTE $0x88 // mov DWORD PTR [rsi-0x78],ecx
-	WORD $0x5689; BYTE $0x8c // mov DWORD PTR [rsi-0x74],edx
-	WORD $0x7e89; BYTE $0x90 // mov DWORD PTR [rsi-0x70],edi
-	LONG $0x94468944 // mov DWORD PTR [rsi-0x6c],r8d
-	LONG $0x984e8944 // mov DWORD PTR [rsi-0x68],r9d
-	LONG $0x9c568944 // mov DWORD PTR [rsi-0x64],r10d
-	LONG $0xb05e8944 // mov DWORD PTR [rsi-0x50],r11d
-	LONG $0xb4668944 // mov DWORD PTR [rsi-0x4c],r12d
-	LONG $0xb86e8944 // mov DWORD PTR [rsi-0x48],r13d
-	LONG $0xbc768944 // mov DWORD PTR [rsi-0x44],r14d
-	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
-	LONG $0x00b08689; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],eax
-	LONG $0x00b49e89; WORD $0x0000 // mov DWORD PTR [rsi+0xb4],ebx
-	LONG $0x00b88e89; WORD $0x0000 // mov DWORD PTR [rsi+0xb8],ecx
-	LONG $0x00bc9689; WORD $0x0000 // mov DWORD PTR [rsi+0xbc],edx
-	LONG $0x00c0be89; WORD $0x0000 // mov DWORD PTR [rsi+0xc0],edi
-	LONG $0xc4868944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xc4],r8d
-	LONG $0xc88e8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xc8],r9d
-	LONG $0xcc968944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xcc],r10d
-	LONG $0xe09e8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xe0],r11d
-	LONG $0xe4a68944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xe4],r12d
-	LONG $0xe8ae8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xe8],r13d
-	LONG $0xecb68944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xec],r14d
-	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
-	LONG $0x387e8944 // mov DWORD PTR [rsi+0x38],r15d
-	WORD $0xff41; BYTE $0xc7 // inc r15d
-	LONG $0x187e8944 // mov DWORD PTR [rsi+0x18],r15d
-	LONG $0x307e8b4c // mov r15,QWORD PTR [rsi+0x30]
+	LONG $0x02e3870f; WORD $0x0000 // ja 0x384
+	QUAD $0x0001000000b086c7; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],0x1
+	LONG $0x006446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x0
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
-	LONG $0x287e034c // add r15,QWORD PTR [rsi+0x28]
-	LONG $0xf07e894c // mov QWORD PTR [rsi-0x10],r15
-// 0x17d:
-	LONG $0x00b0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xb0]
-	LONG $0x00b49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xb4]
-	LONG $0x00b88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0xb8]
-	LONG $0x00bc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0xbc]
-	LONG $0x00c0be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0xc0]
-	LONG $0xc4868b44; WORD $0x0000; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0xc4]
-	LONG $0xc88e8b44; WORD $0x0000; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0xc8]
-	LONG $0xcc968b44; WORD $0x0000; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0xcc]
-	LONG $0xe09e8b44; WORD $0x0000; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0xe0]
-	LONG $0xe4a68b44; WORD $0x0000; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0xe4]
-	LONG $0xe8ae8b44; WORD $0x0000; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0xe8]
-	LONG $0xecb68b44; WORD $0x0000; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0xec]
+	WORD $0x0149; BYTE $0xcf // add r15,rcx
+	LONG $0x587e894c // mov QWORD PTR [rsi+0x58],r15
+	WORD $0xc031 // xor eax,eax
+// 0xbf:
+	LONG $0x00b48689; WORD $0x0000 // mov DWORD PTR [rsi+0xb4],eax
+	LONG $0x00d0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xd0]
+	LONG $0x00d49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xd4]
+	LONG $0x00d88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0xd8]
+	LONG $0x00dc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0xdc]
+	LONG $0x00e0be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0xe0]
+	LONG $0xe4868b44; WORD $0x0000; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0xe4]
+	LONG $0xe88e8b44; WORD $0x0000; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0xe8]
+	LONG $0xec968b44; WORD $0x0000; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0xec]
+	LONG $0x009e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x100]
+	LONG $0x04a68b44; WORD $0x0001; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0x104]
+	LONG $0x08ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x108]
+	LONG $0x0cb68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x10c]
+	LONG $0xf0be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf0]
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
+	LONG $0xf4be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf4]
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
+	LONG $0xf8be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf8]
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
+	LONG $0xfcbe8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xfc]
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
+	LONG $0xb49e8b44; WORD $0x0000; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0xb4]
+	LONG $0x0a6046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0xa
+// 0x14e:
 	WORD $0xf801 // add eax,edi
 	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
 	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xd0be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xd0]
+	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
 	WORD $0x0145; BYTE $0xdf // add r15d,r11d
 	WORD $0x3144; BYTE $0xff // xor edi,r15d
 	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
@@ -117,13 +82,13 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
 	LONG $0x08c3c141 // rol r11d,0x8
 	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xd0be8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xd0],r15d
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
 	WORD $0x3144; BYTE $0xff // xor edi,r15d
 	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
 	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xd4be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xd4]
+	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
 	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
 	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -131,13 +96,13 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xd4be8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xd4],r15d
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
 	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
 	LONG $0x07c0c141 // rol r8d,0x7
 	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xd8be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xd8]
+	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
 	WORD $0x0145; BYTE $0xef // add r15d,r13d
 	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -145,13 +110,13 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xd8be8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xd8],r15d
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
 	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd2 // add edx,r10d
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xdcbe8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xdc]
+	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
 	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
 	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -159,13 +124,13 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xdcbe8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xdc],r15d
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
 	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xd8be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xd8]
+	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
 	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
 	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -173,13 +138,13 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xd8be8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xd8],r15d
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
 	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
 	LONG $0x07c0c141 // rol r8d,0x7
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
 	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xdcbe8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xdc]
+	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
 	WORD $0x0145; BYTE $0xdf // add r15d,r11d
 	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -187,13 +152,13 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
 	LONG $0x08c3c141 // rol r11d,0x8
 	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xdcbe8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xdc],r15d
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
 	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
 	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xd0be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xd0]
+	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
 	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
 	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -201,13 +166,13 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xd0be8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xd0],r15d
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
 	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0xfa01 // add edx,edi
 	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xd4be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xd4]
+	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
 	WORD $0x0145; BYTE $0xef // add r15d,r13d
 	WORD $0x3144; BYTE $0xff // xor edi,r15d
 	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
@@ -215,182 +180,34 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xd4be8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xd4],r15d
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
 	WORD $0x3144; BYTE $0xff // xor edi,r15d
 	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	LONG $0x00b08689; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],eax
-	LONG $0x00b49e89; WORD $0x0000 // mov DWORD PTR [rsi+0xb4],ebx
-	LONG $0x00b88e89; WORD $0x0000 // mov DWORD PTR [rsi+0xb8],ecx
-	LONG $0x00bc9689; WORD $0x0000 // mov DWORD PTR [rsi+0xbc],edx
-	LONG $0x00c0be89; WORD $0x0000 // mov DWORD PTR [rsi+0xc0],edi
-	LONG $0xc4868944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xc4],r8d
-	LONG $0xc88e8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xc8],r9d
-	LONG $0xcc968944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xcc],r10d
-	LONG $0xe09e8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xe0],r11d
-	LONG $0xe4a68944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xe4],r12d
-	LONG $0xe8ae8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xe8],r13d
-	LONG $0xecb68944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xec],r14d
-	WORD $0x468b; BYTE $0x80 // mov eax,DWORD PTR [rsi-0x80]
-	WORD $0x5e8b; BYTE $0x84 // mov ebx,DWORD PTR [rsi-0x7c]
-	WORD $0x4e8b; BYTE $0x88 // mov ecx,DWORD PTR [rsi-0x78]
-	WORD $0x568b; BYTE $0x8c // mov edx,DWORD PTR [rsi-0x74]
-	WORD $0x7e8b; BYTE $0x90 // mov edi,DWORD PTR [rsi-0x70]
-	LONG $0x94468b44 // mov r8d,DWORD PTR [rsi-0x6c]
-	LONG $0x984e8b44 // mov r9d,DWORD PTR [rsi-0x68]
-	LONG $0x9c568b44 // mov r10d,DWORD PTR [rsi-0x64]
-	LONG $0xb05e8b44 // mov r11d,DWORD PTR [rsi-0x50]
-	LONG $0xb4668b44 // mov r12d,DWORD PTR [rsi-0x4c]
-	LONG $0xb86e8b44 // mov r13d,DWORD PTR [rsi-0x48]
-	LONG $0xbc768b44 // mov r14d,DWORD PTR [rsi-0x44]
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xa07e8b44 // mov r15d,DWORD PTR [rsi-0x60]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xa07e8944 // mov DWORD PTR [rsi-0x60],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xa47e8b44 // mov r15d,DWORD PTR [rsi-0x5c]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xa47e8944 // mov DWORD PTR [rsi-0x5c],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xa87e8b44 // mov r15d,DWORD PTR [rsi-0x58]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xa87e8944 // mov DWORD PTR [rsi-0x58],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xac7e8b44 // mov r15d,DWORD PTR [rsi-0x54]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xac7e8944 // mov DWORD PTR [rsi-0x54],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xa87e8b44 // mov r15d,DWORD PTR [rsi-0x58]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xa87e8944 // mov DWORD PTR [rsi-0x58],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xac7e8b44 // mov r15d,DWORD PTR [rsi-0x54]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xac7e8944 // mov DWORD PTR [rsi-0x54],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xa07e8b44 // mov r15d,DWORD PTR [rsi-0x60]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xa07e8944 // mov DWORD PTR [rsi-0x60],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xa47e8b44 // mov r15d,DWORD PTR [rsi-0x5c]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xa47e8944 // mov DWORD PTR [rsi-0x5c],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	WORD $0x4689; BYTE $0x80 // mov DWORD PTR [rsi-0x80],eax
-	WORD $0x5e89; BYTE $0x84 // mov DWORD PTR [rsi-0x7c],ebx
-	WORD $0x4e89; BYTE $0x88 // mov DWORD PTR [rsi-0x78],ecx
-	WORD $0x5689; BYTE $0x8c // mov DWORD PTR [rsi-0x74],edx
-	WORD $0x7e89; BYTE $0x90 // mov DWORD PTR [rsi-0x70],edi
-	LONG $0x94468944 // mov DWORD PTR [rsi-0x6c],r8d
-	LONG $0x984e8944 // mov DWORD PTR [rsi-0x68],r9d
-	LONG $0x9c568944 // mov DWORD PTR [rsi-0x64],r10d
-	LONG $0xb05e8944 // mov DWORD PTR [rsi-0x50],r11d
-	LONG $0xb4668944 // mov DWORD PTR [rsi-0x4c],r12d
-	LONG $0xb86e8944 // mov DWORD PTR [rsi-0x48],r13d
-	LONG $0xbc768944 // mov DWORD PTR [rsi-0x44],r14d
-	WORD $0x4eff; BYTE $0xfc // dec DWORD PTR [rsi-0x4]
-	LONG $0xfbe3850f; WORD $0xffff // jne 0x17d
-	LONG $0x000ea8e9; BYTE $0x00 // jmp 0x1447
-// 0x59f:
-	LONG $0x00b0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xb0]
-	LONG $0x00b49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xb4]
-	LONG $0x00b88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0xb8]
-	LONG $0x00bc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0xbc]
-	LONG $0x00c0be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0xc0]
-	LONG $0xc4868b44; WORD $0x0000; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0xc4]
-	LONG $0xc88e8b44; WORD $0x0000; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0xc8]
-	LONG $0xcc968b44; WORD $0x0000; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0xcc]
-	LONG $0xe09e8b44; WORD $0x0000; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0xe0]
-	LONG $0xe4a68b44; WORD $0x0000; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0xe4]
-	LONG $0xe8ae8b44; WORD $0x0000; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0xe8]
-	LONG $0xecb68b44; WORD $0x0000; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0xec]
-	LONG $0x000b9ae9; BYTE $0x00 // jmp 0x118d
-// 0x5f3:
+	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
+	LONG $0xfe7f850f; WORD $0xffff // jne 0x14e
+	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
+	LONG $0x1066840f; WORD $0x0000 // je 0x133f
+	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
+	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
+	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
+	WORD $0x5689; BYTE $0xac // mov DWORD PTR [rsi-0x54],edx
+	WORD $0x7e89; BYTE $0xb0 // mov DWORD PTR [rsi-0x50],edi
+	LONG $0xb4468944 // mov DWORD PTR [rsi-0x4c],r8d
+	LONG $0xb84e8944 // mov DWORD PTR [rsi-0x48],r9d
+	LONG $0xbc568944 // mov DWORD PTR [rsi-0x44],r10d
+	LONG $0xd05e8944 // mov DWORD PTR [rsi-0x30],r11d
+	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
+	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
+	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
+	LONG $0x001356e9; BYTE $0x00 // jmp 0x165f
+// 0x309:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	WORD $0x488b; BYTE $0x38 // mov ecx,DWORD PTR [rax+0x38]
-	WORD $0x4e89; BYTE $0x50 // mov DWORD PTR [rsi+0x50],ecx
+	WORD $0x4e89; BYTE $0x6c // mov DWORD PTR [rsi+0x6c],ecx
 	LONG $0x28588b48 // mov rbx,QWORD PTR [rax+0x28]
 	LONG $0x30788b48 // mov rdi,QWORD PTR [rax+0x30]
-	LONG $0xb05e8948 // mov QWORD PTR [rsi-0x50],rbx
-	LONG $0xb87e8948 // mov QWORD PTR [rsi-0x48],rdi
+	LONG $0x705e8948 // mov QWORD PTR [rsi+0x70],rbx
+	LONG $0x787e8948 // mov QWORD PTR [rsi+0x78],rdi
 	LONG $0x18508b4c // mov r10,QWORD PTR [rax+0x18]
 	LONG $0x20588b4c // mov r11,QWORD PTR [rax+0x20]
 	WORD $0x894d; BYTE $0xdc // mov r12,r11
@@ -399,236 +216,172 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x8b48; BYTE $0x18 // mov rbx,QWORD PTR [rax]
 	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
 	LONG $0x10408b4c // mov r8,QWORD PTR [rax+0x10]
-	LONG $0x021446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x14],0x2
-	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
-	LONG $0x041c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x4
-	LONG $0x4e440f4c; BYTE $0x20 // cmove r9,QWORD PTR [rsi+0x20]
+	LONG $0x888e8b4c; WORD $0x0000; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x88]
+	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	QUAD $0x000000808e440f4c // cmove r9,QWORD PTR [rsi+0x80]
+	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
+	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
+	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
+	LONG $0x2056894c // mov QWORD PTR [rsi+0x20],r10
+	LONG $0x285e894c // mov QWORD PTR [rsi+0x28],r11
+	LONG $0x3066894c // mov QWORD PTR [rsi+0x30],r12
+	LONG $0x504e894c // mov QWORD PTR [rsi+0x50],r9
+	LONG $0x016446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x1
 	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x14e7840f; WORD $0x0000 // je 0x1b31
-	WORD $0x1feb // jmp 0x66b
-// 0x64c:
-	LONG $0x3f478d49 // lea rax,[r15+0x3f]
-	LONG $0x06e8c148 // shr rax,0x6
-	WORD $0x4689; BYTE $0x54 // mov DWORD PTR [rsi+0x54],eax
-	WORD $0xf883; BYTE $0x05 // cmp eax,0x5
-	WORD $0x0874 // je 0x664
-	WORD $0xe083; BYTE $0x07 // and eax,0x7
-	WORD $0xf883; BYTE $0x01 // cmp eax,0x1
-	WORD $0x0775 // jne 0x66b
-// 0x664:
-	LONG $0x011846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x18],0x1
-// 0x66b:
-	LONG $0x407e8b4c // mov r15,QWORD PTR [rsi+0x40]
-	LONG $0x48568b48 // mov rdx,QWORD PTR [rsi+0x48]
-	LONG $0x286f8b4d // mov r13,QWORD PTR [r15+0x28]
-	LONG $0x30778b4d // mov r14,QWORD PTR [r15+0x30]
-	LONG $0x026f0f66 // movdqa xmm0,XMMWORD PTR [rdx]
-	LONG $0x4a6f0f66; BYTE $0x10 // movdqa xmm1,XMMWORD PTR [rdx+0x10]
-	LONG $0x467f0f66; BYTE $0x80 // movdqa XMMWORD PTR [rsi-0x80],xmm0
-	LONG $0x4e7f0f66; BYTE $0x90 // movdqa XMMWORD PTR [rsi-0x70],xmm1
-	LONG $0x426f0f66; BYTE $0x20 // movdqa xmm0,XMMWORD PTR [rdx+0x20]
-	LONG $0x6f0f41f3; WORD $0x004d // movdqu xmm1,XMMWORD PTR [r13+0x0]
-	LONG $0x6f0f41f3; WORD $0x1055 // movdqu xmm2,XMMWORD PTR [r13+0x10]
+	LONG $0x19d5840f; WORD $0x0000 // je 0x1d57
+	WORD $0x07eb // jmp 0x38b
+// 0x384:
+	LONG $0x006446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x0
+// 0x38b:
+	LONG $0x226f0f66 // movdqa xmm4,XMMWORD PTR [rdx]
+	LONG $0x6a6f0f66; BYTE $0x10 // movdqa xmm5,XMMWORD PTR [rdx+0x10]
+	LONG $0x667f0f66; BYTE $0x80 // movdqa XMMWORD PTR [rsi-0x80],xmm4
+	LONG $0x6e7f0f66; BYTE $0x90 // movdqa XMMWORD PTR [rsi-0x70],xmm5
 	LONG $0xf8700f66; BYTE $0x00 // pshufd xmm7,xmm0,0x0
-	QUAD $0x000000f0be7f0f66 // movdqa XMMWORD PTR [rsi+0xf0],xmm7
-	LONG $0xf8700f66; BYTE $0x55 // pshufd xmm7,xmm0,0x55
-	QUAD $0x00000100be7f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm7
-	LONG $0xf8700f66; BYTE $0xaa // pshufd xmm7,xmm0,0xaa
-	QUAD $0x00000110be7f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm7
-	LONG $0xf8700f66; BYTE $0xff // pshufd xmm7,xmm0,0xff
-	QUAD $0x00000120be7f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm7
-	LONG $0xf9700f66; BYTE $0x00 // pshufd xmm7,xmm1,0x0
-	QUAD $0x00000130be7f0f66 // movdqa XMMWORD PTR [rsi+0x130],xmm7
-	LONG $0xf9700f66; BYTE $0x55 // pshufd xmm7,xmm1,0x55
-	QUAD $0x00000140be7f0f66 // movdqa XMMWORD PTR [rsi+0x140],xmm7
-	LONG $0xf9700f66; BYTE $0xaa // pshufd xmm7,xmm1,0xaa
 	QUAD $0x00000150be7f0f66 // movdqa XMMWORD PTR [rsi+0x150],xmm7
-	LONG $0xf9700f66; BYTE $0xff // pshufd xmm7,xmm1,0xff
+	LONG $0xf8700f66; BYTE $0x55 // pshufd xmm7,xmm0,0x55
 	QUAD $0x00000160be7f0f66 // movdqa XMMWORD PTR [rsi+0x160],xmm7
-	LONG $0xfa700f66; BYTE $0x00 // pshufd xmm7,xmm2,0x0
+	LONG $0xf8700f66; BYTE $0xaa // pshufd xmm7,xmm0,0xaa
 	QUAD $0x00000170be7f0f66 // movdqa XMMWORD PTR [rsi+0x170],xmm7
-	LONG $0xfa700f66; BYTE $0x55 // pshufd xmm7,xmm2,0x55
+	LONG $0xf8700f66; BYTE $0xff // pshufd xmm7,xmm0,0xff
 	QUAD $0x00000180be7f0f66 // movdqa XMMWORD PTR [rsi+0x180],xmm7
-	LONG $0xfa700f66; BYTE $0xaa // pshufd xmm7,xmm2,0xaa
+	LONG $0xf9700f66; BYTE $0x00 // pshufd xmm7,xmm1,0x0
 	QUAD $0x00000190be7f0f66 // movdqa XMMWORD PTR [rsi+0x190],xmm7
-	LONG $0xfa700f66; BYTE $0xff // pshufd xmm7,xmm2,0xff
+	LONG $0xf9700f66; BYTE $0x55 // pshufd xmm7,xmm1,0x55
 	QUAD $0x000001a0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1a0],xmm7
-	LONG $0x5e6e0f66; BYTE $0x50 // movd xmm3,DWORD PTR [rsi+0x50]
-	LONG $0x6e0f4166; BYTE $0x26 // movd xmm4,DWORD PTR [r14]
-	LONG $0x6e0f4166; WORD $0x046e // movd xmm5,DWORD PTR [r14+0x4]
-	LONG $0x6e0f4166; WORD $0x0876 // movd xmm6,DWORD PTR [r14+0x8]
+	LONG $0xf9700f66; BYTE $0xaa // pshufd xmm7,xmm1,0xaa
+	QUAD $0x000001b0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm7
+	LONG $0xf9700f66; BYTE $0xff // pshufd xmm7,xmm1,0xff
+	QUAD $0x000001c0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1c0],xmm7
+	LONG $0xfa700f66; BYTE $0x00 // pshufd xmm7,xmm2,0x0
+	QUAD $0x000001d0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1d0],xmm7
+	LONG $0xfa700f66; BYTE $0x55 // pshufd xmm7,xmm2,0x55
+	QUAD $0x000001e0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1e0],xmm7
+	LONG $0xfa700f66; BYTE $0xaa // pshufd xmm7,xmm2,0xaa
+	QUAD $0x000001f0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1f0],xmm7
+	LONG $0xfa700f66; BYTE $0xff // pshufd xmm7,xmm2,0xff
+	QUAD $0x00000200be7f0f66 // movdqa XMMWORD PTR [rsi+0x200],xmm7
+	LONG $0xfb700f66; BYTE $0x00 // pshufd xmm7,xmm3,0x0
+	QUAD $0x00000210be7f0f66 // movdqa XMMWORD PTR [rsi+0x210],xmm7
+	LONG $0xfb700f66; BYTE $0x55 // pshufd xmm7,xmm3,0x55
+	QUAD $0x00000220be7f0f66 // movdqa XMMWORD PTR [rsi+0x220],xmm7
+	LONG $0xfb700f66; BYTE $0xaa // pshufd xmm7,xmm3,0xaa
+	QUAD $0x00000230be7f0f66 // movdqa XMMWORD PTR [rsi+0x230],xmm7
+	LONG $0xfb700f66; BYTE $0xff // pshufd xmm7,xmm3,0xff
+	QUAD $0x00000240be7f0f66 // movdqa XMMWORD PTR [rsi+0x240],xmm7
+	LONG $0x5e6e0f66; BYTE $0x6c // movd xmm3,DWORD PTR [rsi+0x6c]
 	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
-	LONG $0xe4700f66; BYTE $0x00 // pshufd xmm4,xmm4,0x0
-	LONG $0xed700f66; BYTE $0x00 // pshufd xmm5,xmm5,0x0
-	LONG $0xf6700f66; BYTE $0x00 // pshufd xmm6,xmm6,0x0
 	LONG $0x5afe0f66; BYTE $0x30 // paddd xmm3,XMMWORD PTR [rdx+0x30]
-	QUAD $0x000001b09e7f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm3
-	QUAD $0x000001c0a67f0f66 // movdqa XMMWORD PTR [rsi+0x1c0],xmm4
-	QUAD $0x000001d0ae7f0f66 // movdqa XMMWORD PTR [rsi+0x1d0],xmm5
-	QUAD $0x000001e0b67f0f66 // movdqa XMMWORD PTR [rsi+0x1e0],xmm6
-// 0x78a:
-	LONG $0x307e8b4c // mov r15,QWORD PTR [rsi+0x30]
-	LONG $0x013846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x38],0x1
-	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
-	LONG $0x041c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x4
-	WORD $0x1474 // je 0x7b6
-	LONG $0x000200b8; BYTE $0x00 // mov eax,0x200
+	QUAD $0x000002109e7f0f66 // movdqa XMMWORD PTR [rsi+0x210],xmm3
+	WORD $0x0beb // jmp 0x492
+// 0x487:
+	LONG $0x0210868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x210]
+	LONG $0xfffc2de9; BYTE $0xff // jmp 0xbf
+// 0x492:
+	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
+	QUAD $0x0001000000b086c7; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],0x1
+	LONG $0x80868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x80]
+	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	WORD $0x1774 // je 0x4ca
+	LONG $0x000140b8; BYTE $0x00 // mov eax,0x140
 	WORD $0x394c; BYTE $0xf8 // cmp rax,r15
 	LONG $0xc7470f49 // cmova rax,r15
 	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
-	LONG $0x28460348 // add rax,QWORD PTR [rsi+0x28]
-// 0x7b6:
-	LONG $0xf0468948 // mov QWORD PTR [rsi-0x10],rax
-	LONG $0x00187e83 // cmp DWORD PTR [rsi+0x18],0x0
-	WORD $0x0e74 // je 0x7ce
+	LONG $0x88860348; WORD $0x0000; BYTE $0x00 // add rax,QWORD PTR [rsi+0x88]
+// 0x4ca:
+	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
 	LONG $0x40ff8349 // cmp r15,0x40
-	LONG $0x0d6b860f; WORD $0x0000 // jbe 0x1535
-	LONG $0x40ef8349 // sub r15,0x40
-// 0x7ce:
-	LONG $0x48568b48 // mov rdx,QWORD PTR [rsi+0x48]
-	LONG $0x70868d48; WORD $0x0002; BYTE $0x00 // lea rax,[rsi+0x270]
-	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
-	LONG $0x14f846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x8],0x14
-	LONG $0xe08e8d48; WORD $0x0005; BYTE $0x00 // lea rcx,[rsi+0x5e0]
-	LONG $0x000c8d48 // lea rcx,[rax+rax*1]
-	LONG $0x0001bd41; WORD $0x0000 // mov r13d,0x1
-	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
-	LONG $0x0194860f; WORD $0x0000 // jbe 0x995
-	QUAD $0x000000f0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0xf0]
-	QUAD $0x000001f0867f0f66 // movdqa XMMWORD PTR [rsi+0x1f0],xmm0
-	QUAD $0x000002f0867f0f66 // movdqa XMMWORD PTR [rsi+0x2f0],xmm0
-	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
-	QUAD $0x00000200867f0f66 // movdqa XMMWORD PTR [rsi+0x200],xmm0
-	QUAD $0x00000300867f0f66 // movdqa XMMWORD PTR [rsi+0x300],xmm0
-	QUAD $0x00000110866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x110]
-	QUAD $0x00000210867f0f66 // movdqa XMMWORD PTR [rsi+0x210],xmm0
-	QUAD $0x00000310867f0f66 // movdqa XMMWORD PTR [rsi+0x310],xmm0
-	QUAD $0x00000120866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x120]
-	QUAD $0x00000220867f0f66 // movdqa XMMWORD PTR [rsi+0x220],xmm0
-	QUAD $0x00000320867f0f66 // movdqa XMMWORD PTR [rsi+0x320],xmm0
-	QUAD $0x00000130866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x130]
-	QUAD $0x00000230867f0f66 // movdqa XMMWORD PTR [rsi+0x230],xmm0
-	QUAD $0x00000330867f0f66 // movdqa XMMWORD PTR [rsi+0x330],xmm0
-	QUAD $0x00000140866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x140]
-	QUAD $0x00000240867f0f66 // movdqa XMMWORD PTR [rsi+0x240],xmm0
-	QUAD $0x00000340867f0f66 // movdqa XMMWORD PTR [rsi+0x340],xmm0
+	WORD $0xb376 // jbe 0x487
+	QUAD $0x0001f0a66f0f4466; BYTE $0x00 // movdqa xmm12,XMMWORD PTR [rsi+0x1f0]
+	QUAD $0x000200ae6f0f4466; BYTE $0x00 // movdqa xmm13,XMMWORD PTR [rsi+0x200]
+	LONG $0x7f0f4466; BYTE $0x26 // movdqa XMMWORD PTR [rsi],xmm12
+	LONG $0x7f0f4466; WORD $0x106e // movdqa XMMWORD PTR [rsi+0x10],xmm13
+	QUAD $0x0001d0a66f0f4466; BYTE $0x00 // movdqa xmm12,XMMWORD PTR [rsi+0x1d0]
+	QUAD $0x0001e0ae6f0f4466; BYTE $0x00 // movdqa xmm13,XMMWORD PTR [rsi+0x1e0]
 	QUAD $0x00000150866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x150]
-	QUAD $0x00000250867f0f66 // movdqa XMMWORD PTR [rsi+0x250],xmm0
-	QUAD $0x00000350867f0f66 // movdqa XMMWORD PTR [rsi+0x350],xmm0
-	QUAD $0x00000160866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x160]
-	QUAD $0x00000260867f0f66 // movdqa XMMWORD PTR [rsi+0x260],xmm0
-	QUAD $0x00000360867f0f66 // movdqa XMMWORD PTR [rsi+0x360],xmm0
-	QUAD $0x00000170866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x170]
-	QUAD $0x00000270867f0f66 // movdqa XMMWORD PTR [rsi+0x270],xmm0
-	QUAD $0x00000370867f0f66 // movdqa XMMWORD PTR [rsi+0x370],xmm0
-	QUAD $0x00000180866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x180]
-	QUAD $0x00000280867f0f66 // movdqa XMMWORD PTR [rsi+0x280],xmm0
-	QUAD $0x00000380867f0f66 // movdqa XMMWORD PTR [rsi+0x380],xmm0
-	QUAD $0x00000190866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x190]
-	QUAD $0x00000290867f0f66 // movdqa XMMWORD PTR [rsi+0x290],xmm0
-	QUAD $0x00000390867f0f66 // movdqa XMMWORD PTR [rsi+0x390],xmm0
-	QUAD $0x000001a0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x1a0]
-	QUAD $0x000002a0867f0f66 // movdqa XMMWORD PTR [rsi+0x2a0],xmm0
-	QUAD $0x000003a0867f0f66 // movdqa XMMWORD PTR [rsi+0x3a0],xmm0
-	QUAD $0x000001c0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x1c0]
-	QUAD $0x000002c0867f0f66 // movdqa XMMWORD PTR [rsi+0x2c0],xmm0
-	QUAD $0x000003c0867f0f66 // movdqa XMMWORD PTR [rsi+0x3c0],xmm0
-	QUAD $0x000001d0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x1d0]
-	QUAD $0x000002d0867f0f66 // movdqa XMMWORD PTR [rsi+0x2d0],xmm0
-	QUAD $0x000003d0867f0f66 // movdqa XMMWORD PTR [rsi+0x3d0],xmm0
-	QUAD $0x000001e0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x1e0]
-	QUAD $0x000002e0867f0f66 // movdqa XMMWORD PTR [rsi+0x2e0],xmm0
-	QUAD $0x000003e0867f0f66 // movdqa XMMWORD PTR [rsi+0x3e0],xmm0
-	QUAD $0x000001b0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x1b0]
-	QUAD $0x000002b0867f0f66 // movdqa XMMWORD PTR [rsi+0x2b0],xmm0
-	LONG $0x42fe0f66; BYTE $0x40 // paddd xmm0,XMMWORD PTR [rdx+0x40]
-	QUAD $0x000003b0867f0f66 // movdqa XMMWORD PTR [rsi+0x3b0],xmm0
-	LONG $0x00c18148; WORD $0x0001; BYTE $0x00 // add rcx,0x100
-	WORD $0xff41; BYTE $0xcd // dec r13d
-	LONG $0x000100e9; BYTE $0x00 // jmp 0xa95
-// 0x995:
-	QUAD $0x000000f0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0xf0]
-	QUAD $0x000001f0867f0f66 // movdqa XMMWORD PTR [rsi+0x1f0],xmm0
-	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
-	QUAD $0x00000200867f0f66 // movdqa XMMWORD PTR [rsi+0x200],xmm0
-	QUAD $0x00000110866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x110]
-	QUAD $0x00000210867f0f66 // movdqa XMMWORD PTR [rsi+0x210],xmm0
-	QUAD $0x00000120866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x120]
-	QUAD $0x00000220867f0f66 // movdqa XMMWORD PTR [rsi+0x220],xmm0
-	QUAD $0x00000130866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x130]
-	QUAD $0x00000230867f0f66 // movdqa XMMWORD PTR [rsi+0x230],xmm0
-	QUAD $0x00000140866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x140]
-	QUAD $0x00000240867f0f66 // movdqa XMMWORD PTR [rsi+0x240],xmm0
-	QUAD $0x00000150866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x150]
-	QUAD $0x00000250867f0f66 // movdqa XMMWORD PTR [rsi+0x250],xmm0
-	QUAD $0x00000160866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x160]
-	QUAD $0x00000260867f0f66 // movdqa XMMWORD PTR [rsi+0x260],xmm0
-	QUAD $0x00000170866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x170]
-	QUAD $0x00000270867f0f66 // movdqa XMMWORD PTR [rsi+0x270],xmm0
-	QUAD $0x00000180866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x180]
-	QUAD $0x00000280867f0f66 // movdqa XMMWORD PTR [rsi+0x280],xmm0
-	QUAD $0x00000190866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x190]
-	QUAD $0x00000290867f0f66 // movdqa XMMWORD PTR [rsi+0x290],xmm0
-	QUAD $0x000001a0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x1a0]
-	QUAD $0x000002a0867f0f66 // movdqa XMMWORD PTR [rsi+0x2a0],xmm0
-	QUAD $0x000001b0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x1b0]
-	QUAD $0x000002b0867f0f66 // movdqa XMMWORD PTR [rsi+0x2b0],xmm0
-	QUAD $0x000001c0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x1c0]
-	QUAD $0x000002c0867f0f66 // movdqa XMMWORD PTR [rsi+0x2c0],xmm0
-	QUAD $0x000001d0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x1d0]
-	QUAD $0x000002d0867f0f66 // movdqa XMMWORD PTR [rsi+0x2d0],xmm0
-	QUAD $0x000001e0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x1e0]
-	QUAD $0x000002e0867f0f66 // movdqa XMMWORD PTR [rsi+0x2e0],xmm0
-// 0xa95:
-	LONG $0x084e8948 // mov QWORD PTR [rsi+0x8],rcx
-	LONG $0x106e8944 // mov DWORD PTR [rsi+0x10],r13d
-	LONG $0x02147e83 // cmp DWORD PTR [rsi+0x14],0x2
-	WORD $0x5e74 // je 0xb01
-	LONG $0x40768b4c // mov r14,QWORD PTR [rsi+0x40]
-	LONG $0x306e8b4d // mov r13,QWORD PTR [r14+0x30]
-	LONG $0x28768b4d // mov r14,QWORD PTR [r14+0x28]
-	LONG $0x107e8b45 // mov r15d,DWORD PTR [r14+0x10]
-	LONG $0xa07e8944 // mov DWORD PTR [rsi-0x60],r15d
-	LONG $0x147e8b45 // mov r15d,DWORD PTR [r14+0x14]
-	LONG $0xa47e8944 // mov DWORD PTR [rsi-0x5c],r15d
-	LONG $0x187e8b45 // mov r15d,DWORD PTR [r14+0x18]
-	LONG $0xa87e8944 // mov DWORD PTR [rsi-0x58],r15d
-	LONG $0x1c7e8b45 // mov r15d,DWORD PTR [r14+0x1c]
-	LONG $0xac7e8944 // mov DWORD PTR [rsi-0x54],r15d
-	WORD $0x8b41; BYTE $0x3e // mov edi,DWORD PTR [r14]
-	LONG $0x04468b45 // mov r8d,DWORD PTR [r14+0x4]
-	LONG $0x084e8b45 // mov r9d,DWORD PTR [r14+0x8]
-	LONG $0x0c568b45 // mov r10d,DWORD PTR [r14+0xc]
-	LONG $0x00658b45 // mov r12d,DWORD PTR [r13+0x0]
-	LONG $0x08758b45 // mov r14d,DWORD PTR [r13+0x8]
-	LONG $0x046d8b45 // mov r13d,DWORD PTR [r13+0x4]
-	LONG $0x707865b8; BYTE $0x61 // mov eax,0x61707865
-	LONG $0x20646ebb; BYTE $0x33 // mov ebx,0x3320646e
-	LONG $0x622d32b9; BYTE $0x79 // mov ecx,0x79622d32
-	LONG $0x206574ba; BYTE $0x6b // mov edx,0x6b206574
-	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
-// 0xb01:
-	WORD $0x8b4c; BYTE $0x3e // mov r15,QWORD PTR [rsi]
-	LONG $0x6f0f4166; WORD $0x8047 // movdqa xmm0,XMMWORD PTR [r15-0x80]
-	LONG $0x6f0f4166; WORD $0x904f // movdqa xmm1,XMMWORD PTR [r15-0x70]
-	LONG $0x6f0f4166; WORD $0xa057 // movdqa xmm2,XMMWORD PTR [r15-0x60]
-	LONG $0x6f0f4166; WORD $0xb05f // movdqa xmm3,XMMWORD PTR [r15-0x50]
-	LONG $0x6f0f4166; WORD $0xc067 // movdqa xmm4,XMMWORD PTR [r15-0x40]
-	LONG $0x6f0f4166; WORD $0xd06f // movdqa xmm5,XMMWORD PTR [r15-0x30]
-	LONG $0x6f0f4166; WORD $0xe077 // movdqa xmm6,XMMWORD PTR [r15-0x20]
-	LONG $0x6f0f4166; WORD $0xf07f // movdqa xmm7,XMMWORD PTR [r15-0x10]
-	LONG $0x6f0f4566; BYTE $0x27 // movdqa xmm12,XMMWORD PTR [r15]
-	LONG $0x6f0f4566; WORD $0x106f // movdqa xmm13,XMMWORD PTR [r15+0x10]
-	LONG $0x6f0f4566; WORD $0x4047 // movdqa xmm8,XMMWORD PTR [r15+0x40]
-	LONG $0x6f0f4566; WORD $0x504f // movdqa xmm9,XMMWORD PTR [r15+0x50]
-	LONG $0x6f0f4566; WORD $0x6057 // movdqa xmm10,XMMWORD PTR [r15+0x60]
-	LONG $0x6f0f4566; WORD $0x705f // movdqa xmm11,XMMWORD PTR [r15+0x70]
+	QUAD $0x000001608e6f0f66 // movdqa xmm1,XMMWORD PTR [rsi+0x160]
+	QUAD $0x00000170966f0f66 // movdqa xmm2,XMMWORD PTR [rsi+0x170]
+	QUAD $0x000001809e6f0f66 // movdqa xmm3,XMMWORD PTR [rsi+0x180]
+	QUAD $0x00000190a66f0f66 // movdqa xmm4,XMMWORD PTR [rsi+0x190]
+	QUAD $0x000001a0ae6f0f66 // movdqa xmm5,XMMWORD PTR [rsi+0x1a0]
+	QUAD $0x000001b0b66f0f66 // movdqa xmm6,XMMWORD PTR [rsi+0x1b0]
+	QUAD $0x000001c0be6f0f66 // movdqa xmm7,XMMWORD PTR [rsi+0x1c0]
+	QUAD $0x000210866f0f4466; BYTE $0x00 // movdqa xmm8,XMMWORD PTR [rsi+0x210]
+	QUAD $0x0002208e6f0f4466; BYTE $0x00 // movdqa xmm9,XMMWORD PTR [rsi+0x220]
+	QUAD $0x000230966f0f4466; BYTE $0x00 // movdqa xmm10,XMMWORD PTR [rsi+0x230]
+	QUAD $0x0002409e6f0f4466; BYTE $0x00 // movdqa xmm11,XMMWORD PTR [rsi+0x240]
+	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
+	LONG $0x06f9840f; WORD $0x0000 // je 0xc6a
+	LONG $0x10be8b44; WORD $0x0002; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x210]
+	LONG $0x04c78341 // add r15d,0x4
+	LONG $0xb4be8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xb4],r15d
+	LONG $0x00d0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xd0]
+	LONG $0x00d49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xd4]
+	LONG $0x00d88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0xd8]
+	LONG $0x00dc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0xdc]
+	LONG $0x00e0be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0xe0]
+	LONG $0xe4868b44; WORD $0x0000; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0xe4]
+	LONG $0xe88e8b44; WORD $0x0000; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0xe8]
+	LONG $0xec968b44; WORD $0x0000; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0xec]
+	LONG $0x009e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x100]
+	LONG $0x04a68b44; WORD $0x0001; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0x104]
+	LONG $0x08ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x108]
+	LONG $0x0cb68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x10c]
+	LONG $0xf0be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf0]
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
+	LONG $0xf4be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf4]
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
+	LONG $0xf8be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf8]
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
+	LONG $0xfcbe8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xfc]
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
+	LONG $0xb49e8b44; WORD $0x0000; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0xb4]
+	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
+	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
+	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
+	WORD $0x5689; BYTE $0xac // mov DWORD PTR [rsi-0x54],edx
+	WORD $0x7e89; BYTE $0xb0 // mov DWORD PTR [rsi-0x50],edi
+	LONG $0xb4468944 // mov DWORD PTR [rsi-0x4c],r8d
+	LONG $0xb84e8944 // mov DWORD PTR [rsi-0x48],r9d
+	LONG $0xbc568944 // mov DWORD PTR [rsi-0x44],r10d
+	LONG $0xd05e8944 // mov DWORD PTR [rsi-0x30],r11d
+	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
+	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
+	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
+	LONG $0x0a6046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0xa
+// 0x637:
 	LONG $0xc4fe0f66 // paddd xmm0,xmm4
 	LONG $0xcdfe0f66 // paddd xmm1,xmm5
 	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
 	LONG $0xef0f4466; BYTE $0xc9 // pxor xmm9,xmm1
 	LONG $0x380f4466; WORD $0x4600; BYTE $0x80 // pshufb xmm8,XMMWORD PTR [rsi-0x80]
 	LONG $0x380f4466; WORD $0x4e00; BYTE $0x80 // pshufb xmm9,XMMWORD PTR [rsi-0x80]
+	WORD $0x468b; BYTE $0xa0 // mov eax,DWORD PTR [rsi-0x60]
+	WORD $0x5e8b; BYTE $0xa4 // mov ebx,DWORD PTR [rsi-0x5c]
+	WORD $0x4e8b; BYTE $0xa8 // mov ecx,DWORD PTR [rsi-0x58]
+	WORD $0x568b; BYTE $0xac // mov edx,DWORD PTR [rsi-0x54]
+	WORD $0x7e8b; BYTE $0xb0 // mov edi,DWORD PTR [rsi-0x50]
+	LONG $0xb4468b44 // mov r8d,DWORD PTR [rsi-0x4c]
+	LONG $0xb84e8b44 // mov r9d,DWORD PTR [rsi-0x48]
+	LONG $0xbc568b44 // mov r10d,DWORD PTR [rsi-0x44]
+	LONG $0xd05e8b44 // mov r11d,DWORD PTR [rsi-0x30]
+	LONG $0xd4668b44 // mov r12d,DWORD PTR [rsi-0x2c]
+	LONG $0xd86e8b44 // mov r13d,DWORD PTR [rsi-0x28]
+	LONG $0xdc768b44 // mov r14d,DWORD PTR [rsi-0x24]
+	WORD $0xf801 // add eax,edi
+	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
+	LONG $0x10c3c141 // rol r11d,0x10
+	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
+	WORD $0xf801 // add eax,edi
+	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
+	LONG $0x08c3c141 // rol r11d,0x8
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
 	LONG $0xfe0f4566; BYTE $0xe0 // paddd xmm12,xmm8
 	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
 	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
@@ -641,12 +394,40 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
 	LONG $0xeb0f4166; BYTE $0xe6 // por xmm4,xmm14
 	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0xc4fe0f66 // paddd xmm0,xmm4
 	LONG $0xcdfe0f66 // paddd xmm1,xmm5
 	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
 	LONG $0xef0f4466; BYTE $0xc9 // pxor xmm9,xmm1
 	LONG $0x380f4466; WORD $0x4600; BYTE $0x90 // pshufb xmm8,XMMWORD PTR [rsi-0x70]
 	LONG $0x380f4466; WORD $0x4e00; BYTE $0x90 // pshufb xmm9,XMMWORD PTR [rsi-0x70]
+	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x07c1c141 // rol r9d,0x7
 	LONG $0xfe0f4566; BYTE $0xe0 // paddd xmm12,xmm8
 	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
 	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
@@ -659,16 +440,44 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
 	LONG $0xeb0f4166; BYTE $0xe6 // por xmm4,xmm14
 	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
-	LONG $0x7f0f4566; BYTE $0x27 // movdqa XMMWORD PTR [r15],xmm12
-	LONG $0x7f0f4566; WORD $0x106f // movdqa XMMWORD PTR [r15+0x10],xmm13
-	LONG $0x6f0f4566; WORD $0x2067 // movdqa xmm12,XMMWORD PTR [r15+0x20]
-	LONG $0x6f0f4566; WORD $0x306f // movdqa xmm13,XMMWORD PTR [r15+0x30]
+	WORD $0x0144; BYTE $0xd2 // add edx,r10d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd2 // add edx,r10d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x7f0f4466; WORD $0xe066 // movdqa XMMWORD PTR [rsi-0x20],xmm12
+	LONG $0x7f0f4466; WORD $0xf06e // movdqa XMMWORD PTR [rsi-0x10],xmm13
+	LONG $0x6f0f4466; BYTE $0x26 // movdqa xmm12,XMMWORD PTR [rsi]
+	LONG $0x6f0f4466; WORD $0x106e // movdqa xmm13,XMMWORD PTR [rsi+0x10]
 	LONG $0xd6fe0f66 // paddd xmm2,xmm6
 	LONG $0xdffe0f66 // paddd xmm3,xmm7
 	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
 	LONG $0xef0f4466; BYTE $0xdb // pxor xmm11,xmm3
 	LONG $0x380f4466; WORD $0x5600; BYTE $0x80 // pshufb xmm10,XMMWORD PTR [rsi-0x80]
 	LONG $0x380f4466; WORD $0x5e00; BYTE $0x80 // pshufb xmm11,XMMWORD PTR [rsi-0x80]
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0xfe0f4566; BYTE $0xe2 // paddd xmm12,xmm10
 	LONG $0xfe0f4566; BYTE $0xeb // paddd xmm13,xmm11
 	LONG $0xef0f4166; BYTE $0xf4 // pxor xmm6,xmm12
@@ -681,12 +490,40 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
 	LONG $0xeb0f4166; BYTE $0xf6 // por xmm6,xmm14
 	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
+	LONG $0x10c3c141 // rol r11d,0x10
+	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
+	LONG $0x08c3c141 // rol r11d,0x8
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x07c1c141 // rol r9d,0x7
 	LONG $0xd6fe0f66 // paddd xmm2,xmm6
 	LONG $0xdffe0f66 // paddd xmm3,xmm7
 	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
 	LONG $0xef0f4466; BYTE $0xdb // pxor xmm11,xmm3
 	LONG $0x380f4466; WORD $0x5600; BYTE $0x90 // pshufb xmm10,XMMWORD PTR [rsi-0x70]
 	LONG $0x380f4466; WORD $0x5e00; BYTE $0x90 // pshufb xmm11,XMMWORD PTR [rsi-0x70]
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x07c2c141 // rol r10d,0x7
 	LONG $0xfe0f4566; BYTE $0xe2 // paddd xmm12,xmm10
 	LONG $0xfe0f4566; BYTE $0xeb // paddd xmm13,xmm11
 	LONG $0xef0f4166; BYTE $0xf4 // pxor xmm6,xmm12
@@ -699,223 +536,48 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
 	LONG $0xeb0f4166; BYTE $0xf6 // por xmm6,xmm14
 	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
 	LONG $0xc5fe0f66 // paddd xmm0,xmm5
 	LONG $0xcefe0f66 // paddd xmm1,xmm6
 	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
 	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
 	LONG $0x380f4466; WORD $0x5e00; BYTE $0x80 // pshufb xmm11,XMMWORD PTR [rsi-0x80]
 	LONG $0x380f4466; WORD $0x4600; BYTE $0x80 // pshufb xmm8,XMMWORD PTR [rsi-0x80]
-	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
-	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
-	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
-	LONG $0xef0f4166; BYTE $0xf5 // pxor xmm6,xmm13
-	LONG $0x6f0f4466; BYTE $0xf5 // movdqa xmm14,xmm5
-	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
-	LONG $0xf5720f66; BYTE $0x0c // pslld xmm5,0xc
-	LONG $0xf6720f66; BYTE $0x0c // pslld xmm6,0xc
-	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
-	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
-	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
-	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
-	LONG $0xc5fe0f66 // paddd xmm0,xmm5
-	LONG $0xcefe0f66 // paddd xmm1,xmm6
-	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
-	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
-	LONG $0x380f4466; WORD $0x5e00; BYTE $0x90 // pshufb xmm11,XMMWORD PTR [rsi-0x70]
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x90 // pshufb xmm8,XMMWORD PTR [rsi-0x70]
-	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
-	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
-	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
-	LONG $0xef0f4166; BYTE $0xf5 // pxor xmm6,xmm13
-	LONG $0x6f0f4466; BYTE $0xf5 // movdqa xmm14,xmm5
-	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
-	LONG $0xf5720f66; BYTE $0x07 // pslld xmm5,0x7
-	LONG $0xf6720f66; BYTE $0x07 // pslld xmm6,0x7
-	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
-	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
-	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
-	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
-	LONG $0x7f0f4566; WORD $0x2067 // movdqa XMMWORD PTR [r15+0x20],xmm12
-	LONG $0x7f0f4566; WORD $0x306f // movdqa XMMWORD PTR [r15+0x30],xmm13
-	LONG $0x6f0f4566; BYTE $0x27 // movdqa xmm12,XMMWORD PTR [r15]
-	LONG $0x6f0f4566; WORD $0x106f // movdqa xmm13,XMMWORD PTR [r15+0x10]
-	LONG $0xd7fe0f66 // paddd xmm2,xmm7
-	LONG $0xdcfe0f66 // paddd xmm3,xmm4
-	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
-	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
-	LONG $0x380f4466; WORD $0x4e00; BYTE $0x80 // pshufb xmm9,XMMWORD PTR [rsi-0x80]
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x80 // pshufb xmm10,XMMWORD PTR [rsi-0x80]
-	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
-	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
-	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
-	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
-	LONG $0x6f0f4466; BYTE $0xf7 // movdqa xmm14,xmm7
-	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
-	LONG $0xf7720f66; BYTE $0x0c // pslld xmm7,0xc
-	LONG $0xf4720f66; BYTE $0x0c // pslld xmm4,0xc
-	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
-	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
-	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
-	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	LONG $0xd7fe0f66 // paddd xmm2,xmm7
-	LONG $0xdcfe0f66 // paddd xmm3,xmm4
-	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
-	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
-	LONG $0x380f4466; WORD $0x4e00; BYTE $0x90 // pshufb xmm9,XMMWORD PTR [rsi-0x70]
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x90 // pshufb xmm10,XMMWORD PTR [rsi-0x70]
-	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
-	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
-	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
-	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
-	LONG $0x6f0f4466; BYTE $0xf7 // movdqa xmm14,xmm7
-	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
-	LONG $0xf7720f66; BYTE $0x07 // pslld xmm7,0x7
-	LONG $0xf4720f66; BYTE $0x07 // pslld xmm4,0x7
-	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
-	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
-	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
-	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	LONG $0x7f0f4166; WORD $0x8047 // movdqa XMMWORD PTR [r15-0x80],xmm0
-	LONG $0x7f0f4166; WORD $0x904f // movdqa XMMWORD PTR [r15-0x70],xmm1
-	LONG $0x7f0f4166; WORD $0xa057 // movdqa XMMWORD PTR [r15-0x60],xmm2
-	LONG $0x7f0f4166; WORD $0xb05f // movdqa XMMWORD PTR [r15-0x50],xmm3
-	LONG $0x7f0f4166; WORD $0xc067 // movdqa XMMWORD PTR [r15-0x40],xmm4
-	LONG $0x7f0f4166; WORD $0xd06f // movdqa XMMWORD PTR [r15-0x30],xmm5
-	LONG $0x7f0f4166; WORD $0xe077 // movdqa XMMWORD PTR [r15-0x20],xmm6
-	LONG $0x7f0f4166; WORD $0xf07f // movdqa XMMWORD PTR [r15-0x10],xmm7
-	LONG $0x7f0f4566; BYTE $0x27 // movdqa XMMWORD PTR [r15],xmm12
-	LONG $0x7f0f4566; WORD $0x106f // movdqa XMMWORD PTR [r15+0x10],xmm13
-	LONG $0x7f0f4566; WORD $0x4047 // movdqa XMMWORD PTR [r15+0x40],xmm8
-	LONG $0x7f0f4566; WORD $0x504f // movdqa XMMWORD PTR [r15+0x50],xmm9
-	LONG $0x7f0f4566; WORD $0x6057 // movdqa XMMWORD PTR [r15+0x60],xmm10
-	LONG $0x7f0f4566; WORD $0x705f // movdqa XMMWORD PTR [r15+0x70],xmm11
-	LONG $0x087e8b44 // mov r15d,DWORD PTR [rsi+0x8]
-	WORD $0x2b44; BYTE $0x3e // sub r15d,DWORD PTR [rsi]
-	WORD $0x8944; BYTE $0x3e // mov DWORD PTR [rsi],r15d
-// 0xed2:
-	LONG $0x02147e83 // cmp DWORD PTR [rsi+0x14],0x2
-	LONG $0x0190840f; WORD $0x0000 // je 0x106c
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xa07e8b44 // mov r15d,DWORD PTR [rsi-0x60]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xa07e8944 // mov DWORD PTR [rsi-0x60],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xa47e8b44 // mov r15d,DWORD PTR [rsi-0x5c]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xa47e8944 // mov DWORD PTR [rsi-0x5c],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xa87e8b44 // mov r15d,DWORD PTR [rsi-0x58]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xa87e8944 // mov DWORD PTR [rsi-0x58],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xac7e8b44 // mov r15d,DWORD PTR [rsi-0x54]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xac7e8944 // mov DWORD PTR [rsi-0x54],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xa87e8b44 // mov r15d,DWORD PTR [rsi-0x58]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xa87e8944 // mov DWORD PTR [rsi-0x58],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xac7e8b44 // mov r15d,DWORD PTR [rsi-0x54]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xac7e8944 // mov DWORD PTR [rsi-0x54],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xa07e8b44 // mov r15d,DWORD PTR [rsi-0x60]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xa07e8944 // mov DWORD PTR [rsi-0x60],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xa47e8b44 // mov r15d,DWORD PTR [rsi-0x5c]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xa47e8944 // mov DWORD PTR [rsi-0x5c],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	WORD $0x4eff; BYTE $0xfc // dec DWORD PTR [rsi-0x4]
-	LONG $0x0114850f; WORD $0x0000 // jne 0x1171
-	LONG $0x00147e83 // cmp DWORD PTR [rsi+0x14],0x0
-	LONG $0x0126840f; WORD $0x0000 // je 0x118d
-	LONG $0x0003dbe9; BYTE $0x00 // jmp 0x1447
-// 0x106c:
+	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
+	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
+	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
+	WORD $0x5689; BYTE $0xac // mov DWORD PTR [rsi-0x54],edx
+	WORD $0x7e89; BYTE $0xb0 // mov DWORD PTR [rsi-0x50],edi
+	LONG $0xb4468944 // mov DWORD PTR [rsi-0x4c],r8d
+	LONG $0xb84e8944 // mov DWORD PTR [rsi-0x48],r9d
+	LONG $0xbc568944 // mov DWORD PTR [rsi-0x44],r10d
+	LONG $0xd05e8944 // mov DWORD PTR [rsi-0x30],r11d
+	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
+	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
+	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
+	LONG $0x385e8b48 // mov rbx,QWORD PTR [rsi+0x38]
+	LONG $0x407e8b48 // mov rdi,QWORD PTR [rsi+0x40]
+	LONG $0x48468b4c // mov r8,QWORD PTR [rsi+0x48]
+	LONG $0x20568b4c // mov r10,QWORD PTR [rsi+0x20]
+	LONG $0x285e8b4c // mov r11,QWORD PTR [rsi+0x28]
+	LONG $0x30668b4c // mov r12,QWORD PTR [rsi+0x30]
+	LONG $0x504e8b4c // mov r9,QWORD PTR [rsi+0x50]
 	LONG $0x20418d49 // lea rax,[r9+0x20]
-	LONG $0xf0463b48 // cmp rax,QWORD PTR [rsi-0x10]
-	LONG $0x00f7870f; WORD $0x0000 // ja 0x1171
+	LONG $0x58463b48 // cmp rax,QWORD PTR [rsi+0x58]
+	LONG $0xce470f4c // cmova r9,rsi
 	WORD $0x0349; BYTE $0x19 // add rbx,QWORD PTR [r9]
 	LONG $0x08791349 // adc rdi,QWORD PTR [r9+0x8]
 	LONG $0x01d08349 // adc r8,0x1
@@ -927,6 +589,18 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xf748; BYTE $0xe7 // mul rdi
 	WORD $0x0149; BYTE $0xc5 // add r13,rax
 	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
+	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
+	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
+	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
+	LONG $0xef0f4166; BYTE $0xf5 // pxor xmm6,xmm13
+	LONG $0x6f0f4466; BYTE $0xf5 // movdqa xmm14,xmm5
+	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
+	LONG $0xf5720f66; BYTE $0x0c // pslld xmm5,0xc
+	LONG $0xf6720f66; BYTE $0x0c // pslld xmm6,0xc
+	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
+	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
+	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
+	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
 	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xe3 // mul rbx
 	WORD $0x8949; BYTE $0xc7 // mov r15,rax
@@ -935,6 +609,12 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xf748; BYTE $0xe7 // mul rdi
 	WORD $0x0149; BYTE $0xc7 // add r15,rax
 	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	LONG $0xc5fe0f66 // paddd xmm0,xmm5
+	LONG $0xcefe0f66 // paddd xmm1,xmm6
+	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
+	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
+	LONG $0x380f4466; WORD $0x5e00; BYTE $0x90 // pshufb xmm11,XMMWORD PTR [rsi-0x70]
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x90 // pshufb xmm8,XMMWORD PTR [rsi-0x70]
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
 	LONG $0xc0af0f49 // imul rax,r8
 	LONG $0xc2af0f4d // imul r8,r10
@@ -942,10 +622,22 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x114c; BYTE $0xc1 // adc rcx,r8
 	WORD $0x014d; BYTE $0xf7 // add r15,r14
 	LONG $0x00d18348 // adc rcx,0x0
+	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
+	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
+	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
+	LONG $0xef0f4166; BYTE $0xf5 // pxor xmm6,xmm13
+	LONG $0x6f0f4466; BYTE $0xf5 // movdqa xmm14,xmm5
+	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
+	LONG $0xf5720f66; BYTE $0x07 // pslld xmm5,0x7
+	LONG $0xf6720f66; BYTE $0x07 // pslld xmm6,0x7
+	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
+	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
+	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
+	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08349 // and r8,0x3
+	LONG $0x03e08341 // and r8d,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -953,6 +645,16 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
+	LONG $0x7f0f4466; BYTE $0x26 // movdqa XMMWORD PTR [rsi],xmm12
+	LONG $0x7f0f4466; WORD $0x106e // movdqa XMMWORD PTR [rsi+0x10],xmm13
+	LONG $0x6f0f4466; WORD $0xe066 // movdqa xmm12,XMMWORD PTR [rsi-0x20]
+	LONG $0x6f0f4466; WORD $0xf06e // movdqa xmm13,XMMWORD PTR [rsi-0x10]
+	LONG $0xd7fe0f66 // paddd xmm2,xmm7
+	LONG $0xdcfe0f66 // paddd xmm3,xmm4
+	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
+	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
+	LONG $0x380f4466; WORD $0x4e00; BYTE $0x80 // pshufb xmm9,XMMWORD PTR [rsi-0x80]
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x80 // pshufb xmm10,XMMWORD PTR [rsi-0x80]
 	LONG $0x10590349 // add rbx,QWORD PTR [r9+0x10]
 	LONG $0x18791349 // adc rdi,QWORD PTR [r9+0x18]
 	LONG $0x01d08349 // adc r8,0x1
@@ -964,6 +666,18 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xf748; BYTE $0xe7 // mul rdi
 	WORD $0x0149; BYTE $0xc5 // add r13,rax
 	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
+	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
+	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
+	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
+	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
+	LONG $0x6f0f4466; BYTE $0xf7 // movdqa xmm14,xmm7
+	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
+	LONG $0xf7720f66; BYTE $0x0c // pslld xmm7,0xc
+	LONG $0xf4720f66; BYTE $0x0c // pslld xmm4,0xc
+	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
+	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
+	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
+	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
 	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xe3 // mul rbx
 	WORD $0x8949; BYTE $0xc7 // mov r15,rax
@@ -972,6 +686,12 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xf748; BYTE $0xe7 // mul rdi
 	WORD $0x0149; BYTE $0xc7 // add r15,rax
 	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	LONG $0xd7fe0f66 // paddd xmm2,xmm7
+	LONG $0xdcfe0f66 // paddd xmm3,xmm4
+	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
+	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
+	LONG $0x380f4466; WORD $0x4e00; BYTE $0x90 // pshufb xmm9,XMMWORD PTR [rsi-0x70]
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x90 // pshufb xmm10,XMMWORD PTR [rsi-0x70]
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
 	LONG $0xc0af0f49 // imul rax,r8
 	LONG $0xc2af0f4d // imul r8,r10
@@ -979,10 +699,22 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x114c; BYTE $0xc1 // adc rcx,r8
 	WORD $0x014d; BYTE $0xf7 // add r15,r14
 	LONG $0x00d18348 // adc rcx,0x0
+	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
+	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
+	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
+	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
+	LONG $0x6f0f4466; BYTE $0xf7 // movdqa xmm14,xmm7
+	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
+	LONG $0xf7720f66; BYTE $0x07 // pslld xmm7,0x7
+	LONG $0xf4720f66; BYTE $0x07 // pslld xmm4,0x7
+	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
+	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
+	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
+	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08349 // and r8,0x3
+	LONG $0x03e08341 // and r8d,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -990,31 +722,450 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
-	LONG $0x20c18349 // add r9,0x20
-// 0x1171:
-	WORD $0x4eff; BYTE $0xf8 // dec DWORD PTR [rsi-0x8]
-	LONG $0x03bb840f; WORD $0x0000 // je 0x1535
-	LONG $0xf87e8b44 // mov r15d,DWORD PTR [rsi-0x8]
-	LONG $0x107e8544 // test DWORD PTR [rsi+0x10],r15d
-	LONG $0xfd4a850f; WORD $0xffff // jne 0xed2
-	LONG $0xfff974e9; BYTE $0xff // jmp 0xb01
-// 0x118d:
-	LONG $0x40768b4c // mov r14,QWORD PTR [rsi+0x40]
-	LONG $0x286e8b4d // mov r13,QWORD PTR [r14+0x28]
-	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
-	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
-	LONG $0x2d32c181; WORD $0x7962 // add ecx,0x79622d32
-	LONG $0x6574c281; WORD $0x6b20 // add edx,0x6b206574
-	LONG $0x007d0341 // add edi,DWORD PTR [r13+0x0]
-	LONG $0x04450345 // add r8d,DWORD PTR [r13+0x4]
-	LONG $0x084d0345 // add r9d,DWORD PTR [r13+0x8]
-	LONG $0x0c550345 // add r10d,DWORD PTR [r13+0xc]
+	LONG $0x50468b48 // mov rax,QWORD PTR [rsi+0x50]
+	LONG $0x20c08348 // add rax,0x20
+	LONG $0x58463b48 // cmp rax,QWORD PTR [rsi+0x58]
+	WORD $0x1077 // ja 0xc5c
+	LONG $0x50468948 // mov QWORD PTR [rsi+0x50],rax
+	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
+	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
+	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
+// 0xc5c:
+	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
+	LONG $0xf9d2850f; WORD $0xffff // jne 0x637
+	LONG $0x0009f5e9; BYTE $0x00 // jmp 0x165f
+// 0xc6a:
+	LONG $0x00d0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xd0]
+	LONG $0x00d49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xd4]
+	LONG $0x00d88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0xd8]
+	LONG $0x00dc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0xdc]
+	LONG $0x00e0be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0xe0]
+	LONG $0xe4868b44; WORD $0x0000; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0xe4]
+	LONG $0xe88e8b44; WORD $0x0000; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0xe8]
+	LONG $0xec968b44; WORD $0x0000; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0xec]
+	LONG $0x009e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x100]
+	LONG $0x04a68b44; WORD $0x0001; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0x104]
+	LONG $0x08ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x108]
+	LONG $0x0cb68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x10c]
+	LONG $0xf0be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf0]
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
+	LONG $0xf4be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf4]
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
+	LONG $0xf8be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf8]
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
+	LONG $0xfcbe8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xfc]
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
+	LONG $0x0000bb41; WORD $0x0000 // mov r11d,0x0
+	LONG $0x056046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0x5
+// 0xcf2:
+	LONG $0xc4fe0f66 // paddd xmm0,xmm4
+	LONG $0xcdfe0f66 // paddd xmm1,xmm5
+	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
+	LONG $0xef0f4466; BYTE $0xc9 // pxor xmm9,xmm1
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x80 // pshufb xmm8,XMMWORD PTR [rsi-0x80]
+	LONG $0x380f4466; WORD $0x4e00; BYTE $0x80 // pshufb xmm9,XMMWORD PTR [rsi-0x80]
+	WORD $0xf801 // add eax,edi
+	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
+	LONG $0x10c3c141 // rol r11d,0x10
+	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
+	WORD $0xf801 // add eax,edi
+	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
+	LONG $0x08c3c141 // rol r11d,0x8
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
+	LONG $0xfe0f4566; BYTE $0xe0 // paddd xmm12,xmm8
+	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
+	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
+	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
+	LONG $0x6f0f4466; BYTE $0xf4 // movdqa xmm14,xmm4
+	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
+	LONG $0xf4720f66; BYTE $0x0c // pslld xmm4,0xc
+	LONG $0xf5720f66; BYTE $0x0c // pslld xmm5,0xc
+	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
+	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
+	LONG $0xeb0f4166; BYTE $0xe6 // por xmm4,xmm14
+	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0xc4fe0f66 // paddd xmm0,xmm4
+	LONG $0xcdfe0f66 // paddd xmm1,xmm5
+	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
+	LONG $0xef0f4466; BYTE $0xc9 // pxor xmm9,xmm1
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x90 // pshufb xmm8,XMMWORD PTR [rsi-0x70]
+	LONG $0x380f4466; WORD $0x4e00; BYTE $0x90 // pshufb xmm9,XMMWORD PTR [rsi-0x70]
+	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0xfe0f4566; BYTE $0xe0 // paddd xmm12,xmm8
+	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
+	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
+	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
+	LONG $0x6f0f4466; BYTE $0xf4 // movdqa xmm14,xmm4
+	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
+	LONG $0xf4720f66; BYTE $0x07 // pslld xmm4,0x7
+	LONG $0xf5720f66; BYTE $0x07 // pslld xmm5,0x7
+	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
+	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
+	LONG $0xeb0f4166; BYTE $0xe6 // por xmm4,xmm14
+	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
+	WORD $0x0144; BYTE $0xd2 // add edx,r10d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd2 // add edx,r10d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x7f0f4466; WORD $0xe066 // movdqa XMMWORD PTR [rsi-0x20],xmm12
+	LONG $0x7f0f4466; WORD $0xf06e // movdqa XMMWORD PTR [rsi-0x10],xmm13
+	LONG $0x6f0f4466; BYTE $0x26 // movdqa xmm12,XMMWORD PTR [rsi]
+	LONG $0x6f0f4466; WORD $0x106e // movdqa xmm13,XMMWORD PTR [rsi+0x10]
+	LONG $0xd6fe0f66 // paddd xmm2,xmm6
+	LONG $0xdffe0f66 // paddd xmm3,xmm7
+	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
+	LONG $0xef0f4466; BYTE $0xdb // pxor xmm11,xmm3
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x80 // pshufb xmm10,XMMWORD PTR [rsi-0x80]
+	LONG $0x380f4466; WORD $0x5e00; BYTE $0x80 // pshufb xmm11,XMMWORD PTR [rsi-0x80]
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0xfe0f4566; BYTE $0xe2 // paddd xmm12,xmm10
+	LONG $0xfe0f4566; BYTE $0xeb // paddd xmm13,xmm11
+	LONG $0xef0f4166; BYTE $0xf4 // pxor xmm6,xmm12
+	LONG $0xef0f4166; BYTE $0xfd // pxor xmm7,xmm13
+	LONG $0x6f0f4466; BYTE $0xf6 // movdqa xmm14,xmm6
+	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
+	LONG $0xf6720f66; BYTE $0x0c // pslld xmm6,0xc
+	LONG $0xf7720f66; BYTE $0x0c // pslld xmm7,0xc
+	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
+	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
+	LONG $0xeb0f4166; BYTE $0xf6 // por xmm6,xmm14
+	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
+	LONG $0x10c3c141 // rol r11d,0x10
+	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
+	LONG $0x08c3c141 // rol r11d,0x8
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0xd6fe0f66 // paddd xmm2,xmm6
+	LONG $0xdffe0f66 // paddd xmm3,xmm7
+	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
+	LONG $0xef0f4466; BYTE $0xdb // pxor xmm11,xmm3
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x90 // pshufb xmm10,XMMWORD PTR [rsi-0x70]
+	LONG $0x380f4466; WORD $0x5e00; BYTE $0x90 // pshufb xmm11,XMMWORD PTR [rsi-0x70]
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0xfe0f4566; BYTE $0xe2 // paddd xmm12,xmm10
+	LONG $0xfe0f4566; BYTE $0xeb // paddd xmm13,xmm11
+	LONG $0xef0f4166; BYTE $0xf4 // pxor xmm6,xmm12
+	LONG $0xef0f4166; BYTE $0xfd // pxor xmm7,xmm13
+	LONG $0x6f0f4466; BYTE $0xf6 // movdqa xmm14,xmm6
+	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
+	LONG $0xf6720f66; BYTE $0x07 // pslld xmm6,0x7
+	LONG $0xf7720f66; BYTE $0x07 // pslld xmm7,0x7
+	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
+	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
+	LONG $0xeb0f4166; BYTE $0xf6 // por xmm6,xmm14
+	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
+	LONG $0xc5fe0f66 // paddd xmm0,xmm5
+	LONG $0xcefe0f66 // paddd xmm1,xmm6
+	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
+	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
+	LONG $0x380f4466; WORD $0x5e00; BYTE $0x80 // pshufb xmm11,XMMWORD PTR [rsi-0x80]
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x80 // pshufb xmm8,XMMWORD PTR [rsi-0x80]
+	WORD $0xf801 // add eax,edi
+	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
+	LONG $0x10c3c141 // rol r11d,0x10
+	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
+	WORD $0xf801 // add eax,edi
+	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
+	LONG $0x08c3c141 // rol r11d,0x8
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
+	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
+	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
+	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
+	LONG $0xef0f4166; BYTE $0xf5 // pxor xmm6,xmm13
+	LONG $0x6f0f4466; BYTE $0xf5 // movdqa xmm14,xmm5
+	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
+	LONG $0xf5720f66; BYTE $0x0c // pslld xmm5,0xc
+	LONG $0xf6720f66; BYTE $0x0c // pslld xmm6,0xc
+	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
+	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
+	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
+	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0xc5fe0f66 // paddd xmm0,xmm5
+	LONG $0xcefe0f66 // paddd xmm1,xmm6
+	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
+	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
+	LONG $0x380f4466; WORD $0x5e00; BYTE $0x90 // pshufb xmm11,XMMWORD PTR [rsi-0x70]
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x90 // pshufb xmm8,XMMWORD PTR [rsi-0x70]
+	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
+	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
+	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
+	LONG $0xef0f4166; BYTE $0xf5 // pxor xmm6,xmm13
+	LONG $0x6f0f4466; BYTE $0xf5 // movdqa xmm14,xmm5
+	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
+	LONG $0xf5720f66; BYTE $0x07 // pslld xmm5,0x7
+	LONG $0xf6720f66; BYTE $0x07 // pslld xmm6,0x7
+	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
+	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
+	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
+	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
+	WORD $0x0144; BYTE $0xd2 // add edx,r10d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd2 // add edx,r10d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x7f0f4466; BYTE $0x26 // movdqa XMMWORD PTR [rsi],xmm12
+	LONG $0x7f0f4466; WORD $0x106e // movdqa XMMWORD PTR [rsi+0x10],xmm13
+	LONG $0x6f0f4466; WORD $0xe066 // movdqa xmm12,XMMWORD PTR [rsi-0x20]
+	LONG $0x6f0f4466; WORD $0xf06e // movdqa xmm13,XMMWORD PTR [rsi-0x10]
+	LONG $0xd7fe0f66 // paddd xmm2,xmm7
+	LONG $0xdcfe0f66 // paddd xmm3,xmm4
+	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
+	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
+	LONG $0x380f4466; WORD $0x4e00; BYTE $0x80 // pshufb xmm9,XMMWORD PTR [rsi-0x80]
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x80 // pshufb xmm10,XMMWORD PTR [rsi-0x80]
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	LONG $0x10c6c141 // rol r14d,0x10
+	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
+	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
+	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
+	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
+	LONG $0x6f0f4466; BYTE $0xf7 // movdqa xmm14,xmm7
+	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
+	LONG $0xf7720f66; BYTE $0x0c // pslld xmm7,0xc
+	LONG $0xf4720f66; BYTE $0x0c // pslld xmm4,0xc
+	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
+	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
+	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
+	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
+	LONG $0x10c3c141 // rol r11d,0x10
+	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
+	LONG $0x08c3c141 // rol r11d,0x8
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0xd7fe0f66 // paddd xmm2,xmm7
+	LONG $0xdcfe0f66 // paddd xmm3,xmm4
+	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
+	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
+	LONG $0x380f4466; WORD $0x4e00; BYTE $0x90 // pshufb xmm9,XMMWORD PTR [rsi-0x70]
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x90 // pshufb xmm10,XMMWORD PTR [rsi-0x70]
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
+	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
+	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
+	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
+	LONG $0x6f0f4466; BYTE $0xf7 // movdqa xmm14,xmm7
+	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
+	LONG $0xf7720f66; BYTE $0x07 // pslld xmm7,0x7
+	LONG $0xf4720f66; BYTE $0x07 // pslld xmm4,0x7
+	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
+	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
+	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
+	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
+	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
+	LONG $0xf9e9850f; WORD $0xffff // jne 0xcf2
+	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
+	WORD $0x3074 // je 0x133f
+	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
+	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
+	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
+	WORD $0x5689; BYTE $0xac // mov DWORD PTR [rsi-0x54],edx
+	WORD $0x7e89; BYTE $0xb0 // mov DWORD PTR [rsi-0x50],edi
+	LONG $0xb4468944 // mov DWORD PTR [rsi-0x4c],r8d
+	LONG $0xb84e8944 // mov DWORD PTR [rsi-0x48],r9d
+	LONG $0xbc568944 // mov DWORD PTR [rsi-0x44],r10d
+	LONG $0xd05e8944 // mov DWORD PTR [rsi-0x30],r11d
+	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
+	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
+	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
+	LONG $0x000320e9; BYTE $0x00 // jmp 0x165f
+// 0x133f:
+	LONG $0x00d08603; WORD $0x0000 // add eax,DWORD PTR [rsi+0xd0]
+	LONG $0x00d49e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0xd4]
+	LONG $0x00d88e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0xd8]
+	LONG $0x00dc9603; WORD $0x0000 // add edx,DWORD PTR [rsi+0xdc]
+	LONG $0x00e0be03; WORD $0x0000 // add edi,DWORD PTR [rsi+0xe0]
+	LONG $0xe4860344; WORD $0x0000; BYTE $0x00 // add r8d,DWORD PTR [rsi+0xe4]
+	LONG $0xe88e0344; WORD $0x0000; BYTE $0x00 // add r9d,DWORD PTR [rsi+0xe8]
+	LONG $0xec960344; WORD $0x0000; BYTE $0x00 // add r10d,DWORD PTR [rsi+0xec]
 	LONG $0x20e0c149 // shl r8,0x20
 	WORD $0x094c; BYTE $0xc7 // or rdi,r8
 	LONG $0x20e2c149 // shl r10,0x20
 	WORD $0x094d; BYTE $0xd1 // or r9,r10
-	LONG $0xb07e8948 // mov QWORD PTR [rsi-0x50],rdi
-	LONG $0xb84e894c // mov QWORD PTR [rsi-0x48],r9
+	LONG $0x707e8948 // mov QWORD PTR [rsi+0x70],rdi
+	LONG $0x784e894c // mov QWORD PTR [rsi+0x78],r9
 	LONG $0x20e3c148 // shl rbx,0x20
 	WORD $0x0948; BYTE $0xd8 // or rax,rbx
 	LONG $0x20e2c148 // shl rdx,0x20
@@ -1029,12 +1180,13 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3148; BYTE $0xdb // xor rbx,rbx
 	WORD $0x3148; BYTE $0xff // xor rdi,rdi
 	WORD $0x314d; BYTE $0xc0 // xor r8,r8
+	LONG $0x98b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x98]
 	LONG $0x184e8b4d // mov r9,QWORD PTR [r14+0x18]
-	LONG $0x206e8b4d // mov r13,QWORD PTR [r14+0x20]
-	LONG $0x586e894c // mov QWORD PTR [rsi+0x58],r13
-// 0x1213:
-	LONG $0x586e8348; BYTE $0x10 // sub QWORD PTR [rsi+0x58],0x10
-	LONG $0x0082820f; WORD $0x0000 // jb 0x12a0
+	LONG $0x207e8b4d // mov r15,QWORD PTR [r14+0x20]
+	LONG $0xa8be894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa8],r15
+// 0x13d3:
+	QUAD $0x10000000a8ae8348 // sub QWORD PTR [rsi+0xa8],0x10
+	LONG $0x0082820f; WORD $0x0000 // jb 0x1463
 	WORD $0x0349; BYTE $0x19 // add rbx,QWORD PTR [r9]
 	LONG $0x08791349 // adc rdi,QWORD PTR [r9+0x8]
 	LONG $0x01d08349 // adc r8,0x1
@@ -1064,7 +1216,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08349 // and r8,0x3
+	LONG $0x03e08341 // and r8d,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1073,17 +1225,17 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
 	LONG $0x10c18349 // add r9,0x10
-	LONG $0xffff73e9; BYTE $0xff // jmp 0x1213
-// 0x12a0:
-	LONG $0x587e8b4c // mov r15,QWORD PTR [rsi+0x58]
+	LONG $0xffff70e9; BYTE $0xff // jmp 0x13d3
+// 0x1463:
+	LONG $0xa8be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0xa8]
 	LONG $0x10c78349 // add r15,0x10
-	LONG $0x00e8840f; WORD $0x0000 // je 0x1396
+	LONG $0x00e8840f; WORD $0x0000 // je 0x155c
 	WORD $0x894d; BYTE $0xcd // mov r13,r9
 	WORD $0xd231 // xor edx,edx
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4e73 // jae 0x1307
+	WORD $0x4e73 // jae 0x14cd
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2d73 // jae 0x12ec
+	WORD $0x2d73 // jae 0x14b2
 	WORD $0x8944; BYTE $0xf9 // mov ecx,r15d
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x44b60f41; WORD $0x000d // movzx eax,BYTE PTR [r13+rcx*1+0x0]
@@ -1096,23 +1248,23 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x32eb // jmp 0x131e
-// 0x12ec:
+	WORD $0x32eb // jmp 0x14e4
+// 0x14b2:
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	LONG $0x3d548b43; BYTE $0xfc // mov edx,DWORD PTR [r13+r15*1-0x4]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	LONG $0x00458b41 // mov eax,DWORD PTR [r13+0x0]
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x17eb // jmp 0x131e
-// 0x1307:
+	WORD $0x17eb // jmp 0x14e4
+// 0x14cd:
 	LONG $0xf8cf6b41 // imul ecx,r15d,0xfffffff8
 	WORD $0xc183; BYTE $0x78 // add ecx,0x78
 	LONG $0x3d548b4b; BYTE $0xf8 // mov rdx,QWORD PTR [r13+r15*1-0x8]
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
 	LONG $0x00458b49 // mov rax,QWORD PTR [r13+0x0]
-// 0x131e:
+// 0x14e4:
 	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
 	LONG $0x01d08349 // adc r8,0x1
@@ -1142,7 +1294,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08349 // and r8,0x3
+	LONG $0x03e08341 // and r8d,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1150,108 +1302,69 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
-// 0x1396:
-	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
-	LONG $0x041c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x4
-	WORD $0x0475 // jne 0x13a7
-	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
-// 0x13a7:
-	WORD $0x4e8b; BYTE $0x18 // mov ecx,DWORD PTR [rsi+0x18]
-	WORD $0xf983; BYTE $0x01 // cmp ecx,0x1
-	LONG $0x0176820f; WORD $0x0000 // jb 0x1529
-	LONG $0x017c870f; WORD $0x0000 // ja 0x1535
-	LONG $0xd85e8948 // mov QWORD PTR [rsi-0x28],rbx
-	LONG $0xe07e8948 // mov QWORD PTR [rsi-0x20],rdi
-	LONG $0xe846894c // mov QWORD PTR [rsi-0x18],r8
-	LONG $0xc056894c // mov QWORD PTR [rsi-0x40],r10
-	LONG $0xc85e894c // mov QWORD PTR [rsi-0x38],r11
-	LONG $0xd066894c // mov QWORD PTR [rsi-0x30],r12
-	LONG $0x584e894c // mov QWORD PTR [rsi+0x58],r9
-	LONG $0x011446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x14],0x1
-	LONG $0x0afc46c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x4],0xa
-	LONG $0x40768b4c // mov r14,QWORD PTR [rsi+0x40]
-	LONG $0x306e8b4d // mov r13,QWORD PTR [r14+0x30]
-	LONG $0x28768b4d // mov r14,QWORD PTR [r14+0x28]
-	LONG $0x107e8b45 // mov r15d,DWORD PTR [r14+0x10]
-	LONG $0xa07e8944 // mov DWORD PTR [rsi-0x60],r15d
-	LONG $0x147e8b45 // mov r15d,DWORD PTR [r14+0x14]
-	LONG $0xa47e8944 // mov DWORD PTR [rsi-0x5c],r15d
-	LONG $0x187e8b45 // mov r15d,DWORD PTR [r14+0x18]
-	LONG $0xa87e8944 // mov DWORD PTR [rsi-0x58],r15d
-	LONG $0x1c7e8b45 // mov r15d,DWORD PTR [r14+0x1c]
-	LONG $0xac7e8944 // mov DWORD PTR [rsi-0x54],r15d
-	WORD $0x8b41; BYTE $0x3e // mov edi,DWORD PTR [r14]
-	LONG $0x04468b45 // mov r8d,DWORD PTR [r14+0x4]
-	LONG $0x084e8b45 // mov r9d,DWORD PTR [r14+0x8]
-	LONG $0x0c568b45 // mov r10d,DWORD PTR [r14+0xc]
-	LONG $0x00658b45 // mov r12d,DWORD PTR [r13+0x0]
-	LONG $0x08758b45 // mov r14d,DWORD PTR [r13+0x8]
-	LONG $0x046d8b45 // mov r13d,DWORD PTR [r13+0x4]
-	LONG $0x707865b8; BYTE $0x61 // mov eax,0x61707865
-	LONG $0x20646ebb; BYTE $0x33 // mov ebx,0x3320646e
-	LONG $0x622d32b9; BYTE $0x79 // mov ecx,0x79622d32
-	LONG $0x206574ba; BYTE $0x6b // mov edx,0x6b206574
-	LONG $0x545e8b44 // mov r11d,DWORD PTR [rsi+0x54]
-	LONG $0xfffd2ae9; BYTE $0xff // jmp 0x1171
-// 0x1447:
-	LONG $0x407e8b4c // mov r15,QWORD PTR [rsi+0x40]
-	LONG $0x287f8b4d // mov r15,QWORD PTR [r15+0x28]
-	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
-	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
-	LONG $0x2d32c181; WORD $0x7962 // add ecx,0x79622d32
-	LONG $0x6574c281; WORD $0x6b20 // add edx,0x6b206574
-	WORD $0x4689; BYTE $0x70 // mov DWORD PTR [rsi+0x70],eax
-	WORD $0x5e89; BYTE $0x74 // mov DWORD PTR [rsi+0x74],ebx
-	WORD $0x4e89; BYTE $0x78 // mov DWORD PTR [rsi+0x78],ecx
-	WORD $0x5689; BYTE $0x7c // mov DWORD PTR [rsi+0x7c],edx
-	WORD $0x0341; BYTE $0x3f // add edi,DWORD PTR [r15]
-	LONG $0x04470345 // add r8d,DWORD PTR [r15+0x4]
-	LONG $0x084f0345 // add r9d,DWORD PTR [r15+0x8]
-	LONG $0x0c570345 // add r10d,DWORD PTR [r15+0xc]
-	LONG $0x0080be89; WORD $0x0000 // mov DWORD PTR [rsi+0x80],edi
-	LONG $0x84868944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x84],r8d
-	LONG $0x888e8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x88],r9d
-	LONG $0x8c968944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x8c],r10d
-	WORD $0x468b; BYTE $0xa0 // mov eax,DWORD PTR [rsi-0x60]
-	LONG $0x10470341 // add eax,DWORD PTR [r15+0x10]
-	LONG $0x00908689; WORD $0x0000 // mov DWORD PTR [rsi+0x90],eax
-	WORD $0x468b; BYTE $0xa4 // mov eax,DWORD PTR [rsi-0x5c]
-	LONG $0x14470341 // add eax,DWORD PTR [r15+0x14]
-	LONG $0x00948689; WORD $0x0000 // mov DWORD PTR [rsi+0x94],eax
-	WORD $0x468b; BYTE $0xa8 // mov eax,DWORD PTR [rsi-0x58]
-	LONG $0x18470341 // add eax,DWORD PTR [r15+0x18]
-	LONG $0x00988689; WORD $0x0000 // mov DWORD PTR [rsi+0x98],eax
-	WORD $0x468b; BYTE $0xac // mov eax,DWORD PTR [rsi-0x54]
-	LONG $0x1c470341 // add eax,DWORD PTR [r15+0x1c]
-	LONG $0x009c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x9c],eax
-	LONG $0x407e8b4c // mov r15,QWORD PTR [rsi+0x40]
-	LONG $0x307f8b4d // mov r15,QWORD PTR [r15+0x30]
-	LONG $0x545e0344 // add r11d,DWORD PTR [rsi+0x54]
-	WORD $0x0345; BYTE $0x27 // add r12d,DWORD PTR [r15]
-	LONG $0x046f0345 // add r13d,DWORD PTR [r15+0x4]
-	LONG $0x08770345 // add r14d,DWORD PTR [r15+0x8]
-	LONG $0xa09e8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xa0],r11d
-	LONG $0xa4a68944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xa4],r12d
-	LONG $0xa8ae8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xa8],r13d
-	LONG $0xacb68944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xac],r14d
-	LONG $0x02187e83 // cmp DWORD PTR [rsi+0x18],0x2
-	LONG $0xf092840f; WORD $0xffff // je 0x59f
-	LONG $0xd85e8b48 // mov rbx,QWORD PTR [rsi-0x28]
-	LONG $0xe07e8b48 // mov rdi,QWORD PTR [rsi-0x20]
-	LONG $0xe8468b4c // mov r8,QWORD PTR [rsi-0x18]
-	LONG $0xc0568b4c // mov r10,QWORD PTR [rsi-0x40]
-	LONG $0xc85e8b4c // mov r11,QWORD PTR [rsi-0x38]
-	LONG $0xd0668b4c // mov r12,QWORD PTR [rsi-0x30]
-	LONG $0x584e8b4c // mov r9,QWORD PTR [rsi+0x58]
-// 0x1529:
-	LONG $0x021446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x14],0x2
-	LONG $0xfffc3ce9; BYTE $0xff // jmp 0x1171
-// 0x1535:
-	LONG $0x041c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x4
-	LONG $0x0096840f; WORD $0x0000 // je 0x15d8
-// 0x1542:
-	LONG $0xf04e3b4c // cmp r9,QWORD PTR [rsi-0x10]
-	LONG $0x0082830f; WORD $0x0000 // jae 0x15ce
+// 0x155c:
+	LONG $0x888e8b4c; WORD $0x0000; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x88]
+	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	QUAD $0x000000808e440f4c // cmove r9,QWORD PTR [rsi+0x80]
+	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
+	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
+	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
+	LONG $0x2056894c // mov QWORD PTR [rsi+0x20],r10
+	LONG $0x285e894c // mov QWORD PTR [rsi+0x28],r11
+	LONG $0x3066894c // mov QWORD PTR [rsi+0x30],r12
+	LONG $0x504e894c // mov QWORD PTR [rsi+0x50],r9
+	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
+	LONG $0x016446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x1
+	LONG $0x000005b8; BYTE $0x00 // mov eax,0x5
+	LONG $0x40ff8349 // cmp r15,0x40
+	WORD $0x1377 // ja 0x15ba
+	WORD $0x854d; BYTE $0xff // test r15,r15
+	LONG $0x07a7840f; WORD $0x0000 // je 0x1d57
+	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
+	LONG $0xffeb05e9; BYTE $0xff // jmp 0xbf
+// 0x15ba:
+	LONG $0x00b48689; WORD $0x0000 // mov DWORD PTR [rsi+0xb4],eax
+	WORD $0x4689; BYTE $0x60 // mov DWORD PTR [rsi+0x60],eax
+	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
+	WORD $0x0d77 // ja 0x15d9
+	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	LONG $0xf05e850f; WORD $0xffff // jne 0x637
+// 0x15d9:
+	LONG $0x00d0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xd0]
+	LONG $0x00d49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xd4]
+	LONG $0x00d88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0xd8]
+	LONG $0x00dc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0xdc]
+	LONG $0x00e0be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0xe0]
+	LONG $0xe4868b44; WORD $0x0000; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0xe4]
+	LONG $0xe88e8b44; WORD $0x0000; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0xe8]
+	LONG $0xec968b44; WORD $0x0000; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0xec]
+	LONG $0x009e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x100]
+	LONG $0x04a68b44; WORD $0x0001; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0x104]
+	LONG $0x08ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x108]
+	LONG $0x0cb68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x10c]
+	LONG $0xf0be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf0]
+	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
+	LONG $0xf4be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf4]
+	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
+	LONG $0xf8be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf8]
+	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
+	LONG $0xfcbe8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xfc]
+	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
+	LONG $0x0005bb41; WORD $0x0000 // mov r11d,0x5
+	LONG $0xfff693e9; BYTE $0xff // jmp 0xcf2
+// 0x165f:
+	LONG $0x385e8b48 // mov rbx,QWORD PTR [rsi+0x38]
+	LONG $0x407e8b48 // mov rdi,QWORD PTR [rsi+0x40]
+	LONG $0x48468b4c // mov r8,QWORD PTR [rsi+0x48]
+	LONG $0x20568b4c // mov r10,QWORD PTR [rsi+0x20]
+	LONG $0x285e8b4c // mov r11,QWORD PTR [rsi+0x28]
+	LONG $0x30668b4c // mov r12,QWORD PTR [rsi+0x30]
+	LONG $0x504e8b4c // mov r9,QWORD PTR [rsi+0x50]
+	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	LONG $0x0099840f; WORD $0x0000 // je 0x1721
+// 0x1688:
+	LONG $0x584e3b4c // cmp r9,QWORD PTR [rsi+0x58]
+	LONG $0x0082830f; WORD $0x0000 // jae 0x1714
 	WORD $0x0349; BYTE $0x19 // add rbx,QWORD PTR [r9]
 	LONG $0x08791349 // adc rdi,QWORD PTR [r9+0x8]
 	LONG $0x01d08349 // adc r8,0x1
@@ -1281,7 +1394,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08349 // and r8,0x3
+	LONG $0x03e08341 // and r8d,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1290,201 +1403,221 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
 	LONG $0x10c18349 // add r9,0x10
-	LONG $0xffff74e9; BYTE $0xff // jmp 0x1542
-// 0x15ce:
-	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
-	LONG $0x056f840f; WORD $0x0000 // je 0x1b47
-// 0x15d8:
-	LONG $0x003846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x38],0x0
-	LONG $0x286e8b4c // mov r13,QWORD PTR [rsi+0x28]
-	LONG $0x20768b4c // mov r14,QWORD PTR [rsi+0x20]
-	LONG $0x30468b48 // mov rax,QWORD PTR [rsi+0x30]
-	LONG $0x70568d48 // lea rdx,[rsi+0x70]
-	LONG $0x00187e83 // cmp DWORD PTR [rsi+0x18],0x0
-	WORD $0x0a74 // je 0x15ff
-	LONG $0x40f88348 // cmp rax,0x40
-	LONG $0x03e3860f; WORD $0x0000 // jbe 0x19e2
-// 0x15ff:
-	LONG $0x70be8d4c; WORD $0x0002; BYTE $0x00 // lea r15,[rsi+0x270]
-// 0x1606:
-	LONG $0x01003d48; WORD $0x0000 // cmp rax,0x100
-	LONG $0x0091830f; WORD $0x0000 // jae 0x16a3
-	LONG $0xc0ef0f66 // pxor xmm0,xmm0
-	QUAD $0x000003f0867f0f66 // movdqa XMMWORD PTR [rsi+0x3f0],xmm0
-	QUAD $0x00000400867f0f66 // movdqa XMMWORD PTR [rsi+0x400],xmm0
-	QUAD $0x00000410867f0f66 // movdqa XMMWORD PTR [rsi+0x410],xmm0
-	QUAD $0x00000420867f0f66 // movdqa XMMWORD PTR [rsi+0x420],xmm0
-	QUAD $0x00000430867f0f66 // movdqa XMMWORD PTR [rsi+0x430],xmm0
-	QUAD $0x00000440867f0f66 // movdqa XMMWORD PTR [rsi+0x440],xmm0
-	QUAD $0x00000450867f0f66 // movdqa XMMWORD PTR [rsi+0x450],xmm0
-	QUAD $0x00000460867f0f66 // movdqa XMMWORD PTR [rsi+0x460],xmm0
-	QUAD $0x00000470867f0f66 // movdqa XMMWORD PTR [rsi+0x470],xmm0
-	QUAD $0x00000480867f0f66 // movdqa XMMWORD PTR [rsi+0x480],xmm0
-	QUAD $0x00000490867f0f66 // movdqa XMMWORD PTR [rsi+0x490],xmm0
-	QUAD $0x000004a0867f0f66 // movdqa XMMWORD PTR [rsi+0x4a0],xmm0
-	QUAD $0x000004b0867f0f66 // movdqa XMMWORD PTR [rsi+0x4b0],xmm0
-	QUAD $0x000004c0867f0f66 // movdqa XMMWORD PTR [rsi+0x4c0],xmm0
-	QUAD $0x000004d0867f0f66 // movdqa XMMWORD PTR [rsi+0x4d0],xmm0
-	QUAD $0x000004e0867f0f66 // movdqa XMMWORD PTR [rsi+0x4e0],xmm0
-	LONG $0xf0968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x3f0]
-	WORD $0x8949; BYTE $0xd5 // mov r13,rdx
-	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
-// 0x16a3:
-	LONG $0x6f0f4166; WORD $0x8047 // movdqa xmm0,XMMWORD PTR [r15-0x80]
-	LONG $0x6f0f4166; WORD $0x904f // movdqa xmm1,XMMWORD PTR [r15-0x70]
-	LONG $0x6f0f4166; WORD $0xa057 // movdqa xmm2,XMMWORD PTR [r15-0x60]
-	LONG $0x6f0f4166; WORD $0xb05f // movdqa xmm3,XMMWORD PTR [r15-0x50]
-	QUAD $0x000000f086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0xf0]
-	QUAD $0x000001008efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0x100]
-	QUAD $0x0000011096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0x110]
-	QUAD $0x000001209efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x120]
-	LONG $0xe06f0f66 // movdqa xmm4,xmm0
-	LONG $0xea6f0f66 // movdqa xmm5,xmm2
+	LONG $0xffff74e9; BYTE $0xff // jmp 0x1688
+// 0x1714:
+	LONG $0x00b0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0xb0],0x0
+	LONG $0x0659840f; WORD $0x0000 // je 0x1d7a
+// 0x1721:
+	QUAD $0x0000000000b086c7; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],0x0
+	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
+	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
+	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
+	LONG $0x2056894c // mov QWORD PTR [rsi+0x20],r10
+	LONG $0x285e894c // mov QWORD PTR [rsi+0x28],r11
+	LONG $0x3066894c // mov QWORD PTR [rsi+0x30],r12
+	LONG $0x504e894c // mov QWORD PTR [rsi+0x50],r9
+	LONG $0x88ae8b4c; WORD $0x0000; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x88]
+	LONG $0x80b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x80]
+	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
+	LONG $0x40ff8349 // cmp r15,0x40
+	LONG $0x03aa860f; WORD $0x0000 // jbe 0x1b10
+	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
+	LONG $0x009f830f; WORD $0x0000 // jae 0x1812
+	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
+	QUAD $0x000250b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x250],xmm14
+	QUAD $0x000260b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x260],xmm14
+	QUAD $0x000270b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x270],xmm14
+	QUAD $0x000280b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x280],xmm14
+	QUAD $0x000290b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x290],xmm14
+	QUAD $0x0002a0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2a0],xmm14
+	QUAD $0x0002b0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2b0],xmm14
+	QUAD $0x0002c0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2c0],xmm14
+	QUAD $0x0002d0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2d0],xmm14
+	QUAD $0x0002e0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2e0],xmm14
+	QUAD $0x0002f0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2f0],xmm14
+	QUAD $0x000300b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x300],xmm14
+	QUAD $0x000310b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x310],xmm14
+	QUAD $0x000320b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x320],xmm14
+	QUAD $0x000330b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x330],xmm14
+	QUAD $0x000340b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x340],xmm14
+	LONG $0x50ae8d4c; WORD $0x0002; BYTE $0x00 // lea r13,[rsi+0x250]
+	WORD $0x894d; BYTE $0xee // mov r14,r13
+// 0x1812:
+	LONG $0x7f0f4466; WORD $0xe066 // movdqa XMMWORD PTR [rsi-0x20],xmm12
+	LONG $0x7f0f4466; WORD $0xf06e // movdqa XMMWORD PTR [rsi-0x10],xmm13
+	QUAD $0x0000015086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0x150]
+	QUAD $0x000001608efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0x160]
+	QUAD $0x0000017096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0x170]
+	QUAD $0x000001809efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x180]
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
 	LONG $0xc1620f66 // punpckldq xmm0,xmm1
-	LONG $0xe16a0f66 // punpckhdq xmm4,xmm1
+	LONG $0x6a0f4466; BYTE $0xe1 // punpckhdq xmm12,xmm1
 	LONG $0xd3620f66 // punpckldq xmm2,xmm3
-	LONG $0xeb6a0f66 // punpckhdq xmm5,xmm3
+	LONG $0x6a0f4466; BYTE $0xeb // punpckhdq xmm13,xmm3
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0xf46f0f66 // movdqa xmm6,xmm4
+	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
 	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
 	LONG $0xca6d0f66 // punpckhqdq xmm1,xmm2
-	LONG $0xe56c0f66 // punpcklqdq xmm4,xmm5
-	LONG $0xf56d0f66 // punpckhqdq xmm6,xmm5
+	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
+	LONG $0x6d0f4166; BYTE $0xdd // punpckhqdq xmm3,xmm13
 	LONG $0x6f0f41f3; WORD $0x0055 // movdqu xmm2,XMMWORD PTR [r13+0x0]
-	LONG $0x6f0f41f3; WORD $0x405d // movdqu xmm3,XMMWORD PTR [r13+0x40]
-	QUAD $0x000080ad6f0f41f3; BYTE $0x00 // movdqu xmm5,XMMWORD PTR [r13+0x80]
-	QUAD $0x0000c0bd6f0f41f3; BYTE $0x00 // movdqu xmm7,XMMWORD PTR [r13+0xc0]
+	LONG $0x6f0f45f3; WORD $0x406d // movdqu xmm13,XMMWORD PTR [r13+0x40]
+	QUAD $0x000080b56f0f45f3; BYTE $0x00 // movdqu xmm14,XMMWORD PTR [r13+0x80]
+	QUAD $0x0000c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0xc0]
 	LONG $0xc2ef0f66 // pxor xmm0,xmm2
-	LONG $0xcbef0f66 // pxor xmm1,xmm3
-	LONG $0xe5ef0f66 // pxor xmm4,xmm5
-	LONG $0xf7ef0f66 // pxor xmm6,xmm7
+	LONG $0xef0f4166; BYTE $0xcd // pxor xmm1,xmm13
+	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
+	LONG $0xef0f4166; BYTE $0xdf // pxor xmm3,xmm15
 	LONG $0x7f0f41f3; BYTE $0x06 // movdqu XMMWORD PTR [r14],xmm0
 	LONG $0x7f0f41f3; WORD $0x404e // movdqu XMMWORD PTR [r14+0x40],xmm1
-	QUAD $0x000080a67f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0x80],xmm4
-	QUAD $0x0000c0b67f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xc0],xmm6
-	LONG $0x6f0f4166; WORD $0xc047 // movdqa xmm0,XMMWORD PTR [r15-0x40]
-	LONG $0x6f0f4166; WORD $0xd04f // movdqa xmm1,XMMWORD PTR [r15-0x30]
-	LONG $0x6f0f4166; WORD $0xe057 // movdqa xmm2,XMMWORD PTR [r15-0x20]
-	LONG $0x6f0f4166; WORD $0xf05f // movdqa xmm3,XMMWORD PTR [r15-0x10]
-	QUAD $0x0000013086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0x130]
-	QUAD $0x000001408efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0x140]
-	QUAD $0x0000015096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0x150]
-	QUAD $0x000001609efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x160]
-	LONG $0xe06f0f66 // movdqa xmm4,xmm0
-	LONG $0xea6f0f66 // movdqa xmm5,xmm2
+	QUAD $0x000080a67f0f45f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0x80],xmm12
+	QUAD $0x0000c09e7f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xc0],xmm3
+	QUAD $0x00000190a6fe0f66 // paddd xmm4,XMMWORD PTR [rsi+0x190]
+	QUAD $0x000001a0aefe0f66 // paddd xmm5,XMMWORD PTR [rsi+0x1a0]
+	QUAD $0x000001b0b6fe0f66 // paddd xmm6,XMMWORD PTR [rsi+0x1b0]
+	QUAD $0x000001c0befe0f66 // paddd xmm7,XMMWORD PTR [rsi+0x1c0]
+	LONG $0x6f0f4466; BYTE $0xe4 // movdqa xmm12,xmm4
+	LONG $0x6f0f4466; BYTE $0xee // movdqa xmm13,xmm6
+	LONG $0xe5620f66 // punpckldq xmm4,xmm5
+	LONG $0x6a0f4466; BYTE $0xe5 // punpckhdq xmm12,xmm5
+	LONG $0xf7620f66 // punpckldq xmm6,xmm7
+	LONG $0x6a0f4466; BYTE $0xef // punpckhdq xmm13,xmm7
+	LONG $0xec6f0f66 // movdqa xmm5,xmm4
+	LONG $0x6f0f4166; BYTE $0xfc // movdqa xmm7,xmm12
+	LONG $0xe66c0f66 // punpcklqdq xmm4,xmm6
+	LONG $0xee6d0f66 // punpckhqdq xmm5,xmm6
+	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
+	LONG $0x6d0f4166; BYTE $0xfd // punpckhqdq xmm7,xmm13
+	LONG $0x6f0f41f3; WORD $0x1075 // movdqu xmm6,XMMWORD PTR [r13+0x10]
+	LONG $0x6f0f45f3; WORD $0x506d // movdqu xmm13,XMMWORD PTR [r13+0x50]
+	QUAD $0x000090b56f0f45f3; BYTE $0x00 // movdqu xmm14,XMMWORD PTR [r13+0x90]
+	QUAD $0x0000d0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0xd0]
+	LONG $0xe6ef0f66 // pxor xmm4,xmm6
+	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
+	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
+	LONG $0xef0f4166; BYTE $0xff // pxor xmm7,xmm15
+	LONG $0x7f0f41f3; WORD $0x1066 // movdqu XMMWORD PTR [r14+0x10],xmm4
+	LONG $0x7f0f41f3; WORD $0x506e // movdqu XMMWORD PTR [r14+0x50],xmm5
+	QUAD $0x000090a67f0f45f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0x90],xmm12
+	QUAD $0x0000d0be7f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xd0],xmm7
+	QUAD $0x00021086fe0f4466; BYTE $0x00 // paddd xmm8,XMMWORD PTR [rsi+0x210]
+	QUAD $0x0002208efe0f4466; BYTE $0x00 // paddd xmm9,XMMWORD PTR [rsi+0x220]
+	QUAD $0x00023096fe0f4466; BYTE $0x00 // paddd xmm10,XMMWORD PTR [rsi+0x230]
+	QUAD $0x0002409efe0f4466; BYTE $0x00 // paddd xmm11,XMMWORD PTR [rsi+0x240]
+	LONG $0x6f0f4566; BYTE $0xe0 // movdqa xmm12,xmm8
+	LONG $0x6f0f4566; BYTE $0xea // movdqa xmm13,xmm10
+	LONG $0x620f4566; BYTE $0xc1 // punpckldq xmm8,xmm9
+	LONG $0x6a0f4566; BYTE $0xe1 // punpckhdq xmm12,xmm9
+	LONG $0x620f4566; BYTE $0xd3 // punpckldq xmm10,xmm11
+	LONG $0x6a0f4566; BYTE $0xeb // punpckhdq xmm13,xmm11
+	LONG $0x6f0f4566; BYTE $0xc8 // movdqa xmm9,xmm8
+	LONG $0x6f0f4566; BYTE $0xdc // movdqa xmm11,xmm12
+	LONG $0x6c0f4566; BYTE $0xc2 // punpcklqdq xmm8,xmm10
+	LONG $0x6d0f4566; BYTE $0xca // punpckhqdq xmm9,xmm10
+	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
+	LONG $0x6d0f4566; BYTE $0xdd // punpckhqdq xmm11,xmm13
+	LONG $0x6f0f45f3; WORD $0x3055 // movdqu xmm10,XMMWORD PTR [r13+0x30]
+	LONG $0x6f0f45f3; WORD $0x706d // movdqu xmm13,XMMWORD PTR [r13+0x70]
+	QUAD $0x0000b0b56f0f45f3; BYTE $0x00 // movdqu xmm14,XMMWORD PTR [r13+0xb0]
+	QUAD $0x0000f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0xf0]
+	LONG $0xef0f4566; BYTE $0xc2 // pxor xmm8,xmm10
+	LONG $0xef0f4566; BYTE $0xcd // pxor xmm9,xmm13
+	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x7f0f45f3; WORD $0x3046 // movdqu XMMWORD PTR [r14+0x30],xmm8
+	LONG $0x7f0f45f3; WORD $0x704e // movdqu XMMWORD PTR [r14+0x70],xmm9
+	QUAD $0x0000b0a67f0f45f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xb0],xmm12
+	QUAD $0x0000f09e7f0f45f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xf0],xmm11
+	LONG $0x466f0f66; BYTE $0xe0 // movdqa xmm0,XMMWORD PTR [rsi-0x20]
+	LONG $0x4e6f0f66; BYTE $0xf0 // movdqa xmm1,XMMWORD PTR [rsi-0x10]
+	LONG $0x166f0f66 // movdqa xmm2,XMMWORD PTR [rsi]
+	LONG $0x5e6f0f66; BYTE $0x10 // movdqa xmm3,XMMWORD PTR [rsi+0x10]
+	QUAD $0x000001d086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0x1d0]
+	QUAD $0x000001e08efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0x1e0]
+	QUAD $0x000001f096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0x1f0]
+	QUAD $0x000002009efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x200]
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
 	LONG $0xc1620f66 // punpckldq xmm0,xmm1
-	LONG $0xe16a0f66 // punpckhdq xmm4,xmm1
+	LONG $0x6a0f4466; BYTE $0xe1 // punpckhdq xmm12,xmm1
 	LONG $0xd3620f66 // punpckldq xmm2,xmm3
-	LONG $0xeb6a0f66 // punpckhdq xmm5,xmm3
+	LONG $0x6a0f4466; BYTE $0xeb // punpckhdq xmm13,xmm3
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0xf46f0f66 // movdqa xmm6,xmm4
+	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
 	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
 	LONG $0xca6d0f66 // punpckhqdq xmm1,xmm2
-	LONG $0xe56c0f66 // punpcklqdq xmm4,xmm5
-	LONG $0xf56d0f66 // punpckhqdq xmm6,xmm5
-	LONG $0x6f0f41f3; WORD $0x1055 // movdqu xmm2,XMMWORD PTR [r13+0x10]
-	LONG $0x6f0f41f3; WORD $0x505d // movdqu xmm3,XMMWORD PTR [r13+0x50]
-	QUAD $0x000090ad6f0f41f3; BYTE $0x00 // movdqu xmm5,XMMWORD PTR [r13+0x90]
-	QUAD $0x0000d0bd6f0f41f3; BYTE $0x00 // movdqu xmm7,XMMWORD PTR [r13+0xd0]
-	LONG $0xc2ef0f66 // pxor xmm0,xmm2
-	LONG $0xcbef0f66 // pxor xmm1,xmm3
-	LONG $0xe5ef0f66 // pxor xmm4,xmm5
-	LONG $0xf7ef0f66 // pxor xmm6,xmm7
-	LONG $0x7f0f41f3; WORD $0x1046 // movdqu XMMWORD PTR [r14+0x10],xmm0
-	LONG $0x7f0f41f3; WORD $0x504e // movdqu XMMWORD PTR [r14+0x50],xmm1
-	QUAD $0x000090a67f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0x90],xmm4
-	QUAD $0x0000d0b67f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xd0],xmm6
-	LONG $0x6f0f4166; BYTE $0x07 // movdqa xmm0,XMMWORD PTR [r15]
-	LONG $0x6f0f4166; WORD $0x104f // movdqa xmm1,XMMWORD PTR [r15+0x10]
-	LONG $0x6f0f4166; WORD $0x2057 // movdqa xmm2,XMMWORD PTR [r15+0x20]
-	LONG $0x6f0f4166; WORD $0x305f // movdqa xmm3,XMMWORD PTR [r15+0x30]
-	QUAD $0x0000017086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0x170]
-	QUAD $0x000001808efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0x180]
-	QUAD $0x0000019096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0x190]
-	QUAD $0x000001a09efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x1a0]
-	LONG $0xe06f0f66 // movdqa xmm4,xmm0
-	LONG $0xea6f0f66 // movdqa xmm5,xmm2
-	LONG $0xc1620f66 // punpckldq xmm0,xmm1
-	LONG $0xe16a0f66 // punpckhdq xmm4,xmm1
-	LONG $0xd3620f66 // punpckldq xmm2,xmm3
-	LONG $0xeb6a0f66 // punpckhdq xmm5,xmm3
-	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0xf46f0f66 // movdqa xmm6,xmm4
-	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
-	LONG $0xca6d0f66 // punpckhqdq xmm1,xmm2
-	LONG $0xe56c0f66 // punpcklqdq xmm4,xmm5
-	LONG $0xf56d0f66 // punpckhqdq xmm6,xmm5
+	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
+	LONG $0x6d0f4166; BYTE $0xdd // punpckhqdq xmm3,xmm13
 	LONG $0x6f0f41f3; WORD $0x2055 // movdqu xmm2,XMMWORD PTR [r13+0x20]
-	LONG $0x6f0f41f3; WORD $0x605d // movdqu xmm3,XMMWORD PTR [r13+0x60]
-	QUAD $0x0000a0ad6f0f41f3; BYTE $0x00 // movdqu xmm5,XMMWORD PTR [r13+0xa0]
-	QUAD $0x0000e0bd6f0f41f3; BYTE $0x00 // movdqu xmm7,XMMWORD PTR [r13+0xe0]
+	LONG $0x6f0f45f3; WORD $0x606d // movdqu xmm13,XMMWORD PTR [r13+0x60]
+	QUAD $0x0000a0b56f0f45f3; BYTE $0x00 // movdqu xmm14,XMMWORD PTR [r13+0xa0]
+	QUAD $0x0000e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0xe0]
 	LONG $0xc2ef0f66 // pxor xmm0,xmm2
-	LONG $0xcbef0f66 // pxor xmm1,xmm3
-	LONG $0xe5ef0f66 // pxor xmm4,xmm5
-	LONG $0xf7ef0f66 // pxor xmm6,xmm7
+	LONG $0xef0f4166; BYTE $0xcd // pxor xmm1,xmm13
+	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
+	LONG $0xef0f4166; BYTE $0xdf // pxor xmm3,xmm15
 	LONG $0x7f0f41f3; WORD $0x2046 // movdqu XMMWORD PTR [r14+0x20],xmm0
 	LONG $0x7f0f41f3; WORD $0x604e // movdqu XMMWORD PTR [r14+0x60],xmm1
-	QUAD $0x0000a0a67f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xa0],xmm4
-	QUAD $0x0000e0b67f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xe0],xmm6
-	LONG $0x6f0f4166; WORD $0x4047 // movdqa xmm0,XMMWORD PTR [r15+0x40]
-	LONG $0x6f0f4166; WORD $0x504f // movdqa xmm1,XMMWORD PTR [r15+0x50]
-	LONG $0x6f0f4166; WORD $0x6057 // movdqa xmm2,XMMWORD PTR [r15+0x60]
-	LONG $0x6f0f4166; WORD $0x705f // movdqa xmm3,XMMWORD PTR [r15+0x70]
-	QUAD $0x000001b086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0x1b0]
-	QUAD $0x000001c08efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0x1c0]
-	QUAD $0x000001d096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0x1d0]
-	QUAD $0x000001e09efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x1e0]
-	LONG $0xe06f0f66 // movdqa xmm4,xmm0
-	LONG $0xea6f0f66 // movdqa xmm5,xmm2
-	LONG $0xc1620f66 // punpckldq xmm0,xmm1
-	LONG $0xe16a0f66 // punpckhdq xmm4,xmm1
-	LONG $0xd3620f66 // punpckldq xmm2,xmm3
-	LONG $0xeb6a0f66 // punpckhdq xmm5,xmm3
-	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0xf46f0f66 // movdqa xmm6,xmm4
-	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
-	LONG $0xca6d0f66 // punpckhqdq xmm1,xmm2
-	LONG $0xe56c0f66 // punpcklqdq xmm4,xmm5
-	LONG $0xf56d0f66 // punpckhqdq xmm6,xmm5
-	LONG $0x6f0f41f3; WORD $0x3055 // movdqu xmm2,XMMWORD PTR [r13+0x30]
-	LONG $0x6f0f41f3; WORD $0x705d // movdqu xmm3,XMMWORD PTR [r13+0x70]
-	QUAD $0x0000b0ad6f0f41f3; BYTE $0x00 // movdqu xmm5,XMMWORD PTR [r13+0xb0]
-	QUAD $0x0000f0bd6f0f41f3; BYTE $0x00 // movdqu xmm7,XMMWORD PTR [r13+0xf0]
-	LONG $0xc2ef0f66 // pxor xmm0,xmm2
-	LONG $0xcbef0f66 // pxor xmm1,xmm3
-	LONG $0xe5ef0f66 // pxor xmm4,xmm5
-	LONG $0xf7ef0f66 // pxor xmm6,xmm7
-	LONG $0x7f0f41f3; WORD $0x3046 // movdqu XMMWORD PTR [r14+0x30],xmm0
-	LONG $0x7f0f41f3; WORD $0x704e // movdqu XMMWORD PTR [r14+0x70],xmm1
-	QUAD $0x0000b0a67f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xb0],xmm4
-	QUAD $0x0000f0b67f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xf0],xmm6
-	LONG $0x484e8b48 // mov rcx,QWORD PTR [rsi+0x48]
-	QUAD $0x000001b0866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x1b0]
-	LONG $0x41fe0f66; BYTE $0x40 // paddd xmm0,XMMWORD PTR [rcx+0x40]
-	QUAD $0x000001b0867f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm0
-	LONG $0x01003d48; WORD $0x0000 // cmp rax,0x100
-	WORD $0x4872 // jb 0x19da
+	QUAD $0x0000a0a67f0f45f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xa0],xmm12
+	QUAD $0x0000e09e7f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xe0],xmm3
+	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
+	LONG $0x010b820f; WORD $0x0000 // jb 0x1bea
 	LONG $0x00c58149; WORD $0x0001; BYTE $0x00 // add r13,0x100
 	LONG $0x00c68149; WORD $0x0001; BYTE $0x00 // add r14,0x100
-	LONG $0x286e894c // mov QWORD PTR [rsi+0x28],r13
-	LONG $0x2076894c // mov QWORD PTR [rsi+0x20],r14
-	LONG $0x01002d48; WORD $0x0000 // sub rax,0x100
-	LONG $0x30468948 // mov QWORD PTR [rsi+0x30],rax
-	LONG $0x0179840f; WORD $0x0000 // je 0x1b31
-	LONG $0x00107e83 // cmp DWORD PTR [rsi+0x10],0x0
-	LONG $0xedc8850f; WORD $0xffff // jne 0x78a
-	LONG $0x708e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x370]
-	WORD $0x3949; BYTE $0xcf // cmp r15,rcx
-	LONG $0xedb8840f; WORD $0xffff // je 0x78a
-	WORD $0x8949; BYTE $0xcf // mov r15,rcx
-	LONG $0xfffc2ce9; BYTE $0xff // jmp 0x1606
-// 0x19da:
-	LONG $0x286e8b4c // mov r13,QWORD PTR [rsi+0x28]
-	LONG $0x20768b4c // mov r14,QWORD PTR [rsi+0x20]
-// 0x19e2:
-	LONG $0x10e88348 // sub rax,0x10
-	WORD $0x2572 // jb 0x1a0d
-// 0x19e8:
+	LONG $0x00ef8149; WORD $0x0001; BYTE $0x00 // sub r15,0x100
+	LONG $0xa08e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xa0]
+	QUAD $0x00000210866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x210]
+	LONG $0x41fe0f66; BYTE $0x40 // paddd xmm0,XMMWORD PTR [rcx+0x40]
+	QUAD $0x00000210867f0f66 // movdqa XMMWORD PTR [rsi+0x210],xmm0
+// 0x1b10:
+	LONG $0x466f0f66; BYTE $0xa0 // movdqa xmm0,XMMWORD PTR [rsi-0x60]
+	LONG $0x4e6f0f66; BYTE $0xb0 // movdqa xmm1,XMMWORD PTR [rsi-0x50]
+	LONG $0x566f0f66; BYTE $0xc0 // movdqa xmm2,XMMWORD PTR [rsi-0x40]
+	LONG $0x5e6f0f66; BYTE $0xd0 // movdqa xmm3,XMMWORD PTR [rsi-0x30]
+	QUAD $0x000000b4a66e0f66 // movd xmm4,DWORD PTR [rsi+0xb4]
+	QUAD $0x000000d086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0xd0]
+	QUAD $0x000000e08efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0xe0]
+	QUAD $0x000000f096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0xf0]
+	QUAD $0x000001009efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x100]
+	LONG $0xdcfe0f66 // paddd xmm3,xmm4
+	LONG $0x40ff8349 // cmp r15,0x40
+	WORD $0x6b72 // jb 0x1bc1
+	LONG $0x6f0f41f3; WORD $0x0065 // movdqu xmm4,XMMWORD PTR [r13+0x0]
+	LONG $0x6f0f41f3; WORD $0x106d // movdqu xmm5,XMMWORD PTR [r13+0x10]
+	LONG $0x6f0f41f3; WORD $0x2075 // movdqu xmm6,XMMWORD PTR [r13+0x20]
+	LONG $0x6f0f41f3; WORD $0x307d // movdqu xmm7,XMMWORD PTR [r13+0x30]
+	LONG $0xc4ef0f66 // pxor xmm0,xmm4
+	LONG $0xcdef0f66 // pxor xmm1,xmm5
+	LONG $0xd6ef0f66 // pxor xmm2,xmm6
+	LONG $0xdfef0f66 // pxor xmm3,xmm7
+	LONG $0x7f0f41f3; BYTE $0x06 // movdqu XMMWORD PTR [r14],xmm0
+	LONG $0x7f0f41f3; WORD $0x104e // movdqu XMMWORD PTR [r14+0x10],xmm1
+	LONG $0x7f0f41f3; WORD $0x2056 // movdqu XMMWORD PTR [r14+0x20],xmm2
+	LONG $0x7f0f41f3; WORD $0x305e // movdqu XMMWORD PTR [r14+0x30],xmm3
+	LONG $0x40c58349 // add r13,0x40
+	LONG $0x40c68349 // add r14,0x40
+	LONG $0x88ae894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x88],r13
+	LONG $0x80b6894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],r14
+	LONG $0x40ef8349 // sub r15,0x40
+	LONG $0x90be894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x90],r15
+	LONG $0x019b840f; WORD $0x0000 // je 0x1d57
+	LONG $0xffe8d1e9; BYTE $0xff // jmp 0x492
+// 0x1bc1:
+	QUAD $0x00000110867f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm0
+	QUAD $0x000001208e7f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm1
+	QUAD $0x00000130967f0f66 // movdqa XMMWORD PTR [rsi+0x130],xmm2
+	QUAD $0x000001409e7f0f66 // movdqa XMMWORD PTR [rsi+0x140],xmm3
+	LONG $0x10968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x110]
+	WORD $0x15eb // jmp 0x1bff
+// 0x1bea:
+	LONG $0x50968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x250]
+	LONG $0x88ae8b4c; WORD $0x0000; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x88]
+	LONG $0x80b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x80]
+// 0x1bff:
+	LONG $0x10ef8349 // sub r15,0x10
+	WORD $0x2572 // jb 0x1c2a
+// 0x1c05:
 	LONG $0x6f0f41f3; WORD $0x0045 // movdqu xmm0,XMMWORD PTR [r13+0x0]
 	LONG $0x0a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx]
 	LONG $0xc1ef0f66 // pxor xmm0,xmm1
@@ -1492,19 +1625,18 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x10c58349 // add r13,0x10
 	LONG $0x10c68349 // add r14,0x10
 	LONG $0x10c28348 // add rdx,0x10
-	LONG $0x10e88348 // sub rax,0x10
-	WORD $0xdb73 // jae 0x19e8
-// 0x1a0d:
-	LONG $0x2076894c // mov QWORD PTR [rsi+0x20],r14
-	LONG $0x10788d4c // lea r15,[rax+0x10]
-	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x0113840f; WORD $0x0000 // je 0x1b31
+	LONG $0x10ef8349 // sub r15,0x10
+	WORD $0xdb73 // jae 0x1c05
+// 0x1c2a:
+	LONG $0x80b6894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],r14
+	LONG $0x10c78349 // add r15,0x10
+	LONG $0x011c840f; WORD $0x0000 // je 0x1d57
 	LONG $0x0a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx]
 	WORD $0xd231 // xor edx,edx
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4e73 // jae 0x1a78
+	WORD $0x4e73 // jae 0x1c95
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2d73 // jae 0x1a5d
+	WORD $0x2d73 // jae 0x1c7a
 	WORD $0x8944; BYTE $0xf9 // mov ecx,r15d
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x44b60f41; WORD $0x000d // movzx eax,BYTE PTR [r13+rcx*1+0x0]
@@ -1517,43 +1649,43 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x32eb // jmp 0x1a8f
-// 0x1a5d:
+	WORD $0x32eb // jmp 0x1cac
+// 0x1c7a:
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	LONG $0x3d548b43; BYTE $0xfc // mov edx,DWORD PTR [r13+r15*1-0x4]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	LONG $0x00458b41 // mov eax,DWORD PTR [r13+0x0]
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x17eb // jmp 0x1a8f
-// 0x1a78:
+	WORD $0x17eb // jmp 0x1cac
+// 0x1c95:
 	LONG $0xf8cf6b41 // imul ecx,r15d,0xfffffff8
 	WORD $0xc183; BYTE $0x78 // add ecx,0x78
 	LONG $0x3d548b4b; BYTE $0xf8 // mov rdx,QWORD PTR [r13+r15*1-0x8]
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
 	LONG $0x00458b49 // mov rax,QWORD PTR [r13+0x0]
-// 0x1a8f:
+// 0x1cac:
 	LONG $0x6e0f4866; BYTE $0xc0 // movq xmm0,rax
 	LONG $0x6e0f4866; BYTE $0xd2 // movq xmm2,rdx
 	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
 	LONG $0xc8ef0f66 // pxor xmm1,xmm0
-	LONG $0x484e8b48 // mov rcx,QWORD PTR [rsi+0x48]
+	LONG $0xa08e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xa0]
 	WORD $0x294c; BYTE $0xf9 // sub rcx,r15
 	LONG $0x516f0ff3; BYTE $0x60 // movdqu xmm2,XMMWORD PTR [rcx+0x60]
 	LONG $0xcadb0f66 // pand xmm1,xmm2
-	LONG $0x467f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rsi+0x60],xmm0
-	LONG $0x041c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x4
-	WORD $0x0575 // jne 0x1ac4
-	LONG $0x4e7f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rsi+0x60],xmm1
-// 0x1ac4:
+	QUAD $0x000000c0867f0f66 // movdqa XMMWORD PTR [rsi+0xc0],xmm0
+	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	WORD $0x0875 // jne 0x1cea
+	QUAD $0x000000c08e7f0f66 // movdqa XMMWORD PTR [rsi+0xc0],xmm1
+// 0x1cea:
 	LONG $0x7e0f4866; BYTE $0xc8 // movq rax,xmm1
 	LONG $0xc96d0f66 // punpckhqdq xmm1,xmm1
 	LONG $0x7e0f4866; BYTE $0xca // movq rdx,xmm1
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4573 // jae 0x1b1d
+	WORD $0x4573 // jae 0x1d43
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2a73 // jae 0x1b08
+	WORD $0x2a73 // jae 0x1d2e
 	WORD $0x8841; BYTE $0x06 // mov BYTE PTR [r14],al
 	WORD $0x8944; BYTE $0xfa // mov edx,r15d
 	WORD $0xead1 // shr edx,1
@@ -1564,33 +1696,34 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	QUAD $0xfffffff8fd0c8d42 // lea ecx,[r15*8-0x8]
 	WORD $0xe8d3 // shr eax,cl
 	LONG $0x3e448843; BYTE $0xff // mov BYTE PTR [r14+r15*1-0x1],al
-	WORD $0x29eb // jmp 0x1b31
-// 0x1b08:
+	WORD $0x29eb // jmp 0x1d57
+// 0x1d2e:
 	WORD $0x8941; BYTE $0x06 // mov DWORD PTR [r14],eax
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	WORD $0xd348; BYTE $0xe8 // shr rax,cl
 	LONG $0x3e448943; BYTE $0xfc // mov DWORD PTR [r14+r15*1-0x4],eax
-	WORD $0x14eb // jmp 0x1b31
-// 0x1b1d:
+	WORD $0x14eb // jmp 0x1d57
+// 0x1d43:
 	WORD $0x8949; BYTE $0x06 // mov QWORD PTR [r14],rax
 	QUAD $0xffffffc0fd0c8d42 // lea ecx,[r15*8-0x40]
 	LONG $0xd0ad0f48 // shrd rax,rdx,cl
 	LONG $0x3e44894b; BYTE $0xf8 // mov QWORD PTR [r14+r15*1-0x8],rax
-// 0x1b31:
-	LONG $0x041c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x4
-	WORD $0x0d75 // jne 0x1b47
-	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
-	LONG $0xf0468948 // mov QWORD PTR [rsi-0x10],rax
-	LONG $0xfff9fbe9; BYTE $0xff // jmp 0x1542
-// 0x1b47:
-	LONG $0x407e8b4c // mov r15,QWORD PTR [rsi+0x40]
+// 0x1d57:
+	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	WORD $0x1a75 // jne 0x1d7a
+	LONG $0x80868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x80]
+	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
+	QUAD $0x0000000000b086c7; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],0x0
+	LONG $0xfff90ee9; BYTE $0xff // jmp 0x1688
+// 0x1d7a:
+	LONG $0x98be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x98]
 	LONG $0x10478b49 // mov rax,QWORD PTR [r15+0x10]
-	LONG $0x021c46f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x1c],0x2
-	LONG $0x0133840f; WORD $0x0000 // je 0x1c8f
+	LONG $0x026846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x2
+	LONG $0x0143840f; WORD $0x0000 // je 0x1ed5
 	WORD $0x0fa8 // test al,0xf
-	WORD $0x7e74 // je 0x1bde
-	LONG $0x605e0348 // add rbx,QWORD PTR [rsi+0x60]
-	LONG $0x687e1348 // adc rdi,QWORD PTR [rsi+0x68]
+	LONG $0x0087840f; WORD $0x0000 // je 0x1e21
+	LONG $0xc09e0348; WORD $0x0000; BYTE $0x00 // add rbx,QWORD PTR [rsi+0xc0]
+	LONG $0xc8be1348; WORD $0x0000; BYTE $0x00 // adc rdi,QWORD PTR [rsi+0xc8]
 	LONG $0x01d08349 // adc r8,0x1
 	WORD $0x894c; BYTE $0xd0 // mov rax,r10
 	WORD $0xf748; BYTE $0xe3 // mul rbx
@@ -1618,7 +1751,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08349 // and r8,0x3
+	LONG $0x03e08341 // and r8d,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1626,8 +1759,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
-	LONG $0x407e8b4c // mov r15,QWORD PTR [rsi+0x40]
-// 0x1bde:
+	LONG $0x98be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x98]
+// 0x1e21:
 	LONG $0x205f0349 // add rbx,QWORD PTR [r15+0x20]
 	LONG $0x487f1349 // adc rdi,QWORD PTR [r15+0x48]
 	LONG $0x01d08349 // adc r8,0x1
@@ -1657,7 +1790,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0xeb // mov rbx,r13
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08349 // and r8,0x3
+	LONG $0x03e08341 // and r8d,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1665,7 +1798,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
-	LONG $0x407e8b4c // mov r15,QWORD PTR [rsi+0x40]
+	LONG $0x98be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x98]
 	LONG $0x387f8b4d // mov r15,QWORD PTR [r15+0x38]
 	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
 	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
@@ -1675,37 +1808,37 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x02e8c149 // shr r8,0x2
 	LONG $0xd8450f48 // cmovne rbx,rax
 	LONG $0xfa450f48 // cmovne rdi,rdx
-	LONG $0xb05e0348 // add rbx,QWORD PTR [rsi-0x50]
-	LONG $0xb87e1348 // adc rdi,QWORD PTR [rsi-0x48]
+	LONG $0x705e0348 // add rbx,QWORD PTR [rsi+0x70]
+	LONG $0x787e1348 // adc rdi,QWORD PTR [rsi+0x78]
 	WORD $0x8949; BYTE $0x1f // mov QWORD PTR [r15],rbx
 	LONG $0x087f8949 // mov QWORD PTR [r15+0x8],rdi
-	WORD $0x32eb // jmp 0x1cc1
-// 0x1c8f:
+	WORD $0x32eb // jmp 0x1f07
+// 0x1ed5:
 	LONG $0x407f8b4d // mov r15,QWORD PTR [r15+0x40]
 	LONG $0x06e8c148 // shr rax,0x6
-	WORD $0x4603; BYTE $0x50 // add eax,DWORD PTR [rsi+0x50]
+	WORD $0x4603; BYTE $0x6c // add eax,DWORD PTR [rsi+0x6c]
 	LONG $0x38478949 // mov QWORD PTR [r15+0x38],rax
 	WORD $0x8949; BYTE $0x1f // mov QWORD PTR [r15],rbx
 	LONG $0x087f8949 // mov QWORD PTR [r15+0x8],rdi
 	LONG $0x1047894d // mov QWORD PTR [r15+0x10],r8
 	LONG $0x1857894d // mov QWORD PTR [r15+0x18],r10
 	LONG $0x205f894d // mov QWORD PTR [r15+0x20],r11
-	LONG $0xb0468b48 // mov rax,QWORD PTR [rsi-0x50]
-	LONG $0xb8568b48 // mov rdx,QWORD PTR [rsi-0x48]
+	LONG $0x70468b48 // mov rax,QWORD PTR [rsi+0x70]
+	LONG $0x78568b48 // mov rdx,QWORD PTR [rsi+0x78]
 	LONG $0x28478949 // mov QWORD PTR [r15+0x28],rax
 	LONG $0x30578949 // mov QWORD PTR [r15+0x30],rdx
-// 0x1cc1:
+// 0x1f07:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
-	LONG $0xf0868d48; WORD $0x0000; BYTE $0x00 // lea rax,[rsi+0xf0]
-	LONG $0xf08e8d48; WORD $0x0004; BYTE $0x00 // lea rcx,[rsi+0x4f0]
-	LONG $0x02187e83 // cmp DWORD PTR [rsi+0x18],0x2
-	LONG $0xc8440f48 // cmove rcx,rax
 	LONG $0x80468d48 // lea rax,[rsi-0x80]
-// 0x1cdf:
+	LONG $0x508e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x350]
+// 0x1f16:
 	LONG $0x007f0f66 // movdqa XMMWORD PTR [rax],xmm0
-	LONG $0x10c08348 // add rax,0x10
+	LONG $0x407f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rax+0x10],xmm0
+	LONG $0x407f0f66; BYTE $0x20 // movdqa XMMWORD PTR [rax+0x20],xmm0
+	LONG $0x407f0f66; BYTE $0x30 // movdqa XMMWORD PTR [rax+0x30],xmm0
+	LONG $0x40c08348 // add rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xf375 // jne 0x1cdf
+	WORD $0xe472 // jb 0x1f16
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
 
@@ -1717,8 +1850,8 @@ DATA chacha20poly1305_ssse3_constants<>+32(SB)/8, $0x3320646e61707865
 DATA chacha20poly1305_ssse3_constants<>+40(SB)/8, $0x6b20657479622d32
 DATA chacha20poly1305_ssse3_constants<>+48(SB)/8, $0x0000000100000000
 DATA chacha20poly1305_ssse3_constants<>+56(SB)/8, $0x0000000300000002
-DATA chacha20poly1305_ssse3_constants<>+64(SB)/8, $0x0000000400000004
-DATA chacha20poly1305_ssse3_constants<>+72(SB)/8, $0x0000000400000004
+DATA chacha20poly1305_ssse3_constants<>+64(SB)/8, $0x0000000500000005
+DATA chacha20poly1305_ssse3_constants<>+72(SB)/8, $0x0000000500000005
 DATA chacha20poly1305_ssse3_constants<>+80(SB)/8, $0xffffffffffffffff
 DATA chacha20poly1305_ssse3_constants<>+88(SB)/8, $0xffffffffffffffff
 DATA chacha20poly1305_ssse3_constants<>+96(SB)/8, $0x0000000000000000
