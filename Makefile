@@ -107,7 +107,7 @@ run: bootstrap ## build everything and show it at work; ends with a WireGuard tu
 	@echo "== The C library on this machine"
 	@$(B)/check --bench --short
 	@if [ -d cmd/sealane ]; then echo "== The command, and the Go package"; \
-	    $(GO) build -o $(B)/sealane ./cmd/sealane && $(B)/sealane info && $(B)/sealane bench --time 2s; fi
+	    $(MAKE) --no-print-directory -s $(B)/sealane && $(B)/sealane info && $(B)/sealane bench; fi
 	@if [ -f wireguard/wireguard.mk ]; then echo "== The tunnel"; $(MAKE) --no-print-directory -s wireguard-demo; fi
 
 # ---- make test: every suite runs, then the sum is taken ----
@@ -189,6 +189,10 @@ module_name = $(if $(filter .,$(1)),root,$(subst /,-,$(1)))
 $(eval $(call suite,gofmt,,sh -c 'gofmt -l . | tee /dev/stderr | { ! grep -q .; }'))
 ifneq ($(wildcard tools/gas2go/gas2go.mk),)
 $(eval $(call suite,gen-check,,$(MAKE) --no-print-directory gen-check))
+$(eval $(call suite,gen-size,,$(MAKE) --no-print-directory gen-size))
+endif
+ifneq ($(wildcard bench/bench.mk),)
+$(eval $(call suite,bench-check,lib,$(MAKE) --no-print-directory bench-check))
 endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
     $(GO_ENV) $(GO) test -C $(m) -v ./...)))
@@ -196,10 +200,11 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
-$(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego ./chacha20poly1305/...))
-$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race -short ./chacha20poly1305/...))
+GO_LIBRARY := . ./chacha20poly1305/... ./internal/...
+$(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
+$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race $(GO_LIBRARY)))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
-    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v -short ./chacha20poly1305/...)))
+    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./chacha20poly1305/...)))
 $(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 linux-arm linux-386 linux-s390x js-wasm,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./...)))
@@ -208,9 +213,11 @@ endif
 suites: $(SUITES:%=test-%)
 
 # By hand: minutes of each.
-test-long: $(B)/fuzz_openssl $(B)/fuzz_libfuzzer $(B)/secret_trace $(B)/check ## the long runs: fuzzing, all traces
+test-long: $(B)/fuzz_openssl $(B)/fuzz_libfuzzer $(B)/secret_trace $(B)/check ## the long runs: fuzzing, all traces, all systems
 	$(B)/fuzz_openssl --seconds=300
-	mkdir -p $(B)/corpus
+	@mkdir -p $(B)/corpus
 	$(B)/fuzz_libfuzzer -max_total_time=600 -max_len=9000 -artifact_prefix=$(B)/ $(B)/corpus
 	$(B)/secret_trace --long
 	for i in $$(seq 100); do $(B)/check > $(B)/check.log || { cat $(B)/check.log; exit 1; }; done
+	$(GO_ENV) $(GO) test . -args -long
+	$(GO_ENV) $(GO) test ./internal/aead -run '^$$' -fuzz FuzzPeer -fuzztime 5m
