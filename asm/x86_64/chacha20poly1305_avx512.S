@@ -926,6 +926,8 @@
     ja .Lfirst_eight
     mov dword ptr [scratch + LAYOUT], 4
     mov dword ptr [scratch + PLAN], 10
+    test r9, r9
+    jz .Lfour_empty
     four_begin
     integer_begin
     lfence                                                                      /* see pace */
@@ -933,6 +935,15 @@
     four_double_round
     sub dword ptr [scratch + PLAN], 1
     jnz .Lfour
+    jmp .Lblock0_ready
+.Lfour_empty:                                                                   /* no text: block 0 alone */
+    mov dword ptr [scratch + SECOND], 10
+    mov dword ptr [scratch + PLAN], 0
+    integer_begin
+    jmp .Lbeside_integer
+.Lfour_half:
+    sub dword ptr [scratch + SECOND], 1
+    jnz .Lbeside_integer
     jmp .Lblock0_ready
 
     /* r is there, in r0 and r1, and s in SKEY. What is authenticated is put together in SECOND: RFC 8439, 2.8. */
@@ -1041,6 +1052,8 @@
     cmp dword ptr [scratch + LAYOUT], 32
     je .Lthirtytwo_power
 .Lbeside_done:
+    cmp dword ptr [scratch + LAYOUT], 4
+    je .Lfour_half
     cmp dword ptr [scratch + LAYOUT], 16
     jb .Leight_half
     je .Lsixteen_half
