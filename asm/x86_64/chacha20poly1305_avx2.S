@@ -25,15 +25,15 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define SPAN_END 616  /* what is being authenticated: end of its whole blocks */
 #define SPAN_B 624    /* where chain B starts */
 #define SPAN_TAIL 632 /* bytes behind the whole blocks */
-#define SPAN_POWER 640 /* log2 of chain B's blocks, 0 if it has none */
-#define PATTERN 648   /* one bit for each place in a pass: authenticate two blocks there? */
+#define SPAN_POWER 640 /* where in POWERS the factors r^(2^k) and r^(2^j) of chain A are, or 0 */
+#define SPAN_POWER2 648
 #define STAGE 656     /* 0, 1 when the Poly1305 key is known, 2 when its powers are */
 #define EXTRA 664     /* 64 if the integer units make the first block of text, else 0 */
 #define SCALAR_ON 672 /* whether the integer units make a block now */
 #define SCALAR 704    /* words of the scalar block that are not in registers */
 #define STREAM 768    /* key stream of the scalar block, */
 #define COPY 832      /* and 512 bytes behind it */
-#define SMALL_END 1344 /* packets of one short pass use nothing from here */
+#define SMALL_END 1152 /* short packets use nothing from here */
 #define MASK16 1344
 #define MASK8 1376
 #define ROW(i) (1408+32*(i)) /* area A: the state of 8 blocks */
@@ -51,6 +51,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define TO_ROUND 3
 #define TO_FINAL 4
 #define TO_RESUME 5
+#define TO_KEY_HALF 6
 
 // a += b, d = (d ^ a) <<< 16 or 8
 .macro vector_ad a, b, d, e, f, g, mask
@@ -74,6 +75,48 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vpsrld \f, \f, 32-\left
     vpor \b, \b, \t
     vpor \f, \f, \u
+.endm
+
+// ---- ChaCha20, 8 blocks: one word of each in a register, c2 and c3 or c0 and c1 in area A ----------------------------
+#define A0 ymm0
+#define A1 ymm1
+#define A2 ymm2
+#define A3 ymm3
+#define B0 ymm4
+#define B1 ymm5
+#define B2 ymm6
+#define B3 ymm7
+#define D0 ymm8
+#define D1 ymm9
+#define D2 ymm10
+#define D3 ymm11
+#define C0 ymm12
+#define C1 ymm13
+
+.macro columns_pair a, b, d, e, f, g
+    vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK16]
+    vector_cb C0, \d, \b, C1, \g, \f, 12, ymm14, ymm15
+    vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK8]
+    vector_cb C0, \d, \b, C1, \g, \f, 7, ymm14, ymm15
+.endm
+
+.macro columns_c_swap put, get
+    vmovdqa [rsi+ROW(\put)], C0
+    vmovdqa [rsi+ROW(\put+1)], C1
+    vmovdqa C0, [rsi+ROW(\get)]
+    vmovdqa C1, [rsi+ROW(\get+1)]
+.endm
+
+.macro columns_round
+    columns_pair A0, B0, D0, A1, B1, D1
+    columns_c_swap 8, 10
+    columns_pair A2, B2, D2, A3, B3, D3
+.endm
+
+.macro columns_diagonal_round
+    columns_pair A0, B1, D3, A1, B2, D0
+    columns_c_swap 10, 8
+    columns_pair A2, B3, D1, A3, B0, D2
 .endm
 
 // ---- ChaCha20, 4 blocks: a row of two of them in a register. Between the rounds a, c and d turn, as b is always last --
@@ -328,29 +371,26 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 
 .macro poly_multiply r, h0, h1, h2         // h *= r, which lies at r: r0, r1, s1
     mov rdx, \h0
-    mulx X1, X0, [\r]                   // x = h0 r0
-    mulx Y1, Y0, [\r+8]                 // y = h0 r1
+    mulx Y1, Y0, [\r+8]                     // y = h0 r1
+    mulx X1, \h0, [\r]                      // x = h0 r0
     mov rdx, \h1
-    mulx \h1, \h0, [\r+16]              // x += h1 s1
-    add X0, \h0
+    mulx \h1, X0, [\r+16]                   // x += h1 s1
+    add \h0, X0
     adc X1, \h1
-    mulx \h0, \h1, [\r]                 // y += h1 r0
-    add Y0, \h1
-    adc Y1, \h0
+    mulx X0, \h1, [\r]                      // y += h1 r0
     mov rdx, \h2
-    imul rdx, [\r+16]                   // y += h2 s1
-    imul \h2, [\r]                      // z = h2 r0
-    add Y0, rdx
-    adc Y1, 0
-    mov \h0, X0
-    mov \h1, X1
-    add \h1, Y0                             // h = x + y 2^64 + z 2^128
-    adc Y1, \h2
-    mov \h2, Y1
+    imul rdx, [\r+16]                       // y += h2 s1: below 2^63, as x is below 2^126
+    imul \h2, [\r]                          // z = h2 r0
+    add \h1, Y0
+    adc X0, Y1
+    add X1, rdx
+    add \h1, X1                             // h = x + y 2^64 + z 2^128
+    adc X0, \h2
+    mov \h2, X0
     and \h2, 3
-    shr Y1, 2
-    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
-    add \h0, Y1
+    shr X0, 2
+    lea X0, [X0+4*X0]                       // 2^130 = 5
+    add \h0, X0
     adc \h1, 0
     adc \h2, 0
 .endm
@@ -402,9 +442,15 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     add rax, r11
     adc rcx, r14
     adc r10, r15
-    shrd rbx, r14, 2
-    shrd r14, r15, 2
+    mov r11, r14
+    mov r12, r15
+    shl r11, 62
+    shl r12, 62
+    shr rbx, 2
+    shr r14, 2
     shr r15, 2
+    or rbx, r11
+    or r14, r12
     add rax, rbx
     adc rcx, r14
     adc r10, r15
@@ -515,6 +561,41 @@ function sealane_chacha20poly1305_avx2
     sub eax, 1
     shl eax, 6
     mov [rsi+EXTRA], eax
+    cmp rbx, 576
+    jbe 1f
+    cmp rbx, 1024
+    ja .Lareas
+    mov dword ptr [rsi+EXTRA], 0
+    mov dword ptr [rsi+INITIAL+48], 1
+    jmp .Lareas
+
+1:    mov dword ptr [rsi+MODE], MODE_COLUMNS
+    mov dword ptr [rsi+BLOCKS], 8
+    mov [rsi+CHUNK], rbx
+    vmovdqa ymm8, [rdx+32]
+    vmovdqa ymm9, [rdx+64]
+    vmovdqa [rsi+MASK16], ymm8
+    vmovdqa [rsi+MASK8], ymm9
+    vpbroadcastd B0, [rsi+INITIAL+16]
+    vpbroadcastd B1, [rsi+INITIAL+20]
+    vpbroadcastd B2, [rsi+INITIAL+24]
+    vpbroadcastd B3, [rsi+INITIAL+28]
+    vpbroadcastd A0, [rsi+INITIAL]
+    vpbroadcastd A1, [rsi+INITIAL+4]
+    vpbroadcastd A2, [rsi+INITIAL+8]
+    vpbroadcastd A3, [rsi+INITIAL+12]
+    vpbroadcastd D0, [rsi+INITIAL+48]
+    vpaddd D0, D0, [rdx+96]
+    vpbroadcastd D1, [rsi+INITIAL+52]
+    vpbroadcastd D2, [rsi+INITIAL+56]
+    vpbroadcastd D3, [rsi+INITIAL+60]
+    vpbroadcastd C0, [rsi+INITIAL+40]
+    vpbroadcastd C1, [rsi+INITIAL+44]
+    vmovdqa [rsi+ROW(10)], C0
+    vmovdqa [rsi+ROW(11)], C1
+    vpbroadcastd C0, [rsi+INITIAL+32]
+    vpbroadcastd C1, [rsi+INITIAL+36]
+    jmp .Lkey_pass
 
 // ---- Areas for the next chunk; keeps r8 to r15 -----------------------------------------------------------------------
 .Lareas:
@@ -560,23 +641,25 @@ function sealane_chacha20poly1305_avx2
     vmovdqa WB3, WA3
     cmp dword ptr [rsi+STAGE], 0
     je .Lkey_pass
-    mov eax, [rsi+SPAN_POWER]
-    mov rax, [rdx+224+8*rax]
-    mov [rsi+PATTERN], rax
 
 // ---- Key stream for a chunk, while a span is authenticated -----------------------------------------------------------
 .Lround:
     area_round 0, WA0, WA1, WA2, WA3
-    shr qword ptr [rsi+PATTERN], 1
-    jnc 1f
+    cmp PA, [rsi+SPAN_B]
+    je 1f
     poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+1:  cmp PB, [rsi+SPAN_END]
+    je 1f
     poly_block rsi+R_KEY, HB0, HB1, HB2, PB
 1:  cmp dword ptr [rsi+MODE], MODE_WIDE
     jb 1f
     area_round 1, WB0, WB1, WB2, WB3
-1:  shr qword ptr [rsi+PATTERN], 1
-    jnc 1f
+1:
+    cmp PA, [rsi+SPAN_B]
+    je 1f
     poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+1:  cmp PB, [rsi+SPAN_END]
+    je 1f
     poly_block rsi+R_KEY, HB0, HB1, HB2, PB
 1:  sub dword ptr [rsi+COUNT], 1
     jnz .Lround
@@ -591,7 +674,16 @@ function sealane_chacha20poly1305_avx2
     vmovdqa [rsi+AREA+ROW(7)], WB3
     cmp dword ptr [rsi+STAGE], 1
     jne .Lfinish
-    jmp .Lfirst_stream_known
+
+.Lfirst_stream_known:
+    mov rdi, [rsi+ARGS]
+    mov ecx, [rdi+SEALANE_ARG_FLAGS]
+    and ecx, SEALANE_FLAG_OPEN
+    shr ecx, 1                              // TO_OUTPUT or TO_SPAN
+    mov [rsi+AFTER], ecx
+    cmp dword ptr [rsi+STAGE], 1
+    je .Lpowers
+    jmp .Ldispatch
 
 // ---- Block 0 for the Poly1305 key, and block 1 if EXTRA, by the integer units; the others beside by the vector units --
 .Lkey_pass:
@@ -604,9 +696,15 @@ function sealane_chacha20poly1305_avx2
     cmp dword ptr [rsi+MODE], MODE_ROWS
     jb 3f
     je 1f
-    area_round 0, WA0, WA1, WA2, WA3
-    cmp dword ptr [rsi+MODE], MODE_WIDE
-    jne 3f
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    ja 4f
+    test dword ptr [rsi+COUNT], 1
+    jnz 2f
+    columns_round
+    jmp 3f
+2:  columns_diagonal_round
+    jmp 3f
+4:  area_round 0, WA0, WA1, WA2, WA3
     area_round 1, WB0, WB1, WB2, WB3
     jmp 3f
 1:  test dword ptr [rsi+COUNT], 1
@@ -669,14 +767,10 @@ function sealane_chacha20poly1305_avx2
     cmp dword ptr [rsi+EXTRA], 0
     jne .Lscalar_block
     mov dword ptr [rsi+SCALAR_ON], 0
-    cmp dword ptr [rsi+MODE], MODE_ROWS
-    je .Lkey_half
-    mov dword ptr [rsi+COUNT], 10
-    mov qword ptr [rsi+PATTERN], 0
-    mov rdi, [rsi+ARGS]
+    mov dword ptr [rsi+AFTER], TO_KEY_HALF
+    cmp dword ptr [rsi+MODE], MODE_WIDE
+    jne .Lpowers
     mov dword ptr [rsi+AFTER], TO_ROUND
-    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Lround
 
 // ---- The powers of r that this many bytes need -----------------------------------------------------------------------
 .Lpowers:
@@ -715,9 +809,12 @@ function sealane_chacha20poly1305_avx2
 
 .Ltext_round:                               // second half of an open: authenticate the text beside it
     mov dword ptr [rsi+COUNT], 10
-    mov PA, [rsi+IN]
-    mov rax, [rsi+CHUNK]
     mov dword ptr [rsi+AFTER], TO_OUTPUT
+    mov PA, [rsi+IN]
+    xor eax, eax
+    mov rdi, [rsi+ARGS]
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    cmovnz rax, [rsi+CHUNK]
     mov edi, 2
     jmp .Lspan
 
@@ -772,7 +869,25 @@ function sealane_chacha20poly1305_avx2
 .Lvector_stream:
     cmp dword ptr [rsi+MODE], MODE_ROWS
     jb .Lfirst_stream_known
-    ja .Lareas_done
+    je 1f
+    cmp dword ptr [rsi+MODE], MODE_WIDE
+    je .Lareas_done
+    vmovdqa [rsi+ROW(0)], A0
+    vmovdqa [rsi+ROW(1)], A1
+    vmovdqa [rsi+ROW(2)], A2
+    vmovdqa [rsi+ROW(3)], A3
+    vmovdqa [rsi+ROW(4)], B0
+    vmovdqa [rsi+ROW(5)], B1
+    vmovdqa [rsi+ROW(6)], B2
+    vmovdqa [rsi+ROW(7)], B3
+    vmovdqa [rsi+ROW(8)], C0
+    vmovdqa [rsi+ROW(9)], C1
+    vmovdqa [rsi+ROW(12)], D0
+    vmovdqa [rsi+ROW(13)], D1
+    vmovdqa [rsi+ROW(14)], D2
+    vmovdqa [rsi+ROW(15)], D3
+    jmp .Lfirst_stream_known
+1:
     mov rdx, [rsi+TABLE]
     vbroadcasti128 ymm12, [rsi+INITIAL]
     vbroadcasti128 ymm13, [rsi+INITIAL+16]
@@ -804,14 +919,7 @@ function sealane_chacha20poly1305_avx2
     vmovdqa [rsi+COPY+160], ymm9
     vmovdqa [rsi+COPY+192], ymm10
     vmovdqa [rsi+COPY+224], ymm11
-
-.Lfirst_stream_known:
-    mov rdi, [rsi+ARGS]
-    mov ecx, [rdi+SEALANE_ARG_FLAGS]
-    and ecx, SEALANE_FLAG_OPEN
-    shr ecx, 1                              // TO_OUTPUT or TO_SPAN
-    mov [rsi+AFTER], ecx
-    jmp .Lpowers
+    jmp .Lfirst_stream_known
 
 // ---- A later part of a long packet begins ----------------------------------------------------------------------------
 .Lresume:
@@ -858,21 +966,34 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+SPAN_TAIL], rcx
     lea PB, [PA+rax]
     mov [rsi+SPAN_END], PB
-    shr rax, 4
-    or rax, 1
+    shr rax, 5                              // half of the blocks
+    xor edx, edx
+    mov [rsi+SPAN_POWER], edx
+    mov [rsi+SPAN_POWER2], edx
+    cmp rax, 4
+    jb 1f
+    cmp dword ptr [rsi+POWERS_LAST], 2
+    jb 1f
+    mov edx, 1
     bsr rcx, rax
-    sub ecx, 1
-    xor eax, eax
     cmp ecx, [rsi+POWERS_LAST]
-    cmovg ecx, [rsi+POWERS_LAST]
-    cmp ecx, 2
-    cmovl ecx, eax
+    cmova ecx, [rsi+POWERS_LAST]
+    shlx rdx, rdx, rcx                      // l = 2^k
+    imul ecx, ecx, 24
     mov [rsi+SPAN_POWER], ecx
+    sub rax, rdx
+    cmp rax, 4
+    jb 1f
+    bsr rcx, rax
+    cmp ecx, [rsi+POWERS_LAST]
+    cmova ecx, [rsi+POWERS_LAST]
     mov eax, 1
-    shl eax, cl
-    and eax, -2
-    shl eax, 4
-    sub PB, rax
+    shlx rax, rax, rcx                      // + 2^j
+    add rdx, rax
+    imul ecx, ecx, 24
+    mov [rsi+SPAN_POWER2], ecx
+1:  shl rdx, 4
+    sub PB, rdx
     mov [rsi+SPAN_B], PB
     mov HA0, [rsi+H]
     mov HA1, [rsi+H+8]
@@ -883,24 +1004,17 @@ function sealane_chacha20poly1305_avx2
     cmp edi, 1
     jb .Lfinish
     je .Lareas
-    mov eax, 1
-    shlx rax, rax, rcx                      // in the first of 20 places
-    sub rax, 1
-    mov [rsi+PATTERN], rax
     jmp .Lround
 
 // ---- What the pass left of the span ----------------------------------------------------------------------------------
 .Lfinish:
-    cmp PB, [rsi+SPAN_END]
-    je 2f
-1:  poly_block rsi+R_KEY, HA0, HA1, HA2, PA
-    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
-    cmp PB, [rsi+SPAN_END]
-    jne 1b
-2:  cmp PA, [rsi+SPAN_B]
-    je 2f
-1:  poly_block rsi+R_KEY, HA0, HA1, HA2, PA
     cmp PA, [rsi+SPAN_B]
+    je 2f
+1:  poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    cmp PB, [rsi+SPAN_END]
+    je 3f
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+3:  cmp PA, [rsi+SPAN_B]
     jne 1b
 2:  mov eax, [rsi+SPAN_POWER]
     test eax, eax
@@ -908,9 +1022,12 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+H], HB0
     mov [rsi+H+8], HB1
     mov [rsi+H+16], HB2
-    imul eax, eax, 24
-    lea rdi, [rsi+POWERS+rax]
-    poly_multiply_long rdi                  // hA r^(2^k) + hB
+4:  lea rdi, [rsi+POWERS+rax]
+    poly_multiply_long rdi                  // hA r^(2^k + 2^j) + hB
+    mov eax, [rsi+SPAN_POWER2]
+    mov dword ptr [rsi+SPAN_POWER2], 0
+    test eax, eax
+    jnz 4b
     add HA0, [rsi+H]
     adc HA1, [rsi+H+8]
     adc HA2, [rsi+H+16]
@@ -966,7 +1083,9 @@ function sealane_chacha20poly1305_avx2
     cmp eax, TO_FINAL
     jb .Ltext_round
     je .Lfinal
-    jmp .Lresumed
+    cmp eax, TO_RESUME
+    je .Lresumed
+    jmp .Lkey_half
 
 .Ltext:
     mov PA, [rsi+IN]
@@ -1207,13 +1326,16 @@ function sealane_chacha20poly1305_avx2
 
 2:  vpxor xmm0, xmm0, xmm0
     lea rax, [rsi+INITIAL]
-    lea rcx, [rsi+SMALL_END]
-    lea rdx, [rsi+SCRATCH_END]
+    mov ecx, SMALL_END
+    mov edx, SCRATCH_END
     cmp dword ptr [rsi+MODE], MODE_COLUMNS
-    cmovae rcx, rdx
+    cmovae ecx, edx
+    add rcx, rsi
 1:  vmovdqa [rax], ymm0
     vmovdqa [rax+32], ymm0
-    add rax, 64
+    vmovdqa [rax+64], ymm0
+    vmovdqa [rax+96], ymm0
+    sub rax, -128
     cmp rax, rcx
     jne 1b
     vzeroall
@@ -1230,7 +1352,4 @@ constants sealane_chacha20poly1305_avx2_constants
     .long 8, 8, 8, 8, 8, 8, 8, 8
     .long 0, 0, 0, 0, 1, 0, 0, 0
     .long 2, 0, 0, 0, 3, 0, 0, 0
-    .quad 0, 0                              // 0, 0, 4, 8, 16, 32 blocks for each chain, spread over 40 places
-    .quad 0x4010040100, 0x1084210842, 0x5294a5294a, 0xf7bdef7bde
-    .quad 0, 0
 endconstants

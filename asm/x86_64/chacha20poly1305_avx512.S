@@ -374,23 +374,23 @@
     vmovdqa64 zmm\c, zmm\from_c
 .endm
 
-/* Row d of a horizontal set, from the nonce at rbx and the counter in ecx. */
-.macro row_d d
+/* Row d of a horizontal set, from the nonce at rbx. */
+.macro row_d d, counter:vararg
     mov eax, 0xeeee
     kmovw k1, eax
     knotw k2, k1
     vbroadcasti32x4 zmm\d{k1}{z}, [rbx - 4]
-    vpbroadcastd zmm\d{k2}, ecx
+    vpbroadcastd zmm\d{k2}, \counter
     vpaddd zmm\d, zmm\d, [consts + LANES]
 .endm
 
 .macro four_begin
-    row_d 3
+    row_d 3, ecx
     set_rows 0, 1, 2
 .endm
 
 .macro eight_begin
-    row_d 3
+    row_d 3, ecx
     set_rows 0, 1, 2
     vbroadcasti32x4 vt, [consts + FOUR]
     vpaddd zmm7, zmm3, vt
@@ -413,7 +413,7 @@
 
 .macro twentyfour_begin
     sixteen_begin
-    row_d 19
+    row_d 19, ecx
     set_rows 16, 17, 18
     vbroadcasti32x4 vx, [consts + SIXTEEN]
     vbroadcasti32x4 vt, [consts + FOUR]
@@ -454,9 +454,9 @@
 .endm
 
 .macro eight_end
+    mov rbx, [args + SEALANE_ARG_NONCE]
     set_rows 28, 29, 30
-    vbroadcasti32x4 zmm31, [scratch + NONCE]
-    vpaddd zmm31, zmm31, [consts + LANES]
+    row_d 31, [scratch + NONCE]
     set_end 0, 1, 2, 3
     vbroadcasti32x4 zmm24, [consts + FOUR]
     vpaddd zmm31, zmm31, zmm24
@@ -926,6 +926,8 @@
     ja .Lfirst_eight
     mov dword ptr [scratch + LAYOUT], 4
     mov dword ptr [scratch + PLAN], 10
+    test r9, r9
+    jz .Lfour_empty
     four_begin
     integer_begin
     lfence                                                                      /* see pace */
@@ -933,6 +935,15 @@
     four_double_round
     sub dword ptr [scratch + PLAN], 1
     jnz .Lfour
+    jmp .Lblock0_ready
+.Lfour_empty:                                                                   /* no text: block 0 alone */
+    mov dword ptr [scratch + SECOND], 10
+    mov dword ptr [scratch + PLAN], 0
+    integer_begin
+    jmp .Lbeside_integer
+.Lfour_half:
+    sub dword ptr [scratch + SECOND], 1
+    jnz .Lbeside_integer
     jmp .Lblock0_ready
 
     /* r is there, in r0 and r1, and s in SKEY. What is authenticated is put together in SECOND: RFC 8439, 2.8. */
@@ -1041,6 +1052,8 @@
     cmp dword ptr [scratch + LAYOUT], 32
     je .Lthirtytwo_power
 .Lbeside_done:
+    cmp dword ptr [scratch + LAYOUT], 4
+    je .Lfour_half
     cmp dword ptr [scratch + LAYOUT], 16
     jb .Leight_half
     je .Lsixteen_half
