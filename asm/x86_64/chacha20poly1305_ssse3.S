@@ -46,20 +46,23 @@ isa .sse2 .ssse3
 #define REMAINING 144     /* bytes of text to encrypt */
 #define ARGS 152
 #define CONSTANTS 160
-#define AD_LEFT 168
-#define PENDING 176       /* 1 from the start of a run until it encrypts */
-#define BLOCK_COUNTER 180 /* of the block in integer registers */
-#define TAIL 192          /* last bytes of text as authenticated, padded with zeroes to 16 */
+#define NEXT 168          /* what follows authentication: NEXT_* */
+#define BLOCK_COUNTER 172 /* of the block in integer registers */
+#define TAIL 176          /* last bytes of associated data or text as authenticated, padded with zeroes to 16 */
+#define LENGTHS 192       /* bytes of both */
 #define STATE 208         /* initial state but for the counter */
-#define BLOCK_STREAM 272  /* keystream of the block made in integer registers */
-#define SHORT_END 336
-#define INITIAL 336       /* initial state of the set, each word 4 times */
-#define STREAM 592        /* keystream of an incomplete set */
-#define END 848
+#define INITIAL 320       /* initial state of the set, each word 4 times */
+#define STREAM 576        /* keystream of an incomplete set */
+#define END 832
 
 #define PHASE_KEY 0       /* block 0 */
 #define PHASE_TEXT 1      /* a block of text */
-#define PHASE_SHORT 2     /* the only block of a short packet */
+
+#define NEXT_AD_TAIL 0
+#define NEXT_TEXT 1
+#define NEXT_ENCRYPT 2
+#define NEXT_LENGTHS 3
+#define NEXT_TAG 4
 
 #define CONST_ROTATE16 0
 #define CONST_ROTATE8 16
@@ -106,6 +109,8 @@ isa .sse2 .ssse3
 #define h0 rbx
 #define h1 rdi
 #define h2 r8
+#define h0d ebx
+#define h1d edi
 #define h2d r8d
 #define message r9
 #define r0 r10
@@ -441,6 +446,19 @@ isa .sse2 .ssse3
     movdqu [r14 + 16*\g + 192], \w3
 .endm
 
+/* LIMIT and r15 = REMAINING. Seal: what was written before the next run; open: that run's input. */
+.macro set_limit
+    mov r15, [rsi + REMAINING]
+    mov eax, 320
+    cmp rax, r15
+    cmova rax, r15
+    and rax, -16
+    add rax, [rsi + IN]
+    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    cmovz rax, [rsi + OUT]
+    mov [rsi + LIMIT], rax
+.endm
+
 .macro broadcast row, source
     .irp i, 0, 1, 2, 3
     pshufd xmm7, \source, 0x55*\i
@@ -482,11 +500,7 @@ function sealane_chacha20poly1305_ssse3
     ja .Llong
 
 /* A packet of at most 64 bytes: blocks 0 and 1 in integer registers, one after the other. */
-    mov dword ptr [rsi + PENDING], 1
     mov dword ptr [rsi + PHASE], PHASE_KEY
-    and r15, -16
-    add r15, rcx
-    mov [rsi + LIMIT], r15
     xor eax, eax
 
 /* Block eax in integer registers alone. */
@@ -554,18 +568,7 @@ function sealane_chacha20poly1305_ssse3
 
 /* One run: a set of 4 blocks in vectors, and a fifth in integer registers. */
 .Lrun:
-    mov r15, [rsi + REMAINING]
-    mov dword ptr [rsi + PENDING], 1
-    mov rax, [rsi + OUT]                /* seal: authenticate what was written before this run */
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
-    jz .Lrun_limit
-    mov eax, 320                        /* open: this run's input */
-    cmp rax, r15
-    cmova rax, r15
-    and rax, -16
-    add rax, [rsi + IN]
-.Lrun_limit:
-    mov [rsi + LIMIT], rax
+    set_limit
     cmp r15, 64
     jbe .Lrun_block
     movdqa vc0, [rsi + INITIAL + 160]
@@ -644,56 +647,68 @@ function sealane_chacha20poly1305_ssse3
     mov s1, r1
     shr s1, 2
     add s1, r1
-    xor h0, h0
-    xor h1, h1
-    xor h2, h2
+    xor h0d, h0d
+    xor h1d, h1d
+    xor h2d, h2d
     mov r14, [rsi + ARGS]
     mov message, [r14 + SEALANE_ARG_AD]
     mov r15, [r14 + SEALANE_ARG_AD_BYTES]
-    mov [rsi + AD_LEFT], r15
-.Lad:
-    sub qword ptr [rsi + AD_LEFT], 16
-    jb .Lad_tail
-    poly_block [message], [message+8]
-    add message, 16
-    jmp .Lad
+    test r15, r15
+    jz .Ltext
+    mov dword ptr [rsi + NEXT], NEXT_AD_TAIL
+    and r15, -16
+    add r15, message
+    mov [rsi + LIMIT], r15
+    jmp .Lauthenticate
 .Lad_tail:
-    mov r15, [rsi + AD_LEFT]
-    add r15, 16
-    jz .Lad_done
+    mov r14, [rsi + ARGS]
+    mov r15d, [r14 + SEALANE_ARG_AD_BYTES]
+    and r15d, 15
+    jz .Ltext
     mov r13, message
     load_partial ad
-    poly_block rax, rdx
-.Lad_done:
+    mov [rsi + TAIL], rax
+    mov [rsi + TAIL + 8], rdx
+    lea message, [rsi + TAIL]
+    lea rax, [rsi + TAIL + 16]
+    mov [rsi + LIMIT], rax
+    mov dword ptr [rsi + NEXT], NEXT_TEXT
+    jmp .Lauthenticate
+
+/* Associated data is done: the text's first message block, and the block that the integer registers make next. */
+.Ltext:
+    set_limit
     mov message, [rsi + IN]
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     cmovz message, [rsi + OUT]
     poly_store
-    mov r15, [rsi + REMAINING]
     mov dword ptr [rsi + PHASE], PHASE_TEXT
     mov eax, 5
     cmp r15, 64
-    ja .Lad_long
+    ja .Ltext_long
     test r15, r15
     jz .Lencrypted
     mov eax, 1
     jmp .Lscalar_block
-.Lad_long:
+.Ltext_long:
     mov [rsi + BLOCK_COUNTER], eax
     mov [rsi + LEFT], eax
     cmp r15, 256
-    ja .Lad_fifth
+    ja .Ltext_fifth
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jnz .Lboth                          /* the fifth block is not needed: authenticate instead */
-.Lad_fifth:
+.Ltext_fifth:
     scalar_initial 5
     jmp .Lscalar
 
 /* The run's keystream is there. Open: authenticate its input before it may be overwritten. */
 .Lrun_end:
     poly_load
+    mov dword ptr [rsi + NEXT], NEXT_ENCRYPT
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jz .Lencrypt
+
+/* Authenticate all from message to LIMIT, then do what NEXT says. */
 .Lauthenticate:
     cmp message, [rsi + LIMIT]
     jae .Lauthenticated
@@ -701,11 +716,15 @@ function sealane_chacha20poly1305_ssse3
     add message, 16
     jmp .Lauthenticate
 .Lauthenticated:
-    cmp dword ptr [rsi + PENDING], 0
-    je .Lfinish
+    mov eax, [rsi + NEXT]
+    cmp eax, NEXT_LENGTHS
+    ja .Ltag
+    je .Llengths
+    cmp eax, NEXT_TEXT
+    jb .Lad_tail
+    je .Ltext
 
 .Lencrypt:
-    mov dword ptr [rsi + PENDING], 0
     poly_store
     mov r13, [rsi + IN]
     mov r14, [rsi + OUT]
@@ -776,11 +795,11 @@ function sealane_chacha20poly1305_ssse3
     jz .Lencrypted
     jmp .Lrun
 .Lencrypt_short_block:
-    movdqa [rsi + BLOCK_STREAM], xmm0
-    movdqa [rsi + BLOCK_STREAM + 16], xmm1
-    movdqa [rsi + BLOCK_STREAM + 32], xmm2
-    movdqa [rsi + BLOCK_STREAM + 48], xmm3
-    lea rdx, [rsi + BLOCK_STREAM]
+    movdqa [rsi + BLOCK], xmm0
+    movdqa [rsi + BLOCK + 16], xmm1
+    movdqa [rsi + BLOCK + 32], xmm2
+    movdqa [rsi + BLOCK + 48], xmm3
+    lea rdx, [rsi + BLOCK]
     jmp .Lencrypt_stream
 .Lencrypt_partial:
     lea rdx, [rsi + STREAM]
@@ -850,27 +869,33 @@ function sealane_chacha20poly1305_ssse3
     shrd rax, rdx, cl
     mov [r14 + r15 - 8], rax
 
-/* All text is encrypted: authenticate what is left of it. */
+/* All text is encrypted: authenticate what is left of it, then its incomplete block, then the lengths. */
 .Lencrypted:
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lfinish
+    jnz .Llengths
     mov rax, [rsi + OUT]
     mov [rsi + LIMIT], rax
-    mov dword ptr [rsi + PENDING], 0
+    mov dword ptr [rsi + NEXT], NEXT_LENGTHS
     jmp .Lauthenticate
-
-.Lfinish:
+.Llengths:
     mov r15, [rsi + ARGS]
     mov rax, [r15 + SEALANE_ARG_BYTES]
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_LAST
     jz .Lsave
+    mov rcx, [r15 + SEALANE_ARG_AD_BYTES]
+    mov rdx, [r15 + SEALANE_ARG_TOTAL]
+    mov [rsi + LENGTHS], rcx
+    mov [rsi + LENGTHS + 8], rdx
+    lea message, [rsi + LENGTHS]
+    lea rcx, [message + 16]
+    mov [rsi + LIMIT], rcx
+    lea rcx, [rsi + TAIL]
     test al, 15
-    jz .Llengths
-    poly_block [rsi+TAIL], [rsi+TAIL+8]
-    mov r15, [rsi + ARGS]
-.Llengths:
-    poly_block [r15+SEALANE_ARG_AD_BYTES], [r15+SEALANE_ARG_TOTAL]
+    cmovnz message, rcx
+    mov dword ptr [rsi + NEXT], NEXT_TAG
+    jmp .Lauthenticate
 
+.Ltag:
 /* tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130. */
     mov r15, [rsi + ARGS]
     mov r15, [r15 + SEALANE_ARG_TAG]
@@ -905,8 +930,15 @@ function sealane_chacha20poly1305_ssse3
 
 .Lwipe:
     pxor xmm0, xmm0
+    mov r15, [rsi + ARGS]
+    mov edx, [r15 + SEALANE_ARG_FLAGS]
     lea rax, [rsi - 128]
     lea rcx, [rsi + END]
+    test dl, SEALANE_FLAG_FIRST
+    jz .Lwipe_16
+    cmp qword ptr [r15 + SEALANE_ARG_BYTES], 64
+    ja .Lwipe_16
+    lea rcx, [rsi + INITIAL]
 .Lwipe_16:
     movdqa [rax], xmm0
     movdqa [rax + 16], xmm0
