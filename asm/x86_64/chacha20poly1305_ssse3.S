@@ -251,18 +251,18 @@ isa .sse2 .ssse3
     mov [rsi + \block + 60], sd3
 .endm
 
-/* A block's initial state, with the counter \counter. */
-.macro scalar_initial counter
-    scalar_load STATE
-    mov sc, [rsi + STATE + 32]
-    mov [rsi + BLOCK + 32], sc
-    mov sc, [rsi + STATE + 36]
-    mov [rsi + BLOCK + 36], sc
-    mov sc, [rsi + STATE + 40]
-    mov [rsi + BLOCK + 40], sc
-    mov sc, [rsi + STATE + 44]
-    mov [rsi + BLOCK + 44], sc
-    mov sd0, \counter
+/* BLOCK = the initial state with counter eax; uses vt0, vt1. */
+.macro scalar_initial
+    mov [rsi + BLOCK_COUNTER], eax
+    movdqa vt0, [rsi + STATE]
+    movdqa vt1, [rsi + STATE + 16]
+    movdqa [rsi + BLOCK], vt0
+    movdqa [rsi + BLOCK + 16], vt1
+    movdqa vt0, [rsi + STATE + 32]
+    movd vt1, eax
+    movdqa [rsi + BLOCK + 32], vt0
+    paddd vt1, [rsi + STATE + 48]
+    movdqa [rsi + BLOCK + 48], vt1
 .endm
 
 /* ---- Poly1305 ---- */
@@ -493,6 +493,10 @@ function sealane_chacha20poly1305_ssse3
     movdqa [rsi + STATE + 16], xmm1
     movdqa [rsi + STATE + 32], xmm2
     movdqa [rsi + STATE + 48], xmm3
+    movdqa [rsi + BLOCK], xmm0          /* block 0 */
+    movdqa [rsi + BLOCK + 16], xmm1
+    movdqa [rsi + BLOCK + 32], xmm2
+    movdqa [rsi + BLOCK + 48], xmm3
     test al, SEALANE_FLAG_FIRST
     jz .Lresume
     mov dword ptr [rsi + COUNTER], 1
@@ -501,12 +505,13 @@ function sealane_chacha20poly1305_ssse3
 
 /* A packet of at most 64 bytes: blocks 0 and 1 in integer registers, one after the other. */
     mov dword ptr [rsi + PHASE], PHASE_KEY
-    xor eax, eax
+    jmp .Lscalar_block
 
 /* Block eax in integer registers alone. */
+.Lscalar_block_eax:
+    scalar_initial
 .Lscalar_block:
-    mov [rsi + BLOCK_COUNTER], eax
-    scalar_initial [rsi+BLOCK_COUNTER]
+    scalar_load BLOCK
     mov dword ptr [rsi + LEFT], 10
 .Lscalar_loop:
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
@@ -564,7 +569,7 @@ function sealane_chacha20poly1305_ssse3
     jmp .Lrun
 .Lrun_block:
     mov eax, [rsi + INITIAL + 192]
-    jmp .Lscalar_block
+    jmp .Lscalar_block_eax
 
 /* One run: a set of 4 blocks in vectors, and a fifth in integer registers. */
 .Lrun:
@@ -591,11 +596,9 @@ function sealane_chacha20poly1305_ssse3
     movdqa vd3, [rsi + INITIAL + 240]
     cmp dword ptr [rsi + PHASE], PHASE_KEY
     je .Lrun_key
-    mov r15d, [rsi + INITIAL + 192]
-    add r15d, 4
-    mov [rsi + BLOCK_COUNTER], r15d
-    scalar_initial [rsi+BLOCK_COUNTER]
-    scalar_store BLOCK
+    mov eax, [rsi + INITIAL + 192]
+    add eax, 4
+    scalar_initial
     mov dword ptr [rsi + LEFT], 10
 
 .Lboth:
@@ -608,8 +611,10 @@ function sealane_chacha20poly1305_ssse3
     jnz .Lboth
     jmp .Lrun_end
 
+.Ltext_fifth:
+    scalar_initial
 .Lrun_key:
-    scalar_initial 0
+    scalar_load BLOCK
     mov dword ptr [rsi + LEFT], 5
 .Lscalar:
     vector_double_round work_scalar
@@ -689,17 +694,14 @@ function sealane_chacha20poly1305_ssse3
     test r15, r15
     jz .Lencrypted
     mov eax, 1
-    jmp .Lscalar_block
+    jmp .Lscalar_block_eax
 .Ltext_long:
-    mov [rsi + BLOCK_COUNTER], eax
-    mov [rsi + LEFT], eax
     cmp r15, 256
     ja .Ltext_fifth
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lboth                          /* the fifth block is not needed: authenticate instead */
-.Ltext_fifth:
-    scalar_initial 5
-    jmp .Lscalar
+    jz .Ltext_fifth
+    mov [rsi + LEFT], eax
+    jmp .Lboth                          /* the fifth block is not needed: authenticate instead */
 
 /* The run's keystream is there. Open: authenticate its input before it may be overwritten. */
 .Lrun_end:
