@@ -273,40 +273,40 @@ isa .sse2 .ssse3
     add h0, \lo
     adc h1, \hi
     adc h2, 1
-    mov rax, r0
-    mul h0                  /* h0 r0 */
-    mov p0, rax
-    mov p1, rdx
-    mov rax, s1
-    mul h1                  /* h1 s1 */
-    add p0, rax
-    adc p1, rdx
-    .elseif (\k) == 1
     mov rax, r1
     mul h0                  /* h0 r1 */
     mov q0, rax
     mov q1, rdx
     mov rax, r0
+    imul rax, h2            /* h2 r0 */
+    add q1, rax
+    .elseif (\k) == 1
+    mov rax, r0
     mul h1                  /* h1 r0 */
     add q0, rax
     adc q1, rdx
+    mov rax, r0
+    mul h0                  /* h0 r0 */
+    mov p0, rax
+    mov p1, rdx
     .elseif (\k) == 2
     mov rax, s1
-    imul rax, h2            /* h2 s1 */
-    imul h2, r0             /* h2 r0 */
-    add q0, rax
-    adc q1, h2
-    add q0, p1
-    adc q1, 0
+    mul h1                  /* h1 s1 */
+    add p0, rax
+    adc p1, rdx
+    imul h2, s1             /* h2 s1 */
+    add p1, h2
     .else
-    mov h0, p0              /* h = p0 + 2^64 q0 + 2^128 q1 */
-    mov h1, q0
     mov h2, q1
     and h2d, 3
     mov rax, q1
     and rax, -4
     shr q1, 2
-    add rax, q1             /* 5 (h >> 130) */
+    add rax, q1             /* 5 (h >> 130), but for the next line's carry, which stays in h2 */
+    add p1, q0
+    adc h2, 0
+    mov h0, p0
+    mov h1, p1
     add h0, rax
     adc h1, 0
     adc h2, 0
