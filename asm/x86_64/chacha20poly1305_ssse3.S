@@ -52,7 +52,7 @@ isa .sse2 .ssse3
 #define LENGTHS 192       /* bytes of both */
 #define STATE 208         /* initial state but for the counter */
 #define INITIAL 320       /* initial state of the set, each word 4 times */
-#define STREAM 576        /* keystream of an incomplete set */
+#define STREAM 704        /* keystream of an incomplete set, by its middle */
 #define END 832
 
 #define PHASE_KEY 0       /* block 0 */
@@ -414,12 +414,13 @@ isa .sse2 .ssse3
 
 /* ---- output ---- */
 
-/* 4 words of each of the set's blocks, as 16 bytes at 16 \g of each, xor input at r13 to output at r14. */
+/* 4 words of each of the set's blocks, as 16 bytes at 16 \g of each, xor input to output;
+ * r13, r14, rcx point to the middles of input, output, INITIAL. */
 .macro encrypt_quarter g, w0, w1, w2, w3, t0, t1, t2, t3
-    paddd \w0, [rsi + INITIAL + 64*\g]
-    paddd \w1, [rsi + INITIAL + 64*\g + 16]
-    paddd \w2, [rsi + INITIAL + 64*\g + 32]
-    paddd \w3, [rsi + INITIAL + 64*\g + 48]
+    paddd \w0, [rcx + 64*\g - 128]
+    paddd \w1, [rcx + 64*\g + 16 - 128]
+    paddd \w2, [rcx + 64*\g + 32 - 128]
+    paddd \w3, [rcx + 64*\g + 48 - 128]
     movdqa \t0, \w0
     movdqa \t1, \w2
     punpckldq \w0, \w1
@@ -432,18 +433,18 @@ isa .sse2 .ssse3
     punpckhqdq \w1, \w2         /* block 1 */
     punpcklqdq \t0, \t1         /* block 2 */
     punpckhqdq \w3, \t1         /* block 3 */
-    movdqu \w2, [r13 + 16*\g]
-    movdqu \t1, [r13 + 16*\g + 64]
-    movdqu \t2, [r13 + 16*\g + 128]
-    movdqu \t3, [r13 + 16*\g + 192]
+    movdqu \w2, [r13 + 16*\g - 128]
+    movdqu \t1, [r13 + 16*\g + 64 - 128]
+    movdqu \t2, [r13 + 16*\g + 128 - 128]
+    movdqu \t3, [r13 + 16*\g + 192 - 128]
     pxor \w0, \w2
     pxor \w1, \t1
     pxor \t0, \t2
     pxor \w3, \t3
-    movdqu [r14 + 16*\g], \w0
-    movdqu [r14 + 16*\g + 64], \w1
-    movdqu [r14 + 16*\g + 128], \t0
-    movdqu [r14 + 16*\g + 192], \w3
+    movdqu [r14 + 16*\g - 128], \w0
+    movdqu [r14 + 16*\g + 64 - 128], \w1
+    movdqu [r14 + 16*\g + 128 - 128], \t0
+    movdqu [r14 + 16*\g + 192 - 128], \w3
 .endm
 
 /* LIMIT and r15 = REMAINING. Seal: what was written before the next run; open: that run's input. */
@@ -462,7 +463,7 @@ isa .sse2 .ssse3
 .macro broadcast row, source
     .irp i, 0, 1, 2, 3
     pshufd xmm7, \source, 0x55*\i
-    movdqa [rsi + INITIAL + 64*\row + 16*\i], xmm7
+    movdqa [rcx + 64*\row + 16*\i - 128], xmm7
     .endr
 .endm
 
@@ -557,6 +558,7 @@ function sealane_chacha20poly1305_ssse3
     movdqa xmm5, [rdx + CONST_ROTATE8]
     movdqa [rsi + ROTATE16], xmm4
     movdqa [rsi + ROTATE8], xmm5
+    lea rcx, [rsi + INITIAL + 128]
     broadcast 0, xmm0
     broadcast 1, xmm1
     broadcast 2, xmm2
@@ -564,7 +566,7 @@ function sealane_chacha20poly1305_ssse3
     movd xmm3, dword ptr [rsi + COUNTER]
     pshufd xmm3, xmm3, 0
     paddd xmm3, [rdx + CONST_COUNT]
-    movdqa [rsi + INITIAL + 192], xmm3
+    movdqa [rcx + 64], xmm3
 
     jmp .Lrun
 .Lrun_block:
@@ -576,24 +578,25 @@ function sealane_chacha20poly1305_ssse3
     set_limit
     cmp r15, 64
     jbe .Lrun_block
-    movdqa vc0, [rsi + INITIAL + 160]
-    movdqa vc1, [rsi + INITIAL + 176]
+    lea rcx, [rsi + INITIAL + 128]
+    movdqa vc0, [rcx + 32]
+    movdqa vc1, [rcx + 48]
     movdqa [rsi + SET_C + 32], vc0
     movdqa [rsi + SET_C + 48], vc1
-    movdqa vc0, [rsi + INITIAL + 128]
-    movdqa vc1, [rsi + INITIAL + 144]
-    movdqa va0, [rsi + INITIAL]
-    movdqa va1, [rsi + INITIAL + 16]
-    movdqa va2, [rsi + INITIAL + 32]
-    movdqa va3, [rsi + INITIAL + 48]
-    movdqa vb0, [rsi + INITIAL + 64]
-    movdqa vb1, [rsi + INITIAL + 80]
-    movdqa vb2, [rsi + INITIAL + 96]
-    movdqa vb3, [rsi + INITIAL + 112]
-    movdqa vd0, [rsi + INITIAL + 192]
-    movdqa vd1, [rsi + INITIAL + 208]
-    movdqa vd2, [rsi + INITIAL + 224]
-    movdqa vd3, [rsi + INITIAL + 240]
+    movdqa vc0, [rcx]
+    movdqa vc1, [rcx + 16]
+    movdqa va0, [rcx - 128]
+    movdqa va1, [rcx - 112]
+    movdqa va2, [rcx - 96]
+    movdqa va3, [rcx - 80]
+    movdqa vb0, [rcx - 64]
+    movdqa vb1, [rcx - 48]
+    movdqa vb2, [rcx - 32]
+    movdqa vb3, [rcx - 16]
+    movdqa vd0, [rcx + 64]
+    movdqa vd1, [rcx + 80]
+    movdqa vd2, [rcx + 96]
+    movdqa vd3, [rcx + 112]
     cmp dword ptr [rsi + PHASE], PHASE_KEY
     je .Lrun_key
     mov eax, [rsi + INITIAL + 192]
@@ -733,14 +736,17 @@ function sealane_chacha20poly1305_ssse3
     mov r15, [rsi + REMAINING]
     cmp r15, 64
     jbe .Lencrypt_block
+    sub r13, -128
+    sub r14, -128
+    lea rcx, [rsi + INITIAL + 128]
     cmp r15, 256
     jae .Lencrypt_set
     pxor vt0, vt0                       /* an incomplete set: its keystream first */
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    movdqa [rsi + STREAM + 16*\i], vt0
-    .endr
     lea r13, [rsi + STREAM]
     mov r14, r13
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    movdqa [r13 + 16*\i - 128], vt0
+    .endr
 .Lencrypt_set:
     movdqa [rsi + SET_C], vc0
     movdqa [rsi + SET_C + 16], vc1
@@ -754,13 +760,13 @@ function sealane_chacha20poly1305_ssse3
     encrypt_quarter 2, va0, va1, va2, va3, vc0, vc1, vt0, vt1
     cmp r15, 256
     jb .Lencrypt_partial
-    add r13, 256
-    add r14, 256
+    sub r13, -128
+    sub r14, -128
     sub r15, 256
-    mov rcx, [rsi + CONSTANTS]
-    movdqa xmm0, [rsi + INITIAL + 192]
-    paddd xmm0, [rcx + CONST_FIVE]
-    movdqa [rsi + INITIAL + 192], xmm0
+    mov rdx, [rsi + CONSTANTS]
+    movdqa xmm0, [rcx + 64]
+    paddd xmm0, [rdx + CONST_FIVE]
+    movdqa [rcx + 64], xmm0
 
 /* Up to 64 bytes with the block made in integer registers. */
 .Lencrypt_block:
@@ -804,7 +810,7 @@ function sealane_chacha20poly1305_ssse3
     lea rdx, [rsi + BLOCK]
     jmp .Lencrypt_stream
 .Lencrypt_partial:
-    lea rdx, [rsi + STREAM]
+    lea rdx, [rsi + STREAM - 128]
     mov r13, [rsi + IN]
     mov r14, [rsi + OUT]
 
