@@ -46,20 +46,23 @@ isa .sse2 .ssse3
 #define REMAINING 144     /* bytes of text to encrypt */
 #define ARGS 152
 #define CONSTANTS 160
-#define AD_LEFT 168
-#define PENDING 176       /* 1 from the start of a run until it encrypts */
-#define BLOCK_COUNTER 180 /* of the block in integer registers */
-#define TAIL 192          /* last bytes of text as authenticated, padded with zeroes to 16 */
+#define NEXT 168          /* what follows authentication: NEXT_* */
+#define BLOCK_COUNTER 172 /* of the block in integer registers */
+#define TAIL 176          /* last bytes of associated data or text as authenticated, padded with zeroes to 16 */
+#define LENGTHS 192       /* bytes of both */
 #define STATE 208         /* initial state but for the counter */
-#define BLOCK_STREAM 272  /* keystream of the block made in integer registers */
-#define SHORT_END 336
-#define INITIAL 336       /* initial state of the set, each word 4 times */
-#define STREAM 592        /* keystream of an incomplete set */
-#define END 848
+#define INITIAL 320       /* initial state of the set, each word 4 times */
+#define STREAM 704        /* keystream of an incomplete set, by its middle */
+#define END 832
 
 #define PHASE_KEY 0       /* block 0 */
 #define PHASE_TEXT 1      /* a block of text */
-#define PHASE_SHORT 2     /* the only block of a short packet */
+
+#define NEXT_AD_TAIL 0
+#define NEXT_TEXT 1
+#define NEXT_ENCRYPT 2
+#define NEXT_LENGTHS 3
+#define NEXT_TAG 4
 
 #define CONST_ROTATE16 0
 #define CONST_ROTATE8 16
@@ -106,6 +109,8 @@ isa .sse2 .ssse3
 #define h0 rbx
 #define h1 rdi
 #define h2 r8
+#define h0d ebx
+#define h1d edi
 #define h2d r8d
 #define message r9
 #define r0 r10
@@ -246,18 +251,18 @@ isa .sse2 .ssse3
     mov [rsi + \block + 60], sd3
 .endm
 
-/* A block's initial state, with the counter \counter. */
-.macro scalar_initial counter
-    scalar_load STATE
-    mov sc, [rsi + STATE + 32]
-    mov [rsi + BLOCK + 32], sc
-    mov sc, [rsi + STATE + 36]
-    mov [rsi + BLOCK + 36], sc
-    mov sc, [rsi + STATE + 40]
-    mov [rsi + BLOCK + 40], sc
-    mov sc, [rsi + STATE + 44]
-    mov [rsi + BLOCK + 44], sc
-    mov sd0, \counter
+/* BLOCK = the initial state with counter eax; uses vt0, vt1. */
+.macro scalar_initial
+    mov [rsi + BLOCK_COUNTER], eax
+    movdqa vt0, [rsi + STATE]
+    movdqa vt1, [rsi + STATE + 16]
+    movdqa [rsi + BLOCK], vt0
+    movdqa [rsi + BLOCK + 16], vt1
+    movdqa vt0, [rsi + STATE + 32]
+    movd vt1, eax
+    movdqa [rsi + BLOCK + 32], vt0
+    paddd vt1, [rsi + STATE + 48]
+    movdqa [rsi + BLOCK + 48], vt1
 .endm
 
 /* ---- Poly1305 ---- */
@@ -268,40 +273,40 @@ isa .sse2 .ssse3
     add h0, \lo
     adc h1, \hi
     adc h2, 1
-    mov rax, r0
-    mul h0                  /* h0 r0 */
-    mov p0, rax
-    mov p1, rdx
-    mov rax, s1
-    mul h1                  /* h1 s1 */
-    add p0, rax
-    adc p1, rdx
-    .elseif (\k) == 1
     mov rax, r1
     mul h0                  /* h0 r1 */
     mov q0, rax
     mov q1, rdx
     mov rax, r0
+    imul rax, h2            /* h2 r0 */
+    add q1, rax
+    .elseif (\k) == 1
+    mov rax, r0
     mul h1                  /* h1 r0 */
     add q0, rax
     adc q1, rdx
+    mov rax, r0
+    mul h0                  /* h0 r0 */
+    mov p0, rax
+    mov p1, rdx
     .elseif (\k) == 2
     mov rax, s1
-    imul rax, h2            /* h2 s1 */
-    imul h2, r0             /* h2 r0 */
-    add q0, rax
-    adc q1, h2
-    add q0, p1
-    adc q1, 0
+    mul h1                  /* h1 s1 */
+    add p0, rax
+    adc p1, rdx
+    imul h2, s1             /* h2 s1 */
+    add p1, h2
     .else
-    mov h0, p0              /* h = p0 + 2^64 q0 + 2^128 q1 */
-    mov h1, q0
     mov h2, q1
     and h2d, 3
     mov rax, q1
     and rax, -4
     shr q1, 2
-    add rax, q1             /* 5 (h >> 130) */
+    add rax, q1             /* 5 (h >> 130), but for the next line's carry, which stays in h2 */
+    add p1, q0
+    adc h2, 0
+    mov h0, p0
+    mov h1, p1
     add h0, rax
     adc h1, 0
     adc h2, 0
@@ -409,12 +414,13 @@ isa .sse2 .ssse3
 
 /* ---- output ---- */
 
-/* 4 words of each of the set's blocks, as 16 bytes at 16 \g of each, xor input at r13 to output at r14. */
+/* 4 words of each of the set's blocks, as 16 bytes at 16 \g of each, xor input to output;
+ * r13, r14, rcx point to the middles of input, output, INITIAL. */
 .macro encrypt_quarter g, w0, w1, w2, w3, t0, t1, t2, t3
-    paddd \w0, [rsi + INITIAL + 64*\g]
-    paddd \w1, [rsi + INITIAL + 64*\g + 16]
-    paddd \w2, [rsi + INITIAL + 64*\g + 32]
-    paddd \w3, [rsi + INITIAL + 64*\g + 48]
+    paddd \w0, [rcx + 64*\g - 128]
+    paddd \w1, [rcx + 64*\g + 16 - 128]
+    paddd \w2, [rcx + 64*\g + 32 - 128]
+    paddd \w3, [rcx + 64*\g + 48 - 128]
     movdqa \t0, \w0
     movdqa \t1, \w2
     punpckldq \w0, \w1
@@ -427,24 +433,37 @@ isa .sse2 .ssse3
     punpckhqdq \w1, \w2         /* block 1 */
     punpcklqdq \t0, \t1         /* block 2 */
     punpckhqdq \w3, \t1         /* block 3 */
-    movdqu \w2, [r13 + 16*\g]
-    movdqu \t1, [r13 + 16*\g + 64]
-    movdqu \t2, [r13 + 16*\g + 128]
-    movdqu \t3, [r13 + 16*\g + 192]
+    movdqu \w2, [r13 + 16*\g - 128]
+    movdqu \t1, [r13 + 16*\g + 64 - 128]
+    movdqu \t2, [r13 + 16*\g + 128 - 128]
+    movdqu \t3, [r13 + 16*\g + 192 - 128]
     pxor \w0, \w2
     pxor \w1, \t1
     pxor \t0, \t2
     pxor \w3, \t3
-    movdqu [r14 + 16*\g], \w0
-    movdqu [r14 + 16*\g + 64], \w1
-    movdqu [r14 + 16*\g + 128], \t0
-    movdqu [r14 + 16*\g + 192], \w3
+    movdqu [r14 + 16*\g - 128], \w0
+    movdqu [r14 + 16*\g + 64 - 128], \w1
+    movdqu [r14 + 16*\g + 128 - 128], \t0
+    movdqu [r14 + 16*\g + 192 - 128], \w3
+.endm
+
+/* LIMIT and r15 = REMAINING. Seal: what was written before the next run; open: that run's input. */
+.macro set_limit
+    mov r15, [rsi + REMAINING]
+    mov eax, 320
+    cmp rax, r15
+    cmova rax, r15
+    and rax, -16
+    add rax, [rsi + IN]
+    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    cmovz rax, [rsi + OUT]
+    mov [rsi + LIMIT], rax
 .endm
 
 .macro broadcast row, source
     .irp i, 0, 1, 2, 3
     pshufd xmm7, \source, 0x55*\i
-    movdqa [rsi + INITIAL + 64*\row + 16*\i], xmm7
+    movdqa [rcx + 64*\row + 16*\i - 128], xmm7
     .endr
 .endm
 
@@ -475,6 +494,10 @@ function sealane_chacha20poly1305_ssse3
     movdqa [rsi + STATE + 16], xmm1
     movdqa [rsi + STATE + 32], xmm2
     movdqa [rsi + STATE + 48], xmm3
+    movdqa [rsi + BLOCK], xmm0          /* block 0 */
+    movdqa [rsi + BLOCK + 16], xmm1
+    movdqa [rsi + BLOCK + 32], xmm2
+    movdqa [rsi + BLOCK + 48], xmm3
     test al, SEALANE_FLAG_FIRST
     jz .Lresume
     mov dword ptr [rsi + COUNTER], 1
@@ -482,17 +505,14 @@ function sealane_chacha20poly1305_ssse3
     ja .Llong
 
 /* A packet of at most 64 bytes: blocks 0 and 1 in integer registers, one after the other. */
-    mov dword ptr [rsi + PENDING], 1
     mov dword ptr [rsi + PHASE], PHASE_KEY
-    and r15, -16
-    add r15, rcx
-    mov [rsi + LIMIT], r15
-    xor eax, eax
+    jmp .Lscalar_block
 
 /* Block eax in integer registers alone. */
+.Lscalar_block_eax:
+    scalar_initial
 .Lscalar_block:
-    mov [rsi + BLOCK_COUNTER], eax
-    scalar_initial [rsi+BLOCK_COUNTER]
+    scalar_load BLOCK
     mov dword ptr [rsi + LEFT], 10
 .Lscalar_loop:
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
@@ -538,6 +558,7 @@ function sealane_chacha20poly1305_ssse3
     movdqa xmm5, [rdx + CONST_ROTATE8]
     movdqa [rsi + ROTATE16], xmm4
     movdqa [rsi + ROTATE8], xmm5
+    lea rcx, [rsi + INITIAL + 128]
     broadcast 0, xmm0
     broadcast 1, xmm1
     broadcast 2, xmm2
@@ -545,54 +566,42 @@ function sealane_chacha20poly1305_ssse3
     movd xmm3, dword ptr [rsi + COUNTER]
     pshufd xmm3, xmm3, 0
     paddd xmm3, [rdx + CONST_COUNT]
-    movdqa [rsi + INITIAL + 192], xmm3
+    movdqa [rcx + 64], xmm3
 
     jmp .Lrun
 .Lrun_block:
     mov eax, [rsi + INITIAL + 192]
-    jmp .Lscalar_block
+    jmp .Lscalar_block_eax
 
 /* One run: a set of 4 blocks in vectors, and a fifth in integer registers. */
 .Lrun:
-    mov r15, [rsi + REMAINING]
-    mov dword ptr [rsi + PENDING], 1
-    mov rax, [rsi + OUT]                /* seal: authenticate what was written before this run */
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
-    jz .Lrun_limit
-    mov eax, 320                        /* open: this run's input */
-    cmp rax, r15
-    cmova rax, r15
-    and rax, -16
-    add rax, [rsi + IN]
-.Lrun_limit:
-    mov [rsi + LIMIT], rax
+    set_limit
     cmp r15, 64
     jbe .Lrun_block
-    movdqa vc0, [rsi + INITIAL + 160]
-    movdqa vc1, [rsi + INITIAL + 176]
+    lea rcx, [rsi + INITIAL + 128]
+    movdqa vc0, [rcx + 32]
+    movdqa vc1, [rcx + 48]
     movdqa [rsi + SET_C + 32], vc0
     movdqa [rsi + SET_C + 48], vc1
-    movdqa vc0, [rsi + INITIAL + 128]
-    movdqa vc1, [rsi + INITIAL + 144]
-    movdqa va0, [rsi + INITIAL]
-    movdqa va1, [rsi + INITIAL + 16]
-    movdqa va2, [rsi + INITIAL + 32]
-    movdqa va3, [rsi + INITIAL + 48]
-    movdqa vb0, [rsi + INITIAL + 64]
-    movdqa vb1, [rsi + INITIAL + 80]
-    movdqa vb2, [rsi + INITIAL + 96]
-    movdqa vb3, [rsi + INITIAL + 112]
-    movdqa vd0, [rsi + INITIAL + 192]
-    movdqa vd1, [rsi + INITIAL + 208]
-    movdqa vd2, [rsi + INITIAL + 224]
-    movdqa vd3, [rsi + INITIAL + 240]
+    movdqa vc0, [rcx]
+    movdqa vc1, [rcx + 16]
+    movdqa va0, [rcx - 128]
+    movdqa va1, [rcx - 112]
+    movdqa va2, [rcx - 96]
+    movdqa va3, [rcx - 80]
+    movdqa vb0, [rcx - 64]
+    movdqa vb1, [rcx - 48]
+    movdqa vb2, [rcx - 32]
+    movdqa vb3, [rcx - 16]
+    movdqa vd0, [rcx + 64]
+    movdqa vd1, [rcx + 80]
+    movdqa vd2, [rcx + 96]
+    movdqa vd3, [rcx + 112]
     cmp dword ptr [rsi + PHASE], PHASE_KEY
     je .Lrun_key
-    mov r15d, [rsi + INITIAL + 192]
-    add r15d, 4
-    mov [rsi + BLOCK_COUNTER], r15d
-    scalar_initial [rsi+BLOCK_COUNTER]
-    scalar_store BLOCK
+    mov eax, [rsi + INITIAL + 192]
+    add eax, 4
+    scalar_initial
     mov dword ptr [rsi + LEFT], 10
 
 .Lboth:
@@ -605,8 +614,10 @@ function sealane_chacha20poly1305_ssse3
     jnz .Lboth
     jmp .Lrun_end
 
+.Ltext_fifth:
+    scalar_initial
 .Lrun_key:
-    scalar_initial 0
+    scalar_load BLOCK
     mov dword ptr [rsi + LEFT], 5
 .Lscalar:
     vector_double_round work_scalar
@@ -644,56 +655,65 @@ function sealane_chacha20poly1305_ssse3
     mov s1, r1
     shr s1, 2
     add s1, r1
-    xor h0, h0
-    xor h1, h1
-    xor h2, h2
+    xor h0d, h0d
+    xor h1d, h1d
+    xor h2d, h2d
     mov r14, [rsi + ARGS]
     mov message, [r14 + SEALANE_ARG_AD]
     mov r15, [r14 + SEALANE_ARG_AD_BYTES]
-    mov [rsi + AD_LEFT], r15
-.Lad:
-    sub qword ptr [rsi + AD_LEFT], 16
-    jb .Lad_tail
-    poly_block [message], [message+8]
-    add message, 16
-    jmp .Lad
+    test r15, r15
+    jz .Ltext
+    mov dword ptr [rsi + NEXT], NEXT_AD_TAIL
+    and r15, -16
+    add r15, message
+    mov [rsi + LIMIT], r15
+    jmp .Lauthenticate
 .Lad_tail:
-    mov r15, [rsi + AD_LEFT]
-    add r15, 16
-    jz .Lad_done
+    mov r14, [rsi + ARGS]
+    mov r15d, [r14 + SEALANE_ARG_AD_BYTES]
+    and r15d, 15
+    jz .Ltext
     mov r13, message
     load_partial ad
-    poly_block rax, rdx
-.Lad_done:
+    mov [rsi + TAIL], rax
+    mov [rsi + TAIL + 8], rdx
+    lea message, [rsi + TAIL]
+    lea rax, [rsi + TAIL + 16]
+    mov [rsi + LIMIT], rax
+    mov dword ptr [rsi + NEXT], NEXT_TEXT
+    jmp .Lauthenticate
+
+/* Associated data is done: the text's first message block, and the block that the integer registers make next. */
+.Ltext:
+    set_limit
     mov message, [rsi + IN]
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     cmovz message, [rsi + OUT]
     poly_store
-    mov r15, [rsi + REMAINING]
     mov dword ptr [rsi + PHASE], PHASE_TEXT
     mov eax, 5
     cmp r15, 64
-    ja .Lad_long
+    ja .Ltext_long
     test r15, r15
     jz .Lencrypted
     mov eax, 1
-    jmp .Lscalar_block
-.Lad_long:
-    mov [rsi + BLOCK_COUNTER], eax
-    mov [rsi + LEFT], eax
+    jmp .Lscalar_block_eax
+.Ltext_long:
     cmp r15, 256
-    ja .Lad_fifth
+    ja .Ltext_fifth
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lboth                          /* the fifth block is not needed: authenticate instead */
-.Lad_fifth:
-    scalar_initial 5
-    jmp .Lscalar
+    jz .Ltext_fifth
+    mov [rsi + LEFT], eax
+    jmp .Lboth                          /* the fifth block is not needed: authenticate instead */
 
 /* The run's keystream is there. Open: authenticate its input before it may be overwritten. */
 .Lrun_end:
     poly_load
+    mov dword ptr [rsi + NEXT], NEXT_ENCRYPT
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jz .Lencrypt
+
+/* Authenticate all from message to LIMIT, then do what NEXT says. */
 .Lauthenticate:
     cmp message, [rsi + LIMIT]
     jae .Lauthenticated
@@ -701,25 +721,32 @@ function sealane_chacha20poly1305_ssse3
     add message, 16
     jmp .Lauthenticate
 .Lauthenticated:
-    cmp dword ptr [rsi + PENDING], 0
-    je .Lfinish
+    mov eax, [rsi + NEXT]
+    cmp eax, NEXT_LENGTHS
+    ja .Ltag
+    je .Llengths
+    cmp eax, NEXT_TEXT
+    jb .Lad_tail
+    je .Ltext
 
 .Lencrypt:
-    mov dword ptr [rsi + PENDING], 0
     poly_store
     mov r13, [rsi + IN]
     mov r14, [rsi + OUT]
     mov r15, [rsi + REMAINING]
     cmp r15, 64
     jbe .Lencrypt_block
+    sub r13, -128
+    sub r14, -128
+    lea rcx, [rsi + INITIAL + 128]
     cmp r15, 256
     jae .Lencrypt_set
     pxor vt0, vt0                       /* an incomplete set: its keystream first */
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    movdqa [rsi + STREAM + 16*\i], vt0
-    .endr
     lea r13, [rsi + STREAM]
     mov r14, r13
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    movdqa [r13 + 16*\i - 128], vt0
+    .endr
 .Lencrypt_set:
     movdqa [rsi + SET_C], vc0
     movdqa [rsi + SET_C + 16], vc1
@@ -733,13 +760,13 @@ function sealane_chacha20poly1305_ssse3
     encrypt_quarter 2, va0, va1, va2, va3, vc0, vc1, vt0, vt1
     cmp r15, 256
     jb .Lencrypt_partial
-    add r13, 256
-    add r14, 256
+    sub r13, -128
+    sub r14, -128
     sub r15, 256
-    mov rcx, [rsi + CONSTANTS]
-    movdqa xmm0, [rsi + INITIAL + 192]
-    paddd xmm0, [rcx + CONST_FIVE]
-    movdqa [rsi + INITIAL + 192], xmm0
+    mov rdx, [rsi + CONSTANTS]
+    movdqa xmm0, [rcx + 64]
+    paddd xmm0, [rdx + CONST_FIVE]
+    movdqa [rcx + 64], xmm0
 
 /* Up to 64 bytes with the block made in integer registers. */
 .Lencrypt_block:
@@ -776,14 +803,14 @@ function sealane_chacha20poly1305_ssse3
     jz .Lencrypted
     jmp .Lrun
 .Lencrypt_short_block:
-    movdqa [rsi + BLOCK_STREAM], xmm0
-    movdqa [rsi + BLOCK_STREAM + 16], xmm1
-    movdqa [rsi + BLOCK_STREAM + 32], xmm2
-    movdqa [rsi + BLOCK_STREAM + 48], xmm3
-    lea rdx, [rsi + BLOCK_STREAM]
+    movdqa [rsi + BLOCK], xmm0
+    movdqa [rsi + BLOCK + 16], xmm1
+    movdqa [rsi + BLOCK + 32], xmm2
+    movdqa [rsi + BLOCK + 48], xmm3
+    lea rdx, [rsi + BLOCK]
     jmp .Lencrypt_stream
 .Lencrypt_partial:
-    lea rdx, [rsi + STREAM]
+    lea rdx, [rsi + STREAM - 128]
     mov r13, [rsi + IN]
     mov r14, [rsi + OUT]
 
@@ -850,27 +877,33 @@ function sealane_chacha20poly1305_ssse3
     shrd rax, rdx, cl
     mov [r14 + r15 - 8], rax
 
-/* All text is encrypted: authenticate what is left of it. */
+/* All text is encrypted: authenticate what is left of it, then its incomplete block, then the lengths. */
 .Lencrypted:
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lfinish
+    jnz .Llengths
     mov rax, [rsi + OUT]
     mov [rsi + LIMIT], rax
-    mov dword ptr [rsi + PENDING], 0
+    mov dword ptr [rsi + NEXT], NEXT_LENGTHS
     jmp .Lauthenticate
-
-.Lfinish:
+.Llengths:
     mov r15, [rsi + ARGS]
     mov rax, [r15 + SEALANE_ARG_BYTES]
     test dword ptr [rsi + FLAGS], SEALANE_FLAG_LAST
     jz .Lsave
+    mov rcx, [r15 + SEALANE_ARG_AD_BYTES]
+    mov rdx, [r15 + SEALANE_ARG_TOTAL]
+    mov [rsi + LENGTHS], rcx
+    mov [rsi + LENGTHS + 8], rdx
+    lea message, [rsi + LENGTHS]
+    lea rcx, [message + 16]
+    mov [rsi + LIMIT], rcx
+    lea rcx, [rsi + TAIL]
     test al, 15
-    jz .Llengths
-    poly_block [rsi+TAIL], [rsi+TAIL+8]
-    mov r15, [rsi + ARGS]
-.Llengths:
-    poly_block [r15+SEALANE_ARG_AD_BYTES], [r15+SEALANE_ARG_TOTAL]
+    cmovnz message, rcx
+    mov dword ptr [rsi + NEXT], NEXT_TAG
+    jmp .Lauthenticate
 
+.Ltag:
 /* tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130. */
     mov r15, [rsi + ARGS]
     mov r15, [r15 + SEALANE_ARG_TAG]
@@ -905,8 +938,15 @@ function sealane_chacha20poly1305_ssse3
 
 .Lwipe:
     pxor xmm0, xmm0
+    mov r15, [rsi + ARGS]
+    mov edx, [r15 + SEALANE_ARG_FLAGS]
     lea rax, [rsi - 128]
     lea rcx, [rsi + END]
+    test dl, SEALANE_FLAG_FIRST
+    jz .Lwipe_16
+    cmp qword ptr [r15 + SEALANE_ARG_BYTES], 64
+    ja .Lwipe_16
+    lea rcx, [rsi + INITIAL]
 .Lwipe_16:
     movdqa [rax], xmm0
     movdqa [rax + 16], xmm0
