@@ -325,28 +325,26 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     SCALAR_4D
 .endm
 
-// the initial state with the counter in eax
+// the initial state, with the counter in eax and pointers to the constants, the key and the nonce
+#define KEY_AT r15
+#define NONCE_AT rdi
 .macro scalar_begin
     mov XD0, eax
-    mov XD1, [rsi+INITIAL+52]
-    mov XD2, [rsi+INITIAL+56]
-    mov XD3, [rsi+INITIAL+60]
-    mov XA0, [rsi+INITIAL+8]
-    mov XA1, [rsi+INITIAL+12]
-    mov XC0, [rsi+INITIAL+40]
-    mov XC1, [rsi+INITIAL+44]
-    mov [rsi+SCALAR+8], XA0
-    mov [rsi+SCALAR+12], XA1
-    mov [rsi+SCALAR+40], XC0
-    mov [rsi+SCALAR+44], XC1
-    mov XA0, [rsi+INITIAL]
-    mov XA1, [rsi+INITIAL+4]
-    mov XB0, [rsi+INITIAL+16]
-    mov XB1, [rsi+INITIAL+20]
-    mov XB2, [rsi+INITIAL+24]
-    mov XB3, [rsi+INITIAL+28]
-    mov XC0, [rsi+INITIAL+32]
-    mov XC1, [rsi+INITIAL+36]
+    mov rax, [rdx+8]
+    mov rcx, [KEY_AT+24]
+    mov [rsi+SCALAR+8], rax
+    mov [rsi+SCALAR+40], rcx
+    mov XA0, [rdx]
+    mov XA1, [rdx+4]
+    mov XB0, [KEY_AT]
+    mov XB1, [KEY_AT+4]
+    mov XB2, [KEY_AT+8]
+    mov XB3, [KEY_AT+12]
+    mov XC0, [KEY_AT+16]
+    mov XC1, [KEY_AT+20]
+    mov XD1, [NONCE_AT]
+    mov XD2, [NONCE_AT+4]
+    mov XD3, [NONCE_AT+8]
 .endm
 
 // ---- Poly1305 --------------------------------------------------------------------------------------------------------
@@ -401,6 +399,64 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     add \from, 16
 .endm
 
+// (HA0, HA1, HA2) = (rax, rcx, rbx, r14, r15) mod 2^130 - 5, a little above 2^130 at most
+.macro poly_reduce
+    mov r11, rbx
+    mov r10d, ebx
+    mov r9, r14
+    mov r12, r15
+    and r11, -4
+    and r10d, 3
+    shl r9, 62
+    shl r12, 62
+    shr rbx, 2
+    or rbx, r9
+    add rax, r11                            // + 4 floor(p / 2^130)
+    adc rcx, r14
+    adc r10, r15
+    shr r14, 2
+    shr r15, 2
+    or r14, r12
+    add rax, rbx                            // + floor(p / 2^130)
+    adc rcx, r14
+    adc r10, r15
+    mov r11, r10
+    and r10d, 3
+    shr r11, 2
+    lea r11, [r11+4*r11]
+    add rax, r11
+    adc rcx, 0
+    adc r10, 0
+    mov HA0, rax
+    mov HA1, rcx
+.endm
+
+// (HA0, HA1, HA2) = (HA0, HA1, HA2)^2; uses all registers but rsi, rdi
+.macro poly_square
+    mov rdx, HA0
+    mulx rcx, rax, HA0                      // p0, p1 = h0^2
+    mulx r12, r11, HA1
+    mov rdx, HA1
+    mulx r14, rbx, HA1                      // p2, p3 = h1^2
+    xor r15d, r15d
+    add r11, r11
+    adc r12, r12
+    adc r14, 0                              // + 2 h0 h1 2^64
+    add rcx, r11
+    adc rbx, r12
+    lea rdx, [HA2+HA2]
+    mulx r12, r11, HA0                      // + 2 h0 h2 2^128
+    adc r14, 0
+    add rbx, r11
+    adc r14, r12
+    mulx r12, r11, HA1                      // + 2 h1 h2 2^192
+    adc r15, r12
+    imul r10, r10                           // + h2^2 2^256
+    add r14, r11
+    adc r15, r10
+    poly_reduce
+.endm
+
 // (HA0, HA1, HA2) *= the three words at [\at], all of them; uses all registers but rsi, rdi
 .macro poly_multiply_long at
     mov rdx, HA0
@@ -435,34 +491,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     adc r15, r12
     imul rdx, [\at+16]
     add r15, rdx
-    mov r11, rbx
-    mov r10d, ebx
-    and r11, -4
-    and r10d, 3
-    add rax, r11
-    adc rcx, r14
-    adc r10, r15
-    mov r11, r14
-    mov r12, r15
-    shl r11, 62
-    shl r12, 62
-    shr rbx, 2
-    shr r14, 2
-    shr r15, 2
-    or rbx, r11
-    or r14, r12
-    add rax, rbx
-    adc rcx, r14
-    adc r10, r15
-    mov r11, r10
-    shr r11, 2
-    lea r11, [r11+4*r11]
-    and r10d, 3
-    add rax, r11
-    adc rcx, 0
-    adc r10, 0
-    mov HA0, rax
-    mov HA1, rcx
+    poly_reduce
 .endm
 
 // ---- Output: 32 bytes of each of 8 blocks ----------------------------------------------------------------------------
@@ -576,25 +605,25 @@ function sealane_chacha20poly1305_avx2
     vmovdqa ymm9, [rdx+64]
     vmovdqa [rsi+MASK16], ymm8
     vmovdqa [rsi+MASK8], ymm9
-    vpbroadcastd B0, [rsi+INITIAL+16]
-    vpbroadcastd B1, [rsi+INITIAL+20]
-    vpbroadcastd B2, [rsi+INITIAL+24]
-    vpbroadcastd B3, [rsi+INITIAL+28]
-    vpbroadcastd A0, [rsi+INITIAL]
-    vpbroadcastd A1, [rsi+INITIAL+4]
-    vpbroadcastd A2, [rsi+INITIAL+8]
-    vpbroadcastd A3, [rsi+INITIAL+12]
-    vpbroadcastd D0, [rsi+INITIAL+48]
+    vpbroadcastd B0, [r8]
+    vpbroadcastd B1, [r8+4]
+    vpbroadcastd B2, [r8+8]
+    vpbroadcastd B3, [r8+12]
+    vpbroadcastd D0, xmm2                   // before A2, which is there
+    vpbroadcastd A0, [rdx]
+    vpbroadcastd A1, [rdx+4]
+    vpbroadcastd A2, [rdx+8]
+    vpbroadcastd A3, [rdx+12]
+    vpbroadcastd D1, [r9]
+    vpbroadcastd D2, [r9+4]
+    vpbroadcastd D3, [r9+8]
     vpaddd D0, D0, [rdx+96]
-    vpbroadcastd D1, [rsi+INITIAL+52]
-    vpbroadcastd D2, [rsi+INITIAL+56]
-    vpbroadcastd D3, [rsi+INITIAL+60]
-    vpbroadcastd C0, [rsi+INITIAL+40]
-    vpbroadcastd C1, [rsi+INITIAL+44]
+    vpbroadcastd C0, [r8+24]
+    vpbroadcastd C1, [r8+28]
     vmovdqa [rsi+ROW(10)], C0
     vmovdqa [rsi+ROW(11)], C1
-    vpbroadcastd C0, [rsi+INITIAL+32]
-    vpbroadcastd C1, [rsi+INITIAL+36]
+    vpbroadcastd C0, [r8+16]
+    vpbroadcastd C1, [r8+20]
     jmp .Lkey_pass
 
 // ---- Areas for the next chunk; keeps r8 to r15 -----------------------------------------------------------------------
@@ -645,6 +674,8 @@ function sealane_chacha20poly1305_avx2
 // ---- Key stream for a chunk, while a span is authenticated -----------------------------------------------------------
 .Lround:
     area_round 0, WA0, WA1, WA2, WA3
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 2f
     cmp PA, [rsi+SPAN_B]
     je 1f
     poly_block rsi+R_KEY, HA0, HA1, HA2, PA
@@ -652,10 +683,15 @@ function sealane_chacha20poly1305_avx2
     je 1f
     poly_block rsi+R_KEY, HB0, HB1, HB2, PB
 1:  cmp dword ptr [rsi+MODE], MODE_WIDE
-    jb 1f
-    area_round 1, WB0, WB1, WB2, WB3
-1:
-    cmp PA, [rsi+SPAN_B]
+    jne 3f
+2:  area_round 1, WB0, WB1, WB2, WB3
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    je 3f
+    scalar_double_round
+    sub dword ptr [rsi+COUNT], 1
+    jnz .Lround
+    jmp .Lhalf_done
+3:  cmp PA, [rsi+SPAN_B]
     je 1f
     poly_block rsi+R_KEY, HA0, HA1, HA2, PA
 1:  cmp PB, [rsi+SPAN_END]
@@ -676,6 +712,7 @@ function sealane_chacha20poly1305_avx2
     jne .Lfinish
 
 .Lfirst_stream_known:
+    mov dword ptr [rsi+SCALAR_ON], 0
     mov rdi, [rsi+ARGS]
     mov ecx, [rdi+SEALANE_ARG_FLAGS]
     and ecx, SEALANE_FLAG_OPEN
@@ -687,36 +724,45 @@ function sealane_chacha20poly1305_avx2
 
 // ---- Block 0 for the Poly1305 key, and block 1 if EXTRA, by the integer units; the others beside by the vector units --
 .Lkey_pass:
+    mov KEY_AT, r8
+    mov NONCE_AT, r9
     xor eax, eax
 .Lscalar_block:
     scalar_begin
 .Lkey_half:
     mov dword ptr [rsi+COUNT], 10
 .Lkey_round:
-    cmp dword ptr [rsi+MODE], MODE_ROWS
-    jb 3f
-    je 1f
     cmp dword ptr [rsi+MODE], MODE_COLUMNS
-    ja 4f
-    test dword ptr [rsi+COUNT], 1
-    jnz 2f
-    columns_round
-    jmp 3f
-2:  columns_diagonal_round
-    jmp 3f
-4:  area_round 0, WA0, WA1, WA2, WA3
-    area_round 1, WB0, WB1, WB2, WB3
-    jmp 3f
-1:  test dword ptr [rsi+COUNT], 1
-    jnz 2f
-    rows_round 0x93, 0x4e, 0x39
-    jmp 3f
-2:  rows_round 0x39, 0x4e, 0x93
-3:  cmp dword ptr [rsi+SCALAR_ON], 0
+    ja .Lround
     je 4f
-    scalar_double_round
-4:  sub dword ptr [rsi+COUNT], 1
+    cmp dword ptr [rsi+MODE], MODE_ROWS
+    jb 6f
+    test dword ptr [rsi+COUNT], 1
+    jnz 3f
+2:  rows_round 0x93, 0x4e, 0x39
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+3:  rows_round 0x39, 0x4e, 0x93
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+    sub dword ptr [rsi+COUNT], 2
+    jnz 2b
+    jmp .Lhalf_done
+4:  test dword ptr [rsi+COUNT], 1
+    jnz 5f
+4:  columns_round
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+5:  columns_diagonal_round
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+    sub dword ptr [rsi+COUNT], 2
+    jnz 4b
+    jmp .Lhalf_done
+6:  scalar_double_round
+    sub dword ptr [rsi+COUNT], 1
     jnz .Lkey_round
+.Lhalf_done:
     cmp dword ptr [rsi+STAGE], 0
     jne .Lsecond_half_done
 
@@ -763,13 +809,15 @@ function sealane_chacha20poly1305_avx2
     mov rbx, [rsi+LEFT]
     test rbx, rbx
     jz .Lfinal
+    mov rdx, [rsi+TABLE]
+    lea KEY_AT, [rsi+INITIAL+16]
+    lea NONCE_AT, [rsi+INITIAL+52]
     mov eax, 1
     cmp dword ptr [rsi+EXTRA], 0
     jne .Lscalar_block
     mov dword ptr [rsi+SCALAR_ON], 0
-    mov dword ptr [rsi+AFTER], TO_KEY_HALF
     cmp dword ptr [rsi+MODE], MODE_WIDE
-    jne .Lpowers
+    jne .Lkey_half
     mov dword ptr [rsi+AFTER], TO_ROUND
 
 // ---- The powers of r that this many bytes need -----------------------------------------------------------------------
@@ -798,7 +846,7 @@ function sealane_chacha20poly1305_avx2
     lea rcx, [rsi+POWERS+rcx]
     lea rdi, [rsi+POWERS]
     mov [rsi+COUNT], rcx
-1:  poly_multiply_long rdi
+1:  poly_square
     add rdi, 24
     mov [rdi], HA0
     mov [rdi+8], HA1
@@ -925,6 +973,7 @@ function sealane_chacha20poly1305_avx2
 .Lresume:
     mov r8, [rdi+SEALANE_ARG_STATE]
     mov dword ptr [rsi+AFTER], TO_RESUME
+    mov [rsi+SCALAR_ON], eax
     mov rax, [r8+SEALANE_STATE_H]
     mov rcx, [r8+SEALANE_STATE_H+8]
     mov rdx, [r8+SEALANE_STATE_H+16]
@@ -1082,7 +1131,7 @@ function sealane_chacha20poly1305_avx2
     je .Ltext
     cmp eax, TO_FINAL
     jb .Ltext_round
-    je .Lfinal
+    je .Lfinal_h
     cmp eax, TO_RESUME
     je .Lresumed
     jmp .Lkey_half
@@ -1135,10 +1184,16 @@ function sealane_chacha20poly1305_avx2
     lea rax, [rsi+COPY]
     mov rcx, rax
     vpxor xmm0, xmm0, xmm0
+    sub edi, 4
+3:  vmovdqa [rcx], ymm0
+    vmovdqa [rcx+32], ymm0
+    vmovdqa [rcx+64], ymm0
+    vmovdqa [rcx+96], ymm0
+    sub rcx, -128
     add edi, 1
-  .irp line, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovdqa [rax+32*\line], ymm0
-  .endr
+    jnz 3b
+    mov rcx, rax
+    add edi, 1
 2:  lea r11, [rsi+INITIAL]
     lea r12, [r11+64]
     vpaddd ymm0, ymm15, [AREAP+ROW(12)]
@@ -1281,6 +1336,7 @@ function sealane_chacha20poly1305_avx2
     mov HA0, [rsi+H]
     mov HA1, [rsi+H+8]
     mov HA2, [rsi+H+16]
+.Lfinal_h:
     mov r11, [rsi+ARGS]
     test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
     jz 1f
