@@ -2,6 +2,7 @@ package sealane_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,6 +29,7 @@ type outcome struct {
 // TestMain is also the process that TestEnvironment starts.
 func TestMain(m *testing.M) {
 	if os.Getenv("SEALANE_TEST_CHILD") == "" {
+		flag.Parse()
 		os.Exit(m.Run())
 	}
 	dispatch.Corrupt = os.Getenv("SEALANE_TEST_CORRUPT")

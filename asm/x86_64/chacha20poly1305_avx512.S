@@ -36,7 +36,7 @@
 #define LANES 128     /* 0, 0, 0, 0, 1, 0, 0, 0, 2, ...: the counters of a horizontal set */
 #define EVEN 192      /* 64-bit words 0, 2, .. 14 of two registers */
 #define ODD 256       /* 1, 3, .. 15 */
-#define NATURAL 320   /* vpunpck leaves blocks in the order 0 4 1 5 2 6 3 7; this puts them right */
+#define STEP_ORDER 320 /* 0 4 1 5 2 6 3 7: the order in which vpunpck leaves blocks */
 #define MASK44 384    /* 2^44 - 1 */
 #define PAD 392       /* 2^128 in limb 2: the bit that RFC 8439, 2.5.1 adds to every block */
 #define SHIFT8 400    /* 2^8: from 52 to 44 bits */
@@ -53,7 +53,7 @@
     .long 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0
     .quad 0, 2, 4, 6, 8, 10, 12, 14
     .quad 1, 3, 5, 7, 9, 11, 13, 15
-    .quad 0, 2, 4, 6, 1, 3, 5, 7
+    .quad 0, 4, 1, 5, 2, 6, 3, 7
     .quad 0xfffffffffff, 0x10000000000, 256, 20, 5120, 0, 0, 0
     .quad 0, 0, 0, 0, 0, 0, 0, 0
     endconstants
@@ -98,10 +98,12 @@
 #define left r10      /* bytes from this chunk on */
 #define mac r12       /* what is authenticated next */
 #define mleft r13     /* bytes to authenticate */
+#define enough r14    /* how far */
 #define mode r15d     /* what is in ACC: */
 #define MODE_ZERO 0   /* nothing yet */
 #define MODE_MULTIPLY 1 /* a sum of earlier blocks, to be multiplied */
 #define MODE_ADD 2    /* the accumulator of an earlier part, to be added to the next block, in lane 0 */
+#define MODE_DONE 3   /* the tag has been made */
 
 /* Vector registers of Poly1305. */
 #define lo0 zmm24
@@ -117,6 +119,7 @@
 #define h1 zmm17
 #define h2 zmm18
 #define pad zmm19
+#define more zmm20
 #define vy zmm21
 #define vz zmm22
 #define mask44 zmm23
@@ -763,6 +766,12 @@
     vmovdqu64 [dst + 64*\block], vx
 .endm
 
+/* lo + 2^52 hi += v * y. */
+.macro madd_pair lo, hi, v, y
+    vpmadd52luq \lo, \v, \y
+    vpmadd52huq \hi, \v, \y
+.endm
+
 /* 64 bytes number j of what is left to authenticate: mac, PARTIAL or nothing. */
 .macro last_bytes j, into
     .if \j
@@ -842,6 +851,8 @@
     integer_begin
     rounds twentyfour
     mov dword ptr [scratch + LAYOUT], 24
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Lfirst_done                                                             /* sealed at once, while Poly1305 waits */
     .irp i, 16, 17, 18, 19, 20, 21, 22, 23
     vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
     .endr
@@ -973,12 +984,12 @@
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     cmovnz mac, src
 
-    /* A chunk: the first half of its keystream is in registers 0 to 15, the second in SECOND. Seal: encrypt, then
+    /* 16 blocks of text or fewer; their keystream, before the last addition, is in registers 0 to 15. Seal: encrypt, then
      * authenticate; open: the other way round.
      */
 .Lkeystream:
     mov key, [args + SEALANE_ARG_KEY]
-    mov ecx, 2048
+    mov ecx, 1024
     cmp left, chunk
     cmovb chunk, left
     cmp dword ptr [scratch + LAYOUT], 8
@@ -990,38 +1001,20 @@
 .Lkeystream_ready:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lapply
-    mov mleft, chunk
-    cmp dword ptr [scratch + PASS], 0
-    je .Lauthenticate
+    lea mleft, [src + left]
+    lea enough, [src + chunk]
+    sub mleft, mac
+    jmp .Lauthenticate
 
 .Lapply:
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     apply \i
     .endr
-    add src, 1024
-    add dst, 1024
-    sub left, 1024
-    sub chunk, 1024
-    jz .Lapplied
-    add dword ptr [scratch + NONCE], 16
-    mov key, [args + SEALANE_ARG_KEY]
-    cmp dword ptr [scratch + LAYOUT], 24
-    je .Lsecond_eight
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
-    .endr
-    sixteen_end
-    jmp .Lapply
-.Lsecond_eight:
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
-    .endr
-    eight_end
-    jmp .Lapply
+    jmp .Lapplied
 .Lapply_partial:
     mov eax, ecx
     and eax, 63
-    jz .Lapplied_rest
+    jz .Lapplied
     mov rbx, -1
     bzhi rax, rbx, rax
     kmovq k1, rax
@@ -1032,29 +1025,48 @@
     vmovdqu8 [dst + rax]{k1}, vx
     vmovdqu8 vx{k1}{z}, vx
     vmovdqa64 [scratch + PARTIAL], vx
-.Lapplied_rest:
+.Lapplied:
     add src, chunk
     add dst, chunk
     sub left, chunk
-.Lapplied:
     mov mleft, dst
     sub mleft, mac
+    mov enough, -1
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Lauthenticate
+    jnz .Lopened
+    cmp dword ptr [scratch + LAYOUT], 24
+    jne .Lauthenticate
+    set_copy 0, 1, 2, 16, 17, 18
+    set_copy 3, 4, 5, 19, 20, 21
+    vmovdqa64 zmm6, zmm22
+    vmovdqa64 zmm7, zmm23
+    jmp .Lsecond
+.Lopened:
     test left, left
     jz .Lfinish
 
-    /* The next pass. */
+    /* The other half of the chunk, or the next pass. */
 .Lnext:
+    cmp dword ptr [scratch + LAYOUT], 16
+    jbe .Lnext_pass
+    vpxord xmm31, xmm31, xmm31
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
+    vmovdqa64 [scratch + SECOND + 64*\i], zmm31
+    .endr
+    cmp dword ptr [scratch + LAYOUT], 24
+    je .Lsecond
+    .irp i, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
+    vmovdqa64 [scratch + SECOND + 64*\i], zmm31
+    .endr
+.Lsecond:
+    add dword ptr [scratch + NONCE], 16
+    sub dword ptr [scratch + LAYOUT], 16
+    jmp .Lkeystream
+.Lnext_pass:
     add dword ptr [scratch + NONCE], 16
     mov dword ptr [scratch + PASS], 1
-    mov mleft, left
-    mov eax, 2048
-    cmp mleft, rax
-    cmova mleft, rax
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lauthenticate
-.Lnext_keystream:
     mov key, [args + SEALANE_ARG_KEY]
     movabs rax, PLAN_NEXT
     mov [scratch + PLAN], rax
@@ -1066,25 +1078,35 @@
     thirtytwo_begin
     jmp .Lthirtytwo
 
-    /* mleft bytes at mac. */
+    /* Of mleft bytes at mac the ones up to `enough`, or all whole steps. The first step of 8 blocks costs no
+     * multiplication, so it is a short one.
+     */
 .Lauthenticate:
-    vpbroadcastq mask44, [consts + MASK44]
-    cmp mode, MODE_ADD
-    jne .Lauthenticate_triples
-    cmp mleft, 128
-    jb .Lauthenticate_triples
-    vmovdqu64 vx, [mac]
-    vmovdqu64 vt, [mac + 64]
-    single
-    add mac, 128
-    sub mleft, 128
-.Lauthenticate_triples:
-    cmp mleft, 384
-    jb .Lauthenticate_singles
+    cmp mode, MODE_DONE
+    je .Lapply
     vmovdqa64 h0, [scratch + ACC]
     vmovdqa64 h1, [scratch + ACC + 64]
     vmovdqa64 h2, [scratch + ACC + 128]
+    vpbroadcastq mask44, [consts + MASK44]
     vpbroadcastq pad, [consts + PAD]
+    cmp mode, MODE_MULTIPLY
+    je .Lauthenticate_steps
+    cmp mleft, 240
+    jbe .Lauthenticate_steps
+    vmovdqu64 vx, [mac]
+    vmovdqu64 vy, [mac + 64]
+    limbs vx, vy, vx, vy, vz
+    vpaddq h0, h0, vx                                                           /* h + m */
+    vpaddq h1, h1, vy
+    vpaddq h2, h2, vz
+    mov mode, MODE_MULTIPLY
+    add mac, 128
+    sub mleft, 128
+.Lauthenticate_steps:
+    cmp mleft, 384
+    jb .Lauthenticated_steps
+    cmp mac, enough
+    jae .Lauthenticated_steps
 .Ltriple:                                                                       /* h r^24 + m r^16 + m' r^8 + m'' */
     vmovdqu64 vx, [mac + 256]
     vmovdqu64 vy, [mac + 320]
@@ -1111,41 +1133,42 @@
     vmovdqa64 h2, lo2
     add mac, 384
     sub mleft, 384
+    cmp mac, enough
+    jae .Ltriples_done
     cmp mleft, 384
     jae .Ltriple
-    save_acc h0, h1, h2
+.Ltriples_done:
     mov mode, MODE_MULTIPLY
-.Lauthenticate_singles:
-    xor eax, eax                                                                /* is this the last chunk? */
-    mov ebx, 2048
+.Lauthenticated_steps:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    cmovnz eax, ebx
-    cmp left, rax
-    jbe .Llast
-.Lauthenticate_single:
-    cmp mleft, 128
-    jb .Lauthenticated_chunk
-    vmovdqu64 vx, [mac]
-    vmovdqu64 vt, [mac + 64]
-    single
-    add mac, 128
-    sub mleft, 128
-    jmp .Lauthenticate_single
-.Lauthenticated_chunk:
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Lnext
+    jnz .Lauthenticated_open
+    test left, left
+    jz .Llast
+    save_acc h0, h1, h2
+    jmp .Lnext
 .Lauthenticated_open:
-    cmp dword ptr [scratch + PASS], 0
-    je .Lapply
-    jmp .Lnext_keystream
+    cmp left, 1024                                                              /* what is left will not do for a step */
+    jbe .Llast
+    cmp mac, enough
+    jb .Llast
+    save_acc h0, h1, h2
+    jmp .Lapply
 
     /* The last chunk: at most 16 blocks are left, the block of lengths among them. */
 .Llast:
     cmp mleft, 240
     jbe .Llast_blocks
     vmovdqu64 vx, [mac]
-    vmovdqu64 vt, [mac + 64]
-    single
+    vmovdqu64 vy, [mac + 64]
+    limbs vx, vy, lo0, lo1, lo2
+    clear_hi
+    times_all 0, h0, scratch, R8, 1                                             /* h r^8 + m */
+    times_all 1, h1, scratch, R8, 1
+    times_all 2, h2, scratch, R8, 1
+    carry_all
+    vmovdqa64 h0, lo0
+    vmovdqa64 h1, lo1
+    vmovdqa64 h2, lo2
     add mac, 128
     sub mleft, 128
     jmp .Llast
@@ -1163,10 +1186,10 @@
     vmovdqu8 vx{k1}{z}, [mac + rax]
     vmovdqa64 [scratch + PARTIAL], vx
 .Llast_load:
-    last_bytes 0, h0
-    last_bytes 1, h1
-    last_bytes 2, h2
-    last_bytes 3, pad
+    last_bytes 0, lo0
+    last_bytes 1, lo1
+    last_bytes 2, pad
+    last_bytes 3, more
     add mleft, 15
     shr mleft, 4                                                                /* blocks */
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
@@ -1179,49 +1202,64 @@
     mov ebx, 3
     shlx eax, ebx, eax
     kmovd k1, eax
-    vmovdqa64 h0{k1}, vt
+    vmovdqa64 lo0{k1}, vt
     kshiftrd k1, k1, 8
-    vmovdqa64 h1{k1}, vt
-    kshiftrd k1, k1, 8
-    vmovdqa64 h2{k1}, vt
+    vmovdqa64 lo1{k1}, vt
     kshiftrd k1, k1, 8
     vmovdqa64 pad{k1}, vt
+    kshiftrd k1, k1, 8
+    vmovdqa64 more{k1}, vt
     inc mleft
 .Llast_natural:
     lea rbx, [8*mleft]
     neg rbx
     add rbx, scratch
+    natural_limbs lo0, lo1
     clear_lo
     clear_hi
-    natural_limbs h0, h1
     cmp mode, MODE_ADD
     jne .Llast_first
-    vpaddq vx, vx, [scratch + ACC]
-    vpaddq vy, vy, [scratch + ACC + 64]
-    vpaddq vz, vz, [scratch + ACC + 128]
+    vpaddq vx, vx, h0
+    vpaddq vy, vy, h1
+    vpaddq vz, vz, h2
 .Llast_first:
     times_all 0, vx, rbx, 8*32, 0                                               /* m blocks: r^m .. */
     times_all 1, vy, rbx, 8*32, 0
     times_all 2, vz, rbx, 8*32, 0
     cmp mleft, 8
     jbe .Llast_sum
-    natural_limbs h2, pad
+    natural_limbs pad, more
     times_all 0, vx, rbx, 8*40, 0                                               /* r^(m-8) .. */
     times_all 1, vy, rbx, 8*40, 0
     times_all 2, vz, rbx, 8*40, 0
 .Llast_sum:
     cmp mode, MODE_MULTIPLY
     jne .Llast_fold
-    vmovdqu64 vt, [consts + NATURAL]
-    vpermq vx, vt, [scratch + ACC]
-    vpermq vy, vt, [scratch + ACC + 64]
-    vpermq vz, vt, [scratch + ACC + 128]
-    times_all 0, vx, rbx, 8*24, 0                                               /* r^(m+8) .. */
-    times_all 1, vy, rbx, 8*24, 0
-    times_all 2, vz, rbx, 8*24, 0
+    vmovdqu64 vt, [consts + STEP_ORDER]                                         /* r^(m+8) .. */
+    vpermq zmm19, vt, [rbx + POWERS + 0*ROW + 8*24]
+    vpermq zmm20, vt, [rbx + POWERS + 1*ROW + 8*24]
+    vpermq zmm21, vt, [rbx + POWERS + 2*ROW + 8*24]
+    vpermq zmm22, vt, [rbx + POWERS + 3*ROW + 8*24]
+    vpermq zmm23, vt, [rbx + POWERS + 4*ROW + 8*24]
+    madd_pair lo0, hi0, h0, zmm19
+    madd_pair lo1, hi1, h0, zmm20
+    madd_pair lo2, hi2, h0, zmm21
+    madd_pair lo0, hi0, h1, zmm23
+    madd_pair lo1, hi1, h1, zmm19
+    madd_pair lo2, hi2, h1, zmm20
+    madd_pair lo0, hi0, h2, zmm22
+    madd_pair lo1, hi1, h2, zmm23
+    madd_pair lo2, hi2, h2, zmm19
 
     /* The lanes' sum: 2^0 rax + 2^44 r11 + 2^88 mleft + 2^140 mac. */
 .Llast_fold:
+    clear 30                                                                    /* what is secret is wiped while the sum waits */
+    .irp i, 0, 1, 2
+    vmovdqa64 [scratch + ACC + 64*\i], vx
+    .irp j, 0, 1, 2, 3, 4
+    vmovdqa64 [scratch + POWERS + \j*ROW + R24 + 64*\i], vx
+    .endr
+    .endr
     vpmadd52luq lo1, hi0, qword ptr [consts + SHIFT8]{1to8}
     vpmadd52luq lo2, hi1, qword ptr [consts + SHIFT8]{1to8}
     vpunpcklqdq vy, lo0, lo1
@@ -1298,27 +1336,18 @@
     mov [rbx], rax
     mov [rbx + 8], r11
 .Lauthenticated:
+    clear 30
+    vmovdqa64 [scratch + CWORDS], vx
+    mov mode, MODE_DONE
+    lea mac, [src + left]
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lauthenticated_open
+    jnz .Lapply
 
 .Lfinish:
     vpxor xmm0, xmm0, xmm0
     vmovdqa [scratch + NONCE], xmm0
     vmovdqa [scratch + NONCE + 16], xmm0
     vmovdqa [scratch + NONCE + 32], xmm0
-    vmovdqa64 [scratch + CWORDS], zmm0
     vmovdqa64 [scratch + PARTIAL], zmm0
-    .irp i, 0, 1, 2
-    vmovdqa64 [scratch + ACC + 64*\i], zmm0
-    .irp j, 0, 1, 2, 3, 4
-    vmovdqa64 [scratch + POWERS + \j*ROW + R24 + 64*\i], zmm0
-    .endr
-    .endr
-    cmp qword ptr [args + SEALANE_ARG_BYTES], 1024
-    jbe .Lwiped
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovdqa64 [scratch + SECOND + 64*\i], zmm0
-    .endr
-.Lwiped:
     vzeroupper
     endfunction
