@@ -164,7 +164,7 @@ func (b *build) fetch(pkg, version string) error {
 	var first error
 	for _, pass := range passes {
 		first = nil
-		for module := pkg; strings.Contains(module, "."); module = path.Dir(module) {
+		for module := pkg; module != "." && strings.Contains(module, "."); module = path.Dir(module) {
 			dir, err := b.download(module, version, pass)
 			if err == nil {
 				b.dir = filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(pkg, module)))
