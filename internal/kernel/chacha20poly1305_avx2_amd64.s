@@ -34,7 +34,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x98868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x298],rax
 	QUAD $0x0001000002a086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],0x1
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x15ed840f; WORD $0x0000 // je 0x167a
+	LONG $0x1835840f; WORD $0x0000 // je 0x18c2
 	LONG $0x90868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rax
 	LONG $0x98868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],rax
 	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
@@ -64,12 +64,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xe06ffdc5 // vmovdqa ymm4,ymm0
 	LONG $0xe96ffdc5 // vmovdqa ymm5,ymm1
 	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
-	LONG $0x0008a2e9; BYTE $0x00 // jmp 0x9de
+	LONG $0x000b65e9; BYTE $0x00 // jmp 0xca1
 // 0x13c:
 	QUAD $0x00000130967ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm2
 	LONG $0x689e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rbx
 	QUAD $0x00400000029886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x298],0x40
-	LONG $0x000884e9; BYTE $0x00 // jmp 0x9de
+	LONG $0x000b47e9; BYTE $0x00 // jmp 0xca1
 // 0x15a:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
@@ -79,7 +79,42 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0xe883; BYTE $0x01 // sub eax,0x1
 	WORD $0xe0c1; BYTE $0x06 // shl eax,0x6
 	LONG $0x02988689; WORD $0x0000 // mov DWORD PTR [rsi+0x298],eax
-// 0x17f:
+	LONG $0x40fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x240
+	WORD $0x2676 // jbe 0x1ae
+	LONG $0x00fb8148; WORD $0x0004; BYTE $0x00 // cmp rbx,0x400
+	LONG $0x00c4870f; WORD $0x0000 // ja 0x259
+	QUAD $0x00000000029886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x298],0x0
+	QUAD $0x00010000013086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x130],0x1
+	LONG $0x0000abe9; BYTE $0x00 // jmp 0x259
+// 0x1ae:
+	QUAD $0x00020000017886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x178],0x2
+	QUAD $0x00080000017086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x170],0x8
+	LONG $0x689e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rbx
+	LONG $0x426f7dc5; BYTE $0x20 // vmovdqa ymm8,YMMWORD PTR [rdx+0x20]
+	LONG $0x4a6f7dc5; BYTE $0x40 // vmovdqa ymm9,YMMWORD PTR [rdx+0x40]
+	QUAD $0x00000540867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm8
+	QUAD $0x000005608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm9
+	LONG $0x587dc2c4; BYTE $0x20 // vpbroadcastd ymm4,DWORD PTR [r8]
+	LONG $0x587dc2c4; WORD $0x0468 // vpbroadcastd ymm5,DWORD PTR [r8+0x4]
+	LONG $0x587dc2c4; WORD $0x0870 // vpbroadcastd ymm6,DWORD PTR [r8+0x8]
+	LONG $0x587dc2c4; WORD $0x0c78 // vpbroadcastd ymm7,DWORD PTR [r8+0xc]
+	LONG $0x587d62c4; BYTE $0xc2 // vpbroadcastd ymm8,xmm2
+	LONG $0x587de2c4; BYTE $0x02 // vpbroadcastd ymm0,DWORD PTR [rdx]
+	LONG $0x587de2c4; WORD $0x044a // vpbroadcastd ymm1,DWORD PTR [rdx+0x4]
+	LONG $0x587de2c4; WORD $0x0852 // vpbroadcastd ymm2,DWORD PTR [rdx+0x8]
+	LONG $0x587de2c4; WORD $0x0c5a // vpbroadcastd ymm3,DWORD PTR [rdx+0xc]
+	LONG $0x587d42c4; BYTE $0x09 // vpbroadcastd ymm9,DWORD PTR [r9]
+	LONG $0x587d42c4; WORD $0x0451 // vpbroadcastd ymm10,DWORD PTR [r9+0x4]
+	LONG $0x587d42c4; WORD $0x0859 // vpbroadcastd ymm11,DWORD PTR [r9+0x8]
+	LONG $0x42fe3dc5; BYTE $0x60 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x60]
+	LONG $0x587d42c4; WORD $0x1860 // vpbroadcastd ymm12,DWORD PTR [r8+0x18]
+	LONG $0x587d42c4; WORD $0x1c68 // vpbroadcastd ymm13,DWORD PTR [r8+0x1c]
+	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
+	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
+	LONG $0x587d42c4; WORD $0x1060 // vpbroadcastd ymm12,DWORD PTR [r8+0x10]
+	LONG $0x587d42c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [r8+0x14]
+	LONG $0x000a48e9; BYTE $0x00 // jmp 0xca1
+// 0x259:
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	LONG $0x98868b48; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x298]
 	LONG $0x609e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x160]
@@ -149,11 +184,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
 	LONG $0xfb6ffdc5 // vmovdqa ymm7,ymm3
 	LONG $0x0290be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x290],0x0
-	LONG $0x066f840f; WORD $0x0000 // je 0x9de
-	LONG $0x0280868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x280]
-	QUAD $0x000000e0c2848b48 // mov rax,QWORD PTR [rdx+rax*8+0xe0]
-	LONG $0x88868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x288],rax
-// 0x384:
+	LONG $0x0858840f; WORD $0x0000 // je 0xca1
+// 0x449:
 	QUAD $0x0000058086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x580]
 	QUAD $0x000005c08efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x5c0]
 	QUAD $0x0000070096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x700]
@@ -230,493 +262,149 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
 	LONG $0xeb75c1c4; BYTE $0xcc // vpor ymm1,ymm1,ymm12
 	LONG $0xeb65c1c4; BYTE $0xdd // vpor ymm3,ymm3,ymm13
-	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
-	LONG $0x010a830f; WORD $0x0000 // jae 0x67b
-	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
-	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
-	LONG $0x01d28349 // adc r10,0x1
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28349 // and r10,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	LONG $0x10c68349 // add r14,0x10
-	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
-	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
-	LONG $0x01d58349 // adc r13,0x1
-	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x0001c8a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0001b89ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xe1 // add rcx,r12
-	WORD $0x114c; BYTE $0xdf // adc rdi,r11
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc3 // mov r11,rax
-	WORD $0x8949; BYTE $0xdc // mov r12,rbx
-	WORD $0x0149; BYTE $0xcc // add r12,rcx
-	WORD $0x114c; BYTE $0xef // adc rdi,r13
-	WORD $0x8949; BYTE $0xfd // mov r13,rdi
-	LONG $0x03e58349 // and r13,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xfb // add r11,rdi
-	LONG $0x00d48349 // adc r12,0x0
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x10c78349 // add r15,0x10
-// 0x67b:
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x178],0x3
-	LONG $0x01e0820f; WORD $0x0000 // jb 0x868
-	QUAD $0x0000078086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0x780]
-	QUAD $0x000007c08efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0x7c0]
-	QUAD $0x0000090096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x900]
-	QUAD $0x000009409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x940]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00000880a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x880]
-	QUAD $0x000008c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x8c0]
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
-	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
-	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
-	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
-	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
-	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
-	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000900967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm10
-	QUAD $0x000009409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
-	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
-	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
-	LONG $0xd472adc5; BYTE $0x19 // vpsrld ymm10,ymm4,0x19
-	LONG $0xd672a5c5; BYTE $0x19 // vpsrld ymm11,ymm6,0x19
-	LONG $0xeb2dc1c4; BYTE $0xf6 // vpor ymm6,ymm10,ymm14
-	LONG $0xeb25c1c4; BYTE $0xe7 // vpor ymm4,ymm11,ymm15
-	QUAD $0x000007a096fe55c5 // vpaddd ymm10,ymm5,YMMWORD PTR [rsi+0x7a0]
-	QUAD $0x000007e09efe45c5 // vpaddd ymm11,ymm7,YMMWORD PTR [rsi+0x7e0]
-	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
-	QUAD $0x000007e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm9
-	QUAD $0x00000920b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x920]
-	QUAD $0x00000960beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x960]
-	QUAD $0x000540b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000540be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000008a086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x8a0]
-	QUAD $0x000008e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x8e0]
-	QUAD $0x000008e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm12
-	QUAD $0x000008a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm13
-	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
-	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
-	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
-	LONG $0xf77295c5; BYTE $0x0c // vpslld ymm13,ymm7,0xc
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
-	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
-	LONG $0xd5fe2dc5 // vpaddd ymm10,ymm10,ymm5
-	LONG $0xdffe25c5 // vpaddd ymm11,ymm11,ymm7
-	QUAD $0x00000780967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm10
-	QUAD $0x000007c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm11
-	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
-	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
-	QUAD $0x000560b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x560]
-	QUAD $0x000560be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000960b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm14
-	QUAD $0x00000920be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm15
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
-	QUAD $0x000008808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm9
-	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
-	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
-	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
-	LONG $0xf77295c5; BYTE $0x07 // vpslld ymm13,ymm7,0x7
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
-	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
-// 0x868:
-	LONG $0x88aed148; WORD $0x0002; BYTE $0x00 // shr QWORD PTR [rsi+0x288],1
-	LONG $0x010a830f; WORD $0x0000 // jae 0x97f
-	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
-	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
-	LONG $0x01d28349 // adc r10,0x1
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28349 // and r10,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	LONG $0x10c68349 // add r14,0x10
-	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
-	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
-	LONG $0x01d58349 // adc r13,0x1
-	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x0001c8a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0001b89ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xe1 // add rcx,r12
-	WORD $0x114c; BYTE $0xdf // adc rdi,r11
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc3 // mov r11,rax
-	WORD $0x8949; BYTE $0xdc // mov r12,rbx
-	WORD $0x0149; BYTE $0xcc // add r12,rcx
-	WORD $0x114c; BYTE $0xef // adc rdi,r13
-	WORD $0x8949; BYTE $0xfd // mov r13,rdi
-	LONG $0x03e58349 // and r13,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xfb // add r11,rdi
-	LONG $0x00d48349 // adc r12,0x0
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x10c78349 // add r15,0x10
-// 0x97f:
-	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xf9f8850f; WORD $0xffff // jne 0x384
-// 0x98c:
-	QUAD $0x00000600867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm0
-	QUAD $0x000006208e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm1
-	QUAD $0x00000640967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm2
-	QUAD $0x000006609e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm3
-	QUAD $0x00000800a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm4
-	QUAD $0x00000820ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x820],ymm5
-	QUAD $0x00000840b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm6
-	QUAD $0x00000860be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm7
-	LONG $0x0290be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x290],0x1
-	LONG $0x0dfb850f; WORD $0x0000 // jne 0x17d4
-	LONG $0x000c82e9; BYTE $0x00 // jmp 0x1660
-// 0x9de:
-	WORD $0xc031 // xor eax,eax
-// 0x9e0:
-	WORD $0x8941; BYTE $0xc4 // mov r12d,eax
-	LONG $0x34ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x134]
-	LONG $0x38b68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x138]
-	LONG $0x013cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x13c]
-	LONG $0x0108868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x108]
-	LONG $0x010c9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x10c]
-	LONG $0x01288e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x128]
-	LONG $0x012c968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x12c]
-	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
-	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
-	LONG $0x02e88e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e8],ecx
-	LONG $0x02ec9689; WORD $0x0000 // mov DWORD PTR [rsi+0x2ec],edx
-	LONG $0x0100868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x100]
-	LONG $0x01049e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x104]
-	LONG $0x10868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x110]
-	LONG $0x148e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x114]
-	LONG $0x18968b44; WORD $0x0001; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0x118]
-	LONG $0x1c9e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x11c]
-	LONG $0x01208e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x120]
-	LONG $0x0124968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x124]
-// 0xa5b:
-	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
-// 0xa65:
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0x0549820f; WORD $0x0000 // jb 0xfbb
-	LONG $0x03d2840f; WORD $0x0000 // je 0xe4a
-	QUAD $0x0000058086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x580]
-	QUAD $0x000005c08efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x5c0]
-	QUAD $0x0000070096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x700]
-	QUAD $0x000007409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x740]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00000680a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x680]
-	QUAD $0x000006c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6c0]
-	LONG $0xef7dc1c4; BYTE $0xc4 // vpxor ymm0,ymm0,ymm12
-	LONG $0xef6dc1c4; BYTE $0xd5 // vpxor ymm2,ymm2,ymm13
-	LONG $0xf0728dc5; BYTE $0x0c // vpslld ymm14,ymm0,0xc
-	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
-	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
-	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
-	LONG $0xeb7dc1c4; BYTE $0xc6 // vpor ymm0,ymm0,ymm14
-	LONG $0xeb6dc1c4; BYTE $0xd7 // vpor ymm2,ymm2,ymm15
-	LONG $0xc0fe3dc5 // vpaddd ymm8,ymm8,ymm0
-	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000700967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm10
-	QUAD $0x000007409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xef7dc1c4; BYTE $0xc4 // vpxor ymm0,ymm0,ymm12
-	LONG $0xef6dc1c4; BYTE $0xd5 // vpxor ymm2,ymm2,ymm13
-	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
-	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
-	LONG $0xd072adc5; BYTE $0x19 // vpsrld ymm10,ymm0,0x19
-	LONG $0xd272a5c5; BYTE $0x19 // vpsrld ymm11,ymm2,0x19
-	LONG $0xeb2dc1c4; BYTE $0xd6 // vpor ymm2,ymm10,ymm14
-	LONG $0xeb25c1c4; BYTE $0xc7 // vpor ymm0,ymm11,ymm15
-	QUAD $0x000005a096fe75c5 // vpaddd ymm10,ymm1,YMMWORD PTR [rsi+0x5a0]
-	QUAD $0x000005e09efe65c5 // vpaddd ymm11,ymm3,YMMWORD PTR [rsi+0x5e0]
-	QUAD $0x000005a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm8
-	QUAD $0x000005e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm9
-	QUAD $0x00000720b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x720]
-	QUAD $0x00000760beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x760]
-	QUAD $0x000540b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000540be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000006a086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x6a0]
-	QUAD $0x000006e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x6e0]
-	QUAD $0x000006e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm12
-	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
-	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
-	LONG $0xef65c1c4; BYTE $0xd9 // vpxor ymm3,ymm3,ymm9
-	LONG $0xf1729dc5; BYTE $0x0c // vpslld ymm12,ymm1,0xc
-	LONG $0xf37295c5; BYTE $0x0c // vpslld ymm13,ymm3,0xc
-	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
-	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
-	LONG $0xeb75c1c4; BYTE $0xcc // vpor ymm1,ymm1,ymm12
-	LONG $0xeb65c1c4; BYTE $0xdd // vpor ymm3,ymm3,ymm13
-	LONG $0xd1fe2dc5 // vpaddd ymm10,ymm10,ymm1
-	LONG $0xdbfe25c5 // vpaddd ymm11,ymm11,ymm3
-	QUAD $0x00000580967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm10
-	QUAD $0x000005c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm11
-	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
-	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
-	QUAD $0x000560b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x560]
-	QUAD $0x000560be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000760b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm14
-	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	QUAD $0x000006c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm8
-	QUAD $0x000006808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm9
-	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
-	LONG $0xef65c1c4; BYTE $0xd9 // vpxor ymm3,ymm3,ymm9
-	LONG $0xf1729dc5; BYTE $0x07 // vpslld ymm12,ymm1,0x7
-	LONG $0xf37295c5; BYTE $0x07 // vpslld ymm13,ymm3,0x7
-	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
-	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
-	LONG $0xeb75c1c4; BYTE $0xcc // vpor ymm1,ymm1,ymm12
-	LONG $0xeb65c1c4; BYTE $0xdd // vpor ymm3,ymm3,ymm13
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x178],0x3
-	LONG $0x0356850f; WORD $0x0000 // jne 0xfbb
-	QUAD $0x0000078086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0x780]
-	QUAD $0x000007c08efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0x7c0]
-	QUAD $0x0000090096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x900]
-	QUAD $0x000009409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x940]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00000880a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x880]
-	QUAD $0x000008c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x8c0]
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
-	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
-	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
-	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
-	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
-	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
-	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000900967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm10
-	QUAD $0x000009409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
-	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
-	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
-	LONG $0xd472adc5; BYTE $0x19 // vpsrld ymm10,ymm4,0x19
-	LONG $0xd672a5c5; BYTE $0x19 // vpsrld ymm11,ymm6,0x19
-	LONG $0xeb2dc1c4; BYTE $0xf6 // vpor ymm6,ymm10,ymm14
-	LONG $0xeb25c1c4; BYTE $0xe7 // vpor ymm4,ymm11,ymm15
-	QUAD $0x000007a096fe55c5 // vpaddd ymm10,ymm5,YMMWORD PTR [rsi+0x7a0]
-	QUAD $0x000007e09efe45c5 // vpaddd ymm11,ymm7,YMMWORD PTR [rsi+0x7e0]
-	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
-	QUAD $0x000007e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm9
-	QUAD $0x00000920b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x920]
-	QUAD $0x00000960beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x960]
-	QUAD $0x000540b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000540be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000008a086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x8a0]
-	QUAD $0x000008e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x8e0]
-	QUAD $0x000008e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm12
-	QUAD $0x000008a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm13
-	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
-	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
-	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
-	LONG $0xf77295c5; BYTE $0x0c // vpslld ymm13,ymm7,0xc
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
-	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
-	LONG $0xd5fe2dc5 // vpaddd ymm10,ymm10,ymm5
-	LONG $0xdffe25c5 // vpaddd ymm11,ymm11,ymm7
-	QUAD $0x00000780967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm10
-	QUAD $0x000007c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm11
-	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
-	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
-	QUAD $0x000560b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x560]
-	QUAD $0x000560be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000960b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm14
-	QUAD $0x00000920be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm15
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
-	QUAD $0x000008808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm9
-	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
-	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
-	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
-	LONG $0xf77295c5; BYTE $0x07 // vpslld ymm13,ymm7,0x7
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
-	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
-	LONG $0x000171e9; BYTE $0x00 // jmp 0xfbb
-// 0xe4a:
-	QUAD $0x00010000018886f7; WORD $0x0000 // test DWORD PTR [rsi+0x188],0x1
-	LONG $0x00b3850f; WORD $0x0000 // jne 0xf0d
-	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
-	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
-	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
-	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
-	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
-	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
-	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
-	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
-	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
-	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
-	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
-	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
-	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
-	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
-	LONG $0xe470fdc5; BYTE $0x93 // vpshufd ymm4,ymm4,0x93
-	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
-	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
-	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
-	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
-	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
-	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
-	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
-	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
-	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
-	LONG $0x0000aee9; BYTE $0x00 // jmp 0xfbb
-// 0xf0d:
-	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
-	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
-	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
-	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
-	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
-	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
-	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
-	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
-	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
-	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
-	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
-	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
-	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
-	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
-	LONG $0xe470fdc5; BYTE $0x39 // vpshufd ymm4,ymm4,0x39
-	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
-	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
-	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
-	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
-	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
-	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
-	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
-	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
-	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
-// 0xfbb:
 	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x01c4840f; WORD $0x0000 // je 0x118c
+	LONG $0x0115850f; WORD $0x0000 // jne 0x74b
+	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
+	WORD $0x7b74 // je 0x6ba
+	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
+	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	QUAD $0x0001b89ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1b8]
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	QUAD $0x0001c88ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1c8]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	QUAD $0x0001b886f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1b8]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28349 // and r10,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x10c68349 // add r14,0x10
+// 0x6ba:
+	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
+	WORD $0x7b74 // je 0x73e
+	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
+	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
+	LONG $0x01d58349 // adc r13,0x1
+	WORD $0x894c; BYTE $0xda // mov rdx,r11
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	QUAD $0x0001b89ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x1b8]
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	QUAD $0x0001c8a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x1c8]
+	WORD $0x0149; BYTE $0xc3 // add r11,rax
+	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
+	QUAD $0x0001b886f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x1b8]
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
+	WORD $0x0149; BYTE $0xcc // add r12,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xdc // add r12,rbx
+	WORD $0x114c; BYTE $0xe8 // adc rax,r13
+	WORD $0x8949; BYTE $0xc5 // mov r13,rax
+	LONG $0x03e58349 // and r13,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc3 // add r11,rax
+	LONG $0x00d48349 // adc r12,0x0
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x10c78349 // add r15,0x10
+// 0x73e:
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x178],0x3
+	LONG $0x03c3850f; WORD $0x0000 // jne 0xb0e
+// 0x74b:
+	QUAD $0x0000078086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0x780]
+	QUAD $0x000007c08efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0x7c0]
+	QUAD $0x0000090096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x900]
+	QUAD $0x000009409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x940]
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	QUAD $0x00000880a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x880]
+	QUAD $0x000008c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x8c0]
+	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
+	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
+	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
+	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
+	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
+	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
+	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000900967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm10
+	QUAD $0x000009409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm11
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
+	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
+	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd472adc5; BYTE $0x19 // vpsrld ymm10,ymm4,0x19
+	LONG $0xd672a5c5; BYTE $0x19 // vpsrld ymm11,ymm6,0x19
+	LONG $0xeb2dc1c4; BYTE $0xf6 // vpor ymm6,ymm10,ymm14
+	LONG $0xeb25c1c4; BYTE $0xe7 // vpor ymm4,ymm11,ymm15
+	QUAD $0x000007a096fe55c5 // vpaddd ymm10,ymm5,YMMWORD PTR [rsi+0x7a0]
+	QUAD $0x000007e09efe45c5 // vpaddd ymm11,ymm7,YMMWORD PTR [rsi+0x7e0]
+	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
+	QUAD $0x000007e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm9
+	QUAD $0x00000920b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x920]
+	QUAD $0x00000960beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x960]
+	QUAD $0x000540b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000540be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x540]
+	QUAD $0x000008a086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x8a0]
+	QUAD $0x000008e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x8e0]
+	QUAD $0x000008e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm12
+	QUAD $0x000008a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm13
+	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
+	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
+	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
+	LONG $0xf77295c5; BYTE $0x0c // vpslld ymm13,ymm7,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
+	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
+	LONG $0xd5fe2dc5 // vpaddd ymm10,ymm10,ymm5
+	LONG $0xdffe25c5 // vpaddd ymm11,ymm11,ymm7
+	QUAD $0x00000780967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm10
+	QUAD $0x000007c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm11
+	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
+	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
+	QUAD $0x000560b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x560]
+	QUAD $0x000560be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000960b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm14
+	QUAD $0x00000920be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm15
+	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
+	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
+	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
+	QUAD $0x000008808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm9
+	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
+	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
+	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
+	LONG $0xf77295c5; BYTE $0x07 // vpslld ymm13,ymm7,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
+	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
+	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
+	LONG $0x01d6840f; WORD $0x0000 // je 0xb0e
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
@@ -837,11 +525,483 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
 	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x07c0c141 // rol r8d,0x7
-// 0x118c:
 	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xf8cc850f; WORD $0xffff // jne 0xa65
+	LONG $0xf940850f; WORD $0xffff // jne 0x449
+	LONG $0x000885e9; BYTE $0x00 // jmp 0x1393
+// 0xb0e:
+	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
+	WORD $0x7b74 // je 0xb92
+	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
+	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	QUAD $0x0001b89ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1b8]
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	QUAD $0x0001c88ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1c8]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	QUAD $0x0001b886f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1b8]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28349 // and r10,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x10c68349 // add r14,0x10
+// 0xb92:
+	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
+	WORD $0x7b74 // je 0xc16
+	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
+	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
+	LONG $0x01d58349 // adc r13,0x1
+	WORD $0x894c; BYTE $0xda // mov rdx,r11
+	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	QUAD $0x0001b89ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x1b8]
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	QUAD $0x0001c8a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x1c8]
+	WORD $0x0149; BYTE $0xc3 // add r11,rax
+	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
+	QUAD $0x0001b886f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x1b8]
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
+	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
+	WORD $0x0149; BYTE $0xcc // add r12,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xdc // add r12,rbx
+	WORD $0x114c; BYTE $0xe8 // adc rax,r13
+	WORD $0x8949; BYTE $0xc5 // mov r13,rax
+	LONG $0x03e58349 // and r13,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc3 // add r11,rax
+	LONG $0x00d48349 // adc r12,0x0
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x10c78349 // add r15,0x10
+// 0xc16:
+	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
+	LONG $0xf826850f; WORD $0xffff // jne 0x449
+// 0xc23:
+	QUAD $0x00000600867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm0
+	QUAD $0x000006208e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm1
+	QUAD $0x00000640967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm2
+	QUAD $0x000006609e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm3
+	QUAD $0x00000800a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm4
+	QUAD $0x00000820ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x820],ymm5
+	QUAD $0x00000840b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm6
+	QUAD $0x00000860be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm7
+	LONG $0x0290be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x290],0x1
+	LONG $0x0ddf850f; WORD $0x0000 // jne 0x1a4f
+// 0xc70:
+	QUAD $0x0000000002a086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],0x0
+	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
+	WORD $0x4f8b; BYTE $0x50 // mov ecx,DWORD PTR [rdi+0x50]
+	WORD $0xe183; BYTE $0x04 // and ecx,0x4
+	WORD $0xe9d1 // shr ecx,1
+	LONG $0x01808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x180],ecx
+	LONG $0x0290be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x290],0x1
+	LONG $0x0838840f; WORD $0x0000 // je 0x14d4
+	LONG $0x001105e9; BYTE $0x00 // jmp 0x1da6
+// 0xca1:
+	WORD $0x894d; BYTE $0xc7 // mov r15,r8
+	WORD $0x894c; BYTE $0xcf // mov rdi,r9
+	WORD $0xc031 // xor eax,eax
+// 0xca9:
+	WORD $0x8941; BYTE $0xc4 // mov r12d,eax
+	LONG $0x08428b48 // mov rax,QWORD PTR [rdx+0x8]
+	LONG $0x184f8b49 // mov rcx,QWORD PTR [r15+0x18]
+	LONG $0xc8868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x2c8],rax
+	LONG $0xe88e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x2e8],rcx
+	WORD $0x028b // mov eax,DWORD PTR [rdx]
+	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
+	WORD $0x8b45; BYTE $0x07 // mov r8d,DWORD PTR [r15]
+	LONG $0x044f8b45 // mov r9d,DWORD PTR [r15+0x4]
+	LONG $0x08578b45 // mov r10d,DWORD PTR [r15+0x8]
+	LONG $0x0c5f8b45 // mov r11d,DWORD PTR [r15+0xc]
+	LONG $0x104f8b41 // mov ecx,DWORD PTR [r15+0x10]
+	LONG $0x14578b41 // mov edx,DWORD PTR [r15+0x14]
+	WORD $0x8b44; BYTE $0x2f // mov r13d,DWORD PTR [rdi]
+	LONG $0x04778b44 // mov r14d,DWORD PTR [rdi+0x4]
+	WORD $0x7f8b; BYTE $0x08 // mov edi,DWORD PTR [rdi+0x8]
+// 0xce8:
+	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
+// 0xcf2:
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
+	LONG $0xf74a870f; WORD $0xffff // ja 0x449
+	LONG $0x01a5840f; WORD $0x0000 // je 0xeaa
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
+	LONG $0x04b0820f; WORD $0x0000 // jb 0x11c2
+	QUAD $0x00010000018886f7; WORD $0x0000 // test DWORD PTR [rsi+0x188],0x1
+	LONG $0x00bb850f; WORD $0x0000 // jne 0xddd
+// 0xd22:
+	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
+	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
+	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
+	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
+	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
+	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
+	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
+	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
+	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
+	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
+	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
+	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
+	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
+	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
+	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
+	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
+	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
+	LONG $0xe470fdc5; BYTE $0x93 // vpshufd ymm4,ymm4,0x93
+	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
+	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
+	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
+	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
+	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
+	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
+	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
+	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
+	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
+	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
+	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
+	LONG $0x03e5850f; WORD $0x0000 // jne 0x11c2
+// 0xddd:
+	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
+	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
+	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
+	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
+	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
+	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
+	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
+	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
+	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
+	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
+	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
+	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
+	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
+	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
+	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
+	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
+	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
+	LONG $0xe470fdc5; BYTE $0x39 // vpshufd ymm4,ymm4,0x39
+	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
+	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
+	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
+	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
+	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
+	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
+	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
+	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
+	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
+	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
+	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
+	LONG $0x032a850f; WORD $0x0000 // jne 0x11c2
+	LONG $0x0188ae83; WORD $0x0000; BYTE $0x02 // sub DWORD PTR [rsi+0x188],0x2
+	LONG $0xfe7d850f; WORD $0xffff // jne 0xd22
+	LONG $0x0004e9e9; BYTE $0x00 // jmp 0x1393
+// 0xeaa:
+	QUAD $0x00010000018886f7; WORD $0x0000 // test DWORD PTR [rsi+0x188],0x1
+	LONG $0x017d850f; WORD $0x0000 // jne 0x1037
+// 0xeba:
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	QUAD $0x00054086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x540]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
+	LONG $0xef55c1c4; BYTE $0xed // vpxor ymm5,ymm5,ymm13
+	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
+	LONG $0xeb55c1c4; BYTE $0xef // vpor ymm5,ymm5,ymm15
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	QUAD $0x00056086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x560]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
+	LONG $0xef55c1c4; BYTE $0xed // vpxor ymm5,ymm5,ymm13
+	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
+	LONG $0xeb55c1c4; BYTE $0xef // vpor ymm5,ymm5,ymm15
+	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
+	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
+	QUAD $0x000006c0a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x6c0]
+	QUAD $0x000006e0ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x6e0]
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
+	LONG $0xef4dc1c4; BYTE $0xf4 // vpxor ymm6,ymm6,ymm12
+	LONG $0xef45c1c4; BYTE $0xfd // vpxor ymm7,ymm7,ymm13
+	LONG $0xf6728dc5; BYTE $0x0c // vpslld ymm14,ymm6,0xc
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xeb4dc1c4; BYTE $0xf6 // vpor ymm6,ymm6,ymm14
+	LONG $0xeb45c1c4; BYTE $0xff // vpor ymm7,ymm7,ymm15
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
+	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
+	LONG $0xef4dc1c4; BYTE $0xf4 // vpxor ymm6,ymm6,ymm12
+	LONG $0xef45c1c4; BYTE $0xfd // vpxor ymm7,ymm7,ymm13
+	LONG $0xf6728dc5; BYTE $0x07 // vpslld ymm14,ymm6,0x7
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xeb4dc1c4; BYTE $0xf6 // vpor ymm6,ymm6,ymm14
+	LONG $0xeb45c1c4; BYTE $0xff // vpor ymm7,ymm7,ymm15
+	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
+	LONG $0x018b850f; WORD $0x0000 // jne 0x11c2
+// 0x1037:
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	QUAD $0x00054086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x540]
+	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
+	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
+	LONG $0xef55c1c4; BYTE $0xec // vpxor ymm5,ymm5,ymm12
+	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+	LONG $0xf5728dc5; BYTE $0x0c // vpslld ymm14,ymm5,0xc
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xeb55c1c4; BYTE $0xee // vpor ymm5,ymm5,ymm14
+	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00056086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x560]
+	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
+	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
+	LONG $0xef55c1c4; BYTE $0xec // vpxor ymm5,ymm5,ymm12
+	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+	LONG $0xf5728dc5; BYTE $0x07 // vpslld ymm14,ymm5,0x7
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xeb55c1c4; BYTE $0xee // vpor ymm5,ymm5,ymm14
+	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
+	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
+	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
+	QUAD $0x00000680a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x680]
+	QUAD $0x000006a0ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x6a0]
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	QUAD $0x0005408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x540]
+	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xef45c1c4; BYTE $0xfc // vpxor ymm7,ymm7,ymm12
+	LONG $0xef5dc1c4; BYTE $0xe5 // vpxor ymm4,ymm4,ymm13
+	LONG $0xf7728dc5; BYTE $0x0c // vpslld ymm14,ymm7,0xc
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xeb45c1c4; BYTE $0xfe // vpor ymm7,ymm7,ymm14
+	LONG $0xeb5dc1c4; BYTE $0xe7 // vpor ymm4,ymm4,ymm15
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	QUAD $0x0005608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xef45c1c4; BYTE $0xfc // vpxor ymm7,ymm7,ymm12
+	LONG $0xef5dc1c4; BYTE $0xe5 // vpxor ymm4,ymm4,ymm13
+	LONG $0xf7728dc5; BYTE $0x07 // vpslld ymm14,ymm7,0x7
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xeb45c1c4; BYTE $0xfe // vpor ymm7,ymm7,ymm14
+	LONG $0xeb5dc1c4; BYTE $0xe7 // vpor ymm4,ymm4,ymm15
+	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
+	WORD $0x1275 // jne 0x11c2
+	LONG $0x0188ae83; WORD $0x0000; BYTE $0x02 // sub DWORD PTR [rsi+0x188],0x2
+	LONG $0xfcfd850f; WORD $0xffff // jne 0xeba
+	LONG $0x0001d1e9; BYTE $0x00 // jmp 0x1393
+// 0x11c2:
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
+	WORD $0x0144; BYTE $0xea // add edx,r13d
+	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
+	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
+	LONG $0x0cc0c141 // rol r8d,0xc
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	LONG $0x08c5c141 // rol r13d,0x8
+	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
+	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
+	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
+	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
+	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
+	WORD $0x0144; BYTE $0xea // add edx,r13d
+	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
+	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0x02e08e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e0],ecx
+	LONG $0x02e49689; WORD $0x0000 // mov DWORD PTR [rsi+0x2e4],edx
+	LONG $0x02e88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e8]
+	LONG $0x02ec968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2ec]
+	WORD $0x0144; BYTE $0xd0 // add eax,r10d
+	WORD $0x0144; BYTE $0xdb // add ebx,r11d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	WORD $0xdf31 // xor edi,ebx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
+	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xca // xor r10d,ecx
+	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
+	LONG $0x0cc2c141 // rol r10d,0xc
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd0 // add eax,r10d
+	WORD $0x0144; BYTE $0xdb // add ebx,r11d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	WORD $0xdf31 // xor edi,ebx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
+	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
+	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
+	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
+	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
+	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xca // xor r10d,ecx
+	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0xc731 // xor edi,eax
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0xf901 // add ecx,edi
+	WORD $0x0144; BYTE $0xe2 // add edx,r12d
+	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
+	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
+	LONG $0x0cc1c141 // rol r9d,0xc
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0xc731 // xor edi,eax
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
+	LONG $0x08c4c141 // rol r12d,0x8
+	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
+	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
+	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
+	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
+	WORD $0xf901 // add ecx,edi
+	WORD $0x0144; BYTE $0xe2 // add edx,r12d
+	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
+	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x02e88e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e8],ecx
+	LONG $0x02ec9689; WORD $0x0000 // mov DWORD PTR [rsi+0x2ec],edx
+	LONG $0x02e08e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e0]
+	LONG $0x02e4968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2e4]
+	WORD $0x0144; BYTE $0xd8 // add eax,r11d
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
+	WORD $0x3141; BYTE $0xde // xor r14d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
+	WORD $0x0144; BYTE $0xf2 // add edx,r14d
+	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
+	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
+	LONG $0x0cc3c141 // rol r11d,0xc
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xd8 // add eax,r11d
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
+	WORD $0x3141; BYTE $0xde // xor r14d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	LONG $0x08c6c141 // rol r14d,0x8
+	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
+	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
+	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
+	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
+	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
+	WORD $0x0144; BYTE $0xf2 // add edx,r14d
+	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
+	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
+	LONG $0x07c3c141 // rol r11d,0x7
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
+	LONG $0xf95f850f; WORD $0xffff // jne 0xcf2
+// 0x1393:
 	LONG $0x0290be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x290],0x0
-	LONG $0x02db850f; WORD $0x0000 // jne 0x1481
+	LONG $0x02bc850f; WORD $0x0000 // jne 0x165c
 	LONG $0x10860344; WORD $0x0001; BYTE $0x00 // add r8d,DWORD PTR [rsi+0x110]
 	LONG $0x148e0344; WORD $0x0001; BYTE $0x00 // add r9d,DWORD PTR [rsi+0x114]
 	LONG $0x18960344; WORD $0x0001; BYTE $0x00 // add r10d,DWORD PTR [rsi+0x118]
@@ -874,29 +1034,27 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	WORD $0x1f74 // je 0x1282
+	WORD $0x1f74 // je 0x147c
 	LONG $0x18778b4c // mov r14,QWORD PTR [rdi+0x18]
 	QUAD $0x00000000026086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x260],0x0
 	QUAD $0x00010000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x1
 	WORD $0xff31 // xor edi,edi
-	LONG $0x0004b3e9; BYTE $0x00 // jmp 0x1735
-// 0x1282:
+	LONG $0x000507e9; BYTE $0x00 // jmp 0x1983
+// 0x147c:
 	LONG $0x609e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x160]
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x0e30840f; WORD $0x0000 // je 0x20c2
+	LONG $0x0dd8840f; WORD $0x0000 // je 0x2264
+	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
+	LONG $0x10be8d4c; WORD $0x0001; BYTE $0x00 // lea r15,[rsi+0x110]
+	LONG $0x34be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x134]
 	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
 	LONG $0x0298be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x298],0x0
-	LONG $0xf73c850f; WORD $0xffff // jne 0x9e0
+	LONG $0xf7f6850f; WORD $0xffff // jne 0xca9
 	QUAD $0x0000000002a086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0xf7a0840f; WORD $0xffff // je 0xa5b
-	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
-	QUAD $0x000000028886c748; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x288],0x0
-	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x178],0x3
+	LONG $0xf81e850f; WORD $0xffff // jne 0xce8
 	QUAD $0x00030000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x3
-	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xf096840f; WORD $0xffff // je 0x384
-// 0x12ee:
+// 0x14d4:
 	LONG $0xb8868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x1b8]
 	LONG $0xc08e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x1c0]
 	WORD $0x314d; BYTE $0xd2 // xor r10,r10
@@ -916,61 +1074,56 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x4c0f; BYTE $0xc8 // cmovl ecx,eax
 	QUAD $0x00020000029086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x290],0x2
 	LONG $0x608e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x260],rcx
-	LONG $0x08668c0f; WORD $0x0000 // jl 0x1bb8
+	LONG $0x086e8c0f; WORD $0x0000 // jl 0x1da6
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	QUAD $0x000001d00e8c8d48 // lea rcx,[rsi+rcx*1+0x1d0]
 	LONG $0xd0be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x1d0]
 	LONG $0x888e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],rcx
-// 0x136b:
+// 0x1551:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6fbe2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [rdi]
-	LONG $0xf6a3e2c4; WORD $0x085f // mulx rbx,r11,QWORD PTR [rdi+0x8]
-	WORD $0x014c; BYTE $0xd9 // add rcx,r11
-	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
+	LONG $0xf6a342c4; BYTE $0xe1 // mulx r12,r11,r9
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6a362c4; BYTE $0x27 // mulx r12,r11,QWORD PTR [rdi]
+	LONG $0xf6e342c4; BYTE $0xf1 // mulx r14,rbx,r9
 	WORD $0x3145; BYTE $0xff // xor r15d,r15d
+	WORD $0x014d; BYTE $0xdb // add r11,r11
+	WORD $0x114d; BYTE $0xe4 // adc r12,r12
+	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x014c; BYTE $0xd9 // add rcx,r11
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	LONG $0xf6a362c4; WORD $0x0877 // mulx r14,r11,QWORD PTR [rdi+0x8]
-	LONG $0x00d68349 // adc r14,0x0
-	WORD $0x014c; BYTE $0xdb // add rbx,r11
-	LONG $0x00d68349 // adc r14,0x0
-	LONG $0x10578b48 // mov rdx,QWORD PTR [rdi+0x10]
+	LONG $0x12148d4b // lea rdx,[r10+r10*1]
 	LONG $0xf6a342c4; BYTE $0xe0 // mulx r12,r11,r8
+	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x014c; BYTE $0xdb // add rbx,r11
 	WORD $0x114d; BYTE $0xe6 // adc r14,r12
-	LONG $0x00d78349 // adc r15,0x0
 	LONG $0xf6a342c4; BYTE $0xe1 // mulx r12,r11,r9
-	WORD $0x014d; BYTE $0xde // add r14,r11
 	WORD $0x114d; BYTE $0xe7 // adc r15,r12
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0xf6a362c4; BYTE $0x27 // mulx r12,r11,QWORD PTR [rdi]
-	WORD $0x014c; BYTE $0xdb // add rbx,r11
-	WORD $0x114d; BYTE $0xe6 // adc r14,r12
-	LONG $0x00d78349 // adc r15,0x0
-	LONG $0xf6a362c4; WORD $0x0867 // mulx r12,r11,QWORD PTR [rdi+0x8]
+	LONG $0xd2af0f4d // imul r10,r10
 	WORD $0x014d; BYTE $0xde // add r14,r11
-	WORD $0x114d; BYTE $0xe7 // adc r15,r12
-	LONG $0x57af0f48; BYTE $0x10 // imul rdx,QWORD PTR [rdi+0x10]
-	WORD $0x0149; BYTE $0xd7 // add r15,rdx
+	WORD $0x114d; BYTE $0xd7 // adc r15,r10
 	WORD $0x8949; BYTE $0xdb // mov r11,rbx
 	WORD $0x8941; BYTE $0xda // mov r10d,ebx
+	WORD $0x894d; BYTE $0xf1 // mov r9,r14
+	WORD $0x894d; BYTE $0xfc // mov r12,r15
 	LONG $0xfce38349 // and r11,0xfffffffffffffffc
 	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x3ee1c149 // shl r9,0x3e
+	LONG $0x3ee4c149 // shl r12,0x3e
+	LONG $0x02ebc148 // shr rbx,0x2
+	WORD $0x094c; BYTE $0xcb // or rbx,r9
 	WORD $0x014c; BYTE $0xd8 // add rax,r11
 	WORD $0x114c; BYTE $0xf1 // adc rcx,r14
 	WORD $0x114d; BYTE $0xfa // adc r10,r15
-	LONG $0xf3ac0f4c; BYTE $0x02 // shrd rbx,r14,0x2
-	LONG $0xfeac0f4d; BYTE $0x02 // shrd r14,r15,0x2
+	LONG $0x02eec149 // shr r14,0x2
 	LONG $0x02efc149 // shr r15,0x2
+	WORD $0x094d; BYTE $0xe6 // or r14,r12
 	WORD $0x0148; BYTE $0xd8 // add rax,rbx
 	WORD $0x114c; BYTE $0xf1 // adc rcx,r14
 	WORD $0x114d; BYTE $0xfa // adc r10,r15
 	WORD $0x894d; BYTE $0xd3 // mov r11,r10
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02ebc149 // shr r11,0x2
 	LONG $0x9b1c8d4f // lea r11,[r11+r11*4]
-	LONG $0x03e28341 // and r10d,0x3
 	WORD $0x014c; BYTE $0xd8 // add rax,r11
 	LONG $0x00d18348 // adc rcx,0x0
 	LONG $0x00d28349 // adc r10,0x0
@@ -981,18 +1134,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x084f894c // mov QWORD PTR [rdi+0x8],r9
 	LONG $0x1057894c // mov QWORD PTR [rdi+0x10],r10
 	LONG $0x88be3b48; WORD $0x0001; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0x188]
-	LONG $0xff1b850f; WORD $0xffff // jne 0x136b
-	LONG $0x000763e9; BYTE $0x00 // jmp 0x1bb8
-// 0x1455:
+	LONG $0xff37850f; WORD $0xffff // jne 0x1551
+	LONG $0x000787e9; BYTE $0x00 // jmp 0x1da6
+// 0x161f:
 	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
-	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
-	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
 	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
+	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
+	WORD $0xc031 // xor eax,eax
+	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	QUAD $0x0000016886450f48 // cmovne rax,QWORD PTR [rsi+0x168]
 	LONG $0x000002bf; BYTE $0x00 // mov edi,0x2
-	LONG $0x0002b4e9; BYTE $0x00 // jmp 0x1735
-// 0x1481:
+	LONG $0x000327e9; BYTE $0x00 // jmp 0x1983
+// 0x165c:
 	LONG $0x0298be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x298],0x0
-	LONG $0x00ec840f; WORD $0x0000 // je 0x157a
+	LONG $0x00ec840f; WORD $0x0000 // je 0x1755
 	LONG $0x01008603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x100]
 	LONG $0x01049e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x104]
 	LONG $0x01208e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x120]
@@ -1037,10 +1193,28 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
 	LONG $0x08868948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x308],rax
 	LONG $0x288e8948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x328],rcx
-// 0x157a:
+// 0x1755:
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0x00d9820f; WORD $0x0000 // jb 0x1660
-	LONG $0xf3ff870f; WORD $0xffff // ja 0x98c
+	LONG $0xf50e820f; WORD $0xffff // jb 0xc70
+	LONG $0x0082840f; WORD $0x0000 // je 0x17ea
+	LONG $0x0178be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x178],0x3
+	LONG $0xf4ae840f; WORD $0xffff // je 0xc23
+	QUAD $0x00000580867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm0
+	QUAD $0x000005a08e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm1
+	QUAD $0x000005c0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm2
+	QUAD $0x000005e09e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm3
+	QUAD $0x00000600a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm4
+	QUAD $0x00000620ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm5
+	QUAD $0x00000640b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm6
+	QUAD $0x00000660be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm7
+	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
+	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
+	QUAD $0x00000700867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm8
+	QUAD $0x000007208e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm9
+	QUAD $0x00000740967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm10
+	QUAD $0x000007609e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm11
+	LONG $0xfff486e9; BYTE $0xff // jmp 0xc70
+// 0x17ea:
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	QUAD $0x000100a65a7d62c4; BYTE $0x00 // vbroadcasti128 ymm12,XMMWORD PTR [rsi+0x100]
 	QUAD $0x000110ae5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x110]
@@ -1072,16 +1246,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000003e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm9
 	QUAD $0x00000400967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm10
 	QUAD $0x000004209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm11
-// 0x1660:
-	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
-	WORD $0x4f8b; BYTE $0x50 // mov ecx,DWORD PTR [rdi+0x50]
-	WORD $0xe183; BYTE $0x04 // and ecx,0x4
-	WORD $0xe9d1 // shr ecx,1
-	LONG $0x01808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x180],ecx
-	LONG $0xfffc74e9; BYTE $0xff // jmp 0x12ee
-// 0x167a:
+	LONG $0xfff3aee9; BYTE $0xff // jmp 0xc70
+// 0x18c2:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	QUAD $0x00050000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x5
+	LONG $0x02a08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],eax
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
 	LONG $0x10508b49 // mov rdx,QWORD PTR [r8+0x10]
@@ -1102,40 +1271,54 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x02eac148 // shr rdx,0x2
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0xc8968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c8],rdx
-	LONG $0xfffbf5e9; BYTE $0xff // jmp 0x12ee
-// 0x16f9:
+	LONG $0xfffb8de9; BYTE $0xff // jmp 0x14d4
+// 0x1947:
 	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
 	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
-	LONG $0x09b4840f; WORD $0x0000 // je 0x20c2
+	LONG $0x0908840f; WORD $0x0000 // je 0x2264
 	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0x000001bf; BYTE $0x00 // mov edi,0x1
-	LONG $0x096d850f; WORD $0x0000 // jne 0x2097
+	LONG $0x08c1850f; WORD $0x0000 // jne 0x2239
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	WORD $0xc031 // xor eax,eax
-	WORD $0x00eb // jmp 0x1735
-// 0x1735:
+	WORD $0x00eb // jmp 0x1983
+// 0x1983:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe183; BYTE $0x0f // and ecx,0xf
 	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
 	LONG $0x788e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x278],rcx
 	LONG $0x063c8d4d // lea r15,[r14+rax*1]
 	LONG $0x68be894c; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x268],r15
-	LONG $0x04e8c148 // shr rax,0x4
-	LONG $0x01c88348 // or rax,0x1
+	LONG $0x05e8c148 // shr rax,0x5
+	WORD $0xd231 // xor edx,edx
+	LONG $0x02809689; WORD $0x0000 // mov DWORD PTR [rsi+0x280],edx
+	LONG $0x02889689; WORD $0x0000 // mov DWORD PTR [rsi+0x288],edx
+	LONG $0x04f88348 // cmp rax,0x4
+	WORD $0x5d72 // jb 0x1a13
+	LONG $0x0260be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x260],0x2
+	WORD $0x5472 // jb 0x1a13
+	LONG $0x000001ba; BYTE $0x00 // mov edx,0x1
 	LONG $0xc8bd0f48 // bsr rcx,rax
-	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	WORD $0xc031 // xor eax,eax
 	LONG $0x02608e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0x260]
-	LONG $0x608e4f0f; WORD $0x0002; BYTE $0x00 // cmovg ecx,DWORD PTR [rsi+0x260]
-	WORD $0xf983; BYTE $0x02 // cmp ecx,0x2
-	WORD $0x4c0f; BYTE $0xc8 // cmovl ecx,eax
+	LONG $0x608e470f; WORD $0x0002; BYTE $0x00 // cmova ecx,DWORD PTR [rsi+0x260]
+	LONG $0xf7f1e2c4; BYTE $0xd2 // shlx rdx,rdx,rcx
+	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0x02808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x280],ecx
+	WORD $0x2948; BYTE $0xd0 // sub rax,rdx
+	LONG $0x04f88348 // cmp rax,0x4
+	WORD $0x2772 // jb 0x1a13
+	LONG $0xc8bd0f48 // bsr rcx,rax
+	LONG $0x02608e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0x260]
+	LONG $0x608e470f; WORD $0x0002; BYTE $0x00 // cmova ecx,DWORD PTR [rsi+0x260]
 	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
-	WORD $0xe0d3 // shl eax,cl
-	WORD $0xe083; BYTE $0xfe // and eax,0xfffffffe
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	WORD $0x2949; BYTE $0xc7 // sub r15,rax
+	LONG $0xf7f1e2c4; BYTE $0xc0 // shlx rax,rax,rcx
+	WORD $0x0148; BYTE $0xc2 // add rdx,rax
+	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
+	LONG $0x02888e89; WORD $0x0000 // mov DWORD PTR [rsi+0x288],ecx
+// 0x1a13:
+	LONG $0x04e2c148 // shl rdx,0x4
+	WORD $0x2949; BYTE $0xd7 // sub r15,rdx
 	LONG $0x70be894c; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x270],r15
 	LONG $0x90868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x190]
 	LONG $0x988e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x198]
@@ -1144,123 +1327,80 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0xff83; BYTE $0x01 // cmp edi,0x1
-	WORD $0x2072 // jb 0x17d4
-	LONG $0xe9c5840f; WORD $0xffff // je 0x17f
-	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
-	LONG $0xf7f1e2c4; BYTE $0xc0 // shlx rax,rax,rcx
-	LONG $0x01e88348 // sub rax,0x1
-	LONG $0x88868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x288],rax
-	LONG $0xffebb0e9; BYTE $0xff // jmp 0x384
-// 0x17d4:
-	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	LONG $0x0117840f; WORD $0x0000 // je 0x18f8
-// 0x17e1:
+	WORD $0x0b72 // jb 0x1a4f
+	LONG $0xe80f840f; WORD $0xffff // je 0x259
+	LONG $0xffe9fae9; BYTE $0xff // jmp 0x449
+// 0x1a4f:
+	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
+	LONG $0x010c840f; WORD $0x0000 // je 0x1b68
+// 0x1a5c:
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
 	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	QUAD $0x0001b89ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1b8]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	QUAD $0x0001c88ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1c8]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
+	QUAD $0x0001b886f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1b8]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
 	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
 	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
 	LONG $0x03e28349 // and r10,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c68349 // add r14,0x10
+	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
+	WORD $0x7b74 // je 0x1b5b
 	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
 	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
 	LONG $0x01d58349 // adc r13,0x1
 	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
 	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	QUAD $0x0001b89ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x1b8]
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x0001c8a6f6a362c4; BYTE $0x00 // mulx r12,r11,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
+	QUAD $0x0001c8a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x1c8]
+	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0001b89ef69b62c4; BYTE $0x00 // mulx r11,r12,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xe1 // add rcx,r12
-	WORD $0x114c; BYTE $0xdf // adc rdi,r11
+	QUAD $0x0001b886f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x1b8]
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
 	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
 	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc3 // mov r11,rax
-	WORD $0x8949; BYTE $0xdc // mov r12,rbx
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
-	WORD $0x114c; BYTE $0xef // adc rdi,r13
-	WORD $0x8949; BYTE $0xfd // mov r13,rdi
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xdc // add r12,rbx
+	WORD $0x114c; BYTE $0xe8 // adc rax,r13
+	WORD $0x8949; BYTE $0xc5 // mov r13,rax
 	LONG $0x03e58349 // and r13,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xfb // add r11,rdi
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	LONG $0xfee9850f; WORD $0xffff // jne 0x17e1
-// 0x18f8:
+// 0x1b5b:
 	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	LONG $0x0092840f; WORD $0x0000 // je 0x1997
-// 0x1905:
-	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
-	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
-	LONG $0x01d28349 // adc r10,0x1
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
-	LONG $0x03e28349 // and r10,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	LONG $0x10c68349 // add r14,0x10
-	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	LONG $0xff6e850f; WORD $0xffff // jne 0x1905
-// 0x1997:
+	LONG $0xfef4850f; WORD $0xffff // jne 0x1a5c
+// 0x1b68:
 	LONG $0x0280868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x280]
 	WORD $0xc085 // test eax,eax
-	LONG $0x00fe840f; WORD $0x0000 // je 0x1aa3
+	LONG $0x0125840f; WORD $0x0000 // je 0x1c9b
 	LONG $0x909e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r11
 	LONG $0x98a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r12
 	LONG $0xa0ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r13
-	WORD $0xc06b; BYTE $0x18 // imul eax,eax,0x18
+// 0x1b8b:
 	QUAD $0x000001d006bc8d48 // lea rdi,[rsi+rax*1+0x1d0]
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbe2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [rdi]
@@ -1296,55 +1436,65 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xd7 // add r15,rdx
 	WORD $0x8949; BYTE $0xdb // mov r11,rbx
 	WORD $0x8941; BYTE $0xda // mov r10d,ebx
+	WORD $0x894d; BYTE $0xf1 // mov r9,r14
+	WORD $0x894d; BYTE $0xfc // mov r12,r15
 	LONG $0xfce38349 // and r11,0xfffffffffffffffc
 	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x3ee1c149 // shl r9,0x3e
+	LONG $0x3ee4c149 // shl r12,0x3e
+	LONG $0x02ebc148 // shr rbx,0x2
+	WORD $0x094c; BYTE $0xcb // or rbx,r9
 	WORD $0x014c; BYTE $0xd8 // add rax,r11
 	WORD $0x114c; BYTE $0xf1 // adc rcx,r14
 	WORD $0x114d; BYTE $0xfa // adc r10,r15
-	LONG $0xf3ac0f4c; BYTE $0x02 // shrd rbx,r14,0x2
-	LONG $0xfeac0f4d; BYTE $0x02 // shrd r14,r15,0x2
+	LONG $0x02eec149 // shr r14,0x2
 	LONG $0x02efc149 // shr r15,0x2
+	WORD $0x094d; BYTE $0xe6 // or r14,r12
 	WORD $0x0148; BYTE $0xd8 // add rax,rbx
 	WORD $0x114c; BYTE $0xf1 // adc rcx,r14
 	WORD $0x114d; BYTE $0xfa // adc r10,r15
 	WORD $0x894d; BYTE $0xd3 // mov r11,r10
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02ebc149 // shr r11,0x2
 	LONG $0x9b1c8d4f // lea r11,[r11+r11*4]
-	LONG $0x03e28341 // and r10d,0x3
 	WORD $0x014c; BYTE $0xd8 // add rax,r11
 	LONG $0x00d18348 // adc rcx,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
 	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	LONG $0x0288868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x288]
+	QUAD $0x00000000028886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x288],0x0
+	WORD $0xc085 // test eax,eax
+	LONG $0xff05850f; WORD $0xffff // jne 0x1b8b
 	LONG $0x9086034c; WORD $0x0001; BYTE $0x00 // add r8,QWORD PTR [rsi+0x190]
 	LONG $0x988e134c; WORD $0x0001; BYTE $0x00 // adc r9,QWORD PTR [rsi+0x198]
 	LONG $0xa096134c; WORD $0x0001; BYTE $0x00 // adc r10,QWORD PTR [rsi+0x1a0]
-// 0x1aa3:
+// 0x1c9b:
 	LONG $0x02788e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x278]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00f2840f; WORD $0x0000 // je 0x1ba3
+	LONG $0x00e8840f; WORD $0x0000 // je 0x1d91
 	LONG $0x689e8b48; WORD $0x0002; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x268]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0x1ad9
+	WORD $0x1c72 // jb 0x1cd1
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
 	LONG $0x0b548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rbx+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	LONG $0xf7f3e2c4; BYTE $0xd2 // shrx rdx,rdx,rcx
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4aeb // jmp 0x1b23
-// 0x1ad9:
+	WORD $0x4aeb // jmp 0x1d1b
+// 0x1cd1:
 	WORD $0xff31 // xor edi,edi
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x1af9
+	WORD $0x1972 // jb 0x1cf1
 	WORD $0x038b // mov eax,DWORD PTR [rbx]
 	LONG $0xfc0b548b // mov edx,DWORD PTR [rbx+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	LONG $0xf7f1e2c4; BYTE $0xd2 // shlx rdx,rdx,rcx
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2aeb // jmp 0x1b23
-// 0x1af9:
+	WORD $0x2aeb // jmp 0x1d1b
+// 0x1cf1:
 	WORD $0xb60f; BYTE $0x03 // movzx eax,BYTE PTR [rbx]
 	LONG $0x0b7cb60f; BYTE $0xff // movzx edi,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
@@ -1357,67 +1507,66 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf741e2c4; BYTE $0xd2 // shlx edx,edx,edi
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x1b23:
+// 0x1d1b:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
 	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	QUAD $0x0001b89ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1b8]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	QUAD $0x0001c88ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1c8]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
+	QUAD $0x0001b886f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1b8]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
 	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
 	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
 	LONG $0x03e28349 // and r10,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1ba3:
+// 0x1d91:
 	LONG $0x9086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r8
 	LONG $0x988e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r9
 	LONG $0xa096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r10
-// 0x1bb8:
+// 0x1da6:
 	LONG $0x0180868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x180]
 	WORD $0xc085 // test eax,eax
-	WORD $0x3e74 // je 0x1c00
+	WORD $0x4774 // je 0x1df7
 	WORD $0xf883; BYTE $0x02 // cmp eax,0x2
-	LONG $0xf6b7820f; WORD $0xffff // jb 0x1282
-	WORD $0x1474 // je 0x1be1
+	LONG $0xf6c3820f; WORD $0xffff // jb 0x147c
+	WORD $0x1d74 // je 0x1dd8
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	LONG $0xf87f820f; WORD $0xffff // jb 0x1455
-	LONG $0x04e6840f; WORD $0x0000 // je 0x20c2
-	LONG $0xfffb18e9; BYTE $0xff // jmp 0x16f9
-// 0x1be1:
+	LONG $0xf85b820f; WORD $0xffff // jb 0x161f
+	LONG $0x04af840f; WORD $0x0000 // je 0x2279
+	WORD $0xf883; BYTE $0x05 // cmp eax,0x5
+	LONG $0xfb74840f; WORD $0xffff // je 0x1947
+	LONG $0xffef10e9; BYTE $0xff // jmp 0xce8
+// 0x1dd8:
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
 	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
 	WORD $0xff31 // xor edi,edi
-	LONG $0xfffb35e9; BYTE $0xff // jmp 0x1735
-// 0x1c00:
+	LONG $0xfffb8ce9; BYTE $0xff // jmp 0x1983
+// 0x1df7:
 	LONG $0x50868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x150]
 	LONG $0x588e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x158]
 	LONG $0x689e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x168]
 	LONG $0x40868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x340]
 	LONG $0x0298be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x298],0x0
-	LONG $0x0085840f; WORD $0x0000 // je 0x1cae
+	LONG $0x0085840f; WORD $0x0000 // je 0x1ea5
 	LONG $0x40e88348 // sub rax,0x40
 	LONG $0x40fb8348 // cmp rbx,0x40
-	LONG $0x0325820f; WORD $0x0000 // jb 0x1f5c
+	LONG $0x02d0820f; WORD $0x0000 // jb 0x20fe
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1447,47 +1596,41 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40eb8348 // sub rbx,0x40
 	QUAD $0x00000000029886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x298],0x0
-// 0x1cae:
+// 0x1ea5:
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
-	LONG $0x0277820f; WORD $0x0000 // jb 0x1f32
+	LONG $0x0222820f; WORD $0x0000 // jb 0x20d4
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	WORD $0x8949; BYTE $0xf2 // mov r10,rsi
 	LONG $0x7a6f7dc5; BYTE $0x60 // vmovdqa ymm15,YMMWORD PTR [rdx+0x60]
-// 0x1cca:
+// 0x1ec1:
 	WORD $0xff31 // xor edi,edi
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
 	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
 	LONG $0x00fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x200
-	LONG $0x008d830f; WORD $0x0000 // jae 0x1d6c
+	WORD $0x3c73 // jae 0x1f0e
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x0347840f; WORD $0x0000 // je 0x202f
+	LONG $0x02f6840f; WORD $0x0000 // je 0x21d1
 	LONG $0x40868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x340]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
+	WORD $0xef83; BYTE $0x04 // sub edi,0x4
+// 0x1eec:
+	LONG $0x017ffdc5 // vmovdqa YMMWORD PTR [rcx],ymm0
+	LONG $0x417ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm0
+	LONG $0x417ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm0
+	LONG $0x417ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm0
+	LONG $0x80e98348 // sub rcx,0xffffffffffffff80
 	WORD $0xc783; BYTE $0x01 // add edi,0x1
-	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
-	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
-	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
-	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
-	QUAD $0x00000080807ffdc5 // vmovdqa YMMWORD PTR [rax+0x80],ymm0
-	QUAD $0x000000a0807ffdc5 // vmovdqa YMMWORD PTR [rax+0xa0],ymm0
-	QUAD $0x000000c0807ffdc5 // vmovdqa YMMWORD PTR [rax+0xc0],ymm0
-	QUAD $0x000000e0807ffdc5 // vmovdqa YMMWORD PTR [rax+0xe0],ymm0
-	QUAD $0x00000100807ffdc5 // vmovdqa YMMWORD PTR [rax+0x100],ymm0
-	QUAD $0x00000120807ffdc5 // vmovdqa YMMWORD PTR [rax+0x120],ymm0
-	QUAD $0x00000140807ffdc5 // vmovdqa YMMWORD PTR [rax+0x140],ymm0
-	QUAD $0x00000160807ffdc5 // vmovdqa YMMWORD PTR [rax+0x160],ymm0
-	QUAD $0x00000180807ffdc5 // vmovdqa YMMWORD PTR [rax+0x180],ymm0
-	QUAD $0x000001a0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1a0],ymm0
-	QUAD $0x000001c0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1c0],ymm0
-	QUAD $0x000001e0807ffdc5 // vmovdqa YMMWORD PTR [rax+0x1e0],ymm0
-// 0x1d6c:
+	WORD $0xe475 // jne 0x1eec
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0xc783; BYTE $0x01 // add edi,0x1
+// 0x1f0e:
 	LONG $0x009e8d4c; WORD $0x0001; BYTE $0x00 // lea r11,[rsi+0x100]
 	LONG $0x40638d4d // lea r12,[r11+0x40]
 	QUAD $0x00070082fe05c1c4; BYTE $0x00 // vpaddd ymm0,ymm15,YMMWORD PTR [r10+0x700]
 	QUAD $0x00000080bafe05c5 // vpaddd ymm15,ymm15,YMMWORD PTR [rdx+0x80]
 	QUAD $0x000700827f7dc1c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r10+0x700],ymm0
-// 0x1d91:
+// 0x1f33:
 	LONG $0x587dc2c4; BYTE $0x03 // vpbroadcastd ymm0,DWORD PTR [r11]
 	QUAD $0x00058082fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r10+0x580]
 	LONG $0x587dc2c4; WORD $0x044b // vpbroadcastd ymm1,DWORD PTR [r11+0x4]
@@ -1549,20 +1692,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c18348 // add rcx,0x20
 	LONG $0x20c38349 // add r11,0x20
 	WORD $0x394d; BYTE $0xe3 // cmp r11,r12
-	LONG $0xfe87850f; WORD $0xffff // jne 0x1d91
+	LONG $0xfe87850f; WORD $0xffff // jne 0x1f33
 	WORD $0xff85 // test edi,edi
-	WORD $0x2075 // jne 0x1f2e
+	WORD $0x2075 // jne 0x20d0
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x00eb8148; WORD $0x0002; BYTE $0x00 // sub rbx,0x200
-	LONG $0xfda1850f; WORD $0xffff // jne 0x1cca
-	LONG $0x000101e9; BYTE $0x00 // jmp 0x202f
-// 0x1f2e:
+	LONG $0xfdf6850f; WORD $0xffff // jne 0x1ec1
+	LONG $0x000101e9; BYTE $0x00 // jmp 0x21d1
+// 0x20d0:
 	LONG $0x40e88348 // sub rax,0x40
-// 0x1f32:
+// 0x20d4:
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0x2072 // jb 0x1f58
-// 0x1f38:
+	WORD $0x2072 // jb 0x20fa
+// 0x20da:
 	LONG $0x6f7ec1c4; BYTE $0x00 // vmovdqu ymm0,YMMWORD PTR [r8]
 	LONG $0x00effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rax]
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
@@ -1570,12 +1713,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0xe073 // jae 0x1f38
-// 0x1f58:
+	WORD $0xe073 // jae 0x20da
+// 0x20fa:
 	LONG $0x20c38348 // add rbx,0x20
-// 0x1f5c:
+// 0x20fe:
 	LONG $0x0020c3f7; WORD $0x0000 // test ebx,0x20
-	WORD $0x3974 // je 0x1f9d
+	WORD $0x3974 // je 0x213f
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1591,9 +1734,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
-// 0x1f9d:
+// 0x213f:
 	LONG $0x0010c3f7; WORD $0x0000 // test ebx,0x10
-	WORD $0x2174 // je 0x1fc6
+	WORD $0x2174 // je 0x2168
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1603,40 +1746,40 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x10c08348 // add rax,0x10
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
-// 0x1fc6:
+// 0x2168:
 	LONG $0x0008c3f7; WORD $0x0000 // test ebx,0x8
-	WORD $0x1574 // je 0x1fe3
+	WORD $0x1574 // je 0x2185
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	WORD $0x3349; BYTE $0x10 // xor rdx,QWORD PTR [r8]
 	WORD $0x8949; BYTE $0x11 // mov QWORD PTR [r9],rdx
 	LONG $0x08c08348 // add rax,0x8
 	LONG $0x08c08349 // add r8,0x8
 	LONG $0x08c18349 // add r9,0x8
-// 0x1fe3:
+// 0x2185:
 	LONG $0x0004c3f7; WORD $0x0000 // test ebx,0x4
-	WORD $0x1474 // je 0x1fff
+	WORD $0x1474 // je 0x21a1
 	WORD $0x8b41; BYTE $0x10 // mov edx,DWORD PTR [r8]
 	WORD $0x1033 // xor edx,DWORD PTR [rax]
 	WORD $0x8941; BYTE $0x11 // mov DWORD PTR [r9],edx
 	LONG $0x04c08348 // add rax,0x4
 	LONG $0x04c08349 // add r8,0x4
 	LONG $0x04c18349 // add r9,0x4
-// 0x1fff:
+// 0x21a1:
 	LONG $0x0002c3f7; WORD $0x0000 // test ebx,0x2
-	WORD $0x1774 // je 0x201e
+	WORD $0x1774 // je 0x21c0
 	LONG $0x10b70f41 // movzx edx,WORD PTR [r8]
 	WORD $0x3366; BYTE $0x10 // xor dx,WORD PTR [rax]
 	LONG $0x11894166 // mov WORD PTR [r9],dx
 	LONG $0x02c08348 // add rax,0x2
 	LONG $0x02c08349 // add r8,0x2
 	LONG $0x02c18349 // add r9,0x2
-// 0x201e:
+// 0x21c0:
 	LONG $0x0001c3f7; WORD $0x0000 // test ebx,0x1
-	WORD $0x0974 // je 0x202f
+	WORD $0x0974 // je 0x21d1
 	LONG $0x10b60f41 // movzx edx,BYTE PTR [r8]
 	WORD $0x1032 // xor dl,BYTE PTR [rax]
 	WORD $0x8841; BYTE $0x11 // mov BYTE PTR [r9],dl
-// 0x202f:
+// 0x21d1:
 	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
 	LONG $0x01709e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x170]
 	LONG $0x58b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x158]
@@ -1653,10 +1796,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x950f; BYTE $0xc1 // setne cl
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	WORD $0xb60f; BYTE $0xf9 // movzx edi,cl
-	LONG $0xf6a2840f; WORD $0xffff // je 0x1735
+	LONG $0xf74e840f; WORD $0xffff // je 0x1983
 	WORD $0xff85 // test edi,edi
-	WORD $0x2b74 // je 0x20c2
-// 0x2097:
+	WORD $0x2b74 // je 0x2264
+// 0x2239:
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	LONG $0x608e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x160]
 	LONG $0x000200bb; BYTE $0x00 // mov ebx,0x200
@@ -1665,41 +1808,39 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xc3460f48 // cmovbe rax,rbx
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc1420f48 // cmovb rax,rcx
-	LONG $0xfff673e9; BYTE $0xff // jmp 0x1735
-// 0x20c2:
+	LONG $0xfff71fe9; BYTE $0xff // jmp 0x1983
+// 0x2264:
 	LONG $0x90868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x190]
 	LONG $0x988e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x198]
 	LONG $0xa0968b4c; WORD $0x0001; BYTE $0x00 // mov r10,QWORD PTR [rsi+0x1a0]
+// 0x2279:
 	LONG $0x489e8b4c; WORD $0x0001; BYTE $0x00 // mov r11,QWORD PTR [rsi+0x148]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x00bb840f; WORD $0x0000 // je 0x21a7
+	LONG $0x00b1840f; WORD $0x0000 // je 0x233f
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001b89ef6fbe2c4; BYTE $0x00 // mulx rbx,rax,QWORD PTR [rsi+0x1b8]
 	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
+	QUAD $0x0001b89ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1b8]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6bb62c4; BYTE $0x00 // mulx r9,r8,QWORD PTR [rsi+0x1c8]
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	QUAD $0x0001c88ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1c8]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b362c4; BYTE $0x00 // mulx r8,r9,QWORD PTR [rsi+0x1b8]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
+	QUAD $0x0001b886f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1b8]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
 	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
 	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
-	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xd9 // mov r9,rbx
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
 	LONG $0x03e28349 // and r10,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
@@ -1715,8 +1856,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x59eb // jmp 0x2200
-// 0x21a7:
+	WORD $0x59eb // jmp 0x2398
+// 0x233f:
 	LONG $0x40438b49 // mov rax,QWORD PTR [r11+0x40]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
@@ -1732,26 +1873,29 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0475 // jne 0x21f1
+	WORD $0x0475 // jne 0x2389
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x21f1:
+// 0x2389:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x2200:
+// 0x2398:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x00868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x100]
-	LONG $0x408e8d48; WORD $0x0005; BYTE $0x00 // lea rcx,[rsi+0x540]
-	LONG $0x80968d48; WORD $0x0009; BYTE $0x00 // lea rdx,[rsi+0x980]
+	LONG $0x000480b9; BYTE $0x00 // mov ecx,0x480
+	LONG $0x000980ba; BYTE $0x00 // mov edx,0x980
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
-	LONG $0xca430f48 // cmovae rcx,rdx
-// 0x2224:
+	WORD $0x430f; BYTE $0xca // cmovae ecx,edx
+	WORD $0x0148; BYTE $0xf1 // add rcx,rsi
+// 0x23ba:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
-	LONG $0x40c08348 // add rax,0x40
+	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
+	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
+	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xee75 // jne 0x2224
+	WORD $0xe475 // jne 0x23ba
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	RET
 
@@ -1785,14 +1929,6 @@ DATA chacha20poly1305_avx2_constants<>+208(SB)/8, $0x0000000000000003
 DATA chacha20poly1305_avx2_constants<>+216(SB)/8, $0x0000000000000000
 DATA chacha20poly1305_avx2_constants<>+224(SB)/8, $0x0000000000000000
 DATA chacha20poly1305_avx2_constants<>+232(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+240(SB)/8, $0x0000004010040100
-DATA chacha20poly1305_avx2_constants<>+248(SB)/8, $0x0000001084210842
-DATA chacha20poly1305_avx2_constants<>+256(SB)/8, $0x0000005294a5294a
-DATA chacha20poly1305_avx2_constants<>+264(SB)/8, $0x000000f7bdef7bde
-DATA chacha20poly1305_avx2_constants<>+272(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+280(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+288(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+296(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+304(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+312(SB)/8, $0x0000000000000000
-GLOBL chacha20poly1305_avx2_constants<>(SB), RODATA|NOPTR, $320
+DATA chacha20poly1305_avx2_constants<>+240(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+248(SB)/8, $0x0000000000000000
+GLOBL chacha20poly1305_avx2_constants<>(SB), RODATA|NOPTR, $256

@@ -35,42 +35,43 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	QUAD $0x000000e08e7f0f66 // movdqa XMMWORD PTR [rsi+0xe0],xmm1
 	QUAD $0x000000f0967f0f66 // movdqa XMMWORD PTR [rsi+0xf0],xmm2
 	QUAD $0x000001009e7f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm3
+	LONG $0x467f0f66; BYTE $0xa0 // movdqa XMMWORD PTR [rsi-0x60],xmm0
+	LONG $0x4e7f0f66; BYTE $0xb0 // movdqa XMMWORD PTR [rsi-0x50],xmm1
+	LONG $0x567f0f66; BYTE $0xc0 // movdqa XMMWORD PTR [rsi-0x40],xmm2
+	LONG $0x5e7f0f66; BYTE $0xd0 // movdqa XMMWORD PTR [rsi-0x30],xmm3
 	WORD $0x01a8 // test al,0x1
-	LONG $0x0279840f; WORD $0x0000 // je 0x309
+	LONG $0x024e840f; WORD $0x0000 // je 0x2f2
 	LONG $0x016c46c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x6c],0x1
 	LONG $0x40ff8349 // cmp r15,0x40
-	LONG $0x02e3870f; WORD $0x0000 // ja 0x384
-	QUAD $0x0001000000b086c7; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],0x1
+	LONG $0x02b8870f; WORD $0x0000 // ja 0x36d
 	LONG $0x006446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x0
-	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
-	WORD $0x0149; BYTE $0xcf // add r15,rcx
-	LONG $0x587e894c // mov QWORD PTR [rsi+0x58],r15
-	WORD $0xc031 // xor eax,eax
-// 0xbf:
-	LONG $0x00b48689; WORD $0x0000 // mov DWORD PTR [rsi+0xb4],eax
-	LONG $0x00d0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xd0]
-	LONG $0x00d49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xd4]
-	LONG $0x00d88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0xd8]
-	LONG $0x00dc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0xdc]
-	LONG $0x00e0be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0xe0]
-	LONG $0xe4868b44; WORD $0x0000; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0xe4]
-	LONG $0xe88e8b44; WORD $0x0000; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0xe8]
-	LONG $0xec968b44; WORD $0x0000; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0xec]
-	LONG $0x009e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x100]
-	LONG $0x04a68b44; WORD $0x0001; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0x104]
-	LONG $0x08ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x108]
-	LONG $0x0cb68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x10c]
-	LONG $0xf0be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf0]
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	LONG $0xf4be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf4]
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	LONG $0xf8be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf8]
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	LONG $0xfcbe8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xfc]
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	LONG $0xb49e8b44; WORD $0x0000; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0xb4]
+	WORD $0x47eb // jmp 0x105
+// 0xbe:
+	LONG $0x00ac8689; WORD $0x0000 // mov DWORD PTR [rsi+0xac],eax
+	QUAD $0x0000d0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xd0]
+	QUAD $0x0000e0be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0xe0]
+	LONG $0x7f0f4466; WORD $0xa076 // movdqa XMMWORD PTR [rsi-0x60],xmm14
+	LONG $0x7f0f4466; WORD $0xb07e // movdqa XMMWORD PTR [rsi-0x50],xmm15
+	QUAD $0x0000f0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xf0]
+	LONG $0x6e0f4466; BYTE $0xf8 // movd xmm15,eax
+	LONG $0x7f0f4466; WORD $0xc076 // movdqa XMMWORD PTR [rsi-0x40],xmm14
+	QUAD $0x000100befe0f4466; BYTE $0x00 // paddd xmm15,XMMWORD PTR [rsi+0x100]
+	LONG $0x7f0f4466; WORD $0xd07e // movdqa XMMWORD PTR [rsi-0x30],xmm15
+// 0x105:
+	WORD $0x468b; BYTE $0xa0 // mov eax,DWORD PTR [rsi-0x60]
+	WORD $0x5e8b; BYTE $0xa4 // mov ebx,DWORD PTR [rsi-0x5c]
+	WORD $0x4e8b; BYTE $0xa8 // mov ecx,DWORD PTR [rsi-0x58]
+	WORD $0x568b; BYTE $0xac // mov edx,DWORD PTR [rsi-0x54]
+	WORD $0x7e8b; BYTE $0xb0 // mov edi,DWORD PTR [rsi-0x50]
+	LONG $0xb4468b44 // mov r8d,DWORD PTR [rsi-0x4c]
+	LONG $0xb84e8b44 // mov r9d,DWORD PTR [rsi-0x48]
+	LONG $0xbc568b44 // mov r10d,DWORD PTR [rsi-0x44]
+	LONG $0xd05e8b44 // mov r11d,DWORD PTR [rsi-0x30]
+	LONG $0xd4668b44 // mov r12d,DWORD PTR [rsi-0x2c]
+	LONG $0xd86e8b44 // mov r13d,DWORD PTR [rsi-0x28]
+	LONG $0xdc768b44 // mov r14d,DWORD PTR [rsi-0x24]
 	LONG $0x0a6046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0xa
-// 0x14e:
+// 0x137:
 	WORD $0xf801 // add eax,edi
 	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
 	LONG $0x10c3c141 // rol r11d,0x10
@@ -184,9 +185,9 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3144; BYTE $0xff // xor edi,r15d
 	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
 	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
-	LONG $0xfe7f850f; WORD $0xffff // jne 0x14e
+	LONG $0xfe7f850f; WORD $0xffff // jne 0x137
 	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
-	LONG $0x1066840f; WORD $0x0000 // je 0x133f
+	LONG $0x0f86840f; WORD $0x0000 // je 0x1248
 	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
 	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
 	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
@@ -199,8 +200,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
 	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
 	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
-	LONG $0x001356e9; BYTE $0x00 // jmp 0x165f
-// 0x309:
+	LONG $0x001162e9; BYTE $0x00 // jmp 0x1454
+// 0x2f2:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	WORD $0x488b; BYTE $0x38 // mov ecx,DWORD PTR [rax+0x38]
 	WORD $0x4e89; BYTE $0x6c // mov DWORD PTR [rsi+0x6c],ecx
@@ -228,128 +229,103 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x504e894c // mov QWORD PTR [rsi+0x50],r9
 	LONG $0x016446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x1
 	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x19d5840f; WORD $0x0000 // je 0x1d57
-	WORD $0x07eb // jmp 0x38b
-// 0x384:
+	LONG $0x1757840f; WORD $0x0000 // je 0x1ac2
+	WORD $0x07eb // jmp 0x374
+// 0x36d:
 	LONG $0x006446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x0
-// 0x38b:
+// 0x374:
 	LONG $0x226f0f66 // movdqa xmm4,XMMWORD PTR [rdx]
 	LONG $0x6a6f0f66; BYTE $0x10 // movdqa xmm5,XMMWORD PTR [rdx+0x10]
 	LONG $0x667f0f66; BYTE $0x80 // movdqa XMMWORD PTR [rsi-0x80],xmm4
 	LONG $0x6e7f0f66; BYTE $0x90 // movdqa XMMWORD PTR [rsi-0x70],xmm5
+	LONG $0xc08e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x1c0]
 	LONG $0xf8700f66; BYTE $0x00 // pshufd xmm7,xmm0,0x0
-	QUAD $0x00000150be7f0f66 // movdqa XMMWORD PTR [rsi+0x150],xmm7
+	LONG $0x797f0f66; BYTE $0x80 // movdqa XMMWORD PTR [rcx-0x80],xmm7
 	LONG $0xf8700f66; BYTE $0x55 // pshufd xmm7,xmm0,0x55
-	QUAD $0x00000160be7f0f66 // movdqa XMMWORD PTR [rsi+0x160],xmm7
+	LONG $0x797f0f66; BYTE $0x90 // movdqa XMMWORD PTR [rcx-0x70],xmm7
 	LONG $0xf8700f66; BYTE $0xaa // pshufd xmm7,xmm0,0xaa
-	QUAD $0x00000170be7f0f66 // movdqa XMMWORD PTR [rsi+0x170],xmm7
+	LONG $0x797f0f66; BYTE $0xa0 // movdqa XMMWORD PTR [rcx-0x60],xmm7
 	LONG $0xf8700f66; BYTE $0xff // pshufd xmm7,xmm0,0xff
-	QUAD $0x00000180be7f0f66 // movdqa XMMWORD PTR [rsi+0x180],xmm7
+	LONG $0x797f0f66; BYTE $0xb0 // movdqa XMMWORD PTR [rcx-0x50],xmm7
 	LONG $0xf9700f66; BYTE $0x00 // pshufd xmm7,xmm1,0x0
-	QUAD $0x00000190be7f0f66 // movdqa XMMWORD PTR [rsi+0x190],xmm7
+	LONG $0x797f0f66; BYTE $0xc0 // movdqa XMMWORD PTR [rcx-0x40],xmm7
 	LONG $0xf9700f66; BYTE $0x55 // pshufd xmm7,xmm1,0x55
-	QUAD $0x000001a0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1a0],xmm7
+	LONG $0x797f0f66; BYTE $0xd0 // movdqa XMMWORD PTR [rcx-0x30],xmm7
 	LONG $0xf9700f66; BYTE $0xaa // pshufd xmm7,xmm1,0xaa
-	QUAD $0x000001b0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm7
+	LONG $0x797f0f66; BYTE $0xe0 // movdqa XMMWORD PTR [rcx-0x20],xmm7
 	LONG $0xf9700f66; BYTE $0xff // pshufd xmm7,xmm1,0xff
-	QUAD $0x000001c0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1c0],xmm7
+	LONG $0x797f0f66; BYTE $0xf0 // movdqa XMMWORD PTR [rcx-0x10],xmm7
 	LONG $0xfa700f66; BYTE $0x00 // pshufd xmm7,xmm2,0x0
-	QUAD $0x000001d0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1d0],xmm7
+	LONG $0x397f0f66 // movdqa XMMWORD PTR [rcx],xmm7
 	LONG $0xfa700f66; BYTE $0x55 // pshufd xmm7,xmm2,0x55
-	QUAD $0x000001e0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1e0],xmm7
+	LONG $0x797f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rcx+0x10],xmm7
 	LONG $0xfa700f66; BYTE $0xaa // pshufd xmm7,xmm2,0xaa
-	QUAD $0x000001f0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1f0],xmm7
+	LONG $0x797f0f66; BYTE $0x20 // movdqa XMMWORD PTR [rcx+0x20],xmm7
 	LONG $0xfa700f66; BYTE $0xff // pshufd xmm7,xmm2,0xff
-	QUAD $0x00000200be7f0f66 // movdqa XMMWORD PTR [rsi+0x200],xmm7
+	LONG $0x797f0f66; BYTE $0x30 // movdqa XMMWORD PTR [rcx+0x30],xmm7
 	LONG $0xfb700f66; BYTE $0x00 // pshufd xmm7,xmm3,0x0
-	QUAD $0x00000210be7f0f66 // movdqa XMMWORD PTR [rsi+0x210],xmm7
+	LONG $0x797f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rcx+0x40],xmm7
 	LONG $0xfb700f66; BYTE $0x55 // pshufd xmm7,xmm3,0x55
-	QUAD $0x00000220be7f0f66 // movdqa XMMWORD PTR [rsi+0x220],xmm7
+	LONG $0x797f0f66; BYTE $0x50 // movdqa XMMWORD PTR [rcx+0x50],xmm7
 	LONG $0xfb700f66; BYTE $0xaa // pshufd xmm7,xmm3,0xaa
-	QUAD $0x00000230be7f0f66 // movdqa XMMWORD PTR [rsi+0x230],xmm7
+	LONG $0x797f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rcx+0x60],xmm7
 	LONG $0xfb700f66; BYTE $0xff // pshufd xmm7,xmm3,0xff
-	QUAD $0x00000240be7f0f66 // movdqa XMMWORD PTR [rsi+0x240],xmm7
+	LONG $0x797f0f66; BYTE $0x70 // movdqa XMMWORD PTR [rcx+0x70],xmm7
 	LONG $0x5e6e0f66; BYTE $0x6c // movd xmm3,DWORD PTR [rsi+0x6c]
 	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
 	LONG $0x5afe0f66; BYTE $0x30 // paddd xmm3,XMMWORD PTR [rdx+0x30]
-	QUAD $0x000002109e7f0f66 // movdqa XMMWORD PTR [rsi+0x210],xmm3
-	WORD $0x0beb // jmp 0x492
-// 0x487:
-	LONG $0x0210868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x210]
-	LONG $0xfffc2de9; BYTE $0xff // jmp 0xbf
-// 0x492:
+	LONG $0x597f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rcx+0x40],xmm3
+	WORD $0x0beb // jmp 0x44e
+// 0x443:
+	LONG $0x0200868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x200]
+	LONG $0xfffc70e9; BYTE $0xff // jmp 0xbe
+// 0x44e:
 	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
-	QUAD $0x0001000000b086c7; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],0x1
-	LONG $0x80868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x80]
-	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
-	WORD $0x1774 // je 0x4ca
 	LONG $0x000140b8; BYTE $0x00 // mov eax,0x140
 	WORD $0x394c; BYTE $0xf8 // cmp rax,r15
 	LONG $0xc7470f49 // cmova rax,r15
 	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
 	LONG $0x88860348; WORD $0x0000; BYTE $0x00 // add rax,QWORD PTR [rsi+0x88]
-// 0x4ca:
+	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	QUAD $0x0000008086440f48 // cmove rax,QWORD PTR [rsi+0x80]
 	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
 	LONG $0x40ff8349 // cmp r15,0x40
-	WORD $0xb376 // jbe 0x487
-	QUAD $0x0001f0a66f0f4466; BYTE $0x00 // movdqa xmm12,XMMWORD PTR [rsi+0x1f0]
-	QUAD $0x000200ae6f0f4466; BYTE $0x00 // movdqa xmm13,XMMWORD PTR [rsi+0x200]
+	WORD $0xbe76 // jbe 0x443
+	LONG $0xc08e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x1c0]
+	LONG $0x6f0f4466; WORD $0x2061 // movdqa xmm12,XMMWORD PTR [rcx+0x20]
+	LONG $0x6f0f4466; WORD $0x3069 // movdqa xmm13,XMMWORD PTR [rcx+0x30]
 	LONG $0x7f0f4466; BYTE $0x26 // movdqa XMMWORD PTR [rsi],xmm12
 	LONG $0x7f0f4466; WORD $0x106e // movdqa XMMWORD PTR [rsi+0x10],xmm13
-	QUAD $0x0001d0a66f0f4466; BYTE $0x00 // movdqa xmm12,XMMWORD PTR [rsi+0x1d0]
-	QUAD $0x0001e0ae6f0f4466; BYTE $0x00 // movdqa xmm13,XMMWORD PTR [rsi+0x1e0]
-	QUAD $0x00000150866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x150]
-	QUAD $0x000001608e6f0f66 // movdqa xmm1,XMMWORD PTR [rsi+0x160]
-	QUAD $0x00000170966f0f66 // movdqa xmm2,XMMWORD PTR [rsi+0x170]
-	QUAD $0x000001809e6f0f66 // movdqa xmm3,XMMWORD PTR [rsi+0x180]
-	QUAD $0x00000190a66f0f66 // movdqa xmm4,XMMWORD PTR [rsi+0x190]
-	QUAD $0x000001a0ae6f0f66 // movdqa xmm5,XMMWORD PTR [rsi+0x1a0]
-	QUAD $0x000001b0b66f0f66 // movdqa xmm6,XMMWORD PTR [rsi+0x1b0]
-	QUAD $0x000001c0be6f0f66 // movdqa xmm7,XMMWORD PTR [rsi+0x1c0]
-	QUAD $0x000210866f0f4466; BYTE $0x00 // movdqa xmm8,XMMWORD PTR [rsi+0x210]
-	QUAD $0x0002208e6f0f4466; BYTE $0x00 // movdqa xmm9,XMMWORD PTR [rsi+0x220]
-	QUAD $0x000230966f0f4466; BYTE $0x00 // movdqa xmm10,XMMWORD PTR [rsi+0x230]
-	QUAD $0x0002409e6f0f4466; BYTE $0x00 // movdqa xmm11,XMMWORD PTR [rsi+0x240]
+	LONG $0x6f0f4466; BYTE $0x21 // movdqa xmm12,XMMWORD PTR [rcx]
+	LONG $0x6f0f4466; WORD $0x1069 // movdqa xmm13,XMMWORD PTR [rcx+0x10]
+	LONG $0x416f0f66; BYTE $0x80 // movdqa xmm0,XMMWORD PTR [rcx-0x80]
+	LONG $0x496f0f66; BYTE $0x90 // movdqa xmm1,XMMWORD PTR [rcx-0x70]
+	LONG $0x516f0f66; BYTE $0xa0 // movdqa xmm2,XMMWORD PTR [rcx-0x60]
+	LONG $0x596f0f66; BYTE $0xb0 // movdqa xmm3,XMMWORD PTR [rcx-0x50]
+	LONG $0x616f0f66; BYTE $0xc0 // movdqa xmm4,XMMWORD PTR [rcx-0x40]
+	LONG $0x696f0f66; BYTE $0xd0 // movdqa xmm5,XMMWORD PTR [rcx-0x30]
+	LONG $0x716f0f66; BYTE $0xe0 // movdqa xmm6,XMMWORD PTR [rcx-0x20]
+	LONG $0x796f0f66; BYTE $0xf0 // movdqa xmm7,XMMWORD PTR [rcx-0x10]
+	LONG $0x6f0f4466; WORD $0x4041 // movdqa xmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x6f0f4466; WORD $0x5049 // movdqa xmm9,XMMWORD PTR [rcx+0x50]
+	LONG $0x6f0f4466; WORD $0x6051 // movdqa xmm10,XMMWORD PTR [rcx+0x60]
+	LONG $0x6f0f4466; WORD $0x7059 // movdqa xmm11,XMMWORD PTR [rcx+0x70]
 	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
-	LONG $0x06f9840f; WORD $0x0000 // je 0xc6a
-	LONG $0x10be8b44; WORD $0x0002; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x210]
-	LONG $0x04c78341 // add r15d,0x4
-	LONG $0xb4be8944; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0xb4],r15d
-	LONG $0x00d0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xd0]
-	LONG $0x00d49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xd4]
-	LONG $0x00d88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0xd8]
-	LONG $0x00dc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0xdc]
-	LONG $0x00e0be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0xe0]
-	LONG $0xe4868b44; WORD $0x0000; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0xe4]
-	LONG $0xe88e8b44; WORD $0x0000; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0xe8]
-	LONG $0xec968b44; WORD $0x0000; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0xec]
-	LONG $0x009e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x100]
-	LONG $0x04a68b44; WORD $0x0001; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0x104]
-	LONG $0x08ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x108]
-	LONG $0x0cb68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x10c]
-	LONG $0xf0be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf0]
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	LONG $0xf4be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf4]
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	LONG $0xf8be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf8]
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	LONG $0xfcbe8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xfc]
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	LONG $0xb49e8b44; WORD $0x0000; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0xb4]
-	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
-	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
-	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
-	WORD $0x5689; BYTE $0xac // mov DWORD PTR [rsi-0x54],edx
-	WORD $0x7e89; BYTE $0xb0 // mov DWORD PTR [rsi-0x50],edi
-	LONG $0xb4468944 // mov DWORD PTR [rsi-0x4c],r8d
-	LONG $0xb84e8944 // mov DWORD PTR [rsi-0x48],r9d
-	LONG $0xbc568944 // mov DWORD PTR [rsi-0x44],r10d
-	LONG $0xd05e8944 // mov DWORD PTR [rsi-0x30],r11d
-	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
-	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
-	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
+	LONG $0x06d1840f; WORD $0x0000 // je 0xbc9
+	LONG $0x0200868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x200]
+	WORD $0xc083; BYTE $0x04 // add eax,0x4
+	LONG $0x00ac8689; WORD $0x0000 // mov DWORD PTR [rsi+0xac],eax
+	QUAD $0x0000d0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xd0]
+	QUAD $0x0000e0be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0xe0]
+	LONG $0x7f0f4466; WORD $0xa076 // movdqa XMMWORD PTR [rsi-0x60],xmm14
+	LONG $0x7f0f4466; WORD $0xb07e // movdqa XMMWORD PTR [rsi-0x50],xmm15
+	QUAD $0x0000f0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xf0]
+	LONG $0x6e0f4466; BYTE $0xf8 // movd xmm15,eax
+	LONG $0x7f0f4466; WORD $0xc076 // movdqa XMMWORD PTR [rsi-0x40],xmm14
+	QUAD $0x000100befe0f4466; BYTE $0x00 // paddd xmm15,XMMWORD PTR [rsi+0x100]
+	LONG $0x7f0f4466; WORD $0xd07e // movdqa XMMWORD PTR [rsi-0x30],xmm15
 	LONG $0x0a6046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0xa
-// 0x637:
+// 0x54f:
 	LONG $0xc4fe0f66 // paddd xmm0,xmm4
 	LONG $0xcdfe0f66 // paddd xmm1,xmm5
 	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
@@ -581,14 +557,13 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x0349; BYTE $0x19 // add rbx,QWORD PTR [r9]
 	LONG $0x08791349 // adc rdi,QWORD PTR [r9+0x8]
 	LONG $0x01d08349 // adc r8,0x1
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
+	WORD $0x8949; BYTE $0xc7 // mov r15,rax
+	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0xc0af0f49 // imul rax,r8
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
 	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
 	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
@@ -601,14 +576,14 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
 	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
 	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc7 // mov r15,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
 	WORD $0x894c; BYTE $0xd0 // mov rax,r10
 	WORD $0xf748; BYTE $0xe7 // mul rdi
 	WORD $0x0149; BYTE $0xc7 // add r15,rax
 	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	WORD $0xf748; BYTE $0xe3 // mul rbx
+	WORD $0x8949; BYTE $0xc5 // mov r13,rax
+	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
 	LONG $0xc5fe0f66 // paddd xmm0,xmm5
 	LONG $0xcefe0f66 // paddd xmm1,xmm6
 	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
@@ -616,12 +591,11 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x380f4466; WORD $0x5e00; BYTE $0x90 // pshufb xmm11,XMMWORD PTR [rsi-0x70]
 	LONG $0x380f4466; WORD $0x4600; BYTE $0x90 // pshufb xmm8,XMMWORD PTR [rsi-0x70]
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	LONG $0xc0af0f49 // imul rax,r8
-	LONG $0xc2af0f4d // imul r8,r10
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x114c; BYTE $0xc1 // adc rcx,r8
-	WORD $0x014d; BYTE $0xf7 // add r15,r14
-	LONG $0x00d18348 // adc rcx,0x0
+	WORD $0xf748; BYTE $0xe7 // mul rdi
+	WORD $0x0149; BYTE $0xc5 // add r13,rax
+	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
+	LONG $0xc4af0f4d // imul r8,r12
+	WORD $0x014d; BYTE $0xc6 // add r14,r8
 	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
 	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
 	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
@@ -634,14 +608,16 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
 	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
 	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
-	WORD $0x894c; BYTE $0xeb // mov rbx,r13
-	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
 	LONG $0x03e08341 // and r8d,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
 	WORD $0x0148; BYTE $0xc8 // add rax,rcx
+	WORD $0x014d; BYTE $0xfe // add r14,r15
+	LONG $0x00d08349 // adc r8,0x0
+	WORD $0x894c; BYTE $0xeb // mov rbx,r13
+	WORD $0x894c; BYTE $0xf7 // mov rdi,r14
 	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
@@ -658,14 +634,13 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x10590349 // add rbx,QWORD PTR [r9+0x10]
 	LONG $0x18791349 // adc rdi,QWORD PTR [r9+0x18]
 	LONG $0x01d08349 // adc r8,0x1
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
+	WORD $0x8949; BYTE $0xc7 // mov r15,rax
+	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0xc0af0f49 // imul rax,r8
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
 	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
 	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
@@ -678,14 +653,14 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
 	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
 	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc7 // mov r15,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
 	WORD $0x894c; BYTE $0xd0 // mov rax,r10
 	WORD $0xf748; BYTE $0xe7 // mul rdi
 	WORD $0x0149; BYTE $0xc7 // add r15,rax
 	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	WORD $0xf748; BYTE $0xe3 // mul rbx
+	WORD $0x8949; BYTE $0xc5 // mov r13,rax
+	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
 	LONG $0xd7fe0f66 // paddd xmm2,xmm7
 	LONG $0xdcfe0f66 // paddd xmm3,xmm4
 	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
@@ -693,12 +668,11 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x380f4466; WORD $0x4e00; BYTE $0x90 // pshufb xmm9,XMMWORD PTR [rsi-0x70]
 	LONG $0x380f4466; WORD $0x5600; BYTE $0x90 // pshufb xmm10,XMMWORD PTR [rsi-0x70]
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	LONG $0xc0af0f49 // imul rax,r8
-	LONG $0xc2af0f4d // imul r8,r10
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x114c; BYTE $0xc1 // adc rcx,r8
-	WORD $0x014d; BYTE $0xf7 // add r15,r14
-	LONG $0x00d18348 // adc rcx,0x0
+	WORD $0xf748; BYTE $0xe7 // mul rdi
+	WORD $0x0149; BYTE $0xc5 // add r13,rax
+	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
+	LONG $0xc4af0f4d // imul r8,r12
+	WORD $0x014d; BYTE $0xc6 // add r14,r8
 	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
 	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
 	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
@@ -711,53 +685,57 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
 	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
 	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	WORD $0x894c; BYTE $0xeb // mov rbx,r13
-	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
 	LONG $0x03e08341 // and r8d,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
 	WORD $0x0148; BYTE $0xc8 // add rax,rcx
+	WORD $0x014d; BYTE $0xfe // add r14,r15
+	LONG $0x00d08349 // adc r8,0x0
+	WORD $0x894c; BYTE $0xeb // mov rbx,r13
+	WORD $0x894c; BYTE $0xf7 // mov rdi,r14
 	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
 	LONG $0x50468b48 // mov rax,QWORD PTR [rsi+0x50]
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x58463b48 // cmp rax,QWORD PTR [rsi+0x58]
-	WORD $0x1077 // ja 0xc5c
+	WORD $0x1077 // ja 0xb74
 	LONG $0x50468948 // mov QWORD PTR [rsi+0x50],rax
 	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
 	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
 	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
-// 0xc5c:
+// 0xb74:
 	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
-	LONG $0xf9d2850f; WORD $0xffff // jne 0x637
-	LONG $0x0009f5e9; BYTE $0x00 // jmp 0x165f
-// 0xc6a:
-	LONG $0x00d0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xd0]
-	LONG $0x00d49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xd4]
-	LONG $0x00d88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0xd8]
-	LONG $0x00dc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0xdc]
-	LONG $0x00e0be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0xe0]
-	LONG $0xe4868b44; WORD $0x0000; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0xe4]
-	LONG $0xe88e8b44; WORD $0x0000; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0xe8]
-	LONG $0xec968b44; WORD $0x0000; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0xec]
-	LONG $0x009e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x100]
-	LONG $0x04a68b44; WORD $0x0001; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0x104]
-	LONG $0x08ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x108]
-	LONG $0x0cb68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x10c]
-	LONG $0xf0be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf0]
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	LONG $0xf4be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf4]
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	LONG $0xf8be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf8]
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	LONG $0xfcbe8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xfc]
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	LONG $0x0000bb41; WORD $0x0000 // mov r11d,0x0
+	LONG $0xf9d2850f; WORD $0xffff // jne 0x54f
+	LONG $0x0008d2e9; BYTE $0x00 // jmp 0x1454
+// 0xb82:
+	LONG $0x00ac8689; WORD $0x0000 // mov DWORD PTR [rsi+0xac],eax
+	QUAD $0x0000d0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xd0]
+	QUAD $0x0000e0be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0xe0]
+	LONG $0x7f0f4466; WORD $0xa076 // movdqa XMMWORD PTR [rsi-0x60],xmm14
+	LONG $0x7f0f4466; WORD $0xb07e // movdqa XMMWORD PTR [rsi-0x50],xmm15
+	QUAD $0x0000f0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xf0]
+	LONG $0x6e0f4466; BYTE $0xf8 // movd xmm15,eax
+	LONG $0x7f0f4466; WORD $0xc076 // movdqa XMMWORD PTR [rsi-0x40],xmm14
+	QUAD $0x000100befe0f4466; BYTE $0x00 // paddd xmm15,XMMWORD PTR [rsi+0x100]
+	LONG $0x7f0f4466; WORD $0xd07e // movdqa XMMWORD PTR [rsi-0x30],xmm15
+// 0xbc9:
+	WORD $0x468b; BYTE $0xa0 // mov eax,DWORD PTR [rsi-0x60]
+	WORD $0x5e8b; BYTE $0xa4 // mov ebx,DWORD PTR [rsi-0x5c]
+	WORD $0x4e8b; BYTE $0xa8 // mov ecx,DWORD PTR [rsi-0x58]
+	WORD $0x568b; BYTE $0xac // mov edx,DWORD PTR [rsi-0x54]
+	WORD $0x7e8b; BYTE $0xb0 // mov edi,DWORD PTR [rsi-0x50]
+	LONG $0xb4468b44 // mov r8d,DWORD PTR [rsi-0x4c]
+	LONG $0xb84e8b44 // mov r9d,DWORD PTR [rsi-0x48]
+	LONG $0xbc568b44 // mov r10d,DWORD PTR [rsi-0x44]
+	LONG $0xd05e8b44 // mov r11d,DWORD PTR [rsi-0x30]
+	LONG $0xd4668b44 // mov r12d,DWORD PTR [rsi-0x2c]
+	LONG $0xd86e8b44 // mov r13d,DWORD PTR [rsi-0x28]
+	LONG $0xdc768b44 // mov r14d,DWORD PTR [rsi-0x24]
 	LONG $0x056046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0x5
-// 0xcf2:
+// 0xbfb:
 	LONG $0xc4fe0f66 // paddd xmm0,xmm4
 	LONG $0xcdfe0f66 // paddd xmm1,xmm5
 	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
@@ -1135,9 +1113,9 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3144; BYTE $0xff // xor edi,r15d
 	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
 	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
-	LONG $0xf9e9850f; WORD $0xffff // jne 0xcf2
+	LONG $0xf9e9850f; WORD $0xffff // jne 0xbfb
 	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
-	WORD $0x3074 // je 0x133f
+	WORD $0x3074 // je 0x1248
 	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
 	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
 	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
@@ -1150,8 +1128,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
 	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
 	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
-	LONG $0x000320e9; BYTE $0x00 // jmp 0x165f
-// 0x133f:
+	LONG $0x00020ce9; BYTE $0x00 // jmp 0x1454
+// 0x1248:
 	LONG $0x00d08603; WORD $0x0000 // add eax,DWORD PTR [rsi+0xd0]
 	LONG $0x00d49e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0xd4]
 	LONG $0x00d88e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0xd8]
@@ -1177,65 +1155,30 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x894d; BYTE $0xdc // mov r12,r11
 	LONG $0x02ecc149 // shr r12,0x2
 	WORD $0x014d; BYTE $0xdc // add r12,r11
-	WORD $0x3148; BYTE $0xdb // xor rbx,rbx
-	WORD $0x3148; BYTE $0xff // xor rdi,rdi
-	WORD $0x314d; BYTE $0xc0 // xor r8,r8
+	WORD $0xdb31 // xor ebx,ebx
+	WORD $0xff31 // xor edi,edi
+	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	LONG $0x98b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x98]
 	LONG $0x184e8b4d // mov r9,QWORD PTR [r14+0x18]
 	LONG $0x207e8b4d // mov r15,QWORD PTR [r14+0x20]
-	LONG $0xa8be894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa8],r15
-// 0x13d3:
-	QUAD $0x10000000a8ae8348 // sub QWORD PTR [rsi+0xa8],0x10
-	LONG $0x0082820f; WORD $0x0000 // jb 0x1463
-	WORD $0x0349; BYTE $0x19 // add rbx,QWORD PTR [r9]
-	LONG $0x08791349 // adc rdi,QWORD PTR [r9+0x8]
-	LONG $0x01d08349 // adc r8,0x1
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc7 // mov r15,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	LONG $0xc0af0f49 // imul rax,r8
-	LONG $0xc2af0f4d // imul r8,r10
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x114c; BYTE $0xc1 // adc rcx,r8
-	WORD $0x014d; BYTE $0xf7 // add r15,r14
-	LONG $0x00d18348 // adc rcx,0x0
-	WORD $0x894c; BYTE $0xeb // mov rbx,r13
-	WORD $0x894c; BYTE $0xff // mov rdi,r15
-	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
-	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
-	LONG $0xfce08348 // and rax,0xfffffffffffffffc
-	LONG $0x02e9c148 // shr rcx,0x2
-	WORD $0x0148; BYTE $0xc8 // add rax,rcx
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	LONG $0x00d78348 // adc rdi,0x0
-	LONG $0x00d08349 // adc r8,0x0
-	LONG $0x10c18349 // add r9,0x10
-	LONG $0xffff70e9; BYTE $0xff // jmp 0x13d3
-// 0x1463:
-	LONG $0xa8be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0xa8]
-	LONG $0x10c78349 // add r15,0x10
-	LONG $0x00e8840f; WORD $0x0000 // je 0x155c
+	WORD $0x854d; BYTE $0xff // test r15,r15
+	LONG $0x00ce840f; WORD $0x0000 // je 0x13aa
+	QUAD $0x0000000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x0
+	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
+	WORD $0x014d; BYTE $0xcf // add r15,r9
+	LONG $0x587e894c // mov QWORD PTR [rsi+0x58],r15
+	LONG $0x000191e9; BYTE $0x00 // jmp 0x1487
+// 0x12f6:
+	LONG $0x98b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x98]
+	LONG $0x207e8b45 // mov r15d,DWORD PTR [r14+0x20]
+	LONG $0x0fe78341 // and r15d,0xf
+	LONG $0x009f840f; WORD $0x0000 // je 0x13aa
 	WORD $0x894d; BYTE $0xcd // mov r13,r9
 	WORD $0xd231 // xor edx,edx
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4e73 // jae 0x14cd
+	WORD $0x4e73 // jae 0x1364
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2d73 // jae 0x14b2
+	WORD $0x2d73 // jae 0x1349
 	WORD $0x8944; BYTE $0xf9 // mov ecx,r15d
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x44b60f41; WORD $0x000d // movzx eax,BYTE PTR [r13+rcx*1+0x0]
@@ -1248,61 +1191,40 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x32eb // jmp 0x14e4
-// 0x14b2:
+	WORD $0x32eb // jmp 0x137b
+// 0x1349:
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	LONG $0x3d548b43; BYTE $0xfc // mov edx,DWORD PTR [r13+r15*1-0x4]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	LONG $0x00458b41 // mov eax,DWORD PTR [r13+0x0]
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x17eb // jmp 0x14e4
-// 0x14cd:
+	WORD $0x17eb // jmp 0x137b
+// 0x1364:
 	LONG $0xf8cf6b41 // imul ecx,r15d,0xfffffff8
 	WORD $0xc183; BYTE $0x78 // add ecx,0x78
 	LONG $0x3d548b4b; BYTE $0xf8 // mov rdx,QWORD PTR [r13+r15*1-0x8]
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
 	LONG $0x00458b49 // mov rax,QWORD PTR [r13+0x0]
-// 0x14e4:
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	LONG $0x01d08349 // adc r8,0x1
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc7 // mov r15,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	LONG $0xc0af0f49 // imul rax,r8
-	LONG $0xc2af0f4d // imul r8,r10
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x114c; BYTE $0xc1 // adc rcx,r8
-	WORD $0x014d; BYTE $0xf7 // add r15,r14
-	LONG $0x00d18348 // adc rcx,0x0
-	WORD $0x894c; BYTE $0xeb // mov rbx,r13
-	WORD $0x894c; BYTE $0xff // mov rdi,r15
-	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
-	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
-	LONG $0xfce08348 // and rax,0xfffffffffffffffc
-	LONG $0x02e9c148 // shr rcx,0x2
-	WORD $0x0148; BYTE $0xc8 // add rax,rcx
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	LONG $0x00d78348 // adc rdi,0x0
-	LONG $0x00d08349 // adc r8,0x0
-// 0x155c:
+// 0x137b:
+	LONG $0xb0868948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb0],rax
+	LONG $0xb8968948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb8],rdx
+	LONG $0xb08e8d4c; WORD $0x0000; BYTE $0x00 // lea r9,[rsi+0xb0]
+	LONG $0xc0868d48; WORD $0x0000; BYTE $0x00 // lea rax,[rsi+0xc0]
+	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
+	QUAD $0x0001000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x1
+	LONG $0x0000dde9; BYTE $0x00 // jmp 0x1487
+// 0x13aa:
+	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
+	LONG $0x000140b8; BYTE $0x00 // mov eax,0x140
+	WORD $0x394c; BYTE $0xf8 // cmp rax,r15
+	LONG $0xc7470f49 // cmova rax,r15
+	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
+	LONG $0x88860348; WORD $0x0000; BYTE $0x00 // add rax,QWORD PTR [rsi+0x88]
+	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	QUAD $0x0000008086440f48 // cmove rax,QWORD PTR [rsi+0x80]
+	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
 	LONG $0x888e8b4c; WORD $0x0000; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x88]
 	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
 	QUAD $0x000000808e440f4c // cmove r9,QWORD PTR [rsi+0x80]
@@ -1313,46 +1235,22 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x285e894c // mov QWORD PTR [rsi+0x28],r11
 	LONG $0x3066894c // mov QWORD PTR [rsi+0x30],r12
 	LONG $0x504e894c // mov QWORD PTR [rsi+0x50],r9
-	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
 	LONG $0x016446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x1
 	LONG $0x000005b8; BYTE $0x00 // mov eax,0x5
 	LONG $0x40ff8349 // cmp r15,0x40
-	WORD $0x1377 // ja 0x15ba
+	WORD $0x1377 // ja 0x1432
 	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x07a7840f; WORD $0x0000 // je 0x1d57
+	LONG $0x069a840f; WORD $0x0000 // je 0x1ac2
 	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
-	LONG $0xffeb05e9; BYTE $0xff // jmp 0xbf
-// 0x15ba:
-	LONG $0x00b48689; WORD $0x0000 // mov DWORD PTR [rsi+0xb4],eax
-	WORD $0x4689; BYTE $0x60 // mov DWORD PTR [rsi+0x60],eax
+	LONG $0xffec8ce9; BYTE $0xff // jmp 0xbe
+// 0x1432:
 	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
-	WORD $0x0d77 // ja 0x15d9
+	LONG $0xf743870f; WORD $0xffff // ja 0xb82
 	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
-	LONG $0xf05e850f; WORD $0xffff // jne 0x637
-// 0x15d9:
-	LONG $0x00d0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xd0]
-	LONG $0x00d49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xd4]
-	LONG $0x00d88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0xd8]
-	LONG $0x00dc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0xdc]
-	LONG $0x00e0be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0xe0]
-	LONG $0xe4868b44; WORD $0x0000; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0xe4]
-	LONG $0xe88e8b44; WORD $0x0000; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0xe8]
-	LONG $0xec968b44; WORD $0x0000; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0xec]
-	LONG $0x009e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x100]
-	LONG $0x04a68b44; WORD $0x0001; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0x104]
-	LONG $0x08ae8b44; WORD $0x0001; BYTE $0x00 // mov r13d,DWORD PTR [rsi+0x108]
-	LONG $0x0cb68b44; WORD $0x0001; BYTE $0x00 // mov r14d,DWORD PTR [rsi+0x10c]
-	LONG $0xf0be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf0]
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	LONG $0xf4be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf4]
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	LONG $0xf8be8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xf8]
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	LONG $0xfcbe8b44; WORD $0x0000; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0xfc]
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	LONG $0x0005bb41; WORD $0x0000 // mov r11d,0x5
-	LONG $0xfff693e9; BYTE $0xff // jmp 0xcf2
-// 0x165f:
+	LONG $0xf736840f; WORD $0xffff // je 0xb82
+	WORD $0x4689; BYTE $0x60 // mov DWORD PTR [rsi+0x60],eax
+	LONG $0xfff0fbe9; BYTE $0xff // jmp 0x54f
+// 0x1454:
 	LONG $0x385e8b48 // mov rbx,QWORD PTR [rsi+0x38]
 	LONG $0x407e8b48 // mov rdi,QWORD PTR [rsi+0x40]
 	LONG $0x48468b4c // mov r8,QWORD PTR [rsi+0x48]
@@ -1360,14 +1258,26 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x285e8b4c // mov r11,QWORD PTR [rsi+0x28]
 	LONG $0x30668b4c // mov r12,QWORD PTR [rsi+0x30]
 	LONG $0x504e8b4c // mov r9,QWORD PTR [rsi+0x50]
+	QUAD $0x0002000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x2
 	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
-	LONG $0x0099840f; WORD $0x0000 // je 0x1721
-// 0x1688:
+	LONG $0x00b0840f; WORD $0x0000 // je 0x1537
+// 0x1487:
 	LONG $0x584e3b4c // cmp r9,QWORD PTR [rsi+0x58]
-	LONG $0x0082830f; WORD $0x0000 // jae 0x1714
+	LONG $0x0082830f; WORD $0x0000 // jae 0x1513
 	WORD $0x0349; BYTE $0x19 // add rbx,QWORD PTR [r9]
 	LONG $0x08791349 // adc rdi,QWORD PTR [r9+0x8]
 	LONG $0x01d08349 // adc r8,0x1
+	WORD $0x894c; BYTE $0xd8 // mov rax,r11
+	WORD $0xf748; BYTE $0xe3 // mul rbx
+	WORD $0x8949; BYTE $0xc7 // mov r15,rax
+	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0xc0af0f49 // imul rax,r8
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	WORD $0xf748; BYTE $0xe7 // mul rdi
+	WORD $0x0149; BYTE $0xc7 // add r15,rax
+	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
 	WORD $0x894c; BYTE $0xd0 // mov rax,r10
 	WORD $0xf748; BYTE $0xe3 // mul rbx
 	WORD $0x8949; BYTE $0xc5 // mov r13,rax
@@ -1376,39 +1286,32 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xf748; BYTE $0xe7 // mul rdi
 	WORD $0x0149; BYTE $0xc5 // add r13,rax
 	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc7 // mov r15,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	LONG $0xc0af0f49 // imul rax,r8
-	LONG $0xc2af0f4d // imul r8,r10
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x114c; BYTE $0xc1 // adc rcx,r8
-	WORD $0x014d; BYTE $0xf7 // add r15,r14
-	LONG $0x00d18348 // adc rcx,0x0
-	WORD $0x894c; BYTE $0xeb // mov rbx,r13
-	WORD $0x894c; BYTE $0xff // mov rdi,r15
+	LONG $0xc4af0f4d // imul r8,r12
+	WORD $0x014d; BYTE $0xc6 // add r14,r8
 	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
 	LONG $0x03e08341 // and r8d,0x3
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	LONG $0xfce08348 // and rax,0xfffffffffffffffc
 	LONG $0x02e9c148 // shr rcx,0x2
 	WORD $0x0148; BYTE $0xc8 // add rax,rcx
+	WORD $0x014d; BYTE $0xfe // add r14,r15
+	LONG $0x00d08349 // adc r8,0x0
+	WORD $0x894c; BYTE $0xeb // mov rbx,r13
+	WORD $0x894c; BYTE $0xf7 // mov rdi,r14
 	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
 	LONG $0x10c18349 // add r9,0x10
-	LONG $0xffff74e9; BYTE $0xff // jmp 0x1688
-// 0x1714:
-	LONG $0x00b0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0xb0],0x0
-	LONG $0x0659840f; WORD $0x0000 // je 0x1d7a
-// 0x1721:
-	QUAD $0x0000000000b086c7; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],0x0
+	LONG $0xffff74e9; BYTE $0xff // jmp 0x1487
+// 0x1513:
+	LONG $0x00a8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xa8]
+	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
+	LONG $0x0618870f; WORD $0x0000 // ja 0x1b3a
+	LONG $0x05bd840f; WORD $0x0000 // je 0x1ae5
+	WORD $0xf883; BYTE $0x01 // cmp eax,0x1
+	LONG $0xfdc5820f; WORD $0xffff // jb 0x12f6
+	LONG $0xfe73840f; WORD $0xffff // je 0x13aa
+// 0x1537:
 	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
 	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
 	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
@@ -1420,35 +1323,38 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x80b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x80]
 	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
 	LONG $0x40ff8349 // cmp r15,0x40
-	LONG $0x03aa860f; WORD $0x0000 // jbe 0x1b10
+	LONG $0x0318860f; WORD $0x0000 // jbe 0x188a
+	LONG $0x80ed8349 // sub r13,0xffffffffffffff80
+	LONG $0x80ee8349 // sub r14,0xffffffffffffff80
+	LONG $0xc08e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x1c0]
 	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
-	LONG $0x009f830f; WORD $0x0000 // jae 0x1812
+	WORD $0x6f73 // jae 0x15f9
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
-	QUAD $0x000250b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x250],xmm14
-	QUAD $0x000260b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x260],xmm14
-	QUAD $0x000270b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x270],xmm14
-	QUAD $0x000280b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x280],xmm14
-	QUAD $0x000290b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x290],xmm14
-	QUAD $0x0002a0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2a0],xmm14
-	QUAD $0x0002b0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2b0],xmm14
-	QUAD $0x0002c0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2c0],xmm14
-	QUAD $0x0002d0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2d0],xmm14
-	QUAD $0x0002e0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2e0],xmm14
-	QUAD $0x0002f0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x2f0],xmm14
-	QUAD $0x000300b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x300],xmm14
-	QUAD $0x000310b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x310],xmm14
-	QUAD $0x000320b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x320],xmm14
-	QUAD $0x000330b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x330],xmm14
-	QUAD $0x000340b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x340],xmm14
-	LONG $0x50ae8d4c; WORD $0x0002; BYTE $0x00 // lea r13,[rsi+0x250]
+	LONG $0xc0ae8d4c; WORD $0x0002; BYTE $0x00 // lea r13,[rsi+0x2c0]
 	WORD $0x894d; BYTE $0xee // mov r14,r13
-// 0x1812:
+	LONG $0x7f0f4566; WORD $0x8075 // movdqa XMMWORD PTR [r13-0x80],xmm14
+	LONG $0x7f0f4566; WORD $0x9075 // movdqa XMMWORD PTR [r13-0x70],xmm14
+	LONG $0x7f0f4566; WORD $0xa075 // movdqa XMMWORD PTR [r13-0x60],xmm14
+	LONG $0x7f0f4566; WORD $0xb075 // movdqa XMMWORD PTR [r13-0x50],xmm14
+	LONG $0x7f0f4566; WORD $0xc075 // movdqa XMMWORD PTR [r13-0x40],xmm14
+	LONG $0x7f0f4566; WORD $0xd075 // movdqa XMMWORD PTR [r13-0x30],xmm14
+	LONG $0x7f0f4566; WORD $0xe075 // movdqa XMMWORD PTR [r13-0x20],xmm14
+	LONG $0x7f0f4566; WORD $0xf075 // movdqa XMMWORD PTR [r13-0x10],xmm14
+	LONG $0x7f0f4566; WORD $0x0075 // movdqa XMMWORD PTR [r13+0x0],xmm14
+	LONG $0x7f0f4566; WORD $0x1075 // movdqa XMMWORD PTR [r13+0x10],xmm14
+	LONG $0x7f0f4566; WORD $0x2075 // movdqa XMMWORD PTR [r13+0x20],xmm14
+	LONG $0x7f0f4566; WORD $0x3075 // movdqa XMMWORD PTR [r13+0x30],xmm14
+	LONG $0x7f0f4566; WORD $0x4075 // movdqa XMMWORD PTR [r13+0x40],xmm14
+	LONG $0x7f0f4566; WORD $0x5075 // movdqa XMMWORD PTR [r13+0x50],xmm14
+	LONG $0x7f0f4566; WORD $0x6075 // movdqa XMMWORD PTR [r13+0x60],xmm14
+	LONG $0x7f0f4566; WORD $0x7075 // movdqa XMMWORD PTR [r13+0x70],xmm14
+// 0x15f9:
 	LONG $0x7f0f4466; WORD $0xe066 // movdqa XMMWORD PTR [rsi-0x20],xmm12
 	LONG $0x7f0f4466; WORD $0xf06e // movdqa XMMWORD PTR [rsi-0x10],xmm13
-	QUAD $0x0000015086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0x150]
-	QUAD $0x000001608efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0x160]
-	QUAD $0x0000017096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0x170]
-	QUAD $0x000001809efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x180]
+	LONG $0x41fe0f66; BYTE $0x80 // paddd xmm0,XMMWORD PTR [rcx-0x80]
+	LONG $0x49fe0f66; BYTE $0x90 // paddd xmm1,XMMWORD PTR [rcx-0x70]
+	LONG $0x51fe0f66; BYTE $0xa0 // paddd xmm2,XMMWORD PTR [rcx-0x60]
+	LONG $0x59fe0f66; BYTE $0xb0 // paddd xmm3,XMMWORD PTR [rcx-0x50]
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
 	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
 	LONG $0xc1620f66 // punpckldq xmm0,xmm1
@@ -1461,22 +1367,22 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xca6d0f66 // punpckhqdq xmm1,xmm2
 	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
 	LONG $0x6d0f4166; BYTE $0xdd // punpckhqdq xmm3,xmm13
-	LONG $0x6f0f41f3; WORD $0x0055 // movdqu xmm2,XMMWORD PTR [r13+0x0]
-	LONG $0x6f0f45f3; WORD $0x406d // movdqu xmm13,XMMWORD PTR [r13+0x40]
-	QUAD $0x000080b56f0f45f3; BYTE $0x00 // movdqu xmm14,XMMWORD PTR [r13+0x80]
-	QUAD $0x0000c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0xc0]
+	LONG $0x6f0f41f3; WORD $0x8055 // movdqu xmm2,XMMWORD PTR [r13-0x80]
+	LONG $0x6f0f45f3; WORD $0xc06d // movdqu xmm13,XMMWORD PTR [r13-0x40]
+	LONG $0x6f0f45f3; WORD $0x0075 // movdqu xmm14,XMMWORD PTR [r13+0x0]
+	LONG $0x6f0f45f3; WORD $0x407d // movdqu xmm15,XMMWORD PTR [r13+0x40]
 	LONG $0xc2ef0f66 // pxor xmm0,xmm2
 	LONG $0xef0f4166; BYTE $0xcd // pxor xmm1,xmm13
 	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
 	LONG $0xef0f4166; BYTE $0xdf // pxor xmm3,xmm15
-	LONG $0x7f0f41f3; BYTE $0x06 // movdqu XMMWORD PTR [r14],xmm0
-	LONG $0x7f0f41f3; WORD $0x404e // movdqu XMMWORD PTR [r14+0x40],xmm1
-	QUAD $0x000080a67f0f45f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0x80],xmm12
-	QUAD $0x0000c09e7f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xc0],xmm3
-	QUAD $0x00000190a6fe0f66 // paddd xmm4,XMMWORD PTR [rsi+0x190]
-	QUAD $0x000001a0aefe0f66 // paddd xmm5,XMMWORD PTR [rsi+0x1a0]
-	QUAD $0x000001b0b6fe0f66 // paddd xmm6,XMMWORD PTR [rsi+0x1b0]
-	QUAD $0x000001c0befe0f66 // paddd xmm7,XMMWORD PTR [rsi+0x1c0]
+	LONG $0x7f0f41f3; WORD $0x8046 // movdqu XMMWORD PTR [r14-0x80],xmm0
+	LONG $0x7f0f41f3; WORD $0xc04e // movdqu XMMWORD PTR [r14-0x40],xmm1
+	LONG $0x7f0f45f3; BYTE $0x26 // movdqu XMMWORD PTR [r14],xmm12
+	LONG $0x7f0f41f3; WORD $0x405e // movdqu XMMWORD PTR [r14+0x40],xmm3
+	LONG $0x61fe0f66; BYTE $0xc0 // paddd xmm4,XMMWORD PTR [rcx-0x40]
+	LONG $0x69fe0f66; BYTE $0xd0 // paddd xmm5,XMMWORD PTR [rcx-0x30]
+	LONG $0x71fe0f66; BYTE $0xe0 // paddd xmm6,XMMWORD PTR [rcx-0x20]
+	LONG $0x79fe0f66; BYTE $0xf0 // paddd xmm7,XMMWORD PTR [rcx-0x10]
 	LONG $0x6f0f4466; BYTE $0xe4 // movdqa xmm12,xmm4
 	LONG $0x6f0f4466; BYTE $0xee // movdqa xmm13,xmm6
 	LONG $0xe5620f66 // punpckldq xmm4,xmm5
@@ -1489,22 +1395,22 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xee6d0f66 // punpckhqdq xmm5,xmm6
 	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
 	LONG $0x6d0f4166; BYTE $0xfd // punpckhqdq xmm7,xmm13
-	LONG $0x6f0f41f3; WORD $0x1075 // movdqu xmm6,XMMWORD PTR [r13+0x10]
-	LONG $0x6f0f45f3; WORD $0x506d // movdqu xmm13,XMMWORD PTR [r13+0x50]
-	QUAD $0x000090b56f0f45f3; BYTE $0x00 // movdqu xmm14,XMMWORD PTR [r13+0x90]
-	QUAD $0x0000d0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0xd0]
+	LONG $0x6f0f41f3; WORD $0x9075 // movdqu xmm6,XMMWORD PTR [r13-0x70]
+	LONG $0x6f0f45f3; WORD $0xd06d // movdqu xmm13,XMMWORD PTR [r13-0x30]
+	LONG $0x6f0f45f3; WORD $0x1075 // movdqu xmm14,XMMWORD PTR [r13+0x10]
+	LONG $0x6f0f45f3; WORD $0x507d // movdqu xmm15,XMMWORD PTR [r13+0x50]
 	LONG $0xe6ef0f66 // pxor xmm4,xmm6
 	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
 	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
 	LONG $0xef0f4166; BYTE $0xff // pxor xmm7,xmm15
-	LONG $0x7f0f41f3; WORD $0x1066 // movdqu XMMWORD PTR [r14+0x10],xmm4
-	LONG $0x7f0f41f3; WORD $0x506e // movdqu XMMWORD PTR [r14+0x50],xmm5
-	QUAD $0x000090a67f0f45f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0x90],xmm12
-	QUAD $0x0000d0be7f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xd0],xmm7
-	QUAD $0x00021086fe0f4466; BYTE $0x00 // paddd xmm8,XMMWORD PTR [rsi+0x210]
-	QUAD $0x0002208efe0f4466; BYTE $0x00 // paddd xmm9,XMMWORD PTR [rsi+0x220]
-	QUAD $0x00023096fe0f4466; BYTE $0x00 // paddd xmm10,XMMWORD PTR [rsi+0x230]
-	QUAD $0x0002409efe0f4466; BYTE $0x00 // paddd xmm11,XMMWORD PTR [rsi+0x240]
+	LONG $0x7f0f41f3; WORD $0x9066 // movdqu XMMWORD PTR [r14-0x70],xmm4
+	LONG $0x7f0f41f3; WORD $0xd06e // movdqu XMMWORD PTR [r14-0x30],xmm5
+	LONG $0x7f0f45f3; WORD $0x1066 // movdqu XMMWORD PTR [r14+0x10],xmm12
+	LONG $0x7f0f41f3; WORD $0x507e // movdqu XMMWORD PTR [r14+0x50],xmm7
+	LONG $0xfe0f4466; WORD $0x4041 // paddd xmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0xfe0f4466; WORD $0x5049 // paddd xmm9,XMMWORD PTR [rcx+0x50]
+	LONG $0xfe0f4466; WORD $0x6051 // paddd xmm10,XMMWORD PTR [rcx+0x60]
+	LONG $0xfe0f4466; WORD $0x7059 // paddd xmm11,XMMWORD PTR [rcx+0x70]
 	LONG $0x6f0f4566; BYTE $0xe0 // movdqa xmm12,xmm8
 	LONG $0x6f0f4566; BYTE $0xea // movdqa xmm13,xmm10
 	LONG $0x620f4566; BYTE $0xc1 // punpckldq xmm8,xmm9
@@ -1517,26 +1423,26 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x6d0f4566; BYTE $0xca // punpckhqdq xmm9,xmm10
 	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
 	LONG $0x6d0f4566; BYTE $0xdd // punpckhqdq xmm11,xmm13
-	LONG $0x6f0f45f3; WORD $0x3055 // movdqu xmm10,XMMWORD PTR [r13+0x30]
-	LONG $0x6f0f45f3; WORD $0x706d // movdqu xmm13,XMMWORD PTR [r13+0x70]
-	QUAD $0x0000b0b56f0f45f3; BYTE $0x00 // movdqu xmm14,XMMWORD PTR [r13+0xb0]
-	QUAD $0x0000f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0xf0]
+	LONG $0x6f0f45f3; WORD $0xb055 // movdqu xmm10,XMMWORD PTR [r13-0x50]
+	LONG $0x6f0f45f3; WORD $0xf06d // movdqu xmm13,XMMWORD PTR [r13-0x10]
+	LONG $0x6f0f45f3; WORD $0x3075 // movdqu xmm14,XMMWORD PTR [r13+0x30]
+	LONG $0x6f0f45f3; WORD $0x707d // movdqu xmm15,XMMWORD PTR [r13+0x70]
 	LONG $0xef0f4566; BYTE $0xc2 // pxor xmm8,xmm10
 	LONG $0xef0f4566; BYTE $0xcd // pxor xmm9,xmm13
 	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x7f0f45f3; WORD $0x3046 // movdqu XMMWORD PTR [r14+0x30],xmm8
-	LONG $0x7f0f45f3; WORD $0x704e // movdqu XMMWORD PTR [r14+0x70],xmm9
-	QUAD $0x0000b0a67f0f45f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xb0],xmm12
-	QUAD $0x0000f09e7f0f45f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xf0],xmm11
+	LONG $0x7f0f45f3; WORD $0xb046 // movdqu XMMWORD PTR [r14-0x50],xmm8
+	LONG $0x7f0f45f3; WORD $0xf04e // movdqu XMMWORD PTR [r14-0x10],xmm9
+	LONG $0x7f0f45f3; WORD $0x3066 // movdqu XMMWORD PTR [r14+0x30],xmm12
+	LONG $0x7f0f45f3; WORD $0x705e // movdqu XMMWORD PTR [r14+0x70],xmm11
 	LONG $0x466f0f66; BYTE $0xe0 // movdqa xmm0,XMMWORD PTR [rsi-0x20]
 	LONG $0x4e6f0f66; BYTE $0xf0 // movdqa xmm1,XMMWORD PTR [rsi-0x10]
 	LONG $0x166f0f66 // movdqa xmm2,XMMWORD PTR [rsi]
 	LONG $0x5e6f0f66; BYTE $0x10 // movdqa xmm3,XMMWORD PTR [rsi+0x10]
-	QUAD $0x000001d086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0x1d0]
-	QUAD $0x000001e08efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0x1e0]
-	QUAD $0x000001f096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0x1f0]
-	QUAD $0x000002009efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x200]
+	LONG $0x01fe0f66 // paddd xmm0,XMMWORD PTR [rcx]
+	LONG $0x49fe0f66; BYTE $0x10 // paddd xmm1,XMMWORD PTR [rcx+0x10]
+	LONG $0x51fe0f66; BYTE $0x20 // paddd xmm2,XMMWORD PTR [rcx+0x20]
+	LONG $0x59fe0f66; BYTE $0x30 // paddd xmm3,XMMWORD PTR [rcx+0x30]
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
 	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
 	LONG $0xc1620f66 // punpckldq xmm0,xmm1
@@ -1549,40 +1455,40 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xca6d0f66 // punpckhqdq xmm1,xmm2
 	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
 	LONG $0x6d0f4166; BYTE $0xdd // punpckhqdq xmm3,xmm13
-	LONG $0x6f0f41f3; WORD $0x2055 // movdqu xmm2,XMMWORD PTR [r13+0x20]
-	LONG $0x6f0f45f3; WORD $0x606d // movdqu xmm13,XMMWORD PTR [r13+0x60]
-	QUAD $0x0000a0b56f0f45f3; BYTE $0x00 // movdqu xmm14,XMMWORD PTR [r13+0xa0]
-	QUAD $0x0000e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0xe0]
+	LONG $0x6f0f41f3; WORD $0xa055 // movdqu xmm2,XMMWORD PTR [r13-0x60]
+	LONG $0x6f0f45f3; WORD $0xe06d // movdqu xmm13,XMMWORD PTR [r13-0x20]
+	LONG $0x6f0f45f3; WORD $0x2075 // movdqu xmm14,XMMWORD PTR [r13+0x20]
+	LONG $0x6f0f45f3; WORD $0x607d // movdqu xmm15,XMMWORD PTR [r13+0x60]
 	LONG $0xc2ef0f66 // pxor xmm0,xmm2
 	LONG $0xef0f4166; BYTE $0xcd // pxor xmm1,xmm13
 	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
 	LONG $0xef0f4166; BYTE $0xdf // pxor xmm3,xmm15
-	LONG $0x7f0f41f3; WORD $0x2046 // movdqu XMMWORD PTR [r14+0x20],xmm0
-	LONG $0x7f0f41f3; WORD $0x604e // movdqu XMMWORD PTR [r14+0x60],xmm1
-	QUAD $0x0000a0a67f0f45f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xa0],xmm12
-	QUAD $0x0000e09e7f0f41f3; BYTE $0x00 // movdqu XMMWORD PTR [r14+0xe0],xmm3
+	LONG $0x7f0f41f3; WORD $0xa046 // movdqu XMMWORD PTR [r14-0x60],xmm0
+	LONG $0x7f0f41f3; WORD $0xe04e // movdqu XMMWORD PTR [r14-0x20],xmm1
+	LONG $0x7f0f45f3; WORD $0x2066 // movdqu XMMWORD PTR [r14+0x20],xmm12
+	LONG $0x7f0f41f3; WORD $0x605e // movdqu XMMWORD PTR [r14+0x60],xmm3
 	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
-	LONG $0x010b820f; WORD $0x0000 // jb 0x1bea
-	LONG $0x00c58149; WORD $0x0001; BYTE $0x00 // add r13,0x100
-	LONG $0x00c68149; WORD $0x0001; BYTE $0x00 // add r14,0x100
+	LONG $0x00f0820f; WORD $0x0000 // jb 0x1955
+	LONG $0x80ed8349 // sub r13,0xffffffffffffff80
+	LONG $0x80ee8349 // sub r14,0xffffffffffffff80
 	LONG $0x00ef8149; WORD $0x0001; BYTE $0x00 // sub r15,0x100
-	LONG $0xa08e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xa0]
-	QUAD $0x00000210866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x210]
-	LONG $0x41fe0f66; BYTE $0x40 // paddd xmm0,XMMWORD PTR [rcx+0x40]
-	QUAD $0x00000210867f0f66 // movdqa XMMWORD PTR [rsi+0x210],xmm0
-// 0x1b10:
+	LONG $0xa0968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0xa0]
+	LONG $0x416f0f66; BYTE $0x40 // movdqa xmm0,XMMWORD PTR [rcx+0x40]
+	LONG $0x42fe0f66; BYTE $0x40 // paddd xmm0,XMMWORD PTR [rdx+0x40]
+	LONG $0x417f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rcx+0x40],xmm0
+// 0x188a:
 	LONG $0x466f0f66; BYTE $0xa0 // movdqa xmm0,XMMWORD PTR [rsi-0x60]
 	LONG $0x4e6f0f66; BYTE $0xb0 // movdqa xmm1,XMMWORD PTR [rsi-0x50]
 	LONG $0x566f0f66; BYTE $0xc0 // movdqa xmm2,XMMWORD PTR [rsi-0x40]
 	LONG $0x5e6f0f66; BYTE $0xd0 // movdqa xmm3,XMMWORD PTR [rsi-0x30]
-	QUAD $0x000000b4a66e0f66 // movd xmm4,DWORD PTR [rsi+0xb4]
+	QUAD $0x000000aca66e0f66 // movd xmm4,DWORD PTR [rsi+0xac]
 	QUAD $0x000000d086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0xd0]
 	QUAD $0x000000e08efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0xe0]
 	QUAD $0x000000f096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0xf0]
 	QUAD $0x000001009efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x100]
 	LONG $0xdcfe0f66 // paddd xmm3,xmm4
 	LONG $0x40ff8349 // cmp r15,0x40
-	WORD $0x6b72 // jb 0x1bc1
+	WORD $0x6b72 // jb 0x193b
 	LONG $0x6f0f41f3; WORD $0x0065 // movdqu xmm4,XMMWORD PTR [r13+0x0]
 	LONG $0x6f0f41f3; WORD $0x106d // movdqu xmm5,XMMWORD PTR [r13+0x10]
 	LONG $0x6f0f41f3; WORD $0x2075 // movdqu xmm6,XMMWORD PTR [r13+0x20]
@@ -1601,23 +1507,23 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x80b6894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],r14
 	LONG $0x40ef8349 // sub r15,0x40
 	LONG $0x90be894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x90],r15
-	LONG $0x019b840f; WORD $0x0000 // je 0x1d57
-	LONG $0xffe8d1e9; BYTE $0xff // jmp 0x492
-// 0x1bc1:
-	QUAD $0x00000110867f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm0
-	QUAD $0x000001208e7f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm1
-	QUAD $0x00000130967f0f66 // movdqa XMMWORD PTR [rsi+0x130],xmm2
-	QUAD $0x000001409e7f0f66 // movdqa XMMWORD PTR [rsi+0x140],xmm3
-	LONG $0x10968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x110]
-	WORD $0x15eb // jmp 0x1bff
-// 0x1bea:
-	LONG $0x50968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x250]
+	LONG $0x018c840f; WORD $0x0000 // je 0x1ac2
+	LONG $0xffeb13e9; BYTE $0xff // jmp 0x44e
+// 0x193b:
+	LONG $0x467f0f66; BYTE $0xa0 // movdqa XMMWORD PTR [rsi-0x60],xmm0
+	LONG $0x4e7f0f66; BYTE $0xb0 // movdqa XMMWORD PTR [rsi-0x50],xmm1
+	LONG $0x567f0f66; BYTE $0xc0 // movdqa XMMWORD PTR [rsi-0x40],xmm2
+	LONG $0x5e7f0f66; BYTE $0xd0 // movdqa XMMWORD PTR [rsi-0x30],xmm3
+	LONG $0xa0568d48 // lea rdx,[rsi-0x60]
+	WORD $0x15eb // jmp 0x196a
+// 0x1955:
+	LONG $0x40968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x240]
 	LONG $0x88ae8b4c; WORD $0x0000; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x88]
 	LONG $0x80b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x80]
-// 0x1bff:
+// 0x196a:
 	LONG $0x10ef8349 // sub r15,0x10
-	WORD $0x2572 // jb 0x1c2a
-// 0x1c05:
+	WORD $0x2572 // jb 0x1995
+// 0x1970:
 	LONG $0x6f0f41f3; WORD $0x0045 // movdqu xmm0,XMMWORD PTR [r13+0x0]
 	LONG $0x0a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx]
 	LONG $0xc1ef0f66 // pxor xmm0,xmm1
@@ -1626,17 +1532,17 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x10c68349 // add r14,0x10
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x10ef8349 // sub r15,0x10
-	WORD $0xdb73 // jae 0x1c05
-// 0x1c2a:
+	WORD $0xdb73 // jae 0x1970
+// 0x1995:
 	LONG $0x80b6894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],r14
 	LONG $0x10c78349 // add r15,0x10
-	LONG $0x011c840f; WORD $0x0000 // je 0x1d57
+	LONG $0x011c840f; WORD $0x0000 // je 0x1ac2
 	LONG $0x0a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx]
 	WORD $0xd231 // xor edx,edx
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4e73 // jae 0x1c95
+	WORD $0x4e73 // jae 0x1a00
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2d73 // jae 0x1c7a
+	WORD $0x2d73 // jae 0x19e5
 	WORD $0x8944; BYTE $0xf9 // mov ecx,r15d
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x44b60f41; WORD $0x000d // movzx eax,BYTE PTR [r13+rcx*1+0x0]
@@ -1649,23 +1555,23 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x32eb // jmp 0x1cac
-// 0x1c7a:
+	WORD $0x32eb // jmp 0x1a17
+// 0x19e5:
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	LONG $0x3d548b43; BYTE $0xfc // mov edx,DWORD PTR [r13+r15*1-0x4]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	LONG $0x00458b41 // mov eax,DWORD PTR [r13+0x0]
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x17eb // jmp 0x1cac
-// 0x1c95:
+	WORD $0x17eb // jmp 0x1a17
+// 0x1a00:
 	LONG $0xf8cf6b41 // imul ecx,r15d,0xfffffff8
 	WORD $0xc183; BYTE $0x78 // add ecx,0x78
 	LONG $0x3d548b4b; BYTE $0xf8 // mov rdx,QWORD PTR [r13+r15*1-0x8]
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
 	LONG $0x00458b49 // mov rax,QWORD PTR [r13+0x0]
-// 0x1cac:
+// 0x1a17:
 	LONG $0x6e0f4866; BYTE $0xc0 // movq xmm0,rax
 	LONG $0x6e0f4866; BYTE $0xd2 // movq xmm2,rdx
 	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
@@ -1674,18 +1580,18 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x294c; BYTE $0xf9 // sub rcx,r15
 	LONG $0x516f0ff3; BYTE $0x60 // movdqu xmm2,XMMWORD PTR [rcx+0x60]
 	LONG $0xcadb0f66 // pand xmm1,xmm2
-	QUAD $0x000000c0867f0f66 // movdqa XMMWORD PTR [rsi+0xc0],xmm0
+	QUAD $0x000000b0867f0f66 // movdqa XMMWORD PTR [rsi+0xb0],xmm0
 	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
-	WORD $0x0875 // jne 0x1cea
-	QUAD $0x000000c08e7f0f66 // movdqa XMMWORD PTR [rsi+0xc0],xmm1
-// 0x1cea:
+	WORD $0x0875 // jne 0x1a55
+	QUAD $0x000000b08e7f0f66 // movdqa XMMWORD PTR [rsi+0xb0],xmm1
+// 0x1a55:
 	LONG $0x7e0f4866; BYTE $0xc8 // movq rax,xmm1
 	LONG $0xc96d0f66 // punpckhqdq xmm1,xmm1
 	LONG $0x7e0f4866; BYTE $0xca // movq rdx,xmm1
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4573 // jae 0x1d43
+	WORD $0x4573 // jae 0x1aae
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2a73 // jae 0x1d2e
+	WORD $0x2a73 // jae 0x1a99
 	WORD $0x8841; BYTE $0x06 // mov BYTE PTR [r14],al
 	WORD $0x8944; BYTE $0xfa // mov edx,r15d
 	WORD $0xead1 // shr edx,1
@@ -1696,108 +1602,43 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	QUAD $0xfffffff8fd0c8d42 // lea ecx,[r15*8-0x8]
 	WORD $0xe8d3 // shr eax,cl
 	LONG $0x3e448843; BYTE $0xff // mov BYTE PTR [r14+r15*1-0x1],al
-	WORD $0x29eb // jmp 0x1d57
-// 0x1d2e:
+	WORD $0x29eb // jmp 0x1ac2
+// 0x1a99:
 	WORD $0x8941; BYTE $0x06 // mov DWORD PTR [r14],eax
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	WORD $0xd348; BYTE $0xe8 // shr rax,cl
 	LONG $0x3e448943; BYTE $0xfc // mov DWORD PTR [r14+r15*1-0x4],eax
-	WORD $0x14eb // jmp 0x1d57
-// 0x1d43:
+	WORD $0x14eb // jmp 0x1ac2
+// 0x1aae:
 	WORD $0x8949; BYTE $0x06 // mov QWORD PTR [r14],rax
 	QUAD $0xffffffc0fd0c8d42 // lea ecx,[r15*8-0x40]
 	LONG $0xd0ad0f48 // shrd rax,rdx,cl
 	LONG $0x3e44894b; BYTE $0xf8 // mov QWORD PTR [r14+r15*1-0x8],rax
-// 0x1d57:
+// 0x1ac2:
 	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
-	WORD $0x1a75 // jne 0x1d7a
+	WORD $0x1a75 // jne 0x1ae5
 	LONG $0x80868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x80]
 	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
-	QUAD $0x0000000000b086c7; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],0x0
-	LONG $0xfff90ee9; BYTE $0xff // jmp 0x1688
-// 0x1d7a:
+	QUAD $0x0003000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x3
+	LONG $0xfff9a2e9; BYTE $0xff // jmp 0x1487
+// 0x1ae5:
 	LONG $0x98be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x98]
 	LONG $0x10478b49 // mov rax,QWORD PTR [r15+0x10]
 	LONG $0x026846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x2
-	LONG $0x0143840f; WORD $0x0000 // je 0x1ed5
+	WORD $0x7b74 // je 0x1b74
+	LONG $0x204f8b49 // mov rcx,QWORD PTR [r15+0x20]
+	LONG $0x48578b49 // mov rdx,QWORD PTR [r15+0x48]
+	LONG $0xc08e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xc0],rcx
+	LONG $0xc8968948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xc8],rdx
+	LONG $0xc08e8d4c; WORD $0x0000; BYTE $0x00 // lea r9,[rsi+0xc0]
+	LONG $0x10498d49 // lea rcx,[r9+0x10]
+	LONG $0x584e8948 // mov QWORD PTR [rsi+0x58],rcx
+	LONG $0xb08e8d48; WORD $0x0000; BYTE $0x00 // lea rcx,[rsi+0xb0]
 	WORD $0x0fa8 // test al,0xf
-	LONG $0x0087840f; WORD $0x0000 // je 0x1e21
-	LONG $0xc09e0348; WORD $0x0000; BYTE $0x00 // add rbx,QWORD PTR [rsi+0xc0]
-	LONG $0xc8be1348; WORD $0x0000; BYTE $0x00 // adc rdi,QWORD PTR [rsi+0xc8]
-	LONG $0x01d08349 // adc r8,0x1
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc7 // mov r15,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	LONG $0xc0af0f49 // imul rax,r8
-	LONG $0xc2af0f4d // imul r8,r10
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x114c; BYTE $0xc1 // adc rcx,r8
-	WORD $0x014d; BYTE $0xf7 // add r15,r14
-	LONG $0x00d18348 // adc rcx,0x0
-	WORD $0x894c; BYTE $0xeb // mov rbx,r13
-	WORD $0x894c; BYTE $0xff // mov rdi,r15
-	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
-	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
-	LONG $0xfce08348 // and rax,0xfffffffffffffffc
-	LONG $0x02e9c148 // shr rcx,0x2
-	WORD $0x0148; BYTE $0xc8 // add rax,rcx
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	LONG $0x00d78348 // adc rdi,0x0
-	LONG $0x00d08349 // adc r8,0x0
-	LONG $0x98be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x98]
-// 0x1e21:
-	LONG $0x205f0349 // add rbx,QWORD PTR [r15+0x20]
-	LONG $0x487f1349 // adc rdi,QWORD PTR [r15+0x48]
-	LONG $0x01d08349 // adc r8,0x1
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc7 // mov r15,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	LONG $0xc0af0f49 // imul rax,r8
-	LONG $0xc2af0f4d // imul r8,r10
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x114c; BYTE $0xc1 // adc rcx,r8
-	WORD $0x014d; BYTE $0xf7 // add r15,r14
-	LONG $0x00d18348 // adc rcx,0x0
-	WORD $0x894c; BYTE $0xeb // mov rbx,r13
-	WORD $0x894c; BYTE $0xff // mov rdi,r15
-	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
-	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
-	LONG $0xfce08348 // and rax,0xfffffffffffffffc
-	LONG $0x02e9c148 // shr rcx,0x2
-	WORD $0x0148; BYTE $0xc8 // add rax,rcx
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	LONG $0x00d78348 // adc rdi,0x0
-	LONG $0x00d08349 // adc r8,0x0
+	LONG $0xc9450f4c // cmovne r9,rcx
+	QUAD $0x0004000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x4
+	LONG $0xfff94de9; BYTE $0xff // jmp 0x1487
+// 0x1b3a:
 	LONG $0x98be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x98]
 	LONG $0x387f8b4d // mov r15,QWORD PTR [r15+0x38]
 	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
@@ -1812,8 +1653,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x787e1348 // adc rdi,QWORD PTR [rsi+0x78]
 	WORD $0x8949; BYTE $0x1f // mov QWORD PTR [r15],rbx
 	LONG $0x087f8949 // mov QWORD PTR [r15+0x8],rdi
-	WORD $0x32eb // jmp 0x1f07
-// 0x1ed5:
+	WORD $0x32eb // jmp 0x1ba6
+// 0x1b74:
 	LONG $0x407f8b4d // mov r15,QWORD PTR [r15+0x40]
 	LONG $0x06e8c148 // shr rax,0x6
 	WORD $0x4603; BYTE $0x6c // add eax,DWORD PTR [rsi+0x6c]
@@ -1827,18 +1668,25 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x78568b48 // mov rdx,QWORD PTR [rsi+0x78]
 	LONG $0x28478949 // mov QWORD PTR [r15+0x28],rax
 	LONG $0x30578949 // mov QWORD PTR [r15+0x30],rdx
-// 0x1f07:
+// 0x1ba6:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
+	LONG $0x98be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x98]
+	LONG $0x50578b41 // mov edx,DWORD PTR [r15+0x50]
 	LONG $0x80468d48 // lea rax,[rsi-0x80]
-	LONG $0x508e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x350]
-// 0x1f16:
+	LONG $0x408e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x340]
+	WORD $0xc2f6; BYTE $0x01 // test dl,0x1
+	WORD $0x0e74 // je 0x1bd3
+	LONG $0x107f8349; BYTE $0x40 // cmp QWORD PTR [r15+0x10],0x40
+	WORD $0x0777 // ja 0x1bd3
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
+// 0x1bd3:
 	LONG $0x007f0f66 // movdqa XMMWORD PTR [rax],xmm0
 	LONG $0x407f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rax+0x10],xmm0
 	LONG $0x407f0f66; BYTE $0x20 // movdqa XMMWORD PTR [rax+0x20],xmm0
 	LONG $0x407f0f66; BYTE $0x30 // movdqa XMMWORD PTR [rax+0x30],xmm0
 	LONG $0x40c08348 // add rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x1f16
+	WORD $0xe472 // jb 0x1bd3
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
 
