@@ -528,6 +528,7 @@ func TestDifference(t *testing.T) {
 func TestOtherTargets(t *testing.T) {
 	arm64 := *amd64
 	arm64.isa, arm64.goarch, arm64.machine = "aarch64", "arm64", elf.EM_AARCH64
+	arm64.gnuOptions = nil
 	arm64.gnu, arm64.clang = []string{"aarch64-linux-gnu-gcc"}, []string{"clang", "--target=aarch64-linux-gnu"}
 	arm64.objdump, arm64.llvm = []string{"aarch64-linux-gnu-objdump"}, nil
 	arm64.units = []int{4}

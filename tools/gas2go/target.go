@@ -7,6 +7,8 @@ import (
 
 // target is one architecture: where its kernels lie, who assembles and decodes them, and what they may not do.
 type target struct {
+	gnuOptions []string // what GNU as is told besides
+
 	isa     string // asm/<isa>/*.S
 	goarch  string // internal/kernel/*_<goarch>.s
 	class   elf.Class
@@ -84,10 +86,11 @@ var amd64 = &target{
 	class:   elf.ELFCLASS64,
 	machine: elf.EM_X86_64,
 
-	gnu:     []string{"x86_64-linux-gnu-gcc", "gcc", "cc"},
-	clang:   []string{"clang", "--target=x86_64-linux-gnu"},
-	objdump: []string{"x86_64-linux-gnu-objdump", "objdump", "-M", "intel"},
-	llvm:    []string{"--x86-asm-syntax=intel"},
+	gnu:        []string{"x86_64-linux-gnu-gcc", "gcc", "cc"},
+	gnuOptions: []string{"-Wa,-O0", "-Wa,-mx86-used-note=no"},
+	clang:      []string{"clang", "--target=x86_64-linux-gnu"},
+	objdump:    []string{"x86_64-linux-gnu-objdump", "objdump", "-M", "intel"},
+	llvm:       []string{"--x86-asm-syntax=intel"},
 
 	rules: rules{
 		comment:    regexp.MustCompile(` *(?:<[^>]*>|#.*)`),
