@@ -40,14 +40,14 @@ isa .sse2 .ssse3
 #define PHASE 100         /* what the integer registers do: PHASE_* */
 #define FLAGS 104
 #define COUNTER 108       /* of the first block of text in this call */
-#define POLY_S 112
+#define ARGS 112
+#define NEXT 120          /* what follows authentication: NEXT_* */
+#define BLOCK_COUNTER 124 /* of the block in integer registers */
 #define OUT 128
 #define IN 136
 #define REMAINING 144     /* bytes of text to encrypt */
-#define ARGS 152
-#define CONSTANTS 160
-#define NEXT 168          /* what follows authentication: NEXT_* */
-#define BLOCK_COUNTER 172 /* of the block in integer registers */
+#define CONSTANTS 152
+#define POLY_S 160
 #define TAIL 176          /* last bytes of associated data or text as authenticated, padded with zeroes to 16 */
 #define LENGTHS 192       /* bytes of both */
 #define STATE 208         /* initial state but for the counter */
@@ -455,7 +455,7 @@ isa .sse2 .ssse3
     cmova rax, r15
     and rax, -16
     add rax, [rsi + IN]
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     cmovz rax, [rsi + OUT]
     mov [rsi + LIMIT], rax
 .endm
@@ -542,7 +542,7 @@ function sealane_chacha20poly1305_ssse3
     mov h1, [rax + SEALANE_STATE_H + 8]
     mov h2, [rax + SEALANE_STATE_H + 16]
     mov message, [rsi + IN]
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     cmovz message, [rsi + OUT]
     poly_store
     mov dword ptr [rsi + PHASE], PHASE_TEXT
@@ -687,7 +687,7 @@ function sealane_chacha20poly1305_ssse3
 .Ltext:
     set_limit
     mov message, [rsi + IN]
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     cmovz message, [rsi + OUT]
     poly_store
     mov dword ptr [rsi + PHASE], PHASE_TEXT
@@ -701,7 +701,7 @@ function sealane_chacha20poly1305_ssse3
 .Ltext_long:
     cmp r15, 256
     ja .Ltext_fifth
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jz .Ltext_fifth
     mov [rsi + LEFT], eax
     jmp .Lboth                          /* the fifth block is not needed: authenticate instead */
@@ -710,7 +710,7 @@ function sealane_chacha20poly1305_ssse3
 .Lrun_end:
     poly_load
     mov dword ptr [rsi + NEXT], NEXT_ENCRYPT
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jz .Lencrypt
 
 /* Authenticate all from message to LIMIT, then do what NEXT says. */
@@ -843,7 +843,7 @@ function sealane_chacha20poly1305_ssse3
     movdqu xmm2, [rcx + CONST_MASK + 16]
     pand xmm1, xmm2
     movdqa [rsi + TAIL], xmm0
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jnz .Lencrypt_tail_store
     movdqa [rsi + TAIL], xmm1
 .Lencrypt_tail_store:
@@ -879,7 +879,7 @@ function sealane_chacha20poly1305_ssse3
 
 /* All text is encrypted: authenticate what is left of it, then its incomplete block, then the lengths. */
 .Lencrypted:
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jnz .Llengths
     mov rax, [rsi + OUT]
     mov [rsi + LIMIT], rax
@@ -888,7 +888,7 @@ function sealane_chacha20poly1305_ssse3
 .Llengths:
     mov r15, [rsi + ARGS]
     mov rax, [r15 + SEALANE_ARG_BYTES]
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_LAST
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_LAST
     jz .Lsave
     mov rcx, [r15 + SEALANE_ARG_AD_BYTES]
     mov rdx, [r15 + SEALANE_ARG_TOTAL]
