@@ -1,0 +1,1411 @@
+/* ChaCha20-Poly1305 (RFC 8439) for x86-64 with AVX2 and BMI2: seals or opens one packet, or one part of a long one.
+ *
+ *     void sealane_chacha20poly1305_avx2(const args *a, void *scratch, const void *consts);
+ */
+#include "../asm.S"
+isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
+
+// ---- Scratch ---------------------------------------------------------------------------------------------------------
+#define INITIAL 256   /* the 16 words of the initial ChaCha20 state; word 12 counts the first block of area A */
+#define TABLE 320
+#define ARGS 328
+#define IN 336
+#define OUT 344
+#define LEFT 352      /* bytes still to be read from IN */
+#define CHUNK 360     /* bytes of them that the current pass covers */
+#define BLOCKS 368    /* blocks by which it advances the counter */
+#define MODE 376      /* how it makes them */
+#define AFTER 384     /* where to go when the current span is authenticated */
+#define COUNT 392
+#define H 400
+#define S_KEY 424
+#define R_KEY 440     /* r0, r1, s1 */
+#define POWERS 464    /* r, r^2, r^4, .. r^32, three words each */
+#define POWERS_LAST 608 /* log2 of the last */
+#define SPAN_END 616  /* what is being authenticated: end of its whole blocks */
+#define SPAN_B 624    /* where chain B starts */
+#define SPAN_TAIL 632 /* bytes behind the whole blocks */
+#define SPAN_POWER 640 /* where in POWERS the factors r^(2^k) and r^(2^j) of chain A are, or 0 */
+#define SPAN_POWER2 648
+#define STAGE 656     /* 0, 1 when the Poly1305 key is known, 2 when its powers are */
+#define EXTRA 664     /* 64 if the integer units make the first block of text, else 0 */
+#define SCALAR_ON 672 /* whether the integer units make a block now */
+#define SCALAR 704    /* words of the scalar block that are not in registers */
+#define STREAM 768    /* key stream of the scalar block, */
+#define COPY 832      /* and 512 bytes behind it */
+#define SMALL_END 1152 /* short packets use nothing from here */
+#define MASK16 1344
+#define MASK8 1376
+#define ROW(i) (1408+32*(i)) /* area A: the state of 8 blocks */
+#define AREA 512      /* bytes from area A to area B */
+#define SCRATCH_END 2432
+
+#define MODE_SCALAR 0  /* none by the vector units: up to 64 bytes */
+#define MODE_ROWS 1    /* four, a row of two blocks in a register: up to 256 bytes, or 320 */
+#define MODE_COLUMNS 2 /* eight, in area A: up to 512 bytes, or 576 */
+#define MODE_WIDE 3    /* sixteen, in areas A and B: up to 1024 bytes, or 1088 */
+
+#define TO_OUTPUT 0
+#define TO_SECOND_HALF 1
+#define TO_SPAN 2
+#define TO_ROUND 3
+#define TO_FINAL 4
+#define TO_RESUME 5
+#define TO_KEY_HALF 6
+
+// a += b, d = (d ^ a) <<< 16 or 8
+.macro vector_ad a, b, d, e, f, g, mask
+    vpaddd \a, \a, \b
+    vpaddd \e, \e, \f
+    vpxor \d, \d, \a
+    vpxor \g, \g, \e
+    vpshufb \d, \d, \mask
+    vpshufb \g, \g, \mask
+.endm
+
+// c += d, b = (b ^ c) <<< left
+.macro vector_cb c, d, b, g, h, f, left, t, u
+    vpaddd \c, \c, \d
+    vpaddd \g, \g, \h
+    vpxor \b, \b, \c
+    vpxor \f, \f, \g
+    vpslld \t, \b, \left
+    vpslld \u, \f, \left
+    vpsrld \b, \b, 32-\left
+    vpsrld \f, \f, 32-\left
+    vpor \b, \b, \t
+    vpor \f, \f, \u
+.endm
+
+// ---- ChaCha20, 8 blocks: one word of each in a register, c2 and c3 or c0 and c1 in area A ----------------------------
+#define A0 ymm0
+#define A1 ymm1
+#define A2 ymm2
+#define A3 ymm3
+#define B0 ymm4
+#define B1 ymm5
+#define B2 ymm6
+#define B3 ymm7
+#define D0 ymm8
+#define D1 ymm9
+#define D2 ymm10
+#define D3 ymm11
+#define C0 ymm12
+#define C1 ymm13
+
+.macro columns_pair a, b, d, e, f, g
+    vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK16]
+    vector_cb C0, \d, \b, C1, \g, \f, 12, ymm14, ymm15
+    vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK8]
+    vector_cb C0, \d, \b, C1, \g, \f, 7, ymm14, ymm15
+.endm
+
+.macro columns_c_swap put, get
+    vmovdqa [rsi+ROW(\put)], C0
+    vmovdqa [rsi+ROW(\put+1)], C1
+    vmovdqa C0, [rsi+ROW(\get)]
+    vmovdqa C1, [rsi+ROW(\get+1)]
+.endm
+
+.macro columns_round
+    columns_pair A0, B0, D0, A1, B1, D1
+    columns_c_swap 8, 10
+    columns_pair A2, B2, D2, A3, B3, D3
+.endm
+
+.macro columns_diagonal_round
+    columns_pair A0, B1, D3, A1, B2, D0
+    columns_c_swap 10, 8
+    columns_pair A2, B3, D1, A3, B0, D2
+.endm
+
+// ---- ChaCha20, 4 blocks: a row of two of them in a register. Between the rounds a, c and d turn, as b is always last --
+#define E0 ymm0
+#define F0 ymm1
+#define G0 ymm2
+#define H0 ymm3
+#define E1 ymm4
+#define F1 ymm5
+#define G1 ymm6
+#define H1 ymm7
+#define ROWS16 ymm10
+#define ROWS8 ymm11
+
+.macro rows_round turn_a, turn_d, turn_c
+    vector_ad E0, F0, H0, E1, F1, H1, ROWS16
+    vector_cb G0, H0, F0, G1, H1, F1, 12, ymm8, ymm9
+    vector_ad E0, F0, H0, E1, F1, H1, ROWS8
+    vpshufd E0, E0, \turn_a
+    vpshufd E1, E1, \turn_a
+    vector_cb G0, H0, F0, G1, H1, F1, 7, ymm8, ymm9
+    vpshufd H0, H0, \turn_d
+    vpshufd H1, H1, \turn_d
+    vpshufd G0, G0, \turn_c
+    vpshufd G1, G1, \turn_c
+.endm
+
+// ---- ChaCha20, 8 blocks in an area: b in registers, as it closes a round and opens the next; a, c, d in memory --------
+//
+// The word of a, b, c, d at place p is put where the next round wants it, at place 1-p, 2-p, 3-p, -p mod 4: this turns
+// columns into diagonals and diagonals into columns alike, so every round is the same code.
+#define WA0 ymm0
+#define WA1 ymm1
+#define WA2 ymm2
+#define WA3 ymm3
+#define WB0 ymm4
+#define WB1 ymm5
+#define WB2 ymm6
+#define WB3 ymm7
+
+.macro area_round area, b0, b1, b2, b3
+    vpaddd ymm8, \b0, [rsi+AREA*\area+ROW(0)]       // a += b
+    vpaddd ymm9, \b2, [rsi+AREA*\area+ROW(2)]
+    vpxor ymm10, ymm8, [rsi+AREA*\area+ROW(12)]     // d = (d ^ a) <<< 16
+    vpxor ymm11, ymm9, [rsi+AREA*\area+ROW(14)]
+    vpshufb ymm10, ymm10, [rsi+MASK16]
+    vpshufb ymm11, ymm11, [rsi+MASK16]
+    vpaddd ymm12, ymm10, [rsi+AREA*\area+ROW(8)]    // c += d
+    vpaddd ymm13, ymm11, [rsi+AREA*\area+ROW(10)]
+    vpxor \b0, \b0, ymm12                           // b = (b ^ c) <<< 12
+    vpxor \b2, \b2, ymm13
+    vpslld ymm14, \b0, 12
+    vpslld ymm15, \b2, 12
+    vpsrld \b0, \b0, 20
+    vpsrld \b2, \b2, 20
+    vpor \b0, \b0, ymm14
+    vpor \b2, \b2, ymm15
+    vpaddd ymm8, ymm8, \b0                          // a += b
+    vpaddd ymm9, ymm9, \b2
+    vpxor ymm10, ymm10, ymm8                        // d = (d ^ a) <<< 8
+    vpxor ymm11, ymm11, ymm9
+    vpshufb ymm10, ymm10, [rsi+MASK8]
+    vpshufb ymm11, ymm11, [rsi+MASK8]
+    vmovdqa [rsi+AREA*\area+ROW(12)], ymm10
+    vmovdqa [rsi+AREA*\area+ROW(14)], ymm11
+    vpaddd ymm12, ymm12, ymm10                      // c += d
+    vpaddd ymm13, ymm13, ymm11
+    vpxor \b0, \b0, ymm12                           // b = (b ^ c) <<< 7
+    vpxor \b2, \b2, ymm13
+    vpslld ymm14, \b0, 7
+    vpslld ymm15, \b2, 7
+    vpsrld ymm10, \b0, 25
+    vpsrld ymm11, \b2, 25
+    vpor \b2, ymm10, ymm14
+    vpor \b0, ymm11, ymm15
+
+    vpaddd ymm10, \b1, [rsi+AREA*\area+ROW(1)]      // a += b
+    vpaddd ymm11, \b3, [rsi+AREA*\area+ROW(3)]
+    vmovdqa [rsi+AREA*\area+ROW(1)], ymm8
+    vmovdqa [rsi+AREA*\area+ROW(3)], ymm9
+    vpxor ymm14, ymm10, [rsi+AREA*\area+ROW(13)]    // d = (d ^ a) <<< 16
+    vpxor ymm15, ymm11, [rsi+AREA*\area+ROW(15)]
+    vpshufb ymm14, ymm14, [rsi+MASK16]
+    vpshufb ymm15, ymm15, [rsi+MASK16]
+    vpaddd ymm8, ymm14, [rsi+AREA*\area+ROW(9)]     // c += d
+    vpaddd ymm9, ymm15, [rsi+AREA*\area+ROW(11)]
+    vmovdqa [rsi+AREA*\area+ROW(11)], ymm12
+    vmovdqa [rsi+AREA*\area+ROW(9)], ymm13
+    vpxor \b1, \b1, ymm8                            // b = (b ^ c) <<< 12
+    vpxor \b3, \b3, ymm9
+    vpslld ymm12, \b1, 12
+    vpslld ymm13, \b3, 12
+    vpsrld \b1, \b1, 20
+    vpsrld \b3, \b3, 20
+    vpor \b1, \b1, ymm12
+    vpor \b3, \b3, ymm13
+    vpaddd ymm10, ymm10, \b1                        // a += b
+    vpaddd ymm11, ymm11, \b3
+    vmovdqa [rsi+AREA*\area+ROW(0)], ymm10
+    vmovdqa [rsi+AREA*\area+ROW(2)], ymm11
+    vpxor ymm14, ymm14, ymm10                       // d = (d ^ a) <<< 8
+    vpxor ymm15, ymm15, ymm11
+    vpshufb ymm14, ymm14, [rsi+MASK8]
+    vpshufb ymm15, ymm15, [rsi+MASK8]
+    vmovdqa [rsi+AREA*\area+ROW(15)], ymm14
+    vmovdqa [rsi+AREA*\area+ROW(13)], ymm15
+    vpaddd ymm8, ymm8, ymm14                        // c += d
+    vpaddd ymm9, ymm9, ymm15
+    vmovdqa [rsi+AREA*\area+ROW(10)], ymm8
+    vmovdqa [rsi+AREA*\area+ROW(8)], ymm9
+    vpxor \b1, \b1, ymm8                            // b = (b ^ c) <<< 7
+    vpxor \b3, \b3, ymm9
+    vpslld ymm12, \b1, 7
+    vpslld ymm13, \b3, 7
+    vpsrld \b1, \b1, 25
+    vpsrld \b3, \b3, 25
+    vpor \b1, \b1, ymm12
+    vpor \b3, \b3, ymm13
+.endm
+
+// ---- ChaCha20, one block in integer registers: b and d there, two each of a and c, the others in memory --------------
+#define XA0 eax
+#define XA1 ebx
+#define XC0 ecx
+#define XC1 edx
+#define XB0 r8d
+#define XB1 r9d
+#define XB2 r10d
+#define XB3 r11d
+#define XD0 r12d
+#define XD1 r13d
+#define XD2 r14d
+#define XD3 edi
+#define XB0_64 r8
+#define XB1_64 r9
+#define XB2_64 r10
+#define XB3_64 r11
+#define XD0_64 r12
+#define XD1_64 r13
+#define XD2_64 r14
+#define XD3_64 rdi
+#define AREAP r10
+
+.macro scalar_ad b, d, f, g, left
+    add XA0, \b
+    add XA1, \f
+    xor \d, XA0
+    xor \g, XA1
+    rol \d, \left
+    rol \g, \left
+.endm
+.macro scalar_cb d, b, g, f, left
+    add XC0, \d
+    add XC1, \g
+    xor \b, XC0
+    xor \f, XC1
+    rol \b, \left
+    rol \f, \left
+.endm
+.macro scalar_a_swap put, get
+    mov [rsi+SCALAR+4*\put], XA0
+    mov [rsi+SCALAR+4*\put+4], XA1
+    mov XA0, [rsi+SCALAR+4*\get]
+    mov XA1, [rsi+SCALAR+4*\get+4]
+.endm
+.macro scalar_c_swap put, get
+    mov [rsi+SCALAR+4*\put], XC0
+    mov [rsi+SCALAR+4*\put+4], XC1
+    mov XC0, [rsi+SCALAR+4*\get]
+    mov XC1, [rsi+SCALAR+4*\get+4]
+.endm
+
+#define SCALAR_1A scalar_ad XB0, XD0, XB1, XD1, 16
+#define SCALAR_1B scalar_cb XD0, XB0, XD1, XB1, 12
+#define SCALAR_1C scalar_ad XB0, XD0, XB1, XD1, 8; scalar_a_swap 0, 2
+#define SCALAR_1D scalar_cb XD0, XB0, XD1, XB1, 7; scalar_c_swap 8, 10
+#define SCALAR_2A scalar_ad XB2, XD2, XB3, XD3, 16
+#define SCALAR_2B scalar_cb XD2, XB2, XD3, XB3, 12
+#define SCALAR_2C scalar_ad XB2, XD2, XB3, XD3, 8; scalar_a_swap 2, 0
+#define SCALAR_2D scalar_cb XD2, XB2, XD3, XB3, 7
+#define SCALAR_3A scalar_ad XB1, XD3, XB2, XD0, 16
+#define SCALAR_3B scalar_cb XD3, XB1, XD0, XB2, 12
+#define SCALAR_3C scalar_ad XB1, XD3, XB2, XD0, 8; scalar_a_swap 0, 2
+#define SCALAR_3D scalar_cb XD3, XB1, XD0, XB2, 7; scalar_c_swap 10, 8
+#define SCALAR_4A scalar_ad XB3, XD1, XB0, XD2, 16
+#define SCALAR_4B scalar_cb XD1, XB3, XD2, XB0, 12
+#define SCALAR_4C scalar_ad XB3, XD1, XB0, XD2, 8; scalar_a_swap 2, 0
+#define SCALAR_4D scalar_cb XD1, XB3, XD2, XB0, 7
+
+.macro scalar_double_round
+    SCALAR_1A
+    SCALAR_1B
+    SCALAR_1C
+    SCALAR_1D
+    SCALAR_2A
+    SCALAR_2B
+    SCALAR_2C
+    SCALAR_2D
+    SCALAR_3A
+    SCALAR_3B
+    SCALAR_3C
+    SCALAR_3D
+    SCALAR_4A
+    SCALAR_4B
+    SCALAR_4C
+    SCALAR_4D
+.endm
+
+// the initial state, with the counter in eax and pointers to the constants, the key and the nonce
+#define KEY_AT r15
+#define NONCE_AT rdi
+.macro scalar_begin
+    mov XD0, eax
+    mov rax, [rdx+8]
+    mov rcx, [KEY_AT+24]
+    mov [rsi+SCALAR+8], rax
+    mov [rsi+SCALAR+40], rcx
+    mov XA0, [rdx]
+    mov XA1, [rdx+4]
+    mov XB0, [KEY_AT]
+    mov XB1, [KEY_AT+4]
+    mov XB2, [KEY_AT+8]
+    mov XB3, [KEY_AT+12]
+    mov XC0, [KEY_AT+16]
+    mov XC1, [KEY_AT+20]
+    mov XD1, [NONCE_AT]
+    mov XD2, [NONCE_AT+4]
+    mov XD3, [NONCE_AT+8]
+.endm
+
+// ---- Poly1305 --------------------------------------------------------------------------------------------------------
+#define HA0 r8
+#define HA1 r9
+#define HA2 r10
+#define HB0 r11
+#define HB1 r12
+#define HB2 r13
+#define PA r14
+#define PB r15
+#define X0 rax
+#define X1 rbx
+#define Y0 rcx
+#define Y1 rdi
+
+.macro poly_add h0, h1, h2, from
+    add \h0, [\from]
+    adc \h1, [\from+8]
+    adc \h2, 1
+.endm
+
+.macro poly_multiply r, h0, h1, h2         // h *= r, which lies at r: r0, r1, s1
+    mov rdx, \h0
+    mulx Y1, Y0, [\r+8]                     // y = h0 r1
+    mulx X1, \h0, [\r]                      // x = h0 r0
+    mov rdx, \h1
+    mulx \h1, X0, [\r+16]                   // x += h1 s1
+    add \h0, X0
+    adc X1, \h1
+    mulx X0, \h1, [\r]                      // y += h1 r0
+    mov rdx, \h2
+    imul rdx, [\r+16]                       // y += h2 s1: below 2^63, as x is below 2^126
+    imul \h2, [\r]                          // z = h2 r0
+    add \h1, Y0
+    adc X0, Y1
+    add X1, rdx
+    add \h1, X1                             // h = x + y 2^64 + z 2^128
+    adc X0, \h2
+    mov \h2, X0
+    and \h2, 3
+    shr X0, 2
+    lea X0, [X0+4*X0]                       // 2^130 = 5
+    add \h0, X0
+    adc \h1, 0
+    adc \h2, 0
+.endm
+
+.macro poly_block r, h0, h1, h2, from
+    poly_add \h0, \h1, \h2, \from
+    poly_multiply \r, \h0, \h1, \h2
+    add \from, 16
+.endm
+
+// (HA0, HA1, HA2) = (rax, rcx, rbx, r14, r15) mod 2^130 - 5, a little above 2^130 at most
+.macro poly_reduce
+    mov r11, rbx
+    mov r10d, ebx
+    mov r9, r14
+    mov r12, r15
+    and r11, -4
+    and r10d, 3
+    shl r9, 62
+    shl r12, 62
+    shr rbx, 2
+    or rbx, r9
+    add rax, r11                            // + 4 floor(p / 2^130)
+    adc rcx, r14
+    adc r10, r15
+    shr r14, 2
+    shr r15, 2
+    or r14, r12
+    add rax, rbx                            // + floor(p / 2^130)
+    adc rcx, r14
+    adc r10, r15
+    mov r11, r10
+    and r10d, 3
+    shr r11, 2
+    lea r11, [r11+4*r11]
+    add rax, r11
+    adc rcx, 0
+    adc r10, 0
+    mov HA0, rax
+    mov HA1, rcx
+.endm
+
+// (HA0, HA1, HA2) = (HA0, HA1, HA2)^2; uses all registers but rsi, rdi
+.macro poly_square
+    mov rdx, HA0
+    mulx rcx, rax, HA0                      // p0, p1 = h0^2
+    mulx r12, r11, HA1
+    mov rdx, HA1
+    mulx r14, rbx, HA1                      // p2, p3 = h1^2
+    xor r15d, r15d
+    add r11, r11
+    adc r12, r12
+    adc r14, 0                              // + 2 h0 h1 2^64
+    add rcx, r11
+    adc rbx, r12
+    lea rdx, [HA2+HA2]
+    mulx r12, r11, HA0                      // + 2 h0 h2 2^128
+    adc r14, 0
+    add rbx, r11
+    adc r14, r12
+    mulx r12, r11, HA1                      // + 2 h1 h2 2^192
+    adc r15, r12
+    imul r10, r10                           // + h2^2 2^256
+    add r14, r11
+    adc r15, r10
+    poly_reduce
+.endm
+
+// (HA0, HA1, HA2) *= the three words at [\at], all of them; uses all registers but rsi, rdi
+.macro poly_multiply_long at
+    mov rdx, HA0
+    mulx rcx, rax, [\at]
+    mulx rbx, r11, [\at+8]
+    add rcx, r11
+    adc rbx, 0
+    mov rdx, HA1
+    mulx r12, r11, [\at]
+    xor r15d, r15d
+    add rcx, r11
+    adc rbx, r12
+    mulx r14, r11, [\at+8]
+    adc r14, 0
+    add rbx, r11
+    adc r14, 0
+    mov rdx, [\at+16]
+    mulx r12, r11, HA0
+    add rbx, r11
+    adc r14, r12
+    adc r15, 0
+    mulx r12, r11, HA1
+    add r14, r11
+    adc r15, r12
+    mov rdx, HA2
+    mulx r12, r11, [\at]
+    add rbx, r11
+    adc r14, r12
+    adc r15, 0
+    mulx r12, r11, [\at+8]
+    add r14, r11
+    adc r15, r12
+    imul rdx, [\at+16]
+    add r15, rdx
+    poly_reduce
+.endm
+
+// ---- Output: 32 bytes of each of 8 blocks ----------------------------------------------------------------------------
+.macro output_row to, row
+    vpbroadcastd \to, [r11+4*\row]
+    vpaddd \to, \to, [AREAP+ROW(\row)]
+.endm
+.macro transpose_four x, y, z, w, s, t     // result in order: y, w, s, t
+    vpunpckldq \s, \x, \y
+    vpunpckhdq \x, \x, \y
+    vpunpckldq \t, \z, \w
+    vpunpckhdq \z, \z, \w
+    vpunpcklqdq \y, \s, \t
+    vpunpckhqdq \w, \s, \t
+    vpunpcklqdq \s, \x, \z
+    vpunpckhqdq \t, \x, \z
+.endm
+.macro output_pair x, y, block
+    vinserti128 ymm12, \x, xmm\y, 1
+    vperm2i128 ymm13, \x, ymm\y, 0x31
+    vpxor ymm12, ymm12, [rax+64*\block]
+    vpxor ymm13, ymm13, [rax+64*\block+256]
+    vmovdqu [rcx+64*\block], ymm12
+    vmovdqu [rcx+64*\block+256], ymm13
+.endm
+
+function sealane_chacha20poly1305_avx2
+
+// ---- Begin -----------------------------------------------------------------------------------------------------------
+    mov [rsi+TABLE], rdx
+    mov [rsi+ARGS], rdi
+    mov rax, [rdi+SEALANE_ARG_OUT]
+    mov rcx, [rdi+SEALANE_ARG_IN]
+    mov rbx, [rdi+SEALANE_ARG_BYTES]
+    mov r8, [rdi+SEALANE_ARG_KEY]
+    mov r9, [rdi+SEALANE_ARG_NONCE]
+    mov [rsi+OUT], rax
+    mov [rsi+IN], rcx
+    mov [rsi+LEFT], rbx
+    vmovdqa xmm0, [rdx]
+    vmovdqu ymm1, [r8]
+    vmovq xmm2, [r9]
+    vpinsrd xmm2, xmm2, [r9+8], 2
+    vpslldq xmm2, xmm2, 4
+    vmovdqa [rsi+INITIAL], xmm0
+    vmovdqu [rsi+INITIAL+16], ymm1
+    xor eax, eax
+    mov [rsi+MODE], eax
+    mov [rsi+STAGE], rax
+    mov [rsi+EXTRA], rax
+    mov dword ptr [rsi+SCALAR_ON], 1
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jz .Lresume
+    mov [rsi+H], rax
+    mov [rsi+H+8], rax
+    mov [rsi+H+16], rax
+    cmp rbx, 320
+    ja 2f
+    cmp rbx, 64
+    jbe 1f
+
+    mov dword ptr [rsi+MODE], MODE_ROWS
+    mov ecx, 256
+    cmp rcx, rbx
+    adc eax, 1                              // the vector units start at block 1, or 2
+    vpinsrd xmm2, xmm2, eax, 0
+    vmovdqa [rsi+INITIAL+48], xmm2
+    sub eax, 1
+    shl eax, 6
+    mov [rsi+EXTRA], eax
+    mov dword ptr [rsi+BLOCKS], 4
+    mov [rsi+CHUNK], rbx
+    vmovdqa ROWS16, [rdx+32]
+    vmovdqa ROWS8, [rdx+64]
+    vinserti128 H0, ymm2, xmm2, 1
+    vinserti128 E0, ymm0, xmm0, 1
+    vpermq G0, ymm1, 0xee
+    vpermq F0, ymm1, 0x44
+    vpaddd H1, H0, [rdx+192]
+    vpaddd H0, H0, [rdx+160]
+    vmovdqa E1, E0
+    vmovdqa F1, F0
+    vmovdqa G1, G0
+    jmp .Lkey_pass
+
+1:  vmovdqa [rsi+INITIAL+48], xmm2
+    mov [rsi+CHUNK], rbx
+    mov dword ptr [rsi+EXTRA], 64
+    jmp .Lkey_pass
+
+2:  mov ecx, 512
+    cmp rcx, rbx
+    adc eax, 1
+    vpinsrd xmm2, xmm2, eax, 0
+    vmovdqa [rsi+INITIAL+48], xmm2
+    sub eax, 1
+    shl eax, 6
+    mov [rsi+EXTRA], eax
+    cmp rbx, 576
+    jbe 1f
+    cmp rbx, 1024
+    ja .Lareas
+    mov dword ptr [rsi+EXTRA], 0
+    mov dword ptr [rsi+INITIAL+48], 1
+    jmp .Lareas
+
+1:    mov dword ptr [rsi+MODE], MODE_COLUMNS
+    mov dword ptr [rsi+BLOCKS], 8
+    mov [rsi+CHUNK], rbx
+    vmovdqa ymm8, [rdx+32]
+    vmovdqa ymm9, [rdx+64]
+    vmovdqa [rsi+MASK16], ymm8
+    vmovdqa [rsi+MASK8], ymm9
+    vpbroadcastd B0, [r8]
+    vpbroadcastd B1, [r8+4]
+    vpbroadcastd B2, [r8+8]
+    vpbroadcastd B3, [r8+12]
+    vpbroadcastd D0, xmm2                   // before A2, which is there
+    vpbroadcastd A0, [rdx]
+    vpbroadcastd A1, [rdx+4]
+    vpbroadcastd A2, [rdx+8]
+    vpbroadcastd A3, [rdx+12]
+    vpbroadcastd D1, [r9]
+    vpbroadcastd D2, [r9+4]
+    vpbroadcastd D3, [r9+8]
+    vpaddd D0, D0, [rdx+96]
+    vpbroadcastd C0, [r8+24]
+    vpbroadcastd C1, [r8+28]
+    vmovdqa [rsi+ROW(10)], C0
+    vmovdqa [rsi+ROW(11)], C1
+    vpbroadcastd C0, [r8+16]
+    vpbroadcastd C1, [r8+20]
+    jmp .Lkey_pass
+
+// ---- Areas for the next chunk; keeps r8 to r15 -----------------------------------------------------------------------
+.Lareas:
+    mov rdx, [rsi+TABLE]
+    mov rax, [rsi+EXTRA]
+    mov rbx, [rsi+LEFT]
+    lea rcx, [rax+512]
+    cmp rcx, rbx
+    sbb ecx, ecx
+    neg ecx                                 // 1 if both are needed, else 0
+    lea edi, [rcx*8+8]
+    mov [rsi+BLOCKS], edi
+    shl edi, 6
+    add rax, rdi
+    cmp rbx, rax
+    cmova rbx, rax
+    mov [rsi+CHUNK], rbx
+    add ecx, MODE_COLUMNS
+    mov [rsi+MODE], ecx
+    mov dword ptr [rsi+COUNT], 20
+    vmovdqa ymm8, [rdx+32]
+    vmovdqa ymm9, [rdx+64]
+    vmovdqa [rsi+MASK16], ymm8
+    vmovdqa [rsi+MASK8], ymm9
+  .irp word, 0, 1, 2, 3, 8, 9, 10, 11, 13, 14, 15
+    vpbroadcastd ymm8, [rsi+INITIAL+4*\word]
+    vmovdqa [rsi+ROW(\word)], ymm8
+    vmovdqa [rsi+AREA+ROW(\word)], ymm8
+  .endr
+    vpbroadcastd ymm8, [rsi+INITIAL+48]
+    vpaddd ymm9, ymm8, [rdx+128]
+    vpaddd ymm8, ymm8, [rdx+96]
+    vpaddd ymm9, ymm9, [rdx+96]
+    vmovdqa [rsi+ROW(12)], ymm8
+    vmovdqa [rsi+AREA+ROW(12)], ymm9
+    vpbroadcastd WA0, [rsi+INITIAL+16]
+    vpbroadcastd WA1, [rsi+INITIAL+20]
+    vpbroadcastd WA2, [rsi+INITIAL+24]
+    vpbroadcastd WA3, [rsi+INITIAL+28]
+    vmovdqa WB0, WA0
+    vmovdqa WB1, WA1
+    vmovdqa WB2, WA2
+    vmovdqa WB3, WA3
+    cmp dword ptr [rsi+STAGE], 0
+    je .Lkey_pass
+
+// ---- Key stream for a chunk, while a span is authenticated -----------------------------------------------------------
+.Lround:
+    area_round 0, WA0, WA1, WA2, WA3
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 2f
+    cmp PA, [rsi+SPAN_B]
+    je 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+1:  cmp PB, [rsi+SPAN_END]
+    je 1f
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  cmp dword ptr [rsi+MODE], MODE_WIDE
+    jne 3f
+2:  area_round 1, WB0, WB1, WB2, WB3
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    je 3f
+    scalar_double_round
+    sub dword ptr [rsi+COUNT], 1
+    jnz .Lround
+    jmp .Lhalf_done
+3:  cmp PA, [rsi+SPAN_B]
+    je 1f
+    poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+1:  cmp PB, [rsi+SPAN_END]
+    je 1f
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+1:  sub dword ptr [rsi+COUNT], 1
+    jnz .Lround
+.Lareas_done:
+    vmovdqa [rsi+ROW(4)], WA0
+    vmovdqa [rsi+ROW(5)], WA1
+    vmovdqa [rsi+ROW(6)], WA2
+    vmovdqa [rsi+ROW(7)], WA3
+    vmovdqa [rsi+AREA+ROW(4)], WB0
+    vmovdqa [rsi+AREA+ROW(5)], WB1
+    vmovdqa [rsi+AREA+ROW(6)], WB2
+    vmovdqa [rsi+AREA+ROW(7)], WB3
+    cmp dword ptr [rsi+STAGE], 1
+    jne .Lfinish
+
+.Lfirst_stream_known:
+    mov dword ptr [rsi+SCALAR_ON], 0
+    mov rdi, [rsi+ARGS]
+    mov ecx, [rdi+SEALANE_ARG_FLAGS]
+    and ecx, SEALANE_FLAG_OPEN
+    shr ecx, 1                              // TO_OUTPUT or TO_SPAN
+    mov [rsi+AFTER], ecx
+    cmp dword ptr [rsi+STAGE], 1
+    je .Lpowers
+    jmp .Ldispatch
+
+// ---- Block 0 for the Poly1305 key, and block 1 if EXTRA, by the integer units; the others beside by the vector units --
+.Lkey_pass:
+    mov KEY_AT, r8
+    mov NONCE_AT, r9
+    xor eax, eax
+.Lscalar_block:
+    scalar_begin
+.Lkey_half:
+    mov dword ptr [rsi+COUNT], 10
+.Lkey_round:
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    ja .Lround
+    je 4f
+    cmp dword ptr [rsi+MODE], MODE_ROWS
+    jb 6f
+    test dword ptr [rsi+COUNT], 1
+    jnz 3f
+2:  rows_round 0x93, 0x4e, 0x39
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+3:  rows_round 0x39, 0x4e, 0x93
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+    sub dword ptr [rsi+COUNT], 2
+    jnz 2b
+    jmp .Lhalf_done
+4:  test dword ptr [rsi+COUNT], 1
+    jnz 5f
+4:  columns_round
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+5:  columns_diagonal_round
+    cmp dword ptr [rsi+SCALAR_ON], 0
+    jne 6f
+    sub dword ptr [rsi+COUNT], 2
+    jnz 4b
+    jmp .Lhalf_done
+6:  scalar_double_round
+    sub dword ptr [rsi+COUNT], 1
+    jnz .Lkey_round
+.Lhalf_done:
+    cmp dword ptr [rsi+STAGE], 0
+    jne .Lsecond_half_done
+
+    add XB0, [rsi+INITIAL+16]               // s = words 4 to 7
+    add XB1, [rsi+INITIAL+20]
+    add XB2, [rsi+INITIAL+24]
+    add XB3, [rsi+INITIAL+28]
+    mov [rsi+S_KEY], XB0
+    mov [rsi+S_KEY+4], XB1
+    mov [rsi+S_KEY+8], XB2
+    mov [rsi+S_KEY+12], XB3
+    mov ecx, [rsi+SCALAR+8]                 // r = words 0 to 3, clamped
+    mov edx, [rsi+SCALAR+12]
+    add eax, [rsi+INITIAL]
+    add ebx, [rsi+INITIAL+4]
+    add ecx, [rsi+INITIAL+8]
+    add edx, [rsi+INITIAL+12]
+    shl rbx, 32
+    shl rdx, 32
+    or rax, rbx
+    or rcx, rdx
+    movabs rbx, 0x0ffffffc0fffffff
+    movabs rdx, 0x0ffffffc0ffffffc
+    and rax, rbx
+    and rcx, rdx
+    mov [rsi+R_KEY], rax
+    mov [rsi+R_KEY+8], rcx
+    mov rdx, rcx
+    shr rdx, 2
+    add rdx, rcx
+    mov [rsi+R_KEY+16], rdx
+    mov dword ptr [rsi+STAGE], 1
+    mov rdi, [rsi+ARGS]
+    mov rax, [rdi+SEALANE_ARG_AD_BYTES]
+    test rax, rax
+    jz .Lsecond_half
+    mov PA, [rdi+SEALANE_ARG_AD]
+    mov dword ptr [rsi+POWERS_LAST], 0
+    mov dword ptr [rsi+AFTER], TO_SECOND_HALF
+    xor edi, edi
+    jmp .Lspan
+
+.Lsecond_half:
+    mov rbx, [rsi+LEFT]
+    test rbx, rbx
+    jz .Lfinal
+    mov rdx, [rsi+TABLE]
+    lea KEY_AT, [rsi+INITIAL+16]
+    lea NONCE_AT, [rsi+INITIAL+52]
+    mov eax, 1
+    cmp dword ptr [rsi+EXTRA], 0
+    jne .Lscalar_block
+    mov dword ptr [rsi+SCALAR_ON], 0
+    cmp dword ptr [rsi+MODE], MODE_WIDE
+    jne .Lkey_half
+    mov dword ptr [rsi+AFTER], TO_ROUND
+
+// ---- The powers of r that this many bytes need -----------------------------------------------------------------------
+.Lpowers:
+    mov HA0, [rsi+R_KEY]
+    mov HA1, [rsi+R_KEY+8]
+    xor HA2, HA2
+    mov [rsi+POWERS], HA0
+    mov [rsi+POWERS+8], HA1
+    mov [rsi+POWERS+16], HA2
+    mov rcx, [rsi+LEFT]
+    mov eax, 1024
+    cmp rcx, rax
+    cmova rcx, rax
+    shr ecx, 4
+    or ecx, 1
+    bsr ecx, ecx
+    xor eax, eax
+    sub ecx, 1                              // 2 to 5, or 0
+    cmp ecx, 2
+    cmovl ecx, eax
+    mov dword ptr [rsi+STAGE], 2
+    mov [rsi+POWERS_LAST], rcx
+    jl .Ldispatch
+    imul ecx, ecx, 24
+    lea rcx, [rsi+POWERS+rcx]
+    lea rdi, [rsi+POWERS]
+    mov [rsi+COUNT], rcx
+1:  poly_square
+    add rdi, 24
+    mov [rdi], HA0
+    mov [rdi+8], HA1
+    mov [rdi+16], HA2
+    cmp rdi, [rsi+COUNT]
+    jne 1b
+    jmp .Ldispatch
+
+.Ltext_round:                               // second half of an open: authenticate the text beside it
+    mov dword ptr [rsi+COUNT], 10
+    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    mov PA, [rsi+IN]
+    xor eax, eax
+    mov rdi, [rsi+ARGS]
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    cmovnz rax, [rsi+CHUNK]
+    mov edi, 2
+    jmp .Lspan
+
+.Lsecond_half_done:
+    cmp dword ptr [rsi+EXTRA], 0
+    je .Lvector_stream
+    add eax, [rsi+INITIAL]
+    add ebx, [rsi+INITIAL+4]
+    add ecx, [rsi+INITIAL+32]
+    add edx, [rsi+INITIAL+36]
+    add XB0, [rsi+INITIAL+16]
+    add XB1, [rsi+INITIAL+20]
+    add XB2, [rsi+INITIAL+24]
+    add XB3, [rsi+INITIAL+28]
+    add XD0, 1
+    add XD1, [rsi+INITIAL+52]
+    add XD2, [rsi+INITIAL+56]
+    add XD3, [rsi+INITIAL+60]
+    shl rbx, 32
+    shl rdx, 32
+    shl XB1_64, 32
+    shl XB3_64, 32
+    shl XD1_64, 32
+    shl XD3_64, 32
+    or rax, rbx
+    or rcx, rdx
+    or XB0_64, XB1_64
+    or XB2_64, XB3_64
+    or XD0_64, XD1_64
+    or XD2_64, XD3_64
+    mov [rsi+STREAM], rax
+    mov [rsi+STREAM+16], XB0_64
+    mov [rsi+STREAM+24], XB2_64
+    mov [rsi+STREAM+32], rcx
+    mov [rsi+STREAM+48], XD0_64
+    mov [rsi+STREAM+56], XD2_64
+    mov eax, [rsi+SCALAR+8]
+    mov ebx, [rsi+SCALAR+12]
+    mov ecx, [rsi+SCALAR+40]
+    mov edx, [rsi+SCALAR+44]
+    add eax, [rsi+INITIAL+8]
+    add ebx, [rsi+INITIAL+12]
+    add ecx, [rsi+INITIAL+40]
+    add edx, [rsi+INITIAL+44]
+    shl rbx, 32
+    shl rdx, 32
+    or rax, rbx
+    or rcx, rdx
+    mov [rsi+STREAM+8], rax
+    mov [rsi+STREAM+40], rcx
+
+.Lvector_stream:
+    cmp dword ptr [rsi+MODE], MODE_ROWS
+    jb .Lfirst_stream_known
+    je 1f
+    cmp dword ptr [rsi+MODE], MODE_WIDE
+    je .Lareas_done
+    vmovdqa [rsi+ROW(0)], A0
+    vmovdqa [rsi+ROW(1)], A1
+    vmovdqa [rsi+ROW(2)], A2
+    vmovdqa [rsi+ROW(3)], A3
+    vmovdqa [rsi+ROW(4)], B0
+    vmovdqa [rsi+ROW(5)], B1
+    vmovdqa [rsi+ROW(6)], B2
+    vmovdqa [rsi+ROW(7)], B3
+    vmovdqa [rsi+ROW(8)], C0
+    vmovdqa [rsi+ROW(9)], C1
+    vmovdqa [rsi+ROW(12)], D0
+    vmovdqa [rsi+ROW(13)], D1
+    vmovdqa [rsi+ROW(14)], D2
+    vmovdqa [rsi+ROW(15)], D3
+    jmp .Lfirst_stream_known
+1:
+    mov rdx, [rsi+TABLE]
+    vbroadcasti128 ymm12, [rsi+INITIAL]
+    vbroadcasti128 ymm13, [rsi+INITIAL+16]
+    vbroadcasti128 ymm14, [rsi+INITIAL+32]
+    vbroadcasti128 ymm15, [rsi+INITIAL+48]
+    vpaddd E0, E0, ymm12
+    vpaddd E1, E1, ymm12
+    vpaddd F0, F0, ymm13
+    vpaddd F1, F1, ymm13
+    vpaddd G0, G0, ymm14
+    vpaddd G1, G1, ymm14
+    vpaddd H0, H0, ymm15
+    vpaddd H1, H1, ymm15
+    vpaddd H0, H0, [rdx+160]
+    vpaddd H1, H1, [rdx+192]
+    vperm2i128 ymm8, E0, F0, 0x20
+    vperm2i128 ymm9, G0, H0, 0x20
+    vperm2i128 ymm10, E0, F0, 0x31
+    vperm2i128 ymm11, G0, H0, 0x31
+    vmovdqa [rsi+COPY], ymm8
+    vmovdqa [rsi+COPY+32], ymm9
+    vmovdqa [rsi+COPY+64], ymm10
+    vmovdqa [rsi+COPY+96], ymm11
+    vperm2i128 ymm8, E1, F1, 0x20
+    vperm2i128 ymm9, G1, H1, 0x20
+    vperm2i128 ymm10, E1, F1, 0x31
+    vperm2i128 ymm11, G1, H1, 0x31
+    vmovdqa [rsi+COPY+128], ymm8
+    vmovdqa [rsi+COPY+160], ymm9
+    vmovdqa [rsi+COPY+192], ymm10
+    vmovdqa [rsi+COPY+224], ymm11
+    jmp .Lfirst_stream_known
+
+// ---- A later part of a long packet begins ----------------------------------------------------------------------------
+.Lresume:
+    mov r8, [rdi+SEALANE_ARG_STATE]
+    mov dword ptr [rsi+AFTER], TO_RESUME
+    mov [rsi+SCALAR_ON], eax
+    mov rax, [r8+SEALANE_STATE_H]
+    mov rcx, [r8+SEALANE_STATE_H+8]
+    mov rdx, [r8+SEALANE_STATE_H+16]
+    mov [rsi+H], rax
+    mov [rsi+H+8], rcx
+    mov [rsi+H+16], rdx
+    mov rax, [r8+SEALANE_STATE_R]
+    mov rcx, [r8+SEALANE_STATE_R+8]
+    mov r10, [r8+SEALANE_STATE_S]
+    mov r11, [r8+SEALANE_STATE_S+8]
+    vpinsrd xmm2, xmm2, [r8+SEALANE_STATE_COUNTER], 0
+    vmovdqa [rsi+INITIAL+48], xmm2
+    mov [rsi+S_KEY], r10
+    mov [rsi+S_KEY+8], r11
+    mov [rsi+R_KEY], rax
+    mov [rsi+R_KEY+8], rcx
+    mov rdx, rcx
+    shr rdx, 2
+    add rdx, rcx
+    mov [rsi+R_KEY+16], rdx
+    jmp .Lpowers
+.Lresumed:
+    mov rdi, [rsi+ARGS]
+    cmp qword ptr [rsi+LEFT], 0
+    je .Lfinal
+    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    mov edi, 1
+    jnz .Lopen_next
+    mov PA, [rsi+IN]
+    xor eax, eax
+    jmp .Lspan
+
+// ---- Span of rax bytes at PA: chain A takes all blocks but the last 2^k, chain B these; edi says where next -----------
+.Lspan:
+    mov ecx, eax
+    and ecx, 15
+    and rax, -16
+    mov [rsi+SPAN_TAIL], rcx
+    lea PB, [PA+rax]
+    mov [rsi+SPAN_END], PB
+    shr rax, 5                              // half of the blocks
+    xor edx, edx
+    mov [rsi+SPAN_POWER], edx
+    mov [rsi+SPAN_POWER2], edx
+    cmp rax, 4
+    jb 1f
+    cmp dword ptr [rsi+POWERS_LAST], 2
+    jb 1f
+    mov edx, 1
+    bsr rcx, rax
+    cmp ecx, [rsi+POWERS_LAST]
+    cmova ecx, [rsi+POWERS_LAST]
+    shlx rdx, rdx, rcx                      // l = 2^k
+    imul ecx, ecx, 24
+    mov [rsi+SPAN_POWER], ecx
+    sub rax, rdx
+    cmp rax, 4
+    jb 1f
+    bsr rcx, rax
+    cmp ecx, [rsi+POWERS_LAST]
+    cmova ecx, [rsi+POWERS_LAST]
+    mov eax, 1
+    shlx rax, rax, rcx                      // + 2^j
+    add rdx, rax
+    imul ecx, ecx, 24
+    mov [rsi+SPAN_POWER2], ecx
+1:  shl rdx, 4
+    sub PB, rdx
+    mov [rsi+SPAN_B], PB
+    mov HA0, [rsi+H]
+    mov HA1, [rsi+H+8]
+    mov HA2, [rsi+H+16]
+    xor r11d, r11d
+    xor r12d, r12d
+    xor r13d, r13d
+    cmp edi, 1
+    jb .Lfinish
+    je .Lareas
+    jmp .Lround
+
+// ---- What the pass left of the span ----------------------------------------------------------------------------------
+.Lfinish:
+    cmp PA, [rsi+SPAN_B]
+    je 2f
+1:  poly_block rsi+R_KEY, HA0, HA1, HA2, PA
+    cmp PB, [rsi+SPAN_END]
+    je 3f
+    poly_block rsi+R_KEY, HB0, HB1, HB2, PB
+3:  cmp PA, [rsi+SPAN_B]
+    jne 1b
+2:  mov eax, [rsi+SPAN_POWER]
+    test eax, eax
+    jz 2f
+    mov [rsi+H], HB0
+    mov [rsi+H+8], HB1
+    mov [rsi+H+16], HB2
+4:  lea rdi, [rsi+POWERS+rax]
+    poly_multiply_long rdi                  // hA r^(2^k + 2^j) + hB
+    mov eax, [rsi+SPAN_POWER2]
+    mov dword ptr [rsi+SPAN_POWER2], 0
+    test eax, eax
+    jnz 4b
+    add HA0, [rsi+H]
+    adc HA1, [rsi+H+8]
+    adc HA2, [rsi+H+16]
+2:  mov ecx, [rsi+SPAN_TAIL]
+    test ecx, ecx
+    jz 5f
+    mov rbx, [rsi+SPAN_END]
+    cmp ecx, 8
+    jb 2f
+    mov rax, [rbx]
+    mov rdx, [rbx+rcx-8]
+    lea ecx, [rcx*8-120]
+    neg ecx
+    shrx rdx, rdx, rcx
+    shr rdx, 8
+    jmp 4f
+2:  xor edi, edi
+    cmp ecx, 4
+    jb 3f
+    mov eax, [rbx]
+    mov edx, [rbx+rcx-4]
+    lea ecx, [rcx*8-32]
+    shlx rdx, rdx, rcx
+    or rax, rdx
+    xor edx, edx
+    jmp 4f
+3:  movzx eax, byte ptr [rbx]
+    movzx edi, byte ptr [rbx+rcx-1]
+    lea edx, [rcx*8-8]
+    shlx edi, edi, edx
+    or eax, edi
+    mov edi, ecx
+    shr edi, 1
+    movzx edx, byte ptr [rbx+rdi]
+    shl edi, 3
+    shlx edx, edx, edi
+    or eax, edx
+    xor edx, edx
+4:  add HA0, rax
+    adc HA1, rdx
+    adc HA2, 1
+    poly_multiply rsi+R_KEY, HA0, HA1, HA2
+5:  mov [rsi+H], HA0
+    mov [rsi+H+8], HA1
+    mov [rsi+H+16], HA2
+.Ldispatch:
+    mov eax, [rsi+AFTER]
+    test eax, eax                           // TO_OUTPUT
+    jz .Loutput
+    cmp eax, TO_SPAN
+    jb .Lsecond_half
+    je .Ltext
+    cmp eax, TO_FINAL
+    jb .Ltext_round
+    je .Lfinal_h
+    cmp eax, TO_RESUME
+    je .Lresumed
+    jmp .Lkey_half
+
+.Ltext:
+    mov PA, [rsi+IN]
+    mov rax, [rsi+CHUNK]
+    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    xor edi, edi
+    jmp .Lspan
+
+// ---- Input ^ key stream ----------------------------------------------------------------------------------------------
+.Loutput:
+    mov r8, [rsi+IN]
+    mov r9, [rsi+OUT]
+    mov rbx, [rsi+CHUNK]
+    lea rax, [rsi+COPY]
+    cmp dword ptr [rsi+EXTRA], 0
+    je 1f
+    sub rax, 64
+    cmp rbx, 64
+    jb .Loutput_last
+  .irp word, 0, 2, 4, 6
+    mov rcx, [rax+8*\word]
+    mov rdx, [rax+8*\word+8]
+    xor rcx, [r8+8*\word]
+    xor rdx, [r8+8*\word+8]
+    mov [r9+8*\word], rcx
+    mov [r9+8*\word+8], rdx
+  .endr
+    add rax, 64
+    add r8, 64
+    add r9, 64
+    sub rbx, 64
+    mov dword ptr [rsi+EXTRA], 0
+1:  cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    jb .Loutput_part
+.Loutput_areas:
+    mov rdx, [rsi+TABLE]
+    mov AREAP, rsi
+    vmovdqa ymm15, [rdx+96]
+.Loutput_area:
+    xor edi, edi
+    mov rax, r8
+    mov rcx, r9
+    cmp rbx, 512
+    jae 2f
+    test rbx, rbx
+    jz .Loutput_done
+    lea rax, [rsi+COPY]
+    mov rcx, rax
+    vpxor xmm0, xmm0, xmm0
+    sub edi, 4
+3:  vmovdqa [rcx], ymm0
+    vmovdqa [rcx+32], ymm0
+    vmovdqa [rcx+64], ymm0
+    vmovdqa [rcx+96], ymm0
+    sub rcx, -128
+    add edi, 1
+    jnz 3b
+    mov rcx, rax
+    add edi, 1
+2:  lea r11, [rsi+INITIAL]
+    lea r12, [r11+64]
+    vpaddd ymm0, ymm15, [AREAP+ROW(12)]
+    vpaddd ymm15, ymm15, [rdx+128]
+    vmovdqa [AREAP+ROW(12)], ymm0
+1:  output_row ymm0, 0
+    output_row ymm1, 1
+    output_row ymm2, 2
+    output_row ymm3, 3
+    output_row ymm4, 4
+    output_row ymm5, 5
+    output_row ymm6, 6
+    output_row ymm7, 7
+    transpose_four ymm0, ymm1, ymm2, ymm3, ymm8, ymm9
+    transpose_four ymm4, ymm5, ymm6, ymm7, ymm10, ymm11
+    output_pair ymm1, 5, 0
+    output_pair ymm3, 7, 1
+    output_pair ymm8, 10, 2
+    output_pair ymm9, 11, 3
+    add AREAP, 256
+    add rax, 32
+    add rcx, 32
+    add r11, 32
+    cmp r11, r12
+    jne 1b
+    test edi, edi
+    jnz 1f
+    add r8, 512
+    add r9, 512
+    sub rbx, 512
+    jnz .Loutput_area
+    jmp .Loutput_done
+1:  sub rax, 64
+
+.Loutput_part:
+    sub rbx, 32
+    jb 2f
+1:  vmovdqu ymm0, [r8]
+    vpxor ymm0, ymm0, [rax]
+    vmovdqu [r9], ymm0
+    add rax, 32
+    add r8, 32
+    add r9, 32
+    sub rbx, 32
+    jae 1b
+2:  add rbx, 32
+.Loutput_last:                              // up to 63 bytes
+    test ebx, 32
+    jz 1f
+    mov rcx, [rax]
+    mov rdx, [rax+8]
+    xor rcx, [r8]
+    xor rdx, [r8+8]
+    mov [r9], rcx
+    mov [r9+8], rdx
+    mov rcx, [rax+16]
+    mov rdx, [rax+24]
+    xor rcx, [r8+16]
+    xor rdx, [r8+24]
+    mov [r9+16], rcx
+    mov [r9+24], rdx
+    add rax, 32
+    add r8, 32
+    add r9, 32
+1:  test ebx, 16
+    jz 1f
+    mov rcx, [rax]
+    mov rdx, [rax+8]
+    xor rcx, [r8]
+    xor rdx, [r8+8]
+    mov [r9], rcx
+    mov [r9+8], rdx
+    add rax, 16
+    add r8, 16
+    add r9, 16
+1:  test ebx, 8
+    jz 1f
+    mov rdx, [rax]
+    xor rdx, [r8]
+    mov [r9], rdx
+    add rax, 8
+    add r8, 8
+    add r9, 8
+1:  test ebx, 4
+    jz 1f
+    mov edx, [r8]
+    xor edx, [rax]
+    mov [r9], edx
+    add rax, 4
+    add r8, 4
+    add r9, 4
+1:  test ebx, 2
+    jz 1f
+    movzx edx, word ptr [r8]
+    xor dx, [rax]
+    mov [r9], dx
+    add rax, 2
+    add r8, 2
+    add r9, 2
+1:  test ebx, 1
+    jz .Loutput_done
+    movzx edx, byte ptr [r8]
+    xor dl, [rax]
+    mov [r9], dl
+
+.Loutput_done:
+    mov rax, [rsi+CHUNK]
+    mov ebx, [rsi+BLOCKS]
+    mov PA, [rsi+OUT]
+    add [rsi+IN], rax
+    add [rsi+OUT], rax
+    sub [rsi+LEFT], rax
+    add [rsi+INITIAL+48], ebx
+    mov rdi, [rsi+ARGS]
+    mov ecx, TO_OUTPUT
+    mov ebx, TO_FINAL
+    cmp qword ptr [rsi+LEFT], 0
+    cmove ecx, ebx
+    mov [rsi+AFTER], ecx
+    setne cl
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    movzx edi, cl
+    jz .Lspan                               // seal: what was just written
+    test edi, edi
+    jz .Lfinal
+
+.Lopen_next:
+    mov PA, [rsi+IN]
+    mov rcx, [rsi+LEFT]
+    mov ebx, 512
+    mov eax, 1024
+    cmp rcx, rbx
+    cmovbe rax, rbx
+    cmp rcx, rax
+    cmovb rax, rcx
+    jmp .Lspan
+
+// ---- Tag, or state for the next part ---------------------------------------------------------------------------------
+.Lfinal:
+    mov HA0, [rsi+H]
+    mov HA1, [rsi+H+8]
+    mov HA2, [rsi+H+16]
+.Lfinal_h:
+    mov r11, [rsi+ARGS]
+    test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
+    jz 1f
+    add HA0, [r11+SEALANE_ARG_AD_BYTES]
+    adc HA1, [r11+SEALANE_ARG_TOTAL]
+    adc HA2, 1
+    poly_multiply rsi+R_KEY, HA0, HA1, HA2
+    mov rax, HA0                            // h - p if that is not negative
+    mov rcx, HA1
+    add rax, 5
+    adc rcx, 0
+    adc HA2, 0
+    cmp HA2, 4
+    cmovae HA0, rax
+    cmovae HA1, rcx
+    add HA0, [rsi+S_KEY]
+    adc HA1, [rsi+S_KEY+8]
+    mov rax, [r11+SEALANE_ARG_TAG]
+    mov [rax], HA0
+    mov [rax+8], HA1
+    jmp 2f
+1:  mov rax, [r11+SEALANE_ARG_STATE]
+    mov [rax+SEALANE_STATE_H], HA0
+    mov [rax+SEALANE_STATE_H+8], HA1
+    mov [rax+SEALANE_STATE_H+16], HA2
+    mov rcx, [rsi+R_KEY]
+    mov rdx, [rsi+R_KEY+8]
+    mov [rax+SEALANE_STATE_R], rcx
+    mov [rax+SEALANE_STATE_R+8], rdx
+    mov rcx, [rsi+S_KEY]
+    mov rdx, [rsi+S_KEY+8]
+    mov [rax+SEALANE_STATE_S], rcx
+    mov [rax+SEALANE_STATE_S+8], rdx
+    mov ecx, [r11+SEALANE_ARG_FLAGS]
+    and ecx, SEALANE_FLAG_FIRST             // counter: 1 with FIRST
+    test ecx, ecx
+    jnz 3f
+    mov rcx, [rax+SEALANE_STATE_COUNTER]
+3:  mov rdx, [r11+SEALANE_ARG_BYTES]
+    shr rdx, 6
+    add rcx, rdx
+    mov [rax+SEALANE_STATE_COUNTER], rcx
+
+2:  vpxor xmm0, xmm0, xmm0
+    lea rax, [rsi+INITIAL]
+    mov ecx, SMALL_END
+    mov edx, SCRATCH_END
+    cmp dword ptr [rsi+MODE], MODE_COLUMNS
+    cmovae ecx, edx
+    add rcx, rsi
+1:  vmovdqa [rax], ymm0
+    vmovdqa [rax+32], ymm0
+    vmovdqa [rax+64], ymm0
+    vmovdqa [rax+96], ymm0
+    sub rax, -128
+    cmp rax, rcx
+    jne 1b
+    vzeroall
+endfunction
+
+constants sealane_chacha20poly1305_avx2_constants
+    .ascii "expand 32-byte k"
+    .long 2, 0, 0, 0
+    .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13     // 32-bit words <<< 16
+    .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
+    .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14     // <<< 8
+    .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14
+    .long 0, 1, 2, 3, 4, 5, 6, 7
+    .long 8, 8, 8, 8, 8, 8, 8, 8
+    .long 0, 0, 0, 0, 1, 0, 0, 0
+    .long 2, 0, 0, 0, 3, 0, 0, 0
+endconstants
