@@ -1,1 +1,223 @@
 # sealane. The two commands: make run, make test.
+
+CC ?= cc
+CLANG ?= clang
+CFLAGS ?= -O2 -g
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DESTDIR ?=
+GO ?= go
+B ?= build
+
+VERSION := $(shell sed -n 's/^.define SEALANE_VERSION "\(.*\)"/\1/p' include/sealane.h)
+SONAME := libsealane.so.0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+WARNINGS := -Wall -Wextra -Werror -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wcast-align
+LIB_FLAGS := -std=c11 -fPIC -fvisibility=hidden $(WARNINGS)
+TEST_FLAGS := -std=c11 -Iinclude $(WARNINGS)
+# Intel CET: indirect calls land on endbr64. Compilers for other targets do not know the option.
+CET := $(shell echo 'int x;' | $(CC) -fcf-protection -x c -c -o /dev/null - 2>/dev/null && echo -fcf-protection)
+
+ISA := $(patsubst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
+C_SOURCES := $(sort $(wildcard src/*.c))
+ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
+HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S test/*.h)
+C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch])
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid)
+
+.DEFAULT_GOAL := all
+.PHONY: all help lib check
+all: lib $(B)/check ## library and check program
+
+help: ## the targets there are
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 20
+
+# ---- The library, and the same again as tests want it: $(call variant,folder,compiler,flags) ----
+
+define variant
+$(1)/src/%.o: src/%.c $(HEADERS) $(ASM_SOURCES)
+	@mkdir -p $$(@D)
+	$(2) $(CFLAGS) $(LIB_FLAGS) $(3) -c -o $$@ $$<
+
+$(1)/asm/%.o: asm/%.S $(HEADERS)
+	@mkdir -p $$(@D)
+	$(2) $(LIB_FLAGS) $(3) -c -o $$@ $$<
+
+$(1)/libsealane.a: $(C_SOURCES:%.c=$(1)/%.o) $(ASM_SOURCES:%.S=$(1)/%.o)
+	@rm -f $$@
+	$(AR) rcs $$@ $$^
+
+$(1)/check: test/check.c $(wildcard test/abi_$(ISA).S) $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+
+$(1)/api: test/api.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+endef
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+$(eval $(call variant,$(B),$(CC),$(CET)))
+$(eval $(call variant,$(B)/clang,$(CLANG)))
+$(eval $(call variant,$(B)/asan,$(CC),$(SANITIZE)))
+$(eval $(call variant,$(B)/asan-clang,$(CLANG),$(SANITIZE)))
+$(eval $(call variant,$(B)/tsan,$(CC),-fsanitize=thread))
+$(eval $(call variant,$(B)/win64,$(CC),-DSEALANE_TEST_WIN64))
+$(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_NO_ASM))
+$(eval $(call variant,$(B)/valgrind,$(CC),-DSEALANE_TEST_VALGRIND))
+
+lib: $(B)/libsealane.a $(B)/$(SONAME) ## static and shared library
+check: $(B)/check
+
+$(B)/$(SONAME): $(B)/libsealane.a src/libsealane.map
+	$(CC) $(CFLAGS) -shared -o $@ -Wl,-soname,$(SONAME) -Wl,--version-script=src/libsealane.map -Wl,-z,defs \
+	    -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,now -Wl,--whole-archive $< -Wl,--no-whole-archive $(LDFLAGS)
+	ln -sf $(SONAME) $(B)/libsealane.so
+
+.PHONY: install clean
+install: lib ## into $(DESTDIR)$(PREFIX): header, libraries, pkg-config file, CMake package
+	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/sealane
+	install -m 644 include/sealane.h $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 $(B)/libsealane.a $(DESTDIR)$(LIBDIR)
+	install -m 755 $(B)/$(SONAME) $(DESTDIR)$(LIBDIR)/$(SONAME).$(VERSION)
+	ln -sf $(SONAME).$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsealane.so
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	    -e 's|@VERSION@|$(VERSION)|' packaging/sealane.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/sealane.pc
+	for f in sealaneConfig sealaneConfigVersion; do \
+	    sed -e 's|@SONAME@|$(SONAME)|' \
+	        -e "s|@INCLUDE_FROM_HERE@|$$(realpath -m --relative-to=$(LIBDIR)/cmake/sealane $(INCLUDEDIR))|" -e 's|@VERSION@|$(VERSION)|' packaging/$$f.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sealane/$$f.cmake || exit 1; \
+	done
+
+clean: ## remove build/
+	rm -rf $(B)
+
+# ---- What the parts of the project add ----
+
+-include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk
+
+# ---- make run ----
+
+.PHONY: run bootstrap
+bootstrap:
+	@tools/bootstrap run
+
+run: bootstrap ## build everything and show it at work; ends with a WireGuard tunnel
+	@$(MAKE) --no-print-directory -s all
+	@echo "== The C library on this machine"
+	@$(B)/check --bench --short
+	@if [ -d cmd/sealane ]; then echo "== The command, and the Go package"; \
+	    $(MAKE) --no-print-directory -s $(B)/sealane && $(B)/sealane info && $(B)/sealane bench; fi
+	@if [ -f wireguard/wireguard.mk ]; then echo "== The tunnel"; $(MAKE) --no-print-directory -s wireguard-demo; fi
+
+# ---- make test: every suite runs, then the sum is taken ----
+
+SUITE := B=$(B) test/suite
+
+.PHONY: test test-long suites
+test: ## all tests
+	@tools/bootstrap test
+	@$(SUITE) --begin
+	@$(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
+	@$(SUITE) --sum $(SUITES)
+
+SUITES :=
+
+# $(call suite,name,what it needs,command): a target test-name, and its place in the sum.
+define suite
+SUITES += $(1)
+.PHONY: test-$(1)
+test-$(1): $(2)
+	+@$(SUITE) $(1) $(3)
+endef
+
+$(B)/wycheproof.txt: test/vectors/flatten.go $(wildcard test/vectors/wycheproof/*.json)
+	@mkdir -p $(@D)
+	$(GO) run $< $(wildcard test/vectors/wycheproof/*.json) > $@
+
+$(B)/fuzz_openssl: test/fuzz_openssl.c $(B)/libsealane.a
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
+
+$(B)/fuzz_libfuzzer: test/fuzz_openssl.c $(B)/asan-clang/libsealane.a
+	$(CLANG) $(CFLAGS) $(TEST_FLAGS) $(SANITIZE) -fsanitize=fuzzer -DSEALANE_LIBFUZZER -o $@ $^ -lcrypto
+
+$(B)/secret_valgrind: test/secret_valgrind.c $(B)/valgrind/libsealane.a
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -DSEALANE_TEST_VALGRIND -o $@ $^
+
+$(B)/secret_trace: test/secret_trace.c $(B)/libsealane.a
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -static -o $@ $^
+
+LEVELS := avx512 avx2 ssse3 portable
+
+$(eval $(call suite,check,$(B)/check,$(B)/check))
+$(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))
+$(eval $(call suite,check-clang,$(B)/clang/check,$(B)/clang/check))
+$(eval $(call suite,check-asan,$(B)/asan/check,$(B)/asan/check))
+$(eval $(call suite,check-asan-clang,$(B)/asan-clang/check,$(B)/asan-clang/check))
+$(eval $(call suite,check-limbs26,$(B)/limbs26/check,$(B)/limbs26/check))
+$(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/wycheproof.txt,\
+    env SEALANE_CPU=$(l) $(B)/api $(B)/wycheproof.txt)))
+$(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/wycheproof.txt,$(B)/asan-clang/api $(B)/wycheproof.txt))
+$(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/wycheproof.txt,$(B)/tsan/api $(B)/wycheproof.txt))
+$(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/wycheproof.txt,$(B)/limbs26/api $(B)/wycheproof.txt))
+$(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/wycheproof.txt,test/emulated $(B)))
+$(eval $(call suite,setuid,$(B)/api,test/setuid $(B)))
+$(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
+$(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
+$(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
+$(eval $(call suite,secret-valgrind-planted,$(B)/secret_valgrind,\
+    --must-fail "valgrind --quiet $(B)/secret_valgrind --plant=%" branch table compare))
+ifeq ($(ISA),x86_64)
+$(eval $(call suite,check-win64,$(B)/win64/check,$(B)/win64/check))
+$(eval $(call suite,corrupters-win64,$(B)/win64/check,\
+    --must-fail "$(B)/win64/check --level=portable --corrupt=%" rbx rdi rsi xmm6 xmm15))
+$(eval $(call suite,secret-trace,$(B)/secret_trace,$(B)/secret_trace))
+$(eval $(call suite,secret-trace-planted,$(B)/secret_trace,\
+    --must-fail "$(B)/secret_trace --plant=%" branch table compare divide))
+endif
+$(eval $(call suite,installed,lib,test/installed $(B)))
+$(eval $(call suite,assembles,,test/assembles $(B)))
+$(eval $(call suite,clang-format,,clang-format --dry-run -Werror $(C_FILES)))
+$(eval $(call suite,shellcheck,,shellcheck $(SHELL_FILES)))
+
+# Go. Nested modules keep heavy dependencies away from users, and are tested like the root.
+GO_MODULES := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod */*/go.mod))
+GO_MODULES := $(patsubst go.mod,.,$(GO_MODULES))
+GO_ENV := env CGO_ENABLED=0
+module_name = $(if $(filter .,$(1)),root,$(subst /,-,$(1)))
+
+$(eval $(call suite,gofmt,,sh -c 'gofmt -l . | tee /dev/stderr | { ! grep -q .; }'))
+ifneq ($(wildcard tools/gas2go/gas2go.mk),)
+$(eval $(call suite,gen-check,,$(MAKE) --no-print-directory gen-check))
+$(eval $(call suite,gen-size,,$(MAKE) --no-print-directory gen-size))
+endif
+ifneq ($(wildcard bench/bench.mk),)
+$(eval $(call suite,bench-check,lib,$(MAKE) --no-print-directory bench-check))
+endif
+$(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
+    $(GO_ENV) $(GO) test -C $(m) -v ./...)))
+$(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$(GO_ENV) $(GO) vet -C $(m) ./...)))
+$(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
+    sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
+ifneq ($(wildcard chacha20poly1305/*.go),)
+GO_LIBRARY := . ./chacha20poly1305/... ./internal/...
+$(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
+$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race $(GO_LIBRARY)))
+$(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
+    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./chacha20poly1305/...)))
+$(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 linux-arm linux-386 linux-s390x js-wasm,\
+    $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
+    GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./...)))
+endif
+
+suites: $(SUITES:%=test-%)
+
+# By hand: minutes of each.
+test-long: $(B)/fuzz_openssl $(B)/fuzz_libfuzzer $(B)/secret_trace $(B)/check ## the long runs: fuzzing, all traces, all systems
+	$(B)/fuzz_openssl --seconds=300
+	@mkdir -p $(B)/corpus
+	$(B)/fuzz_libfuzzer -max_total_time=600 -max_len=9000 -artifact_prefix=$(B)/ $(B)/corpus
+	$(B)/secret_trace --long
+	for i in $$(seq 100); do $(B)/check > $(B)/check.log || { cat $(B)/check.log; exit 1; }; done
+	$(GO_ENV) $(GO) test . -args -long
+	$(GO_ENV) $(GO) test ./internal/aead -run '^$$' -fuzz FuzzPeer -fuzztime 5m

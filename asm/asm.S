@@ -38,6 +38,11 @@
 #endif
 .endm
 
+/* The calling convention of Windows; the tests also build it for Linux, to run it there. */
+#if defined(_WIN32) || defined(SEALANE_TEST_WIN64)
+#define SEALANE_WIN64_CALLS
+#endif
+
 .macro function name
 #if defined(__APPLE__)
     .text
@@ -65,9 +70,9 @@ _\name:
 #endif
 #if !defined(SEALANE_GO)
 #if defined(__CET__) && (__CET__ & 1)
-    endbr64
+    .byte 0xf3, 0x0f, 0x1e, 0xfa    /* endbr64, which the isa line may have switched off */
 #endif
-#if defined(_WIN32)
+#if defined(SEALANE_WIN64_CALLS)
     mov [rdx + SEALANE_SCRATCH_SAVE + 40], rdi
     mov [rdx + SEALANE_SCRATCH_SAVE + 48], rsi
     mov rdi, rcx
@@ -99,7 +104,7 @@ _\name:
     mov r13, [rsi + SEALANE_SCRATCH_SAVE + 16]
     mov r14, [rsi + SEALANE_SCRATCH_SAVE + 24]
     mov r15, [rsi + SEALANE_SCRATCH_SAVE + 32]
-#if defined(_WIN32)
+#if defined(SEALANE_WIN64_CALLS)
     movups xmm6, [rsi + SEALANE_SCRATCH_SAVE + 64]
     movups xmm7, [rsi + SEALANE_SCRATCH_SAVE + 80]
     movups xmm8, [rsi + SEALANE_SCRATCH_SAVE + 96]
@@ -155,6 +160,14 @@ _\name:
 #endif
 
 #if defined(__ELF__)
+#if defined(__x86_64__) && defined(__CET__) && !defined(SEALANE_GO)
+/* Intel CET: every indirect branch target here is marked, and returns are returns. */
+.section .note.gnu.property, "a", @note
+    .p2align 3
+    .long 4, 16, 5
+    .asciz "GNU"
+    .long 0xc0000002, 4, __CET__, 0
+#endif
 .section .note.GNU-stack, "", @progbits
 .text
 #endif

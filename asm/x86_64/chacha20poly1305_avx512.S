@@ -1,0 +1,1607 @@
+/* ChaCha20-Poly1305 (RFC 8439) for x86-64 with AVX-512 IFMA: seals or opens a packet, or a part of one, in one pass.
+ *
+ * void sealane_chacha20poly1305_avx512(const args *a, void *scratch, const void *consts)
+ *
+ * Needs        AVX512F, VL, BW, IFMA; BMI2
+ * Reads        args; ad[ad_bytes], key[32], nonce[12] (FIRST); state[64] (not FIRST); in[bytes]
+ * Writes       out[bytes]; tag[16] (LAST); state[64] (not LAST); scratch, wiped again
+ * Registers    all but rsp, rbp; stack 0
+ * Branches and addresses depend on flags, pointers and lengths only.
+ *
+ * ChaCha20 (RFC 8439, 2.3). The text is cut into chunks of 24 blocks. A chunk's keystream fills 24 registers, 0 to 23:
+ * - up to 16 blocks: four sets of four registers, each register a row of four blocks' states ("horizontal");
+ * - more: 16 blocks with one state word a register ("vertical"), and two horizontal sets for the other 8.
+ * Every vector operation takes two cycles where this code is fastest, so that 20 rounds of 12 dependent steps take 480
+ * cycles however few blocks there are: the sets share that time, and so does everything below.
+ * - In the first chunk's ten double rounds, integer registers make block 0, the Poly1305 key (2.6), in half the time
+ *   (integer operations take one cycle); in the other half the powers of r are computed.
+ * - In later chunks' double rounds, a chunk is authenticated: the previous one (seal) or the same one (open).
+ *
+ * Poly1305 (2.5), p = 2^130 - 5. Numbers are three limbs of 44 bits, x = x0 + 2^44 x1 + 2^88 x2; 2^132 = 20 mod p, so
+ *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
+ * and 20 y1, 20 y2 are kept beside y. vpmadd52luq/huq add the low and high 52 bits of each product: lo_i + 2^52 hi_i.
+ * Lane j of the accumulator sums every eighth block: h := h r^8 + m, or two steps at once h := h r^16 + m r^8 + m'.
+ * In the end lane j is multiplied by its own power: r^(8-j), with more blocks m that fill no full lanes r^(m+8-j).
+ */
+#include "../asm.S"
+
+    isa .avx, .avx2, .bmi, .bmi2, .avx512f, .avx512vl, .avx512bw, .avx512ifma
+
+/* Constants. */
+#define SIGMA 0       /* "expand 32-byte k" */
+#define CLAMP 16      /* RFC 8439, 2.5: the bits of r that are not zero */
+#define FOUR 32       /* 4, 0, 0, 0: the counters of the next horizontal set */
+#define SIXTEEN 48    /* 16, 0, 0, 0 */
+#define IOTA 64       /* 0 .. 15 */
+#define LANES 128     /* 0, 0, 0, 0, 1, 0, 0, 0, 2, ...: the counters of a horizontal set */
+#define EVEN 192      /* 64-bit words 0, 2, .. 14 of two registers */
+#define ODD 256       /* 1, 3, .. 15 */
+#define STEP_ORDER 320 /* 0 4 1 5 2 6 3 7: the order in which vpunpck leaves blocks */
+#define MASK44 384    /* 2^44 - 1 */
+#define PAD 392       /* 2^128 in limb 2: the bit that RFC 8439, 2.5.1 adds to every block */
+#define SHIFT8 400    /* 2^8: from 52 to 44 bits */
+#define FOLD132 408   /* 20 = 2^132 mod p */
+#define FOLD140 416   /* 5120 = 2^140 mod p */
+#define ZERO 448      /* 64 zero bytes */
+
+    constants sealane_chacha20poly1305_avx512_constants
+    .ascii "expand 32-byte k"
+    .quad 0x0ffffffc0fffffff, 0x0ffffffc0ffffffc
+    .long 4, 0, 0, 0
+    .long 16, 0, 0, 0
+    .long 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    .long 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0
+    .quad 0, 2, 4, 6, 8, 10, 12, 14
+    .quad 1, 3, 5, 7, 9, 11, 13, 15
+    .quad 0, 4, 1, 5, 2, 6, 3, 7
+    .quad 0xfffffffffff, 0x10000000000, 256, 20, 5120, 0, 0, 0
+    .quad 0, 0, 0, 0, 0, 0, 0, 0
+    endconstants
+
+/* Scratch. */
+#define NONCE 256     /* last row of the next blocks' initial ChaCha20 state: counter, nonce */
+#define PLAN 272      /* what goes with the double rounds to come, six bits each: */
+#define PLAN_KEY 1    /* a double round of block 0 in integer registers, */
+#define PLAN_TWO 2    /* and another; */
+#define PLAN_END 4    /* block 0 is ready: r, s, small powers of r; */
+#define PLAN_POWER 8  /* eight more powers of r; */
+#define PLAN_TASKS 15
+#define PLAN_LAST 32  /* set in the last double round */
+#define PLAN_FIRST (PLAN_KEY + PLAN_TWO + (PLAN_KEY<<6) + ((PLAN_KEY + PLAN_TWO)<<12) + ((PLAN_KEY + PLAN_TWO)<<18) \
+    + (PLAN_KEY<<24) + ((PLAN_KEY + PLAN_TWO)<<30) + ((PLAN_END + PLAN_POWER)<<36) + (PLAN_POWER<<42) \
+    + (PLAN_POWER<<48) + (PLAN_LAST<<54))
+#define PLAN_LONG (PLAN_KEY*01010101010101010101 + (PLAN_LAST<<54))
+#define PLAN_NEXT (PLAN_LAST<<54)
+#define LAYOUT 280    /* of this chunk: number of blocks */
+#define PASS 284      /* 0 in the first pass */
+#define SAVED_ARGS 288
+#define SAVED_CONSTS 296
+#define NONCE_COPY 304 /* the caller's nonce; its own memory may be part of out */
+#define CWORDS 320    /* third row of the block in integer registers */
+#define RKEY 336      /* r, 16 bytes */
+#define SKEY 352      /* s, 16 bytes */
+#define ACC 384       /* three limbs of h, 8 lanes */
+#define POWERS 576    /* five rows: y0, y1, y2, 20 y1, 20 y2; entry i holds r^(32-i), from 32 on zero */
+#define ROW 320
+#define PARTIAL 2176  /* the last, incomplete 64 bytes of ciphertext, padded with zeroes */
+#define SECOND 2240   /* the second half of a chunk's keystream, 16 registers */
+#define PACE 4        /* nops between the steps of the shortest layout */
+#define R8 (8*24)
+#define R16 (8*16)
+#define R24 (8*8)
+
+/* Integer registers outside of the first pass. */
+#define args rdi
+#define scratch rsi
+#define consts rdx
+#define key r11
+#define chunk rcx         /* bytes left in this chunk */
+#define src r8
+#define dst r9
+#define left r10      /* bytes from this chunk on */
+#define mac r12       /* what is authenticated next */
+#define mleft r13     /* bytes to authenticate */
+#define enough r14    /* how far */
+#define mode r15d     /* what is in ACC: */
+#define MODE_ZERO 0   /* nothing yet */
+#define MODE_MULTIPLY 1 /* a sum of earlier blocks, to be multiplied */
+#define MODE_ADD 2    /* the accumulator of an earlier part, to be added to the next block, in lane 0 */
+#define MODE_DONE 3   /* the tag has been made */
+
+/* Vector registers of Poly1305. */
+#define lo0 zmm24
+#define lo1 zmm25
+#define lo2 zmm26
+#define hi0 zmm27
+#define hi1 zmm28
+#define hi2 zmm29
+#define vx zmm30
+#define vt zmm31
+/* Where 16 registers are free for it. */
+#define h0 zmm16
+#define h1 zmm17
+#define h2 zmm18
+#define pad zmm19
+#define more zmm20
+#define vy zmm21
+#define vz zmm22
+#define mask44 zmm23
+
+/* ---- Poly1305 -------------------------------------------------------------------------------------------------- */
+
+/* acc += low (l) or high (h) 52 bits of v * power, where power is eight powers or one for all lanes. */
+.macro madd half, acc, v, base, offset, broadcast
+    .if \broadcast
+    vpmadd52\half\()uq \acc, \v, qword ptr [\base + \offset]{1to8}
+    .else
+    vpmadd52\half\()uq \acc, \v, [\base + \offset]
+    .endif
+.endm
+
+/* Terms of x*y with limb number `limb` of x, two a part: (x*y) += v * 2^(44 limb) * y. */
+.macro times limb, part, v, base, offset, broadcast
+    .if \limb == 0
+        .if \part == 0                                                          /* x0 y0 */
+    madd l, lo0, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+    madd h, hi0, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+        .elseif \part == 1                                                      /* x0 y1 */
+    madd l, lo1, \v, \base, POWERS + 1*ROW + \offset, \broadcast
+    madd h, hi1, \v, \base, POWERS + 1*ROW + \offset, \broadcast
+        .else                                                                   /* x0 y2 */
+    madd l, lo2, \v, \base, POWERS + 2*ROW + \offset, \broadcast
+    madd h, hi2, \v, \base, POWERS + 2*ROW + \offset, \broadcast
+        .endif
+    .elseif \limb == 1
+        .if \part == 0                                                          /* 20 x1 y2 */
+    madd l, lo0, \v, \base, POWERS + 4*ROW + \offset, \broadcast
+    madd h, hi0, \v, \base, POWERS + 4*ROW + \offset, \broadcast
+        .elseif \part == 1                                                      /* x1 y0 */
+    madd l, lo1, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+    madd h, hi1, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+        .else                                                                   /* x1 y1 */
+    madd l, lo2, \v, \base, POWERS + 1*ROW + \offset, \broadcast
+    madd h, hi2, \v, \base, POWERS + 1*ROW + \offset, \broadcast
+        .endif
+    .else
+        .if \part == 0                                                          /* 20 x2 y1 */
+    madd l, lo0, \v, \base, POWERS + 3*ROW + \offset, \broadcast
+    madd h, hi0, \v, \base, POWERS + 3*ROW + \offset, \broadcast
+        .elseif \part == 1                                                      /* 20 x2 y2 */
+    madd l, lo1, \v, \base, POWERS + 4*ROW + \offset, \broadcast
+    madd h, hi1, \v, \base, POWERS + 4*ROW + \offset, \broadcast
+        .else                                                                   /* x2 y0 */
+    madd l, lo2, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+    madd h, hi2, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+        .endif
+    .endif
+.endm
+
+.macro times_all limb, v, base, offset, broadcast
+    times \limb, 0, \v, \base, \offset, \broadcast
+    times \limb, 1, \v, \base, \offset, \broadcast
+    times \limb, 2, \v, \base, \offset, \broadcast
+.endm
+
+/* lo, hi -> three limbs lo of 44 bits (lo2: a little more). Of twelve products a limb no step overflows: hi is below
+ * 12 * 2^40.4 and 5120 hi2 below 2^52, which vpmadd52luq needs. Six parts.
+ */
+.macro carry part
+    .if \part == 0
+    vpmadd52luq lo2, hi1, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 2^44 = 2^88 2^8 */
+    vpmadd52luq lo1, hi0, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 = 2^44 2^8 */
+    .elseif \part == 1
+    vpmadd52luq lo0, hi2, qword ptr [consts + FOLD140]{1to8}                    /* 2^52 2^88 = 2^140 */
+    vpsrlq vt, lo2, 44
+    .elseif \part == 2
+    vpandq lo2, lo2, qword ptr [consts + MASK44]{1to8}
+    vpmadd52luq lo0, vt, qword ptr [consts + FOLD132]{1to8}                      /* 2^88 2^44 = 2^132 */
+    .elseif \part == 3
+    vpsrlq vt, lo0, 44
+    vpandq lo0, lo0, qword ptr [consts + MASK44]{1to8}
+    .elseif \part == 4
+    vpaddq lo1, lo1, vt
+    vpsrlq vt, lo1, 44
+    .else
+    vpandq lo1, lo1, qword ptr [consts + MASK44]{1to8}
+    vpaddq lo2, lo2, vt
+    .endif
+.endm
+
+.macro carry_all
+    .irp i, 0, 1, 2, 3, 4, 5
+    carry \i
+    .endr
+.endm
+
+.macro clear v
+    vpxord xmm\v, xmm\v, xmm\v
+.endm
+
+.macro clear_lo
+    clear 24
+    clear 25
+    clear 26
+.endm
+
+.macro clear_hi
+    clear 27
+    clear 28
+    clear 29
+.endm
+
+/* The blocks in two registers -> limbs in l0, l1, l2. */
+.macro limbs a, b, l0, l1, l2
+    vpunpckhqdq vt, \a, \b
+    vpunpcklqdq \l0, \a, \b
+    vpsrlq \l1, \l0, 44
+    vpandq \l0, \l0, mask44
+    vpsrlq \l2, vt, 24
+    vpsllq vt, vt, 20
+    vpternlogq \l1, vt, mask44, 0xa8                                            /* (l1 | vt) & mask44 */
+    vporq \l2, \l2, pad
+.endm
+
+/* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
+
+/* A quarter round is 12 steps: a += b; d ^= a; d <<<= 16;  c += d; b ^= c; b <<<= 12;  and again with 8 and 7.
+ * Step number `step` of one, on registers of any layout.
+ */
+.macro quarter step, a, b, c, d
+    .if \step == 0 || \step == 6
+    vpaddd zmm\a, zmm\a, zmm\b
+    .elseif \step == 1 || \step == 7
+    vpxord zmm\d, zmm\d, zmm\a
+    .elseif \step == 2
+    vprold zmm\d, zmm\d, 16
+    .elseif \step == 8
+    vprold zmm\d, zmm\d, 8
+    .elseif \step == 3 || \step == 9
+    vpaddd zmm\c, zmm\c, zmm\d
+    .elseif \step == 4 || \step == 10
+    vpxord zmm\b, zmm\b, zmm\c
+    .elseif \step == 5
+    vprold zmm\b, zmm\b, 12
+    .else
+    vprold zmm\b, zmm\b, 7
+    .endif
+.endm
+
+/* Horizontal set: the diagonals are brought under each other by turning rows a, c and d, not b, which is last to be
+ * ready: so no turn waits. half 0 is the column round, half 1 the diagonal round.
+ */
+.macro set step, half, a, b, c, d
+    quarter \step, \a, \b, \c, \d
+    .if \step == 7
+        .if \half
+    vpshufd zmm\a, zmm\a, 0x39
+        .else
+    vpshufd zmm\a, zmm\a, 0x93
+        .endif
+    .elseif \step == 9
+    vpshufd zmm\d, zmm\d, 0x4e
+    .elseif \step == 10
+        .if \half
+    vpshufd zmm\c, zmm\c, 0x93
+        .else
+    vpshufd zmm\c, zmm\c, 0x39
+        .endif
+    .endif
+.endm
+
+/* Two of them at a time: of all orders tried the one that keeps the units busiest. */
+.macro columns half, pair, step
+    .if \half == 0
+        .if \pair == 0
+    quarter \step, 0, 4, 8, 12
+    quarter \step, 1, 5, 9, 13
+        .elseif \pair == 1
+    quarter \step, 2, 6, 10, 14
+    quarter \step, 3, 7, 11, 15
+        .elseif \pair == 2
+    quarter \step, 16, 20, 24, 28
+    quarter \step, 17, 21, 25, 29
+        .else
+    quarter \step, 18, 22, 26, 30
+    quarter \step, 19, 23, 27, 31
+        .endif
+    .else
+        .if \pair == 0
+    quarter \step, 0, 5, 10, 15
+    quarter \step, 1, 6, 11, 12
+        .elseif \pair == 1
+    quarter \step, 2, 7, 8, 13
+    quarter \step, 3, 4, 9, 14
+        .elseif \pair == 2
+    quarter \step, 16, 21, 26, 31
+    quarter \step, 17, 22, 27, 28
+        .else
+    quarter \step, 18, 23, 24, 29
+    quarter \step, 19, 20, 25, 30
+        .endif
+    .endif
+.endm
+
+/* The four ways to lay out a chunk. A round: */
+.macro eight_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    set \step, \half, 0, 1, 2, 3
+    set \step, \half, 4, 5, 6, 7
+    .endr
+.endm
+
+.macro sixteen_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 0, \step
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 1, \step
+    .endr
+.endm
+
+.macro twentyfour_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 0, \step
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    set \step, \half, 16, 17, 18, 19
+    set \step, \half, 20, 21, 22, 23
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 1, \step
+    .endr
+.endm
+
+.macro thirtytwo_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 0, \step
+    columns \half, 1, \step
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 2, \step
+    columns \half, 3, \step
+    .endr
+.endm
+
+/* Rows of a horizontal set begin. */
+.macro set_rows a, b, c
+    vbroadcasti32x4 zmm\a, [consts + SIGMA]
+    vbroadcasti32x4 zmm\b, [key]
+    vbroadcasti32x4 zmm\c, [key + 16]
+.endm
+
+.macro set_copy a, b, c, from_a, from_b, from_c
+    vmovdqa64 zmm\a, zmm\from_a
+    vmovdqa64 zmm\b, zmm\from_b
+    vmovdqa64 zmm\c, zmm\from_c
+.endm
+
+/* Row d of a horizontal set, from the nonce at rbx. */
+.macro row_d d, counter:vararg
+    mov eax, 0xeeee
+    kmovw k1, eax
+    knotw k2, k1
+    vbroadcasti32x4 zmm\d{k1}{z}, [rbx - 4]
+    vpbroadcastd zmm\d{k2}, \counter
+    vpaddd zmm\d, zmm\d, [consts + LANES]
+.endm
+
+.macro four_begin
+    row_d 3, ecx
+    set_rows 0, 1, 2
+.endm
+
+.macro eight_begin
+    row_d 3, ecx
+    set_rows 0, 1, 2
+    vbroadcasti32x4 vt, [consts + FOUR]
+    vpaddd zmm7, zmm3, vt
+    set_copy 4, 5, 6, 0, 1, 2
+.endm
+
+.macro sixteen_begin
+    vpbroadcastd zmm12, ecx
+    vpaddd zmm12, zmm12, [consts + IOTA]
+    .irp w, 0, 1, 2, 3
+    vpbroadcastd zmm\w, [consts + SIGMA + 4*\w]
+    .endr
+    .irp w, 4, 5, 6, 7, 8, 9, 10, 11
+    vpbroadcastd zmm\w, [key + 4*(\w - 4)]
+    .endr
+    .irp w, 13, 14, 15
+    vpbroadcastd zmm\w, [rbx + 4*(\w - 13)]
+    .endr
+.endm
+
+.macro twentyfour_begin
+    sixteen_begin
+    row_d 19, ecx
+    set_rows 16, 17, 18
+    vbroadcasti32x4 vx, [consts + SIXTEEN]
+    vbroadcasti32x4 vt, [consts + FOUR]
+    vpaddd zmm19, zmm19, vx
+    vpaddd zmm23, zmm19, vt
+    set_copy 20, 21, 22, 16, 17, 18
+.endm
+
+.macro thirtytwo_begin
+    sixteen_begin
+    set_copy 16, 17, 18, 0, 1, 2
+    set_copy 19, 20, 21, 3, 4, 5
+    set_copy 22, 23, 24, 6, 7, 8
+    set_copy 25, 26, 27, 9, 10, 11
+    set_copy 29, 30, 31, 13, 14, 15
+    vpaddd zmm28, zmm12, dword ptr [consts + SIXTEEN]{1to16}
+.endm
+
+/* Four registers of four 128-bit lanes, transposed. */
+.macro transpose_lanes a, b, c, d
+    vshufi32x4 zmm24, zmm\a, zmm\b, 0x44
+    vshufi32x4 zmm25, zmm\c, zmm\d, 0x44
+    vshufi32x4 zmm26, zmm\a, zmm\b, 0xee
+    vshufi32x4 zmm27, zmm\c, zmm\d, 0xee
+    vshufi32x4 zmm\a, zmm24, zmm25, 0x88
+    vshufi32x4 zmm\b, zmm24, zmm25, 0xdd
+    vshufi32x4 zmm\c, zmm26, zmm27, 0x88
+    vshufi32x4 zmm\d, zmm26, zmm27, 0xdd
+.endm
+
+/* Rows a, b, c, d of a horizontal set end as four blocks of keystream; zmm31 is its initial row d. */
+.macro set_end a, b, c, d
+    vpaddd zmm\a, zmm\a, zmm28
+    vpaddd zmm\b, zmm\b, zmm29
+    vpaddd zmm\c, zmm\c, zmm30
+    vpaddd zmm\d, zmm\d, zmm31
+    transpose_lanes \a, \b, \c, \d
+.endm
+
+.macro eight_end
+    lea rbx, [scratch + NONCE_COPY]
+    set_rows 28, 29, 30
+    row_d 31, [scratch + NONCE]
+    set_end 0, 1, 2, 3
+    vbroadcasti32x4 zmm24, [consts + FOUR]
+    vpaddd zmm31, zmm31, zmm24
+    set_end 4, 5, 6, 7
+.endm
+
+/* Words w .. w+3 of 16 blocks: register j becomes, in lane l, these words of block 4l+j. */
+.macro transpose_words a, b, c, d
+    vpunpckldq zmm24, zmm\a, zmm\b
+    vpunpckhdq zmm25, zmm\a, zmm\b
+    vpunpckldq zmm26, zmm\c, zmm\d
+    vpunpckhdq zmm27, zmm\c, zmm\d
+    vpunpcklqdq zmm\a, zmm24, zmm26
+    vpunpckhqdq zmm\b, zmm24, zmm26
+    vpunpcklqdq zmm\c, zmm25, zmm27
+    vpunpckhqdq zmm\d, zmm25, zmm27
+.endm
+
+.macro sixteen_end
+    .irp w, 0, 1, 2, 3
+    vpaddd zmm\w, zmm\w, dword ptr [consts + SIGMA + 4*\w]{1to16}
+    .endr
+    .irp w, 4, 5, 6, 7, 8, 9, 10, 11
+    vpaddd zmm\w, zmm\w, dword ptr [key + 4*(\w - 4)]{1to16}
+    .endr
+    .irp w, 12, 13, 14, 15
+    vpaddd zmm\w, zmm\w, dword ptr [scratch + NONCE + 4*(\w - 12)]{1to16}
+    .endr
+    vpaddd zmm12, zmm12, [consts + IOTA]
+    transpose_words 0, 1, 2, 3
+    transpose_words 4, 5, 6, 7
+    transpose_words 8, 9, 10, 11
+    transpose_words 12, 13, 14, 15
+    transpose_lanes 0, 4, 8, 12
+    transpose_lanes 1, 5, 9, 13
+    transpose_lanes 2, 6, 10, 14
+    transpose_lanes 3, 7, 11, 15
+.endm
+
+/* ---- First pass: what runs beside the first chunk's rounds ------------------------------------------------------ */
+
+/* One block in integer registers: rows a, b, d in registers, row c in memory. */
+#define a0 eax
+#define a1 ebx
+#define a2 ecx
+#define a3 edx
+#define b0 r8d
+#define b1 r9d
+#define b2 r10d
+#define b3 r11d
+#define d0 r12d
+#define d1 r13d
+#define d2 r14d
+#define d3 r15d
+#define cx edi
+
+.macro integer_begin
+    mov d1, [rbx]
+    mov d2, [rbx + 4]
+    mov d3, [rbx + 8]
+    mov rdi, [key + 16]
+    mov [scratch + CWORDS], rdi
+    mov rdi, [key + 24]
+    mov [scratch + CWORDS + 8], rdi
+    mov a0, [consts + SIGMA]
+    mov a1, [consts + SIGMA + 4]
+    mov a2, [consts + SIGMA + 8]
+    mov b0, [key]
+    mov b1, [key + 4]
+    mov b2, [key + 8]
+    mov b3, [key + 12]
+    xor d0, d0                                                                  /* block 0 */
+    mov a3, [consts + SIGMA + 12]
+.endm
+
+/* A quarter round in three parts. */
+.macro integer_part part, a, b, c, d
+    .if \part == 0
+    add \a, \b
+    xor \d, \a
+    rol \d, 16
+    mov cx, [scratch + CWORDS + 4*\c]
+    add cx, \d
+    .elseif \part == 1
+    xor \b, cx
+    rol \b, 12
+    add \a, \b
+    xor \d, \a
+    rol \d, 8
+    .else
+    add cx, \d
+    mov [scratch + CWORDS + 4*\c], cx
+    xor \b, cx
+    rol \b, 7
+    .endif
+.endm
+
+.macro integer_quarter a, b, c, d
+    integer_part 0, \a, \b, \c, \d
+    integer_part 1, \a, \b, \c, \d
+    integer_part 2, \a, \b, \c, \d
+.endm
+
+.macro integer_double_round
+    integer_quarter a0, b0, 0, d0
+    integer_quarter a1, b1, 1, d1
+    integer_quarter a2, b2, 2, d2
+    integer_quarter a3, b3, 3, d3
+    integer_quarter a0, b1, 2, d3
+    integer_quarter a1, b2, 3, d0
+    integer_quarter a2, b3, 0, d1
+    integer_quarter a3, b0, 1, d2
+.endm
+
+/* For one set. On Zen 5 a vector operation takes two cycles if it has to wait for its operands, but one if they are there
+ * when it is dispatched. An integer double round and some nops between the steps let it come no sooner, after lfence has
+ * let everything before arrive: a double round then takes 33 cycles, not 47. (64 bytes: 497 cycles; without lfence 607;
+ * with it and 0, 2, 3, 5 nops 591, 516, 561, 519.)
+ */
+.macro four_quarter third, half, a, b, c, d
+    .irp part, 0, 1, 2
+    set (3*\third + \part), \half, 0, 1, 2, 3
+    integer_part \part, \a, \b, \c, \d
+    pace
+    .endr
+.endm
+
+.macro pace
+    .rept PACE
+    nop
+    .endr
+.endm
+
+.macro four_double_round
+    four_quarter 0, 0, a0, b0, 0, d0
+    four_quarter 1, 0, a1, b1, 1, d1
+    four_quarter 2, 0, a2, b2, 2, d2
+    four_quarter 3, 0, a3, b3, 3, d3
+    four_quarter 0, 1, a0, b1, 2, d3
+    four_quarter 1, 1, a1, b2, 3, d0
+    four_quarter 2, 1, a2, b3, 0, d1
+    four_quarter 3, 1, a3, b0, 1, d2
+.endm
+
+#define keep r10      /* a mask a step: lanes that already hold their power */
+#define from r11
+#define to r12
+#define move r13      /* bytes a step */
+
+/* Registers of what follows block 0: r, 5/4 r1, a power of r. */
+#define r0 r14
+#define r1 r15
+#define s1 rdi        /* 2^128 = 5/4 mod p, and 4 divides r1 */
+#define p0 r8
+#define p1 r9
+#define p2 rcx
+
+/* p := p r mod p, p2 at most 4 before and after. */
+.macro power_times_r
+    mov rdx, r0
+    mulx r11, r10, p0                                                           /* p0 r0 */
+    mulx rbx, rax, p1                                                           /* 2^64 p1 r0 */
+    mov r12, p2
+    imul r12, s1                                                                /* 2^64 p2 5/4 r1 */
+    imul p2, r0                                                                 /* 2^128 p2 r0 */
+    mov rdx, s1
+    add rax, r12
+    adc rbx, p2
+    mulx p2, r12, p1                                                            /* p1 5/4 r1 */
+    mov rdx, r1
+    add r10, r12
+    adc r11, p2
+    mulx p2, r12, p0                                                            /* 2^64 p0 r1 */
+    add rax, r12
+    adc rbx, p2
+    add r11, rax
+    adc rbx, 0
+    mov p2, rbx                                                                 /* 2^130 = 5 */
+    mov rax, rbx
+    and ecx, 3
+    and rbx, -4
+    shr rax, 2
+    add rbx, rax
+    mov p0, r10
+    mov p1, r11
+    add p0, rbx
+    adc p1, 0
+    adc p2, 0
+.endm
+
+/* A power of r into some lanes of the first row of powers, limb by limb. */
+.macro power_lanes lanes
+    mov ebx, \lanes
+    kmovw k1, ebx
+    mov rax, p0
+    mov r10, p0
+    shrd r10, p1, 44
+    mov rbx, p1
+    shrd rbx, p2, 24
+    and rax, r13
+    and r10, r13
+    vpbroadcastq lo0{k1}, rax
+    vpbroadcastq lo1{k1}, r10
+    vpbroadcastq lo2{k1}, rbx
+.endm
+
+/* All lanes times the power that stands in lane 0 of the row from R8 on. With lanes kept as `keep` says, three steps give
+ *   4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
+ */
+.macro power part
+    .if \part == 0
+    clear_lo
+    .elseif \part == 1
+    clear_hi
+    kmovw k1, r10d
+    shr keep, 8
+    .elseif \part == 2
+    vmovdqa64 vx, [from + POWERS + R8]
+    movzx eax, r13b
+    shr move, 8
+    .elseif \part >= 3 && \part <= 5
+    times 0, (\part - 3), vx, scratch, R8, 1
+    .elseif \part == 6
+    vmovdqa64 vx, [from + POWERS + 1*ROW + R8]
+    sub to, rax
+    .elseif \part >= 7 && \part <= 9
+    times 1, (\part - 7), vx, scratch, R8, 1
+    .elseif \part == 10
+    vmovdqa64 vx, [from + POWERS + 2*ROW + R8]
+    .elseif \part >= 11 && \part <= 13
+    times 2, (\part - 11), vx, scratch, R8, 1
+    .elseif \part >= 14 && \part <= 19
+    carry (\part - 14)
+    .elseif \part == 20
+    vpblendmq lo0{k1}, lo0, [from + POWERS + R8]
+    vpblendmq lo1{k1}, lo1, [from + POWERS + 1*ROW + R8]
+    vpblendmq lo2{k1}, lo2, [from + POWERS + 2*ROW + R8]
+    .elseif \part == 21
+    clear 27
+    clear 28
+    vpmadd52luq hi0, lo1, qword ptr [consts + FOLD132]{1to8}
+    vpmadd52luq hi1, lo2, qword ptr [consts + FOLD132]{1to8}
+    .elseif \part == 22
+    vmovdqa64 [to + POWERS + R8], lo0
+    vmovdqa64 [to + POWERS + 1*ROW + R8], lo1
+    vmovdqa64 [to + POWERS + 2*ROW + R8], lo2
+    mov from, to
+    .elseif \part == 23
+    vmovdqa64 [to + POWERS + 3*ROW + R8], hi0
+    vmovdqa64 [to + POWERS + 4*ROW + R8], hi1
+    .endif
+.endm
+
+.macro power_all
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23
+    power \i
+    .endr
+.endm
+
+/* The ten double rounds of a chunk. Most of what goes with them stands once, at .Lbeside; where two integer double
+ * rounds at once would hold up the vector units, each goes into a half.
+ */
+.macro rounds layout, halves
+.L\layout:
+    \layout\()_round 0
+    .if \halves
+    test byte ptr [scratch + PLAN], PLAN_KEY
+    jz 1f
+    integer_double_round
+    jmp .L\layout\()_half
+1:
+    .endif
+    test byte ptr [scratch + PLAN], PLAN_TASKS
+    jnz .Lbeside
+.L\layout\()_half:
+    \layout\()_round 1
+    .if \halves
+    test byte ptr [scratch + PLAN], PLAN_TWO
+    jz 2f
+    integer_double_round
+2:
+    .endif
+    shr qword ptr [scratch + PLAN], 6
+    jnz .L\layout
+.endm
+
+/* One step of 8 blocks, the 16-byte blocks of vx and vt, in the lanes k3; mode tells what becomes of ACC. */
+.macro single
+    vpunpcklqdq lo0, vx, vt
+    vpunpckhqdq vt, vx, vt
+    vpsrlq lo1, lo0, 44
+    vpandq lo0, lo0, qword ptr [consts + MASK44]{1to8}
+    vpsrlq lo2, vt, 24
+    vpsllq vt, vt, 20
+    vpternlogq lo1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
+    vporq lo2{k3}, lo2, qword ptr [consts + PAD]{1to8}
+    cmp mode, MODE_MULTIPLY
+    jb 4f
+    ja 3f
+    clear_hi
+    vmovdqa64 vx, [scratch + ACC]                                               /* h r^8 + m */
+    times_all 0, vx, scratch, R8, 1
+    vmovdqa64 vx, [scratch + ACC + 64]
+    times_all 1, vx, scratch, R8, 1
+    vmovdqa64 vx, [scratch + ACC + 128]
+    times_all 2, vx, scratch, R8, 1
+    carry_all
+    jmp 4f
+3:  vpaddq lo0, lo0, [scratch + ACC]                                            /* h + m */
+    vpaddq lo1, lo1, [scratch + ACC + 64]
+    vpaddq lo2, lo2, [scratch + ACC + 128]
+4:  save_acc lo0, lo1, lo2
+    mov mode, MODE_MULTIPLY
+.endm
+
+.macro save_acc l0, l1, l2
+    vmovdqa64 [scratch + ACC], \l0
+    vmovdqa64 [scratch + ACC + 64], \l1
+    vmovdqa64 [scratch + ACC + 128], \l2
+.endm
+
+/* Block i of the half of a chunk whose keystream is in registers 0 to 15; the last may be incomplete. */
+.macro apply block
+    vmovdqa64 vx, zmm\block
+    cmp chunk, 64*\block + 64
+    jb .Lapply_partial
+    vpxorq vx, vx, [src + 64*\block]
+    vmovdqu64 [dst + 64*\block], vx
+.endm
+
+/* lo + 2^52 hi += v * y. */
+.macro madd_pair lo, hi, v, y
+    vpmadd52luq \lo, \v, \y
+    vpmadd52huq \hi, \v, \y
+.endm
+
+/* 64 bytes number j of what is left to authenticate: mac, PARTIAL or nothing. */
+.macro last_bytes j, into
+    .if \j
+    lea rax, [mac + 64*\j]
+    .else
+    mov rax, mac
+    .endif
+    lea rbx, [scratch + PARTIAL]
+    cmp mleft, 64*\j + 64
+    cmovb rax, rbx
+    lea rbx, [consts + ZERO]
+    .if \j
+    cmp mleft, 64*\j
+    .else
+    test mleft, mleft
+    .endif
+    cmovbe rax, rbx
+    vmovdqu64 \into, [rax]
+.endm
+
+/* The blocks of two registers -> limbs in vx, vy, vz, in lanes in natural order. */
+.macro natural_limbs a, b
+    vmovdqu64 vx, [consts + EVEN]
+    vpermi2q vx, \a, \b                                                         /* low halves */
+    vmovdqu64 vt, [consts + ODD]
+    vpermi2q vt, \a, \b                                                         /* high halves */
+    vpsrlq vy, vx, 44
+    vpandq vx, vx, mask44
+    vpsrlq vz, vt, 24
+    vpsllq vt, vt, 20
+    vpternlogq vy, vt, mask44, 0xa8
+    vporq vz, vz, qword ptr [consts + PAD]{1to8}
+.endm
+
+/* ---------------------------------------------------------------------------------------------------------------- */
+
+    function sealane_chacha20poly1305_avx512
+
+    /* The initial state; the first block of text is number 1. */
+    mov [scratch + SAVED_ARGS], args
+    mov [scratch + SAVED_CONSTS], consts
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST
+    jnz .Lbegin
+    cmp qword ptr [args + SEALANE_ARG_BYTES], 0
+    je .Lfinish
+.Lbegin:
+    mov key, [args + SEALANE_ARG_KEY]
+    mov rbx, [args + SEALANE_ARG_NONCE]
+    mov ecx, 1
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jnz .Lcounter
+    mov rcx, [args + SEALANE_ARG_STATE]
+    mov ecx, [rcx + SEALANE_STATE_COUNTER]
+.Lcounter:
+    mov rax, [rbx]
+    mov r8d, [rbx + 8]
+    mov [scratch + NONCE], ecx
+    mov [scratch + NONCE + 4], rax
+    mov [scratch + NONCE + 12], r8d
+    mov [scratch + NONCE_COPY], rax
+    mov [scratch + NONCE_COPY + 8], r8d
+
+    /* The first pass. Ten integer double rounds need the time of six of the shorter layouts; the last four go with the
+     * powers of r. In the longest layout no vector register is free for these.
+     */
+    mov dword ptr [scratch + PASS], 0
+    mov r9, [args + SEALANE_ARG_BYTES]
+    mov eax, 8
+    mov r8d, 16
+    cmp r9, 512
+    cmova eax, r8d
+    add r8d, 8
+    cmp r9, 1024
+    cmova eax, r8d
+    add r8d, 8
+    cmp r9, 1536
+    cmova eax, r8d
+    mov [scratch + LAYOUT], eax
+    ja .Lfirst_thirtytwo
+    cmp r9, 128
+    jbe .Lfirst_four
+.Lfirst_eight:
+    movabs rax, PLAN_FIRST
+    mov [scratch + PLAN], rax
+    cmp r9, 1024
+    ja .Lfirst_twentyfour
+    cmp r9, 512
+    ja .Lfirst_sixteen
+    eight_begin
+    integer_begin
+    rounds eight, 0
+    jmp .Lfirst_done
+.Lfirst_twentyfour:
+    twentyfour_begin
+    integer_begin
+    rounds twentyfour, 1
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Lfirst_done                                                             /* sealed at once, while Poly1305 waits */
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
+    vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
+    .endr
+    jmp .Lfirst_done
+.Lfirst_thirtytwo:
+    movabs rax, PLAN_LONG
+    mov [scratch + PLAN], rax
+    thirtytwo_begin
+    integer_begin
+    jmp .Lthirtytwo
+.Lfirst_sixteen:
+    sixteen_begin
+    integer_begin
+
+    rounds sixteen, 1
+    cmp dword ptr [scratch + PASS], 0
+    je .Lfirst_done
+    jmp .Lkeystream
+
+    rounds thirtytwo, 0
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+    vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
+    .endr
+    cmp dword ptr [scratch + PASS], 0
+    jne .Lkeystream
+    jmp .Lblock0_ready
+
+    /* A short packet, all at once: four blocks of keystream, Poly1305 in integer registers. */
+.Lfirst_four:
+    mov eax, [args + SEALANE_ARG_FLAGS]
+    and eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST
+    cmp eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST
+    jne .Lfirst_eight
+    cmp qword ptr [args + SEALANE_ARG_AD_BYTES], 64
+    ja .Lfirst_eight
+    mov dword ptr [scratch + LAYOUT], 4
+    mov dword ptr [scratch + PLAN], 10
+    test r9, r9
+    jz .Lfour_empty
+    four_begin
+    integer_begin
+    lfence                                                                      /* see pace */
+.Lfour:
+    four_double_round
+    sub dword ptr [scratch + PLAN], 1
+    jnz .Lfour
+    jmp .Lblock0_ready
+.Lfour_empty:                                                                   /* no text: block 0 alone */
+    mov dword ptr [scratch + SECOND], 10
+    mov dword ptr [scratch + PLAN], 0
+    integer_begin
+    jmp .Lbeside_integer
+.Lfour_half:
+    sub dword ptr [scratch + SECOND], 1
+    jnz .Lbeside_integer
+    jmp .Lblock0_ready
+
+    /* r is there, in r0 and r1, and s in SKEY. What is authenticated is put together in SECOND: RFC 8439, 2.8. */
+.Lfour_ready:
+    mov args, [scratch + SAVED_ARGS]
+    mov consts, [scratch + SAVED_CONSTS]
+    mov key, [args + SEALANE_ARG_KEY]
+    mov src, [args + SEALANE_ARG_IN]
+    mov dst, [args + SEALANE_ARG_OUT]
+    mov left, [args + SEALANE_ARG_BYTES]
+    mov rbx, [args + SEALANE_ARG_AD_BYTES]
+    mov r12, [args + SEALANE_ARG_AD]
+    set_rows 28, 29, 30
+    vbroadcasti32x4 zmm31, [scratch + NONCE]
+    vpaddd zmm31, zmm31, [consts + LANES]
+    set_end 0, 1, 2, 3
+    mov rax, -1
+    lea r13, [scratch + SECOND]
+    test rbx, rbx                                                               /* no access with an empty mask: it is slow */
+    jz .Lfour_text
+    bzhi rcx, rax, rbx
+    kmovq k1, rcx
+    vmovdqu8 zmm4{k1}{z}, [r12]
+    vmovdqu64 [r13], zmm4
+    lea rcx, [rbx + 15]
+    and rcx, -16
+    add r13, rcx
+.Lfour_text:
+    mov rcx, left
+    test rcx, rcx
+    jz .Lfour_lengths
+    sub rcx, 64
+    jbe .Lfour_last
+    vpxorq zmm4, zmm0, [src]
+    vmovdqu64 zmm5, [src]
+    vmovdqu64 [dst], zmm4
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lfour_first
+    vmovdqa64 zmm5, zmm4
+.Lfour_first:
+    vmovdqu64 [r13], zmm5
+    add src, 64
+    add dst, 64
+    add r13, 64
+    mov left, rcx
+    vmovdqa64 zmm0, zmm1
+.Lfour_last:
+    bzhi rcx, rax, left
+    kmovq k1, rcx
+    vmovdqu8 zmm5{k1}{z}, [src]
+    vpxorq zmm4, zmm0, zmm5
+    vmovdqu8 [dst]{k1}, zmm4
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lfour_second
+    vmovdqu8 zmm5{k1}{z}, zmm4
+.Lfour_second:
+    vmovdqu64 [r13], zmm5
+    add left, 15
+    and left, -16
+    add r13, left
+.Lfour_lengths:
+    mov rax, [args + SEALANE_ARG_TOTAL]
+    mov [r13], rbx
+    mov [r13 + 8], rax
+    mov [scratch + PLAN], r13
+    mov s1, r1
+    shr s1, 2
+    add s1, r1
+    xor p0, p0
+    xor p1, p1
+    xor ecx, ecx
+    lea r13, [scratch + SECOND]
+.Lfour_block:
+    add p0, [r13]                                                               /* p := (p + m) r */
+    adc p1, [r13 + 8]
+    adc p2, 1
+    power_times_r
+    add r13, 16
+    cmp r13, [scratch + PLAN]
+    jbe .Lfour_block
+    clear 30
+    .irp i, 0, 1, 2, 3
+    vmovdqa64 [scratch + SECOND + 64*\i], vx
+    .endr
+    mov rax, p0
+    mov r11, p1
+    mov mleft, p2
+    mov args, [scratch + SAVED_ARGS]
+    jmp .Ltag
+
+    /* Beside the rounds. */
+.Lbeside:
+    test byte ptr [scratch + PLAN], PLAN_KEY
+    jz .Lbeside_power
+.Lbeside_integer:
+    integer_double_round
+    test byte ptr [scratch + PLAN], PLAN_TWO
+    jz .Lbeside_done
+    sub byte ptr [scratch + PLAN], PLAN_TWO
+    jmp .Lbeside_integer
+.Lbeside_power:
+    test byte ptr [scratch + PLAN], PLAN_END
+    jnz .Lblock0_ready
+.Lpower:
+    power_all
+    cmp dword ptr [scratch + LAYOUT], 32
+    je .Lthirtytwo_power
+.Lbeside_done:
+    cmp dword ptr [scratch + LAYOUT], 4
+    je .Lfour_half
+    cmp dword ptr [scratch + LAYOUT], 16
+    jb .Leight_half
+    je .Lsixteen_half
+    cmp dword ptr [scratch + LAYOUT], 24
+    je .Ltwentyfour_half
+    jmp .Lthirtytwo_half
+.Lthirtytwo_power:
+    dec r14d
+    jnz .Lpower
+    jmp .Lfirst_done
+
+    /* Block 0 is ready: its first half is r and s (RFC 8439, 2.6). r, r^2, r^3, r^4 are made here. */
+.Lblock0_ready:
+    mov rdi, [scratch + SAVED_ARGS]
+    add a0, 0x61707865                                                          /* "expa" */
+    add a1, 0x3320646e                                                          /* "nd 3" */
+    add a2, 0x79622d32                                                          /* "2-by" */
+    add a3, 0x6b206574                                                          /* "te k" */
+    shl rbx, 32
+    shl rdx, 32
+    lea r0, [rax + rbx]
+    lea r1, [rcx + rdx]
+    mov rdx, [scratch + SAVED_CONSTS]
+    mov rcx, [rdi + SEALANE_ARG_KEY]
+    add r8d, [rcx]
+    add r9d, [rcx + 4]
+    add r10d, [rcx + 8]
+    add r11d, [rcx + 12]
+    shl r9, 32
+    shl r11, 32
+    or r8, r9
+    or r10, r11
+    and r0, [rdx + CLAMP]
+    and r1, [rdx + CLAMP + 8]
+    test dword ptr [rdi + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jnz .Lkey
+    mov rbx, [rdi + SEALANE_ARG_STATE]
+    mov r0, [rbx + SEALANE_STATE_R]
+    mov r1, [rbx + SEALANE_STATE_R + 8]
+    mov r8, [rbx + SEALANE_STATE_S]
+    mov r10, [rbx + SEALANE_STATE_S + 8]
+.Lkey:
+    mov [scratch + RKEY], r0
+    mov [scratch + RKEY + 8], r1
+    mov [scratch + SKEY], r8
+    mov [scratch + SKEY + 8], r10
+    cmp dword ptr [scratch + LAYOUT], 4
+    je .Lfour_ready
+    mov r13, [rdx + MASK44]
+    mov s1, r1
+    shr s1, 2
+    add s1, r1
+    mov p0, r0
+    mov p1, r1
+    xor ecx, ecx
+    power_lanes 0xff
+    power_times_r
+    power_lanes 0x44
+    power_times_r
+    power_lanes 0x22
+    power_times_r
+    power_lanes 0x11
+    mov consts, [scratch + SAVED_CONSTS]
+    mov args, [scratch + SAVED_ARGS]
+    clear 27
+    clear 28
+    clear 30
+    vpmadd52luq hi0, lo1, qword ptr [consts + FOLD132]{1to8}
+    vpmadd52luq hi1, lo2, qword ptr [consts + FOLD132]{1to8}
+    vmovdqa64 [scratch + POWERS + R8], lo0
+    vmovdqa64 [scratch + POWERS + 1*ROW + R8], lo1
+    vmovdqa64 [scratch + POWERS + 2*ROW + R8], lo2
+    vmovdqa64 [scratch + POWERS + 3*ROW + R8], hi0
+    vmovdqa64 [scratch + POWERS + 4*ROW + R8], hi1
+    .irp i, 0, 1, 2, 3, 4
+    vmovdqa64 [scratch + POWERS + \i*ROW + R8 + 64], vx
+    .endr
+    mov r10d, 0xf0
+    mov r13d, 0x404000
+    mov from, scratch
+    mov to, scratch
+    mov r14d, 3
+    jmp .Lpower
+
+.Lfirst_done:
+    mov src, [args + SEALANE_ARG_IN]
+    mov dst, [args + SEALANE_ARG_OUT]
+    mov left, [args + SEALANE_ARG_BYTES]
+    clear_lo
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jnz .Lad
+
+    /* The accumulator of an earlier part. */
+    mov mode, MODE_ADD
+    mov rbx, [args + SEALANE_ARG_STATE]
+    mov rax, [rbx + SEALANE_STATE_H]
+    mov r11, [rbx + SEALANE_STATE_H + 8]
+    mov rbx, [rbx + SEALANE_STATE_H + 16]
+    mov r13, r11
+    shl rbx, 40
+    shr r11, 24
+    or rbx, r11                                                                 /* limb 2 */
+    mov r11, rax
+    shrd r11, r13, 44
+    and r11, [consts + MASK44]                                                  /* limb 1 */
+    and rax, [consts + MASK44]                                                  /* limb 0 */
+    vmovq xmm24, rax
+    vmovq xmm25, r11
+    vmovq xmm26, rbx
+    save_acc lo0, lo1, lo2
+    jmp .Lad_done
+
+    /* The associated data, padded to blocks: RFC 8439, 2.8. Eight blocks a step; the first step takes what is over, in
+     * the highest lanes. The window of 128 bytes at rbx has associated data from byte r11 on, up to byte r13.
+     */
+.Lad:
+    save_acc lo0, lo1, lo2
+    mov mode, MODE_ZERO
+    mov r13, [args + SEALANE_ARG_AD_BYTES]
+    test r13, r13
+    jz .Lad_done
+    mov rbx, [args + SEALANE_ARG_AD]
+    lea r11, [r13 + 15]
+    shr r11, 4
+    neg r11
+    and r11d, 7                                                                 /* empty lanes */
+    mov eax, 0xff
+    shlx eax, eax, r11d
+    shl r11, 4
+    sub rbx, r11
+    add r13, r11
+.Lad_step:
+    movzx r12d, al                                                              /* lanes of blocks 0 to 3: even; 4 to 7: odd */
+    shr r12d, 4
+    mov r14d, 0x55
+    pdep eax, eax, r14d
+    add r14d, r14d
+    pdep r12d, r12d, r14d
+    or eax, r12d
+    kmovw k3, eax
+    mov r12d, 128
+    cmp r13, r12
+    cmovb r12, r13
+    mov rax, -1
+    bzhi r14, rax, r12                                                          /* bytes of the first half */
+    bzhi rax, rax, r11
+    andn rax, rax, r14
+    kmovq k1, rax
+    xor eax, eax
+    sub r12, 64
+    cmovb r12, rax
+    sub r11, 64
+    cmovb r11, rax
+    mov rax, -1
+    bzhi r14, rax, r12                                                          /* of the second */
+    bzhi rax, rax, r11
+    andn rax, rax, r14
+    kmovq k2, rax
+    vmovdqu8 vx{k1}{z}, [rbx]
+    vmovdqu8 vt{k2}{z}, [rbx + 64]
+    single
+    add rbx, 128
+    xor r11d, r11d
+    mov eax, 0xff
+    sub r13, 128
+    ja .Lad_step
+.Lad_done:
+    kxnorw k3, k3, k3
+    mov mac, dst
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    cmovnz mac, src
+
+    /* 16 blocks of text or fewer; their keystream, before the last addition, is in registers 0 to 15. Seal: encrypt, then
+     * authenticate; open: the other way round.
+     */
+.Lkeystream:
+    mov key, [args + SEALANE_ARG_KEY]
+    mov ecx, 1024
+    cmp left, chunk
+    cmovb chunk, left
+    cmp dword ptr [scratch + LAYOUT], 8
+    je .Leight_end
+    sixteen_end
+    jmp .Lkeystream_ready
+.Leight_end:
+    eight_end
+.Lkeystream_ready:
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Lapply
+    lea mleft, [src + left]
+    lea enough, [src + chunk]
+    sub mleft, mac
+    jmp .Lauthenticate
+
+.Lapply:
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    apply \i
+    .endr
+    jmp .Lapplied
+.Lapply_partial:
+    mov eax, ecx
+    and eax, 63
+    jz .Lapplied
+    mov rbx, -1
+    bzhi rax, rbx, rax
+    kmovq k1, rax
+    mov rax, chunk
+    and rax, -64
+    vmovdqu8 vt{k1}{z}, [src + rax]
+    vpxorq vx, vx, vt
+    vmovdqu8 [dst + rax]{k1}, vx
+    vmovdqu8 vx{k1}{z}, vx
+    vmovdqa64 [scratch + PARTIAL], vx
+.Lapplied:
+    add src, chunk
+    add dst, chunk
+    sub left, chunk
+    mov mleft, dst
+    sub mleft, mac
+    mov enough, -1
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lopened
+    cmp dword ptr [scratch + LAYOUT], 24
+    jne .Lauthenticate
+    set_copy 0, 1, 2, 16, 17, 18
+    set_copy 3, 4, 5, 19, 20, 21
+    vmovdqa64 zmm6, zmm22
+    vmovdqa64 zmm7, zmm23
+    jmp .Lsecond
+.Lopened:
+    test left, left
+    jz .Lfinish
+
+    /* The other half of the chunk, or the next pass. */
+.Lnext:
+    cmp dword ptr [scratch + LAYOUT], 16
+    jbe .Lnext_pass
+    vpxord xmm31, xmm31, xmm31
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
+    vmovdqa64 [scratch + SECOND + 64*\i], zmm31
+    .endr
+    cmp dword ptr [scratch + LAYOUT], 24
+    je .Lsecond
+    .irp i, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
+    vmovdqa64 [scratch + SECOND + 64*\i], zmm31
+    .endr
+.Lsecond:
+    add dword ptr [scratch + NONCE], 16
+    sub dword ptr [scratch + LAYOUT], 16
+    jmp .Lkeystream
+.Lnext_pass:
+    add dword ptr [scratch + NONCE], 16
+    mov dword ptr [scratch + PASS], 1
+    mov key, [args + SEALANE_ARG_KEY]
+    movabs rax, PLAN_NEXT
+    mov [scratch + PLAN], rax
+    mov eax, 32
+    mov ebx, 16
+    mov ecx, [scratch + NONCE]
+    cmp left, 1024
+    cmovbe eax, ebx
+    mov [scratch + LAYOUT], eax
+    lea rbx, [scratch + NONCE + 4]
+    ja .Lnext_thirtytwo
+    sixteen_begin
+    jmp .Lsixteen
+.Lnext_thirtytwo:
+    thirtytwo_begin
+    jmp .Lthirtytwo
+
+    /* Of mleft bytes at mac the ones up to `enough`, or all whole steps. The first step of 8 blocks costs no
+     * multiplication, so it is a short one.
+     */
+.Lauthenticate:
+    cmp mode, MODE_DONE
+    je .Lapply
+    vmovdqa64 h0, [scratch + ACC]
+    vmovdqa64 h1, [scratch + ACC + 64]
+    vmovdqa64 h2, [scratch + ACC + 128]
+    vpbroadcastq mask44, [consts + MASK44]
+    vpbroadcastq pad, [consts + PAD]
+    cmp mode, MODE_MULTIPLY
+    je .Lauthenticate_steps
+    cmp mleft, 240
+    jbe .Lauthenticate_steps
+    vmovdqu64 vx, [mac]
+    vmovdqu64 vy, [mac + 64]
+    limbs vx, vy, vx, vy, vz
+    vpaddq h0, h0, vx                                                           /* h + m */
+    vpaddq h1, h1, vy
+    vpaddq h2, h2, vz
+    mov mode, MODE_MULTIPLY
+    add mac, 128
+    sub mleft, 128
+.Lauthenticate_steps:
+    cmp mleft, 384
+    jb .Lauthenticated_steps
+    cmp mac, enough
+    jae .Lauthenticated_steps
+.Ltriple:                                                                       /* h r^24 + m r^16 + m' r^8 + m'' */
+    vmovdqu64 vx, [mac + 256]
+    vmovdqu64 vy, [mac + 320]
+    limbs vx, vy, lo0, lo1, lo2
+    clear_hi
+    vmovdqu64 vx, [mac]
+    vmovdqu64 vy, [mac + 64]
+    limbs vx, vy, vx, vy, vz
+    times_all 0, vx, scratch, R16, 1
+    times_all 1, vy, scratch, R16, 1
+    times_all 2, vz, scratch, R16, 1
+    vmovdqu64 vx, [mac + 128]
+    vmovdqu64 vy, [mac + 192]
+    limbs vx, vy, vx, vy, vz
+    times_all 0, vx, scratch, R8, 1
+    times_all 1, vy, scratch, R8, 1
+    times_all 2, vz, scratch, R8, 1
+    times_all 0, h0, scratch, R24, 1
+    times_all 1, h1, scratch, R24, 1
+    times_all 2, h2, scratch, R24, 1
+    carry_all
+    vmovdqa64 h0, lo0
+    vmovdqa64 h1, lo1
+    vmovdqa64 h2, lo2
+    add mac, 384
+    sub mleft, 384
+    cmp mac, enough
+    jae .Ltriples_done
+    cmp mleft, 384
+    jae .Ltriple
+.Ltriples_done:
+    mov mode, MODE_MULTIPLY
+.Lauthenticated_steps:
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lauthenticated_open
+    test left, left
+    jz .Llast
+    save_acc h0, h1, h2
+    jmp .Lnext
+.Lauthenticated_open:
+    cmp left, 1024                                                              /* what is left will not do for a step */
+    jbe .Llast
+    cmp mac, enough
+    jb .Llast
+    save_acc h0, h1, h2
+    jmp .Lapply
+
+    /* The last chunk: at most 16 blocks are left, the block of lengths among them. */
+.Llast:
+    cmp mleft, 240
+    jbe .Llast_blocks
+    vmovdqu64 vx, [mac]
+    vmovdqu64 vy, [mac + 64]
+    limbs vx, vy, lo0, lo1, lo2
+    clear_hi
+    times_all 0, h0, scratch, R8, 1                                             /* h r^8 + m */
+    times_all 1, h1, scratch, R8, 1
+    times_all 2, h2, scratch, R8, 1
+    carry_all
+    vmovdqa64 h0, lo0
+    vmovdqa64 h1, lo1
+    vmovdqa64 h2, lo2
+    add mac, 128
+    sub mleft, 128
+    jmp .Llast
+.Llast_blocks:
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Llast_load
+    mov eax, r13d
+    and eax, 63
+    jz .Llast_load
+    mov rbx, -1
+    bzhi rax, rbx, rax
+    kmovq k1, rax
+    mov rax, mleft
+    and rax, -64
+    vmovdqu8 vx{k1}{z}, [mac + rax]
+    vmovdqa64 [scratch + PARTIAL], vx
+.Llast_load:
+    last_bytes 0, lo0
+    last_bytes 1, lo1
+    last_bytes 2, pad
+    last_bytes 3, more
+    add mleft, 15
+    shr mleft, 4                                                                /* blocks */
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
+    jz .Llast_natural
+    vpxord xmm31, xmm31, xmm31
+    vmovlps xmm31, xmm31, [args + SEALANE_ARG_AD_BYTES]
+    vmovhps xmm31, xmm31, [args + SEALANE_ARG_TOTAL]
+    vshufi32x4 vt, vt, vt, 0
+    lea eax, [mleft + mleft]
+    mov ebx, 3
+    shlx eax, ebx, eax
+    kmovd k1, eax
+    vmovdqa64 lo0{k1}, vt
+    kshiftrd k1, k1, 8
+    vmovdqa64 lo1{k1}, vt
+    kshiftrd k1, k1, 8
+    vmovdqa64 pad{k1}, vt
+    kshiftrd k1, k1, 8
+    vmovdqa64 more{k1}, vt
+    inc mleft
+.Llast_natural:
+    lea rbx, [8*mleft]
+    neg rbx
+    add rbx, scratch
+    natural_limbs lo0, lo1
+    clear_lo
+    clear_hi
+    cmp mode, MODE_ADD
+    jne .Llast_first
+    vpaddq vx, vx, h0
+    vpaddq vy, vy, h1
+    vpaddq vz, vz, h2
+.Llast_first:
+    times_all 0, vx, rbx, 8*32, 0                                               /* m blocks: r^m .. */
+    times_all 1, vy, rbx, 8*32, 0
+    times_all 2, vz, rbx, 8*32, 0
+    cmp mleft, 8
+    jbe .Llast_sum
+    natural_limbs pad, more
+    times_all 0, vx, rbx, 8*40, 0                                               /* r^(m-8) .. */
+    times_all 1, vy, rbx, 8*40, 0
+    times_all 2, vz, rbx, 8*40, 0
+.Llast_sum:
+    cmp mode, MODE_MULTIPLY
+    jne .Llast_fold
+    vmovdqu64 vt, [consts + STEP_ORDER]                                         /* r^(m+8) .. */
+    vpermq zmm19, vt, [rbx + POWERS + 0*ROW + 8*24]
+    vpermq zmm20, vt, [rbx + POWERS + 1*ROW + 8*24]
+    vpermq zmm21, vt, [rbx + POWERS + 2*ROW + 8*24]
+    vpermq zmm22, vt, [rbx + POWERS + 3*ROW + 8*24]
+    vpermq zmm23, vt, [rbx + POWERS + 4*ROW + 8*24]
+    madd_pair lo0, hi0, h0, zmm19
+    madd_pair lo1, hi1, h0, zmm20
+    madd_pair lo2, hi2, h0, zmm21
+    madd_pair lo0, hi0, h1, zmm23
+    madd_pair lo1, hi1, h1, zmm19
+    madd_pair lo2, hi2, h1, zmm20
+    madd_pair lo0, hi0, h2, zmm22
+    madd_pair lo1, hi1, h2, zmm23
+    madd_pair lo2, hi2, h2, zmm19
+
+    /* The lanes' sum: 2^0 rax + 2^44 r11 + 2^88 mleft + 2^140 mac. */
+.Llast_fold:
+    clear 30                                                                    /* what is secret is wiped while the sum waits */
+    .irp i, 0, 1, 2
+    vmovdqa64 [scratch + ACC + 64*\i], vx
+    .irp j, 0, 1, 2, 3, 4
+    vmovdqa64 [scratch + POWERS + \j*ROW + R24 + 64*\i], vx
+    .endr
+    .endr
+    vpmadd52luq lo1, hi0, qword ptr [consts + SHIFT8]{1to8}
+    vpmadd52luq lo2, hi1, qword ptr [consts + SHIFT8]{1to8}
+    vpunpcklqdq vy, lo0, lo1
+    vpunpckhqdq vz, lo0, lo1
+    vpunpcklqdq vx, lo2, hi2
+    vpunpckhqdq vt, lo2, hi2
+    vpaddq vy, vy, vz
+    vpaddq vx, vx, vt
+    vextracti64x4 ymm22, vy, 1
+    vextracti64x4 ymm31, vx, 1
+    vpaddq ymm21, ymm21, ymm22
+    vpaddq ymm30, ymm30, ymm31
+    vextracti32x4 xmm22, ymm21, 1
+    vextracti32x4 xmm31, ymm30, 1
+    vpaddq xmm21, xmm21, xmm22
+    vpaddq xmm30, xmm30, xmm31
+    vpunpckhqdq xmm22, xmm21, xmm21
+    vpunpckhqdq xmm31, xmm30, xmm30
+    vmovq rax, xmm21
+    vmovq r11, xmm22
+    vmovq mleft, xmm30
+    vmovq mac, xmm31
+    imul mac, mac, 5120                                                         /* 2^140 mod p */
+    mov rbx, r11
+    shl rbx, 44
+    shr r11, 20
+    mov r14, mleft
+    shl r14, 24
+    shr mleft, 40
+    add rax, mac
+    adc r11, 0
+    add rax, rbx
+    adc r11, r14
+    adc mleft, 0
+    mov rbx, mleft                                                              /* 2^130 = 5 */
+    mov r14, mleft
+    and rbx, -4
+    shr r14, 2
+    and r13d, 3
+    add rbx, r14
+    add rax, rbx
+    adc r11, 0
+    adc mleft, 0
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
+    jnz .Ltag
+    mov rbx, [args + SEALANE_ARG_STATE]
+    mov [rbx + SEALANE_STATE_H], rax
+    mov [rbx + SEALANE_STATE_H + 8], r11
+    mov [rbx + SEALANE_STATE_H + 16], mleft
+    vmovdqu64 xmm30, [scratch + RKEY]
+    vmovdqu64 xmm31, [scratch + SKEY]
+    vmovdqu64 [rbx + SEALANE_STATE_R], xmm30
+    vmovdqu64 [rbx + SEALANE_STATE_S], xmm31
+    mov r11, [args + SEALANE_ARG_BYTES]
+    shr r11, 6
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    mov eax, 1
+    cmovz eax, [rbx + SEALANE_STATE_COUNTER]
+    add rax, r11
+    mov [rbx + SEALANE_STATE_COUNTER], rax
+    jmp .Lauthenticated
+.Ltag:
+    mov rbx, rax                                                                /* h - p, if that is not negative */
+    mov mac, r11
+    add rbx, 5
+    adc mac, 0
+    adc mleft, 0
+    shr mleft, 2
+    cmovnz rax, rbx
+    cmovnz r11, mac
+    mov rbx, [args + SEALANE_ARG_TAG]
+    add rax, [scratch + SKEY]
+    adc r11, [scratch + SKEY + 8]
+    mov [rbx], rax
+    mov [rbx + 8], r11
+.Lauthenticated:
+    clear 30
+    vmovdqa64 [scratch + CWORDS], vx
+    mov mode, MODE_DONE
+    cmp dword ptr [scratch + LAYOUT], 4
+    je .Lfinish
+    lea mac, [src + left]
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lapply
+
+.Lfinish:
+    vpxor xmm0, xmm0, xmm0
+    vmovdqa [scratch + NONCE], xmm0
+    vmovdqa [scratch + NONCE + 16], xmm0
+    vmovdqa [scratch + NONCE + 32], xmm0
+    vmovdqa [scratch + NONCE_COPY], xmm0
+    vmovdqa64 [scratch + PARTIAL], zmm0
+    vzeroupper
+    endfunction

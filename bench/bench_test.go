@@ -1,0 +1,109 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCandidatesAgree(t *testing.T) {
+	candidates := goCandidates()
+	b, err := newGoBench(candidates, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := b.pass(time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cells() {
+		for _, k := range candidates {
+			if found.Ns[c][k.Name] <= 0 {
+				t.Errorf("%s, %s: no time", k.Name, c)
+			}
+		}
+	}
+	for _, c := range candidates {
+		if _, err := newGoBench(candidates, c.Name); err == nil || !strings.Contains(err.Error(), c.Name) {
+			t.Errorf("a wrong byte from %s: got error %v", c.Name, err)
+		}
+	}
+}
+
+func TestFastestInterfaceStandsForALibrary(t *testing.T) {
+	c := cell{"seal", 64, 0, 1}
+	var all table
+	moved, of := all.merge(&table{
+		Candidates: []candidate{{Name: "slow", Library: "peer"}, {Name: "fast", Library: "peer"},
+			{Name: "ours", Library: "sealane", Level: "best"}},
+		Ns: map[cell]map[string]float64{c: {"slow": 300, "fast": 200, "ours": 100}},
+	})
+	if moved != 3 || of != 3 {
+		t.Errorf("first round: moved %d of %d, want 3 of 3", moved, of)
+	}
+	moved, _ = all.merge(&table{Candidates: all.Candidates,
+		Ns: map[cell]map[string]float64{c: {"slow": 310, "fast": 150, "ours": 99.5}}})
+	if moved != 1 {
+		t.Errorf("second round: moved %d, want 1", moved)
+	}
+	if got, want := all.ratio(c, "best", "peer"), 150/99.5; got != want {
+		t.Errorf("ratio %v, want %v", got, want)
+	}
+	if got := all.ratio(c, "best", "stranger"); got != 0 {
+		t.Errorf("ratio to a peer that was not measured: %v, want 0", got)
+	}
+}
+
+func TestFloors(t *testing.T) {
+	measured := func(oursNs float64) *results {
+		tab := &table{Candidates: []candidate{{Name: "x/crypto", Library: "x/crypto"},
+			{Name: "sealane avx512", Library: "sealane", Level: "avx512"}}, Ns: map[cell]map[string]float64{}}
+		for _, c := range cells() {
+			tab.Ns[c] = map[string]float64{"x/crypto": 1000, "sealane avx512": oursNs}
+		}
+		return &results{tables: map[string]*table{"Go": tab}}
+	}
+	for _, c := range []struct {
+		oursNs             float64
+		pass, fail, notRun int
+	}{
+		{10, 15, 0, 57},
+		{500, 6, 9, 57}, // twice as fast: sizes 64, 256 and 576 in both directions; key set-up is too slow
+		{2000, 0, 15, 57},
+	} {
+		outcomes, err := measured(c.oursNs).outcomes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pass, fail, notRun int
+		for _, o := range outcomes {
+			switch o.State {
+			case "pass":
+				pass++
+			case "fail":
+				fail++
+			default:
+				notRun++
+			}
+		}
+		if pass != c.pass || fail != c.fail || notRun != c.notRun {
+			t.Errorf("sealane takes %v ns: %d pass, %d fail, %d not run, want %d, %d, %d",
+				c.oursNs, pass, fail, notRun, c.pass, c.fail, c.notRun)
+		}
+	}
+}
+
+func TestSweepFindsASlowerSize(t *testing.T) {
+	pairs := make([]pair, maxBytes+1)
+	for i := range pairs {
+		pairs[i] = pair{ours: 1, peer: 2}
+	}
+	pairs[77].ours = 2.5
+	s := summary("seal", pairs)
+	if s.Slower != 1 || s.FirstSlower[0] != 77 || s.LeastAt != 77 || s.Least != 0.8 || s.Median != 2 {
+		t.Errorf("got %+v", s)
+	}
+	if got := s.LeastOfEach64[1]; got != 0.8 {
+		t.Errorf("least of sizes 64 to 127: %v, want 0.8", got)
+	}
+}

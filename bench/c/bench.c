@@ -1,0 +1,327 @@
+/* Measures libsealane beside the C libraries its users could pick instead, and prints one JSON object.
+ *
+ *     bench [--seconds S] [--cpu N] [--fault PEER] [--list]
+ *
+ * All candidates run in this process, pinned to one CPU, and take turns within every repetition, so that a slow phase
+ * of the machine meets all of them. A repetition is a batch of packets of about BATCH_NS; what is printed is the
+ * smallest time per packet of all repetitions. Before anything is timed, every candidate must seal to the same bytes
+ * as the first, open them again, and refuse a changed tag; --fault plants a wrong byte in one to show that this fails.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "peers.h"
+
+#define BATCH_NS 12000.0
+#define MAX_BATCH 512
+#define TURNS 3 /* batches of each candidate per cell and repetition */
+#define KEYS 64
+#define MAX_BYTES 16384
+#define MAX_SLOTS 64
+/* Half a page from the input's place in its page: no access looks like one to the other buffer. */
+#define OUTPUT_AT 2112
+#define SLOT_GAP 192 /* keeps equal offsets of neighbouring packets off one cache set */
+
+enum op { SEAL, OPEN, SETUP };
+static const char *const op_names[] = {"seal", "open", "setup"};
+
+/* One row of the result: what is done to packets of which shape. */
+typedef struct cell {
+    enum op op;
+    size_t bytes, ad_bytes, keys;
+    /* Packets to open: a new nonce each, all within the first-level cache where that is possible. */
+    size_t slots, stride;
+    uint8_t *sealed;
+    uint8_t (*tags)[16];
+    size_t slot;   /* of the next packet */
+    uint64_t next; /* running number of sealed packets, makes the nonce */
+    double best[MAX_PEERS];
+    unsigned batch[MAX_PEERS];
+} cell;
+
+static const size_t sizes[] = {64, 256, 576, 1024, 1420, 4096, 8192, 16384};
+static const size_t ad_sizes[] = {0, 13};
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static cell cells[2 * COUNT(sizes) * (COUNT(ad_sizes) + 1) + 1];
+static size_t cell_count;
+static void *sessions[MAX_PEERS][KEYS];
+static uint8_t keys[KEYS][32];
+static uint8_t ad[64];
+static _Alignas(4096) uint8_t text[MAX_BYTES], output_space[OUTPUT_AT + MAX_BYTES];
+static uint8_t *const output = output_space + OUTPUT_AT;
+
+static void fail(const char *what, const char *who)
+{
+    fprintf(stderr, "bench: %s: %s\n", who, what);
+    exit(1);
+}
+
+static void *checked(void *memory)
+{
+    if (!memory)
+        fail("out of memory", "allocation");
+    return memory;
+}
+
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* The core's clock in GHz: dependent register additions take one cycle each on every CPU there is. The empty asm keeps
+ * them apart; the inner loop is unrolled.
+ */
+#define CHAIN 16
+static double clock_ghz(void)
+{
+    double best = 1e9;
+    for (int repeat = 0; repeat < 200; repeat++) {
+        uint64_t x = (uint64_t)repeat, y = x | 1;
+        double start = now_ns();
+        for (int i = 0; i < 1000; i++) {
+#pragma GCC unroll 16
+            for (int j = 0; j < CHAIN; j++) {
+                x += y;
+                __asm__ volatile("" : "+r"(x), "+r"(y));
+            }
+        }
+        double ns = now_ns() - start;
+        if (ns < best)
+            best = ns;
+    }
+    return 1000 * CHAIN / best;
+}
+
+static void set_nonce(uint8_t nonce[12], uint64_t number)
+{
+    memset(nonce, 0, 4);
+    memcpy(nonce + 4, &number, 8);
+}
+
+/* Runs n packets of a cell on one candidate; non-zero if any failed. */
+static int run_packets(cell *c, size_t peer_index, unsigned n)
+{
+    const peer *p = &peers[peer_index];
+    void **session = sessions[peer_index];
+    uint8_t nonce[12], tag[16];
+    int bad = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        size_t slot = c->slot;
+        c->slot = slot + 1 == c->slots ? 0 : slot + 1;
+        void *s = session[c->keys == 1 ? 0 : slot];
+        switch (c->op) {
+        case SEAL:
+            set_nonce(nonce, c->next++);
+            bad |= p->seal(s, output, tag, nonce, ad, c->ad_bytes, text, c->bytes);
+            break;
+        case OPEN:
+            set_nonce(nonce, slot);
+            bad |= p->open(s, output, c->tags[slot], nonce, ad, c->ad_bytes, c->sealed + slot * c->stride, c->bytes);
+            break;
+        case SETUP:
+            bad |= p->rekey(s, keys[0]);
+            break;
+        }
+    }
+    return bad;
+}
+
+static void measure(cell *c, size_t peer_index)
+{
+    const peer *p = &peers[peer_index];
+    if (c->op == SETUP && !p->rekey)
+        return;
+    unsigned n = c->batch[peer_index];
+    int bad = run_packets(c, peer_index, 1);
+    double start = now_ns();
+    bad |= run_packets(c, peer_index, n);
+    double ns = (now_ns() - start) / n;
+    if (bad)
+        fail("a packet failed while it was timed", p->name);
+    if (ns < c->best[peer_index])
+        c->best[peer_index] = ns;
+    double fitting = BATCH_NS / c->best[peer_index];
+    c->batch[peer_index] = fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : (unsigned)fitting;
+}
+
+static void add_cell(enum op op, size_t bytes, size_t ad_bytes, size_t key_count)
+{
+    cell *c = &cells[cell_count++];
+    *c = (cell){.op = op, .bytes = bytes, .ad_bytes = ad_bytes, .keys = key_count};
+    c->slots = key_count > 1 ? key_count : 1;
+    if (op == OPEN && key_count == 1) {
+        c->slots = MAX_BYTES / bytes;
+        if (c->slots > MAX_SLOTS)
+            c->slots = MAX_SLOTS;
+    }
+    for (size_t i = 0; i < MAX_PEERS; i++) {
+        c->best[i] = 1e12;
+        c->batch[i] = 1;
+    }
+    if (op != OPEN)
+        return;
+
+    c->stride = (bytes + 63) / 64 * 64 + SLOT_GAP;
+    c->sealed = checked(aligned_alloc(4096, (c->slots * c->stride + 4095) / 4096 * 4096));
+    c->tags = checked(malloc(c->slots * sizeof *c->tags));
+    for (size_t slot = 0; slot < c->slots; slot++) {
+        uint8_t nonce[12];
+        set_nonce(nonce, slot);
+        if (peers[0].seal(sessions[0][c->keys == 1 ? 0 : slot], c->sealed + slot * c->stride, c->tags[slot], nonce, ad,
+                          ad_bytes, text, bytes))
+            fail("seal failed", peers[0].name);
+    }
+}
+
+/* Every candidate must agree with the first on the bytes, and refuse a tag with one bit changed. */
+static void check_agreement(const char *fault)
+{
+    for (size_t n = 0; n < cell_count; n++) {
+        const cell *c = &cells[n];
+        if (c->op != OPEN)
+            continue;
+        for (size_t i = 0; i < peer_count; i++) {
+            const peer *p = &peers[i];
+            uint8_t nonce[12], tag[16], wrong[16];
+            size_t slot = c->slots - 1;
+            void *s = sessions[i][c->keys == 1 ? 0 : slot];
+            const uint8_t *sealed = c->sealed + slot * c->stride;
+
+            set_nonce(nonce, slot);
+            if (p->seal(s, output, tag, nonce, ad, c->ad_bytes, text, c->bytes))
+                fail("seal failed", p->name);
+            if (fault && strcmp(fault, p->name) == 0)
+                output[c->bytes - 1] ^= 1;
+            if (memcmp(output, sealed, c->bytes) != 0 || memcmp(tag, c->tags[slot], 16) != 0)
+                fail("sealed to other bytes than the first candidate", p->name);
+            if (p->open(s, output, tag, nonce, ad, c->ad_bytes, sealed, c->bytes) ||
+                memcmp(output, text, c->bytes) != 0)
+                fail("did not open what it sealed", p->name);
+            memcpy(wrong, tag, 16);
+            wrong[15] ^= 0x80;
+            if (p->open(s, output, wrong, nonce, ad, c->ad_bytes, sealed, c->bytes) == 0)
+                fail("opened a packet with a wrong tag", p->name);
+        }
+    }
+}
+
+static int pin(int cpu)
+{
+#if defined(__linux__)
+    cpu_set_t set;
+    if (cpu < 0) {
+        if (sched_getaffinity(0, sizeof set, &set))
+            return -1;
+        for (int i = 0; i < CPU_SETSIZE; i++)
+            if (CPU_ISSET(i, &set))
+                cpu = i;
+    }
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    return sched_setaffinity(0, sizeof set, &set) ? -1 : cpu;
+#else
+    return -1;
+#endif
+}
+
+static void print_json(double ghz, int cpu, unsigned repetitions)
+{
+    printf("{\"clock_ghz\": %.4f, \"cpu\": %d, \"repetitions\": %u,\n \"candidates\": [", ghz, cpu, repetitions);
+    for (size_t i = 0; i < peer_count; i++)
+        printf("%s\n  {\"name\": \"%s\", \"library\": \"%s\", \"version\": \"%s\", \"how\": \"%s\", "
+               "\"level\": \"%s\"}",
+               i ? "," : "", peers[i].name, peers[i].library, peers[i].version(), peers[i].how,
+               peers[i].level ? peers[i].level : "");
+    printf("\n ],\n \"cells\": [");
+    for (size_t n = 0; n < cell_count; n++) {
+        const cell *c = &cells[n];
+        const char *separator = "";
+        printf("%s\n  {\"op\": \"%s\", \"bytes\": %zu, \"ad\": %zu, \"keys\": %zu, \"ns\": {", n ? "," : "",
+               op_names[c->op], c->bytes, c->ad_bytes, c->keys);
+        for (size_t i = 0; i < peer_count; i++) {
+            if (c->op == SETUP && !peers[i].rekey)
+                continue;
+            printf("%s\"%s\": %.3f", separator, peers[i].name, c->best[i]);
+            separator = ", ";
+        }
+        printf("}}");
+    }
+    printf("\n ]}\n");
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = 10;
+    int cpu = -1;
+    const char *fault = NULL;
+    bool list = false;
+
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--list") == 0)
+            list = true;
+        else if (value && strcmp(argv[i], "--seconds") == 0)
+            seconds = atof(argv[++i]);
+        else if (value && strcmp(argv[i], "--cpu") == 0)
+            cpu = atoi(argv[++i]);
+        else if (value && strcmp(argv[i], "--fault") == 0)
+            fault = argv[++i];
+        else {
+            fprintf(stderr, "usage: %s [--seconds S] [--cpu N] [--fault PEER] [--list]\n", argv[0]);
+            return 2;
+        }
+    }
+
+    gather_peers();
+    if (list) {
+        for (size_t i = 0; i < peer_count; i++)
+            printf("%s\n", peers[i].name);
+        return 0;
+    }
+    cpu = pin(cpu);
+
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (uint8_t)(7 * i + (i >> 8));
+    memset(ad, 0xad, sizeof ad);
+    for (size_t k = 0; k < KEYS; k++)
+        for (size_t j = 0; j < 32; j++)
+            keys[k][j] = (uint8_t)(0x80 + 13 * k + j);
+    for (size_t i = 0; i < peer_count; i++)
+        for (size_t k = 0; k < KEYS; k++)
+            if (!(sessions[i][k] = peers[i].start(&peers[i], keys[k])))
+                fail("key set-up failed", peers[i].name);
+
+    for (enum op op = SEAL; op <= OPEN; op++) {
+        for (size_t a = 0; a < COUNT(ad_sizes); a++)
+            for (size_t s = 0; s < COUNT(sizes); s++)
+                add_cell(op, sizes[s], ad_sizes[a], 1);
+        for (size_t s = 0; s < COUNT(sizes); s++)
+            add_cell(op, sizes[s], 0, KEYS);
+    }
+    add_cell(SETUP, 0, 0, 1);
+    check_agreement(fault);
+
+    double deadline = now_ns() + seconds * 1e9, ghz = clock_ghz();
+    unsigned repetitions = 0;
+    do {
+        for (size_t n = 0; n < cell_count; n++)
+            for (size_t turn = 0; turn < TURNS * peer_count; turn++)
+                measure(&cells[n], (turn + repetitions) % peer_count);
+        if (repetitions++ % 64 == 63) {
+            double again = clock_ghz();
+            ghz = again > ghz ? again : ghz;
+        }
+    } while (now_ns() < deadline);
+    print_json(ghz, cpu, repetitions);
+    return 0;
+}

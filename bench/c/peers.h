@@ -1,0 +1,33 @@
+/* The candidates of the benchmark: how each library seals and opens one packet, in the way its documentation gives. */
+#ifndef SEALANE_BENCH_PEERS_H
+#define SEALANE_BENCH_PEERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAX_PEERS 16
+
+typedef struct peer {
+    const char *name;    /* unique, as in the results */
+    const char *library; /* what a user installs */
+    const char *how;     /* which of its interfaces */
+    const char *(*version)(void);
+    /* Makes what the library keeps per key; NULL on failure. */
+    void *(*start)(const struct peer *self, const uint8_t key[32]);
+    /* Gives a session another key; NULL where the library has no such step (it takes the raw key with every packet). */
+    int (*rekey)(void *session, const uint8_t key[32]);
+    /* Both return 0 on success; open returns non-zero for a packet that is not authentic. */
+    int (*seal)(void *session, uint8_t *out, uint8_t tag[16], const uint8_t nonce[12], const uint8_t *ad,
+                size_t ad_bytes, const uint8_t *in, size_t bytes);
+    int (*open)(void *session, uint8_t *out, const uint8_t tag[16], const uint8_t nonce[12], const uint8_t *ad,
+                size_t ad_bytes, const uint8_t *in, size_t bytes);
+    const char *level; /* sealane's own: which implementation */
+} peer;
+
+extern peer peers[MAX_PEERS];
+extern size_t peer_count;
+
+/* Fills the table with what this build and this CPU have: the peers first, then sealane's levels, best first. */
+void gather_peers(void);
+
+#endif

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"crypto/cipher"
+	"runtime/debug"
+	"strings"
+
+	xcrypto "golang.org/x/crypto/chacha20poly1305"
+)
+
+// A goCandidate is an implementation that this program links.
+type goCandidate struct {
+	candidate
+	New func(key []byte) (cipher.AEAD, error)
+}
+
+// goCandidates lists the peers first, then sealane's levels, best first.
+func goCandidates() []goCandidate {
+	all := []goCandidate{{
+		candidate{Name: "x/crypto", Library: "x/crypto", Version: moduleVersion("golang.org/x/crypto"),
+			How: "chacha20poly1305.New"},
+		xcrypto.New,
+	}}
+	all = append(all, platformCandidates()...)
+	return append(all, sealaneCandidates()...)
+}
+
+func moduleVersion(path string) string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return "unknown"
+	}
+	for _, m := range info.Deps {
+		if m.Path == path {
+			return strings.TrimPrefix(m.Version, "v")
+		}
+	}
+	return "unknown"
+}

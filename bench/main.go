@@ -1,0 +1,169 @@
+// Command bench measures sealane beside the libraries its users could pick instead, in Go and in C, and writes a table,
+// the raw figures and a plot.
+//
+// The C program and this one measure in turn, both pinned to the same CPU, until the smallest times no longer move or
+// the time is up.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"time"
+)
+
+var languages = []string{"Go", "C"}
+
+// results is all that a run found.
+type results struct {
+	Machine machine           `json:"machine"`
+	Date    string            `json:"date"`
+	Go      string            `json:"go"` // version
+	Seconds float64           `json:"seconds"`
+	Rounds  int               `json:"rounds"`
+	Moved   float64           `json:"moved"` // share of the smallest times that the last round made smaller by more than 1 %
+	Sweep   []sweepSummary    `json:"sweep"`
+	Passes  int               `json:"sweep_passes"`
+	tables  map[string]*table // by language
+}
+
+type options struct {
+	seconds time.Duration
+	program string
+	dir     string
+	name    string
+	fault   string
+	strict  bool
+}
+
+const (
+	roundC     = 4 * time.Second
+	roundGo    = 4 * time.Second
+	roundSweep = 4 * time.Second
+	minRounds  = 3
+	stable     = 1.01 // a time that moves by less stands still
+	mayMove    = 0.01 // the share of times that the last round may move
+)
+
+func main() {
+	var o options
+	flag.DurationVar(&o.seconds, "time", 4*time.Minute, "measure at most `this long`")
+	flag.StringVar(&o.program, "c", "", "the C `program`, built from c/; without it only Go is measured")
+	flag.StringVar(&o.dir, "out", "results", "`directory` for the results")
+	flag.StringVar(&o.name, "name", "", "`name` of the result files (default: made from the CPU's name)")
+	flag.StringVar(&o.fault, "fault", "", "spoil the output of this Go `candidate`, to see that the check finds it")
+	flag.BoolVar(&o.strict, "strict", false, "exit with 1 if a floor is missed")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	debug.SetGCPercent(-1) // the collector runs between passes
+	cpu := pin()
+	candidates := goCandidates()
+	b, err := newGoBench(candidates, o.fault)
+	if err != nil {
+		return err
+	}
+	r := &results{Machine: thisMachine(), Date: time.Now().UTC().Format("2006-01-02"), Go: runtime.Version(),
+		tables: make(map[string]*table)}
+	if o.name == "" {
+		o.name = r.Machine.fileName()
+	}
+	if err := r.measure(o, b, cpu); err != nil {
+		return err
+	}
+	outcomes, err := r.outcomes()
+	if err != nil {
+		return err
+	}
+	if err := r.write(filepath.Join(o.dir, o.name), outcomes); err != nil {
+		return err
+	}
+	failed := printOutcomes(os.Stdout, outcomes)
+	if o.strict && failed > 0 {
+		return errors.New("a floor is missed")
+	}
+	return nil
+}
+
+// measure alternates between the languages until the smallest times stand still.
+func (r *results) measure(o options, b *goBench, cpu int) error {
+	start := time.Now()
+	left := func() time.Duration { return o.seconds - time.Since(start) }
+	scale := min(1, float64(o.seconds)/float64(minRounds*(roundC+roundGo+roundSweep)))
+	part := func(d time.Duration) time.Duration { return time.Duration(float64(d) * scale) }
+
+	s, err := sweepAgainst(b, "x/crypto")
+	if err != nil {
+		return err
+	}
+	for r.Moved > mayMove || r.Rounds < minRounds {
+		if r.Rounds > 0 && left() < part(roundC+roundGo+roundSweep)*3/4 {
+			break
+		}
+		moved, of := 0, 0
+		merge := func(language string, t *table) {
+			if r.tables[language] == nil {
+				r.tables[language] = &table{}
+			}
+			m, n := r.tables[language].merge(t)
+			moved, of = moved+m, of+n
+		}
+		if o.program != "" {
+			t, err := runC(o.program, part(roundC), cpu)
+			if err != nil {
+				return err
+			}
+			merge("C", t)
+		}
+		t, err := b.pass(part(roundGo))
+		if err != nil {
+			return err
+		}
+		merge("Go", t)
+		if s != nil {
+			if err := s.run(part(roundSweep)); err != nil {
+				return err
+			}
+		}
+		runtime.GC()
+		r.Rounds++
+		r.Moved = float64(moved) / float64(of)
+		fmt.Fprintf(os.Stderr, "round %d: %.0f s, %.1f %% of the times moved by more than 1 %%\n",
+			r.Rounds, time.Since(start).Seconds(), r.Moved*100)
+	}
+	if s != nil {
+		if err := s.settle(part(roundSweep) * 2); err != nil {
+			return err
+		}
+		r.Sweep = []sweepSummary{summary("seal", s.seal[:]), summary("open", s.open[:])}
+		r.Passes = s.Passes
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return nil
+}
+
+// sweepAgainst sets up the sweep of sealane's best level; nil if there is none.
+func sweepAgainst(b *goBench, peer string) (*sweep, error) {
+	var ours, theirs *goCandidate
+	for i, c := range b.candidates {
+		switch {
+		case c.Level != "" && ours == nil:
+			ours = &b.candidates[i]
+		case c.Name == peer:
+			theirs = &b.candidates[i]
+		}
+	}
+	if ours == nil || theirs == nil {
+		return nil, nil
+	}
+	return newSweep(b, *ours, *theirs)
+}

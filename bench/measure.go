@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"crypto/cipher"
+	"encoding/binary"
+	"fmt"
+	"time"
+	"unsafe"
+)
+
+const (
+	batchTime = 12 * time.Microsecond
+	maxBatch  = 512
+	turns     = 3 // batches of each candidate per cell and repetition
+	maxSlots  = 64
+	outputAt  = 2112 // half a page from the input's place in its page: no access looks like one to the other buffer
+	slotGap   = 192  // keeps equal offsets of neighbouring packets off one cache set
+)
+
+// A goBench measures the implementations that this program links. All of them take turns within every repetition, so
+// that a slow phase of the machine meets all of them.
+type goBench struct {
+	candidates []goCandidate
+	sessions   [][]cipher.AEAD // of each candidate, one per key
+	keys       [][]byte
+	text, ad   []byte
+	out        []byte
+	nonce      []byte
+	rows       []*goRow
+}
+
+// A goRow is a cell in the making.
+type goRow struct {
+	cell
+	sealed [][]byte // packets to open, with their tags: a new nonce each
+	slot   int      // of the next packet to open, or of the next key
+	next   int      // running number of sealed packets, makes the nonce
+	best   []float64
+	batch  []int
+}
+
+func newGoBench(candidates []goCandidate, fault string) (*goBench, error) {
+	const page = 4096
+	space := make([]byte, page+2*maxBytes+outputAt+16)
+	space = space[-uintptr(unsafe.Pointer(&space[0]))%page:]
+	b := &goBench{
+		candidates: candidates,
+		text:       space[:maxBytes],
+		ad:         bytes.Repeat([]byte{0xad}, 64),
+		out:        space[maxBytes+outputAt : maxBytes+outputAt],
+		nonce:      make([]byte, 12),
+	}
+	for i := range b.text {
+		b.text[i] = byte(7*i + i>>8)
+	}
+	for k := range manyKeys {
+		key := make([]byte, 32)
+		for j := range key {
+			key[j] = byte(0x80 + 13*k + j)
+		}
+		b.keys = append(b.keys, key)
+	}
+	for _, c := range candidates {
+		var sessions []cipher.AEAD
+		for _, key := range b.keys {
+			s, err := c.New(key)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
+			sessions = append(sessions, s)
+		}
+		b.sessions = append(b.sessions, sessions)
+	}
+	for _, c := range cells() {
+		b.rows = append(b.rows, b.newRow(c))
+	}
+	return b, b.checkAgreement(fault)
+}
+
+func (b *goBench) setNonce(number int) {
+	binary.LittleEndian.PutUint64(b.nonce[4:], uint64(number))
+}
+
+func (b *goBench) newRow(c cell) *goRow {
+	r := &goRow{cell: c, best: make([]float64, len(b.candidates)), batch: make([]int, len(b.candidates))}
+	if c.Op != "open" {
+		return r
+	}
+	slots := c.Keys
+	if slots == 1 {
+		slots = min(maxBytes/c.Bytes, maxSlots) // they stay in the first-level cache
+	}
+	stride := (c.Bytes+63)/64*64 + slotGap
+	space := make([]byte, slots*stride)
+	for slot := range slots {
+		b.setNonce(slot)
+		packet := space[slot*stride : slot*stride : (slot+1)*stride]
+		r.sealed = append(r.sealed, b.sessions[0][slot%c.Keys].Seal(packet, b.nonce, b.text[:c.Bytes], b.ad[:c.AD]))
+	}
+	return r
+}
+
+// checkAgreement has every candidate seal to the same bytes as the first, open them, and refuse a changed tag. fault
+// names one whose output is changed, to show that this check can fail.
+func (b *goBench) checkAgreement(fault string) error {
+	for _, r := range b.rows {
+		if r.Op != "open" {
+			continue
+		}
+		slot := len(r.sealed) - 1
+		want, text, ad := r.sealed[slot], b.text[:r.Bytes], b.ad[:r.AD]
+		for i, c := range b.candidates {
+			s := b.sessions[i][slot%r.Keys]
+			b.setNonce(slot)
+			sealed := s.Seal(nil, b.nonce, text, ad)
+			if c.Name == fault {
+				sealed[len(sealed)-1] ^= 1
+			}
+			if !bytes.Equal(sealed, want) {
+				return fmt.Errorf("%s, %s: sealed to other bytes than %s", c.Name, r.cell, b.candidates[0].Name)
+			}
+			if opened, err := s.Open(nil, b.nonce, sealed, ad); err != nil || !bytes.Equal(opened, text) {
+				return fmt.Errorf("%s, %s: did not open what it sealed", c.Name, r.cell)
+			}
+			sealed[len(sealed)-1] ^= 0x80
+			if _, err := s.Open(nil, b.nonce, sealed, ad); err == nil {
+				return fmt.Errorf("%s, %s: opened a packet with a wrong tag", c.Name, r.cell)
+			}
+		}
+	}
+	return nil
+}
+
+// turn returns 0, 1, .. n-1, 0, .. in turn.
+func (r *goRow) turn(n int) int {
+	slot := r.slot
+	if r.slot++; r.slot == n {
+		r.slot = 0
+	}
+	return slot
+}
+
+// run does n packets of a row on candidate i.
+func (b *goBench) run(r *goRow, i, n int) error {
+	sessions, ad := b.sessions[i], b.ad[:r.AD]
+	switch r.Op {
+	case "seal":
+		text := b.text[:r.Bytes]
+		for range n {
+			r.next++
+			b.setNonce(r.next)
+			sessions[r.turn(r.Keys)].Seal(b.out, b.nonce, text, ad)
+		}
+	case "open":
+		for range n {
+			slot, session := r.turn(len(r.sealed)), 0
+			if r.Keys > 1 {
+				session = slot
+			}
+			b.setNonce(slot)
+			if _, err := sessions[session].Open(b.out, b.nonce, r.sealed[slot], ad); err != nil {
+				return err
+			}
+		}
+	case "setup":
+		for range n {
+			if _, err := b.candidates[i].New(b.keys[0]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *goBench) measure(r *goRow, i int) error {
+	n := max(r.batch[i], 1)
+	if err := b.run(r, i, 1); err != nil {
+		return fmt.Errorf("%s, %s: %w", b.candidates[i].Name, r.cell, err)
+	}
+	start := time.Now()
+	err := b.run(r, i, n)
+	ns := float64(time.Since(start)) / float64(n)
+	if err != nil {
+		return fmt.Errorf("%s, %s: %w", b.candidates[i].Name, r.cell, err)
+	}
+	if r.best[i] == 0 || ns < r.best[i] {
+		r.best[i] = ns
+	}
+	r.batch[i] = min(max(int(float64(batchTime)/r.best[i]), 1), maxBatch)
+	return nil
+}
+
+// pass measures for a while and returns the smallest times so far.
+func (b *goBench) pass(d time.Duration) (*table, error) {
+	t := &table{ClockGHz: clockGHz(), Ns: make(map[cell]map[string]float64)}
+	for start := time.Now(); time.Since(start) < d; t.Repetitions++ {
+		for _, r := range b.rows {
+			for turn := range turns * len(b.candidates) {
+				if err := b.measure(r, (turn+t.Repetitions)%len(b.candidates)); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for _, c := range b.candidates {
+		t.Candidates = append(t.Candidates, c.candidate)
+	}
+	for _, r := range b.rows {
+		t.Ns[r.cell] = make(map[string]float64)
+		for i, c := range b.candidates {
+			t.Ns[r.cell][c.Name] = r.best[i]
+		}
+	}
+	return t, nil
+}

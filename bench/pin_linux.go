@@ -1,0 +1,29 @@
+package main
+
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// pin keeps the calling goroutine on one CPU, the last that this process may use, and returns its number; -1 if that
+// is not possible.
+func pin() int {
+	runtime.LockOSThread()
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
+		return -1
+	}
+	cpu := -1
+	for i := range len(set) * 64 {
+		if set.IsSet(i) {
+			cpu = i
+		}
+	}
+	set.Zero()
+	set.Set(cpu)
+	if unix.SchedSetaffinity(0, &set) != nil {
+		return -1
+	}
+	return cpu
+}

@@ -1,0 +1,125 @@
+package main
+
+import "fmt"
+
+// What is measured. The C program (c/bench.c) has the same lists.
+var (
+	sizes   = []int{64, 256, 576, 1024, 1420, 4096, 8192, 16384}
+	adSizes = []int{0, 13}
+)
+
+const (
+	manyKeys = 64
+	maxBytes = 16384
+)
+
+// A cell is one row of the measurement: what is done to packets of which shape.
+type cell struct {
+	Op    string // seal, open, setup
+	Bytes int
+	AD    int
+	Keys  int // used in turn
+}
+
+func (c cell) String() string {
+	if c.Op == "setup" {
+		return "key set-up"
+	}
+	return fmt.Sprintf("%s %d bytes, %d of associated data, %d keys", c.Op, c.Bytes, c.AD, c.Keys)
+}
+
+func cells() []cell {
+	var all []cell
+	for _, op := range []string{"seal", "open"} {
+		for _, ad := range adSizes {
+			for _, n := range sizes {
+				all = append(all, cell{op, n, ad, 1})
+			}
+		}
+		for _, n := range sizes {
+			all = append(all, cell{op, n, 0, manyKeys})
+		}
+	}
+	return append(all, cell{"setup", 0, 0, 1})
+}
+
+// A candidate is one implementation, as it is named in the results.
+type candidate struct {
+	Name    string `json:"name"`
+	Library string `json:"library"` // what a user installs; the fastest of a library's candidates stands for it
+	Version string `json:"version"`
+	How     string `json:"how"` // which of its interfaces
+	Level   string `json:"level,omitempty"`
+}
+
+// A table is what was measured in one language: the smallest time per packet of all repetitions, in ns.
+type table struct {
+	Candidates  []candidate
+	ClockGHz    float64
+	Repetitions int
+	Ns          map[cell]map[string]float64
+}
+
+// merge takes over what u found smaller, and returns how many of how many times moved by more than stable.
+func (t *table) merge(u *table) (moved, of int) {
+	t.Candidates = u.Candidates
+	t.ClockGHz = max(t.ClockGHz, u.ClockGHz)
+	t.Repetitions += u.Repetitions
+	if t.Ns == nil {
+		t.Ns = make(map[cell]map[string]float64)
+	}
+	for c, row := range u.Ns {
+		if t.Ns[c] == nil {
+			t.Ns[c] = make(map[string]float64)
+		}
+		for name, ns := range row {
+			old, known := t.Ns[c][name]
+			of++
+			if known && old <= ns {
+				continue
+			}
+			if !known || old/ns > stable {
+				moved++
+			}
+			t.Ns[c][name] = ns
+		}
+	}
+	return moved, of
+}
+
+// libraryNs returns the time of a library's fastest interface for a cell, or of one level of sealane; 0 if there is none.
+func (t *table) libraryNs(c cell, library, level string) (best float64) {
+	for _, k := range t.Candidates {
+		if k.Library != library || k.Level != level {
+			continue
+		}
+		if ns := t.Ns[c][k.Name]; ns > 0 && (best == 0 || ns < best) {
+			best = ns
+		}
+	}
+	return best
+}
+
+// peers returns the libraries that are not sealane, in the order of the candidates.
+func (t *table) peers() []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, k := range t.Candidates {
+		if k.Level == "" && !seen[k.Library] {
+			seen[k.Library] = true
+			names = append(names, k.Library)
+		}
+	}
+	return names
+}
+
+// levels returns the levels of sealane that were measured, best first.
+func (t *table) levels() []string {
+	var names []string
+	for _, k := range t.Candidates {
+		if k.Level != "" {
+			names = append(names, k.Level)
+		}
+	}
+	return names
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sealane/sealane"
+	"github.com/sealane/sealane/cmd/sealane/internal/accelerate"
+)
+
+func buildCommand() *cobra.Command {
+	job := accelerate.Job{Version: version(), Stdout: os.Stdout, Stderr: os.Stderr}
+	c := &cobra.Command{
+		Use:   "build [-o file] [package] [-- go build flags]",
+		Short: "Build an unmodified Go program with x/crypto's ChaCha20-Poly1305 replaced by sealane",
+		Long: `Build a Go program that uses golang.org/x/crypto/chacha20poly1305, itself or through other packages, with sealane in
+its place. The package is one of the module or workspace that the current folder is in, or any other with a version.
+
+The program's own version of x/crypto is copied, New and NewX of that one package call sealane in the copy, and the
+program is built with the copy. No file of the program, go.mod and go.sum included, is changed. The program is written
+only if sealane's kernels are found in it.`,
+		Example: `  sealane build -o wireguard-go golang.zx2c4.com/wireguard@latest
+  sealane build ./cmd/thing -- -trimpath -tags netgo
+  sealane build --goos windows filippo.io/age/cmd/age@v1.2.1`,
+		Args: onePackage(&job),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			result, err := accelerate.Build(cmd.Context(), job)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("golang.org/x/crypto %s: New and NewX of chacha20poly1305 call sealane %s; all else is as it was\n", result.Crypto, job.Version)
+			fmt.Printf("%s for %s/%s: has the levels %s%s\n", result.Output, result.GOOS, result.GOARCH, strings.Join(result.Levels, " "), here(result))
+			return nil
+		},
+	}
+	buildFlags(c, &job)
+	c.Flags().StringVarP(&job.Output, "output", "o", "", "write the program to this file or folder")
+	c.Flags().BoolVar(&job.AllowPortable, "allow-portable", false, "build also without kernels, with slower portable code")
+	return c
+}
+
+func testCommand() *cobra.Command {
+	job := accelerate.Job{Version: version(), Stdout: os.Stdout, Stderr: os.Stderr}
+	c := &cobra.Command{
+		Use:   "test [packages] [-- go test flags]",
+		Short: "Run go test with x/crypto's ChaCha20-Poly1305 replaced by sealane",
+		Long:  `Run the tests of packages that use golang.org/x/crypto/chacha20poly1305 on sealane, by the means of sealane build.`,
+		Example: `  sealane test ./... -- -race
+  sealane test golang.zx2c4.com/wireguard/device@latest -- -count=1`,
+		Args: onePackage(&job),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			result, err := accelerate.Test(cmd.Context(), job)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("passed with golang.org/x/crypto %s calling sealane %s%s\n", result.Crypto, job.Version, here(result))
+			return nil
+		},
+	}
+	buildFlags(c, &job)
+	return c
+}
+
+func buildFlags(c *cobra.Command, job *accelerate.Job) {
+	c.Flags().StringVar(&job.GOOS, "goos", "", "build for this operating system (default: GOOS)")
+	c.Flags().StringVar(&job.GOARCH, "goarch", "", "build for this architecture (default: GOARCH)")
+}
+
+// onePackage takes a package from in front of -- and flags from behind it.
+func onePackage(job *accelerate.Job) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		packages := args
+		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+			packages, job.Flags = args[:dash], args[dash:]
+		}
+		switch {
+		case len(packages) > 1:
+			return fmt.Errorf("%s takes one package, not %s: flags of the go command come behind --", cmd.CommandPath(), strings.Join(packages, " "))
+		case len(packages) == 1:
+			job.Package = packages[0]
+		}
+		return nil
+	}
+}
+
+// here says which of a program's levels it uses on this machine.
+func here(result *accelerate.Result) string {
+	if result.GOARCH != runtime.GOARCH {
+		return ""
+	}
+	for _, l := range sealane.Ciphers()[0].Levels {
+		if l.Chosen {
+			return "; this machine runs " + l.Name
+		}
+	}
+	return ""
+}

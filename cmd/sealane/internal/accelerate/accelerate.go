@@ -1,0 +1,153 @@
+// Package accelerate builds and tests unmodified Go programs with golang.org/x/crypto/chacha20poly1305 replaced by
+// sealane.
+//
+// The program's own x/crypto is copied, New and NewX of that one package are made to call sealane, and the go command
+// is told of the copy in a go.mod (or go.work) of its own. Nothing of the user's is written to but the program asked
+// for.
+package accelerate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/sealane/sealane/cmd/sealane/internal/binary"
+)
+
+// A Job says what to build or test, and how.
+type Job struct {
+	Package       string    // an import path, a path like ./cmd/thing, or an import path with @version
+	Output        string    // file or folder of the program; empty: the folder we are in
+	Flags         []string  // for the go command
+	GOOS, GOARCH  string    // empty: as the go command finds them
+	AllowPortable bool      // build also where sealane has no kernel
+	Version       string    // sealane's
+	Stdout        io.Writer // of go test
+	Stderr        io.Writer // of the go command
+}
+
+// A Result is what was built.
+type Result struct {
+	Output       string
+	Crypto       string // the version of x/crypto, and what it was replaced by
+	GOOS, GOARCH string
+	Levels       []string // linked, best first
+}
+
+// Build builds one program.
+func Build(ctx context.Context, job Job) (*Result, error) {
+	b, err := prepare(ctx, job, false)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	output, err := b.place()
+	if err != nil {
+		return nil, err
+	}
+	if len(Kernels(b.env.GOARCH)) == 0 && !job.AllowPortable {
+		return nil, fmt.Errorf("sealane has no kernel for %s yet, and its portable code is slower than x/crypto: --allow-portable builds it all the same", b.env.GOARCH)
+	}
+	built := filepath.Join(b.scratch, "program")
+	if err := b.stream("build", append(job.Flags[:len(job.Flags):len(job.Flags)], "-o", built, b.target)); err != nil {
+		return nil, err
+	}
+	linked, err := binary.Read(built)
+	if err != nil {
+		return nil, err
+	}
+	if err := verify(linked, b.env.GOARCH, job.AllowPortable); err != nil {
+		return nil, err
+	}
+	if err := move(built, output); err != nil {
+		return nil, err
+	}
+	return &Result{Output: output, Crypto: b.crypto, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH, Levels: linked.Levels}, nil
+}
+
+// Test runs go test on packages.
+func Test(ctx context.Context, job Job) (*Result, error) {
+	b, err := prepare(ctx, job, true)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	if err := b.stream("test", append([]string{b.target}, job.Flags...)); err != nil {
+		return nil, err
+	}
+	return &Result{Crypto: b.crypto, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
+}
+
+// verify refuses a program that does not have the kernels.
+func verify(linked *binary.Program, goarch string, allowPortable bool) error {
+	want := append(Kernels(goarch), "portable")
+	switch {
+	case len(linked.Levels) == 0:
+		return fmt.Errorf("%s imports %s but never calls it: there is nothing to accelerate, and nothing was written", linked.Package, cipherPath)
+	case len(linked.Levels) < len(want) && !allowPortable:
+		return fmt.Errorf("the program has only the levels %s of %s (a build tag?): nothing was written; --allow-portable accepts that",
+			strings.Join(linked.Levels, " "), strings.Join(want, " "))
+	}
+	return nil
+}
+
+// place returns the file to write.
+func (b *build) place() (string, error) {
+	name := path.Base(b.program)
+	if regexp.MustCompile(`^v[2-9][0-9]*$|^v1[0-9]+$`).MatchString(name) && path.Dir(b.program) != "." {
+		name = path.Base(path.Dir(b.program))
+	}
+	if b.env.GOOS == "windows" {
+		name += ".exe"
+	}
+	output := b.job.Output
+	if output == "" {
+		output = name
+	}
+	if info, err := os.Stat(output); err == nil && info.IsDir() {
+		output = filepath.Join(output, name)
+	} else if strings.HasSuffix(output, string(os.PathSeparator)) {
+		if err := os.MkdirAll(output, 0o777); err != nil {
+			return "", err
+		}
+		output = filepath.Join(output, name)
+	}
+	if info, err := os.Stat(output); err == nil && info.IsDir() {
+		return "", fmt.Errorf("%s is a folder: name the program with -o", output)
+	}
+	if info, err := os.Stat(filepath.Dir(output)); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is no folder: make it, or name another file with -o", filepath.Dir(output))
+	}
+	return output, nil
+}
+
+// move puts a finished program in place at once, so that nobody sees half of it.
+func move(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	unfinished := filepath.Join(filepath.Dir(to), fmt.Sprintf(".%s.%d", filepath.Base(to), os.Getpid()))
+	out, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o777)
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", to, err)
+	}
+	defer os.Remove(unfinished)
+	_, err = io.Copy(out, in)
+	if closing := out.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(unfinished, to)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", to, err)
+	}
+	return nil
+}

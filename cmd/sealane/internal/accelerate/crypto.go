@@ -1,0 +1,165 @@
+package accelerate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane.
+func cryptoSource(dir string, tests bool) (tree, error) {
+	t := tree{}
+	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if entry.IsDir() {
+			if name == "." {
+				return nil
+			}
+			base := entry.Name()
+			_, nested := os.Stat(filepath.Join(file, "go.mod"))
+			if base == "testdata" && !tests || strings.HasPrefix(base, ".") || nested == nil {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !entry.Type().IsRegular() || strings.HasSuffix(name, "_test.go") && !tests {
+			return nil
+		}
+		t[name], err = os.ReadFile(file)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot copy %s: %w", cryptoModule, err)
+	}
+	return t, t.patch()
+}
+
+// patch makes New and NewX call sealane. The rest of the package stays: what else it exports, and its checks.
+func (t tree) patch() error {
+	found := false
+	for name, content := range t {
+		if path.Dir(name) != "chacha20poly1305" || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		patched, functions, err := patchFile(name, content)
+		if err != nil {
+			return fmt.Errorf("this version of %s cannot be replaced: %w", cipherPath, err)
+		}
+		t[name] = patched
+		found = found || slices.Contains(functions, "New")
+	}
+	if !found {
+		return fmt.Errorf("this version of %s cannot be replaced: it has no function New", cipherPath)
+	}
+	return nil
+}
+
+// patchFile replaces the body of New and NewX, from behind the tests of the arguments that it starts with, and says
+// which of them it found.
+func patchFile(name string, content []byte) (patched []byte, functions []string, err error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := func(p token.Pos) int { return files.Position(p).Offset }
+	type edit struct {
+		from, to int
+		text     string
+	}
+	var edits []edit
+	gone := func(p token.Pos) bool {
+		return slices.ContainsFunc(edits, func(e edit) bool { return e.from <= at(p) && at(p) < e.to })
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || f.Name.Name != "New" && f.Name.Name != "NewX" {
+			continue
+		}
+		key, err := parameter(f)
+		if err != nil {
+			return nil, nil, err
+		}
+		body := f.Body.List
+		for len(body) > 0 && isCheck(body[0]) {
+			body = body[1:]
+		}
+		if len(body) == 0 {
+			return nil, nil, fmt.Errorf("%s does nothing that sealane understands", f.Name.Name)
+		}
+		edits = append(edits, edit{at(body[0].Pos()), at(f.Body.Rbrace), fmt.Sprintf("return sealane.%s(%s)\n", f.Name.Name, key)})
+		functions = append(functions, f.Name.Name)
+	}
+	if len(edits) == 0 {
+		return content, nil, nil
+	}
+	used := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && !gone(s.Pos()) {
+			if x, ok := s.X.(*ast.Ident); ok {
+				used[x.Name] = true
+			}
+		}
+		return true
+	})
+	for _, i := range file.Imports {
+		imported, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i.Name == nil && !used[path.Base(imported)] {
+			edits = append(edits, edit{at(i.Pos()), at(i.Pos()), "_ "})
+		}
+	}
+	end := at(file.Name.End())
+	edits = append(edits, edit{end, end, "; import sealane " + strconv.Quote(sealaneCipher)})
+	slices.SortFunc(edits, func(a, b edit) int { return a.from - b.from })
+	var out bytes.Buffer
+	last := 0
+	for _, e := range edits {
+		out.Write(content[last:e.from])
+		out.WriteString(e.text)
+		last = e.to
+	}
+	out.Write(content[last:])
+	if _, err := parser.ParseFile(token.NewFileSet(), name, out.Bytes(), parser.SkipObjectResolution); err != nil {
+		return nil, nil, err
+	}
+	return out.Bytes(), functions, nil
+}
+
+// parameter returns the name of the one parameter of func(key []byte) (cipher.AEAD, error).
+func parameter(f *ast.FuncDecl) (string, error) {
+	p, r := f.Type.Params, f.Type.Results
+	if p.NumFields() == 1 && len(p.List[0].Names) == 1 && r.NumFields() == 2 && f.Body != nil {
+		return p.List[0].Names[0].Name, nil
+	}
+	return "", errors.New("its " + f.Name.Name + " is not func(key []byte) (cipher.AEAD, error)")
+}
+
+// isCheck says whether s is an if that returns.
+func isCheck(s ast.Stmt) bool {
+	i, ok := s.(*ast.IfStmt)
+	if !ok || i.Else != nil || len(i.Body.List) == 0 {
+		return false
+	}
+	_, ok = i.Body.List[len(i.Body.List)-1].(*ast.ReturnStmt)
+	return ok
+}

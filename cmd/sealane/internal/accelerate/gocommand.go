@@ -1,0 +1,87 @@
+package accelerate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// A goCommand runs the go command in a folder.
+type goCommand struct {
+	ctx     context.Context
+	dir     string
+	environ []string          // on top of ours
+	named   map[string]string // files of ours, and whose copy they are, for error messages
+}
+
+func (g *goCommand) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(g.ctx, "go", args...)
+	cmd.Dir = g.dir
+	cmd.Env = append(os.Environ(), g.environ...)
+	cmd.Env = append(cmd.Env, "PWD="+g.dir)
+	return cmd
+}
+
+// output runs the go command and returns what it prints. An error is one line.
+func (g *goCommand) output(args ...string) ([]byte, error) {
+	cmd := g.command(args...)
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	err := cmd.Run()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, errors.New("there is no go command in PATH: install Go, see https://go.dev/doc/install")
+	case g.ctx.Err() != nil:
+		return nil, errors.New("interrupted")
+	case err != nil:
+		return nil, errors.New(g.line(complaint.String()))
+	}
+	return out.Bytes(), nil
+}
+
+func (g *goCommand) json(into any, args ...string) error {
+	out, err := g.output(args...)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(out, into)
+}
+
+// line makes one line of the go command's complaint, and says what to do where that is known.
+func (g *goCommand) line(complaint string) string {
+	var lines []string
+	for _, l := range strings.Split(complaint, "\n") {
+		l = strings.TrimSpace(l)
+		if l == "" || strings.HasPrefix(l, "go: downloading ") || strings.HasPrefix(l, "go: finding ") || strings.HasPrefix(l, "# ") {
+			continue
+		}
+		for file, original := range g.named {
+			l = strings.ReplaceAll(l, file, original)
+		}
+		lines = append(lines, strings.TrimPrefix(l, "go: "))
+	}
+	if len(lines) == 0 {
+		return "the go command failed and did not say why"
+	}
+	line := lines[0]
+	if strings.HasSuffix(line, ":") && len(lines) > 1 {
+		line += " " + lines[1]
+	}
+	all := strings.Join(lines, "\n")
+	for _, offline := range []string{"module lookup disabled by GOPROXY=off", "dial tcp", "no such host", "connection refused", "i/o timeout"} {
+		if strings.Contains(all, offline) {
+			return fmt.Sprintf("%s: this needs the network, or all modules in the module cache (go mod download, while online) and an exact version instead of @latest", line)
+		}
+	}
+	return line
+}
+
+// environment is what the go command says of itself.
+type environment struct {
+	GOMOD, GOWORK, GOFLAGS, GOVERSION, GOOS, GOARCH string
+}

@@ -1,0 +1,237 @@
+package accelerate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// moduleFlags tell the go command which modfile to read. A workspace is named in the environment instead.
+func (b *build) moduleFlags() []string {
+	if b.workspace() {
+		return nil
+	}
+	flags := []string{"-modfile=" + b.modfile}
+	if b.mode != "" {
+		flags = append(flags, "-mod="+b.mode)
+	}
+	return flags
+}
+
+// incomplete says whether the go command would get further if it could complete the modfile.
+func (b *build) incomplete(err error) bool {
+	return !b.workspace() && b.mode != "mod" &&
+		(strings.Contains(err.Error(), "updates to go.mod needed") || strings.Contains(err.Error(), "missing go.sum entry"))
+}
+
+// vendored refuses what is built from a vendor folder, where nothing can be replaced.
+func (b *build) vendored(root string) error {
+	_, err := os.Stat(filepath.Join(root, "vendor", "modules.txt"))
+	if b.mode == "vendor" || b.mode == "" && err == nil {
+		return fmt.Errorf("the program is built from %s, where nothing can be replaced: add -- -mod=mod to build it from the module cache",
+			filepath.Join(root, "vendor"))
+	}
+	return nil
+}
+
+type modfile struct {
+	Module  struct{ Path string }
+	Use     []struct{ DiskPath string }
+	Replace []struct {
+		Old, New struct{ Path, Version string }
+	}
+}
+
+func isLocal(path string) bool {
+	return strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../") || path == "." || path == ".." || filepath.IsAbs(path)
+}
+
+// copyModule makes the modfile a copy of go.mod, with its go.sum beside it.
+func (b *build) copyModule() error {
+	root := filepath.Dir(b.env.GOMOD)
+	if err := b.vendored(root); err != nil {
+		return err
+	}
+	b.modfile = filepath.Join(b.scratch, "go.mod")
+	b.named[b.modfile] = b.env.GOMOD
+	if err := copyFile(b.env.GOMOD, b.modfile); err != nil {
+		return err
+	}
+	if err := copyFile(filepath.Join(root, "go.sum"), filepath.Join(b.scratch, "go.sum")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var mod modfile
+	if err := b.json(&mod, "mod", "edit", "-json", b.modfile); err != nil {
+		return err
+	}
+	for _, r := range mod.Replace {
+		if strings.Contains(b.job.Package, "@") && isLocal(r.New.Path) {
+			return fmt.Errorf("%s has %s replaced by the folder %s, which comes only with its repository: clone that and run sealane build there", mod.Module.Path, r.Old.Path, r.New.Path)
+		}
+	}
+	return nil
+}
+
+// copyWorkspace makes the modfile a copy of go.work, with the same folders.
+func (b *build) copyWorkspace() error {
+	root := filepath.Dir(b.env.GOWORK)
+	if err := b.vendored(root); err != nil {
+		return err
+	}
+	if b.mode == "mod" {
+		return errors.New("-mod=mod cannot be used in a workspace: set GOWORK=off as well")
+	}
+	b.modfile = filepath.Join(b.scratch, "go.work")
+	b.named[b.modfile] = b.env.GOWORK
+	if err := copyFile(b.env.GOWORK, b.modfile); err != nil {
+		return err
+	}
+	if err := copyFile(b.env.GOWORK+".sum", b.modfile+".sum"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var work modfile
+	if err := b.json(&work, "work", "edit", "-json", b.modfile); err != nil {
+		return err
+	}
+	absolute := func(dir string) string {
+		if filepath.IsAbs(dir) {
+			return dir
+		}
+		return filepath.Join(root, filepath.FromSlash(dir))
+	}
+	edit := []string{"work", "edit"}
+	for _, u := range work.Use {
+		edit = append(edit, "-dropuse="+u.DiskPath, "-use="+absolute(u.DiskPath))
+	}
+	for _, r := range work.Replace {
+		if isLocal(r.New.Path) {
+			edit = append(edit, "-replace="+versioned(r.Old.Path, r.Old.Version)+"="+absolute(r.New.Path))
+		}
+	}
+	if len(edit) > 2 {
+		if _, err := b.output(append(edit, b.modfile)...); err != nil {
+			return err
+		}
+	}
+	b.environ = append(b.environ, "GOWORK="+b.modfile)
+	return nil
+}
+
+func versioned(path, version string) string {
+	if version == "" {
+		return path
+	}
+	return path + "@" + version
+}
+
+// replace copies the program's x/crypto, has the copy call sealane, and puts both in the modfile.
+func (b *build) replace(crypto *module) error {
+	b.crypto = crypto.Version
+	if crypto.Main {
+		b.crypto = "of " + crypto.Dir
+	} else if r := crypto.Replace; r != nil {
+		b.crypto += " (" + versioned(r.Path, r.Version) + ")"
+	}
+	copied, err := cryptoSource(crypto.Dir, crypto.Main)
+	if err != nil {
+		return err
+	}
+	edit, err := b.drop(cryptoModule)
+	if err != nil {
+		return err
+	}
+	var own module
+	if b.json(&own, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sealaneModule)...) != nil {
+		// The program does not use sealane by itself.
+		dir, err := b.storeSealane()
+		if err != nil {
+			return err
+		}
+		require := sealaneModule + " " + b.version()
+		if copied["go.mod"] == nil { // before there were modules
+			copied["go.mod"] = []byte("module " + cryptoModule + "\n")
+		}
+		copied["go.mod"] = append(copied["go.mod"], "\nrequire "+require+"\n"...)
+		if !b.workspace() {
+			edit = append(edit, "-require="+strings.Replace(require, " ", "@", 1))
+		}
+		edit = append(edit, "-replace="+sealaneModule+"="+dir)
+	}
+	dir, err := copied.store("crypto", b.scratch)
+	if err != nil {
+		return err
+	}
+	if crypto.Main {
+		inside, err := filepath.Rel(crypto.Dir, b.dir)
+		if err != nil {
+			return err
+		}
+		b.dir = filepath.Join(dir, inside)
+	} else {
+		edit = append(edit, "-replace="+cryptoModule+"="+dir)
+	}
+	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
+	_, err = b.output(append(append([]string{kind, "edit"}, edit...), b.modfile)...)
+	return err
+}
+
+// drop returns the edits that undo what the modfile has a module replaced by.
+func (b *build) drop(path string) (edit []string, err error) {
+	var has modfile
+	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
+	if err := b.json(&has, kind, "edit", "-json", b.modfile); err != nil {
+		return nil, err
+	}
+	for _, r := range has.Replace {
+		if r.Old.Path == path {
+			edit = append(edit, "-dropreplace="+versioned(path, r.Old.Version))
+		}
+	}
+	return edit, nil
+}
+
+// storeSealane stores sealane's source as a module. It requires x/sys only where the program has too old a version.
+func (b *build) storeSealane() (string, error) {
+	source, err := sealaneSource()
+	if err != nil {
+		return "", err
+	}
+	var sys module
+	err = b.json(&sys, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sysModule)...)
+	if err != nil || older(sys.Version, oldestSys) && sys.Replace == nil {
+		source["go.mod"] = append(source["go.mod"], "\nrequire "+sysModule+" "+oldestSys+"\n"...)
+		if !b.workspace() {
+			b.mode = "mod"
+		}
+	}
+	return source.store("sealane", b.scratch)
+}
+
+// older compares versions of x/sys, which are v0 all.
+func older(version, than string) bool {
+	var major, minor, thanMajor, thanMinor int
+	if _, err := fmt.Sscanf(version, "v%d.%d", &major, &minor); err != nil {
+		return false // no version: a folder
+	}
+	fmt.Sscanf(than, "v%d.%d", &thanMajor, &thanMinor)
+	return major < thanMajor || major == thanMajor && minor < thanMinor
+}
+
+// version returns sealane's version as a modfile can have it.
+func (b *build) version() string {
+	if regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`).MatchString(b.job.Version) {
+		return b.job.Version
+	}
+	return "v0.0.0"
+}
+
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o666)
+}

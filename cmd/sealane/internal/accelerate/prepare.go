@@ -1,0 +1,320 @@
+package accelerate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/version"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// A build is a job on its way.
+type build struct {
+	goCommand
+	job     Job
+	env     environment
+	scratch string
+	target  string // what the go command is to build
+	program string // its import path
+	crypto  string // the version of x/crypto, in words
+	modfile string // the go.mod or go.work that the go command reads instead of the user's
+	mode    string // -mod
+}
+
+func (b *build) close() { os.RemoveAll(b.scratch) }
+
+// prepare finds the program and its x/crypto, and leaves a modfile by which it is built with sealane.
+func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
+	b := &build{job: job, target: job.Package, goCommand: goCommand{ctx: ctx, named: map[string]string{}}}
+	if b.dir, err = os.Getwd(); err != nil {
+		return nil, err
+	}
+	if b.scratch, err = os.MkdirTemp("", "sealane-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if job.GOOS != "" {
+		b.environ = append(b.environ, "GOOS="+job.GOOS)
+	}
+	if job.GOARCH != "" {
+		b.environ = append(b.environ, "GOARCH="+job.GOARCH)
+	}
+	if b.target == "" {
+		b.target = "."
+	}
+	if at := strings.LastIndex(b.target, "@"); at >= 0 {
+		if err := b.fetch(b.target[:at], b.target[at+1:]); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.json(&b.env, "env", "-json", "GOMOD", "GOWORK", "GOFLAGS", "GOVERSION", "GOOS", "GOARCH"); err != nil {
+		return nil, err
+	}
+	if err := b.settings(); err != nil {
+		return nil, err
+	}
+	if b.env.GOMOD == "" || b.env.GOMOD == os.DevNull {
+		return nil, fmt.Errorf("%s is not in a module: change to the program's folder, or name a package with its version, as in golang.zx2c4.com/wireguard@latest", b.dir)
+	}
+	if b.workspace() {
+		err = b.copyWorkspace()
+	} else {
+		err = b.copyModule()
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := b.list(test)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.choose(found, test); err != nil {
+		return nil, err
+	}
+	if err := b.replace(found.crypto); err != nil {
+		return nil, err
+	}
+	replaced, err := b.list(test)
+	if err != nil && b.incomplete(err) {
+		b.mode = "mod"
+		replaced, err = b.list(test)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !replaced.sealane {
+		return nil, fmt.Errorf("the go command did not take the copy of %s: nothing was built", cryptoModule)
+	}
+	return b, nil
+}
+
+// settings reads the flags of the user that have to do with modules.
+func (b *build) settings() error {
+	language, err := goDirective()
+	if err != nil {
+		return err
+	}
+	if has := strings.Fields(b.env.GOVERSION)[0]; version.IsValid(has) && version.Compare(has, language) < 0 {
+		return fmt.Errorf("sealane needs %s, this is %s: install a newer Go, or let it fetch one with GOTOOLCHAIN=%s.0", language, has, language)
+	}
+	var kept []string
+	for _, f := range strings.Fields(b.env.GOFLAGS) {
+		if !b.moduleFlag(f) {
+			kept = append(kept, f)
+		}
+	}
+	b.environ = append(b.environ, "GOFLAGS="+strings.Join(kept, " "))
+	kept = nil
+	for i, f := range b.job.Flags {
+		name := strings.TrimPrefix(strings.TrimPrefix(f, "-"), "-")
+		name, _, joined := strings.Cut(name, "=")
+		switch {
+		case name == "o" || name == "C":
+			return fmt.Errorf("%s cannot be passed on to the go command: use sealane's own -o, or change the folder", f)
+		case name == "mod" && !joined:
+			return fmt.Errorf("write %s with =, as in -mod=mod", strings.Join(b.job.Flags[i:min(i+2, len(b.job.Flags))], " "))
+		case name == "modfile" || strings.HasPrefix(f, "-modfile"):
+			return errors.New("-modfile cannot be passed on: sealane gives the go command a modfile of its own, made from go.mod")
+		}
+		if !b.moduleFlag(f) {
+			kept = append(kept, f)
+		}
+	}
+	b.job.Flags = kept
+	return nil
+}
+
+// moduleFlag takes -mod and says whether f was it.
+func (b *build) moduleFlag(f string) bool {
+	mode, ok := strings.CutPrefix(strings.TrimPrefix(f, "-"), "-mod=")
+	if !ok {
+		mode, ok = strings.CutPrefix(f, "-mod=")
+	}
+	if ok {
+		b.mode = mode
+	}
+	return ok
+}
+
+func (b *build) workspace() bool { return b.env.GOWORK != "" && b.env.GOWORK != "off" }
+
+// fetch has the go command fetch the module of a package, and makes it the main module, like go install.
+func (b *build) fetch(pkg, version string) error {
+	if version == "" || strings.HasPrefix(pkg, ".") || strings.HasPrefix(pkg, "/") {
+		return fmt.Errorf("%s@%s: a version goes with an import path, as in golang.zx2c4.com/wireguard@latest", pkg, version)
+	}
+	b.environ = append(b.environ, "GOWORK=off")
+	b.dir = b.scratch
+	passes := [][]string{nil}
+	if regexp.MustCompile(`^v\d+\.\d+\.\d+`).MatchString(version) {
+		passes = [][]string{{"GOPROXY=off"}, nil} // the module cache first
+	}
+	var first error
+	for _, pass := range passes {
+		first = nil
+		for module := pkg; module != "." && strings.Contains(module, "."); module = path.Dir(module) {
+			dir, err := b.download(module, version, pass)
+			if err == nil {
+				b.dir = filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(pkg, module)))
+				if info, err := os.Stat(b.dir); err != nil || !info.IsDir() {
+					first = fmt.Errorf("%s@%s has no package %s", module, version, pkg)
+					continue
+				}
+				if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+					return fmt.Errorf("%s@%s has no go.mod: require it in a module of your own and run sealane build there", module, version)
+				}
+				b.target = pkg
+				b.job.Flags = append([]string{"-buildvcs=false"}, b.job.Flags...)
+				return nil
+			}
+			if first == nil {
+				first = err
+			}
+			if b.ctx.Err() != nil {
+				return err
+			}
+		}
+	}
+	if first == nil {
+		first = fmt.Errorf("%s is not an import path of a module", pkg)
+	}
+	b.dir = b.scratch
+	return first
+}
+
+func (b *build) download(module, version string, environ []string) (string, error) {
+	g := b.goCommand
+	g.environ = append(g.environ[:len(g.environ):len(g.environ)], environ...)
+	g.environ = append(g.environ, "GOFLAGS=-mod=mod")
+	cmd := g.command("mod", "download", "-json", module+"@"+version)
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	var got struct{ Dir, Error string }
+	if json.Unmarshal(out, &got) != nil || got.Error != "" || got.Dir == "" {
+		if errors.Is(err, exec.ErrNotFound) || got.Error == "" {
+			_, err := g.output("version")
+			if err == nil {
+				err = errors.New(g.line(complaint.String()))
+			}
+			return "", err
+		}
+		return "", errors.New(g.line(got.Error))
+	}
+	return got.Dir, nil
+}
+
+// A listing is what the go command says a program is made of.
+type listing struct {
+	roots     []listed
+	crypto    *module
+	sealane   bool
+	cryptoTLS bool
+}
+
+type listed struct {
+	ImportPath, Name, ForTest string
+	DepOnly                   bool
+	Module                    *module
+}
+
+type module struct {
+	Path, Version, Dir, GoVersion string
+	Main                          bool
+	Replace                       *module
+}
+
+func (b *build) list(test bool) (*listing, error) {
+	args := []string{"list", "-deps", "-json=ImportPath,Name,ForTest,DepOnly,Module"}
+	if test {
+		args = append(args, "-test")
+	}
+	args = append(args, b.moduleFlags()...)
+	args = append(args, listFlags(b.job.Flags)...)
+	out, err := b.output(append(args, "--", b.target)...)
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); err == io.EOF {
+			return l, nil
+		} else if err != nil {
+			return nil, err
+		}
+		switch name, _, _ := strings.Cut(p.ImportPath, " "); name {
+		case cipherPath:
+			l.crypto = p.Module
+		case sealaneKernel:
+			l.sealane = true
+		case "crypto/tls":
+			l.cryptoTLS = true
+		}
+		if !p.DepOnly && p.ForTest == "" && !strings.HasSuffix(p.ImportPath, ".test") {
+			l.roots = append(l.roots, p)
+		}
+	}
+}
+
+// choose takes the program from what was found, or says why not.
+func (b *build) choose(found *listing, test bool) error {
+	switch {
+	case len(found.roots) == 0:
+		return fmt.Errorf("%s matches no package", b.target)
+	case !test && len(found.roots) > 1:
+		return fmt.Errorf("%s matches %d packages: name one program", b.target, len(found.roots))
+	case !test && found.roots[0].Name != "main":
+		return fmt.Errorf("%s is a library, not a program: name the package of a main function, or use sealane test", found.roots[0].ImportPath)
+	}
+	b.program = found.roots[0].ImportPath
+	switch c := found.crypto; {
+	case c == nil && found.cryptoTLS:
+		return fmt.Errorf("%s does not use %s, only crypto/tls, whose copy of it belongs to the standard library: there is nothing to accelerate", b.program, cipherPath)
+	case c == nil:
+		return fmt.Errorf("%s does not use %s: there is nothing to accelerate; programs that import it, directly or through other packages, can be", b.program, cipherPath)
+	case c.Main && !test:
+		return fmt.Errorf("%s is itself a part of %s, which cannot be replaced in its own module", b.program, cryptoModule)
+	}
+	return nil
+}
+
+// listFlags returns those of the go command's flags that decide what a program is made of.
+func listFlags(flags []string) (some []string) {
+	for i, f := range flags {
+		name, _, joined := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(f, "-"), "-"), "=")
+		switch {
+		case !strings.HasPrefix(f, "-"):
+		case name == "race" || name == "msan" || name == "asan" || joined && (name == "tags" || name == "overlay" || name == "compiler"):
+			some = append(some, f)
+		case (name == "tags" || name == "overlay" || name == "compiler") && i+1 < len(flags):
+			some = append(some, f, flags[i+1])
+		}
+	}
+	return some
+}
+
+// stream runs go build or go test.
+func (b *build) stream(command string, args []string) error {
+	cmd := b.command(append(append([]string{command}, b.moduleFlags()...), args...)...)
+	cmd.Stdout, cmd.Stderr = b.job.Stdout, b.job.Stderr
+	if err := cmd.Run(); err != nil {
+		if b.ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		return fmt.Errorf("go %s failed", command)
+	}
+	return nil
+}

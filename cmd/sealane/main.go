@@ -1,0 +1,59 @@
+// Command sealane tells what sealane does on this machine, tests and measures it, and builds unmodified Go programs on
+// it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sealane/sealane"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := root().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sealane: "+strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", " "))
+		os.Exit(1)
+	}
+}
+
+func root() *cobra.Command {
+	c := &cobra.Command{
+		Use:           "sealane",
+		Short:         "Fast packet encryption: what it does here, and programs built on it",
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	c.AddCommand(infoCommand(), selftestCommand(), benchCommand(), buildCommand(), testCommand())
+	return c
+}
+
+// version is the module's, as the go command stamped it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// environment refuses SEALANE_CPU and SEALANE_ASM if they have no effect. Libraries only warn of it.
+func environment() error {
+	for _, c := range sealane.Ciphers() {
+		if c.EnvironmentError != nil {
+			return c.EnvironmentError
+		}
+	}
+	return nil
+}
+
+var errSilent = errors.New("")

@@ -1,0 +1,131 @@
+package aead
+
+import (
+	"crypto/cipher"
+	"fmt"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// BenchmarkRatio times every level and x/crypto in turns, takes the minimum of many short repeats of each, and reports
+// nanoseconds per packet and the ratio of throughput to x/crypto. Figures of one size come from one run.
+func BenchmarkRatio(b *testing.B) {
+	type contender struct {
+		name string
+		aead cipher.AEAD
+		best time.Duration
+	}
+	for _, v := range variants {
+		for _, open := range []bool{false, true} {
+			for _, n := range []int{0, 64, 256, 576, 1024, 1420, 4096, 16384} {
+				for _, adBytes := range []int{0, 13} {
+					name := fmt.Sprintf("%s/%s/%d/AD=%d", v.name, map[bool]string{false: "Seal", true: "Open"}[open], n, adBytes)
+					b.Run(name, func(b *testing.B) {
+						key := make([]byte, keySize)
+						peer, err := v.peer(key)
+						contenders := []*contender{{name: "xcrypto", aead: must(b, peer, err)}}
+						for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+							if row.Lacks() == nil {
+								ours, err := v.ours(kernel.Level(row.Level), key)
+								contenders = append(contenders, &contender{name: row.Name, aead: must(b, ours, err)})
+							}
+						}
+						nonce, ad, text, out := make([]byte, v.nonceSize), make([]byte, adBytes), make([]byte, n), make([]byte, n+tagSize)
+						sealed := peer.Seal(nil, nonce, text, ad)
+						packets := 1 + 20000/(n+200)
+						b.ResetTimer()
+						for range b.N {
+							for _, c := range contenders {
+								start := time.Now()
+								for range packets {
+									if open {
+										if _, err := c.aead.Open(out[:0], nonce, sealed, ad); err != nil {
+											b.Fatal(err)
+										}
+									} else {
+										c.aead.Seal(out[:0], nonce, text, ad)
+									}
+								}
+								if took := time.Since(start); c.best == 0 || took < c.best {
+									c.best = took
+								}
+							}
+						}
+						b.ReportMetric(0, "ns/op") // meaningless: it is the sum of all
+						for _, c := range contenders {
+							b.ReportMetric(float64(c.best.Nanoseconds())/float64(packets), c.name+"-ns")
+							if c != contenders[0] {
+								b.ReportMetric(float64(contenders[0].best)/float64(c.best), c.name+"/xcrypto")
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	key := make([]byte, keySize)
+	for _, v := range variants {
+		b.Run(v.name, func(b *testing.B) {
+			for range b.N {
+				level, err := ChaCha20Poly1305Level()
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := v.ours(level, key); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkOverhead times Seal and Open against the bare kernel, in turns, and reports what they add in nanoseconds.
+func BenchmarkOverhead(b *testing.B) {
+	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+		b.Run(row.Name, func(b *testing.B) {
+			skipUnsupported(b, row)
+			var key [keySize]byte
+			var nonce [nonceSize]byte
+			var text, out [64 + tagSize]byte
+			level := kernel.Level(row.Level)
+			a, err := NewChaCha20Poly1305(level, key[:])
+			a = must(b, a, err)
+			sealed := a.Seal(nil, nonce[:], text[:64], nil)
+			args := kernel.Args{
+				Out: unsafe.Pointer(&out), In: unsafe.Pointer(&text), Bytes: 64, Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&nonce),
+				Tag: unsafe.Pointer(&out[64]), Total: 64, Flags: kernel.FlagFirst | kernel.FlagLast,
+			}
+			opens := args
+			opens.In, opens.Flags = unsafe.Pointer(&sealed[0]), args.Flags|kernel.FlagOpen
+			const packets = 100
+			var best [4]time.Duration
+			for range b.N {
+				for i, f := range []func(){
+					func() { kernel.ChaCha20Poly1305(level, &args) },
+					func() { a.Seal(out[:0], nonce[:], text[:64], nil) },
+					func() { kernel.ChaCha20Poly1305(level, &opens) },
+					func() { a.Open(out[:0], nonce[:], sealed, nil) },
+				} {
+					start := time.Now()
+					for range packets {
+						f()
+					}
+					if took := time.Since(start); best[i] == 0 || took < best[i] {
+						best[i] = took
+					}
+				}
+			}
+			ns := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / packets }
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(ns(best[0]), "kernel-ns")
+			b.ReportMetric(ns(best[1]-best[0]), "Seal-adds-ns")
+			b.ReportMetric(ns(best[3]-best[2]), "Open-adds-ns")
+		})
+	}
+}

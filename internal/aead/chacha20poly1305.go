@@ -1,0 +1,272 @@
+// Package aead puts cipher.AEAD around the packet kernels: it checks arguments, feeds long inputs in parts, compares
+// tags and clears what a failed Open must not leave. Keys carry the level they run at, so that all levels can be used
+// in one process.
+package aead
+
+import (
+	"crypto/cipher"
+	"encoding/binary"
+	"errors"
+	"unsafe"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+const (
+	keySize    = 32
+	nonceSize  = 12
+	nonceSizeX = 24
+	tagSize    = 16
+
+	// The 32-bit block counter starts at 1 (RFC 8439, section 2.8).
+	maxText = 1<<38 - 64
+
+	// Longer inputs are fed in parts, so that the scheduler can stop a goroutine in between.
+	partBytes = 64 << 10
+)
+
+const (
+	overlapsInput = "chacha20poly1305: invalid buffer overlap of output and input"
+	overlapsAD    = "chacha20poly1305: invalid buffer overlap of output and additional data"
+)
+
+var (
+	errOpen      = errors.New("chacha20poly1305: message authentication failed")
+	errKeyLength = errors.New("chacha20poly1305: bad key length")
+	errFIPS      = errors.New("chacha20poly1305: use of ChaCha20Poly1305 is not allowed in FIPS 140-only mode")
+	errSelfTest  = errors.New("chacha20poly1305: no implementation passes its known-answer test")
+)
+
+type chaCha20Poly1305 struct {
+	key   [keySize]byte
+	level kernel.Level
+}
+
+type xChaCha20Poly1305 struct {
+	key   [keySize]byte
+	level kernel.Level
+}
+
+// ChaCha20Poly1305Level returns the level that this process uses.
+func ChaCha20Poly1305Level() (kernel.Level, error) {
+	level, ok := kernel.ChaCha20Poly1305Levels.Choose()
+	if !ok {
+		return 0, errSelfTest
+	}
+	return kernel.Level(level), nil
+}
+
+// NewChaCha20Poly1305 returns ChaCha20-Poly1305 (RFC 8439) at a level that the CPU has what it needs for.
+func NewChaCha20Poly1305(level kernel.Level, key []byte) (cipher.AEAD, error) {
+	if fips140Only() {
+		return nil, errFIPS
+	}
+	if len(key) != keySize {
+		return nil, errKeyLength
+	}
+	return &chaCha20Poly1305{key: [keySize]byte(key), level: level}, nil
+}
+
+// NewXChaCha20Poly1305 returns XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03) at a level that the CPU has what it
+// needs for.
+func NewXChaCha20Poly1305(level kernel.Level, key []byte) (cipher.AEAD, error) {
+	if fips140Only() {
+		return nil, errFIPS
+	}
+	if len(key) != keySize {
+		return nil, errKeyLength
+	}
+	return &xChaCha20Poly1305{key: [keySize]byte(key), level: level}, nil
+}
+
+func (k *chaCha20Poly1305) NonceSize() int { return nonceSize }
+func (k *chaCha20Poly1305) Overhead() int  { return tagSize }
+
+// Implementation returns the name of the level that k runs at.
+func (k *chaCha20Poly1305) Implementation() string {
+	return kernel.ChaCha20Poly1305Levels.Name(uint8(k.level))
+}
+
+func (k *chaCha20Poly1305) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
+	if len(nonce) != nonceSize {
+		panic("chacha20poly1305: bad nonce length passed to Seal")
+	}
+	return seal(k.level, &k.key, dst, (*[nonceSize]byte)(nonce), plaintext, additionalData)
+}
+
+func (k *chaCha20Poly1305) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
+	if len(nonce) != nonceSize {
+		panic("chacha20poly1305: bad nonce length passed to Open")
+	}
+	return open(k.level, &k.key, dst, (*[nonceSize]byte)(nonce), ciphertext, additionalData)
+}
+
+func (k *xChaCha20Poly1305) NonceSize() int { return nonceSizeX }
+func (k *xChaCha20Poly1305) Overhead() int  { return tagSize }
+
+// Implementation returns the name of the level that k runs at.
+func (k *xChaCha20Poly1305) Implementation() string {
+	return kernel.ChaCha20Poly1305Levels.Name(uint8(k.level))
+}
+
+// oneTime is the key and the nonce of ChaCha20-Poly1305 for one XChaCha20-Poly1305 packet.
+type oneTime struct {
+	key   [keySize]byte
+	nonce [nonceSize]byte
+}
+
+func (o *oneTime) derive(key *[keySize]byte, nonce *[nonceSizeX]byte) {
+	kernel.HChaCha20(&o.key, key, (*[16]byte)(nonce[:16]))
+	copy(o.nonce[4:], nonce[16:])
+}
+
+func (k *xChaCha20Poly1305) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
+	if len(nonce) != nonceSizeX {
+		panic("chacha20poly1305: bad nonce length passed to Seal")
+	}
+	var o oneTime
+	o.derive(&k.key, (*[nonceSizeX]byte)(nonce))
+	ret := seal(k.level, &o.key, dst, &o.nonce, plaintext, additionalData)
+	clear(o.key[:])
+	return ret
+}
+
+func (k *xChaCha20Poly1305) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
+	if len(nonce) != nonceSizeX {
+		panic("chacha20poly1305: bad nonce length passed to Open")
+	}
+	var o oneTime
+	o.derive(&k.key, (*[nonceSizeX]byte)(nonce))
+	ret, err := open(k.level, &o.key, dst, &o.nonce, ciphertext, additionalData)
+	clear(o.key[:])
+	return ret, err
+}
+
+func seal(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]byte, plaintext, ad []byte) []byte {
+	n := len(plaintext)
+	if uint64(n) > maxText {
+		panic("chacha20poly1305: plaintext too large")
+	}
+	ret := extend(dst, n+tagSize)
+	out := ret[len(dst):]
+	if inexactOverlap(out, plaintext) {
+		panic(overlapsInput)
+	}
+	if overlap(out, ad) {
+		panic(overlapsAD)
+	}
+	// Set one by one: a composite literal is built elsewhere and copied, in loads that wait for its stores.
+	var args kernel.Args
+	args.Out = unsafe.Pointer(unsafe.SliceData(out))
+	args.In = unsafe.Pointer(unsafe.SliceData(plaintext))
+	args.Bytes = uint64(n)
+	args.AD = unsafe.Pointer(unsafe.SliceData(ad))
+	args.ADBytes = uint64(len(ad))
+	args.Key = unsafe.Pointer(key)
+	args.Nonce = unsafe.Pointer(nonce)
+	args.Tag = unsafe.Pointer(&out[n])
+	args.Total = uint64(n)
+	args.Flags = kernel.FlagFirst | kernel.FlagLast
+	if n > partBytes {
+		inParts(level, &args)
+	} else {
+		kernel.ChaCha20Poly1305(level, &args)
+	}
+	return ret
+}
+
+func open(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]byte, ciphertext, ad []byte) ([]byte, error) {
+	n := len(ciphertext) - tagSize
+	if n < 0 {
+		return nil, errOpen
+	}
+	if uint64(n) > maxText {
+		panic("chacha20poly1305: ciphertext too large")
+	}
+	ret := extend(dst, n)
+	out := ret[len(dst):]
+	if inexactOverlap(out, ciphertext[:n]) {
+		panic(overlapsInput)
+	}
+	if overlap(out, ad) {
+		panic(overlapsAD)
+	}
+	// The tag is read first: out may cover it, if it begins where the ciphertext ends.
+	tag0, tag1 := binary.NativeEndian.Uint64(ciphertext[n:]), binary.NativeEndian.Uint64(ciphertext[n+8:])
+	var tag [2]uint64
+	var args kernel.Args
+	args.Out = unsafe.Pointer(unsafe.SliceData(out))
+	args.In = unsafe.Pointer(unsafe.SliceData(ciphertext))
+	args.Bytes = uint64(n)
+	args.AD = unsafe.Pointer(unsafe.SliceData(ad))
+	args.ADBytes = uint64(len(ad))
+	args.Key = unsafe.Pointer(key)
+	args.Nonce = unsafe.Pointer(nonce)
+	args.Tag = unsafe.Pointer(&tag)
+	args.Total = uint64(n)
+	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen
+	if n > partBytes {
+		inParts(level, &args)
+	} else {
+		kernel.ChaCha20Poly1305(level, &args)
+	}
+	differ := (tag[0] ^ tag0) | (tag[1] ^ tag1)
+	tag = [2]uint64{}
+	if differ != 0 {
+		clear(out)
+		return nil, errOpen
+	}
+	return ret, nil
+}
+
+// inParts does a packet of more than partBytes.
+//
+//go:noinline
+func inParts(level kernel.Level, packet *kernel.Args) {
+	// The first parts may overwrite a nonce that lies in the output.
+	nonce := *(*[nonceSize]byte)(packet.Nonce)
+	var state kernel.State
+	part := *packet
+	part.Nonce = unsafe.Pointer(&nonce)
+	part.State = &state
+	open := packet.Flags & kernel.FlagOpen
+	part.Flags = kernel.FlagFirst | open
+	part.Bytes = partBytes
+	left := packet.Total
+	for ; left > partBytes; left -= partBytes {
+		kernel.ChaCha20Poly1305(level, &part)
+		part.Out, part.In = unsafe.Add(part.Out, partBytes), unsafe.Add(part.In, partBytes)
+		part.Flags = open
+	}
+	part.Bytes = left
+	part.Flags |= kernel.FlagLast
+	kernel.ChaCha20Poly1305(level, &part)
+	state = kernel.State{}
+}
+
+// extend returns dst with n more bytes, in its own array if they fit.
+func extend(dst []byte, n int) []byte {
+	total := len(dst) + n
+	if total <= cap(dst) {
+		return dst[:total]
+	}
+	return grow(dst, total)
+}
+
+//go:noinline
+func grow(dst []byte, total int) []byte {
+	grown := make([]byte, total)
+	copy(grown, dst)
+	return grown
+}
+
+// overlap says whether x and y share memory.
+func overlap(x, y []byte) bool {
+	x0, y0 := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
+	return len(x) > 0 && len(y) > 0 && x0 < y0+uintptr(len(y)) && y0 < x0+uintptr(len(x))
+}
+
+// inexactOverlap says whether x and y share memory and begin at different addresses.
+func inexactOverlap(x, y []byte) bool {
+	return unsafe.SliceData(x) != unsafe.SliceData(y) && overlap(x, y)
+}

@@ -1,0 +1,8 @@
+//go:build go1.26
+
+package aead
+
+import "crypto/fips140"
+
+// fips140Only says whether the program was told to refuse algorithms that FIPS 140-3 does not approve.
+func fips140Only() bool { return fips140.Enforced() }

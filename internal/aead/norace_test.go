@@ -1,0 +1,5 @@
+//go:build !race
+
+package aead
+
+const raceEnabled = false

@@ -1,0 +1,61 @@
+//go:build race
+
+package aead
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// TestRaces has one goroutine change what another's kernel reads or writes: the race detector must see it, although it
+// does not see into assembly.
+func TestRaces(t *testing.T) {
+	const child = "SEALANE_TEST_RACE"
+	if what := os.Getenv(child); what != "" {
+		race(t, what)
+		return
+	}
+	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+		t.Run(row.Name, func(t *testing.T) {
+			skipUnsupported(t, row)
+			if row.Level == uint8(kernel.Portable) {
+				t.Skip("NOT RUN: the compiler annotates Go code, and the detector does not find every race in it")
+			}
+			for what, races := range map[string]bool{"nothing": false, "input": true, "output": true, "tag": true, "additional data": true, "nonce": true} {
+				cmd := exec.Command(os.Args[0], "-test.run=^TestRaces$")
+				cmd.Env = append(os.Environ(), child+"="+row.Name+"/"+what, "GORACE=exitcode=66 atexit_sleep_ms=0")
+				out, err := cmd.CombinedOutput()
+				if found := strings.Contains(string(out), "DATA RACE"); found != races || (err != nil) != races {
+					t.Errorf("%s: race found: %v, want %v; %v\n%s", what, found, races, err, out)
+				}
+			}
+		})
+	}
+}
+
+func race(t *testing.T, what string) {
+	name, what, _ := strings.Cut(what, "/")
+	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+		if row.Name != name {
+			continue
+		}
+		a, err := NewChaCha20Poly1305(kernel.Level(row.Level), make([]byte, keySize))
+		a = must(t, a, err)
+		nonce, ad, in, out := make([]byte, nonceSize), make([]byte, 20), make([]byte, 100), make([]byte, 100+tagSize)
+		// A whole word, as the detector remembers only the last few accesses to each.
+		other := map[string][]byte{"nothing": nil, "input": in[48:56], "output": out[48:56], "tag": out[104:112], "additional data": ad[:8], "nonce": nonce[:8]}[what]
+		done := make(chan bool)
+		go func() {
+			for i := range other {
+				other[i] = 1
+			}
+			close(done)
+		}()
+		a.Seal(out[:0], nonce, in, ad)
+		<-done
+	}
+}

@@ -1,0 +1,145 @@
+package aead
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// TestStress runs kernels while the runtime does all it can to them: profiling signals, garbage collection, goroutines
+// that are stopped and moved, and stacks that grow in the kernel's prologue. Results must be right all the while, and
+// the profile must show the kernels with their callers: the runtime can walk the stack from inside.
+func TestStress(t *testing.T) {
+	duration := 600 * time.Millisecond
+	if *long {
+		duration = 20 * time.Second
+	}
+	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+		t.Run(row.Name, func(t *testing.T) {
+			skipUnsupported(t, row)
+			stress(t, kernel.Level(row.Level), duration)
+		})
+	}
+}
+
+func stress(t *testing.T, level kernel.Level, duration time.Duration) {
+	var profile bytes.Buffer
+	profiling := pprof.StartCPUProfile(&profile)
+	if profiling != nil {
+		t.Logf("the profile is NOT CHECKED: %v", profiling) // go test -cpuprofile takes one already
+	}
+	var stop atomic.Bool
+	var wait sync.WaitGroup
+	background := func(f func()) {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for !stop.Load() {
+				f()
+			}
+		}()
+	}
+	key := make([]byte, keySize)
+	nonce := make([]byte, nonceSize)
+	a, err := NewChaCha20Poly1305(level, key)
+	a = must(t, a, err)
+	r := newRand()
+	type job struct{ text, sealed []byte }
+	var jobs []job
+	for _, n := range []int{0, 64, 1420, 16 << 10, 200 << 10} {
+		text := random(r, n)
+		jobs = append(jobs, job{text, a.Seal(nil, nonce, text, nil)})
+	}
+	var packets atomic.Int64
+	work := func(buffer []byte) []byte {
+		for _, j := range jobs {
+			buffer = a.Seal(buffer[:0], nonce, j.text, nil)
+			if !bytes.Equal(buffer, j.sealed) {
+				t.Error("sealed differs")
+				stop.Store(true)
+			}
+			opened, err := a.Open(buffer[:0], nonce, buffer, nil)
+			if err != nil || !bytes.Equal(opened, j.text) {
+				t.Errorf("opened differs, %v", err)
+				stop.Store(true)
+			}
+			packets.Add(2)
+		}
+		return buffer
+	}
+	for range runtime.GOMAXPROCS(0) {
+		var buffer []byte
+		background(func() { buffer = work(buffer) })
+	}
+	// New goroutines start with a stack that is too small for a kernel, at several depths.
+	depth := 0
+	background(func() {
+		done := make(chan bool)
+		depth = (depth + 1) % 40
+		go func() {
+			deep(depth, func() { work(nil) })
+			close(done)
+		}()
+		<-done
+	})
+	background(func() {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	})
+	background(runtime.Gosched)
+	time.Sleep(duration)
+	stop.Store(true)
+	wait.Wait()
+	if profiling == nil {
+		pprof.StopCPUProfile()
+		if err := profiled(&profile, level); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := packets.Load(); n < 100 {
+		t.Errorf("only %d packets", n)
+	}
+}
+
+// deep calls f under that many frames.
+//
+//go:noinline
+func deep(frames int, f func()) (sum int) {
+	var pad [16]int
+	if frames == 0 {
+		f()
+		return 0
+	}
+	pad[frames%16] = frames
+	sum = deep(frames-1, f)
+	return sum + pad[frames%16]
+}
+
+// profiled says whether a profile names the kernel of a level, and its caller.
+func profiled(profile io.Reader, level kernel.Level) error {
+	z, err := gzip.NewReader(profile)
+	if err != nil {
+		return err
+	}
+	content, err := io.ReadAll(z)
+	if err != nil {
+		return err
+	}
+	name := map[kernel.Level]string{kernel.AVX512: "AVX512", kernel.AVX2: "AVX2", kernel.SSSE3: "SSSE3", kernel.Portable: "Portable"}[level]
+	for _, function := range []string{"internal/kernel.ChaCha20Poly1305" + name, "internal/aead.seal", "internal/aead.(*chaCha20Poly1305).Open"} {
+		if !strings.Contains(string(content), function) {
+			return errors.New("the profile does not have " + function)
+		}
+	}
+	return nil
+}

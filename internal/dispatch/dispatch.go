@@ -1,0 +1,178 @@
+// Package dispatch chooses, for each primitive, the best implementation that this process may use: one whose CPU
+// features are there, that the environment does not rule out, and that has just passed its known-answer test.
+package dispatch
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// A Row is one implementation of a primitive.
+type Row struct {
+	Level   uint8 // not 0
+	Name    string
+	Summary string                  // what it is, in one line
+	Needs   []string                // CPU features, as Has takes them
+	Test    func(corrupt bool) bool // the known-answer test; told to corrupt the answer, it must fail
+}
+
+// A Table lists the implementations of one primitive, best first. The last needs no feature: it is portable code.
+type Table struct {
+	Primitive string
+	Rows      []Row
+
+	chosen atomic.Uint32 // a level; 0 before the choice, none if no row passed
+	mu     sync.Mutex
+	tests  map[string]bool // outcomes of the known-answer tests that have run
+}
+
+const none = 1 << 8
+
+// Corrupt names a level whose known-answer tests fail. Only tests set it, before the level is first tested.
+var Corrupt string
+
+// Choose returns the level to use, and whether there is one: there is none if even the portable code failed. The
+// first call tests and chooses, the others read the outcome.
+func (t *Table) Choose() (level uint8, ok bool) {
+	chosen := t.chosen.Load()
+	if chosen == 0 {
+		chosen = t.choose()
+	}
+	return uint8(chosen), chosen != none
+}
+
+func (t *Table) choose() uint32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if chosen := t.chosen.Load(); chosen != 0 {
+		return chosen
+	}
+	if err := t.Environment(); err != nil {
+		warn(err.Error())
+	}
+	chosen := uint32(none)
+	for i, r := range t.Rows {
+		if t.capped(i) || len(r.Lacks()) > 0 {
+			continue
+		}
+		if t.test(r) {
+			chosen = uint32(r.Level)
+			break
+		}
+		warn(t.Primitive + ": level " + r.Name + " fails its known-answer test and is not used")
+	}
+	t.chosen.Store(chosen)
+	return chosen
+}
+
+// test runs the known-answer test of r, once. The caller holds mu.
+func (t *Table) test(r Row) bool {
+	passed, done := t.tests[r.Name]
+	if !done {
+		if t.tests == nil {
+			t.tests = make(map[string]bool)
+		}
+		passed = r.Test(Corrupt == r.Name)
+		t.tests[r.Name] = passed
+	}
+	return passed
+}
+
+// index returns the row of that name, or -1.
+func (t *Table) index(name string) int {
+	for i, r := range t.Rows {
+		if r.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (t *Table) names() []string {
+	var names []string
+	for _, r := range t.Rows {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// Name returns the name of a level.
+func (t *Table) Name(level uint8) string {
+	for _, r := range t.Rows {
+		if r.Level == level {
+			return r.Name
+		}
+	}
+	return ""
+}
+
+// Lacks returns the features that the CPU lacks: with any, it cannot run the row.
+func (r Row) Lacks() []string {
+	var lacks []string
+	for _, f := range r.Needs {
+		if !Has(f) {
+			lacks = append(lacks, f)
+		}
+	}
+	return lacks
+}
+
+// Has says whether the CPU, and the operating system where it matters, has a feature. The names are those of the
+// kernels' isa lines, without the dot.
+func Has(feature string) bool {
+	has := features[feature]
+	return has != nil && *has
+}
+
+// A Status says what became of a level.
+type Status uint8
+
+const (
+	Chosen      Status = iota + 1
+	Lesser             // a better level was chosen
+	Failed             // its known-answer test failed
+	Capped             // the environment rules it out
+	Unsupported        // the CPU lacks a feature
+)
+
+// A Report is what became of a row.
+type Report struct {
+	Row
+	Status Status
+	Tested bool // the CPU can run it
+	Passed bool
+	Why    string // the status in words
+}
+
+// Report makes the choice if it was not made, runs the known-answer tests that the CPU can run and that have not run,
+// and says for each row what became of it.
+func (t *Table) Report() []Report {
+	chosen, _ := t.Choose()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var reports []Report
+	for i, row := range t.Rows {
+		r := Report{Row: row}
+		lacks := row.Lacks()
+		if lacks == nil {
+			r.Tested, r.Passed = true, t.test(row)
+		}
+		switch {
+		case lacks != nil:
+			r.Status, r.Why = Unsupported, "the CPU lacks "+strings.Join(lacks, ", ")
+		case !r.Passed:
+			r.Status, r.Why = Failed, "its known-answer test failed"
+		case t.capped(i):
+			r.Status, r.Why = Capped, environment().limit()+" rules it out"
+		case row.Level != chosen:
+			r.Status, r.Why = Lesser, "a better level was chosen"
+		case i > 0 && t.capped(i-1):
+			r.Status, r.Why = Chosen, "the best level that "+environment().limit()+" allows"
+		default:
+			r.Status, r.Why = Chosen, "the best level that this CPU runs"
+		}
+		reports = append(reports, r)
+	}
+	return reports
+}

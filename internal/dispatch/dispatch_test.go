@@ -1,0 +1,129 @@
+package dispatch
+
+import (
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// table returns a table whose levels a and b the CPU runs, and c not.
+func table(passes map[string]bool) *Table {
+	row := func(level uint8, name string, needs ...string) Row {
+		return Row{Level: level, Name: name, Needs: needs, Test: func(corrupt bool) bool { return passes[name] && !corrupt }}
+	}
+	return &Table{Primitive: "test", Rows: []Row{row(4, "c", "no such feature"), row(3, "a"), row(2, "b"), row(1, "portable")}}
+}
+
+func TestChoice(t *testing.T) {
+	defer func(w io.Writer) { stderr = w }(stderr)
+	stderr = io.Discard
+	defer func(e func() env) { environment = e }(environment)
+	all := map[string]bool{"a": true, "b": true, "c": true, "portable": true}
+	but := func(names ...string) map[string]bool {
+		m := make(map[string]bool)
+		for name := range all {
+			m[name] = true
+		}
+		for _, name := range names {
+			m[name] = false
+		}
+		return m
+	}
+	const (
+		chosen, lesser, failed, capped, no = Chosen, Lesser, Failed, Capped, Unsupported
+	)
+	cases := []struct {
+		name    string
+		env     env
+		corrupt string
+		passes  map[string]bool
+		want    uint8
+		status  []Status
+		err     string
+	}{
+		{"best", env{}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
+		{"capped to best", env{cpu: "a"}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
+		{"capped", env{cpu: "b"}, "", all, 2, []Status{no, capped, chosen, lesser}, ""},
+		{"capped to portable", env{cpu: "portable"}, "", all, 1, []Status{no, capped, capped, chosen}, ""},
+		{"capped to what the CPU lacks", env{cpu: "c"}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
+		{"no assembly", env{asm: "0"}, "", all, 1, []Status{no, capped, capped, chosen}, ""},
+		{"no assembly and a cap", env{asm: "0", cpu: "a"}, "", all, 1, []Status{no, capped, capped, chosen}, ""},
+		{"assembly", env{asm: "1"}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
+		{"unknown level", env{cpu: "sse9"}, "", all, 3, []Status{no, chosen, lesser, lesser}, `SEALANE_CPU="sse9" has no effect: test has the levels c a b portable here`},
+		{"unknown switch", env{asm: "no"}, "", all, 3, []Status{no, chosen, lesser, lesser}, `SEALANE_ASM="no" has no effect: it may be 0 or 1`},
+		{"failing", env{}, "", but("a"), 2, []Status{no, failed, chosen, lesser}, ""},
+		{"corrupted", env{}, "a", all, 2, []Status{no, failed, chosen, lesser}, ""},
+		{"lesser fails", env{}, "", but("b"), 3, []Status{no, chosen, failed, lesser}, ""},
+		{"two fail", env{}, "", but("a", "b"), 1, []Status{no, failed, failed, chosen}, ""},
+		{"all fail", env{}, "", but("a", "b", "portable"), 0, []Status{no, failed, failed, failed}, ""},
+		{"capped one fails", env{cpu: "b"}, "b", all, 1, []Status{no, capped, failed, chosen}, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			environment = func() env { return c.env }
+			Corrupt = c.corrupt
+			defer func() { Corrupt = "" }()
+			table := table(c.passes)
+			for range 2 {
+				if got, ok := table.Choose(); got != c.want || ok != (c.want != 0) {
+					t.Errorf("chose %d, %v, want %d", got, ok, c.want)
+				}
+			}
+			var status []Status
+			for _, r := range table.Report() {
+				status = append(status, r.Status)
+				if r.Why == "" || r.Tested != (r.Name != "c") || r.Passed != (r.Tested && c.passes[r.Name] && r.Name != c.corrupt) {
+					t.Errorf("%+v", r)
+				}
+			}
+			if !reflect.DeepEqual(status, c.status) {
+				t.Errorf("status %d, want %d", status, c.status)
+			}
+			if err := table.Environment(); (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+				t.Errorf("environment: %v", err)
+			}
+		})
+	}
+}
+
+// TestTestsOnce counts known-answer tests: none twice, and none below the chosen level before a report.
+func TestTestsOnce(t *testing.T) {
+	defer func(w io.Writer) { stderr = w }(stderr)
+	stderr = io.Discard
+	var ran []string
+	count := func(name string) func(bool) bool {
+		return func(bool) bool { ran = append(ran, name); return name != "a" }
+	}
+	table := &Table{Rows: []Row{{Level: 3, Name: "a", Test: count("a")}, {Level: 2, Name: "b", Test: count("b")}, {Level: 1, Name: "portable", Test: count("portable")}}}
+	table.Choose()
+	table.Choose()
+	if got := strings.Join(ran, " "); got != "a b" {
+		t.Errorf("tested %s", got)
+	}
+	table.Report()
+	table.Report()
+	if got := strings.Join(ran, " "); got != "a b portable" {
+		t.Errorf("tested %s", got)
+	}
+}
+
+// TestWarnings wants each message once.
+func TestWarnings(t *testing.T) {
+	defer func(w io.Writer) { stderr = w }(stderr)
+	var text strings.Builder
+	stderr = &text
+	for range 2 {
+		warn("one")
+		warn("two")
+	}
+	if text.String() != "sealane: one\nsealane: two\n" {
+		t.Errorf("%q", &text)
+	}
+}
+
+func TestName(t *testing.T) {
+	if table := table(nil); table.Name(2) != "b" || table.Name(9) != "" {
+		t.Error("wrong names")
+	}
+}

@@ -1,0 +1,63 @@
+package dispatch
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+)
+
+type env struct {
+	cpu string // SEALANE_CPU: the best level allowed
+	asm string // SEALANE_ASM: 0 for portable code
+}
+
+// environment reads the variables once. Whoever starts a set-uid program does not choose its code.
+var environment = sync.OnceValue(func() env {
+	if privileged() {
+		return env{}
+	}
+	return env{cpu: os.Getenv("SEALANE_CPU"), asm: os.Getenv("SEALANE_ASM")}
+})
+
+// limit names the variable that rules levels out.
+func (e env) limit() string {
+	if e.asm == "0" {
+		return "SEALANE_ASM=0"
+	}
+	return "SEALANE_CPU=" + e.cpu
+}
+
+// capped says whether the environment rules row i out.
+func (t *Table) capped(i int) bool {
+	e := environment()
+	if e.asm == "0" {
+		return i < len(t.Rows)-1
+	}
+	return i < t.index(e.cpu)
+}
+
+// Environment returns an error if a variable has a value that means nothing to t, and so has no effect.
+func (t *Table) Environment() error {
+	e := environment()
+	if e.asm != "" && e.asm != "0" && e.asm != "1" {
+		return fmt.Errorf("SEALANE_ASM=%q has no effect: it may be 0 or 1", e.asm)
+	}
+	if e.cpu != "" && t.index(e.cpu) < 0 {
+		return fmt.Errorf("SEALANE_CPU=%q has no effect: %s has the levels %s here", e.cpu, t.Primitive, strings.Join(t.names(), " "))
+	}
+	return nil
+}
+
+var (
+	warned sync.Map
+	stderr io.Writer = os.Stderr
+)
+
+// warn writes a line to the standard error, once for each message.
+func warn(message string) {
+	if _, again := warned.LoadOrStore(message, true); !again {
+		fmt.Fprintln(stderr, "sealane: "+message)
+	}
+}

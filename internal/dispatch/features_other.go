@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package dispatch
+
+var features map[string]*bool

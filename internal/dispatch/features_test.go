@@ -1,0 +1,23 @@
+package dispatch_test
+
+import (
+	"testing"
+
+	"github.com/sealane/sealane/internal/dispatch"
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// TestFeatures sees that every feature that a kernel needs is one that dispatch looks for: a misspelt one would never
+// be there, and the level never run.
+func TestFeatures(t *testing.T) {
+	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+		if (len(row.Needs) == 0) != (row.Name == "portable") {
+			t.Errorf("level %s needs %q", row.Name, row.Needs)
+		}
+		for _, feature := range row.Needs {
+			if !dispatch.Known(feature) {
+				t.Errorf("level %s needs %q, which no CPU has", row.Name, feature)
+			}
+		}
+	}
+}

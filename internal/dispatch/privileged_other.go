@@ -1,0 +1,5 @@
+//go:build !unix
+
+package dispatch
+
+func privileged() bool { return false }

@@ -1,0 +1,10 @@
+//go:build aix || solaris
+
+package dispatch
+
+import "syscall"
+
+// privileged says whether the process is set-uid or set-gid.
+func privileged() bool {
+	return syscall.Getuid() != syscall.Geteuid() || syscall.Getgid() != syscall.Getegid()
+}

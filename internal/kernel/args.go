@@ -1,0 +1,67 @@
+// Package kernel holds the packet kernels: the ones translated from asm/, their portable twin, and the table that says
+// which CPU runs which.
+//
+// A kernel takes one pointer to an argument block and does a whole packet, or one part of a long one. Nothing here
+// checks arguments: package aead does.
+package kernel
+
+import "unsafe"
+
+// Args is what a kernel is called with. Its layout is that of asm/args.h.
+type Args struct {
+	Out     unsafe.Pointer // output text; equal to In, or disjoint from it
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	In      unsafe.Pointer // input text
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Bytes   uint64         // bytes of text in this call; a multiple of 64 unless FlagLast is set
+	AD      unsafe.Pointer // associated data; read only with FlagFirst
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	ADBytes uint64         // its bytes; with FlagLast they also go into the length block
+	Key     unsafe.Pointer // 32 bytes
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Nonce   unsafe.Pointer // 12 bytes
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Tag     unsafe.Pointer // 16 bytes, written with FlagLast: the tag that belongs to the packet
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	State   *State // read without FlagFirst, written without FlagLast
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Total   uint64 // bytes of text in the whole packet; read with FlagLast
+	Flags   uint64
+}
+
+// What a call does.
+const (
+	FlagFirst = asmFlagFirst // derive the Poly1305 key from block 0, absorb the associated data, start at block 1
+	FlagLast  = asmFlagLast  // absorb the lengths and write the tag
+	FlagOpen  = asmFlagOpen  // authenticate the input (ciphertext) instead of the output
+)
+
+// State is what lives on between the parts of one packet. It is secret: whoever owns one wipes it.
+type State struct {
+	H       [3]uint64 // Poly1305 accumulator, below 2^131, not fully reduced
+	R       [2]uint64 // clamped r
+	S       [2]uint64
+	Counter uint64 // the next ChaCha20 block's counter
+}
+
+// A layout other than that of asm/args.h is an index out of range, and does not compile.
+var (
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Out)-asmArgOut]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.In)-asmArgIn]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Bytes)-asmArgBytes]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.AD)-asmArgAD]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.ADBytes)-asmArgADBytes]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Key)-asmArgKey]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Nonce)-asmArgNonce]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Tag)-asmArgTag]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.State)-asmArgState]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Total)-asmArgTotal]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Flags)-asmArgFlags]
+	_ = [1]byte{}[unsafe.Sizeof(Args{})-asmArgsBytes]
+
+	_ = [1]byte{}[unsafe.Offsetof(State{}.H)-asmStateH]
+	_ = [1]byte{}[unsafe.Offsetof(State{}.R)-asmStateR]
+	_ = [1]byte{}[unsafe.Offsetof(State{}.S)-asmStateS]
+	_ = [1]byte{}[unsafe.Offsetof(State{}.Counter)-asmStateCounter]
+	_ = [1]byte{}[unsafe.Sizeof(State{})-asmStateBytes]
+)

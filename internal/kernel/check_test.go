@@ -1,0 +1,251 @@
+package kernel
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+var (
+	long = flag.Bool("long", false, "run many more random cases")
+	seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random cases")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	fmt.Printf("seed %d\n", *seed)
+	os.Exit(m.Run())
+}
+
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(*seed, 0)) }
+
+// forEachLevel runs f for every level of the table. Those that the CPU lacks are skipped by name.
+func forEachLevel(t *testing.T, f func(t *testing.T, level Level)) {
+	for _, row := range ChaCha20Poly1305Levels.Rows {
+		t.Run(row.Name, func(t *testing.T) {
+			if lacks := row.Lacks(); lacks != nil {
+				t.Skipf("NOT RUN: level %s needs %s, which this CPU lacks", row.Name, strings.Join(lacks, " "))
+			}
+			f(t, Level(row.Level))
+		})
+	}
+}
+
+func atLevel(level Level) func(*Args) {
+	return func(a *Args) { ChaCha20Poly1305(level, a) }
+}
+
+// A packet is one case: what is sealed or opened, where it lies and how it is fed.
+type packet struct {
+	text, ad []byte // input text
+	key      [32]byte
+	nonce    [12]byte
+	open     bool
+	inPlace  bool
+	offset   int   // of the buffers in their memory, modulo 64; -1 to end them at the guard page
+	parts    []int // bytes of the calls before the last
+}
+
+func (p *packet) String() string {
+	return fmt.Sprintf("%d bytes, AD %d, open %v, in place %v, offset %d, parts %d, key %x, nonce %x",
+		len(p.text), len(p.ad), p.open, p.inPlace, p.offset, p.parts, p.key, p.nonce)
+}
+
+func newPacket(r *rand.Rand, text, ad int) *packet {
+	p := &packet{text: make([]byte, text), ad: make([]byte, ad), offset: -1}
+	fill(r, p.text)
+	fill(r, p.ad)
+	fill(r, p.key[:])
+	fill(r, p.nonce[:])
+	return p
+}
+
+func fill(r *rand.Rand, b []byte) {
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+}
+
+// want returns the output and the tag by the portable code, in one call.
+func (p *packet) want() (out []byte, tag [16]byte) {
+	out = make([]byte, len(p.text))
+	a := Args{
+		Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(p.text)), Bytes: uint64(len(p.text)),
+		AD: unsafe.Pointer(unsafe.SliceData(p.ad)), ADBytes: uint64(len(p.ad)),
+		Key: unsafe.Pointer(&p.key), Nonce: unsafe.Pointer(&p.nonce), Tag: unsafe.Pointer(&tag),
+		Total: uint64(len(p.text)), Flags: FlagFirst | FlagLast,
+	}
+	if p.open {
+		a.Flags |= FlagOpen
+	}
+	ChaCha20Poly1305Portable(&a)
+	return out, tag
+}
+
+// A bench is the memory that cases run in: one guarded region for each argument, and one for the argument block.
+type bench struct {
+	out, in, ad, key, nonce, tag, state, args []byte
+}
+
+const (
+	maxText   = 256 << 10
+	maxAD     = 64 << 10
+	untouched = 0xa5
+)
+
+func newBench(t testing.TB) *bench {
+	b := &bench{
+		out: guarded(t, maxText+64), in: guarded(t, maxText+64), ad: guarded(t, maxAD+64),
+		key: guarded(t, 1), nonce: guarded(t, 1), tag: guarded(t, 1), state: guarded(t, 1), args: guarded(t, 1),
+	}
+	for _, m := range [][]byte{b.out, b.in, b.ad, b.key, b.nonce, b.tag, b.state} {
+		for i := range m {
+			m[i] = untouched
+		}
+	}
+	return b
+}
+
+// A region is where one argument lies in its memory.
+type region struct {
+	name        string
+	memory      []byte
+	from, to    int
+	want, bytes []byte // what it must hold afterwards, and it
+}
+
+func place(name string, memory []byte, bytes, offset int) *region {
+	from := offset
+	if offset < 0 {
+		from = len(memory) - bytes
+	}
+	return &region{name: name, memory: memory, from: from, to: from + bytes, bytes: memory[from : from+bytes]}
+}
+
+func (r *region) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(r.bytes)) }
+
+// check compares the region with what it must hold, sees that the bytes around it were left alone, and restores them.
+func (r *region) check() (err error) {
+	if !bytes.Equal(r.bytes, r.want) {
+		at := 0
+		for r.bytes[at] == r.want[at] {
+			at++
+		}
+		end := min(at+16, len(r.want))
+		err = fmt.Errorf("%s differs from byte %d on: %x, want %x", r.name, at, r.bytes[at:end], r.want[at:end])
+	}
+	for i := max(0, r.from-256); i < min(len(r.memory), r.to+256); i++ {
+		if (i < r.from || i >= r.to) && r.memory[i] != untouched {
+			err = fmt.Errorf("byte %d of %s was written: it has %d bytes", i-r.from, r.name, r.to-r.from)
+		}
+		r.memory[i] = untouched
+	}
+	return err
+}
+
+// run has kernel do the packet, and returns what is wrong with the outcome.
+func (b *bench) run(kernel func(*Args), p *packet) (err error) {
+	wantOut, wantTag := p.want()
+	offset := func(i int) int { // of each argument another one
+		if p.offset < 0 {
+			return -1
+		}
+		return (p.offset * i) % 64
+	}
+	out := place("output", b.out, len(p.text), offset(1))
+	in := place("input", b.in, len(p.text), offset(3))
+	ad := place("associated data", b.ad, len(p.ad), offset(5))
+	key := place("key", b.key, 32, offset(7))
+	nonce := place("nonce", b.nonce, 12, offset(9))
+	tag := place("tag", b.tag, 16, offset(11))
+	state := place("state", b.state, 64, max(0, offset(13)&^7))
+	regions := []*region{out, ad, key, nonce, tag, state}
+
+	copy(ad.bytes, p.ad)
+	copy(key.bytes, p.key[:])
+	copy(nonce.bytes, p.nonce[:])
+	out.want, ad.want, key.want, nonce.want, tag.want = wantOut, p.ad, p.key[:], p.nonce[:], wantTag[:]
+	if p.inPlace {
+		in = out
+	} else {
+		in.want = p.text
+		regions = append(regions, in)
+	}
+	copy(in.bytes, p.text)
+
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%v", fault)
+			if f, ok := fault.(interface{ Addr() uintptr }); ok {
+				err = fmt.Errorf("%v at %#x: %s", fault, f.Addr(), where(f.Addr(), regions))
+			}
+		}
+		for _, r := range regions {
+			if r == state {
+				r.want = bytes.Clone(r.bytes)
+			}
+			if e := r.check(); err == nil {
+				err = e
+			}
+		}
+	}()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+
+	args := (*Args)(unsafe.Pointer(&b.args[len(b.args)-asmArgsBytes]))
+	*args = Args{
+		Out: out.pointer(), In: in.pointer(), AD: ad.pointer(), ADBytes: uint64(len(p.ad)),
+		Key: key.pointer(), Nonce: nonce.pointer(), Tag: tag.pointer(), State: (*State)(state.pointer()),
+		Total: uint64(len(p.text)), Flags: FlagFirst,
+	}
+	if p.open {
+		args.Flags |= FlagOpen
+	}
+	left := len(p.text)
+	for _, part := range p.parts {
+		args.Bytes = uint64(part)
+		before := *args
+		kernel(args)
+		if *args != before {
+			return fmt.Errorf("the argument block was written: %+v, was %+v", *args, before)
+		}
+		args.Out, args.In = unsafe.Add(args.Out, part), unsafe.Add(args.In, part)
+		args.AD = nil
+		args.Flags &^= FlagFirst
+		left -= part
+	}
+	args.Bytes = uint64(left)
+	args.Flags |= FlagLast
+	before := *args
+	kernel(args)
+	if *args != before {
+		return fmt.Errorf("the argument block was written: %+v, was %+v", *args, before)
+	}
+	return nil
+}
+
+// where says which argument an address is next to.
+func where(address uintptr, regions []*region) string {
+	for _, r := range regions {
+		start := uintptr(unsafe.Pointer(unsafe.SliceData(r.memory)))
+		if at := int(address-start) - r.from; -4096 <= at && at < len(r.memory)+4096 {
+			return fmt.Sprintf("byte %d of %s, which has %d", at, r.name, len(r.bytes))
+		}
+	}
+	return "not next to an argument"
+}
+
+// must fails the test if the packet goes wrong.
+func (b *bench) must(t *testing.T, kernel func(*Args), p *packet) {
+	t.Helper()
+	if err := b.run(kernel, p); err != nil {
+		t.Fatalf("%v\n%v\ntext %s", err, p, hex.EncodeToString(p.text[:min(256, len(p.text))]))
+	}
+}

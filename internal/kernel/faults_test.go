@@ -1,0 +1,103 @@
+package kernel
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// TestFaults plants faults in a working kernel: the checks must find each, or they check nothing.
+func TestFaults(t *testing.T) {
+	at := func(p unsafe.Pointer, i int) *byte { return (*byte)(unsafe.Add(p, i)) }
+	var read byte
+	faults := []struct {
+		name  string
+		found string // in the error
+		fault func(a *Args)
+	}{
+		{"none", "", func(a *Args) {}},
+		{"flips the first output bit", "output differs", func(a *Args) { *at(a.Out, 0) ^= 1 }},
+		{"flips the last output bit", "output differs", func(a *Args) { *at(a.Out, int(a.Bytes)-1) ^= 0x80 }},
+		{"flips a tag bit", "tag differs", func(a *Args) { *at(a.Tag, 15) ^= 0x80 }},
+		{"writes behind the output", "of output", func(a *Args) { *at(a.Out, int(a.Bytes)) = 0 }},
+		{"writes before the output", "of output", func(a *Args) { *at(a.Out, -1) = 0 }},
+		{"writes far before the output", "of output", func(a *Args) { *at(a.Out, -64) = 0 }},
+		{"writes behind the tag", "of tag", func(a *Args) { *at(a.Tag, 16) = 0 }},
+		{"writes before the tag", "of tag", func(a *Args) { *at(a.Tag, -1) = 0 }},
+		{"writes the input", "differs", func(a *Args) { *at(a.In, 0) ^= 1 }},
+		{"writes the associated data", "associated data differs", func(a *Args) { *at(a.AD, 3) ^= 1 }},
+		{"writes the key", "key differs", func(a *Args) { *at(a.Key, 3) ^= 1 }},
+		{"writes the nonce", "nonce differs", func(a *Args) { *at(a.Nonce, 3) ^= 1 }},
+		{"writes the argument block", "argument block", func(a *Args) { a.Total++ }},
+		{"writes a state that it was not asked for", "of state", func(a *Args) { *at(unsafe.Pointer(a.State), 64) = 0 }},
+		{"reads behind the input", "", func(a *Args) { read += *at(a.In, int(a.Bytes)) }},
+		{"reads behind the key", "", func(a *Args) { read += *at(a.Key, 32) }},
+		{"reads behind the nonce", "", func(a *Args) { read += *at(a.Nonce, 12) }},
+		{"reads behind the associated data", "", func(a *Args) { read += *at(a.AD, int(a.ADBytes)) }},
+		{"reads behind the argument block", "", func(a *Args) { read += *at(unsafe.Pointer(a), asmArgsBytes) }},
+		{"reads before the input", "", func(a *Args) { read += *at(a.In, -1) }},
+		{"reads before the key", "", func(a *Args) { read += *at(a.Key, -1) }},
+	}
+	r, b := newRand(), newBench(t)
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			reads := strings.HasPrefix(f.name, "reads")
+			if reads && !isGuarded {
+				t.Skip("NOT RUN: no guard pages on this system")
+			}
+			for i := range 4 {
+				p := newPacket(r, 100, 20)
+				p.open = i&1 != 0
+				found := false
+				var err error
+				for _, p.offset = range []int{-1, 0} {
+					if err = b.run(func(a *Args) {
+						ChaCha20Poly1305Portable(a)
+						f.fault(a)
+					}, p); err != nil {
+						found = found || strings.Contains(err.Error(), f.found)
+					}
+				}
+				if found != (f.name != "none") {
+					t.Errorf("%v: %v", p, err)
+				}
+			}
+		})
+	}
+	_ = read
+}
+
+// TestWrongParts plants faults that only packets in parts can show.
+func TestWrongParts(t *testing.T) {
+	r, b := newRand(), newBench(t)
+	for name, fault := range map[string]func(a *Args){
+		"counter": func(a *Args) { a.State.Counter++ },
+		"h":       func(a *Args) { a.State.H[1] ^= 1 << 40 },
+		"r":       func(a *Args) { a.State.R[0] ^= 4 },
+		"s":       func(a *Args) { a.State.S[1] ^= 1 },
+	} {
+		p := newPacket(r, 200, 20)
+		p.parts = []int{64}
+		err := b.run(func(a *Args) {
+			ChaCha20Poly1305Portable(a)
+			if a.Flags&FlagLast == 0 {
+				fault(a)
+			}
+		}, p)
+		if err == nil {
+			t.Errorf("a wrong %s in the state is not found", name)
+		}
+	}
+}
+
+// TestKnownAnswer runs the known-answer tests, and sees them fail when they should.
+func TestKnownAnswer(t *testing.T) {
+	forEachLevel(t, func(t *testing.T, level Level) {
+		if !chaCha20Poly1305Test(level, false) {
+			t.Error("the known-answer test fails")
+		}
+		if chaCha20Poly1305Test(level, true) {
+			t.Error("the known-answer test passes with a corrupted answer")
+		}
+	})
+}

@@ -1,0 +1,28 @@
+package kernel
+
+import "github.com/sealane/sealane/internal/dispatch"
+
+// A Level is a way to run a primitive. Keys carry one.
+type Level uint8
+
+const (
+	Portable Level = 1 + iota
+	SSSE3
+	AVX2
+	AVX512
+)
+
+// ChaCha20Poly1305Levels is the dispatch table.
+var ChaCha20Poly1305Levels = dispatch.Table{
+	Primitive: "chacha20poly1305",
+	Rows: append(chaCha20Poly1305Rows(), dispatch.Row{
+		Level:   uint8(Portable),
+		Name:    "portable",
+		Summary: "constant-time Go",
+		Test:    chaCha20Poly1305TestOf(Portable),
+	}),
+}
+
+func chaCha20Poly1305TestOf(level Level) func(bool) bool {
+	return func(corrupt bool) bool { return chaCha20Poly1305Test(level, corrupt) }
+}

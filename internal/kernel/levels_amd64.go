@@ -1,0 +1,47 @@
+//go:build gc && !purego
+
+package kernel
+
+import "github.com/sealane/sealane/internal/dispatch"
+
+// chaCha20Poly1305Rows lists the kernels. What they need is what their isa lines say: TestNeeds compares.
+func chaCha20Poly1305Rows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(AVX512),
+			Name:    "avx512",
+			Summary: "16 blocks at a time in 512-bit vectors, Poly1305 with 52-bit multiply-add",
+			Needs:   []string{"avx", "avx2", "bmi", "bmi2", "avx512f", "avx512vl", "avx512bw", "avx512ifma"},
+			Test:    chaCha20Poly1305TestOf(AVX512),
+		},
+		{
+			Level:   uint8(AVX2),
+			Name:    "avx2",
+			Summary: "8 blocks at a time in 256-bit vectors",
+			Needs:   []string{"sse2", "ssse3", "sse4.1", "avx", "avx2", "bmi", "bmi2"},
+			Test:    chaCha20Poly1305TestOf(AVX2),
+		},
+		{
+			Level:   uint8(SSSE3),
+			Name:    "ssse3",
+			Summary: "4 blocks at a time in 128-bit vectors",
+			Needs:   []string{"sse2", "ssse3"},
+			Test:    chaCha20Poly1305TestOf(SSSE3),
+		},
+	}
+}
+
+// ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
+func ChaCha20Poly1305(level Level, a *Args) {
+	switch level {
+	case AVX512:
+		ChaCha20Poly1305AVX512(a)
+	case AVX2:
+		ChaCha20Poly1305AVX2(a)
+	case SSSE3:
+		ChaCha20Poly1305SSSE3(a)
+	default:
+		ChaCha20Poly1305Portable(a)
+	}
+	raceArgs(a)
+}

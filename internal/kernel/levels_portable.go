@@ -1,0 +1,13 @@
+//go:build !amd64 || !gc || purego
+
+package kernel
+
+import "github.com/sealane/sealane/internal/dispatch"
+
+func chaCha20Poly1305Rows() []dispatch.Row { return nil }
+
+// ChaCha20Poly1305 runs a level's kernel.
+func ChaCha20Poly1305(level Level, a *Args) {
+	ChaCha20Poly1305Portable(a)
+	raceArgs(a)
+}

@@ -1,0 +1,37 @@
+//go:build race
+
+package kernel
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// The race detector does not see what assembly reads and writes.
+
+func raceRead(p unsafe.Pointer, bytes uint64) {
+	if bytes > 0 {
+		runtime.RaceReadRange(p, int(bytes))
+	}
+}
+
+func raceWrite(p unsafe.Pointer, bytes uint64) {
+	if bytes > 0 {
+		runtime.RaceWriteRange(p, int(bytes))
+	}
+}
+
+func raceArgs(a *Args) {
+	raceRead(a.In, a.Bytes)
+	raceRead(a.Key, 32)
+	raceRead(a.Nonce, 12)
+	if a.Flags&FlagFirst != 0 {
+		raceRead(a.AD, a.ADBytes)
+	}
+	raceWrite(a.Out, a.Bytes)
+	if a.Flags&FlagLast != 0 {
+		raceWrite(a.Tag, 16)
+	}
+}
+
+const raceEnabled = true

@@ -1,0 +1,111 @@
+//go:build !race
+
+package kernel
+
+import (
+	"encoding/binary"
+	"testing"
+	"unsafe"
+)
+
+// A kernel's frame, and more.
+const deadBytes = 6 << 10
+
+// leftBehind runs kernel and counts the 4-byte words that its frame leaves on the stack and that are in secret.
+//
+//go:noinline
+func leftBehind(kernel func(*Args), a *Args, secret map[uint32]bool) (count int) {
+	var dead [deadBytes]byte
+	kernel(a)
+	copyDead(&dead)
+	for i := 0; i < deadBytes; i += 4 {
+		if secret[binary.LittleEndian.Uint32(dead[i:])] {
+			count++
+		}
+	}
+	return count
+}
+
+// copyDead copies what lies on the stack below dead, a variable of its caller: what the last callee left.
+//
+//go:noinline
+//go:nosplit
+func copyDead(dead *[deadBytes]byte) {
+	for i := 0; i < deadBytes; i += 8 {
+		*(*uint64)(unsafe.Pointer(&dead[i])) = *(*uint64)(unsafe.Add(unsafe.Pointer(dead), i-deadBytes))
+	}
+}
+
+// leaks runs packets of many lengths and returns how many secret words stay behind: of the key, the key stream with
+// the one-time key in it, and the plaintext.
+func leaks(kernel func(*Args)) (count int) {
+	r := newRand()
+	for _, n := range []int{0, 1, 16, 64, 65, 128, 200, 256, 300, 512, 576, 1000, 1024, 1420, 1536, 2048, 3000} {
+		p := newPacket(r, n, 40)
+		zeroes := &packet{text: make([]byte, n), key: p.key, nonce: p.nonce}
+		stream, _ := zeroes.want()
+		var first [64]byte
+		var c chaCha20
+		var last [16]byte
+		copy(last[4:], p.nonce[:])
+		c.init(&p.key, &last)
+		c.xor(first[:], first[:])
+		secret := make(map[uint32]bool)
+		for _, b := range [][]byte{p.key[:], first[:], stream, p.text} {
+			for ; len(b) >= 4; b = b[4:] {
+				secret[binary.LittleEndian.Uint32(b)] = true
+			}
+		}
+		r0, r2 := binary.LittleEndian.Uint32(first[0:]), binary.LittleEndian.Uint32(first[8:])
+		secret[r0&0x0fffffff], secret[r2&0x0ffffffc] = true, true
+		for _, flags := range []uint64{FlagFirst | FlagLast, FlagFirst} {
+			var tag [16]byte
+			var state State
+			out, bytes := make([]byte, n), uint64(n)
+			if flags&FlagLast == 0 {
+				bytes &^= 63
+			}
+			count += leftBehind(kernel, &Args{
+				Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(p.text)), Bytes: bytes,
+				AD: unsafe.Pointer(&p.ad[0]), ADBytes: 40, Key: unsafe.Pointer(&p.key), Nonce: unsafe.Pointer(&p.nonce),
+				Tag: unsafe.Pointer(&tag), State: &state, Total: bytes, Flags: flags,
+			}, secret)
+		}
+	}
+	return count
+}
+
+// A random word is a secret one with a chance of 2^-32 for each secret word.
+const chance = 1
+
+func TestWipe(t *testing.T) {
+	forEachLevel(t, func(t *testing.T, level Level) {
+		if level == Portable {
+			t.Skip("NOT RUN: the compiler's spill slots are not wiped in portable Go")
+		}
+		if n := leaks(atLevel(level)); n > chance {
+			t.Errorf("%d secret words are left on the stack", n)
+		}
+	})
+}
+
+// TestWipeFaults leaves secrets behind on purpose.
+func TestWipeFaults(t *testing.T) {
+	for name, leave := range map[string]func(a *Args){
+		"key":  func(a *Args) { leave((*[32]byte)(a.Key)[8:16]) },
+		"text": func(a *Args) { leave((*[64]byte)(a.In)[:min(4, a.Bytes)]) },
+	} {
+		if n := leaks(leave); n <= chance {
+			t.Errorf("a %s that is left on the stack is not found", name)
+		}
+	}
+}
+
+// leave copies secret to its frame.
+//
+//go:noinline
+func leave(secret []byte) byte {
+	var frame [512]byte
+	copy(frame[:], secret)
+	return frame[len(secret)]
+}

@@ -1,0 +1,69 @@
+// Package sealane tells which implementations of its ciphers this machine can run, which one is used, and why.
+//
+// The ciphers are in the packages below it.
+package sealane
+
+import (
+	"crypto/cipher"
+
+	"github.com/sealane/sealane/internal/dispatch"
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// A Cipher is a primitive with all its implementations.
+type Cipher struct {
+	Name   string  // the name of its package
+	Levels []Level // best first; the last is portable code
+
+	// EnvironmentError says that SEALANE_CPU or SEALANE_ASM has a value that means nothing here, and no effect.
+	EnvironmentError error
+}
+
+// A Level is one implementation of a cipher.
+type Level struct {
+	Name        string
+	Description string
+	Needs       []Feature // of the CPU
+	Supported   bool      // the CPU has them all
+	Passed      bool      // it gave the known answers; levels that are not supported are not tested
+	Chosen      bool      // new keys use it
+	Why         string    // why it was chosen or not, in words
+}
+
+// A Feature is an instruction set extension.
+type Feature struct {
+	Name    string
+	Present bool // in the CPU, and enabled by the operating system
+}
+
+// Ciphers reports on all ciphers. It runs the known-answer tests that have not run yet in this process.
+func Ciphers() []Cipher {
+	var ciphers []Cipher
+	for _, t := range []*dispatch.Table{&kernel.ChaCha20Poly1305Levels} {
+		c := Cipher{Name: t.Primitive, EnvironmentError: t.Environment()}
+		for _, r := range t.Report() {
+			l := Level{
+				Name:        r.Name,
+				Description: r.Summary,
+				Supported:   r.Tested,
+				Passed:      r.Passed,
+				Chosen:      r.Status == dispatch.Chosen,
+				Why:         r.Why,
+			}
+			for _, f := range r.Needs {
+				l.Needs = append(l.Needs, Feature{Name: f, Present: dispatch.Has(f)})
+			}
+			c.Levels = append(c.Levels, l)
+		}
+		ciphers = append(ciphers, c)
+	}
+	return ciphers
+}
+
+// Implementation returns the name of the level that a cipher of this module runs at, or "" for other ciphers.
+func Implementation(a cipher.AEAD) string {
+	if i, ok := a.(interface{ Implementation() string }); ok {
+		return i.Implementation()
+	}
+	return ""
+}

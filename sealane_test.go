@@ -1,0 +1,223 @@
+package sealane_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	xcrypto "golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/sealane/sealane"
+	"github.com/sealane/sealane/chacha20poly1305"
+	"github.com/sealane/sealane/internal/dispatch"
+)
+
+// outcome is what a process with some environment says.
+type outcome struct {
+	Used, UsedX string
+	Levels      []sealane.Level
+	Error       string
+}
+
+// TestMain is also the process that TestEnvironment starts.
+func TestMain(m *testing.M) {
+	if os.Getenv("SEALANE_TEST_CHILD") == "" {
+		flag.Parse()
+		os.Exit(m.Run())
+	}
+	dispatch.Corrupt = os.Getenv("SEALANE_TEST_CORRUPT")
+	var o outcome
+	key := make([]byte, chacha20poly1305.KeySize)
+	if aead, err := chacha20poly1305.New(key); err != nil {
+		o.Error = err.Error()
+	} else {
+		o.Used = sealane.Implementation(aead)
+	}
+	if aead, err := chacha20poly1305.NewX(key); err == nil {
+		o.UsedX = sealane.Implementation(aead)
+	}
+	c := sealane.Ciphers()[0]
+	o.Levels = c.Levels
+	if c.EnvironmentError != nil {
+		o.Error = c.EnvironmentError.Error()
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(o); err != nil {
+		panic(err)
+	}
+}
+
+// start runs this program with more environment, and returns what it says and its standard error.
+func start(t *testing.T, program string, attributes *syscall.SysProcAttr, environment ...string) (o outcome, stderr string) {
+	t.Helper()
+	cmd := exec.Command(program)
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "SEALANE_") {
+			cmd.Env = append(cmd.Env, e)
+		}
+	}
+	cmd.Env = append(append(cmd.Env, "SEALANE_TEST_CHILD=1"), environment...)
+	cmd.SysProcAttr = attributes
+	cmd.Dir = "/"
+	var text strings.Builder
+	cmd.Stderr = &text
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", environment, err, &text)
+	}
+	if err := json.Unmarshal(out, &o); err != nil {
+		t.Fatalf("%v: %v\n%s", environment, err, out)
+	}
+	return o, text.String()
+}
+
+func names(levels []sealane.Level) (all, runnable []string) {
+	for _, l := range levels {
+		all = append(all, l.Name)
+		if l.Supported {
+			runnable = append(runnable, l.Name)
+		}
+	}
+	return all, runnable
+}
+
+// bestFrom returns the best runnable level that is not above the named one.
+func bestFrom(levels []sealane.Level, name string) string {
+	below := false
+	for _, l := range levels {
+		below = below || l.Name == name
+		if below && l.Supported {
+			return l.Name
+		}
+	}
+	return ""
+}
+
+func TestEnvironment(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels := sealane.Ciphers()[0].Levels
+	all, runnable := names(levels)
+	check := func(want, wantStderr string, environment ...string) {
+		t.Helper()
+		o, stderr := start(t, program, nil, environment...)
+		if o.Used != want || o.UsedX != want {
+			t.Errorf("%v: New uses %q, NewX %q, want %q", environment, o.Used, o.UsedX, want)
+		}
+		for _, l := range o.Levels {
+			if l.Chosen != (l.Name == want) || l.Why == "" {
+				t.Errorf("%v: %+v", environment, l)
+			}
+		}
+		if wantStderr == "" && stderr != "" || !strings.Contains(stderr, wantStderr) || strings.Count(stderr, "\n") > 1 {
+			t.Errorf("%v: standard error %q, want %q", environment, stderr, wantStderr)
+		}
+	}
+	check(runnable[0], "")
+	check(runnable[0], "", "SEALANE_CPU=", "SEALANE_ASM=")
+	for _, name := range all {
+		check(bestFrom(levels, name), "", "SEALANE_CPU="+name)
+		check("portable", "", "SEALANE_ASM=0", "SEALANE_CPU="+name)
+	}
+	check(runnable[0], "", "SEALANE_ASM=1")
+	check(runnable[0], `sealane: SEALANE_CPU="sse9" has no effect`, "SEALANE_CPU=sse9")
+	check(runnable[0], `sealane: SEALANE_ASM="off" has no effect`, "SEALANE_ASM=off")
+}
+
+// TestCorrupted makes the known-answer test of each level fail: the next is taken, and the failure reported.
+func TestCorrupted(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, runnable := names(sealane.Ciphers()[0].Levels)
+	for i, name := range runnable {
+		o, stderr := start(t, program, nil, "SEALANE_TEST_CORRUPT="+name, "SEALANE_CPU="+name)
+		want := ""
+		if i+1 < len(runnable) {
+			want = runnable[i+1]
+		}
+		if o.Used != want || (want == "") != (o.Error != "") {
+			t.Errorf("with %s corrupted: uses %q, error %q, want %q", name, o.Used, o.Error, want)
+		}
+		if message := "chacha20poly1305: level " + name + " fails its known-answer test and is not used"; !strings.Contains(stderr, message) {
+			t.Errorf("with %s corrupted: no warning in %q", name, stderr)
+		}
+		for _, l := range o.Levels {
+			if l.Passed != (l.Supported && l.Name != name) || l.Chosen != (l.Name == want) {
+				t.Errorf("with %s corrupted: %+v", name, l)
+			}
+		}
+	}
+}
+
+// TestSetUID runs this program with more rights than whoever starts it: the environment must not matter.
+func TestSetUID(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		t.Skip("NOT RUN: needs Linux and root, to make a set-uid program")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "sealane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "setuid")
+	if err := os.WriteFile(program, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const nobody = 65534
+	if o, _ := start(t, program, asUser(nobody), "SEALANE_CPU=portable"); o.Used != "portable" {
+		t.Errorf("without set-uid SEALANE_CPU=portable gives %q", o.Used)
+	}
+	if err := os.Chmod(program, 0o755|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	_, runnable := names(sealane.Ciphers()[0].Levels)
+	if o, stderr := start(t, program, asUser(nobody), "SEALANE_CPU=portable", "SEALANE_ASM=what"); o.Used != runnable[0] || stderr != "" {
+		t.Errorf("with set-uid SEALANE_CPU=portable gives %q, want %q; standard error %q", o.Used, runnable[0], stderr)
+	}
+	if len(runnable) == 1 {
+		t.Skip("NOT RUN: only one level runs here, and the outcome is the same either way")
+	}
+}
+
+func TestImplementation(t *testing.T) {
+	key := make([]byte, 32)
+	theirs, err := xcrypto.New(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sealane.Implementation(theirs); got != "" {
+		t.Errorf("x/crypto is said to be %q", got)
+	}
+}
+
+func ExampleCiphers() {
+	for _, c := range sealane.Ciphers() {
+		for _, l := range c.Levels {
+			if l.Chosen {
+				fmt.Fprintf(os.Stderr, "%s uses %s: %s\n", c.Name, l.Name, l.Why)
+			}
+		}
+	}
+	// Output:
+}

@@ -1,0 +1,92 @@
+/* Bytes and words: little-endian loads and stores, wiping, constant-time comparison, overlap. */
+#ifndef SEALANE_SRC_BYTES_H
+#define SEALANE_SRC_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t load32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t load64(const uint8_t *p)
+{
+    return (uint64_t)load32(p) | (uint64_t)load32(p + 4) << 32;
+}
+
+static inline void store32(uint8_t *p, uint32_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16);
+    p[3] = (uint8_t)(v >> 24);
+}
+
+static inline void store64(uint8_t *p, uint64_t v)
+{
+    store32(p, (uint32_t)v);
+    store32(p + 4, (uint32_t)(v >> 32));
+}
+
+/* Tells the compiler that the memory at p is read, so that the writes before cannot be left out. */
+static inline void keep_stores(void *p)
+{
+#if defined(__GNUC__)
+    __asm__ volatile("" : : "r"(p) : "memory");
+#else
+    (void)*(volatile uint8_t *)p;
+#endif
+}
+
+static inline void wipe(void *p, size_t bytes)
+{
+#if defined(__GNUC__)
+    memset(p, 0, bytes);
+    keep_stores(p);
+#else
+    volatile uint8_t *v = (volatile uint8_t *)p;
+    while (bytes--)
+        *v++ = 0;
+#endif
+}
+
+/* Hides a value's origin from the compiler, which could otherwise turn masks back into branches. */
+static inline uint64_t hide(uint64_t v)
+{
+#if defined(__GNUC__)
+    __asm__("" : "+r"(v));
+#endif
+    return v;
+}
+
+/* The test for branches on secrets runs under valgrind with all of them undefined; whether a tag is right is public. */
+#if defined(SEALANE_TEST_VALGRIND)
+#include <valgrind/memcheck.h>
+#define DECLASSIFY(variable) ((void)VALGRIND_MAKE_MEM_DEFINED(&(variable), sizeof(variable)))
+#else
+#define DECLASSIFY(variable) ((void)0)
+#endif
+
+/* 1 if the two tags are equal, else 0; the time does not depend on where they differ. */
+static inline int equal16(const uint8_t *a, const uint8_t *b)
+{
+    uint64_t a0, a1, b0, b1;
+    memcpy(&a0, a, 8);
+    memcpy(&a1, a + 8, 8);
+    memcpy(&b0, b, 8);
+    memcpy(&b1, b + 8, 8);
+    int equal = hide((a0 ^ b0) | (a1 ^ b1)) == 0;
+    DECLASSIFY(equal);
+    return equal;
+}
+
+/* 1 if the two ranges have a byte in common. */
+static inline int overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return (x - y < b_bytes) & (a_bytes != 0) || (y - x < a_bytes) & (b_bytes != 0);
+}
+
+#endif

@@ -1,0 +1,68 @@
+#include "cpu.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+#include <cpuid.h>
+
+/* XCR0: which register state the operating system saves (Intel SDM volume 1, section 13.3). */
+static uint64_t xcr0(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+uint32_t sealane_cpu_features(void)
+{
+    const uint64_t ymm = 1 << 1 | 1 << 2;                /* xmm, upper halves of ymm */
+    const uint64_t zmm = ymm | 1 << 5 | 1 << 6 | 1 << 7; /* masks, upper halves of zmm, zmm16-31 */
+    uint32_t a, b, c, d, found = 0;
+
+    if (!__get_cpuid(1, &a, &b, &c, &d))
+        return 0;
+    if (c & bit_SSSE3)
+        found |= SEALANE_X86_SSSE3;
+    if (c & bit_SSE4_1)
+        found |= SEALANE_X86_SSE41;
+    const uint64_t saved = (c & bit_OSXSAVE) ? xcr0() : 0;
+    const int has_avx = (c & bit_AVX) && (saved & ymm) == ymm;
+    const int has_avx512 = has_avx && (saved & zmm) == zmm;
+    if (has_avx)
+        found |= SEALANE_X86_AVX;
+
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return found;
+    if (b & bit_BMI)
+        found |= SEALANE_X86_BMI;
+    if (b & bit_BMI2)
+        found |= SEALANE_X86_BMI2;
+    if (b & bit_ADX)
+        found |= SEALANE_X86_ADX;
+    if (has_avx && (b & bit_AVX2))
+        found |= SEALANE_X86_AVX2;
+    if (!has_avx512 || !(b & bit_AVX512F))
+        return found;
+    found |= SEALANE_X86_AVX512F;
+    if (b & bit_AVX512VL)
+        found |= SEALANE_X86_AVX512VL;
+    if (b & bit_AVX512BW)
+        found |= SEALANE_X86_AVX512BW;
+    if (b & bit_AVX512DQ)
+        found |= SEALANE_X86_AVX512DQ;
+    if (b & bit_AVX512IFMA)
+        found |= SEALANE_X86_AVX512IFMA;
+    if (c & bit_AVX512VBMI)
+        found |= SEALANE_X86_AVX512VBMI;
+    if (c & bit_AVX512VBMI2)
+        found |= SEALANE_X86_AVX512VBMI2;
+    return found;
+}
+
+#else
+
+uint32_t sealane_cpu_features(void)
+{
+    return 0;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* What the CPU and the operating system offer to kernels. */
+#ifndef SEALANE_SRC_CPU_H
+#define SEALANE_SRC_CPU_H
+
+#include <stdint.h>
+
+/* One bit per extension, under the names that the assembler and a kernel's isa line use. */
+#define SEALANE_X86_FEATURES(X)  \
+    X(SSSE3, "ssse3")            \
+    X(SSE41, "sse4.1")           \
+    X(BMI, "bmi")                \
+    X(BMI2, "bmi2")              \
+    X(ADX, "adx")                \
+    X(AVX, "avx")                \
+    X(AVX2, "avx2")              \
+    X(AVX512F, "avx512f")        \
+    X(AVX512VL, "avx512vl")      \
+    X(AVX512BW, "avx512bw")      \
+    X(AVX512DQ, "avx512dq")      \
+    X(AVX512IFMA, "avx512ifma")  \
+    X(AVX512VBMI, "avx512_vbmi") \
+    X(AVX512VBMI2, "avx512_vbmi2")
+
+enum {
+#define X(id, name) SEALANE_X86_BIT_##id,
+    SEALANE_X86_FEATURES(X)
+#undef X
+        SEALANE_X86_BITS
+};
+
+enum {
+#define X(id, name) SEALANE_X86_##id = 1 << SEALANE_X86_BIT_##id,
+    SEALANE_X86_FEATURES(X)
+#undef X
+};
+
+/* The features that are present and whose registers the operating system saves; 0 on other architectures. */
+uint32_t sealane_cpu_features(void);
+
+#endif

@@ -1,0 +1,69 @@
+/* What a kernel is called with (asm/args.h), as C sees it. */
+#ifndef SEALANE_SRC_KERNEL_H
+#define SEALANE_SRC_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../asm/args.h"
+
+/* Pointers are kept as integers: every slot is 8 bytes on every architecture. */
+typedef struct sealane_args {
+    uint64_t out, in, bytes;
+    uint64_t ad, ad_bytes;
+    uint64_t key, nonce, tag, state;
+    uint64_t total, flags;
+} sealane_args;
+
+static inline uint64_t slot(const void *p)
+{
+    return (uint64_t)(uintptr_t)p;
+}
+
+static inline uint8_t *slot_bytes(uint64_t v)
+{
+    return (uint8_t *)(uintptr_t)v;
+}
+
+/* What lives on between the parts of a packet: Poly1305's accumulator and key, and the next block's counter. */
+typedef struct sealane_state {
+    uint64_t h[3], r[2], s[2];
+    uint64_t counter;
+} sealane_state;
+
+#define SEALANE_AT(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #member)
+SEALANE_AT(sealane_args, out, SEALANE_ARG_OUT);
+SEALANE_AT(sealane_args, in, SEALANE_ARG_IN);
+SEALANE_AT(sealane_args, bytes, SEALANE_ARG_BYTES);
+SEALANE_AT(sealane_args, ad, SEALANE_ARG_AD);
+SEALANE_AT(sealane_args, ad_bytes, SEALANE_ARG_AD_BYTES);
+SEALANE_AT(sealane_args, key, SEALANE_ARG_KEY);
+SEALANE_AT(sealane_args, nonce, SEALANE_ARG_NONCE);
+SEALANE_AT(sealane_args, tag, SEALANE_ARG_TAG);
+SEALANE_AT(sealane_args, state, SEALANE_ARG_STATE);
+SEALANE_AT(sealane_args, total, SEALANE_ARG_TOTAL);
+SEALANE_AT(sealane_args, flags, SEALANE_ARG_FLAGS);
+SEALANE_AT(sealane_state, h, SEALANE_STATE_H);
+SEALANE_AT(sealane_state, r, SEALANE_STATE_R);
+SEALANE_AT(sealane_state, s, SEALANE_STATE_S);
+SEALANE_AT(sealane_state, counter, SEALANE_STATE_COUNTER);
+_Static_assert(sizeof(sealane_args) == SEALANE_ARGS_BYTES, "args");
+_Static_assert(sizeof(sealane_state) == SEALANE_STATE_BYTES, "state");
+
+/* The tests also build everything with kernels of the Windows calling convention. */
+#if defined(SEALANE_TEST_WIN64)
+#define SEALANE_KERNEL_ABI __attribute__((ms_abi))
+#else
+#define SEALANE_KERNEL_ABI
+#endif
+
+typedef void SEALANE_KERNEL_ABI sealane_kernel(const sealane_args *args, void *scratch, const void *consts);
+
+/* Scratch memory as a kernel wants it, on the stack and uninitialised. */
+#if defined(__GNUC__)
+#define SEALANE_SCRATCH(name) uint8_t name[SEALANE_SCRATCH_BYTES] __attribute__((aligned(64)))
+#else
+#define SEALANE_SCRATCH(name) _Alignas(64) uint8_t name[SEALANE_SCRATCH_BYTES]
+#endif
+
+#endif

@@ -1,0 +1,125 @@
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* secure_getenv */
+#endif
+
+#include "level.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if !defined(_WIN32)
+#include <unistd.h>
+#endif
+
+#include "cpu.h"
+#include "portable.h"
+
+#if defined(__x86_64__) && !defined(__ILP32__) && !defined(SEALANE_NO_ASM)
+#define HAVE_X86_64_KERNELS
+#endif
+
+#define KERNEL(level)                                       \
+    extern sealane_kernel sealane_chacha20poly1305_##level; \
+    extern const uint8_t sealane_chacha20poly1305_##level##_constants[];
+
+#define LEVEL(level, needs)                                                                             \
+    {                                                                                                   \
+#level, (needs), sealane_chacha20poly1305_##level, sealane_chacha20poly1305_##level##_constants \
+    }
+
+#if defined(HAVE_X86_64_KERNELS)
+KERNEL(avx512)
+KERNEL(avx2)
+KERNEL(ssse3)
+#endif
+
+const sealane_level sealane_levels[] = {
+#if defined(HAVE_X86_64_KERNELS)
+    LEVEL(avx512, SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL |
+                      SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA),
+    LEVEL(avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2),
+    LEVEL(ssse3, SEALANE_X86_SSSE3),
+#endif
+    {"portable", 0, sealane_chacha20poly1305_portable, NULL},
+};
+
+const unsigned sealane_level_count = sizeof sealane_levels / sizeof sealane_levels[0];
+
+/* Every name that may be asked for on any build, best first. */
+static const char *const known_names[] = {"avx512", "avx2", "ssse3", "portable"};
+
+int sealane_level_find(const char *name)
+{
+    for (unsigned i = 0; i < sealane_level_count; i++)
+        if (strcmp(sealane_levels[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+int sealane_level_choose(const sealane_level *levels, unsigned count, unsigned start, uint32_t features,
+                         void (*failed)(const sealane_level *))
+{
+    for (unsigned i = start; i < count; i++) {
+        if ((levels[i].needs & ~features) != 0)
+            continue;
+        if (sealane_selftest(&levels[i]))
+            return (int)i;
+        failed(&levels[i]);
+    }
+    return -1;
+}
+
+/* The environment of a set-uid program belongs to somebody else. */
+static const char *environment(const char *name)
+{
+#if defined(__GLIBC__)
+    return secure_getenv(name);
+#elif defined(_WIN32)
+    return getenv(name);
+#else
+    return getuid() == geteuid() && getgid() == getegid() ? getenv(name) : NULL;
+#endif
+}
+
+/* Index of the best level that the environment allows; unknown names are ignored, with one warning. */
+static unsigned best_allowed(int warn)
+{
+    const char *asm_switch = environment("SEALANE_ASM");
+    if (asm_switch != NULL && strcmp(asm_switch, "0") == 0)
+        return sealane_level_count - 1;
+
+    const char *cap = environment("SEALANE_CPU");
+    if (cap == NULL || *cap == 0)
+        return 0;
+    const unsigned names = sizeof known_names / sizeof known_names[0];
+    for (unsigned i = 0, found = 0; i < names; i++) {
+        found |= strcmp(known_names[i], cap) == 0;
+        int level = found ? sealane_level_find(known_names[i]) : -1;
+        if (level >= 0)
+            return (unsigned)level;
+    }
+    if (warn)
+        fprintf(stderr, "sealane: SEALANE_CPU=%s is ignored: no such level\n", cap);
+    return 0;
+}
+
+static void report_failed(const sealane_level *level)
+{
+    fprintf(stderr, "sealane: level %s fails its self-test on this CPU and is not used\n", level->name);
+}
+
+int sealane_level_of_process(void)
+{
+    static atomic_int outcome; /* 0: not known yet; else level + 2, so that 1 stands for -1 */
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+
+    int known = atomic_load_explicit(&outcome, memory_order_acquire);
+    if (known == 0) {
+        unsigned start = best_allowed(!atomic_flag_test_and_set(&warned));
+        known =
+            2 + sealane_level_choose(sealane_levels, sealane_level_count, start, sealane_cpu_features(), report_failed);
+        atomic_store_explicit(&outcome, known, memory_order_release);
+    }
+    return known - 2;
+}

@@ -1,0 +1,31 @@
+/* The levels: one table, best first, that drives dispatch, self-test, tests and benchmark. */
+#ifndef SEALANE_SRC_LEVEL_H
+#define SEALANE_SRC_LEVEL_H
+
+#include "kernel.h"
+
+typedef struct sealane_level {
+    const char *name;
+    uint32_t needs; /* SEALANE_X86_* */
+    sealane_kernel *kernel;
+    const void *consts;
+} sealane_level;
+
+extern const sealane_level sealane_levels[];
+extern const unsigned sealane_level_count;
+
+/* Index of the level of that name, or -1. */
+int sealane_level_find(const char *name);
+
+/* The first level of a table, from start on, that the features allow and that passes its known-answer test; -1 if
+ * there is none. failed is called with each level that does not pass. */
+int sealane_level_choose(const sealane_level *levels, unsigned count, unsigned start, uint32_t features,
+                         void (*failed)(const sealane_level *));
+
+/* The level for this process: chosen at the first call, the same ever after. -1 if not even portable works. */
+int sealane_level_of_process(void);
+
+/* 1 if the level gives the known answers (selftest.c). */
+int sealane_selftest(const sealane_level *level);
+
+#endif

@@ -1,0 +1,98 @@
+/* The known-answer test: a chain of packets of lengths where kernels change their ways, each authenticated by the tag
+ * of the one before, so that one tag at the end answers for all of them. It was computed with OpenSSL's implementation.
+ */
+#include "bytes.h"
+#include "level.h"
+
+enum { LONGEST = 3200 };
+
+static const uint16_t lengths[] = {0,   1,   16,   31,   64,   65,   127,  128,  192,  256, 257,
+                                   511, 512, 1023, 1024, 1420, 1472, 1536, 1537, 2100, 3200};
+
+static const uint8_t answer[16] = {0x8b, 0x9b, 0xa7, 0x78, 0x69, 0x59, 0x51, 0x4d,
+                                   0x2f, 0xca, 0x03, 0xaf, 0x99, 0x8d, 0x62, 0xab};
+
+typedef struct {
+    const sealane_level *level;
+    uint8_t key[32], nonce[12];
+    uint8_t tag[16], opened_tag[16];
+    uint8_t ad[16 + 32];
+    uint8_t plain[LONGEST], sealed[LONGEST];
+} chain;
+
+static void fill(chain *c, size_t n)
+{
+    for (size_t j = 0; j < LONGEST; j++)
+        c->plain[j] = (uint8_t)(7 * j + n);
+    memcpy(c->ad, c->tag, 16);
+    memcpy(c->ad + 16, c->plain, 32);
+}
+
+static void run(const chain *c, uint8_t *out, const uint8_t *in, size_t bytes, size_t ad_bytes, uint8_t *tag, int flags)
+{
+    SEALANE_SCRATCH(scratch);
+    const sealane_args a = {
+        .out = slot(out),
+        .in = slot(in),
+        .bytes = bytes,
+        .ad = slot(c->ad),
+        .ad_bytes = ad_bytes,
+        .key = slot(c->key),
+        .nonce = slot(c->nonce),
+        .tag = slot(tag),
+        .total = bytes,
+        .flags = (uint64_t)flags | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
+    };
+    c->level->kernel(&a, scratch, c->level->consts);
+}
+
+/* Seals n bytes and opens them in place. */
+static int link_of_chain(chain *c, size_t n)
+{
+    const size_t ad_bytes = 16 + n % 33;
+    fill(c, n);
+    run(c, c->sealed, c->plain, n, ad_bytes, c->tag, 0);
+    run(c, c->sealed, c->sealed, n, ad_bytes, c->opened_tag, SEALANE_FLAG_OPEN);
+    return memcmp(c->sealed, c->plain, n) == 0 && equal16(c->tag, c->opened_tag);
+}
+
+static void seal_in_parts(chain *c)
+{
+    static const uint16_t ends[] = {0, 1024, 2048, LONGEST};
+    SEALANE_SCRATCH(scratch);
+    sealane_state state;
+    fill(c, LONGEST);
+    for (int i = 0; i < 3; i++) {
+        const sealane_args a = {
+            .out = slot(c->sealed + ends[i]),
+            .in = slot(c->plain + ends[i]),
+            .bytes = ends[i + 1] - ends[i],
+            .ad = slot(c->ad),
+            .ad_bytes = 16,
+            .key = slot(c->key),
+            .nonce = slot(c->nonce),
+            .tag = slot(c->tag),
+            .state = slot(&state),
+            .total = LONGEST,
+            .flags = i == 0   ? SEALANE_FLAG_FIRST
+                     : i == 2 ? SEALANE_FLAG_LAST
+                              : 0,
+        };
+        c->level->kernel(&a, scratch, c->level->consts);
+    }
+}
+
+int sealane_selftest(const sealane_level *level)
+{
+    static const uint8_t nonce[12] = {7, 0, 0, 0, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47};
+    chain c = {.level = level};
+    for (int i = 0; i < 32; i++)
+        c.key[i] = (uint8_t)(0x80 + i);
+    memcpy(c.nonce, nonce, sizeof nonce);
+
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        if (!link_of_chain(&c, lengths[i]))
+            return 0;
+    seal_in_parts(&c);
+    return equal16(c.tag, answer);
+}

@@ -1,0 +1,289 @@
+/* Packets in pieces: the stream, and scatter/gather on top of it.
+ *
+ * The state is the kernels' own, so whole 64-byte blocks go through the kernel of the key's level, and the ends of
+ * pieces through portable code. */
+#include "key.h"
+
+/* Associated data is held back at first: if it is short, as it nearly always is, the kernel takes it together with the
+ * first text and makes the Poly1305 key in the same pass. Else it is absorbed as it comes. */
+enum { HOLDING_AD = 1, ABSORBING_AD = 2, TEXT = 3 };
+
+#if defined(__GNUC__)
+#define MAY_ALIAS __attribute__((may_alias))
+#else
+#define MAY_ALIAS
+#endif
+
+typedef struct MAY_ALIAS stream {
+    uint64_t mark; /* KEY_MARK while a packet is in progress */
+    uint64_t phase, direction;
+    const sealane_level *level;
+    uint64_t ad_bytes, text_bytes;
+    sealane_state state;
+    uint8_t key[32], nonce[12], unused[4];
+    uint8_t keystream[64]; /* of the block that text_bytes lies in */
+    uint8_t block[64];     /* associated data or ciphertext that is not yet authenticated */
+} stream;
+
+_Static_assert(sizeof(stream) <= sizeof(sealane_stream), "sealane_stream is too small");
+
+static stream *in_progress(sealane_stream *handle)
+{
+    stream *s = (stream *)handle;
+    return s != NULL && s->mark == KEY_MARK ? s : NULL;
+}
+
+int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_direction direction, const uint8_t *nonce,
+                        size_t nonce_bytes)
+{
+    stream *s = (stream *)handle;
+    if (s == NULL || !key_valid(k) || nonce == NULL || nonce_bytes != nonce_bytes_of(key_alg(k)))
+        return -1;
+    if (direction != SEALANE_STREAM_SEAL && direction != SEALANE_STREAM_OPEN)
+        return -1;
+    s->mark = KEY_MARK;
+    s->phase = HOLDING_AD;
+    s->direction = direction;
+    s->level = key_level(k);
+    s->ad_bytes = s->text_bytes = 0;
+    if (key_alg(k) == SEALANE_XCHACHA20_POLY1305) {
+        xchacha_begin(s->key, s->nonce, k, nonce);
+    } else {
+        memcpy(s->key, key_bytes_of(k), 32);
+        memcpy(s->nonce, nonce, 12);
+    }
+    return 0;
+}
+
+static void absorb_ad(stream *s, const uint8_t *ad, size_t ad_bytes)
+{
+    const size_t held = s->ad_bytes % 16;
+    s->ad_bytes += ad_bytes;
+    if (held != 0) {
+        const size_t n = ad_bytes < 16 - held ? ad_bytes : 16 - held;
+        memcpy(s->block + held, ad, n);
+        ad += n, ad_bytes -= n;
+        if (held + n < 16)
+            return;
+        sealane_poly1305_blocks(&s->state, s->block, 1);
+    }
+    sealane_poly1305_blocks(&s->state, ad, ad_bytes / 16);
+    if (ad_bytes % 16 != 0)
+        memcpy(s->block, ad + ad_bytes / 16 * 16, ad_bytes % 16);
+}
+
+/* Makes the Poly1305 key, and absorbs what was held back. */
+static void stop_holding(stream *s)
+{
+    uint8_t held[sizeof s->block];
+    const size_t n = (size_t)s->ad_bytes;
+    sealane_chacha20_block(s->keystream, s->key, s->nonce, 0);
+    sealane_poly1305_key(&s->state, s->keystream);
+    s->state.counter = 1;
+    memcpy(held, s->block, n);
+    s->ad_bytes = 0;
+    absorb_ad(s, held, n);
+    s->phase = ABSORBING_AD;
+}
+
+int sealane_stream_ad(sealane_stream *handle, const uint8_t *ad, size_t ad_bytes)
+{
+    stream *s = in_progress(handle);
+    if (s == NULL || s->phase == TEXT || (ad == NULL && ad_bytes != 0))
+        return -1;
+    if (ad_bytes == 0)
+        return 0;
+    if (s->phase == HOLDING_AD && ad_bytes <= sizeof s->block - s->ad_bytes) {
+        memcpy(s->block + s->ad_bytes, ad, ad_bytes);
+        s->ad_bytes += ad_bytes;
+        return 0;
+    }
+    if (s->phase == HOLDING_AD)
+        stop_holding(s);
+    absorb_ad(s, ad, ad_bytes);
+    return 0;
+}
+
+static void begin_text(stream *s)
+{
+    if (s->phase == HOLDING_AD)
+        stop_holding(s);
+    if (s->phase == ABSORBING_AD)
+        sealane_poly1305_padded(&s->state, s->block, s->ad_bytes % 16);
+    s->phase = TEXT;
+}
+
+/* Text within one block, whose key stream is at hand. */
+static void update_within_block(stream *s, uint8_t *out, const uint8_t *in, size_t bytes)
+{
+    const size_t at = s->text_bytes % 64;
+    for (size_t i = 0; i < bytes; i++) {
+        const uint8_t x = in[i], y = x ^ s->keystream[at + i];
+        s->block[at + i] = s->direction == SEALANE_STREAM_OPEN ? x : y;
+        out[i] = y;
+    }
+    s->text_bytes += bytes;
+    if (at + bytes == 64)
+        sealane_poly1305_blocks(&s->state, s->block, 4);
+}
+
+/* Whole blocks, on the kernel; FIRST if the associated data is still held. */
+static void update_blocks(stream *s, uint8_t *out, const uint8_t *in, size_t bytes)
+{
+    const uint64_t first = s->phase == HOLDING_AD ? SEALANE_FLAG_FIRST : 0;
+    SEALANE_SCRATCH(scratch);
+    const sealane_args a = {
+        .out = slot(out),
+        .in = slot(in),
+        .bytes = bytes,
+        .ad = slot(s->block),
+        .ad_bytes = s->ad_bytes,
+        .key = slot(s->key),
+        .nonce = slot(s->nonce),
+        .state = slot(&s->state),
+        .flags = first | (s->direction == SEALANE_STREAM_OPEN ? SEALANE_FLAG_OPEN : 0),
+    };
+    s->level->kernel(&a, scratch, s->level->consts);
+    s->phase = TEXT;
+    s->text_bytes += bytes;
+}
+
+int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *in, size_t in_bytes)
+{
+    stream *s = in_progress(handle);
+    if (s == NULL)
+        return -1;
+    if (in_bytes == 0)
+        return 0;
+    if (in == NULL || out == NULL || in_bytes > CHACHA20_TEXT_MAX - s->text_bytes)
+        return -1;
+    if (out != in && overlap(out, in_bytes, in, in_bytes))
+        return -1;
+    if (in_bytes < 64 || s->phase == ABSORBING_AD)
+        begin_text(s);
+
+    const size_t at = s->text_bytes % 64;
+    if (at != 0) {
+        const size_t n = in_bytes < 64 - at ? in_bytes : 64 - at;
+        update_within_block(s, out, in, n);
+        in += n, out += n, in_bytes -= n;
+    }
+    const size_t whole = in_bytes - in_bytes % 64;
+    if (whole != 0)
+        update_blocks(s, out, in, whole);
+    if (in_bytes != whole) {
+        sealane_chacha20_block(s->keystream, s->key, s->nonce, (uint32_t)s->state.counter++);
+        update_within_block(s, out + whole, in + whole, in_bytes - whole);
+    }
+    return 0;
+}
+
+static void finish(stream *s, uint8_t tag[16])
+{
+    begin_text(s);
+    sealane_poly1305_padded(&s->state, s->block, s->text_bytes % 64);
+    sealane_poly1305_finish(&s->state, tag, s->ad_bytes, s->text_bytes);
+    wipe(s, sizeof *s);
+}
+
+int sealane_stream_seal_final(sealane_stream *handle, uint8_t tag[16])
+{
+    stream *s = in_progress(handle);
+    if (s == NULL || tag == NULL || s->direction != SEALANE_STREAM_SEAL)
+        return -1;
+    finish(s, tag);
+    return 0;
+}
+
+int sealane_stream_open_final(sealane_stream *handle, const uint8_t tag[16])
+{
+    uint8_t expected[16];
+    stream *s = in_progress(handle);
+    if (s == NULL || tag == NULL || s->direction != SEALANE_STREAM_OPEN)
+        return -1;
+    finish(s, expected);
+    const int authentic = equal16(expected, tag);
+    wipe(expected, sizeof expected);
+    return authentic ? 0 : -1;
+}
+
+void sealane_stream_wipe(sealane_stream *handle)
+{
+    if (handle != NULL)
+        wipe(handle, sizeof *handle);
+}
+
+/* ---- Scatter/gather ---- */
+
+static int pieces_well_formed(const sealane_iovec *text, size_t pieces, const sealane_iovec *ad, size_t ad_pieces,
+                              const uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes)
+{
+    uint64_t total = 0;
+    if ((text == NULL && pieces != 0) || (ad == NULL && ad_pieces != 0) || pieces > SEALANE_IOV_MAX)
+        return 0;
+    for (size_t j = 0; j < ad_pieces; j++)
+        if (ad[j].in == NULL && ad[j].bytes != 0)
+            return 0;
+    for (size_t i = 0; i < pieces; i++) {
+        const sealane_iovec *t = &text[i];
+        if (t->bytes == 0)
+            continue;
+        if (t->in == NULL || t->out == NULL || t->bytes > CHACHA20_TEXT_MAX - total)
+            return 0;
+        total += t->bytes;
+        if (overlap(t->out, t->bytes, nonce, nonce_bytes) || overlap(t->out, t->bytes, tag, SEALANE_TAG_BYTES))
+            return 0;
+        for (size_t j = 0; j < ad_pieces; j++)
+            if (overlap(t->out, t->bytes, ad[j].in, ad[j].bytes))
+                return 0;
+        for (size_t j = 0; j < pieces; j++) {
+            if (overlap(t->out, t->bytes, text[j].in, text[j].bytes) && !(i == j && t->in == t->out))
+                return 0;
+            if (j < i && overlap(t->out, t->bytes, text[j].out, text[j].bytes))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* All of a packet but its tag; -1 for the caller's mistakes. */
+static int run_pieces(sealane_stream *s, const sealane_key *k, sealane_direction direction, const uint8_t *tag,
+                      const uint8_t *nonce, size_t nonce_bytes, const sealane_iovec *ad, size_t ad_pieces,
+                      const sealane_iovec *text, size_t text_pieces)
+{
+    int failed = 0;
+    if (tag == NULL || nonce == NULL)
+        return -1;
+    if (!pieces_well_formed(text, text_pieces, ad, ad_pieces, tag, nonce, nonce_bytes))
+        return -1;
+    if (sealane_stream_init(s, k, direction, nonce, nonce_bytes) != 0)
+        return -1;
+    for (size_t i = 0; i < ad_pieces; i++)
+        failed |= sealane_stream_ad(s, ad[i].in, ad[i].bytes);
+    for (size_t i = 0; i < text_pieces; i++)
+        failed |= sealane_stream_update(s, text[i].out, text[i].in, text[i].bytes);
+    return failed;
+}
+
+int sealane_sealv(const sealane_key *k, uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
+                  const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text, size_t text_pieces)
+{
+    sealane_stream s;
+    if (run_pieces(&s, k, SEALANE_STREAM_SEAL, tag, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces) != 0)
+        return -1;
+    return sealane_stream_seal_final(&s, tag);
+}
+
+int sealane_openv(const sealane_key *k, const uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
+                  const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text, size_t text_pieces)
+{
+    sealane_stream s;
+    if (run_pieces(&s, k, SEALANE_STREAM_OPEN, tag, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces) != 0)
+        return -1;
+    if (sealane_stream_open_final(&s, tag) == 0)
+        return 0;
+    for (size_t i = 0; i < text_pieces; i++)
+        if (text[i].bytes != 0)
+            memset(text[i].out, 0, text[i].bytes);
+    return -1;
+}

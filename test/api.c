@@ -1,0 +1,568 @@
+/* api: the public interface, as any program sees it: vectors, tampering, wrong input, streams, pieces, threads.
+ *
+ *     api [FILE]      FILE: Wycheproof's vectors, flattened by test/vectors/flatten.go
+ *     api --name      prints the level in use, and nothing else
+ *
+ * Uses include/sealane.h only, so that it tests an installed library just as well. */
+#include <sealane.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONG = 70000 };
+
+static unsigned passed, failed, not_run;
+static char why[200];
+
+static int fail(const char *what, size_t number)
+{
+    snprintf(why, sizeof why, "%s (%zu)", what, number);
+    return 0;
+}
+
+static uint64_t random_state = 0x243f6a8885a308d3; /* the choices are the same in every run */
+
+static size_t below(size_t n)
+{
+    random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
+    return (size_t)((random_state >> 11) % n);
+}
+
+static void randomise(uint8_t *p, size_t n)
+{
+    while (n-- > 0)
+        *p++ = (uint8_t)below(256);
+}
+
+static int all(const uint8_t *p, size_t n, uint8_t value)
+{
+    while (n-- > 0)
+        if (*p++ != value)
+            return 0;
+    return 1;
+}
+
+static const sealane_alg algs[] = {SEALANE_CHACHA20_POLY1305, SEALANE_XCHACHA20_POLY1305};
+static const size_t nonce_sizes[] = {12, 24};
+
+/* ---- Vectors ---- */
+
+static size_t from_hex(uint8_t *out, const char *hex)
+{
+    size_t n = 0;
+    unsigned byte;
+    for (; hex[0] != '-' && sscanf(hex, "%2x", &byte) == 1; hex += 2)
+        out[n++] = (uint8_t)byte;
+    return n;
+}
+
+typedef struct {
+    uint8_t key[64], nonce[256], ad[8192], text[8192], sealed[8192], tag[64];
+    size_t key_bytes, nonce_bytes, ad_bytes, text_bytes, sealed_bytes, tag_bytes;
+} vector;
+
+/* Seals and opens; invalid ones must not open. */
+static int run_vector(sealane_alg alg, const vector *v, int valid)
+{
+    static uint8_t out[8192], tag[16];
+    sealane_key k;
+    if (sealane_key_init(&k, alg, v->key, v->key_bytes) != 0)
+        return !valid;
+    if (v->tag_bytes != 16)
+        return !valid;
+    memset(out, 0xa5, sizeof out);
+    int opened =
+        sealane_open(&k, out, v->tag, v->nonce, v->nonce_bytes, v->ad, v->ad_bytes, v->sealed, v->sealed_bytes) == 0;
+    if (opened != valid)
+        return 0;
+    if (!valid)
+        return all(out, v->sealed_bytes, 0) || all(out, v->sealed_bytes, 0xa5);
+    if (memcmp(out, v->text, v->text_bytes) != 0)
+        return 0;
+    if (sealane_seal(&k, out, tag, v->nonce, v->nonce_bytes, v->ad, v->ad_bytes, v->text, v->text_bytes) != 0)
+        return 0;
+    return memcmp(out, v->sealed, v->sealed_bytes) == 0 && memcmp(tag, v->tag, 16) == 0;
+}
+
+/* RFC 8439, section 2.8.2, and draft-irtf-cfrg-xchacha-03, appendix A.3.1: same key, text and associated data. */
+static int check_specifications(void)
+{
+    static const char text[] = "Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the "
+                               "future, sunscreen would be it.";
+    static const char *const cases[2][3] = {
+        {"070000004041424344454647",
+         "d31a8d34648e60db7b86afbc53ef7ec2a4aded51296e08fea9e2b5a736ee62d63dbea45e8ca9671282fafb69da92728b1a71de0a9e06"
+         "0b2905d6a5b67ecd3b3692ddbd7f2d778b8c9803aee328091b58fab324e4fad675945585808b4831d7bc3ff4def08e4b7a9de576d265"
+         "86cec64b6116",
+         "1ae10b594f09e26a7e902ecbd0600691"},
+        {"404142434445464748494a4b4c4d4e4f5051525354555657",
+         "bd6d179d3e83d43b9576579493c0e939572a1700252bfaccbed2902c21396cbb731c7f1b0b4aa6440bf3a82f4eda7e39ae64c6708c54"
+         "c216cb96b72e1213b4522f8c9ba40db5d945b11b69b982c1bb9e3f3fac2bc369488f76b2383565d3fff921f9664c97637da9768812f6"
+         "15c68b13b52e",
+         "c0875924c1c7987947deafd8780acf49"},
+    };
+    for (int i = 0; i < 2; i++) {
+        vector v = {.text_bytes = sizeof text - 1};
+        memcpy(v.text, text, v.text_bytes);
+        v.key_bytes = from_hex(v.key, "808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f");
+        v.ad_bytes = from_hex(v.ad, "50515253c0c1c2c3c4c5c6c7");
+        v.nonce_bytes = from_hex(v.nonce, cases[i][0]);
+        v.sealed_bytes = from_hex(v.sealed, cases[i][1]);
+        v.tag_bytes = from_hex(v.tag, cases[i][2]);
+        if (!run_vector(algs[i], &v, 1))
+            return fail("vector of the specification", (size_t)i);
+    }
+    return 1;
+}
+
+/* 1, 0, or -1 if there were no vectors. */
+static int check_wycheproof(const char *path)
+{
+    static char line[1 << 16], field[9][1 << 14];
+    static vector v;
+    size_t ran = 0, gcm = 0;
+    FILE *f = path ? fopen(path, "r") : NULL;
+    if (f == NULL)
+        return path ? fail("cannot open the file of vectors", 0) : -1;
+    while (fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%s %s %s %s %s %s %s %s %s", field[0], field[1], field[2], field[3], field[4], field[5],
+                   field[6], field[7], field[8]) != 9)
+            return fail("malformed line of vectors", ran);
+        if (strcmp(field[0], "AES-GCM") == 0) {
+            gcm++;
+            continue;
+        }
+        v.key_bytes = from_hex(v.key, field[2]);
+        v.nonce_bytes = from_hex(v.nonce, field[3]);
+        v.ad_bytes = from_hex(v.ad, field[4]);
+        v.text_bytes = from_hex(v.text, field[5]);
+        v.sealed_bytes = from_hex(v.sealed, field[6]);
+        v.tag_bytes = from_hex(v.tag, field[7]);
+        const sealane_alg alg =
+            strcmp(field[0], "XCHACHA20-POLY1305") == 0 ? SEALANE_XCHACHA20_POLY1305 : SEALANE_CHACHA20_POLY1305;
+        if (!run_vector(alg, &v, strcmp(field[8], "valid") == 0)) {
+            snprintf(why, sizeof why, "%.20s test %.20s", field[0], field[1]);
+            fclose(f);
+            return 0;
+        }
+        ran++;
+    }
+    fclose(f);
+    printf("     %zu Wycheproof vectors; %zu of AES-GCM not run, not supported yet\n", ran, gcm);
+    return ran > 600 ? 1 : fail("too few vectors", ran);
+}
+
+/* ---- Tampering: every single-bit flip of a packet is rejected, and the output zeroed ---- */
+
+static int rejected(const sealane_key *k, const uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes,
+                    const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t bytes)
+{
+    static uint8_t out[256];
+    sealane_iovec pieces[2] = {{in, out, bytes / 3}, {in + bytes / 3, out + bytes / 3, bytes - bytes / 3}};
+    const sealane_iovec ads = {ad, NULL, ad_bytes};
+    memset(out, 0xa5, sizeof out);
+    if (sealane_open(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, bytes) != -1 || !all(out, bytes, 0))
+        return 0;
+    memset(out, 0xa5, sizeof out);
+    if (sealane_openv(k, tag, nonce, nonce_bytes, &ads, 1, pieces, 2) != -1 || !all(out, bytes, 0))
+        return 0;
+    memcpy(out, in, bytes);
+    return sealane_open(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, out, bytes) == -1 && all(out, bytes, 0);
+}
+
+static int check_tampering(void)
+{
+    static const size_t sizes[] = {0, 1, 15, 16, 17, 63, 64, 65, 100, 200};
+    enum { NONCE, AD, TAG, TEXT, KINDS };
+    for (int a = 0; a < 2; a++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            uint8_t key[32], nonce[24], ad[13], tag[16], text[256];
+            uint8_t *part[KINDS] = {nonce, ad, tag, text};
+            const size_t part_bytes[KINDS] = {nonce_sizes[a], sizeof ad, 16, sizes[i]};
+            sealane_key k;
+            randomise(key, 32), randomise(nonce, 24), randomise(ad, 13), randomise(text, sizeof text);
+            if (sealane_key_init(&k, algs[a], key, 32) != 0)
+                return fail("key", 0);
+            if (sealane_seal(&k, text, tag, nonce, nonce_sizes[a], ad, sizeof ad, text, sizes[i]) != 0)
+                return fail("seal", sizes[i]);
+            for (int kind = 0; kind < KINDS; kind++)
+                for (size_t bit = 0; bit < 8 * part_bytes[kind]; bit++) {
+                    part[kind][bit / 8] ^= (uint8_t)(1 << bit % 8);
+                    if (!rejected(&k, tag, nonce, nonce_sizes[a], ad, sizeof ad, text, sizes[i]))
+                        return fail("a changed packet was opened, or the output not zeroed", bit);
+                    part[kind][bit / 8] ^= (uint8_t)(1 << bit % 8);
+                }
+            if (!rejected(&k, tag, nonce, nonce_sizes[a], ad, sizeof ad - 1, text, sizes[i]))
+                return fail("shortened associated data", sizes[i]);
+            if (sizes[i] && !rejected(&k, tag, nonce, nonce_sizes[a], ad, sizeof ad, text, sizes[i] - 1))
+                return fail("a shortened packet was opened", sizes[i]);
+            if (sealane_open(&k, text, tag, nonce, nonce_sizes[a], ad, sizeof ad, text, sizes[i]) != 0)
+                return fail("the right packet was not opened", sizes[i]);
+        }
+    return 1;
+}
+
+/* ---- Wrong input: -1, and nothing is written ---- */
+
+static int check_wrong_keys(void)
+{
+    uint8_t key[64] = {1};
+    sealane_key k, zero;
+    memset(&zero, 0, sizeof zero);
+    const struct {
+        sealane_key *k;
+        int alg;
+        const uint8_t *key;
+        size_t bytes;
+    } cases[] = {
+        {NULL, SEALANE_CHACHA20_POLY1305, key, 32},
+        {&k, SEALANE_CHACHA20_POLY1305, NULL, 32},
+        {&k, SEALANE_CHACHA20_POLY1305, key, 31},
+        {&k, SEALANE_CHACHA20_POLY1305, key, 33},
+        {&k, SEALANE_CHACHA20_POLY1305, key, 0},
+        {&k, SEALANE_XCHACHA20_POLY1305, key, 16},
+        {&k, SEALANE_AES_128_GCM, key, 16},
+        {&k, SEALANE_AES_256_GCM, key, 32},
+        {&k, 0, key, 32},
+        {&k, 5, key, 32},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memset(&k, 0, sizeof k);
+        if (sealane_key_init(cases[i].k, (sealane_alg)cases[i].alg, cases[i].key, cases[i].bytes) != -1)
+            return fail("a wrong key was accepted", i);
+        if (memcmp(&k, &zero, sizeof k) != 0)
+            return fail("a wrong key was written", i);
+    }
+    if (strcmp(sealane_impl_name(NULL), "none") != 0 || strcmp(sealane_impl_name(&zero), "none") != 0)
+        return fail("name of no key", 0);
+    if (sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32) != 0 || strcmp(sealane_impl_name(&k), "none") == 0)
+        return fail("name of a key", 0);
+    sealane_key_wipe(&k), sealane_key_wipe(NULL);
+    if (memcmp(&k, &zero, sizeof k) != 0)
+        return fail("a key was not wiped", 0);
+    return 1;
+}
+
+static uint8_t memory[1024], before[1024];
+
+static int check_wrong_packets(void)
+{
+    sealane_key k, wiped;
+    uint8_t *m = memory;
+    const uint8_t key[32] = {1};
+    const size_t huge = sizeof(size_t) > 4 ? (size_t)(((uint64_t)1 << 38) - 63) : 0;
+    memset(&wiped, 0, sizeof wiped);
+    if (sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32) != 0)
+        return 0;
+    const struct {
+        const char *what;
+        const sealane_key *k;
+        uint8_t *out, *tag;
+        const uint8_t *nonce;
+        size_t nonce_bytes;
+        const uint8_t *ad;
+        size_t ad_bytes;
+        const uint8_t *in;
+        size_t bytes;
+    } cases[] = {
+        {"no key", NULL, m, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
+        {"wiped key", &wiped, m, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
+        {"no output", &k, NULL, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
+        {"no tag", &k, m, NULL, m + 800, 12, NULL, 0, m + 300, 100},
+        {"no nonce", &k, m, m + 900, NULL, 12, NULL, 0, m + 300, 100},
+        {"no nonce of no length", &k, m, m + 900, NULL, 0, NULL, 0, m + 300, 100},
+        {"short nonce", &k, m, m + 900, m + 800, 11, NULL, 0, m + 300, 100},
+        {"long nonce", &k, m, m + 900, m + 800, 24, NULL, 0, m + 300, 100},
+        {"no associated data", &k, m, m + 900, m + 800, 12, NULL, 1, m + 300, 100},
+        {"no input", &k, m, m + 900, m + 800, 12, NULL, 0, NULL, 100},
+        {"too long", &k, m, m + 900, m + 800, 12, NULL, 0, m, huge},
+        {"longest number", &k, m, m + 900, m + 800, 12, NULL, 0, m, (size_t)-1},
+        {"output one above input", &k, m + 301, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
+        {"output one below input", &k, m + 299, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
+        {"output's last byte is input's first", &k, m + 201, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
+        {"output's first byte is input's last", &k, m + 399, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
+        {"output over associated data", &k, m, m + 900, m + 800, 12, m + 99, 5, m + 300, 100},
+        {"output over nonce", &k, m, m + 900, m + 90, 12, NULL, 0, m + 300, 100},
+        {"output over tag", &k, m, m + 99, m + 800, 12, NULL, 0, m + 300, 100},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (huge == 0 && strcmp(cases[i].what, "too long") == 0)
+            continue;
+        const sealane_iovec ad = {cases[i].ad, NULL, cases[i].ad_bytes},
+                            text = {cases[i].in, cases[i].out, cases[i].bytes};
+        randomise(memory, sizeof memory);
+        memcpy(before, memory, sizeof before);
+        if (sealane_seal(cases[i].k, cases[i].out, cases[i].tag, cases[i].nonce, cases[i].nonce_bytes, cases[i].ad,
+                         cases[i].ad_bytes, cases[i].in, cases[i].bytes) != -1 ||
+            sealane_open(cases[i].k, cases[i].out, cases[i].tag, cases[i].nonce, cases[i].nonce_bytes, cases[i].ad,
+                         cases[i].ad_bytes, cases[i].in, cases[i].bytes) != -1 ||
+            sealane_sealv(cases[i].k, cases[i].tag, cases[i].nonce, cases[i].nonce_bytes, &ad, 1, &text, 1) != -1 ||
+            sealane_openv(cases[i].k, cases[i].tag, cases[i].nonce, cases[i].nonce_bytes, &ad, 1, &text, 1) != -1)
+            return fail(cases[i].what, i);
+        if (memcmp(memory, before, sizeof before) != 0)
+            return fail("something was written", i);
+    }
+    /* What only touches is allowed, and so are the attached tag and empty things without an address. */
+    if (sealane_seal(&k, m + 200, m + 300, m + 800, 12, m + 316, 10, m + 300, 100) != 0)
+        return fail("output that touches input and tag", 0);
+    if (sealane_seal(&k, NULL, m, m + 800, 12, NULL, 0, NULL, 0) != 0)
+        return fail("an empty packet was refused", 0);
+    return sealane_open(&k, NULL, m, m + 800, 12, NULL, 0, NULL, 0) == 0 || fail("an empty packet was not opened", 0);
+}
+
+static int check_wrong_pieces(void)
+{
+    sealane_key k;
+    uint8_t *m = memory;
+    const uint8_t key[32] = {1};
+    static sealane_iovec many[SEALANE_IOV_MAX + 1];
+    if (sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32) != 0)
+        return 0;
+    const struct {
+        const char *what;
+        sealane_iovec text[2];
+    } cases[] = {
+        {"two outputs overlap", {{m + 500, m, 64}, {m + 600, m + 63, 64}}},
+        {"an output over a later input", {{m + 500, m, 64}, {m + 63, m + 200, 64}}},
+        {"an output over an earlier input", {{m + 500, m, 64}, {m + 600, m + 563, 64}}},
+        {"an output that is another's input", {{m + 500, m, 64}, {m, m + 200, 64}}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        randomise(memory, sizeof memory);
+        memcpy(before, memory, sizeof before);
+        if (sealane_sealv(&k, m + 900, m + 800, 12, NULL, 0, cases[i].text, 2) != -1 ||
+            sealane_openv(&k, m + 900, m + 800, 12, NULL, 0, cases[i].text, 2) != -1 ||
+            memcmp(memory, before, sizeof before) != 0)
+            return fail(cases[i].what, i);
+    }
+    if (sealane_sealv(&k, m + 900, m + 800, 12, NULL, 0, many, SEALANE_IOV_MAX + 1) != -1)
+        return fail("too many pieces", 0);
+    if (sealane_sealv(&k, m + 900, m + 800, 12, NULL, 1, NULL, 0) != -1 ||
+        sealane_sealv(&k, m + 900, m + 800, 12, NULL, 0, NULL, 1) != -1)
+        return fail("no list of pieces", 0);
+    return sealane_sealv(&k, m + 900, m + 800, 12, NULL, 0, many, SEALANE_IOV_MAX) == 0 || fail("empty pieces", 0);
+}
+
+static int check_stream_misuse(void)
+{
+    sealane_key k;
+    sealane_stream s, zero;
+    uint8_t nonce[24] = {0}, text[64] = {0}, tag[16];
+    const uint8_t key[32] = {1};
+    memset(&zero, 0, sizeof zero), memset(&s, 0, sizeof s);
+    if (sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32) != 0)
+        return 0;
+    if (sealane_stream_init(NULL, &k, SEALANE_STREAM_SEAL, nonce, 12) != -1 ||
+        sealane_stream_init(&s, NULL, SEALANE_STREAM_SEAL, nonce, 12) != -1 ||
+        sealane_stream_init(&s, &k, (sealane_direction)2, nonce, 12) != -1 ||
+        sealane_stream_init(&s, &k, SEALANE_STREAM_SEAL, nonce, 24) != -1 ||
+        sealane_stream_init(&s, &k, SEALANE_STREAM_SEAL, NULL, 12) != -1)
+        return fail("a wrong stream was begun", 0);
+    if (memcmp(&s, &zero, sizeof s) != 0 || sealane_stream_ad(&s, text, 1) != -1 ||
+        sealane_stream_update(&s, text, text, 1) != -1 || sealane_stream_seal_final(&s, tag) != -1)
+        return fail("a stream that was not begun was used", 0);
+    if (sealane_stream_init(&s, &k, SEALANE_STREAM_SEAL, nonce, 12) != 0)
+        return fail("a stream was not begun", 0);
+    if (sealane_stream_ad(&s, NULL, 1) != -1 || sealane_stream_update(&s, NULL, text, 1) != -1 ||
+        sealane_stream_update(&s, text, NULL, 1) != -1 || sealane_stream_update(&s, text + 1, text, 9) != -1)
+        return fail("wrong input to a stream", 0);
+    if (sealane_stream_update(&s, text, text, 1) != 0 || sealane_stream_ad(&s, text, 1) != -1)
+        return fail("associated data behind text", 0);
+    if (sealane_stream_open_final(&s, tag) != -1 || sealane_stream_seal_final(&s, NULL) != -1)
+        return fail("the wrong end of a stream", 0);
+    if (sealane_stream_seal_final(&s, tag) != 0 || memcmp(&s, &zero, sizeof s) != 0)
+        return fail("the stream was not wiped", 0);
+    if (sealane_stream_update(&s, text, text, 1) != -1 || sealane_stream_seal_final(&s, tag) != -1)
+        return fail("a stream was used behind its end", 0);
+    if (sealane_stream_init(&s, &k, SEALANE_STREAM_OPEN, nonce, 12) != 0)
+        return fail("a stream was not begun", 1);
+    sealane_stream_wipe(&s), sealane_stream_wipe(NULL);
+    return memcmp(&s, &zero, sizeof s) == 0 || fail("a stream was not wiped", 1);
+}
+
+/* ---- Streams and pieces give what whole packets give ---- */
+
+static uint8_t plain[LONG], sealed[LONG], other[LONG], ad[400];
+
+static int stream_random_pieces(sealane_stream *s, uint8_t *out, const uint8_t *in, size_t bytes, size_t ad_bytes)
+{
+    for (size_t at = 0, n; at < ad_bytes; at += n) {
+        n = below(40) % (ad_bytes - at + 1);
+        if (sealane_stream_ad(s, ad + at, n) != 0)
+            return 0;
+    }
+    const size_t most = below(2) ? 70 : 3000;
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = below(most) % (bytes - at + 1);
+        if (sealane_stream_update(s, out + at, in + at, n) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+static size_t random_pieces(sealane_iovec *v, size_t most, uint8_t *out, const uint8_t *in, size_t bytes)
+{
+    size_t n = 1 + below(most), at = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t take = i + 1 == n ? bytes - at : below(bytes - at + 1);
+        v[i] = (sealane_iovec){in + at, out ? out + at : NULL, take};
+        at += take;
+    }
+    return n;
+}
+
+static int pieces_agree(const sealane_key *k, size_t nonce_bytes, size_t bytes, size_t ad_bytes)
+{
+    uint8_t nonce[24], tag[16], tag2[16];
+    sealane_stream s;
+    sealane_iovec text[9], ads[5];
+    randomise(nonce, 24), randomise(ad, ad_bytes);
+    for (size_t i = 0; i < bytes; i += 997)
+        plain[i] = (uint8_t)below(256);
+    if (sealane_seal(k, sealed, tag, nonce, nonce_bytes, ad, ad_bytes, plain, bytes) != 0)
+        return fail("seal", bytes);
+
+    if (sealane_stream_init(&s, k, SEALANE_STREAM_SEAL, nonce, nonce_bytes) != 0 ||
+        !stream_random_pieces(&s, other, plain, bytes, ad_bytes) || sealane_stream_seal_final(&s, tag2) != 0)
+        return fail("stream", bytes);
+    if (memcmp(other, sealed, bytes) != 0 || memcmp(tag, tag2, 16) != 0)
+        return fail("a stream sealed differently", bytes);
+
+    if (sealane_stream_init(&s, k, SEALANE_STREAM_OPEN, nonce, nonce_bytes) != 0 ||
+        !stream_random_pieces(&s, other, other, bytes, ad_bytes) || sealane_stream_open_final(&s, tag) != 0 ||
+        memcmp(other, plain, bytes) != 0)
+        return fail("a stream did not open", bytes);
+    if (sealane_stream_init(&s, k, SEALANE_STREAM_OPEN, nonce, nonce_bytes) != 0 ||
+        !stream_random_pieces(&s, other, sealed, bytes, ad_bytes) ||
+        (tag2[below(16)] ^= 4, sealane_stream_open_final(&s, tag2) != -1))
+        return fail("a stream opened with a wrong tag", bytes);
+
+    size_t pieces = random_pieces(text, 9, other, plain, bytes), ad_pieces = random_pieces(ads, 5, NULL, ad, ad_bytes);
+    if (sealane_sealv(k, tag2, nonce, nonce_bytes, ads, ad_pieces, text, pieces) != 0)
+        return fail("pieces were refused", bytes);
+    if (memcmp(other, sealed, bytes) != 0 || memcmp(tag, tag2, 16) != 0)
+        return fail("pieces were sealed differently", bytes);
+    pieces = random_pieces(text, 9, other, other, bytes);
+    if (sealane_openv(k, tag, nonce, nonce_bytes, ads, ad_pieces, text, pieces) != 0 ||
+        memcmp(other, plain, bytes) != 0)
+        return fail("pieces did not open", bytes);
+    return 1;
+}
+
+static int check_pieces(void)
+{
+    uint8_t key[32];
+    sealane_key k;
+    randomise(plain, sizeof plain);
+    for (int i = 0; i < 1500; i++) {
+        const int a = i % 2;
+        randomise(key, 32);
+        if (sealane_key_init(&k, algs[a], key, 32) != 0)
+            return 0;
+        if (!pieces_agree(&k, nonce_sizes[a], below(i < 1400 ? 1500 : LONG), below(i % 3 ? 20 : sizeof ad)))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- Threads: the first use of the library, and one key, shared by all ---- */
+
+static const sealane_key *shared_key;
+
+static void *thread(void *result)
+{
+    const uint8_t key[32] = {7}, nonce[12] = {1}, text[300] = {3};
+    uint8_t out[300], tag[16], tag2[16];
+    sealane_key mine;
+    int bad = sealane_key_init(&mine, SEALANE_CHACHA20_POLY1305, key, 32);
+    bad |= strcmp(sealane_impl_name(&mine), sealane_impl_name(shared_key)) != 0;
+    for (int i = 0; i < 200 && !bad; i++) {
+        bad |= sealane_seal(&mine, out, tag, nonce, 12, NULL, 0, text, (size_t)i);
+        bad |= sealane_seal(shared_key, out, tag2, nonce, 12, NULL, 0, text, (size_t)i);
+        bad |= memcmp(tag, tag2, 16) != 0;
+        bad |= sealane_open(shared_key, out, tag, nonce, 12, NULL, 0, out, (size_t)i);
+    }
+    *(int *)result = bad;
+    return NULL;
+}
+
+static int check_threads(void)
+{
+    enum { THREADS = 8 };
+    pthread_t threads[THREADS];
+    int results[THREADS], bad = 0;
+    sealane_key k;
+    const uint8_t key[32] = {7};
+    if (sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32) != 0)
+        return fail("key", 0);
+    shared_key = &k;
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, thread, &results[i]) != 0)
+            return fail("pthread_create", 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL), bad |= results[i];
+    return !bad || fail("threads disagree", 0);
+}
+
+static void *first_use(void *key)
+{
+    const uint8_t bytes[32] = {9};
+    return sealane_key_init(key, SEALANE_CHACHA20_POLY1305, bytes, 32) == 0 ? key : NULL;
+}
+
+/* Several threads use the library for the first time together; must come before all else. */
+static int check_first_use(void)
+{
+    enum { THREADS = 4 };
+    static sealane_key keys[THREADS];
+    pthread_t threads[THREADS];
+    void *result;
+    int good = 1;
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, first_use, &keys[i]) != 0)
+            return fail("pthread_create", 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], &result), good &= result != NULL;
+    for (int i = 1; i < THREADS; i++)
+        good &= memcmp(&keys[0], &keys[i], 40) == 0;
+    return good || fail("threads chose different levels", 0);
+}
+
+static void report(const char *name, int outcome)
+{
+    passed += outcome == 1, failed += outcome == 0, not_run += outcome == -1;
+    printf("%s %s%s%s\n",
+           outcome == 1   ? "ok  "
+           : outcome == 0 ? "FAIL"
+                          : "not run",
+           name, outcome ? "" : ": ", outcome ? "" : why);
+}
+
+int main(int argc, char **argv)
+{
+    sealane_key k;
+    const uint8_t key[32] = {0};
+    const char *path = argc > 1 ? argv[1] : NULL;
+    if (path != NULL && strcmp(path, "--name") == 0) {
+        const int bad = sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32);
+        puts(bad ? "none" : sealane_impl_name(&k));
+        return bad != 0;
+    }
+    report("first use by several threads", check_first_use());
+    if (sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32) != 0)
+        return 1;
+    printf("api: level %s\n", sealane_impl_name(&k));
+    report("vectors of the specifications", check_specifications());
+    report("Wycheproof", check_wycheproof(path));
+    report("tampering", check_tampering());
+    report("wrong keys", check_wrong_keys());
+    report("wrong packets", check_wrong_packets());
+    report("wrong pieces", check_wrong_pieces());
+    report("wrong use of streams", check_stream_misuse());
+    report("streams and pieces agree with packets", check_pieces());
+    report("threads share a key", check_threads());
+    printf("api (%s): %u passed, %u failed, %u not run\n", sealane_impl_name(&k), passed, failed, not_run);
+    return failed != 0;
+}

@@ -1,0 +1,1158 @@
+/* check: every level against the portable code, and a benchmark of all of them.
+ *
+ *     check                  all checks of every level that this CPU can run
+ *     check --seed=N         the same random choices again
+ *     check --level=NAME     one level only
+ *     check --corrupt=NAME   the same with a kernel that is wrong in one way: must fail
+ *     check --list           the names of the corrupters
+ *     check --bench          nanoseconds and megabytes per second; with --short only a few sizes of the best level
+ *
+ * Kernels are called through a trampoline that watches the calling convention, on buffers that end or begin at a page
+ * that cannot be touched. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../src/cpu.h"
+#include "../src/key.h"
+
+/* ---- Random numbers (splitmix64) ---- */
+
+static uint64_t seed;
+
+static uint64_t random64(void)
+{
+    uint64_t z = seed += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+static size_t below(size_t n)
+{
+    return (size_t)(random64() % n);
+}
+
+static void randomise(void *p, size_t bytes)
+{
+    uint8_t *b = p;
+    for (; bytes >= 8; bytes -= 8, b += 8)
+        store64(b, random64());
+    for (; bytes > 0; bytes--)
+        *b++ = (uint8_t)random64();
+}
+
+/* ---- Memory between two pages that cannot be touched ---- */
+
+typedef struct {
+    uint8_t *base;
+    size_t room;
+} arena;
+
+static arena arena_new(size_t room)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    room = (room + page - 1) / page * page;
+    uint8_t *p = mmap(NULL, room + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED || mprotect(p, page, PROT_NONE) != 0 || mprotect(p + page + room, page, PROT_NONE) != 0) {
+        perror("mmap");
+        exit(2);
+    }
+    return (arena){p + page, room};
+}
+
+/* bytes that end at the upper guard page, or begin skew bytes behind the lower one. */
+static uint8_t *arena_place(const arena *a, size_t bytes, int at_end, size_t skew)
+{
+    return at_end ? a->base + a->room - bytes : a->base + skew;
+}
+
+enum { LONGEST = 1 << 17, LONGEST_AD = 1 << 13, CANARY = 96 };
+
+static arena arena_out, arena_in, arena_ad, arena_key, arena_nonce, arena_tag, arena_state, arena_args, arena_scratch;
+
+static void arenas_new(void)
+{
+    arena_out = arena_new(LONGEST), arena_in = arena_new(LONGEST), arena_ad = arena_new(LONGEST_AD);
+    arena_key = arena_new(1), arena_nonce = arena_new(1), arena_tag = arena_new(1), arena_state = arena_new(1);
+    arena_args = arena_new(1), arena_scratch = arena_new(SEALANE_SCRATCH_BYTES);
+}
+
+/* ---- Calling convention (abi_x86_64.S) ---- */
+
+struct abi_registers {
+    uint64_t general[8]; /* rbx rbp r12 r13 r14 r15, rdi rsi */
+    uint64_t rsp, flags, mxcsr, unused;
+    uint16_t x87[16];
+    uint8_t vector[16][64];
+};
+
+extern struct abi_registers abi_before, abi_after;
+extern uint32_t abi_vector_bytes;
+extern sealane_kernel *corrupt_inner;
+
+struct abi_registers abi_before, abi_after;
+uint32_t abi_vector_bytes = 16; /* width of the vector registers that exist */
+sealane_kernel *corrupt_inner;
+
+#if defined(__x86_64__)
+#define HAVE_ABI_CHECK 1
+
+void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
+
+static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
+{
+    randomise(abi_before.general, sizeof abi_before.general);
+    for (int i = 6; i < 16; i++)
+        randomise(abi_before.vector[i], 16);
+    abi_call(kernel, a, scratch, consts);
+}
+
+static const char *abi_violation(void)
+{
+    static const char *const names[] = {"rbx", "rbp", "r12", "r13", "r14", "r15", "rdi", "rsi"};
+    static char text[64];
+#if defined(SEALANE_TEST_WIN64)
+    const int preserved = 8;
+    for (int i = 6; i < 16; i++)
+        if (memcmp(abi_before.vector[i], abi_after.vector[i], 16) != 0) {
+            snprintf(text, sizeof text, "xmm%d was not preserved", i);
+            return text;
+        }
+#else
+    const int preserved = 6;
+#endif
+    for (int i = 0; i < preserved; i++)
+        if (abi_before.general[i] != abi_after.general[i]) {
+            snprintf(text, sizeof text, "%s was not preserved", names[i]);
+            return text;
+        }
+    if (abi_before.rsp != abi_after.rsp)
+        return "rsp was not preserved";
+    if (abi_after.flags & 0x400)
+        return "the direction flag is set";
+    if ((uint32_t)abi_before.mxcsr != (uint32_t)abi_after.mxcsr)
+        return "mxcsr was not preserved";
+    if (abi_before.x87[0] != abi_after.x87[0])
+        return "the x87 control word was not preserved";
+    if (abi_before.x87[4] != abi_after.x87[4])
+        return "the x87 or MMX state is not empty";
+    for (int i = 0; i < 16; i++)
+        for (uint32_t j = 16; j < abi_vector_bytes; j++)
+            if (abi_after.vector[i][j] != 0) {
+                snprintf(text, sizeof text, "the upper part of vector register %d is not zero", i);
+                return text;
+            }
+    return NULL;
+}
+#else
+#define HAVE_ABI_CHECK 0
+
+static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
+{
+    kernel(a, scratch, consts);
+}
+
+static const char *abi_violation(void)
+{
+    return NULL;
+}
+#endif
+
+/* ---- One packet, run on a level and compared with the portable code ---- */
+
+enum { MAX_PARTS = 8 };
+
+typedef struct {
+    sealane_level level; /* its kernel may be a corrupter */
+    const char *group;
+    size_t bytes, ad_bytes;
+    int open, in_place, at_end;
+    size_t skew_out, skew_in, skew_ad;
+    const sealane_state *start; /* NULL: from the packet's beginning */
+    int fill;                   /* -1: random text; else a byte */
+    unsigned parts;
+    size_t ends[MAX_PARTS]; /* where each part ends; the last at bytes */
+    unsigned by_portable;   /* bit i: the portable code runs part i */
+    unsigned part;          /* the one in progress */
+} job;
+
+static job now;
+static char failure[256];
+
+static int fail(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(failure, sizeof failure, format, list);
+    va_end(list);
+    return 0;
+}
+
+static void describe(char *text, size_t room)
+{
+    snprintf(text, room, "%s/%s: %s %zu bytes, ad %zu, %s, %s, skew out %zu in %zu ad %zu, part %u of %u%s",
+             now.level.name, now.group, now.open ? "open" : "seal", now.bytes, now.ad_bytes,
+             now.in_place ? "in place" : "apart", now.at_end ? "before a guard page" : "after a guard page",
+             now.skew_out, now.skew_in, now.skew_ad, now.part + 1, now.parts, now.start ? ", from a given state" : "");
+}
+
+static void on_fault(int signal_number, siginfo_t *info, void *context)
+{
+    char text[512];
+    (void)context;
+    describe(text, sizeof text);
+    char line[640];
+    int n = snprintf(line, sizeof line, "FAIL %s: signal %d at address %p\n", text, signal_number, info->si_addr);
+    if (write(STDOUT_FILENO, line, (size_t)n) < 0)
+        _exit(3);
+    _exit(1);
+}
+
+/* Everything about one packet that is random. */
+static uint8_t key[32], nonce[12], ad[LONGEST_AD], text[LONGEST], expected[LONGEST], expected_tag[16];
+
+static void portable(sealane_args a, sealane_state *state, uint64_t flags)
+{
+    a.state = slot(state), a.flags = flags;
+    sealane_chacha20poly1305_portable(&a, NULL, NULL);
+}
+
+static void expect(void)
+{
+    sealane_state state;
+    const sealane_args a = {
+        .out = slot(expected),
+        .in = slot(text),
+        .bytes = now.bytes,
+        .ad = slot(ad),
+        .ad_bytes = now.ad_bytes,
+        .key = slot(key),
+        .nonce = slot(nonce),
+        .tag = slot(expected_tag),
+        .total = now.bytes,
+    };
+    if (now.start)
+        state = *now.start;
+    portable(a, &state, (now.start ? 0 : SEALANE_FLAG_FIRST) | SEALANE_FLAG_LAST | (now.open ? SEALANE_FLAG_OPEN : 0));
+}
+
+/* h mod p, by the definition. */
+static void reduced(uint64_t out[3], const uint64_t h[3])
+{
+    sealane_state s = {.h = {h[0], h[1], h[2]}};
+    uint64_t a[3] = {s.h[0], s.h[1], s.h[2]};
+    for (int i = 0; i < 8; i++) { /* below 2^131 is below 3p: more than enough subtractions of p */
+        uint64_t b0 = a[0] + 5, c0 = b0 < 5;
+        uint64_t b1 = a[1] + c0, c1 = b1 < c0;
+        uint64_t b2 = a[2] + c1;
+        if (b2 < 4)
+            break;
+        a[0] = b0, a[1] = b1, a[2] = b2 - 4;
+    }
+    memcpy(out, a, sizeof a);
+}
+
+static int same_state(const sealane_state *got, const sealane_state *want)
+{
+    uint64_t g[3], w[3];
+    if (got->h[2] > 7)
+        return fail("the accumulator left in the state is not below 2^131");
+    reduced(g, got->h), reduced(w, want->h);
+    if (memcmp(g, w, sizeof g) != 0)
+        return fail("wrong accumulator in the state");
+    if (memcmp(got->r, want->r, sizeof got->r) != 0 || memcmp(got->s, want->s, sizeof got->s) != 0)
+        return fail("wrong Poly1305 key in the state");
+    if ((uint32_t)got->counter != (uint32_t)want->counter) /* behind the last block there is: 2^32, or 0 */
+        return fail("counter %llu in the state instead of %llu", (unsigned long long)got->counter,
+                    (unsigned long long)want->counter);
+    return 1;
+}
+
+static int scratch_wiped(const uint8_t *scratch, uint8_t pattern)
+{
+    for (size_t i = SEALANE_SCRATCH_SAVE_BYTES; i < SEALANE_SCRATCH_BYTES; i++)
+        if (scratch[i] != pattern && scratch[i] != 0)
+            return fail("scratch byte %zu was written and not wiped", i);
+    return 1;
+}
+
+/* One call of the kernel, its arguments and scratch memory watched. */
+static int call_part(const sealane_args *a, const sealane_level *level)
+{
+    sealane_args *args = (void *)arena_place(&arena_args, sizeof *args, 1, 0);
+    uint8_t *scratch = arena_scratch.base;
+    const uint8_t pattern = (uint8_t)(random64() | 1);
+    *args = *a;
+    memset(scratch, pattern, SEALANE_SCRATCH_BYTES);
+    call_watched(level->kernel, args, scratch, level->consts);
+    const char *violation = HAVE_ABI_CHECK ? abi_violation() : NULL;
+    if (violation)
+        return fail("%s", violation);
+    if (memcmp(args, a, sizeof *a) != 0)
+        return fail("the arguments were changed");
+    return level->kernel == sealane_chacha20poly1305_portable || scratch_wiped(scratch, pattern);
+}
+
+static int run_parts(sealane_args a, sealane_state *state, uint8_t *tag)
+{
+    static uint8_t unused_out[LONGEST], copy_in[LONGEST];
+    static uint8_t unused_tag[16];
+    const sealane_level by_portable = {"portable", 0, sealane_chacha20poly1305_portable, NULL};
+    const uint64_t out = a.out, in = a.in;
+    size_t done = 0;
+    for (now.part = 0; now.part < now.parts; done = now.ends[now.part++]) {
+        const int first = now.part == 0 && !now.start, last = now.part + 1 == now.parts;
+        a.out = out + done, a.in = in + done, a.bytes = now.ends[now.part] - done;
+        a.flags =
+            (first ? SEALANE_FLAG_FIRST : 0) | (last ? SEALANE_FLAG_LAST : 0) | (now.open ? SEALANE_FLAG_OPEN : 0);
+        sealane_state want = *state;
+        if (!last) {
+            sealane_args w = a;
+            if (a.bytes)
+                memcpy(copy_in, slot_bytes(a.in), a.bytes);
+            w.out = slot(unused_out), w.in = slot(copy_in), w.tag = slot(unused_tag);
+            portable(w, &want, a.flags);
+        }
+        if (!call_part(&a, now.by_portable >> now.part & 1 ? &by_portable : &now.level))
+            return 0;
+        if (last ? memcmp(state, &want, sizeof want) != 0 : !same_state(state, &want))
+            return last ? fail("the state was written with LAST") : 0;
+        for (int i = 0; !last && i < 16; i++)
+            if (tag[i] != 0xa5)
+                return fail("the tag was written without LAST");
+    }
+    return 1;
+}
+
+static int only_output_written(const uint8_t *out)
+{
+    const uint8_t *low = out - arena_out.base < CANARY ? arena_out.base : out - CANARY;
+    const uint8_t *end = out + now.bytes, *top = arena_out.base + arena_out.room;
+    const uint8_t *high = top - end < CANARY ? top : end + CANARY;
+    for (const uint8_t *p = low; p < high; p++)
+        if ((p < out || p >= end) && *p != 0xc3)
+            return fail("byte %td relative to the output was written", p - out);
+    return 1;
+}
+
+static int run_now(void)
+{
+    uint8_t *out = arena_place(&arena_out, now.bytes, now.at_end, now.skew_out);
+    uint8_t *in = now.in_place ? out : arena_place(&arena_in, now.bytes, now.at_end, now.skew_in);
+    uint8_t *ads = arena_place(&arena_ad, now.ad_bytes, now.at_end, now.skew_ad);
+    uint8_t *keys = arena_place(&arena_key, 32, now.at_end, now.skew_in);
+    uint8_t *nonces = arena_place(&arena_nonce, 12, now.at_end, now.skew_ad);
+    uint8_t *tag = arena_place(&arena_tag, 16, now.at_end, now.skew_out);
+    sealane_state *state = (void *)arena_place(&arena_state, sizeof *state, now.at_end, 0);
+
+    randomise(key, 32), randomise(nonce, 12), randomise(ad, now.ad_bytes);
+    if (now.fill < 0)
+        randomise(text, now.bytes);
+    else
+        memset(text, now.fill, now.bytes);
+    expect();
+
+    const size_t low = (size_t)(out - arena_out.base) < CANARY ? (size_t)(out - arena_out.base) : CANARY;
+    const size_t above = (size_t)(arena_out.base + arena_out.room - out);
+    memset(out - low, 0xc3, low + (above < now.bytes + CANARY ? above : now.bytes + CANARY));
+    if (now.bytes)
+        memcpy(in, text, now.bytes);
+    memcpy(ads, ad, now.ad_bytes), memcpy(keys, key, 32), memcpy(nonces, nonce, 12);
+    memset(tag, 0xa5, 16);
+    if (now.start)
+        *state = *now.start;
+    else
+        randomise(state, sizeof *state);
+
+    const sealane_args a = {
+        .out = slot(now.bytes ? out : NULL),
+        .in = slot(now.bytes ? in : NULL),
+        .ad = slot(now.ad_bytes ? ads : NULL),
+        .ad_bytes = now.ad_bytes,
+        .key = slot(keys),
+        .nonce = slot(nonces),
+        .tag = slot(tag),
+        .state = slot(now.parts == 1 && !now.start ? NULL : state),
+        .total = now.bytes,
+    };
+    if (!run_parts(a, state, tag))
+        return 0;
+    for (size_t i = 0; i < now.bytes; i++)
+        if (out[i] != expected[i])
+            return fail("output byte %zu is wrong", i);
+    if (memcmp(tag, expected_tag, 16) != 0)
+        return fail("wrong tag");
+    if (!now.in_place && now.bytes && memcmp(in, text, now.bytes) != 0)
+        return fail("the input was changed");
+    if (memcmp(ads, ad, now.ad_bytes) || memcmp(keys, key, 32) || memcmp(nonces, nonce, 12))
+        return fail("associated data, key or nonce was changed");
+    return only_output_written(out);
+}
+
+/* A packet in one part, placed at random; the groups below change what they are about. */
+static void plain_job(size_t bytes)
+{
+    now.bytes = bytes, now.ad_bytes = below(33);
+    now.open = (int)below(2), now.in_place = (int)below(2), now.at_end = (int)below(2);
+    now.skew_out = now.skew_in = now.skew_ad = 0;
+    now.start = NULL, now.fill = -1;
+    now.parts = 1, now.ends[0] = bytes, now.by_portable = 0, now.part = 0;
+}
+
+/* Cuts the job into parts: multiples of 64 bytes, now and then of none. */
+static void cut(unsigned parts)
+{
+    size_t at = 0;
+    now.parts = parts;
+    for (unsigned i = 0; i + 1 < parts; i++) {
+        size_t left = (now.bytes - at) / 64;
+        at += below(4) == 0 ? 0 : 64 * below(left + 1);
+        now.ends[i] = at;
+    }
+    now.ends[parts - 1] = now.bytes;
+}
+
+/* ---- The groups of checks ---- */
+
+static int group_lengths(void)
+{
+    for (size_t bytes = 0; bytes <= 1100; bytes++)
+        for (int way = 0; way < 8; way++) {
+            plain_job(bytes);
+            now.open = way & 1, now.in_place = way >> 1 & 1, now.at_end = way >> 2;
+            if (!run_now())
+                return 0;
+        }
+    return 1;
+}
+
+static int group_long(void)
+{
+    for (int i = 0; i < 250; i++) {
+        plain_job(1101 + below(i < 200 ? 8000 : LONGEST - 1101 - 64));
+        if (!run_now())
+            return 0;
+    }
+    return 1;
+}
+
+static int group_alignment(void)
+{
+    static const size_t sizes[] = {1, 16, 63, 64, 100, 128, 255, 256, 511, 577, 1024, 1420};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t out = 0; out < 64; out++)
+            for (int way = 0; way < 4; way++) {
+                plain_job(sizes[i]);
+                now.open = way & 1, now.in_place = way >> 1, now.at_end = 0;
+                now.skew_out = out, now.skew_in = below(64), now.skew_ad = below(64);
+                if (!run_now())
+                    return 0;
+            }
+    return 1;
+}
+
+static int group_ad(void)
+{
+    static const size_t sizes[] = {0, 1, 64, 100, 300, 600};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t ad_bytes = 0; ad_bytes <= 160; ad_bytes++)
+            for (int way = 0; way < 4; way++) {
+                plain_job(sizes[i]);
+                now.ad_bytes = ad_bytes <= 128 ? ad_bytes : 129 + below(LONGEST_AD - 129);
+                now.open = way & 1, now.at_end = way >> 1;
+                if (!run_now())
+                    return 0;
+            }
+    return 1;
+}
+
+static int group_parts(void)
+{
+    for (int i = 0; i < 4000; i++) {
+        plain_job(below(i < 3500 ? 2400 : 20000));
+        cut(2 + (unsigned)below(MAX_PARTS - 1));
+        now.by_portable = below(2) ? (unsigned)random64() : 0;
+        if (!run_now())
+            return 0;
+    }
+    return 1;
+}
+
+/* Packets whose last block has the highest counter there is, 2^32 - 1 (RFC 8439, section 2.8). */
+static int group_counter(void)
+{
+    sealane_state start;
+    for (uint64_t blocks = 1; blocks <= 70; blocks++)
+        for (int way = 0; way < 8; way++) {
+            plain_job(64 * (size_t)blocks - (way & 1 ? below(64) : 0));
+            randomise(&start, sizeof start);
+            start.h[2] &= 7, start.r[0] &= 0x0ffffffc0fffffff, start.r[1] &= 0x0ffffffc0ffffffc;
+            start.counter = ((uint64_t)1 << 32) - blocks;
+            now.start = &start;
+            now.ad_bytes = 0;
+            if (way >> 1 == 3)
+                cut(2);
+            if (!run_now())
+                return 0;
+        }
+    return 1;
+}
+
+/* Accumulators and keys next to p = 2^130 - 5 and to their largest values; texts of all ones and all zeroes. With r = 1
+ * a final accumulator is the sum of all blocks, and is steered to each of p - 8 to p + 8. */
+static int group_edge(void)
+{
+    static const uint64_t ones = ~(uint64_t)0;
+    static const uint64_t r_edges[][2] = {{0, 0},
+                                          {1, 0},
+                                          {4, 0},
+                                          {0x0ffffffc0fffffff, 0x0ffffffc0ffffffc},
+                                          {0, 0x0ffffffc0ffffffc},
+                                          {0x0ffffffc0fffffff, 0}};
+    static const uint64_t h_edges[][3] = {
+        {0, 0, 0},    {ones - 4, ones, 3}, {ones - 5, ones, 3}, {ones, ones, 3}, {ones, ones, 7}, {0, 0, 4},
+        {ones, 0, 0}, {ones, ones, 0},     {ones - 4, ones, 7}, {0, ones, 3},    {5, 0, 4}};
+    static const size_t sizes[] = {0, 1, 16, 17, 48, 64, 128, 192, 256, 300, 511, 512, 513, 1024, 1100, 2048, 3000};
+    sealane_state start = {.counter = 1};
+    now.start = &start;
+    for (size_t r = 0; r < sizeof r_edges / sizeof *r_edges; r++)
+        for (size_t h = 0; h < sizeof h_edges / sizeof *h_edges; h++)
+            for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+                for (int fill = 0; fill < 3; fill++) {
+                    plain_job(sizes[i]);
+                    memcpy(start.r, r_edges[r], 16), memcpy(start.h, h_edges[h], 24);
+                    memset(start.s, fill == 2 ? 0 : 0xff, 16);
+                    start.counter = 1 + below(1000);
+                    now.start = &start, now.open = 1, now.ad_bytes = 0;
+                    now.fill = fill == 0 ? 0 : fill == 1 ? 0xff : 0xfb;
+                    if (!run_now())
+                        return 0;
+                }
+    for (int d = -8; d <= 8; d++) {
+        plain_job(0);
+        start = (sealane_state){.h = {(uint64_t)(-5 + d), d < 5 ? ones : 0, d < 5 ? 3 : 4}, .r = {1, 0}, .counter = 1};
+        start.h[2] -= 1; /* the length block, all zero, brings 2^128 */
+        randomise(start.s, 16);
+        now.start = &start, now.ad_bytes = 0;
+        if (!run_now())
+            return 0;
+    }
+    return 1;
+}
+
+typedef struct {
+    const char *name;
+    int (*run)(void);
+} group;
+
+static const group groups[] = {
+    {"lengths", group_lengths}, {"alignment", group_alignment}, {"associated-data", group_ad}, {"parts", group_parts},
+    {"counter", group_counter}, {"edge", group_edge},           {"long", group_long},
+};
+
+/* ---- Corrupters: kernels that are wrong in one way ---- */
+
+#define CORRUPTER(id) static void SEALANE_KERNEL_ABI id(const sealane_args *a, void *scratch, const void *consts)
+#define INNER() corrupt_inner(a, scratch, consts)
+
+CORRUPTER(corrupt_tag_bit)
+{
+    INNER();
+    if (a->bytes == 777 && (a->flags & SEALANE_FLAG_LAST))
+        slot_bytes(a->tag)[15] ^= 0x80;
+}
+
+CORRUPTER(corrupt_text_bit)
+{
+    INNER();
+    if (a->bytes == 333 && (a->flags & SEALANE_FLAG_OPEN))
+        slot_bytes(a->out)[332] ^= 1;
+}
+
+CORRUPTER(corrupt_write_behind)
+{
+    INNER();
+    if (a->bytes == 130)
+        slot_bytes(a->out)[130] = 0;
+}
+
+CORRUPTER(corrupt_write_before)
+{
+    INNER();
+    if (a->bytes == 130)
+        slot_bytes(a->out)[-1] = 0;
+}
+
+CORRUPTER(corrupt_read_behind)
+{
+    INNER();
+    if (a->bytes % 16 == 7)
+        (void)*(volatile uint8_t *)(slot_bytes(a->in) + a->bytes);
+}
+
+CORRUPTER(corrupt_read_before)
+{
+    INNER();
+    if (a->bytes % 16 == 7)
+        (void)*(volatile uint8_t *)(slot_bytes(a->in) - 1);
+}
+
+CORRUPTER(corrupt_read_behind_ad)
+{
+    INNER();
+    if (a->ad_bytes % 16 == 7)
+        (void)*(volatile uint8_t *)(slot_bytes(a->ad) + a->ad_bytes);
+}
+
+CORRUPTER(corrupt_read_behind_key)
+{
+    INNER();
+    (void)*(volatile uint8_t *)(slot_bytes(a->key) + 32);
+}
+
+CORRUPTER(corrupt_read_behind_nonce)
+{
+    INNER();
+    (void)*(volatile uint8_t *)(slot_bytes(a->nonce) + 12);
+}
+
+CORRUPTER(corrupt_write_behind_tag)
+{
+    INNER();
+    if (a->flags & SEALANE_FLAG_LAST)
+        slot_bytes(a->tag)[16] = 0;
+}
+
+CORRUPTER(corrupt_input)
+{
+    INNER();
+    if (a->in != a->out && a->bytes == 1000)
+        slot_bytes(a->in)[999] ^= 1;
+}
+
+CORRUPTER(corrupt_arguments)
+{
+    INNER();
+    ((sealane_args *)(uintptr_t)a)->bytes ^= a->bytes == 900;
+}
+
+CORRUPTER(corrupt_long_ad)
+{
+    INNER();
+    if (a->ad_bytes > 128 && (a->flags & SEALANE_FLAG_LAST))
+        slot_bytes(a->tag)[0] ^= 1;
+}
+
+CORRUPTER(corrupt_long_text)
+{
+    INNER();
+    if (a->bytes > 9000)
+        slot_bytes(a->out)[9000] ^= 1;
+}
+
+CORRUPTER(corrupt_alignment)
+{
+    INNER();
+    if (a->out % 64 == 37 && a->bytes > 255)
+        slot_bytes(a->out)[255] ^= 1;
+}
+
+CORRUPTER(corrupt_scratch)
+{
+    INNER();
+    memcpy((uint8_t *)scratch + SEALANE_SCRATCH_BYTES - 8, slot_bytes(a->key), 8);
+}
+
+CORRUPTER(corrupt_write_behind_scratch)
+{
+    INNER();
+    ((volatile uint8_t *)scratch)[SEALANE_SCRATCH_BYTES] = 0;
+}
+
+CORRUPTER(corrupt_empty_part)
+{
+    if (a->bytes != 0 || (a->flags & SEALANE_FLAG_FIRST))
+        INNER();
+}
+
+static sealane_state *state_of(const sealane_args *a)
+{
+    return a->flags & SEALANE_FLAG_LAST ? NULL : (sealane_state *)(uintptr_t)a->state;
+}
+
+/* The right value modulo p, but too large. */
+CORRUPTER(corrupt_state_range)
+{
+    INNER();
+    sealane_state *s = state_of(a);
+    for (int i = 0; s && s->h[2] < 8 && i < 3; i++) {
+        uint64_t h0 = s->h[0] - 5, borrow0 = s->h[0] < 5;
+        uint64_t h1 = s->h[1] - borrow0, borrow1 = s->h[1] < borrow0;
+        s->h[0] = h0, s->h[1] = h1, s->h[2] += 4 - borrow1;
+    }
+}
+
+CORRUPTER(corrupt_state_counter)
+{
+    INNER();
+    if (state_of(a) && a->bytes > 64)
+        state_of(a)->counter++;
+}
+
+CORRUPTER(corrupt_state_r)
+{
+    INNER();
+    if (state_of(a))
+        state_of(a)->r[1] ^= (uint64_t)1 << 59;
+}
+
+/* Block numbers near 2^32 that run into the nonce. */
+CORRUPTER(corrupt_counter_limit)
+{
+    const uint64_t before = a->flags & SEALANE_FLAG_FIRST ? 1 : ((sealane_state *)(uintptr_t)a->state)->counter;
+    INNER();
+    if (before + (a->bytes + 63) / 64 == (uint64_t)1 << 32 && a->bytes % 64 != 0)
+        slot_bytes(a->out)[a->bytes - 1] ^= 1;
+}
+
+/* The final subtraction of p left out: differs where the result is below 5. */
+CORRUPTER(corrupt_final_reduction)
+{
+    sealane_state s = {.h = {9}};
+    if (!(a->flags & SEALANE_FLAG_FIRST))
+        s = *(sealane_state *)(uintptr_t)a->state;
+    INNER();
+    if ((a->flags & (SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST)) != SEALANE_FLAG_LAST)
+        return;
+    uint8_t *tag = slot_bytes(a->tag);
+    uint64_t low = load64(tag) - s.s[0], high = load64(tag + 8) - s.s[1] - (load64(tag) < s.s[0]);
+    if (high == 0 && low < 5) {
+        uint64_t t = load64(tag) - 5;
+        store64(tag + 8, load64(tag + 8) - (load64(tag) < 5));
+        store64(tag, t);
+    }
+}
+
+/* A carry lost when every limb is full. */
+CORRUPTER(corrupt_all_ones)
+{
+    int ones = a->bytes >= 64 && (a->flags & SEALANE_FLAG_OPEN) && (a->flags & SEALANE_FLAG_LAST);
+    for (size_t i = 0; ones && i < a->bytes; i++)
+        ones = slot_bytes(a->in)[i] == 0xff;
+    INNER();
+    if (ones)
+        slot_bytes(a->tag)[8] ^= 1;
+}
+
+typedef struct {
+    const char *name;
+    sealane_kernel *kernel;
+} corrupter;
+
+#if HAVE_ABI_CHECK
+sealane_kernel corrupt_rbx, corrupt_rbp, corrupt_r12, corrupt_r13, corrupt_r14, corrupt_r15, corrupt_direction,
+    corrupt_mxcsr, corrupt_x87_control, corrupt_x87_tag, corrupt_upper_half, corrupt_rsp, corrupt_rdi, corrupt_rsi,
+    corrupt_xmm6, corrupt_xmm15;
+#endif
+
+static const corrupter corrupters[] = {
+    {"tag-bit", corrupt_tag_bit},
+    {"text-bit", corrupt_text_bit},
+    {"write-behind", corrupt_write_behind},
+    {"write-before", corrupt_write_before},
+    {"read-behind", corrupt_read_behind},
+    {"read-before", corrupt_read_before},
+    {"read-behind-ad", corrupt_read_behind_ad},
+    {"read-behind-key", corrupt_read_behind_key},
+    {"read-behind-nonce", corrupt_read_behind_nonce},
+    {"write-behind-tag", corrupt_write_behind_tag},
+    {"write-behind-scratch", corrupt_write_behind_scratch},
+    {"input", corrupt_input},
+    {"arguments", corrupt_arguments},
+    {"long-ad", corrupt_long_ad},
+    {"long-text", corrupt_long_text},
+    {"alignment", corrupt_alignment},
+    {"scratch", corrupt_scratch},
+    {"empty-part", corrupt_empty_part},
+    {"state-range", corrupt_state_range},
+    {"state-counter", corrupt_state_counter},
+    {"state-r", corrupt_state_r},
+    {"counter-limit", corrupt_counter_limit},
+    {"final-reduction", corrupt_final_reduction},
+    {"all-ones", corrupt_all_ones},
+#if HAVE_ABI_CHECK
+    {"rbx", corrupt_rbx},
+    {"rbp", corrupt_rbp},
+    {"r12", corrupt_r12},
+    {"r13", corrupt_r13},
+    {"r14", corrupt_r14},
+    {"r15", corrupt_r15},
+    {"rsp", corrupt_rsp},
+    {"direction-flag", corrupt_direction},
+    {"mxcsr", corrupt_mxcsr},
+    {"x87-control", corrupt_x87_control},
+    {"x87-tag", corrupt_x87_tag},
+    {"upper-half", corrupt_upper_half},
+#if defined(SEALANE_TEST_WIN64)
+    {"rdi", corrupt_rdi},
+    {"rsi", corrupt_rsi},
+    {"xmm6", corrupt_xmm6},
+    {"xmm15", corrupt_xmm15},
+#endif
+#endif
+    {"self-test", NULL}, /* about dispatch, below */
+    {"isa", NULL},
+};
+
+static const corrupter *corrupting; /* NULL: none */
+
+static int corrupting_is(const char *name)
+{
+    return corrupting != NULL && strcmp(corrupting->name, name) == 0;
+}
+
+/* ---- Dispatch ---- */
+
+CORRUPTER(wrong_tag)
+{
+    sealane_chacha20poly1305_portable(a, scratch, consts);
+    if (a->bytes == 3200 && (a->flags & SEALANE_FLAG_LAST) && !corrupting_is("self-test"))
+        slot_bytes(a->tag)[7] ^= 1;
+}
+
+static unsigned reported;
+
+static void count_report(const sealane_level *level)
+{
+    reported += strcmp(level->name, "broken") == 0;
+}
+
+/* A level that fails its self-test is reported and the next is taken; one that the CPU lacks is never tried. */
+static int check_selftest(void)
+{
+    const sealane_level table[] = {
+        {"absent", (uint32_t)1 << 31, NULL, NULL},
+        {"broken", 0, wrong_tag, NULL},
+        {"portable", 0, sealane_chacha20poly1305_portable, NULL},
+    };
+    reported = 0;
+    if (sealane_level_choose(table, 3, 0, ~((uint32_t)1 << 31), count_report) != 2 || reported != 1)
+        return fail("a level with a wrong answer was taken");
+    if (sealane_level_choose(table, 2, 0, 0, count_report) != -1)
+        return fail("a level was taken though none works");
+    return 1;
+}
+
+static size_t complaint_bytes; /* what the last choice wrote to the standard error */
+
+/* What the environment makes of the choice, each in a process of its own. */
+static int chosen_under(const char *cpu, const char *asm_switch)
+{
+    int ends[2];
+    char complaint[1000];
+    fflush(stdout);
+    if (pipe(ends) != 0)
+        return -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        if (dup2(ends[1], STDERR_FILENO) < 0)
+            _exit(99);
+        cpu ? setenv("SEALANE_CPU", cpu, 1) : unsetenv("SEALANE_CPU");
+        asm_switch ? setenv("SEALANE_ASM", asm_switch, 1) : unsetenv("SEALANE_ASM");
+        _exit(sealane_level_of_process());
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    close(ends[1]);
+    const ssize_t n = read(ends[0], complaint, sizeof complaint);
+    complaint_bytes = n > 0 ? (size_t)n : 0;
+    close(ends[0]);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int check_environment(void)
+{
+    const int last = (int)sealane_level_count - 1, best = chosen_under(NULL, NULL);
+    if (best < 0 || best > last)
+        return fail("no level was chosen");
+    if (chosen_under("portable", NULL) != last || chosen_under(NULL, "0") != last ||
+        chosen_under("avx512", "0") != last)
+        return fail("SEALANE_CPU=portable or SEALANE_ASM=0 was not obeyed");
+    if (chosen_under("no-such-level", NULL) != best || chosen_under("", NULL) != best ||
+        chosen_under(NULL, "1") != best)
+        return fail("an environment without meaning changed the level");
+    for (int i = best; i <= last; i++)
+        if (chosen_under(sealane_levels[i].name, NULL) != i || complaint_bytes != 0)
+            return fail("SEALANE_CPU=%s was not obeyed", sealane_levels[i].name);
+    return 1;
+}
+
+/* Features that a kernel's isa line names are those that its level asks for. */
+static int check_isa(void)
+{
+    static const struct {
+        uint32_t bit;
+        const char *name;
+    } features[] = {
+#define X(id, name) {SEALANE_X86_##id, name},
+        SEALANE_X86_FEATURES(X)
+#undef X
+    };
+    const size_t count = sizeof features / sizeof *features;
+    for (unsigned i = 0; i + 1 < sealane_level_count; i++) {
+        char path[256], line[512], *at = NULL;
+        snprintf(path, sizeof path, "asm/x86_64/chacha20poly1305_%s.S", sealane_levels[i].name);
+        FILE *f = fopen(path, "r");
+        if (f == NULL)
+            return -1;
+        while (at == NULL && fgets(line, sizeof line, f))
+            if (strncmp(line, "isa ", 4) == 0 || strncmp(line, "    isa ", 8) == 0)
+                at = strstr(line, "isa ") + 4;
+        fclose(f);
+        if (at == NULL)
+            return fail("%s has no isa line", path);
+        uint32_t named = 0;
+        for (char *word = strtok(at, " ,\t\n"); word; word = strtok(NULL, " ,\t\n")) {
+            size_t j = 0;
+            while (j < count && strcmp(features[j].name, word + (*word == '.')) != 0)
+                j++;
+            if (j == count && strcmp(word, ".sse2") != 0)
+                return fail("%s: unknown extension %s", path, word);
+            named |= j < count ? features[j].bit : 0;
+        }
+        if (corrupting_is("isa"))
+            named ^= SEALANE_X86_BMI2;
+        if ((named & ~(uint32_t)SEALANE_X86_AVX) != sealane_levels[i].needs) /* AVX2 implies AVX */
+            return fail("%s: the isa line names %#x, the table %#x", path, named, sealane_levels[i].needs);
+    }
+    return 1;
+}
+
+/* RFC 8439, section 2.3.2; draft-irtf-cfrg-xchacha-03, section 2.2.1. */
+static int check_primitives(void)
+{
+    static const uint8_t block[16] = {0x10, 0xf1, 0xe7, 0xe4, 0xd1, 0x3b, 0x59, 0x15,
+                                      0x50, 0x0f, 0xdd, 0x1f, 0xa3, 0x20, 0x71, 0xc4};
+    static const uint8_t subkey[32] = {0x82, 0x41, 0x3b, 0x42, 0x27, 0xb2, 0x7b, 0xfe, 0xd3, 0x0e, 0x42,
+                                       0x50, 0x8a, 0x87, 0x7d, 0x73, 0xa0, 0xf9, 0xe4, 0xd5, 0x8a, 0x74,
+                                       0xa8, 0x53, 0xc1, 0x2e, 0xc4, 0x13, 0x26, 0xd3, 0xec, 0xdc};
+    uint8_t k[32], out[64];
+    for (int i = 0; i < 32; i++)
+        k[i] = (uint8_t)i;
+    sealane_chacha20_block(out, k, (const uint8_t[12]){0, 0, 0, 9, 0, 0, 0, 0x4a}, 1);
+    if (memcmp(out, block, 16) != 0)
+        return fail("wrong ChaCha20 block");
+    sealane_hchacha20(out, k, (const uint8_t[16]){0, 0, 0, 9, 0, 0, 0, 0x4a, 0, 0, 0, 0, 0x31, 0x41, 0x59, 0x27});
+    return memcmp(out, subkey, 32) == 0 || fail("wrong HChaCha20 subkey");
+}
+
+static const group process_groups[] = {
+    {"primitives give their specifications' answers", check_primitives},
+    {"self-test is obeyed", check_selftest},
+    {"environment is obeyed", check_environment},
+    {"isa lines agree with the table", check_isa},
+};
+
+/* ---- Benchmark ---- */
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The fastest of many short repeats, in nanoseconds per packet. What is opened is one packet again and again. */
+static double time_packets(const sealane_key *keys, unsigned key_count, size_t bytes, size_t ad_bytes, int open)
+{
+    static uint8_t in[1 << 16], out[1 << 16], tags[64][16];
+    uint8_t number[12] = {0};
+    const unsigned packets = (unsigned)(20000 / (bytes + 100)) + 2;
+    double best = 1e9;
+    randomise(in, bytes);
+    int bad = open && sealane_seal(keys, in, tags[0], number, 12, ad, ad_bytes, in, bytes) != 0;
+    for (int repeat = 0; repeat < 120; repeat++) {
+        const double start = seconds();
+        for (unsigned i = 0; i < packets; i++) {
+            if (open) {
+                bad |= sealane_open(keys, out, tags[0], number, 12, ad, ad_bytes, in, bytes);
+            } else {
+                number[4]++;
+                bad |= sealane_seal(&keys[i % key_count], out, tags[i % 64], number, 12, ad, ad_bytes, in, bytes);
+            }
+        }
+        const double spent = (seconds() - start) / packets;
+        best = spent < best ? spent : best;
+    }
+    return bad ? -1 : best * 1e9;
+}
+
+static double time_key_setup(int level)
+{
+    sealane_key k;
+    double best = 1e9;
+    int failed = 0;
+    for (int repeat = 0; repeat < 200; repeat++) {
+        const double start = seconds();
+        for (int i = 0; i < 1000; i++) {
+            failed |= level < 0 ? sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32)
+                                : sealane_key_init_at(&k, SEALANE_CHACHA20_POLY1305, key, 32, level);
+            keep_stores(&k);
+        }
+        const double spent = (seconds() - start) / 1000;
+        best = spent < best ? spent : best;
+    }
+    return failed ? -1 : best * 1e9;
+}
+
+static int bench(const char *only, int is_short)
+{
+    static const size_t few[] = {64, 1420, 16384}, many[] = {0, 16, 64, 256, 576, 1024, 1420, 4096, 8192, 16384};
+    static sealane_key keys[64];
+    const size_t *sizes = is_short ? few : many, count = is_short ? 3 : sizeof many / sizeof *many;
+    const uint32_t features = sealane_cpu_features();
+    printf("nanoseconds per packet (megabytes per second); fastest of many short repeats\n");
+    printf("key set-up: %.1f ns\n", time_key_setup(-1));
+    for (unsigned l = 0; l < sealane_level_count; l++) {
+        if ((sealane_levels[l].needs & ~features) || (only && strcmp(only, sealane_levels[l].name) != 0))
+            continue;
+        for (int i = 0; i < 64; i++) {
+            randomise(key, 32);
+            if (sealane_key_init_at(&keys[i], SEALANE_CHACHA20_POLY1305, key, 32, (int)l) != 0)
+                return 1;
+        }
+        printf("\n%-9s %6s  %18s  %18s  %18s  %18s\n", sealane_levels[l].name, "bytes", "seal", "seal, ad 13",
+               "seal, 64 keys", "open");
+        for (size_t i = 0; i < count; i++) {
+            const size_t n = sizes[i];
+            const double t[] = {time_packets(keys, 1, n, 0, 0), time_packets(keys, 1, n, 13, 0),
+                                time_packets(keys, 64, n, 0, 0), time_packets(keys, 1, n, 0, 1)};
+            printf("%-9s %6zu", "", n);
+            for (int j = 0; j < 4; j++)
+                printf("  %9.1f (%6.0f)", t[j], (double)n * 1e3 / t[j]);
+            printf("\n");
+            fflush(stdout);
+        }
+        if (is_short)
+            break;
+    }
+    return 0;
+}
+
+/* ---- main ---- */
+
+static unsigned passed, failed, not_run;
+
+static void report(const char *level, const char *name, int outcome)
+{
+    char text_of_job[512] = "";
+    passed += outcome == 1, failed += outcome == 0, not_run += outcome == -1;
+    if (outcome == 0 && now.level.name)
+        describe(text_of_job, sizeof text_of_job);
+    printf("%s %s/%s%s%s\n",
+           outcome == 1   ? "ok  "
+           : outcome == 0 ? "FAIL"
+                          : "not run",
+           level, name, outcome == 0 ? ": " : "", outcome == 0 ? failure : "");
+    if (*text_of_job)
+        printf("     %s\n", text_of_job);
+    fflush(stdout);
+    if (corrupting && outcome == 0)
+        exit(1);
+}
+
+static void check_level(const sealane_level *level, uint32_t features)
+{
+    const size_t count = sizeof groups / sizeof *groups;
+    if (level->needs & ~features) {
+        printf("not run: %s, this CPU lacks it\n", level->name);
+        not_run += (unsigned)count;
+        return;
+    }
+    now.level = *level;
+    if (corrupting && corrupting->kernel) {
+        corrupt_inner = level->kernel;
+        now.level.kernel = corrupting->kernel;
+    }
+    for (size_t i = 0; i < count; i++) {
+        now.group = groups[i].name;
+        report(level->name, groups[i].name, groups[i].run());
+    }
+    now.level.name = NULL;
+}
+
+static void catch_faults(void)
+{
+    static uint8_t stack[1 << 16];
+    const stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+    sigaltstack(&alternative, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+static int find_corrupter(const char *name)
+{
+    for (size_t i = 0; i < sizeof corrupters / sizeof *corrupters; i++)
+        if (strcmp(corrupters[i].name, name) == 0) {
+            corrupting = &corrupters[i];
+            return 1;
+        }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = NULL;
+    int want_bench = 0, is_short = 0;
+    seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--seed=", 7) == 0) {
+            seed = strtoull(argv[i] + 7, NULL, 0);
+        } else if (strncmp(argv[i], "--level=", 8) == 0) {
+            only = argv[i] + 8;
+        } else if (strcmp(argv[i], "--bench") == 0) {
+            want_bench = 1;
+        } else if (strcmp(argv[i], "--short") == 0) {
+            is_short = 1;
+        } else if (strcmp(argv[i], "--list") == 0) {
+            for (size_t j = 0; j < sizeof corrupters / sizeof *corrupters; j++)
+                puts(corrupters[j].name);
+            return 0;
+        } else if (strncmp(argv[i], "--corrupt=", 10) != 0 || !find_corrupter(argv[i] + 10)) {
+            fprintf(stderr, "check: unknown argument %s\n", argv[i]);
+            return 2;
+        }
+    }
+    if (only && sealane_level_find(only) < 0) {
+        fprintf(stderr, "check: no level %s in this build\n", only);
+        return 2;
+    }
+    if (want_bench)
+        return bench(only, is_short);
+
+    const uint32_t features = sealane_cpu_features();
+    abi_vector_bytes = features & SEALANE_X86_AVX512F ? 64 : features & SEALANE_X86_AVX ? 32 : 16;
+    printf("check: seed %#llx%s%s\n", (unsigned long long)seed, corrupting ? ", corrupter " : "",
+           corrupting ? corrupting->name : "");
+    catch_faults();
+    arenas_new();
+    for (size_t i = 0; i < sizeof process_groups / sizeof *process_groups; i++)
+        report("dispatch", process_groups[i].name, process_groups[i].run());
+    for (unsigned i = 0; i < sealane_level_count; i++)
+        if (only == NULL || strcmp(only, sealane_levels[i].name) == 0)
+            check_level(&sealane_levels[i], features);
+    printf("check: %u passed, %u failed, %u not run\n", passed, failed, not_run);
+    return failed != 0;
+}

@@ -1,0 +1,430 @@
+/* secret_trace: the executed instructions, the addresses they touch and their masks are the same for any two secrets of
+ * one length. Works natively, so for every level that the CPU has.
+ *
+ * Calls run under the CPU's trap flag, which raises SIGTRAP behind every instruction. The handler writes down the
+ * program counter, the effective address of each memory operand, and the mask register of a masked access. The operands
+ * come from a disassembly of this very program (llvm-objdump), which is linked statically so that nothing is missing.
+ * Divisions and gathers are reported wherever they are met: their time depends on their operands.
+ *
+ *     secret_trace                 all levels
+ *     secret_trace --long          the same with more lengths and more secrets
+ *     secret_trace --plant=NAME    code that leaks, see planted.h; must fail */
+#define _GNU_SOURCE
+#include <cpuid.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "../src/cpu.h"
+#include "../src/key.h"
+#include "planted.h"
+
+/* ---- Memory operands of every instruction of this program ---- */
+
+enum { NO_REGISTER = -1, RIP = 16, OPERANDS = 2 };
+
+typedef struct {
+    int8_t base, index, scale;
+    uint8_t wide; /* bytes of the registers: 8, or 4 */
+    int64_t offset;
+} operand;
+
+typedef struct {
+    uint64_t pc, next;
+    operand memory[OPERANDS];
+    uint8_t operands;
+    int8_t mask;        /* mask register of a masked access, or -1 */
+    uint8_t stack;      /* pushes, pops, calls or returns */
+    const char *refuse; /* why this instruction must not be executed, or NULL */
+} instruction;
+
+static instruction *code;
+static size_t code_count;
+
+static int register_number(const char *name, size_t n, uint8_t *wide)
+{
+    static const char *const names[2][17] = {{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10",
+                                              "r11", "r12", "r13", "r14", "r15", "rip"},
+                                             {"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "r8d", "r9d",
+                                              "r10d", "r11d", "r12d", "r13d", "r14d", "r15d", "eip"}};
+    for (int w = 0; w < 2; w++)
+        for (int i = 0; i < 17; i++)
+            if (strlen(names[w][i]) == n && memcmp(names[w][i], name, n) == 0) {
+                *wide = w ? 4 : 8;
+                return i;
+            }
+    return NO_REGISTER;
+}
+
+/* Reads "base + scale*index - offset" up to the bracket; 0 if it has something else in it. */
+static int parse_operand(operand *o, const char *p)
+{
+    int sign = 1;
+    *o = (operand){NO_REGISTER, NO_REGISTER, 1, 8, 0};
+    while (*p != ']') {
+        const size_t n = strcspn(p, " +-*]");
+        char *end;
+        int r = register_number(p, n, &o->wide);
+        if (*p == ' ' || *p == '+') {
+            sign = *p == '+' ? 1 : sign;
+            p++;
+        } else if (*p == '-') {
+            sign = -1;
+            p++;
+        } else if (r != NO_REGISTER) {
+            if (o->base == NO_REGISTER)
+                o->base = (int8_t)r;
+            else
+                o->index = (int8_t)r;
+            p += n;
+        } else {
+            const uint64_t number = strtoull(p, &end, 0);
+            if (end == p)
+                return 0;
+            if (*end == '*') {
+                const size_t length = strcspn(end + 1, " +-*]");
+                o->scale = (int8_t)number;
+                o->index = (int8_t)register_number(end + 1, length, &o->wide);
+                if (o->index == NO_REGISTER)
+                    return 0;
+                p = end + 1 + length;
+            } else {
+                o->offset += sign * (int64_t)number;
+                p = end;
+            }
+        }
+    }
+    return 1;
+}
+
+static int starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static void parse_instruction(instruction *i, const char *text)
+{
+    const char *mask = strstr(text, "{k"), *p = text;
+    i->mask = -1;
+    i->stack = starts(text, "push") || starts(text, "pop") || starts(text, "call") || starts(text, "ret") ||
+               starts(text, "leave");
+    if (starts(text, "div") || starts(text, "idiv"))
+        i->refuse = "a division";
+    if (strstr(text, "gather") || strstr(text, "scatter"))
+        i->refuse = "a gather or scatter";
+    if (i->refuse || starts(text, "lea") || starts(text, "nop") || strstr(text, "prefetch"))
+        return;
+    while ((p = strchr(p, '[')) != NULL) {
+        if (i->operands == OPERANDS || !parse_operand(&i->memory[i->operands++], ++p)) {
+            i->refuse = "an operand that cannot be read";
+            return;
+        }
+    }
+    if (i->operands && mask)
+        i->mask = (int8_t)(mask[2] - '0');
+}
+
+/* Lines of llvm-objdump: "  address: \tmnemonic\toperands". */
+static int disassemble(const char *program)
+{
+    char command[4200], line[1024];
+    size_t room = 0;
+    snprintf(command, sizeof command, "%s -d --no-show-raw-insn --no-leading-headers --x86-asm-syntax=intel '%s'",
+             getenv("OBJDUMP") ? getenv("OBJDUMP") : "llvm-objdump", program);
+    FILE *f = popen(command, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        char *end;
+        const uint64_t pc = strtoull(line, &end, 16);
+        if (end == line || end[0] != ':' || line[0] != ' ')
+            continue;
+        if (code_count == room) {
+            room = room ? 2 * room : 1 << 16;
+            code = realloc(code, room * sizeof *code);
+            if (code == NULL)
+                return 0;
+        }
+        if (code_count)
+            code[code_count - 1].next = pc;
+        instruction *i = &code[code_count++];
+        *i = (instruction){.pc = pc};
+        for (end++; *end == ' ' || *end == '\t'; end++)
+            ;
+        end[strcspn(end, "#\n")] = 0; /* the disassembler's comments */
+        parse_instruction(i, end);
+    }
+    return f && pclose(f) == 0 && code_count > 1000;
+}
+
+static const instruction *instruction_at(uint64_t pc)
+{
+    size_t low = 0, high = code_count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (code[middle].pc < pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < code_count && code[low].pc == pc ? &code[low] : NULL;
+}
+
+/* ---- The trace ---- */
+
+typedef struct {
+    uint64_t *event, *pc;
+    size_t count, room, steps;
+    const char *refused; /* an instruction that must not be executed was */
+    uint64_t refused_pc;
+} trace;
+
+static void record(trace *t, uint64_t pc, uint64_t event)
+{
+    if (t->count == t->room) {
+        t->room = t->room ? 2 * t->room : 1 << 16;
+        t->event = realloc(t->event, t->room * sizeof *t->event);
+        t->pc = realloc(t->pc, t->room * sizeof *t->pc);
+        if (t->event == NULL || t->pc == NULL)
+            exit(2);
+    }
+    t->pc[t->count] = pc;
+    t->event[t->count++] = event;
+}
+
+static uint64_t value(const greg_t *r, int number, uint8_t wide, uint64_t next)
+{
+    static const int places[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                 REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    if (number == NO_REGISTER)
+        return 0;
+    const uint64_t v = number == RIP ? next : (uint64_t)r[places[number]];
+    return wide == 4 ? (uint32_t)v : v;
+}
+
+/* A mask register, from the place in the XSAVE area that CPUID gives (leaf 13, component 5). */
+static uint64_t mask_register(const ucontext_t *context, int number)
+{
+    static uint32_t place;
+    uint32_t a, c, d;
+    uint64_t mask;
+    if (place == 0)
+        __get_cpuid_count(13, 5, &a, &place, &c, &d);
+    memcpy(&mask, (const uint8_t *)context->uc_mcontext.fpregs + place + 8 * number, 8);
+    return mask;
+}
+
+enum { TRAP_FLAG = 0x100 };
+
+static trace *tracing;
+
+__attribute__((noinline)) static void trace_end(void)
+{
+    __asm__ volatile("nop");
+}
+
+static void on_trap(int number, siginfo_t *info, void *context_pointer)
+{
+    ucontext_t *context = context_pointer;
+    greg_t *r = context->uc_mcontext.gregs;
+    trace *t = tracing;
+    const uint64_t pc = (uint64_t)r[REG_RIP];
+    (void)number, (void)info;
+    if (pc == (uint64_t)(uintptr_t)trace_end) {
+        r[REG_EFL] &= ~TRAP_FLAG;
+        return;
+    }
+    const instruction *i = instruction_at(pc);
+    record(t, pc, pc);
+    t->steps++;
+    if (i == NULL || i->refuse) {
+        t->refused = i ? i->refuse : "an instruction outside the disassembly";
+        t->refused_pc = pc;
+        r[REG_EFL] &= ~TRAP_FLAG;
+        return;
+    }
+    for (int o = 0; o < i->operands; o++) {
+        const operand *m = &i->memory[o];
+        record(t, pc,
+               value(r, m->base, m->wide, i->next) + (uint64_t)m->scale * value(r, m->index, m->wide, i->next) +
+                   (uint64_t)m->offset);
+    }
+    if (i->stack)
+        record(t, pc, (uint64_t)r[REG_RSP]);
+    if (i->mask >= 0)
+        record(t, pc, mask_register(context, i->mask));
+}
+
+static void set_up_traps(void)
+{
+    static uint8_t stack[1 << 17];
+    const stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
+    const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigaltstack(&alternative, NULL);
+    sigaction(SIGTRAP, &action, NULL);
+}
+
+/* ---- What is traced ---- */
+
+typedef struct {
+    const char *name;
+    int level, plant; /* plant: -1, or what to run instead */
+    size_t bytes, ad_bytes;
+    sealane_alg alg;
+    enum { SEAL, OPEN, OPEN_WRONG, STREAM } what;
+} scenario;
+
+enum { LONGEST = 4096 };
+
+static uint8_t key[32], nonce[24], ad[256], text[LONGEST], out[LONGEST], tag[16];
+static sealane_key k;
+
+__attribute__((noinline)) static int call(const scenario *s)
+{
+    const size_t nonce_bytes = s->alg == SEALANE_CHACHA20_POLY1305 ? 12 : 24;
+    int bad = 0;
+    __asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\torq %0, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp"
+                     :
+                     : "i"(TRAP_FLAG)
+                     : "memory", "cc");
+    if (s->plant >= 0) {
+        planted[s->plant].run(key);
+    } else if (s->what == SEAL) {
+        bad = sealane_key_init_at(&k, s->alg, key, 32, s->level);
+        bad |= sealane_seal(&k, out, tag, nonce, nonce_bytes, ad, s->ad_bytes, text, s->bytes);
+    } else if (s->what == STREAM) {
+        sealane_stream stream;
+        bad = sealane_stream_init(&stream, &k, SEALANE_STREAM_OPEN, nonce, nonce_bytes);
+        bad |= sealane_stream_ad(&stream, ad, s->ad_bytes);
+        bad |= sealane_stream_update(&stream, out, text, s->bytes / 3);
+        bad |= sealane_stream_update(&stream, out + s->bytes / 3, text + s->bytes / 3, s->bytes - s->bytes / 3);
+        bad |= sealane_stream_open_final(&stream, tag);
+    } else {
+        bad = sealane_open(&k, out, tag, nonce, nonce_bytes, ad, s->ad_bytes, text, s->bytes);
+        bad = s->what == OPEN_WRONG ? !bad : bad;
+    }
+    trace_end();
+    return !bad;
+}
+
+/* Fills every secret: number 0 with zeroes, 2 with ones, others at random. */
+static void choose_secrets(const scenario *s, int number)
+{
+    static uint8_t *const parts[] = {key, nonce, ad, text};
+    static const size_t sizes[] = {sizeof key, sizeof nonce, sizeof ad, sizeof text};
+    uint64_t x = 0x9e3779b97f4a7c15 * (uint64_t)(number + 1);
+    for (int p = 0; p < 4; p++)
+        for (size_t i = 0; i < sizes[p]; i++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            parts[p][i] = number == 0 ? 0 : number == 2 ? 0xff : (uint8_t)x;
+        }
+    if (s->plant >= 0)
+        return;
+    int bad = sealane_key_init_at(&k, s->alg, key, 32, s->level);
+    if (s->what != SEAL)
+        bad |= sealane_seal(&k, text, tag, nonce, s->alg == SEALANE_CHACHA20_POLY1305 ? 12 : 24, ad, s->ad_bytes, text,
+                            s->bytes);
+    if (s->what == OPEN_WRONG)
+        tag[number * 4] ^= 0x10; /* where they differ must not matter either */
+    if (bad)
+        exit(2);
+}
+
+/* 1 if the call gave the right result. */
+static int run(trace *t, const scenario *s, int secret)
+{
+    choose_secrets(s, secret);
+    t->count = t->steps = 0, t->refused = NULL;
+    tracing = t;
+    return call(s);
+}
+
+static const char *const what_names[] = {"seal", "open", "open a wrong tag", "stream"};
+
+static void where(const scenario *s, uint64_t pc)
+{
+    printf("     %s, %s, %zu bytes, ad %zu: at %#llx\n", s->name, s->plant >= 0 ? "planted" : what_names[s->what],
+           s->bytes, s->ad_bytes, (unsigned long long)pc);
+}
+
+/* 1 if all secrets leave one trace. */
+static int same_for_all_secrets(const scenario *s, size_t *steps, int secrets)
+{
+    static trace first, next;
+    for (int secret = 0; secret < secrets; secret++) {
+        trace *t = secret ? &next : &first;
+        if (!run(t, s, secret)) {
+            printf("     %s: the traced call gave a wrong result\n", s->name);
+            return 0;
+        }
+        *steps += t->steps;
+        if (t->refused) {
+            printf("     %s was executed\n", t->refused);
+            where(s, t->refused_pc);
+            return 0;
+        }
+        if (secret == 0)
+            continue;
+        for (size_t i = 0; i < first.count || i < next.count; i++)
+            if (i >= first.count || i >= next.count || first.event[i] != next.event[i]) {
+                printf("     two secrets differ in what is executed or touched\n");
+                where(s, i < first.count ? first.pc[i] : next.pc[i]);
+                return 0;
+            }
+    }
+    if (first.steps < 20)
+        printf("     nothing was traced\n");
+    return first.steps >= 20;
+}
+
+static int trace_level(int level, size_t *steps, int thorough)
+{
+    static const size_t few[] = {0, 1, 64, 100, 256, 576, 1420, 3000};
+    static const size_t many[] = {0,   1,   15,  16,  64,  65,  100,  128,  192,  255,  256,
+                                  257, 300, 512, 576, 640, 700, 1024, 1100, 1420, 2048, 3000};
+    const size_t *sizes = thorough ? many : few,
+                 count = thorough ? sizeof many / sizeof *many : sizeof few / sizeof *few;
+    for (size_t i = 0; i < count; i++)
+        for (int what = SEAL; what <= STREAM; what++) {
+            scenario s = {.name = sealane_levels[level].name, .level = level, .plant = -1, .bytes = sizes[i]};
+            s.ad_bytes = sizes[i] * 7 % 40;
+            s.what = (unsigned)what;
+            s.alg = (what == STREAM || what == SEAL) && i % 2 ? SEALANE_XCHACHA20_POLY1305 : SEALANE_CHACHA20_POLY1305;
+            if (!same_for_all_secrets(&s, steps, thorough ? 4 : 2))
+                return 0;
+        }
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned passed = 0, failed = 0, not_run = 0;
+    planted_init();
+    if (!disassemble(argv[0])) {
+        fprintf(stderr, "secret_trace: llvm-objdump cannot disassemble %s\n", argv[0]);
+        return 2;
+    }
+    set_up_traps();
+    const int thorough = argc > 1 && strcmp(argv[1], "--long") == 0;
+    if (argc > 1 && !thorough) {
+        size_t steps = 0;
+        const int plant = starts(argv[1], "--plant=") ? planted_find(argv[1] + 8) : -1;
+        const scenario s = {.name = argv[1] + 8, .plant = plant};
+        return plant < 0 ? 2 : !same_for_all_secrets(&s, &steps, 2);
+    }
+    const uint32_t features = sealane_cpu_features();
+    for (unsigned l = 0; l < sealane_level_count; l++) {
+        size_t steps = 0;
+        const int absent = (sealane_levels[l].needs & ~features) != 0;
+        const int same = absent ? -1 : trace_level((int)l, &steps, thorough);
+        passed += same == 1, failed += same == 0, not_run += same == -1;
+        printf("%s %s: %zu instructions traced%s\n",
+               same == 1   ? "ok  "
+               : same == 0 ? "FAIL"
+                           : "not run",
+               sealane_levels[l].name, steps, absent ? ", this CPU lacks it" : "");
+    }
+    printf("secret_trace: %u passed, %u failed, %u not run\n", passed, failed, not_run);
+    return failed != 0;
+}

@@ -1,0 +1,97 @@
+/* secret_valgrind: no branch and no address depends on a secret, as valgrind's memcheck sees it.
+ *
+ * Keys, nonces, texts, associated data and tags are marked undefined; memcheck follows them bit by bit through every
+ * instruction and reports a jump or an address made from them. Levels whose instructions valgrind does not know are not
+ * run here: secret_trace runs them.
+ *
+ *     valgrind --quiet secret_valgrind [--plant=NAME]    NAME: code that leaks, see planted.h; must fail */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <valgrind/memcheck.h>
+
+#include "../src/cpu.h"
+#include "../src/key.h"
+#include "planted.h"
+
+enum { LONGEST = 5000 };
+
+static uint8_t key[32], nonce[24], ad[100], text[LONGEST], out[LONGEST], tag[16];
+
+static void make_secret(void)
+{
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(key, sizeof key);
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(nonce, sizeof nonce);
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(ad, sizeof ad);
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(text, sizeof text);
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(tag, sizeof tag);
+}
+
+static int run(int level, size_t bytes)
+{
+    static const sealane_alg algs[] = {SEALANE_CHACHA20_POLY1305, SEALANE_XCHACHA20_POLY1305};
+    int refused = 0;
+    for (int a = 0; a < 2; a++) {
+        const size_t nonce_bytes = a ? 24 : 12, ad_bytes = bytes % 100;
+        sealane_key k;
+        sealane_stream s;
+        make_secret();
+        refused |= sealane_key_init_at(&k, algs[a], key, 32, level);
+        refused |= sealane_seal(&k, out, tag, nonce, nonce_bytes, ad, ad_bytes, text, bytes);
+        refused |= sealane_open(&k, out, tag, nonce, nonce_bytes, ad, ad_bytes, out, bytes);
+        make_secret();
+        tag[5] ^= 1;
+        refused |= sealane_open(&k, out, tag, nonce, nonce_bytes, ad, ad_bytes, text, bytes) == 0;
+        refused |= sealane_stream_init(&s, &k, SEALANE_STREAM_SEAL, nonce, nonce_bytes);
+        refused |= sealane_stream_ad(&s, ad, ad_bytes);
+        for (size_t at = 0, n; at < bytes; at += n) {
+            n = bytes - at < 199 ? bytes - at : 199;
+            refused |= sealane_stream_update(&s, out + at, text + at, n);
+        }
+        refused |= sealane_stream_seal_final(&s, tag);
+        sealane_key_wipe(&k);
+    }
+    return refused;
+}
+
+int main(int argc, char **argv)
+{
+    static const size_t sizes[] = {0,   1,   15,  16,   17,   63,   64,   65,   100,  127,  128,  129, 191,
+                                   192, 255, 256, 257,  320,  511,  512,  513,  576,  640,  700,  767, 768,
+                                   830, 900, 960, 1023, 1024, 1025, 1420, 1472, 2047, 2048, 3000, 4999};
+    const uint32_t features = sealane_cpu_features();
+    unsigned passed = 0, failed = 0, not_run = 0;
+    if (!RUNNING_ON_VALGRIND) {
+        fprintf(stderr, "secret_valgrind: run it under valgrind\n");
+        return 2;
+    }
+    if (argc > 1) {
+        const int plant = strncmp(argv[1], "--plant=", 8) == 0 ? planted_find(argv[1] + 8) : -1;
+        if (plant < 0)
+            return 2;
+        planted_init();
+        make_secret();
+        planted[plant].run(key);
+        printf("secret_valgrind: %u reports about %s\n", (unsigned)VALGRIND_COUNT_ERRORS, planted[plant].name);
+        return VALGRIND_COUNT_ERRORS != 0;
+    }
+    for (unsigned l = 0; l < sealane_level_count; l++) {
+        const char *name = sealane_levels[l].name;
+        if (sealane_levels[l].needs & ~features) {
+            printf("not run: %s, valgrind or this CPU lacks it\n", name);
+            not_run++;
+            continue;
+        }
+        const unsigned before = (unsigned)VALGRIND_COUNT_ERRORS;
+        int refused = 0;
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            refused |= run((int)l, sizes[i]);
+        const unsigned reports = (unsigned)VALGRIND_COUNT_ERRORS - before;
+        const int good = reports == 0 && !refused;
+        passed += good, failed += !good;
+        printf("%s %s: %u reports%s\n", good ? "ok  " : "FAIL", name, reports, refused ? ", and a wrong result" : "");
+    }
+    printf("secret_valgrind: %u passed, %u failed, %u not run\n", passed, failed, not_run);
+    return failed != 0;
+}

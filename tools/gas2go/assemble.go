@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+)
+
+// object is what one .S file became.
+type object struct {
+	functions []*function
+	constants []*constants
+}
+
+type function struct {
+	name string
+	code []byte
+	body []instruction // see decode
+}
+
+type constants struct {
+	name string
+	data []byte
+}
+
+// assembler is an installed program that turns a .S into an object.
+type assembler struct {
+	name    string
+	command []string
+	gnu     bool // switches extensions off, so the one that enforces the isa line
+}
+
+// assemblers returns what is installed for t, GNU as first, and a line for each that is not.
+func (t *target) assemblers() (found []assembler, missing []string) {
+	for _, name := range t.gnu {
+		if drivesGNU(name, t.isa) {
+			found = append(found, assembler{"GNU as", append([]string{name, "-Wa,--fatal-warnings"}, t.gnuOptions...), true})
+			break
+		}
+	}
+	if found == nil {
+		missing = append(missing, "GNU as for "+t.isa+" (one of "+strings.Join(t.gnu, ", ")+")")
+	}
+	if path, err := exec.LookPath(t.clang[0]); err == nil {
+		found = append(found, assembler{"clang", append([]string{path}, append(t.clang[1:], "-fintegrated-as")...), false})
+	} else {
+		missing = append(missing, "clang")
+	}
+	return found, missing
+}
+
+// drivesGNU reports whether a compiler driver of that name is installed, makes ELF code for isa and calls GNU as.
+func drivesGNU(name, isa string) bool {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return false
+	}
+	machine, err := exec.Command(path, "-dumpmachine").Output()
+	if err != nil || !strings.HasPrefix(string(machine), isa+"-") || !strings.Contains(string(machine), "linux") {
+		return false
+	}
+	version, err := exec.Command(path, "--version").Output()
+	return err == nil && !bytes.Contains(version, []byte("clang"))
+}
+
+// assemble assembles source and takes the result apart.
+func (t *target) assemble(as assembler, source string) (*object, error) {
+	dir, err := os.MkdirTemp("", "gas2go")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	out := filepath.Join(dir, "kernel.o")
+	args := append(as.command[1:len(as.command):len(as.command)], "-x", "assembler-with-cpp", "-DSEALANE_GO", "-c", "-o", out, source)
+	cmd := exec.Command(as.command[0], args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s refuses %s:\n%s", as.name, source, bytes.TrimSpace(text))
+	}
+	f, err := elf.Open(out)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	o, err := t.takeApart(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s, by %s: %w", source, as.name, err)
+	}
+	return o, nil
+}
+
+// takeApart finds the functions and constants of an object, and refuses everything else that would be loaded.
+func (t *target) takeApart(f *elf.File) (*object, error) {
+	if f.Class != t.class || f.Machine != t.machine {
+		return nil, fmt.Errorf("object is %v %v, want %v %v", f.Class, f.Machine, t.class, t.machine)
+	}
+	symbols, err := f.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, s := range f.Sections {
+		if (s.Type == elf.SHT_RELA || s.Type == elf.SHT_REL) && int(s.Info) < len(f.Sections) && f.Sections[s.Info].Flags&elf.SHF_ALLOC != 0 {
+			errs = append(errs, relocationErrors(f, s, symbols)...)
+		}
+	}
+	o := new(object)
+	for i, s := range f.Sections {
+		if s.Flags&elf.SHF_ALLOC == 0 || s.Size == 0 || s.Type == elf.SHT_NOTE {
+			continue
+		}
+		text := s.Flags&elf.SHF_EXECINSTR != 0
+		kind, prefix := elf.STT_OBJECT, ".rodata."
+		if text {
+			kind, prefix = elf.STT_FUNC, ".text."
+		}
+		if s.Flags&elf.SHF_WRITE != 0 || s.Type != elf.SHT_PROGBITS || !strings.HasPrefix(s.Name, prefix) {
+			errs = append(errs, fmt.Errorf("section %s: only function and constants make sections, .text.NAME and .rodata.NAME", s.Name))
+			continue
+		}
+		name := strings.TrimPrefix(s.Name, prefix)
+		data, err := s.Data()
+		if err != nil {
+			return nil, err
+		}
+		if err := wholeSection(symbols, elf.SectionIndex(i), s, kind, name, t.rules.dataSymbols); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if text {
+			o.functions = append(o.functions, &function{name: name, code: data})
+		} else {
+			o.constants = append(o.constants, &constants{name: name, data: data})
+		}
+	}
+	if len(o.functions) == 0 && len(errs) == 0 {
+		errs = append(errs, errors.New("no function in it"))
+	}
+	sort.Slice(o.functions, func(i, j int) bool { return o.functions[i].name < o.functions[j].name })
+	sort.Slice(o.constants, func(i, j int) bool { return o.constants[i].name < o.constants[j].name })
+	return o, errors.Join(errs...)
+}
+
+// wholeSection checks that the symbol name is exactly section s, and that no other symbol calls a part of it data.
+func wholeSection(symbols []elf.Symbol, index elf.SectionIndex, s *elf.Section, kind elf.SymType, name string, dataSymbols *regexp.Regexp) error {
+	found := false
+	for _, sym := range symbols {
+		if sym.Section != index {
+			continue
+		}
+		typ := elf.ST_TYPE(sym.Info)
+		switch {
+		case sym.Name == name && typ == kind:
+			if sym.Value != 0 || sym.Size != s.Size {
+				return fmt.Errorf("%s: has offset %d and size %d in a section of %d bytes (is the function or constants block closed?)",
+					name, sym.Value, sym.Size, s.Size)
+			}
+			found = true
+		case typ == elf.STT_OBJECT && kind == elf.STT_FUNC, dataSymbols != nil && dataSymbols.MatchString(sym.Name):
+			return fmt.Errorf("%s: data in text: %s at +%#x", name, sym.Name, sym.Value)
+		case typ == elf.STT_FUNC || typ == elf.STT_OBJECT:
+			return fmt.Errorf("%s: a second symbol in its section: %s", name, sym.Name)
+		}
+	}
+	if !found {
+		return fmt.Errorf("section %s: no symbol %s of type %v", s.Name, name, kind)
+	}
+	return nil
+}
+
+// relocationErrors has one error for each relocation in r.
+func relocationErrors(f *elf.File, r *elf.Section, symbols []elf.Symbol) []error {
+	data, err := r.Data()
+	if err != nil {
+		return []error{err}
+	}
+	entry := map[elf.SectionType]map[elf.Class]int{
+		elf.SHT_RELA: {elf.ELFCLASS64: 24, elf.ELFCLASS32: 12},
+		elf.SHT_REL:  {elf.ELFCLASS64: 16, elf.ELFCLASS32: 8},
+	}[r.Type][f.Class]
+	var errs []error
+	for ; len(data) >= entry; data = data[entry:] {
+		var offset, sym uint64
+		if f.Class == elf.ELFCLASS64 {
+			offset, sym = f.ByteOrder.Uint64(data), f.ByteOrder.Uint64(data[8:])>>32
+		} else {
+			offset, sym = uint64(f.ByteOrder.Uint32(data)), uint64(f.ByteOrder.Uint32(data[4:])>>8)
+		}
+		against := "an absolute address"
+		if sym > 0 && sym <= uint64(len(symbols)) {
+			if s := symbols[sym-1]; s.Name != "" {
+				against = s.Name
+			} else if int(s.Section) < len(f.Sections) {
+				against = f.Sections[s.Section].Name
+			}
+		}
+		errs = append(errs, fmt.Errorf("%s+%#x: relocation against %s: a kernel needs none", f.Sections[r.Info].Name, offset, against))
+	}
+	return errs
+}
+
+// difference says where two assemblers disagree, or "".
+func (t *target) difference(a, b *object, nameA, nameB string) string {
+	if len(a.functions) != len(b.functions) || len(a.constants) != len(b.constants) {
+		return fmt.Sprintf("%s makes %d functions and %d constants, %s %d and %d", nameA, len(a.functions), len(a.constants),
+			nameB, len(b.functions), len(b.constants))
+	}
+	for i, c := range a.constants {
+		if d := b.constants[i]; c.name != d.name || !bytes.Equal(c.data, d.data) {
+			return fmt.Sprintf("%s: constants differ between %s and %s", c.name, nameA, nameB)
+		}
+	}
+	for i, f := range a.functions {
+		g := b.functions[i]
+		if f.name != g.name {
+			return fmt.Sprintf("%s makes %s, %s %s", nameA, f.name, nameB, g.name)
+		}
+		if bytes.Equal(f.code, g.code) {
+			continue
+		}
+		return strings.Join(t.differences(f, g, nameA, nameB), "\n")
+	}
+	return ""
+}
+
+// differences lists the instructions that differ between f and g, as far as they go in step. Padding comes last, and a
+// jump that differs only in its target follows from others: it is named only if there are none.
+func (t *target) differences(f, g *function, nameA, nameB string) []string {
+	var causes, jumps []string
+	times := make(map[string]int)
+	x, y := t.withoutPadding(f), t.withoutPadding(g)
+	line := func(i int, f, g *function) string {
+		return fmt.Sprintf("%s+%#x: assemblers differ: %s: %s; %s: %s", f.name, f.offset(i), nameA, f.at(i), nameB, g.at(i))
+	}
+	for i := range max(len(x.body), len(y.body)) {
+		if times[x.at(i)+y.at(i)]++; times[x.at(i)+y.at(i)] > 1 {
+			continue // a macro makes the same difference many times; one line of it will do
+		}
+		switch {
+		case x.at(i) == y.at(i):
+		case i >= len(x.body) || i >= len(y.body) || len(x.body) != len(y.body) && x.body[i].mnemonic != y.body[i].mnemonic:
+			return append(causes, line(i, x, y)) // out of step
+		case x.body[i].target >= 0 && y.body[i].target >= 0 && len(x.body[i].code) == len(y.body[i].code):
+			jumps = append(jumps, line(i, x, y))
+		default:
+			causes = append(causes, line(i, x, y))
+		}
+	}
+	if len(causes) == 0 {
+		causes = jumps
+	}
+	for i := range max(len(f.body), len(g.body)) {
+		if f.at(i) == g.at(i) {
+			continue
+		}
+		if len(f.body) != len(g.body) || len(causes) == 0 || t.rules.nop.MatchString(f.body[i].text) {
+			causes = append(causes, line(i, f, g)+" (padding? use .skip)")
+		}
+		break
+	}
+	return causes
+}
+
+func (t *target) withoutPadding(f *function) *function {
+	g := &function{name: f.name, code: f.code}
+	for _, ins := range f.body {
+		if !t.rules.nop.MatchString(ins.text) {
+			g.body = append(g.body, ins)
+		}
+	}
+	return g
+}
+
+// at describes instruction i, if there is one.
+func (f *function) at(i int) string {
+	if i >= len(f.body) {
+		return "(end)"
+	}
+	return fmt.Sprintf("% x %s", f.body[i].code, f.body[i].text)
+}
+
+func (f *function) offset(i int) int {
+	if i >= len(f.body) {
+		return len(f.code)
+	}
+	return f.body[i].offset
+}

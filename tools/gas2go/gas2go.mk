@@ -1,0 +1,12 @@
+# Included by the Makefile. Generated Go assembly: see tools/gas2go.
+
+.PHONY: gen gen-check gen-size
+
+gen: ## regenerate internal/kernel from asm/
+	go run ./tools/gas2go gen
+
+gen-check: ## fail if internal/kernel is not what gen would write
+	go run ./tools/gas2go check
+
+gen-size: ## machine code sizes against their budget
+	go run ./tools/gas2go size

@@ -1,0 +1,609 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const repository = "../.."
+
+// newRoot makes a root directory with asm/*.S, asm/args.h and the given kernels.
+func newRoot(t *testing.T, kernels ...string) string {
+	t.Helper()
+	root := t.TempDir()
+	shared, err := filepath.Glob(filepath.Join(repository, "asm", "*.[Sh]"))
+	if err != nil || len(shared) < 2 {
+		t.Fatalf("asm/asm.S and asm/args.h: found %v, %v", shared, err)
+	}
+	for _, file := range shared {
+		copyFile(t, file, filepath.Join(root, "asm", filepath.Base(file)))
+	}
+	for _, file := range kernels {
+		copyFile(t, file, filepath.Join(root, "asm", amd64.isa, filepath.Base(file)))
+	}
+	return root
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, to, string(text))
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func goodKernels(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/good/*.S")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no kernels in testdata/good", err)
+	}
+	return files
+}
+
+// gas2go runs the command and returns its exit status and all output.
+func gas2go(args ...string) (int, string) {
+	var out bytes.Buffer
+	status := run(args, &out, &out)
+	return status, out.String()
+}
+
+// needAssembler skips where nothing can be assembled, and returns whether clang can compare.
+func needAssembler(t *testing.T) (clang bool) {
+	t.Helper()
+	found, _ := amd64.assemblers()
+	if len(found) == 0 || !found[0].gnu {
+		t.Skip("not run: no GNU as for x86-64")
+	}
+	if decoders, _ := amd64.disassemblers(); len(decoders) == 0 {
+		t.Skip("not run: no disassembler for x86-64")
+	}
+	return len(found) > 1
+}
+
+// TestBadKernels has one kernel for each way to break the convention, and what must be said of it.
+func TestBadKernels(t *testing.T) {
+	clang := needAssembler(t)
+	files, err := filepath.Glob("testdata/bad/*.S")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no kernels in testdata/bad", err)
+	}
+	refused := regexp.MustCompile(`(?m)^ \* Refused: (.+)$`)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".S"), func(t *testing.T) {
+			t.Parallel()
+			text := readFile(t, file)
+			want := refused.FindStringSubmatch(text)
+			if want == nil {
+				t.Fatal("does not say what it is refused for")
+			}
+			if strings.Contains(text, " * Needs: clang") && !clang {
+				t.Skip("not run: no clang")
+			}
+			root := newRoot(t, file)
+			status, out := gas2go("-root", root, "gen")
+			if status != 1 || !strings.Contains(out, want[1]) {
+				t.Errorf("status %d, want 1 and %q:\n%s", status, want[1], out)
+			}
+			if strings.Contains(want[1], "assemblers differ") || strings.Contains(want[1], "padding?") {
+				if status, out := gas2go("-root", root, "check"); status != 1 || !strings.Contains(out, want[1]) {
+					t.Errorf("check: status %d, want 1 and %q:\n%s", status, want[1], out)
+				}
+			} else if _, err := os.Stat(filepath.Join(root, "internal")); err == nil {
+				t.Error("wrote something nevertheless")
+			}
+		})
+	}
+}
+
+// TestDecodersAlone runs each decoder without the other over the bad kernels that a decoder can see: the rules must match
+// both dialects.
+func TestDecodersAlone(t *testing.T) {
+	needAssembler(t)
+	assemblers, _ := amd64.assemblers()
+	decoders, _ := amd64.disassemblers()
+	l, err := readLayout(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"testdata/good/*.S", "testdata/bad/*.S"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			t.Run(filepath.Base(file), func(t *testing.T) {
+				t.Parallel()
+				root := newRoot(t, file)
+				o, err := amd64.assemble(assemblers[0], filepath.Join(root, "asm", amd64.isa, filepath.Base(file)))
+				if err != nil {
+					return // refused before it is decoded
+				}
+				first := 0
+				for i, d := range decoders {
+					n := 0
+					for _, f := range o.functions {
+						if body, err := amd64.decode(d, f.code); err != nil {
+							n = -1
+						} else {
+							n += len(amd64.checkBody(&function{name: f.name, code: f.code, body: body}, l))
+						}
+					}
+					if i == 0 {
+						first = n
+					} else if n != first {
+						t.Errorf("%s makes %d complaints, %s %d", d.name, n, decoders[0].name, first)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestDecodersCompared plants a decoder that disagrees.
+func TestDecodersCompared(t *testing.T) {
+	code := []byte{0x31, 0xc0, 0xeb, 0x00, 0xc3} // xor eax, eax; jmp 1f; 1: ret
+	body := func() []instruction {
+		return []instruction{{0, code[:2], "xor", "xor", "", -1}, {2, code[2:4], "jmp", "jmp", "", 4}, {4, code[4:], "ret", "ret", "", -1}}
+	}
+	f := &function{name: "f", code: code, body: body()}
+	if err := sameDecoding(f, body(), "a", "b"); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(b []instruction) []instruction{
+		"boundary": func(b []instruction) []instruction { b[1].offset, b[1].code = 3, code[3:4]; return b },
+		"length":   func(b []instruction) []instruction { b[0].code = code[:1]; return b },
+		"target":   func(b []instruction) []instruction { b[1].target = 3; return b },
+		"fewer":    func(b []instruction) []instruction { return b[:2] },
+		"more":     func(b []instruction) []instruction { return append(b, b[2]) },
+	} {
+		if sameDecoding(f, change(body()), "a", "b") == nil {
+			t.Errorf("%s: a different decoding went unnoticed", name)
+		}
+	}
+}
+
+// TestGoodKernelsRun translates the good kernels into a module of their own, vets it and runs them, without cgo.
+func TestGoodKernelsRun(t *testing.T) {
+	needAssembler(t)
+	root := newRoot(t, goodKernels(t)...)
+	if status, out := gas2go("-root", root, "gen"); status != 0 {
+		t.Fatalf("status %d:\n%s", status, out)
+	}
+	writeFile(t, filepath.Join(root, "go.mod"), "module example.test/good\n\ngo 1.24\n")
+	for _, file := range []string{"args.go", "run_amd64_test.go"} {
+		copyFile(t, filepath.Join("testdata/good", file), filepath.Join(root, outputDir, file))
+	}
+	linked := "linked_amd64_test.go"
+	copyFile(t, filepath.Join(repository, outputDir, linked), filepath.Join(root, outputDir, linked))
+	for _, args := range [][]string{
+		{"vet", "./..."},
+		{"test", "-v", "./..."},
+		{"build", "-tags", "purego", "./..."},
+	} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOARCH=amd64")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		if args[0] == "test" {
+			for _, want := range []string{"--- PASS: TestSum", "--- PASS: TestLinkedBytes/SumSSSE3", "--- PASS: TestLinkedBytes/MaskAVX512"} {
+				if !bytes.Contains(out, []byte(want)) {
+					t.Errorf("no %q in\n%s", want, out)
+				}
+			}
+			if bytes.Contains(out, []byte("--- SKIP: TestMask")) {
+				t.Log("not run: the AVX-512 kernel, on this CPU")
+			}
+		}
+	}
+}
+
+// TestGenerated says what the generated files must have.
+func TestGenerated(t *testing.T) {
+	needAssembler(t)
+	root := newRoot(t, goodKernels(t)...)
+	if status, out := gas2go("-root", root, "gen"); status != 0 {
+		t.Fatalf("status %d:\n%s", status, out)
+	}
+	marker := regexp.MustCompile(`^// Code generated by tools/gas2go from asm/\S+; DO NOT EDIT\.\n`)
+	for file, wants := range map[string][]string{
+		"mask_avx512_amd64.s": {"//go:build gc && !purego\n", "TEXT ·MaskAVX512(SB), 0, $4160-8\n", "\tPCALIGN $64\n", "// vzeroupper\n// 0x5d:\n\tRET\n",
+			"LEAQ mask_avx512_constants<>(SB), DX\n", "DATA mask_avx512_constants<>+8(SB)/8, $0x3123456721234567\n",
+			"GLOBL mask_avx512_constants<>(SB), RODATA|NOPTR, $64\n"},
+		"sum_ssse3_amd64.s": {"QUAD $0x9090909090909090 // 8 x nop\n"},
+		"kernels_amd64.go": {"//go:build gc && !purego\n", "//go:noescape\nfunc MaskAVX512(a *Args)\n", "const SumSSSE3Extensions = \"ssse3\"\n",
+			"const MaskAVX512Extensions = \"avx512f avx512bw avx512vl bmi2\"\n"},
+		"kernels_amd64_test.go": {"\"SumSSSE3\":   SumSSSE3,\n"},
+		"offsets.go":            {"asmArgADBytes = 32 //", "asmFlagOpen  = 4 //", "asmScratchBytes     = 4096\n"},
+	} {
+		text := readFile(t, filepath.Join(root, outputDir, file))
+		if !marker.MatchString(text) {
+			t.Errorf("%s does not begin with the marker of generated files", file)
+		}
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", file, want, text)
+			}
+		}
+	}
+}
+
+// TestReproducible: the same files whatever the path, and however it is written.
+func TestReproducible(t *testing.T) {
+	needAssembler(t)
+	var first *report
+	for range 2 {
+		root := newRoot(t, goodKernels(t)...)
+		working, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		relative, err := filepath.Rel(working, root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{root, relative} {
+			r, err := translate(path, targets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = r
+			}
+			for name, text := range first.files {
+				if !bytes.Equal(text, r.files[name]) {
+					t.Errorf("%s differs between %s and %s", name, first.root, path)
+				}
+				if bytes.Contains(text, []byte(root)) {
+					t.Errorf("%s holds the path", name)
+				}
+			}
+		}
+	}
+}
+
+// TestCheck plants each kind of difference between the sources and what is committed.
+func TestCheck(t *testing.T) {
+	needAssembler(t)
+	edit := func(file, old, changed string) func(*testing.T, string) {
+		return func(t *testing.T, root string) {
+			path := filepath.Join(root, filepath.FromSlash(file))
+			text := readFile(t, path)
+			if !strings.Contains(text, old) {
+				t.Fatalf("%s has no %q", file, old)
+			}
+			writeFile(t, path, strings.Replace(text, old, changed, 1))
+		}
+	}
+	remove := func(file string) func(*testing.T, string) {
+		return func(t *testing.T, root string) {
+			if err := os.Remove(filepath.Join(root, filepath.FromSlash(file))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const sum = outputDir + "/sum_ssse3_amd64.s"
+	for _, c := range []struct {
+		name   string
+		plant  func(*testing.T, string)
+		status int
+		want   string
+	}{
+		{"nothing", func(*testing.T, string) {}, 0, "same: " + sum},
+		{"machine code", edit(sum, "WORD $0xc031", "WORD $0xc131"), 1, sum + ":16: differs from its source"},
+		{"prologue", edit(sum, "ANDQ $-64, SI", "ANDQ $-32, SI"), 1, "differs from its source"},
+		{"comment", edit(sum, "// xor eax,eax", "// xor eax, eax"), 0, "same but for comments"},
+		{"build tags", edit(sum, "gc && !purego", "gc"), 1, "differs from its source"},
+		{"constant", edit(outputDir+"/mask_avx512_amd64.s", "$0x3123456721234567", "$0x3123456721234568"), 1, "differs from its source"},
+		{"declaration", edit(outputDir+"/kernels_amd64.go", "//go:noescape", "//"), 1, "kernels_amd64.go:9: differs"},
+		{"offset", edit(offsetsFile, "asmStateR       = 24", "asmStateR       = 32"), 1, "offsets.go"},
+		{"missing", remove(sum), 1, sum + " is missing"},
+		{"source", edit("asm/x86_64/sum_ssse3.S", "xor eax, eax", "xor ecx, ecx"), 1, "differs from its source"},
+		{"offset source", edit("asm/args.h", "SEALANE_ARG_IN 8", "SEALANE_ARG_IN 16"), 1, "differs from its source"},
+		{"source gone", remove("asm/x86_64/sum_ssse3.S"), 1, sum + " has no source any more"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			root := newRoot(t, goodKernels(t)...)
+			if status, out := gas2go("-root", root, "gen"); status != 0 {
+				t.Fatalf("gen: status %d:\n%s", status, out)
+			}
+			c.plant(t, root)
+			status, out := gas2go("-root", root, "check")
+			if status != c.status || !strings.Contains(out, c.want) {
+				t.Fatalf("status %d, want %d and %q:\n%s", status, c.status, c.want, out)
+			}
+			if c.status == 0 {
+				return
+			}
+			if status, out := gas2go("-root", root, "gen"); status != 0 {
+				t.Fatalf("gen: status %d:\n%s", status, out)
+			}
+			if status, out := gas2go("-root", root, "check"); status != 0 {
+				t.Errorf("gen did not repair it: status %d:\n%s", status, out)
+			}
+		})
+	}
+}
+
+// TestMissingTools takes programs away.
+func TestMissingTools(t *testing.T) {
+	needAssembler(t)
+	root := newRoot(t, goodKernels(t)...)
+	if status, out := gas2go("-root", root, "gen"); status != 0 {
+		t.Fatalf("gen: status %d:\n%s", status, out)
+	}
+	const gnu = "gcc as objdump"
+	for _, c := range []struct {
+		name    string
+		tools   string
+		args    []string
+		status  int
+		want    string
+		without string
+	}{
+		{"all", gnu + " clang llvm-objdump", []string{"-all", "check"}, 0, "same: ", "not run"},
+		{"no clang", gnu, []string{"check"}, 0, "not run: amd64: with clang: not installed", "nothing was"},
+		{"no clang, all wanted", gnu, []string{"-all", "check"}, 1, "not all could be run", ""},
+		{"no clang, gen", gnu, []string{"gen"}, 0, "not run: amd64: with clang", "wrote"},
+		{"no GNU objdump", "gcc as llvm-objdump", []string{"check"}, 0, "same but for comments", "nothing was"},
+		{"no GNU as", "clang llvm-objdump", []string{"check"}, 0, "not run: amd64: isa lines, which only GNU as enforces", "nothing was"},
+		{"no GNU as, gen", "clang llvm-objdump", []string{"gen"}, 1, "GNU as", "wrote"},
+		{"no assembler", "objdump llvm-objdump", []string{"check"}, exitNotRun, "not run: amd64: nothing was assembled or checked", "_amd64"},
+		{"no assembler, size", "objdump llvm-objdump", []string{"size"}, exitNotRun, "not run: amd64: nothing was assembled or checked", ""},
+		{"no assembler, gen", "objdump llvm-objdump", []string{"gen"}, 1, "could not be translated", "wrote"},
+		{"no disassembler", "gcc as clang", []string{"check"}, exitNotRun, "not run: amd64: nothing was assembled or checked", "_amd64"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bin := t.TempDir()
+			for _, tool := range strings.Fields(c.tools) {
+				path, err := exec.LookPath(tool)
+				if err != nil {
+					t.Skip("not run: no " + tool)
+				}
+				if err := os.Symlink(path, filepath.Join(bin, tool)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Setenv("PATH", bin)
+			status, out := gas2go(append([]string{"-root", root}, c.args...)...)
+			if status != c.status || !strings.Contains(out, c.want) || c.without != "" && strings.Contains(out, c.without) {
+				t.Errorf("status %d, want %d, %q and no %q:\n%s", status, c.status, c.want, c.without, out)
+			}
+		})
+	}
+}
+
+// TestSizes holds the budget against a kernel that exceeds it.
+func TestSizes(t *testing.T) {
+	needAssembler(t)
+	l, err := readLayout(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel := func(name string, bytes int) translated {
+		body := []instruction{{text: "ret", mnemonic: "ret", target: -1}}
+		return translated{&kernel{function: &function{name: name, code: make([]byte, bytes), body: body}}, amd64}
+	}
+	for _, c := range []struct {
+		name    string
+		kernels []translated
+		want    string
+	}{
+		{"within", []translated{kernel("sealane_a_avx2", 20000), kernel("sealane_a_ssse3", 12768), kernel("sealane_b_avx2", 1)}, ""},
+		{"above", []translated{kernel("sealane_a_avx2", 20000), kernel("sealane_a_ssse3", 12769)},
+			"amd64: a kernels have 32769 bytes of machine code together, at most 32768 allowed"},
+	} {
+		r := &report{targets: targets, layout: l, kernels: c.kernels}
+		var out bytes.Buffer
+		err := r.sizes(&out)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{{}, {"make"}, {"gen", "check"}, {"-nothing"}} {
+		if status, out := gas2go(args...); status != exitUsage || !strings.Contains(out, "usage: gas2go") {
+			t.Errorf("%v: status %d\n%s", args, status, out)
+		}
+	}
+	if status, out := gas2go("-root", t.TempDir(), "check"); status != 1 || !strings.Contains(out, "args.h") {
+		t.Errorf("no asm/args.h: status %d\n%s", status, out)
+	}
+}
+
+// TestScratchUse follows rsi through straight code.
+func TestScratchUse(t *testing.T) {
+	l := &layout{scratchSave: 256, scratch: 4096}
+	for _, c := range []struct {
+		code string
+		end  int
+		want string
+	}{
+		{"mov QWORD PTR [rsi+0x100],rax", 264, ""},
+		{"vmovdqa zmm1,ZMMWORD PTR [rsi+0xfc0]", 4096, ""},
+		{"vpaddd zmm0{k1}{z},zmm1,DWORD BCST [rsi+0x200]", 516, ""},
+		{"vpaddd zmm0 {k1} {z}, zmm1, dword ptr [rsi + 512]{1to16}", 516, ""},
+		{"add rsi,0x400; mov [rsi - 512], al; sub rsi,0x400", 513, ""},
+		{"add rsi,0xffffffffffffff80; sub rsi, -128", 0, ""},
+		{"lea rsi,[rsi+0x40]; lea rsi,[rsi-0x40]", 0, ""},
+		{"lea rax,[rsi]; prefetcht0 BYTE PTR [rsi]; nop DWORD PTR [rsi]; cmp rsi,rax", 0, ""},
+		{"mov BYTE PTR [rsi+rax*1+0x100],cl", -1, ""},
+		{"mov BYTE PTR [rax+rsi*1],cl", -1, ""},
+		{"mov rsi,rax; mov BYTE PTR [rsi],cl", -1, ""},
+		{"add rsi,rax; sub rsi,rax", -1, ""},
+		{"mulx rax,rsi,rcx", -1, ""},
+		{"xchg rax,rsi", -1, ""},
+		{"inc rsi; dec rsi", -1, ""},
+		{"mov esi,0x0", -1, ""},
+		{"mov QWORD PTR [rsi],rax", 8, "bytes 0 to 8"},
+		{"vmovdqa YMMWORD PTR [rsi+0xff0],ymm0", 4112, "bytes 4080 to 4112"},
+		{"add rsi,0x40", 0, "rsi points 64 bytes behind scratch"},
+	} {
+		f := &function{name: "f"}
+		for i, text := range append(strings.Split(c.code, "; "), "ret") {
+			mnemonic, operands, _ := strings.Cut(strings.ToLower(text), " ")
+			f.body = append(f.body, instruction{offset: i, text: text, mnemonic: mnemonic, operands: operands, target: -1})
+		}
+		end, errs := scratchUse(amd64, f, l)
+		if end != c.end || (len(errs) == 0) != (c.want == "") || len(errs) > 0 && !strings.Contains(errs[0].Error(), c.want) {
+			t.Errorf("%s: end %d, want %d; %v, want %q", c.code, end, c.end, errs, c.want)
+		}
+	}
+}
+
+// TestDifference compares made-up outcomes of two assemblers.
+func TestDifference(t *testing.T) {
+	made := func(code string, data ...byte) *object {
+		f := &function{name: "f"}
+		for i, text := range strings.Split(code, "; ") {
+			mnemonic, operands, _ := strings.Cut(text, " ")
+			target := -1
+			if mnemonic == "jmp" {
+				target = len(operands)
+			}
+			f.code = append(f.code, text...)
+			f.body = append(f.body, instruction{i, []byte(text), text, mnemonic, operands, target})
+		}
+		return &object{[]*function{f}, []*constants{{"c", data}}}
+	}
+	a := made("xor; jmp 1; ret", 7)
+	other := made("xor; jmp 1; ret", 7)
+	other.functions[0].name = "g"
+	for _, c := range []struct {
+		b     *object
+		want  string
+		lines int
+	}{
+		{made("xor; jmp 1; ret", 7), "", 1},
+		{made("xor; jmp 1; ret", 8), "c: constants differ between A and B", 1},
+		{&object{functions: a.functions}, "A makes 1 functions and 1 constants, B 1 and 0", 1},
+		{other, "A makes f, B g", 1},
+		{made("xor; jmp 2; ret", 7), "jmp 1; B: ", 1},
+		{made("sub; jmp 2; ret", 7), "f+0x0: assemblers differ: A: ", 1},
+		{made("sub; jmp 1; sub; ret", 7), "f+0x0: assemblers differ: A: ", 1},
+		{made("xor; jmp 1; ret; ret", 7), "f+0xb: assemblers differ: A: (end); B: ", 1},
+		{made("xor; nop; jmp 1; ret", 7), "f+0x1: assemblers differ: A: 6a 6d 70 20 31 jmp 1; B: 6e 6f 70 nop", 1},
+		{made("xor; nop 2; jmp 2; sub", 7), "f+0x2: assemblers differ: A: ", 2},
+	} {
+		got := amd64.difference(a, c.b, "A", "B")
+		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) || len(strings.Split(got, "\n")) != c.lines {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestOtherTargets translates kernels for arm64 and arm by nothing but other rows, with clang and llvm-objdump.
+func TestOtherTargets(t *testing.T) {
+	arm64 := *amd64
+	arm64.isa, arm64.goarch, arm64.machine = "aarch64", "arm64", elf.EM_AARCH64
+	arm64.gnuOptions = nil
+	arm64.gnu, arm64.clang = []string{"aarch64-linux-gnu-gcc"}, []string{"clang", "--target=aarch64-linux-gnu"}
+	arm64.objdump, arm64.llvm = []string{"aarch64-linux-gnu-objdump"}, nil
+	arm64.units = []int{4}
+	arm64.prologue = "\tMOVD a+0(FP), R0\n"
+	arm64.rules = rules{
+		comment:     regexp.MustCompile(` *(?:<[^>]*>|//.*)`),
+		nop:         pattern(`nop`),
+		ret:         pattern(`ret`),
+		jump:        pattern(`b(?:\.[a-z]+)?|cbn?z|tbn?z|br`),
+		always:      pattern(`b|br`),
+		jumpTarget:  pattern(`(?:[wx][0-9]+, (?:#[0-9]+, )?)?(?:0x)?([0-9a-f]+)`),
+		refused:     []refusal{{pattern(`bl|blr`), "a kernel is a leaf: no calls"}},
+		allowed:     pattern(`add|eor|ldr|str|subs|mov`),
+		vector:      regexp.MustCompile(`\b[vq][0-9]`),
+		register:    regexp.MustCompile(`[a-z_][a-z0-9_]*`),
+		reserved:    reserve("belongs to Go or the system", "sp", "x18", "x28", "w28", "x29", "x30"),
+		dataSymbols: regexp.MustCompile(`^\$d`),
+	}
+	arm := arm64
+	arm.isa, arm.goarch, arm.machine, arm.class = "arm", "arm", elf.EM_ARM, elf.ELFCLASS32
+	arm.gnu, arm.clang = []string{"arm-linux-gnueabihf-gcc"}, []string{"clang", "--target=armv7-linux-gnueabihf"}
+	arm.objdump, arm.llvm = []string{"arm-linux-gnueabihf-objdump"}, []string{"--triple=armv7-linux-gnueabihf"}
+	arm.prologue, arm.bodyAlign = "\tMOVW a+0(FP), R0\n", 4
+	arm.rules.comment = regexp.MustCompile(` *(?:<[^>]*>|@.*)`)
+	arm.rules.ret = pattern(`bx lr`)
+	arm.rules.jump = pattern(`b(?:[a-z]{2})?`)
+	arm.rules.always = pattern(`b`)
+	arm.rules.jumpTarget = pattern(`#?(?:0x)?([0-9a-f]+)`)
+	arm.rules.reserved = reserve("belongs to Go", "r10", "sp", "lr")
+	arm.rules.dataSymbols = regexp.MustCompile(`^\$[dt]`)
+
+	for _, c := range []struct {
+		row         *target
+		lines, want string
+	}{
+		{&arm64, "1: ldr q0, [x0]\n add v0.4s, v0.4s, v0.4s\n subs x1, x1, #1\n b.ne 1b\n nop\n ret", ""},
+		{&arm64, "1: cbz x1, 2f\n tbnz x1, #3, 1b\n mov x2, x1\n2: ret", ""},
+		{&arm64, "mov x28, x0\n ret", "x28: belongs to Go"},
+		{&arm64, "str x0, [sp, #-16]\n ret", "sp: belongs to Go"},
+		{&arm64, "b . + 64\n ret", "jumps out of the function"},
+		{&arm64, "br x3\n ret", "indirect jump"},
+		{&arm64, "bl . + 4\n ret", "no calls"},
+		{&arm64, "b 1f\n .word 0xd503201f\n1: ret", "data in text: $d"},
+		{&arm64, "ret\n ret", "ret before the end"},
+		{&arm, ".arm\n add r1, r1, r2\n bx lr", ""},
+		{&arm, ".arm\n add r10, r1, r2\n bx lr", "r10: belongs to Go"},
+		{&arm, ".arm\n b 1f\n .word 0\n1: bx lr", "data in text: $d"},
+		{&arm, ".arm\n bl memcpy\n bx lr", "relocation against memcpy"},
+		{&arm, ".thumb\n add r1, r1, r2\n bx lr", "data in text: $t"},
+	} {
+		root := newRoot(t)
+		const name = "sealane_sum_neon"
+		writeFile(t, filepath.Join(root, "asm", c.row.isa, "sum_neon.S"), "/*\nisa .none\n*/\n.section .text."+name+", \"ax\"\n.type "+name+
+			", %function\n"+name+":\n"+c.lines+"\n.size "+name+", . - "+name+"\n")
+		if found, _ := c.row.assemblers(); len(found) == 0 {
+			t.Logf("not run: no assembler for %s", c.row.goarch)
+			continue
+		}
+		r, err := translate(root, []*target{c.row})
+		if err == nil && r.skipped {
+			t.Logf("not run: no disassembler for %s", c.row.goarch)
+			continue
+		}
+		if c.want != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %q: got %v, want %q", c.row.goarch, c.lines, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %q: %v", c.row.goarch, c.lines, err)
+			continue
+		}
+		if text := string(r.files[outputDir+"/sum_neon_"+c.row.goarch+".s"]); !strings.Contains(text, "\tWORD $0x") || strings.Contains(text, "BYTE") {
+			t.Errorf("not words:\n%s", text)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"debug/elf"
+	"regexp"
+)
+
+// target is one architecture: where its kernels lie, who assembles and decodes them, and what they may not do.
+type target struct {
+	gnuOptions []string // what GNU as is told besides
+
+	isa     string // asm/<isa>/*.S
+	goarch  string // internal/kernel/*_<goarch>.s
+	class   elf.Class
+	machine elf.Machine
+
+	gnu   []string // names of a compiler driver for this target that uses GNU as, the first that is installed
+	clang []string // clang and the option that makes it assemble for this target
+
+	objdump []string // names of GNU objdump for this target, and its options
+	llvm    []string // llvm-objdump's options
+
+	rules rules
+
+	bodyAlign int    // alignment of a kernel's first instruction in Go
+	units     []int  // bytes per data directive of Go's assembler, largest first
+	prologue  string // text/template over prologueData; leaves args, scratch and consts where the convention wants them
+
+	budget int // bytes of machine code of all levels of one primitive together
+}
+
+// rules is the kernel convention as far as it can be seen in one instruction's disassembly; both disassemblers' dialects
+// must match. Patterns see lower case text without comments.
+type rules struct {
+	comment     *regexp.Regexp // what the disassembler adds to an instruction
+	nop         *regexp.Regexp // whole instruction: padding, allowed where nothing runs
+	ret         *regexp.Regexp // whole instruction: the one way out
+	jump        *regexp.Regexp // mnemonic: continues at its operand
+	always      *regexp.Regexp // mnemonic of a jump that never falls through
+	jumpTarget  *regexp.Regexp // operands of a direct jump; group 1 is the target in hexadecimal
+	refused     []refusal      // mnemonics refused with a reason of their own
+	allowed     *regexp.Regexp // mnemonics that touch no state but their operands and the flags
+	vector      *regexp.Regexp // operands that make any other mnemonic acceptable
+	register    *regexp.Regexp // finds the words of an operand list
+	reserved    map[string]string
+	dataSymbols *regexp.Regexp                            // mapping symbols that announce data or another instruction set in text, or nil
+	dataflow    func(*target, *function, *layout) []error // what only whole functions show, or nil
+}
+
+type refusal struct {
+	mnemonic *regexp.Regexp
+	reason   string
+}
+
+// prologueData is what a target's prologue template may use.
+type prologueData struct {
+	Constants string // symbol of the constants, or ""
+}
+
+func pattern(s string) *regexp.Regexp { return regexp.MustCompile("^(?:" + s + ")$") }
+
+func reserve(reason string, registers ...string) map[string]string {
+	m := make(map[string]string)
+	for _, r := range registers {
+		m[r] = reason
+	}
+	return m
+}
+
+func merge(ms ...map[string]string) map[string]string {
+	all := make(map[string]string)
+	for _, m := range ms {
+		for k, v := range m {
+			all[k] = v
+		}
+	}
+	return all
+}
+
+// targets are all architectures that kernels are translated for.
+var targets = []*target{amd64}
+
+var amd64 = &target{
+	isa:     "x86_64",
+	goarch:  "amd64",
+	class:   elf.ELFCLASS64,
+	machine: elf.EM_X86_64,
+
+	gnu:        []string{"x86_64-linux-gnu-gcc", "gcc", "cc"},
+	gnuOptions: []string{"-Wa,-O0", "-Wa,-mx86-used-note=no"},
+	clang:      []string{"clang", "--target=x86_64-linux-gnu"},
+	objdump:    []string{"x86_64-linux-gnu-objdump", "objdump", "-M", "intel"},
+	llvm:       []string{"--x86-asm-syntax=intel"},
+
+	rules: rules{
+		comment:    regexp.MustCompile(` *(?:<[^>]*>|#.*)`),
+		nop:        pattern(`(?:(?:data16|cs) )*nop(?: .*)?`),
+		ret:        pattern(`retq?`),
+		jump:       pattern(`j[a-z]+|loopn?[ez]?`),
+		always:     pattern(`jmpq?`),
+		jumpTarget: pattern(`(?:0x)?([0-9a-f]+)`),
+		refused: []refusal{
+			{pattern(`l?call[a-z]*`), "a kernel is a leaf: no calls"},
+			{pattern(`push[a-z]*|pop(?:[adfq]|ad|aw|fd|fq|fw|w)?|enter[a-z]*|leave[a-z]*`), "uses the stack, which a kernel may not touch"},
+			{pattern(`retf?[a-z]*|l?ret[a-z]*|iret[a-z]*`), "only a plain ret ends a kernel"},
+			{pattern(`syscall|sysenter|sysexit[a-z]*|sysret[a-z]*|int[0-9o]?|int1|icebp|hlt|ud[012][a-z]*|in[sbwld]*|out[sbwld]*|[cs]ti|cpuid|rdtscp?|rdpmc|rdrand|rdseed|xgetbv`),
+				"traps, talks to the system or reads a clock"},
+			{pattern(`i?div[bwlq]?`), "takes a time that depends on its data"},
+		},
+		allowed: pattern(`mov(?:abs|zx|sx|sxd|be|nti)?|lea|add|adc|adcx|adox|sub|sbb|inc|dec|neg|mul|imul|mulx|and|andn|or|xor|not|` +
+			`cmp|test|shl|shr|sal|sar|shld|shrd|shlx|shrx|sarx|rol|ror|rorx|rcl|rcr|bt|btc|btr|bts|bsf|bsr|bswap|bzhi|bextr|blsi|blsr|` +
+			`blsmsk|pext|pdep|popcnt|lzcnt|tzcnt|cmov[a-z]+|set[a-z]+|xchg|cbw|cwde|cdqe|cwd|cdq|cqo|clc|stc|cmc|prefetch[a-z0-9]+|` +
+			`vzeroupper|vzeroall|[sml]fence`),
+		vector:   regexp.MustCompile(`\b(?:[xyz]mm(?:[12]?[0-9]|3[01])|k[0-7])\b`),
+		register: regexp.MustCompile(`[a-z_][a-z0-9_]*`),
+		reserved: merge(
+			reserve("belongs to the caller's stack", "rsp", "esp", "sp", "spl", "rbp", "ebp", "bp", "bpl"),
+			reserve("segment registers belong to the system", "cs", "ds", "es", "fs", "gs", "ss"),
+			reserve("reads text or needs a relocation; constants come through rdx", "rip", "eip"),
+			reserve("x87 and MMX state belongs to the caller", "st", "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7"),
+		),
+		dataflow: checkX86State,
+	},
+
+	bodyAlign: 64,
+	units:     []int{8, 4, 2, 1},
+	prologue: `	MOVQ a+0(FP), DI
+	LEAQ 63(SP), SI
+	ANDQ $-64, SI
+{{- if .Constants}}
+	LEAQ {{.Constants}}<>(SB), DX
+{{- end}}
+`,
+	budget: 32 << 10,
+}

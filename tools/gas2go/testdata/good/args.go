@@ -1,0 +1,13 @@
+// Package kernel runs the good kernels.
+package kernel
+
+import "unsafe"
+
+// Args has the layout of asm/args.h.
+type Args struct {
+	Out, In unsafe.Pointer
+	Bytes   uint64
+	_       [asmArgsBytes - 24]byte
+}
+
+var _ = [1]byte{}[unsafe.Sizeof(Args{})-asmArgsBytes]
