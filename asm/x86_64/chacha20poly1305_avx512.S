@@ -343,11 +343,11 @@
     columns \half, 0, \step
     .endr
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    set \step, \half, 16, 17, 18, 19
-    set \step, \half, 20, 21, 22, 23
+    columns \half, 1, \step
     .endr
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    columns \half, 1, \step
+    set \step, \half, 16, 17, 18, 19
+    set \step, \half, 20, 21, 22, 23
     .endr
 .endm
 

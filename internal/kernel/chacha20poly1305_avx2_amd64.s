@@ -34,7 +34,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x98868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x298],rax
 	QUAD $0x0001000002a086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],0x1
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x1835840f; WORD $0x0000 // je 0x18c2
+	LONG $0x187a840f; WORD $0x0000 // je 0x1907
 	LONG $0x90868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rax
 	LONG $0x98868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],rax
 	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
@@ -64,12 +64,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xe06ffdc5 // vmovdqa ymm4,ymm0
 	LONG $0xe96ffdc5 // vmovdqa ymm5,ymm1
 	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
-	LONG $0x000b65e9; BYTE $0x00 // jmp 0xca1
+	LONG $0x000b5ae9; BYTE $0x00 // jmp 0xc96
 // 0x13c:
 	QUAD $0x00000130967ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm2
 	LONG $0x689e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rbx
 	QUAD $0x00400000029886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x298],0x40
-	LONG $0x000b47e9; BYTE $0x00 // jmp 0xca1
+	LONG $0x000b3ce9; BYTE $0x00 // jmp 0xc96
 // 0x15a:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
@@ -80,13 +80,17 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0xe0c1; BYTE $0x06 // shl eax,0x6
 	LONG $0x02988689; WORD $0x0000 // mov DWORD PTR [rsi+0x298],eax
 	LONG $0x40fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x240
-	WORD $0x2676 // jbe 0x1ae
-	LONG $0x00fb8148; WORD $0x0004; BYTE $0x00 // cmp rbx,0x400
-	LONG $0x00c4870f; WORD $0x0000 // ja 0x259
+	WORD $0x3376 // jbe 0x1bb
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	WORD $0x1175 // jne 0x1a2
+	LONG $0xff838d48; WORD $0xfffb; BYTE $0xff // lea rax,[rbx-0x401]
+	LONG $0x40f88348 // cmp rax,0x40
+	LONG $0x00c4820f; WORD $0x0000 // jb 0x266
+// 0x1a2:
 	QUAD $0x00000000029886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x298],0x0
 	QUAD $0x00010000013086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x130],0x1
-	LONG $0x0000abe9; BYTE $0x00 // jmp 0x259
-// 0x1ae:
+	LONG $0x0000abe9; BYTE $0x00 // jmp 0x266
+// 0x1bb:
 	QUAD $0x00020000017886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x178],0x2
 	QUAD $0x00080000017086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x170],0x8
 	LONG $0x689e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rbx
@@ -113,8 +117,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
 	LONG $0x587d42c4; WORD $0x1060 // vpbroadcastd ymm12,DWORD PTR [r8+0x10]
 	LONG $0x587d42c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [r8+0x14]
-	LONG $0x000a48e9; BYTE $0x00 // jmp 0xca1
-// 0x259:
+	LONG $0x000a30e9; BYTE $0x00 // jmp 0xc96
+// 0x266:
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	LONG $0x98868b48; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x298]
 	LONG $0x609e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x160]
@@ -184,8 +188,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
 	LONG $0xfb6ffdc5 // vmovdqa ymm7,ymm3
 	LONG $0x0290be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x290],0x0
-	LONG $0x0858840f; WORD $0x0000 // je 0xca1
-// 0x449:
+	LONG $0x0840840f; WORD $0x0000 // je 0xc96
+// 0x456:
 	QUAD $0x0000058086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x580]
 	QUAD $0x000005c08efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x5c0]
 	QUAD $0x0000070096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x700]
@@ -194,14 +198,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
 	QUAD $0x00000680a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x680]
 	QUAD $0x000006c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6c0]
-	LONG $0xef7dc1c4; BYTE $0xc4 // vpxor ymm0,ymm0,ymm12
-	LONG $0xef6dc1c4; BYTE $0xd5 // vpxor ymm2,ymm2,ymm13
+	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
+	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
 	LONG $0xf0728dc5; BYTE $0x0c // vpslld ymm14,ymm0,0xc
 	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
 	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
 	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
-	LONG $0xeb7dc1c4; BYTE $0xc6 // vpor ymm0,ymm0,ymm14
-	LONG $0xeb6dc1c4; BYTE $0xd7 // vpor ymm2,ymm2,ymm15
+	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
+	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
 	LONG $0xc0fe3dc5 // vpaddd ymm8,ymm8,ymm0
 	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
@@ -212,8 +216,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000007409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm11
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xef7dc1c4; BYTE $0xc4 // vpxor ymm0,ymm0,ymm12
-	LONG $0xef6dc1c4; BYTE $0xd5 // vpxor ymm2,ymm2,ymm13
+	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
+	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
 	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
 	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
 	LONG $0xd072adc5; BYTE $0x19 // vpsrld ymm10,ymm0,0x19
@@ -232,14 +236,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000006e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x6e0]
 	QUAD $0x000006e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm12
 	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
-	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
-	LONG $0xef65c1c4; BYTE $0xd9 // vpxor ymm3,ymm3,ymm9
+	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
+	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
 	LONG $0xf1729dc5; BYTE $0x0c // vpslld ymm12,ymm1,0xc
 	LONG $0xf37295c5; BYTE $0x0c // vpslld ymm13,ymm3,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
-	LONG $0xeb75c1c4; BYTE $0xcc // vpor ymm1,ymm1,ymm12
-	LONG $0xeb65c1c4; BYTE $0xdd // vpor ymm3,ymm3,ymm13
+	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
+	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
 	LONG $0xd1fe2dc5 // vpaddd ymm10,ymm10,ymm1
 	LONG $0xdbfe25c5 // vpaddd ymm11,ymm11,ymm3
 	QUAD $0x00000580967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm10
@@ -254,18 +258,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
 	QUAD $0x000006c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm8
 	QUAD $0x000006808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm9
-	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
-	LONG $0xef65c1c4; BYTE $0xd9 // vpxor ymm3,ymm3,ymm9
+	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
+	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
 	LONG $0xf1729dc5; BYTE $0x07 // vpslld ymm12,ymm1,0x7
 	LONG $0xf37295c5; BYTE $0x07 // vpslld ymm13,ymm3,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
-	LONG $0xeb75c1c4; BYTE $0xcc // vpor ymm1,ymm1,ymm12
-	LONG $0xeb65c1c4; BYTE $0xdd // vpor ymm3,ymm3,ymm13
+	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
+	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
 	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x0115850f; WORD $0x0000 // jne 0x74b
+	LONG $0x0115850f; WORD $0x0000 // jne 0x74a
 	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	WORD $0x7b74 // je 0x6ba
+	WORD $0x7b74 // je 0x6b9
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -286,16 +290,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28349 // and r10,0x3
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c68349 // add r14,0x10
-// 0x6ba:
+// 0x6b9:
 	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	WORD $0x7b74 // je 0x73e
+	WORD $0x7b74 // je 0x73d
 	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
 	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
 	LONG $0x01d58349 // adc r13,0x1
@@ -316,17 +320,17 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xdc // add r12,rbx
 	WORD $0x114c; BYTE $0xe8 // adc rax,r13
 	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	LONG $0x03e58349 // and r13,0x3
+	LONG $0x03e58341 // and r13d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-// 0x73e:
+// 0x73d:
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x178],0x3
-	LONG $0x03c3850f; WORD $0x0000 // jne 0xb0e
-// 0x74b:
+	LONG $0x03b5850f; WORD $0x0000 // jne 0xaff
+// 0x74a:
 	QUAD $0x0000078086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0x780]
 	QUAD $0x000007c08efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0x7c0]
 	QUAD $0x0000090096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x900]
@@ -335,14 +339,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
 	QUAD $0x00000880a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x880]
 	QUAD $0x000008c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x8c0]
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
 	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
-	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
+	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
 	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
 	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
@@ -353,8 +357,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000009409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm11
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
 	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
 	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
 	LONG $0xd472adc5; BYTE $0x19 // vpsrld ymm10,ymm4,0x19
@@ -373,14 +377,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000008e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x8e0]
 	QUAD $0x000008e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm12
 	QUAD $0x000008a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm13
-	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
-	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
 	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
 	LONG $0xf77295c5; BYTE $0x0c // vpslld ymm13,ymm7,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
-	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
 	LONG $0xd5fe2dc5 // vpaddd ymm10,ymm10,ymm5
 	LONG $0xdffe25c5 // vpaddd ymm11,ymm11,ymm7
 	QUAD $0x00000780967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm10
@@ -395,16 +399,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
 	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
 	QUAD $0x000008808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm9
-	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
-	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
 	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
 	LONG $0xf77295c5; BYTE $0x07 // vpslld ymm13,ymm7,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
-	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
 	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x01d6840f; WORD $0x0000 // je 0xb0e
+	LONG $0x01d6840f; WORD $0x0000 // je 0xaff
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
@@ -526,11 +530,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xf940850f; WORD $0xffff // jne 0x449
-	LONG $0x000885e9; BYTE $0x00 // jmp 0x1393
-// 0xb0e:
+	LONG $0xf95c850f; WORD $0xffff // jne 0x456
+	LONG $0x000871e9; BYTE $0x00 // jmp 0x1370
+// 0xaff:
 	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	WORD $0x7b74 // je 0xb92
+	LONG $0x0a43840f; WORD $0x0000 // je 0x154f
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -551,16 +555,15 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28349 // and r10,0x3
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c68349 // add r14,0x10
-// 0xb92:
 	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	WORD $0x7b74 // je 0xc16
+	WORD $0x7b74 // je 0xc0b
 	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
 	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
 	LONG $0x01d58349 // adc r13,0x1
@@ -581,17 +584,17 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xdc // add r12,rbx
 	WORD $0x114c; BYTE $0xe8 // adc rax,r13
 	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	LONG $0x03e58349 // and r13,0x3
+	LONG $0x03e58341 // and r13d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-// 0xc16:
+// 0xc0b:
 	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xf826850f; WORD $0xffff // jne 0x449
-// 0xc23:
+	LONG $0xf83e850f; WORD $0xffff // jne 0x456
+// 0xc18:
 	QUAD $0x00000600867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm0
 	QUAD $0x000006208e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm1
 	QUAD $0x00000640967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm2
@@ -601,8 +604,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x00000840b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm6
 	QUAD $0x00000860be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm7
 	LONG $0x0290be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x290],0x1
-	LONG $0x0ddf850f; WORD $0x0000 // jne 0x1a4f
-// 0xc70:
+	LONG $0x0e35850f; WORD $0x0000 // jne 0x1a9a
+// 0xc65:
 	QUAD $0x0000000002a086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],0x0
 	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
 	WORD $0x4f8b; BYTE $0x50 // mov ecx,DWORD PTR [rdi+0x50]
@@ -610,13 +613,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x01808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x180],ecx
 	LONG $0x0290be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x290],0x1
-	LONG $0x0838840f; WORD $0x0000 // je 0x14d4
-	LONG $0x001105e9; BYTE $0x00 // jmp 0x1da6
-// 0xca1:
+	LONG $0x0820840f; WORD $0x0000 // je 0x14b1
+	LONG $0x00115be9; BYTE $0x00 // jmp 0x1df1
+// 0xc96:
 	WORD $0x894d; BYTE $0xc7 // mov r15,r8
 	WORD $0x894c; BYTE $0xcf // mov rdi,r9
 	WORD $0xc031 // xor eax,eax
-// 0xca9:
+// 0xc9e:
 	WORD $0x8941; BYTE $0xc4 // mov r12d,eax
 	LONG $0x08428b48 // mov rax,QWORD PTR [rdx+0x8]
 	LONG $0x184f8b49 // mov rcx,QWORD PTR [r15+0x18]
@@ -633,250 +636,250 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x8b44; BYTE $0x2f // mov r13d,DWORD PTR [rdi]
 	LONG $0x04778b44 // mov r14d,DWORD PTR [rdi+0x4]
 	WORD $0x7f8b; BYTE $0x08 // mov edi,DWORD PTR [rdi+0x8]
-// 0xce8:
+// 0xcdd:
 	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
-// 0xcf2:
+// 0xce7:
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
-	LONG $0xf74a870f; WORD $0xffff // ja 0x449
-	LONG $0x01a5840f; WORD $0x0000 // je 0xeaa
+	LONG $0xf762870f; WORD $0xffff // ja 0x456
+	LONG $0x019d840f; WORD $0x0000 // je 0xe97
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0x04b0820f; WORD $0x0000 // jb 0x11c2
+	LONG $0x0498820f; WORD $0x0000 // jb 0x119f
 	QUAD $0x00010000018886f7; WORD $0x0000 // test DWORD PTR [rsi+0x188],0x1
-	LONG $0x00bb850f; WORD $0x0000 // jne 0xddd
-// 0xd22:
+	LONG $0x00b7850f; WORD $0x0000 // jne 0xdce
+// 0xd17:
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
+	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
 	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
 	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
 	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
+	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
 	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
 	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
+	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
 	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
 	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
 	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
 	LONG $0xe470fdc5; BYTE $0x93 // vpshufd ymm4,ymm4,0x93
 	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
+	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
 	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
 	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
 	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
 	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x03e5850f; WORD $0x0000 // jne 0x11c2
-// 0xddd:
+	LONG $0x03d1850f; WORD $0x0000 // jne 0x119f
+// 0xdce:
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
+	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
 	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
 	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
 	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
+	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
 	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
 	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
+	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
 	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
 	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
 	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
 	LONG $0xe470fdc5; BYTE $0x39 // vpshufd ymm4,ymm4,0x39
 	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
+	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
 	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
 	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
 	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
 	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x032a850f; WORD $0x0000 // jne 0x11c2
+	LONG $0x031a850f; WORD $0x0000 // jne 0x119f
 	LONG $0x0188ae83; WORD $0x0000; BYTE $0x02 // sub DWORD PTR [rsi+0x188],0x2
-	LONG $0xfe7d850f; WORD $0xffff // jne 0xd22
-	LONG $0x0004e9e9; BYTE $0x00 // jmp 0x1393
-// 0xeaa:
+	LONG $0xfe85850f; WORD $0xffff // jne 0xd17
+	LONG $0x0004d9e9; BYTE $0x00 // jmp 0x1370
+// 0xe97:
 	QUAD $0x00010000018886f7; WORD $0x0000 // test DWORD PTR [rsi+0x188],0x1
-	LONG $0x017d850f; WORD $0x0000 // jne 0x1037
-// 0xeba:
+	LONG $0x0175850f; WORD $0x0000 // jne 0x101c
+// 0xea7:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0xef7d41c4; BYTE $0xc0 // vpxor ymm8,ymm0,ymm8
+	LONG $0xef7541c4; BYTE $0xc9 // vpxor ymm9,ymm1,ymm9
 	QUAD $0x00054086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x540]
 	QUAD $0x0005408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x540]
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef55c1c4; BYTE $0xed // vpxor ymm5,ymm5,ymm13
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
 	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
-	LONG $0xeb55c1c4; BYTE $0xef // vpor ymm5,ymm5,ymm15
+	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0xef7d41c4; BYTE $0xc0 // vpxor ymm8,ymm0,ymm8
+	LONG $0xef7541c4; BYTE $0xc9 // vpxor ymm9,ymm1,ymm9
 	QUAD $0x00056086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x560]
 	QUAD $0x0005608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x560]
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef55c1c4; BYTE $0xed // vpxor ymm5,ymm5,ymm13
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
 	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
-	LONG $0xeb55c1c4; BYTE $0xef // vpor ymm5,ymm5,ymm15
+	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
 	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
 	QUAD $0x000006c0a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x6c0]
 	QUAD $0x000006e0ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x6e0]
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
-	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xef6d41c4; BYTE $0xd2 // vpxor ymm10,ymm2,ymm10
+	LONG $0xef6541c4; BYTE $0xdb // vpxor ymm11,ymm3,ymm11
 	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
 	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xef4dc1c4; BYTE $0xf4 // vpxor ymm6,ymm6,ymm12
-	LONG $0xef45c1c4; BYTE $0xfd // vpxor ymm7,ymm7,ymm13
+	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
+	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
 	LONG $0xf6728dc5; BYTE $0x0c // vpslld ymm14,ymm6,0xc
 	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xeb4dc1c4; BYTE $0xf6 // vpor ymm6,ymm6,ymm14
-	LONG $0xeb45c1c4; BYTE $0xff // vpor ymm7,ymm7,ymm15
+	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
-	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xef6d41c4; BYTE $0xd2 // vpxor ymm10,ymm2,ymm10
+	LONG $0xef6541c4; BYTE $0xdb // vpxor ymm11,ymm3,ymm11
 	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
 	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xef4dc1c4; BYTE $0xf4 // vpxor ymm6,ymm6,ymm12
-	LONG $0xef45c1c4; BYTE $0xfd // vpxor ymm7,ymm7,ymm13
+	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
+	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
 	LONG $0xf6728dc5; BYTE $0x07 // vpslld ymm14,ymm6,0x7
 	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
 	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xeb4dc1c4; BYTE $0xf6 // vpor ymm6,ymm6,ymm14
-	LONG $0xeb45c1c4; BYTE $0xff // vpor ymm7,ymm7,ymm15
+	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x018b850f; WORD $0x0000 // jne 0x11c2
-// 0x1037:
+	LONG $0x0183850f; WORD $0x0000 // jne 0x119f
+// 0x101c:
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0xef7d41c4; BYTE $0xdb // vpxor ymm11,ymm0,ymm11
+	LONG $0xef7541c4; BYTE $0xc0 // vpxor ymm8,ymm1,ymm8
 	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
 	QUAD $0x00054086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x540]
 	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
 	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
-	LONG $0xef55c1c4; BYTE $0xec // vpxor ymm5,ymm5,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
 	LONG $0xf5728dc5; BYTE $0x0c // vpslld ymm14,ymm5,0xc
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xeb55c1c4; BYTE $0xee // vpor ymm5,ymm5,ymm14
-	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
+	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0xef7d41c4; BYTE $0xdb // vpxor ymm11,ymm0,ymm11
+	LONG $0xef7541c4; BYTE $0xc0 // vpxor ymm8,ymm1,ymm8
 	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
 	QUAD $0x00056086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x560]
 	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
 	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
-	LONG $0xef55c1c4; BYTE $0xec // vpxor ymm5,ymm5,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
 	LONG $0xf5728dc5; BYTE $0x07 // vpslld ymm14,ymm5,0x7
 	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
-	LONG $0xeb55c1c4; BYTE $0xee // vpor ymm5,ymm5,ymm14
-	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
+	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
 	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
 	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
 	QUAD $0x00000680a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x680]
 	QUAD $0x000006a0ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x6a0]
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
-	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0xef6d41c4; BYTE $0xc9 // vpxor ymm9,ymm2,ymm9
+	LONG $0xef6541c4; BYTE $0xd2 // vpxor ymm10,ymm3,ymm10
 	QUAD $0x0005408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x540]
 	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
 	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xef45c1c4; BYTE $0xfc // vpxor ymm7,ymm7,ymm12
-	LONG $0xef5dc1c4; BYTE $0xe5 // vpxor ymm4,ymm4,ymm13
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xf7728dc5; BYTE $0x0c // vpslld ymm14,ymm7,0xc
 	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xeb45c1c4; BYTE $0xfe // vpor ymm7,ymm7,ymm14
-	LONG $0xeb5dc1c4; BYTE $0xe7 // vpor ymm4,ymm4,ymm15
+	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
-	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0xef6d41c4; BYTE $0xc9 // vpxor ymm9,ymm2,ymm9
+	LONG $0xef6541c4; BYTE $0xd2 // vpxor ymm10,ymm3,ymm10
 	QUAD $0x0005608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x560]
 	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
 	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xef45c1c4; BYTE $0xfc // vpxor ymm7,ymm7,ymm12
-	LONG $0xef5dc1c4; BYTE $0xe5 // vpxor ymm4,ymm4,ymm13
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xf7728dc5; BYTE $0x07 // vpslld ymm14,ymm7,0x7
 	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
-	LONG $0xeb45c1c4; BYTE $0xfe // vpor ymm7,ymm7,ymm14
-	LONG $0xeb5dc1c4; BYTE $0xe7 // vpor ymm4,ymm4,ymm15
+	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
 	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	WORD $0x1275 // jne 0x11c2
+	WORD $0x1275 // jne 0x119f
 	LONG $0x0188ae83; WORD $0x0000; BYTE $0x02 // sub DWORD PTR [rsi+0x188],0x2
-	LONG $0xfcfd850f; WORD $0xffff // jne 0xeba
-	LONG $0x0001d1e9; BYTE $0x00 // jmp 0x1393
-// 0x11c2:
+	LONG $0xfd0d850f; WORD $0xffff // jne 0xea7
+	LONG $0x0001d1e9; BYTE $0x00 // jmp 0x1370
+// 0x119f:
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
@@ -998,10 +1001,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xf95f850f; WORD $0xffff // jne 0xcf2
-// 0x1393:
+	LONG $0xf977850f; WORD $0xffff // jne 0xce7
+// 0x1370:
 	LONG $0x0290be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x290],0x0
-	LONG $0x02bc850f; WORD $0x0000 // jne 0x165c
+	LONG $0x032c850f; WORD $0x0000 // jne 0x16a9
 	LONG $0x10860344; WORD $0x0001; BYTE $0x00 // add r8d,DWORD PTR [rsi+0x110]
 	LONG $0x148e0344; WORD $0x0001; BYTE $0x00 // add r9d,DWORD PTR [rsi+0x114]
 	LONG $0x18960344; WORD $0x0001; BYTE $0x00 // add r10d,DWORD PTR [rsi+0x118]
@@ -1034,77 +1037,92 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	WORD $0x1f74 // je 0x147c
+	WORD $0x1f74 // je 0x1459
 	LONG $0x18778b4c // mov r14,QWORD PTR [rdi+0x18]
 	QUAD $0x00000000026086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x260],0x0
 	QUAD $0x00010000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x1
 	WORD $0xff31 // xor edi,edi
-	LONG $0x000507e9; BYTE $0x00 // jmp 0x1983
-// 0x147c:
+	LONG $0x000575e9; BYTE $0x00 // jmp 0x19ce
+// 0x1459:
 	LONG $0x609e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x160]
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x0dd8840f; WORD $0x0000 // je 0x2264
+	LONG $0x0e07840f; WORD $0x0000 // je 0x2270
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	LONG $0x10be8d4c; WORD $0x0001; BYTE $0x00 // lea r15,[rsi+0x110]
 	LONG $0x34be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x134]
 	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
 	LONG $0x0298be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x298],0x0
-	LONG $0xf7f6850f; WORD $0xffff // jne 0xca9
+	LONG $0xf80e850f; WORD $0xffff // jne 0xc9e
 	QUAD $0x0000000002a086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],0x0
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x178],0x3
-	LONG $0xf81e850f; WORD $0xffff // jne 0xce8
+	LONG $0xf836850f; WORD $0xffff // jne 0xcdd
 	QUAD $0x00030000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x3
-// 0x14d4:
+// 0x14b1:
 	LONG $0xb8868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x1b8]
 	LONG $0xc08e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x1c0]
-	WORD $0x314d; BYTE $0xd2 // xor r10,r10
+	WORD $0xc031 // xor eax,eax
 	LONG $0xd086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1d0],r8
 	LONG $0xd88e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1d8],r9
-	LONG $0xe096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1e0],r10
+	LONG $0xe0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1e0],rax
 	LONG $0x608e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x160]
-	LONG $0x000400b8; BYTE $0x00 // mov eax,0x400
-	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
-	LONG $0xc8470f48 // cmova rcx,rax
+	LONG $0x000400ba; BYTE $0x00 // mov edx,0x400
+	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
+	LONG $0xca470f48 // cmova rcx,rdx
 	WORD $0xe9c1; BYTE $0x04 // shr ecx,0x4
 	WORD $0xc983; BYTE $0x01 // or ecx,0x1
 	WORD $0xbd0f; BYTE $0xc9 // bsr ecx,ecx
-	WORD $0xc031 // xor eax,eax
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
 	WORD $0xf983; BYTE $0x02 // cmp ecx,0x2
 	WORD $0x4c0f; BYTE $0xc8 // cmovl ecx,eax
 	QUAD $0x00020000029086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x290],0x2
 	LONG $0x608e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x260],rcx
-	LONG $0x086e8c0f; WORD $0x0000 // jl 0x1da6
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	QUAD $0x000001d00e8c8d48 // lea rcx,[rsi+rcx*1+0x1d0]
 	LONG $0xd0be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x1d0]
-	LONG $0x888e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],rcx
-// 0x1551:
+	WORD $0x0148; BYTE $0xf9 // add rcx,rdi
+	LONG $0xa8be8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x2a8],rdi
+	LONG $0xb08e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x2b0],rcx
+	WORD $0x3948; BYTE $0xcf // cmp rdi,rcx
+	LONG $0x08c1840f; WORD $0x0000 // je 0x1df1
+	LONG $0x0180be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x180],0x3
+	WORD $0x2a75 // jne 0x1563
+	LONG $0x48868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x148]
+	LONG $0x045040f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rax+0x50],0x4
+	LONG $0x08a4840f; WORD $0x0000 // je 0x1df1
+	WORD $0x14eb // jmp 0x1563
+// 0x154f:
+	LONG $0xa8be8b48; WORD $0x0002; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x2a8]
+	LONG $0xb0be3b48; WORD $0x0002; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0x2b0]
+	LONG $0xf6a8840f; WORD $0xffff // je 0xc0b
+// 0x1563:
+	WORD $0x8b4c; BYTE $0x07 // mov r8,QWORD PTR [rdi]
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
+// 0x156e:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf6a342c4; BYTE $0xe1 // mulx r12,r11,r9
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6e342c4; BYTE $0xf1 // mulx r14,rbx,r9
-	WORD $0x3145; BYTE $0xff // xor r15d,r15d
+	LONG $0xf6e342c4; BYTE $0xe9 // mulx r13,rbx,r9
+	WORD $0xff31 // xor edi,edi
 	WORD $0x014d; BYTE $0xdb // add r11,r11
 	WORD $0x114d; BYTE $0xe4 // adc r12,r12
-	LONG $0x00d68349 // adc r14,0x0
+	LONG $0x00d58349 // adc r13,0x0
 	WORD $0x014c; BYTE $0xd9 // add rcx,r11
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
 	LONG $0x12148d4b // lea rdx,[r10+r10*1]
 	LONG $0xf6a342c4; BYTE $0xe0 // mulx r12,r11,r8
-	LONG $0x00d68349 // adc r14,0x0
+	LONG $0x00d58349 // adc r13,0x0
 	WORD $0x014c; BYTE $0xdb // add rbx,r11
-	WORD $0x114d; BYTE $0xe6 // adc r14,r12
+	WORD $0x114d; BYTE $0xe5 // adc r13,r12
 	LONG $0xf6a342c4; BYTE $0xe1 // mulx r12,r11,r9
-	WORD $0x114d; BYTE $0xe7 // adc r15,r12
+	WORD $0x114c; BYTE $0xe7 // adc rdi,r12
 	LONG $0xd2af0f4d // imul r10,r10
-	WORD $0x014d; BYTE $0xde // add r14,r11
-	WORD $0x114d; BYTE $0xd7 // adc r15,r10
+	WORD $0x014d; BYTE $0xdd // add r13,r11
+	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
 	WORD $0x8949; BYTE $0xdb // mov r11,rbx
 	WORD $0x8941; BYTE $0xda // mov r10d,ebx
-	WORD $0x894d; BYTE $0xf1 // mov r9,r14
-	WORD $0x894d; BYTE $0xfc // mov r12,r15
+	WORD $0x894d; BYTE $0xe9 // mov r9,r13
+	WORD $0x8949; BYTE $0xfc // mov r12,rdi
 	LONG $0xfce38349 // and r11,0xfffffffffffffffc
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x3ee1c149 // shl r9,0x3e
@@ -1112,14 +1130,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x02ebc148 // shr rbx,0x2
 	WORD $0x094c; BYTE $0xcb // or rbx,r9
 	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	WORD $0x114c; BYTE $0xf1 // adc rcx,r14
-	WORD $0x114d; BYTE $0xfa // adc r10,r15
-	LONG $0x02eec149 // shr r14,0x2
-	LONG $0x02efc149 // shr r15,0x2
-	WORD $0x094d; BYTE $0xe6 // or r14,r12
+	WORD $0x114c; BYTE $0xe9 // adc rcx,r13
+	WORD $0x1149; BYTE $0xfa // adc r10,rdi
+	LONG $0x02edc149 // shr r13,0x2
+	LONG $0x02efc148 // shr rdi,0x2
+	WORD $0x094d; BYTE $0xe5 // or r13,r12
 	WORD $0x0148; BYTE $0xd8 // add rax,rbx
-	WORD $0x114c; BYTE $0xf1 // adc rcx,r14
-	WORD $0x114d; BYTE $0xfa // adc r10,r15
+	WORD $0x114c; BYTE $0xe9 // adc rcx,r13
+	WORD $0x1149; BYTE $0xfa // adc r10,rdi
 	WORD $0x894d; BYTE $0xd3 // mov r11,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02ebc149 // shr r11,0x2
@@ -1129,14 +1147,23 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
 	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	LONG $0xa8be8b48; WORD $0x0002; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x2a8]
 	LONG $0x18c78348 // add rdi,0x18
+	LONG $0xa8be8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x2a8],rdi
 	WORD $0x894c; BYTE $0x07 // mov QWORD PTR [rdi],r8
 	LONG $0x084f894c // mov QWORD PTR [rdi+0x8],r9
 	LONG $0x1057894c // mov QWORD PTR [rdi+0x10],r10
-	LONG $0x88be3b48; WORD $0x0001; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0x188]
-	LONG $0xff37850f; WORD $0xffff // jne 0x1551
-	LONG $0x000787e9; BYTE $0x00 // jmp 0x1da6
-// 0x161f:
+	LONG $0x0188be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x188],0x0
+	WORD $0x1275 // jne 0x1652
+	LONG $0xb0be3b48; WORD $0x0002; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0x2b0]
+	LONG $0xff21850f; WORD $0xffff // jne 0x156e
+	LONG $0x00079fe9; BYTE $0x00 // jmp 0x1df1
+// 0x1652:
+	LONG $0x90868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x190]
+	LONG $0x988e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x198]
+	LONG $0xa0968b4c; WORD $0x0001; BYTE $0x00 // mov r10,QWORD PTR [rsi+0x1a0]
+	LONG $0xfff59fe9; BYTE $0xff // jmp 0xc0b
+// 0x166c:
 	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
 	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
@@ -1145,10 +1172,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	QUAD $0x0000016886450f48 // cmovne rax,QWORD PTR [rsi+0x168]
 	LONG $0x000002bf; BYTE $0x00 // mov edi,0x2
-	LONG $0x000327e9; BYTE $0x00 // jmp 0x1983
-// 0x165c:
+	LONG $0x000325e9; BYTE $0x00 // jmp 0x19ce
+// 0x16a9:
 	LONG $0x0298be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x298],0x0
-	LONG $0x00ec840f; WORD $0x0000 // je 0x1755
+	LONG $0x00ec840f; WORD $0x0000 // je 0x17a2
 	LONG $0x01008603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x100]
 	LONG $0x01049e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x104]
 	LONG $0x01208e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x120]
@@ -1193,12 +1220,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
 	LONG $0x08868948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x308],rax
 	LONG $0x288e8948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x328],rcx
-// 0x1755:
+// 0x17a2:
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0xf50e820f; WORD $0xffff // jb 0xc70
-	LONG $0x0082840f; WORD $0x0000 // je 0x17ea
+	LONG $0xf4b6820f; WORD $0xffff // jb 0xc65
+	LONG $0x0082840f; WORD $0x0000 // je 0x1837
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x178],0x3
-	LONG $0xf4ae840f; WORD $0xffff // je 0xc23
+	LONG $0xf456840f; WORD $0xffff // je 0xc18
 	QUAD $0x00000580867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm0
 	QUAD $0x000005a08e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm1
 	QUAD $0x000005c0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm2
@@ -1213,21 +1240,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000007208e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm9
 	QUAD $0x00000740967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm10
 	QUAD $0x000007609e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm11
-	LONG $0xfff486e9; BYTE $0xff // jmp 0xc70
-// 0x17ea:
+	LONG $0xfff42ee9; BYTE $0xff // jmp 0xc65
+// 0x1837:
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	QUAD $0x000100a65a7d62c4; BYTE $0x00 // vbroadcasti128 ymm12,XMMWORD PTR [rsi+0x100]
 	QUAD $0x000110ae5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x110]
 	QUAD $0x000120b65a7d62c4; BYTE $0x00 // vbroadcasti128 ymm14,XMMWORD PTR [rsi+0x120]
 	QUAD $0x000130be5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x130]
-	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
-	LONG $0xfe5dc1c4; BYTE $0xe4 // vpaddd ymm4,ymm4,ymm12
-	LONG $0xfe75c1c4; BYTE $0xcd // vpaddd ymm1,ymm1,ymm13
-	LONG $0xfe55c1c4; BYTE $0xed // vpaddd ymm5,ymm5,ymm13
-	LONG $0xfe6dc1c4; BYTE $0xd6 // vpaddd ymm2,ymm2,ymm14
-	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
-	LONG $0xfe65c1c4; BYTE $0xdf // vpaddd ymm3,ymm3,ymm15
-	LONG $0xfe45c1c4; BYTE $0xff // vpaddd ymm7,ymm7,ymm15
+	LONG $0xc0fe9dc5 // vpaddd ymm0,ymm12,ymm0
+	LONG $0xe4fe9dc5 // vpaddd ymm4,ymm12,ymm4
+	LONG $0xc9fe95c5 // vpaddd ymm1,ymm13,ymm1
+	LONG $0xedfe95c5 // vpaddd ymm5,ymm13,ymm5
+	LONG $0xd2fe8dc5 // vpaddd ymm2,ymm14,ymm2
+	LONG $0xf6fe8dc5 // vpaddd ymm6,ymm14,ymm6
+	LONG $0xdbfe85c5 // vpaddd ymm3,ymm15,ymm3
+	LONG $0xfffe85c5 // vpaddd ymm7,ymm15,ymm7
 	QUAD $0x000000a09afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0xa0]
 	QUAD $0x000000c0bafec5c5 // vpaddd ymm7,ymm7,YMMWORD PTR [rdx+0xc0]
 	LONG $0x467d63c4; WORD $0x20c1 // vperm2i128 ymm8,ymm0,ymm1,0x20
@@ -1246,11 +1273,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000003e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm9
 	QUAD $0x00000400967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm10
 	QUAD $0x000004209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm11
-	LONG $0xfff3aee9; BYTE $0xff // jmp 0xc70
-// 0x18c2:
+	LONG $0xfff35ee9; BYTE $0xff // jmp 0xc65
+// 0x1907:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	QUAD $0x00050000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x5
 	LONG $0x02a08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],eax
+	LONG $0x01888689; WORD $0x0000 // mov DWORD PTR [rsi+0x188],eax
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
 	LONG $0x10508b49 // mov rdx,QWORD PTR [r8+0x10]
@@ -1271,19 +1299,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x02eac148 // shr rdx,0x2
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0xc8968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c8],rdx
-	LONG $0xfffb8de9; BYTE $0xff // jmp 0x14d4
-// 0x1947:
+	LONG $0xfffb1fe9; BYTE $0xff // jmp 0x14b1
+// 0x1992:
 	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
 	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
-	LONG $0x0908840f; WORD $0x0000 // je 0x2264
+	LONG $0x08c9840f; WORD $0x0000 // je 0x2270
 	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0x000001bf; BYTE $0x00 // mov edi,0x1
-	LONG $0x08c1850f; WORD $0x0000 // jne 0x2239
+	LONG $0x0882850f; WORD $0x0000 // jne 0x2245
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	WORD $0xc031 // xor eax,eax
-	WORD $0x00eb // jmp 0x1983
-// 0x1983:
+	WORD $0x00eb // jmp 0x19ce
+// 0x19ce:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe183; BYTE $0x0f // and ecx,0xf
 	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
@@ -1295,9 +1323,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x02809689; WORD $0x0000 // mov DWORD PTR [rsi+0x280],edx
 	LONG $0x02889689; WORD $0x0000 // mov DWORD PTR [rsi+0x288],edx
 	LONG $0x04f88348 // cmp rax,0x4
-	WORD $0x5d72 // jb 0x1a13
+	WORD $0x5d72 // jb 0x1a5e
 	LONG $0x0260be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x260],0x2
-	WORD $0x5472 // jb 0x1a13
+	WORD $0x5472 // jb 0x1a5e
 	LONG $0x000001ba; BYTE $0x00 // mov edx,0x1
 	LONG $0xc8bd0f48 // bsr rcx,rax
 	LONG $0x02608e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0x260]
@@ -1307,7 +1335,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x02808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x280],ecx
 	WORD $0x2948; BYTE $0xd0 // sub rax,rdx
 	LONG $0x04f88348 // cmp rax,0x4
-	WORD $0x2772 // jb 0x1a13
+	WORD $0x2772 // jb 0x1a5e
 	LONG $0xc8bd0f48 // bsr rcx,rax
 	LONG $0x02608e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0x260]
 	LONG $0x608e470f; WORD $0x0002; BYTE $0x00 // cmova ecx,DWORD PTR [rsi+0x260]
@@ -1316,7 +1344,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0148; BYTE $0xc2 // add rdx,rax
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0x02888e89; WORD $0x0000 // mov DWORD PTR [rsi+0x288],ecx
-// 0x1a13:
+// 0x1a5e:
 	LONG $0x04e2c148 // shl rdx,0x4
 	WORD $0x2949; BYTE $0xd7 // sub r15,rdx
 	LONG $0x70be894c; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x270],r15
@@ -1327,13 +1355,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0xff83; BYTE $0x01 // cmp edi,0x1
-	WORD $0x0b72 // jb 0x1a4f
-	LONG $0xe80f840f; WORD $0xffff // je 0x259
-	LONG $0xffe9fae9; BYTE $0xff // jmp 0x449
-// 0x1a4f:
+	WORD $0x0b72 // jb 0x1a9a
+	LONG $0xe7d1840f; WORD $0xffff // je 0x266
+	LONG $0xffe9bce9; BYTE $0xff // jmp 0x456
+// 0x1a9a:
 	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	LONG $0x010c840f; WORD $0x0000 // je 0x1b68
-// 0x1a5c:
+	LONG $0x010c840f; WORD $0x0000 // je 0x1bb3
+// 0x1aa7:
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1354,7 +1382,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28349 // and r10,0x3
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
@@ -1362,7 +1390,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c68349 // add r14,0x10
 	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	WORD $0x7b74 // je 0x1b5b
+	WORD $0x7b74 // je 0x1ba6
 	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
 	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
 	LONG $0x01d58349 // adc r13,0x1
@@ -1383,24 +1411,24 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xdc // add r12,rbx
 	WORD $0x114c; BYTE $0xe8 // adc rax,r13
 	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	LONG $0x03e58349 // and r13,0x3
+	LONG $0x03e58341 // and r13d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-// 0x1b5b:
+// 0x1ba6:
 	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	LONG $0xfef4850f; WORD $0xffff // jne 0x1a5c
-// 0x1b68:
+	LONG $0xfef4850f; WORD $0xffff // jne 0x1aa7
+// 0x1bb3:
 	LONG $0x0280868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x280]
 	WORD $0xc085 // test eax,eax
-	LONG $0x0125840f; WORD $0x0000 // je 0x1c9b
+	LONG $0x0125840f; WORD $0x0000 // je 0x1ce6
 	LONG $0x909e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r11
 	LONG $0x98a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r12
 	LONG $0xa0ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r13
-// 0x1b8b:
+// 0x1bd6:
 	QUAD $0x000001d006bc8d48 // lea rdi,[rsi+rax*1+0x1d0]
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbe2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [rdi]
@@ -1465,36 +1493,36 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x0288868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x288]
 	QUAD $0x00000000028886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x288],0x0
 	WORD $0xc085 // test eax,eax
-	LONG $0xff05850f; WORD $0xffff // jne 0x1b8b
+	LONG $0xff05850f; WORD $0xffff // jne 0x1bd6
 	LONG $0x9086034c; WORD $0x0001; BYTE $0x00 // add r8,QWORD PTR [rsi+0x190]
 	LONG $0x988e134c; WORD $0x0001; BYTE $0x00 // adc r9,QWORD PTR [rsi+0x198]
 	LONG $0xa096134c; WORD $0x0001; BYTE $0x00 // adc r10,QWORD PTR [rsi+0x1a0]
-// 0x1c9b:
+// 0x1ce6:
 	LONG $0x02788e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x278]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00e8840f; WORD $0x0000 // je 0x1d91
+	LONG $0x00e8840f; WORD $0x0000 // je 0x1ddc
 	LONG $0x689e8b48; WORD $0x0002; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x268]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0x1cd1
+	WORD $0x1c72 // jb 0x1d1c
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
 	LONG $0x0b548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rbx+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	LONG $0xf7f3e2c4; BYTE $0xd2 // shrx rdx,rdx,rcx
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4aeb // jmp 0x1d1b
-// 0x1cd1:
+	WORD $0x4aeb // jmp 0x1d66
+// 0x1d1c:
 	WORD $0xff31 // xor edi,edi
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x1cf1
+	WORD $0x1972 // jb 0x1d3c
 	WORD $0x038b // mov eax,DWORD PTR [rbx]
 	LONG $0xfc0b548b // mov edx,DWORD PTR [rbx+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	LONG $0xf7f1e2c4; BYTE $0xd2 // shlx rdx,rdx,rcx
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2aeb // jmp 0x1d1b
-// 0x1cf1:
+	WORD $0x2aeb // jmp 0x1d66
+// 0x1d3c:
 	WORD $0xb60f; BYTE $0x03 // movzx eax,BYTE PTR [rbx]
 	LONG $0x0b7cb60f; BYTE $0xff // movzx edi,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
@@ -1507,7 +1535,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf741e2c4; BYTE $0xd2 // shlx edx,edx,edi
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x1d1b:
+// 0x1d66:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -1528,45 +1556,45 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28349 // and r10,0x3
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1d91:
+// 0x1ddc:
 	LONG $0x9086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r8
 	LONG $0x988e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r9
 	LONG $0xa096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r10
-// 0x1da6:
+// 0x1df1:
 	LONG $0x0180868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x180]
 	WORD $0xc085 // test eax,eax
-	WORD $0x4774 // je 0x1df7
+	WORD $0x4774 // je 0x1e42
 	WORD $0xf883; BYTE $0x02 // cmp eax,0x2
-	LONG $0xf6c3820f; WORD $0xffff // jb 0x147c
-	WORD $0x1d74 // je 0x1dd8
+	LONG $0xf655820f; WORD $0xffff // jb 0x1459
+	WORD $0x1d74 // je 0x1e23
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	LONG $0xf85b820f; WORD $0xffff // jb 0x161f
-	LONG $0x04af840f; WORD $0x0000 // je 0x2279
+	LONG $0xf85d820f; WORD $0xffff // jb 0x166c
+	LONG $0x0470840f; WORD $0x0000 // je 0x2285
 	WORD $0xf883; BYTE $0x05 // cmp eax,0x5
-	LONG $0xfb74840f; WORD $0xffff // je 0x1947
-	LONG $0xffef10e9; BYTE $0xff // jmp 0xce8
-// 0x1dd8:
+	LONG $0xfb74840f; WORD $0xffff // je 0x1992
+	LONG $0xffeebae9; BYTE $0xff // jmp 0xcdd
+// 0x1e23:
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
 	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
 	WORD $0xff31 // xor edi,edi
-	LONG $0xfffb8ce9; BYTE $0xff // jmp 0x1983
-// 0x1df7:
+	LONG $0xfffb8ce9; BYTE $0xff // jmp 0x19ce
+// 0x1e42:
 	LONG $0x50868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x150]
 	LONG $0x588e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x158]
 	LONG $0x689e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x168]
 	LONG $0x40868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x340]
 	LONG $0x0298be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x298],0x0
-	LONG $0x0085840f; WORD $0x0000 // je 0x1ea5
+	LONG $0x0085840f; WORD $0x0000 // je 0x1ef0
 	LONG $0x40e88348 // sub rax,0x40
 	LONG $0x40fb8348 // cmp rbx,0x40
-	LONG $0x02d0820f; WORD $0x0000 // jb 0x20fe
+	LONG $0x02d0820f; WORD $0x0000 // jb 0x2149
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1596,41 +1624,41 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40eb8348 // sub rbx,0x40
 	QUAD $0x00000000029886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x298],0x0
-// 0x1ea5:
+// 0x1ef0:
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
-	LONG $0x0222820f; WORD $0x0000 // jb 0x20d4
+	LONG $0x0222820f; WORD $0x0000 // jb 0x211f
 	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
 	WORD $0x8949; BYTE $0xf2 // mov r10,rsi
 	LONG $0x7a6f7dc5; BYTE $0x60 // vmovdqa ymm15,YMMWORD PTR [rdx+0x60]
-// 0x1ec1:
+// 0x1f0c:
 	WORD $0xff31 // xor edi,edi
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
 	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
 	LONG $0x00fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x200
-	WORD $0x3c73 // jae 0x1f0e
+	WORD $0x3c73 // jae 0x1f59
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x02f6840f; WORD $0x0000 // je 0x21d1
+	LONG $0x02b7840f; WORD $0x0000 // je 0x21dd
 	LONG $0x40868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x340]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	WORD $0xef83; BYTE $0x04 // sub edi,0x4
-// 0x1eec:
+// 0x1f37:
 	LONG $0x017ffdc5 // vmovdqa YMMWORD PTR [rcx],ymm0
 	LONG $0x417ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm0
 	LONG $0x417ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm0
 	LONG $0x417ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm0
 	LONG $0x80e98348 // sub rcx,0xffffffffffffff80
 	WORD $0xc783; BYTE $0x01 // add edi,0x1
-	WORD $0xe475 // jne 0x1eec
+	WORD $0xe475 // jne 0x1f37
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0xc783; BYTE $0x01 // add edi,0x1
-// 0x1f0e:
+// 0x1f59:
 	LONG $0x009e8d4c; WORD $0x0001; BYTE $0x00 // lea r11,[rsi+0x100]
 	LONG $0x40638d4d // lea r12,[r11+0x40]
 	QUAD $0x00070082fe05c1c4; BYTE $0x00 // vpaddd ymm0,ymm15,YMMWORD PTR [r10+0x700]
 	QUAD $0x00000080bafe05c5 // vpaddd ymm15,ymm15,YMMWORD PTR [rdx+0x80]
 	QUAD $0x000700827f7dc1c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r10+0x700],ymm0
-// 0x1f33:
+// 0x1f7e:
 	LONG $0x587dc2c4; BYTE $0x03 // vpbroadcastd ymm0,DWORD PTR [r11]
 	QUAD $0x00058082fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r10+0x580]
 	LONG $0x587dc2c4; WORD $0x044b // vpbroadcastd ymm1,DWORD PTR [r11+0x4]
@@ -1692,20 +1720,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c18348 // add rcx,0x20
 	LONG $0x20c38349 // add r11,0x20
 	WORD $0x394d; BYTE $0xe3 // cmp r11,r12
-	LONG $0xfe87850f; WORD $0xffff // jne 0x1f33
+	LONG $0xfe87850f; WORD $0xffff // jne 0x1f7e
 	WORD $0xff85 // test edi,edi
-	WORD $0x2075 // jne 0x20d0
+	WORD $0x2075 // jne 0x211b
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x00eb8148; WORD $0x0002; BYTE $0x00 // sub rbx,0x200
-	LONG $0xfdf6850f; WORD $0xffff // jne 0x1ec1
-	LONG $0x000101e9; BYTE $0x00 // jmp 0x21d1
-// 0x20d0:
+	LONG $0xfdf6850f; WORD $0xffff // jne 0x1f0c
+	LONG $0x0000c2e9; BYTE $0x00 // jmp 0x21dd
+// 0x211b:
 	LONG $0x40e88348 // sub rax,0x40
-// 0x20d4:
+// 0x211f:
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0x2072 // jb 0x20fa
-// 0x20da:
+	WORD $0x2072 // jb 0x2145
+// 0x2125:
 	LONG $0x6f7ec1c4; BYTE $0x00 // vmovdqu ymm0,YMMWORD PTR [r8]
 	LONG $0x00effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rax]
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
@@ -1713,30 +1741,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0xe073 // jae 0x20da
-// 0x20fa:
+	WORD $0xe073 // jae 0x2125
+// 0x2145:
 	LONG $0x20c38348 // add rbx,0x20
-// 0x20fe:
-	LONG $0x0020c3f7; WORD $0x0000 // test ebx,0x20
-	WORD $0x3974 // je 0x213f
-	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
-	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
-	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
-	LONG $0x08503349 // xor rdx,QWORD PTR [r8+0x8]
-	WORD $0x8949; BYTE $0x09 // mov QWORD PTR [r9],rcx
-	LONG $0x08518949 // mov QWORD PTR [r9+0x8],rdx
-	LONG $0x10488b48 // mov rcx,QWORD PTR [rax+0x10]
-	LONG $0x18508b48 // mov rdx,QWORD PTR [rax+0x18]
-	LONG $0x10483349 // xor rcx,QWORD PTR [r8+0x10]
-	LONG $0x18503349 // xor rdx,QWORD PTR [r8+0x18]
-	LONG $0x10498949 // mov QWORD PTR [r9+0x10],rcx
-	LONG $0x18518949 // mov QWORD PTR [r9+0x18],rdx
-	LONG $0x20c08348 // add rax,0x20
-	LONG $0x20c08349 // add r8,0x20
-	LONG $0x20c18349 // add r9,0x20
-// 0x213f:
-	LONG $0x0010c3f7; WORD $0x0000 // test ebx,0x10
-	WORD $0x2174 // je 0x2168
+// 0x2149:
+	WORD $0xfb83; BYTE $0x10 // cmp ebx,0x10
+	WORD $0x2672 // jb 0x2174
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1746,40 +1756,42 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x10c08348 // add rax,0x10
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
-// 0x2168:
+	WORD $0xeb83; BYTE $0x10 // sub ebx,0x10
+	WORD $0xd5eb // jmp 0x2149
+// 0x2174:
 	LONG $0x0008c3f7; WORD $0x0000 // test ebx,0x8
-	WORD $0x1574 // je 0x2185
+	WORD $0x1574 // je 0x2191
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	WORD $0x3349; BYTE $0x10 // xor rdx,QWORD PTR [r8]
 	WORD $0x8949; BYTE $0x11 // mov QWORD PTR [r9],rdx
 	LONG $0x08c08348 // add rax,0x8
 	LONG $0x08c08349 // add r8,0x8
 	LONG $0x08c18349 // add r9,0x8
-// 0x2185:
+// 0x2191:
 	LONG $0x0004c3f7; WORD $0x0000 // test ebx,0x4
-	WORD $0x1474 // je 0x21a1
+	WORD $0x1474 // je 0x21ad
 	WORD $0x8b41; BYTE $0x10 // mov edx,DWORD PTR [r8]
 	WORD $0x1033 // xor edx,DWORD PTR [rax]
 	WORD $0x8941; BYTE $0x11 // mov DWORD PTR [r9],edx
 	LONG $0x04c08348 // add rax,0x4
 	LONG $0x04c08349 // add r8,0x4
 	LONG $0x04c18349 // add r9,0x4
-// 0x21a1:
+// 0x21ad:
 	LONG $0x0002c3f7; WORD $0x0000 // test ebx,0x2
-	WORD $0x1774 // je 0x21c0
+	WORD $0x1774 // je 0x21cc
 	LONG $0x10b70f41 // movzx edx,WORD PTR [r8]
 	WORD $0x3366; BYTE $0x10 // xor dx,WORD PTR [rax]
 	LONG $0x11894166 // mov WORD PTR [r9],dx
 	LONG $0x02c08348 // add rax,0x2
 	LONG $0x02c08349 // add r8,0x2
 	LONG $0x02c18349 // add r9,0x2
-// 0x21c0:
+// 0x21cc:
 	LONG $0x0001c3f7; WORD $0x0000 // test ebx,0x1
-	WORD $0x0974 // je 0x21d1
+	WORD $0x0974 // je 0x21dd
 	LONG $0x10b60f41 // movzx edx,BYTE PTR [r8]
 	WORD $0x1032 // xor dl,BYTE PTR [rax]
 	WORD $0x8841; BYTE $0x11 // mov BYTE PTR [r9],dl
-// 0x21d1:
+// 0x21dd:
 	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
 	LONG $0x01709e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x170]
 	LONG $0x58b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x158]
@@ -1796,10 +1808,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x950f; BYTE $0xc1 // setne cl
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	WORD $0xb60f; BYTE $0xf9 // movzx edi,cl
-	LONG $0xf74e840f; WORD $0xffff // je 0x1983
+	LONG $0xf78d840f; WORD $0xffff // je 0x19ce
 	WORD $0xff85 // test edi,edi
-	WORD $0x2b74 // je 0x2264
-// 0x2239:
+	WORD $0x2b74 // je 0x2270
+// 0x2245:
 	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
 	LONG $0x608e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x160]
 	LONG $0x000200bb; BYTE $0x00 // mov ebx,0x200
@@ -1808,15 +1820,15 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xc3460f48 // cmovbe rax,rbx
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc1420f48 // cmovb rax,rcx
-	LONG $0xfff71fe9; BYTE $0xff // jmp 0x1983
-// 0x2264:
+	LONG $0xfff75ee9; BYTE $0xff // jmp 0x19ce
+// 0x2270:
 	LONG $0x90868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x190]
 	LONG $0x988e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x198]
 	LONG $0xa0968b4c; WORD $0x0001; BYTE $0x00 // mov r10,QWORD PTR [rsi+0x1a0]
-// 0x2279:
+// 0x2285:
 	LONG $0x489e8b4c; WORD $0x0001; BYTE $0x00 // mov r11,QWORD PTR [rsi+0x148]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x00b1840f; WORD $0x0000 // je 0x233f
+	LONG $0x00b1840f; WORD $0x0000 // je 0x234b
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1837,7 +1849,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28349 // and r10,0x3
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
@@ -1856,8 +1868,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x59eb // jmp 0x2398
-// 0x233f:
+	WORD $0x59eb // jmp 0x23a4
+// 0x234b:
 	LONG $0x40438b49 // mov rax,QWORD PTR [r11+0x40]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
@@ -1873,14 +1885,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0475 // jne 0x2389
+	WORD $0x0475 // jne 0x2395
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x2389:
+// 0x2395:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x2398:
+// 0x23a4:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x00868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x100]
 	LONG $0x000480b9; BYTE $0x00 // mov ecx,0x480
@@ -1888,14 +1900,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
 	WORD $0x430f; BYTE $0xca // cmovae ecx,edx
 	WORD $0x0148; BYTE $0xf1 // add rcx,rsi
-// 0x23ba:
+// 0x23c6:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe475 // jne 0x23ba
+	WORD $0xe475 // jne 0x23c6
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	RET
 

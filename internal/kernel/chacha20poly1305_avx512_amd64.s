@@ -228,6 +228,30 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
 	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
@@ -258,30 +282,6 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x487da162; WORD $0xf670; BYTE $0x39 // vpshufd zmm22,zmm22,0x39
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x01 // test BYTE PTR [rsi+0x110],0x1
 	LONG $0x01a2840f; WORD $0x0000 // je 0x7db
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
@@ -425,6 +425,30 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
 	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
 	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
@@ -455,30 +479,6 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x487da162; WORD $0xf670; BYTE $0x93 // vpshufd zmm22,zmm22,0x93
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x02 // test BYTE PTR [rsi+0x110],0x2
 	LONG $0x01a0840f; WORD $0x0000 // je 0xb87
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
