@@ -1,59 +1,95 @@
-/* ChaCha20-Poly1305 (RFC 8439) for x86-64 with AVX2 and BMI2: seals or opens one packet, or one part of a long one.
+/* ChaCha20-Poly1305 with AVX2: seals or opens one packet, or one part of a long one, in one call.
  *
  *     void sealane_chacha20poly1305_avx2(const args *a, void *scratch, const void *consts);
+ *
+ * CPU        x86-64 with AVX2, BMI1 and BMI2 (mulx, rorx's family)
+ * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
+ * scratch    2.2 KiB behind the saved registers, wiped before the return; stack 0
+ * consts     sealane_chacha20poly1305_avx2_constants
+ * registers  all but rsp, rbp; rsi holds scratch, displaced by FRAME until the end; vectors are zeroed
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only
+ *
+ * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
+ *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
+ * on the 4 columns, then on the 4 diagonals; the key stream block is the result plus the initial state.
+ * Block 0, the Poly1305 key (2.6), is made in integer registers while the vectors make the first text's blocks.
+ *
+ * Poly1305 (2.5): h = (h + m) r mod p = 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 + 2^64 h1 +
+ * 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
+ *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without these bits.
+ * Two chains share a span of n blocks, as each step waits for the one before: A takes n - l, B the last l, and their sum is
+ * hA r^l + hB, for l = 2^k or 2^k + 2^j next to n/2. They run beside ChaCha20 where there is text: what is opened next, or
+ * was sealed in the pass before.
  */
 #include "../asm.S"
-isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 
-// ---- Scratch ---------------------------------------------------------------------------------------------------------
-#define INITIAL 256   /* the 16 words of the initial ChaCha20 state; word 12 counts the first block of area A */
-#define TABLE 320
-#define ARGS 328
-#define IN 336
-#define OUT 344
-#define LEFT 352      /* bytes still to be read from IN */
-#define CHUNK 360     /* bytes of them that the current pass covers */
-#define BLOCKS 368    /* blocks by which it advances the counter */
-#define MODE 376      /* how it makes them */
-#define AFTER 384     /* where to go when the current span is authenticated */
-#define COUNT 392
-#define H 400
-#define S_KEY 424
-#define R_KEY 440     /* r0, r1, s1 */
-#define POWERS 464    /* r, r^2, r^4, .. r^32, three words each */
-#define POWERS_LAST 608 /* log2 of the last */
-#define SPAN_END 616  /* what is being authenticated: end of its whole blocks */
-#define SPAN_B 624    /* where chain B starts */
-#define SPAN_TAIL 632 /* bytes behind the whole blocks */
-#define SPAN_POWER 640 /* where in POWERS the factors r^(2^k) and r^(2^j) of chain A are, or 0 */
-#define SPAN_POWER2 648
-#define POWERS_AT 680   /* the last that is known, */
-#define POWERS_END 688  /* and the last that is needed */
-#define STAGE 656     /* 0, 1 when the Poly1305 key is known, 2 when its powers are */
-#define EXTRA 664     /* 64 if the integer units make the first block of text, else 0 */
-#define SCALAR_ON 672 /* whether the integer units make a block now */
-#define SCALAR 704    /* words of the scalar block that are not in registers */
-#define STREAM 768    /* key stream of the scalar block, */
-#define COPY 832      /* and 512 bytes behind it */
-#define SMALL_END 1152 /* short packets use nothing from here */
-#define MASK16 1344
-#define MASK8 1376
-#define ROW(i) (1408+32*(i)) /* area A: the state of 8 blocks */
-#define AREA 512      /* bytes from area A to area B */
-#define SCRATCH_END 2432
+#if defined(__x86_64__)
 
-#define MODE_SCALAR 0  /* none by the vector units: up to 64 bytes */
-#define MODE_ROWS 1    /* four, a row of two blocks in a register: up to 256 bytes, or 320 */
-#define MODE_COLUMNS 2 /* eight, in area A: up to 512 bytes, or 576 */
-#define MODE_WIDE 3    /* sixteen, in areas A and B: up to 1024 bytes, or 1088 */
+isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 
-#define TO_OUTPUT 0
-#define TO_SECOND_HALF 1
-#define TO_SPAN 2
-#define TO_ROUND 3
-#define TO_FINAL 4
-#define TO_RESUME 5
-#define TO_KEY_HALF 6
+/* Scratch, relative to the displaced rsi: what the loops use lies within 127 bytes. */
+#define FRAME (SEALANE_SCRATCH_SAVE_BYTES + 128)
+#define INITIAL -128        /* initial state; word 12 counts the first block of the vectors' */
+#define R_KEY -64           /* r0, r1, s1 */
+#define H -40               /* h0, h1, h2 */
+#define S_KEY -16
+#define SCALAR 0            /* rows a and c of the block in integer registers, where they are not there */
+#define COUNT 32            /* rounds left; 0 outside of the loops */
+#define MODE 40             /* MODE_*: where the chunk's blocks come from */
+#define STAGE 48            /* STAGE_* */
+#define SCALAR_ON 56        /* do the integer registers make a block now? */
+#define EXTRA 64            /* 64 if they make the chunk's first block too, else 0 */
+#define AFTER 72            /* AFTER_*: what follows the span or the powers */
+#define SPAN_END 80         /* what is being authenticated: end of its whole blocks, */
+#define SPAN_B 88           /* where chain B began, */
+#define SPAN_TAIL 96        /* bytes behind the whole blocks, */
+#define SPAN_POWER 104      /* offsets in POWERS of r^(2^k) and */
+#define SPAN_POWER2 112     /* r^(2^j), or 0 */
+#define ARGS 120
+#define TABLE 128           /* the constants */
+#define IN 136
+#define OUT 144
+#define LEFT 152            /* bytes of IN */
+#define CHUNK 160           /* bytes of them in this pass */
+#define BLOCKS 168          /* blocks of the vectors in this pass */
+#define POWERS_LAST 176     /* log2 of the highest that chains may use, 0 for none */
+#define POWERS_AT 184       /* the highest that is known */
+#define POWERS_END 192      /* and the highest that is needed */
+#define POWERS 200          /* r, r^2, r^4, .. r^32, three words each */
+#define STREAM 352          /* key stream of the EXTRA block, then of */
+#define COPY 416            /* four blocks, or of the areas' eight that text ends in */
+#define SMALL_END 768       /* a packet of one pass by rows uses nothing from here */
+#define MASK16 928
+#define MASK8 960
+#define ROW(i) (992+32*(i)) /* area A: word i of 8 blocks */
+#define AREA 512            /* from area A to area B */
+#define END 2048
+
+#define MODE_SCALAR 0       /* EXTRA only: up to 64 bytes */
+#define MODE_ROWS 1         /* 4 blocks, each vector a row of two: up to 256 bytes, or 320 with EXTRA */
+#define MODE_COLUMNS 2      /* area A: up to 512 bytes, or 576; the key's pass keeps it in vectors */
+#define MODE_WIDE 3         /* areas A and B: up to 1024 bytes, or 1088 */
+
+#define STAGE_BEGIN 0
+#define STAGE_KEY 1         /* r and s are known */
+#define STAGE_POWERS 2      /* and the powers of r, or their places in the rounds are settled */
+
+#define AFTER_OUTPUT 0
+#define AFTER_KEY 1         /* the second half of the key's pass */
+#define AFTER_SPAN 2        /* authenticate the chunk */
+#define AFTER_ROUND 3       /* the second half of the key's pass, with powers or text beside it */
+#define AFTER_TAG 4
+#define AFTER_RESUME 5
+
+#define CONST_SIGMA 0
+#define CONST_ROTATE16 32
+#define CONST_ROTATE8 64
+#define CONST_COUNT 96      /* 0 to 7 */
+#define CONST_EIGHT 128
+#define CONST_ROWS 160      /* 0, 1 in word 0 of the lanes */
+#define CONST_ROWS2 192     /* 2, 3 */
+
+/* GNU as and clang choose the same, shorter encoding if a low register is the last operand of vpxor and vpor. */
 
 // a += b, d = (d ^ a) <<< 16 or 8
 .macro vector_ad a, b, d, e, f, g, mask
@@ -294,7 +330,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define SCALAR_1A scalar_ad XB0, XD0, XB1, XD1, 16
 #define SCALAR_1B scalar_cb XD0, XB0, XD1, XB1, 12
 #define SCALAR_1C scalar_ad XB0, XD0, XB1, XD1, 8; scalar_a_swap 0, 2
-#define SCALAR_1D scalar_cb XD0, XB0, XD1, XB1, 7; scalar_c_swap 8, 10
+#define SCALAR_1D scalar_cb XD0, XB0, XD1, XB1, 7; scalar_c_swap 4, 6
 #define SCALAR_2A scalar_ad XB2, XD2, XB3, XD3, 16
 #define SCALAR_2B scalar_cb XD2, XB2, XD3, XB3, 12
 #define SCALAR_2C scalar_ad XB2, XD2, XB3, XD3, 8; scalar_a_swap 2, 0
@@ -302,7 +338,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define SCALAR_3A scalar_ad XB1, XD3, XB2, XD0, 16
 #define SCALAR_3B scalar_cb XD3, XB1, XD0, XB2, 12
 #define SCALAR_3C scalar_ad XB1, XD3, XB2, XD0, 8; scalar_a_swap 0, 2
-#define SCALAR_3D scalar_cb XD3, XB1, XD0, XB2, 7; scalar_c_swap 10, 8
+#define SCALAR_3D scalar_cb XD3, XB1, XD0, XB2, 7; scalar_c_swap 6, 4
 #define SCALAR_4A scalar_ad XB3, XD1, XB0, XD2, 16
 #define SCALAR_4B scalar_cb XD1, XB3, XD2, XB0, 12
 #define SCALAR_4C scalar_ad XB3, XD1, XB0, XD2, 8; scalar_a_swap 2, 0
@@ -335,7 +371,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     mov rax, [rdx+8]
     mov rcx, [KEY_AT+24]
     mov [rsi+SCALAR+8], rax
-    mov [rsi+SCALAR+40], rcx
+    mov [rsi+SCALAR+24], rcx
     mov XA0, [rdx]
     mov XA1, [rdx+4]
     mov XB0, [KEY_AT]
@@ -523,6 +559,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 function sealane_chacha20poly1305_avx2
 
 // ---- Begin -----------------------------------------------------------------------------------------------------------
+    add rsi, FRAME
     mov [rsi+TABLE], rdx
     mov [rsi+ARGS], rdi
     mov rax, [rdi+SEALANE_ARG_OUT]
@@ -722,7 +759,7 @@ function sealane_chacha20poly1305_avx2
     mov rdi, [rsi+ARGS]
     mov ecx, [rdi+SEALANE_ARG_FLAGS]
     and ecx, SEALANE_FLAG_OPEN
-    shr ecx, 1                              // TO_OUTPUT or TO_SPAN
+    shr ecx, 1                              // AFTER_OUTPUT or AFTER_SPAN
     mov [rsi+AFTER], ecx
     cmp dword ptr [rsi+STAGE], 1
     je .Lpowers
@@ -807,7 +844,7 @@ function sealane_chacha20poly1305_avx2
     jz .Lsecond_half
     mov PA, [rdi+SEALANE_ARG_AD]
     mov dword ptr [rsi+POWERS_LAST], 0
-    mov dword ptr [rsi+AFTER], TO_SECOND_HALF
+    mov dword ptr [rsi+AFTER], AFTER_KEY
     xor edi, edi
     jmp .Lspan
 
@@ -824,7 +861,7 @@ function sealane_chacha20poly1305_avx2
     mov dword ptr [rsi+SCALAR_ON], 0
     cmp dword ptr [rsi+MODE], MODE_WIDE
     jne .Lkey_half
-    mov dword ptr [rsi+AFTER], TO_ROUND
+    mov dword ptr [rsi+AFTER], AFTER_ROUND
 
 // ---- The powers of r that this many bytes need -----------------------------------------------------------------------
 .Lpowers:
@@ -853,7 +890,7 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+POWERS_END], rcx
     cmp rdi, rcx
     je .Ldispatch
-    cmp dword ptr [rsi+AFTER], TO_ROUND
+    cmp dword ptr [rsi+AFTER], AFTER_ROUND
     jne .Lpower
     mov rax, [rsi+ARGS]
     test dword ptr [rax+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
@@ -887,7 +924,7 @@ function sealane_chacha20poly1305_avx2
 
 .Ltext_round:                               // second half of an open: authenticate the text beside it
     mov dword ptr [rsi+COUNT], 10
-    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    mov dword ptr [rsi+AFTER], AFTER_OUTPUT
     mov PA, [rsi+IN]
     xor eax, eax
     mov rdi, [rsi+ARGS]
@@ -931,8 +968,8 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+STREAM+56], XD2_64
     mov eax, [rsi+SCALAR+8]
     mov ebx, [rsi+SCALAR+12]
-    mov ecx, [rsi+SCALAR+40]
-    mov edx, [rsi+SCALAR+44]
+    mov ecx, [rsi+SCALAR+24]
+    mov edx, [rsi+SCALAR+28]
     add eax, [rsi+INITIAL+8]
     add ebx, [rsi+INITIAL+12]
     add ecx, [rsi+INITIAL+40]
@@ -1002,7 +1039,7 @@ function sealane_chacha20poly1305_avx2
 // ---- A later part of a long packet begins ----------------------------------------------------------------------------
 .Lresume:
     mov r8, [rdi+SEALANE_ARG_STATE]
-    mov dword ptr [rsi+AFTER], TO_RESUME
+    mov dword ptr [rsi+AFTER], AFTER_RESUME
     mov [rsi+SCALAR_ON], eax
     mov [rsi+COUNT], eax
     mov rax, [r8+SEALANE_STATE_H]
@@ -1030,7 +1067,7 @@ function sealane_chacha20poly1305_avx2
     mov rdi, [rsi+ARGS]
     cmp qword ptr [rsi+LEFT], 0
     je .Lfinal
-    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    mov dword ptr [rsi+AFTER], AFTER_OUTPUT
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     mov edi, 1
     jnz .Lopen_next
@@ -1155,22 +1192,20 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+H+16], HA2
 .Ldispatch:
     mov eax, [rsi+AFTER]
-    test eax, eax                           // TO_OUTPUT
+    test eax, eax                           // AFTER_OUTPUT
     jz .Loutput
-    cmp eax, TO_SPAN
+    cmp eax, AFTER_SPAN
     jb .Lsecond_half
     je .Ltext
-    cmp eax, TO_FINAL
+    cmp eax, AFTER_TAG
     jb .Ltext_round
     je .Lfinal_h
-    cmp eax, TO_RESUME
-    je .Lresumed
-    jmp .Lkey_half
+    jmp .Lresumed
 
 .Ltext:
     mov PA, [rsi+IN]
     mov rax, [rsi+CHUNK]
-    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    mov dword ptr [rsi+AFTER], AFTER_OUTPUT
     xor edi, edi
     jmp .Lspan
 
@@ -1324,8 +1359,8 @@ function sealane_chacha20poly1305_avx2
     sub [rsi+LEFT], rax
     add [rsi+INITIAL+48], ebx
     mov rdi, [rsi+ARGS]
-    mov ecx, TO_OUTPUT
-    mov ebx, TO_FINAL
+    mov ecx, AFTER_OUTPUT
+    mov ebx, AFTER_TAG
     cmp qword ptr [rsi+LEFT], 0
     cmove ecx, ebx
     mov [rsi+AFTER], ecx
@@ -1399,7 +1434,7 @@ function sealane_chacha20poly1305_avx2
 2:  vpxor xmm0, xmm0, xmm0
     lea rax, [rsi+INITIAL]
     mov ecx, SMALL_END
-    mov edx, SCRATCH_END
+    mov edx, END
     cmp dword ptr [rsi+MODE], MODE_COLUMNS
     cmovae ecx, edx
     add rcx, rsi
@@ -1411,6 +1446,7 @@ function sealane_chacha20poly1305_avx2
     cmp rax, rcx
     jne 1b
     vzeroall
+    sub rsi, FRAME
 endfunction
 
 constants sealane_chacha20poly1305_avx2_constants
@@ -1425,3 +1461,5 @@ constants sealane_chacha20poly1305_avx2_constants
     .long 0, 0, 0, 0, 1, 0, 0, 0
     .long 2, 0, 0, 0, 3, 0, 0, 0
 endconstants
+
+#endif
