@@ -88,6 +88,7 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define CONST_EIGHT 128
 #define CONST_ROWS 160      /* 0, 1 in word 0 of the lanes */
 #define CONST_ROWS2 192     /* 2, 3 */
+#define TABLE_AT rdx
 
 /* GNU as and clang choose the same, shorter encoding if a low register is the last operand of vpxor and vpor. */
 
@@ -130,12 +131,14 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define D3 ymm11
 #define C0 ymm12
 #define C1 ymm13
+#define T0 ymm14
+#define T1 ymm15
 
 .macro columns_pair a, b, d, e, f, g
     vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK16]
-    vector_cb C0, \d, \b, C1, \g, \f, 12, ymm14, ymm15
+    vector_cb C0, \d, \b, C1, \g, \f, 12, T0, T1
     vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK8]
-    vector_cb C0, \d, \b, C1, \g, \f, 7, ymm14, ymm15
+    vector_cb C0, \d, \b, C1, \g, \f, 7, T0, T1
 .endm
 
 .macro columns_c_swap put, get
@@ -166,16 +169,18 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define F1 ymm5
 #define G1 ymm6
 #define H1 ymm7
+#define U0 ymm8
+#define U1 ymm9
 #define ROWS16 ymm10
 #define ROWS8 ymm11
 
 .macro rows_round turn_a, turn_d, turn_c
     vector_ad E0, F0, H0, E1, F1, H1, ROWS16
-    vector_cb G0, H0, F0, G1, H1, F1, 12, ymm8, ymm9
+    vector_cb G0, H0, F0, G1, H1, F1, 12, U0, U1
     vector_ad E0, F0, H0, E1, F1, H1, ROWS8
     vpshufd E0, E0, \turn_a
     vpshufd E1, E1, \turn_a
-    vector_cb G0, H0, F0, G1, H1, F1, 7, ymm8, ymm9
+    vector_cb G0, H0, F0, G1, H1, F1, 7, U0, U1
     vpshufd H0, H0, \turn_d
     vpshufd H1, H1, \turn_d
     vpshufd G0, G0, \turn_c
@@ -194,85 +199,101 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define WB1 ymm5
 #define WB2 ymm6
 #define WB3 ymm7
+#define KA0 ymm8            /* places 0 and 2 */
+#define KA2 ymm9
+#define KD0 ymm10
+#define KD2 ymm11
+#define KC0 ymm12
+#define KC2 ymm13
+#define KT0 ymm14
+#define KT2 ymm15
+#define KA1 ymm10           /* places 1 and 3, while what is left of the others waits for its place */
+#define KA3 ymm11
+#define KD1 ymm14
+#define KD3 ymm15
+#define KC1 ymm8
+#define KC3 ymm9
+#define KT1 ymm12
+#define KT3 ymm13
 
 .macro area_round area, b0, b1, b2, b3
-    vpaddd ymm8, \b0, [rsi+AREA*\area+ROW(0)]       // a += b
-    vpaddd ymm9, \b2, [rsi+AREA*\area+ROW(2)]
-    vpxor ymm10, ymm8, [rsi+AREA*\area+ROW(12)]     // d = (d ^ a) <<< 16
-    vpxor ymm11, ymm9, [rsi+AREA*\area+ROW(14)]
-    vpshufb ymm10, ymm10, [rsi+MASK16]
-    vpshufb ymm11, ymm11, [rsi+MASK16]
-    vpaddd ymm12, ymm10, [rsi+AREA*\area+ROW(8)]    // c += d
-    vpaddd ymm13, ymm11, [rsi+AREA*\area+ROW(10)]
-    vpxor \b0, ymm12, \b0                           // b = (b ^ c) <<< 12
-    vpxor \b2, ymm13, \b2
-    vpslld ymm14, \b0, 12
-    vpslld ymm15, \b2, 12
+    vpaddd KA0, \b0, [rsi+AREA*\area+ROW(0)]       // a += b
+    vpaddd KA2, \b2, [rsi+AREA*\area+ROW(2)]
+    vpxor KD0, KA0, [rsi+AREA*\area+ROW(12)]     // d = (d ^ a) <<< 16
+    vpxor KD2, KA2, [rsi+AREA*\area+ROW(14)]
+    vpshufb KD0, KD0, [rsi+MASK16]
+    vpshufb KD2, KD2, [rsi+MASK16]
+    vpaddd KC0, KD0, [rsi+AREA*\area+ROW(8)]    // c += d
+    vpaddd KC2, KD2, [rsi+AREA*\area+ROW(10)]
+    vpxor \b0, KC0, \b0                           // b = (b ^ c) <<< 12
+    vpxor \b2, KC2, \b2
+    vpslld KT0, \b0, 12
+    vpslld KT2, \b2, 12
     vpsrld \b0, \b0, 20
     vpsrld \b2, \b2, 20
-    vpor \b0, ymm14, \b0
-    vpor \b2, ymm15, \b2
-    vpaddd ymm8, ymm8, \b0                          // a += b
-    vpaddd ymm9, ymm9, \b2
-    vpxor ymm10, ymm10, ymm8                        // d = (d ^ a) <<< 8
-    vpxor ymm11, ymm11, ymm9
-    vpshufb ymm10, ymm10, [rsi+MASK8]
-    vpshufb ymm11, ymm11, [rsi+MASK8]
-    vmovdqa [rsi+AREA*\area+ROW(12)], ymm10
-    vmovdqa [rsi+AREA*\area+ROW(14)], ymm11
-    vpaddd ymm12, ymm12, ymm10                      // c += d
-    vpaddd ymm13, ymm13, ymm11
-    vpxor \b0, ymm12, \b0                           // b = (b ^ c) <<< 7
-    vpxor \b2, ymm13, \b2
-    vpslld ymm14, \b0, 7
-    vpslld ymm15, \b2, 7
-    vpsrld ymm10, \b0, 25
-    vpsrld ymm11, \b2, 25
-    vpor \b2, ymm10, ymm14
-    vpor \b0, ymm11, ymm15
+    vpor \b0, KT0, \b0
+    vpor \b2, KT2, \b2
+    vpaddd KA0, KA0, \b0                          // a += b
+    vpaddd KA2, KA2, \b2
+    vpxor KD0, KD0, KA0                        // d = (d ^ a) <<< 8
+    vpxor KD2, KD2, KA2
+    vpshufb KD0, KD0, [rsi+MASK8]
+    vpshufb KD2, KD2, [rsi+MASK8]
+    vmovdqa [rsi+AREA*\area+ROW(12)], KD0
+    vmovdqa [rsi+AREA*\area+ROW(14)], KD2
+    vpaddd KC0, KC0, KD0                      // c += d
+    vpaddd KC2, KC2, KD2
+    vpxor \b0, KC0, \b0                           // b = (b ^ c) <<< 7
+    vpxor \b2, KC2, \b2
+    vpslld KT0, \b0, 7
+    vpslld KT2, \b2, 7
+    vpsrld KD0, \b0, 25
+    vpsrld KD2, \b2, 25
+    vpor \b2, KD0, KT0
+    vpor \b0, KD2, KT2
 
-    vpaddd ymm10, \b1, [rsi+AREA*\area+ROW(1)]      // a += b
-    vpaddd ymm11, \b3, [rsi+AREA*\area+ROW(3)]
-    vmovdqa [rsi+AREA*\area+ROW(1)], ymm8
-    vmovdqa [rsi+AREA*\area+ROW(3)], ymm9
-    vpxor ymm14, ymm10, [rsi+AREA*\area+ROW(13)]    // d = (d ^ a) <<< 16
-    vpxor ymm15, ymm11, [rsi+AREA*\area+ROW(15)]
-    vpshufb ymm14, ymm14, [rsi+MASK16]
-    vpshufb ymm15, ymm15, [rsi+MASK16]
-    vpaddd ymm8, ymm14, [rsi+AREA*\area+ROW(9)]     // c += d
-    vpaddd ymm9, ymm15, [rsi+AREA*\area+ROW(11)]
-    vmovdqa [rsi+AREA*\area+ROW(11)], ymm12
-    vmovdqa [rsi+AREA*\area+ROW(9)], ymm13
-    vpxor \b1, ymm8, \b1                            // b = (b ^ c) <<< 12
-    vpxor \b3, ymm9, \b3
-    vpslld ymm12, \b1, 12
-    vpslld ymm13, \b3, 12
+    vpaddd KA1, \b1, [rsi+AREA*\area+ROW(1)]      // a += b
+    vpaddd KA3, \b3, [rsi+AREA*\area+ROW(3)]
+    vmovdqa [rsi+AREA*\area+ROW(1)], KA0
+    vmovdqa [rsi+AREA*\area+ROW(3)], KA2
+    vpxor KD1, KA1, [rsi+AREA*\area+ROW(13)]    // d = (d ^ a) <<< 16
+    vpxor KD3, KA3, [rsi+AREA*\area+ROW(15)]
+    vpshufb KD1, KD1, [rsi+MASK16]
+    vpshufb KD3, KD3, [rsi+MASK16]
+    vpaddd KC1, KD1, [rsi+AREA*\area+ROW(9)]     // c += d
+    vpaddd KC3, KD3, [rsi+AREA*\area+ROW(11)]
+    vmovdqa [rsi+AREA*\area+ROW(11)], KC0
+    vmovdqa [rsi+AREA*\area+ROW(9)], KC2
+    vpxor \b1, KC1, \b1                            // b = (b ^ c) <<< 12
+    vpxor \b3, KC3, \b3
+    vpslld KT1, \b1, 12
+    vpslld KT3, \b3, 12
     vpsrld \b1, \b1, 20
     vpsrld \b3, \b3, 20
-    vpor \b1, ymm12, \b1
-    vpor \b3, ymm13, \b3
-    vpaddd ymm10, ymm10, \b1                        // a += b
-    vpaddd ymm11, ymm11, \b3
-    vmovdqa [rsi+AREA*\area+ROW(0)], ymm10
-    vmovdqa [rsi+AREA*\area+ROW(2)], ymm11
-    vpxor ymm14, ymm14, ymm10                       // d = (d ^ a) <<< 8
-    vpxor ymm15, ymm15, ymm11
-    vpshufb ymm14, ymm14, [rsi+MASK8]
-    vpshufb ymm15, ymm15, [rsi+MASK8]
-    vmovdqa [rsi+AREA*\area+ROW(15)], ymm14
-    vmovdqa [rsi+AREA*\area+ROW(13)], ymm15
-    vpaddd ymm8, ymm8, ymm14                        // c += d
-    vpaddd ymm9, ymm9, ymm15
-    vmovdqa [rsi+AREA*\area+ROW(10)], ymm8
-    vmovdqa [rsi+AREA*\area+ROW(8)], ymm9
-    vpxor \b1, ymm8, \b1                            // b = (b ^ c) <<< 7
-    vpxor \b3, ymm9, \b3
-    vpslld ymm12, \b1, 7
-    vpslld ymm13, \b3, 7
+    vpor \b1, KT1, \b1
+    vpor \b3, KT3, \b3
+    vpaddd KA1, KA1, \b1                        // a += b
+    vpaddd KA3, KA3, \b3
+    vmovdqa [rsi+AREA*\area+ROW(0)], KA1
+    vmovdqa [rsi+AREA*\area+ROW(2)], KA3
+    vpxor KD1, KD1, KA1                       // d = (d ^ a) <<< 8
+    vpxor KD3, KD3, KA3
+    vpshufb KD1, KD1, [rsi+MASK8]
+    vpshufb KD3, KD3, [rsi+MASK8]
+    vmovdqa [rsi+AREA*\area+ROW(15)], KD1
+    vmovdqa [rsi+AREA*\area+ROW(13)], KD3
+    vpaddd KC1, KC1, KD1                        // c += d
+    vpaddd KC3, KC3, KD3
+    vmovdqa [rsi+AREA*\area+ROW(10)], KC1
+    vmovdqa [rsi+AREA*\area+ROW(8)], KC3
+    vpxor \b1, KC1, \b1                            // b = (b ^ c) <<< 7
+    vpxor \b3, KC3, \b3
+    vpslld KT1, \b1, 7
+    vpslld KT3, \b3, 7
     vpsrld \b1, \b1, 25
     vpsrld \b3, \b3, 25
-    vpor \b1, ymm12, \b1
-    vpor \b3, ymm13, \b3
+    vpor \b1, KT1, \b1
+    vpor \b3, KT3, \b3
 .endm
 
 // ---- ChaCha20, one block in integer registers: b and d there, two each of a and c, the others in memory --------------
@@ -298,7 +319,7 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define XD3_64 rdi
 #define AREAP r10
 
-.macro scalar_ad b, d, f, g, left
+.macro scalar_ad b, d, f, g, left           // a += b, d = (d ^ a) <<< left
     add XA0, \b
     add XA1, \f
     xor \d, XA0
@@ -306,7 +327,7 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     rol \d, \left
     rol \g, \left
 .endm
-.macro scalar_cb d, b, g, f, left
+.macro scalar_cb d, b, g, f, left           // c += d, b = (b ^ c) <<< left
     add XC0, \d
     add XC1, \g
     xor \b, XC0
@@ -314,7 +335,7 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     rol \b, \left
     rol \f, \left
 .endm
-.macro scalar_a_swap put, get
+.macro scalar_a_swap put, get               // the other two words of row a
     mov [rsi+SCALAR+4*\put], XA0
     mov [rsi+SCALAR+4*\put+4], XA1
     mov XA0, [rsi+SCALAR+4*\get]
@@ -327,40 +348,27 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     mov XC1, [rsi+SCALAR+4*\get+4]
 .endm
 
-#define SCALAR_1A scalar_ad XB0, XD0, XB1, XD1, 16
-#define SCALAR_1B scalar_cb XD0, XB0, XD1, XB1, 12
-#define SCALAR_1C scalar_ad XB0, XD0, XB1, XD1, 8; scalar_a_swap 0, 2
-#define SCALAR_1D scalar_cb XD0, XB0, XD1, XB1, 7; scalar_c_swap 4, 6
-#define SCALAR_2A scalar_ad XB2, XD2, XB3, XD3, 16
-#define SCALAR_2B scalar_cb XD2, XB2, XD3, XB3, 12
-#define SCALAR_2C scalar_ad XB2, XD2, XB3, XD3, 8; scalar_a_swap 2, 0
-#define SCALAR_2D scalar_cb XD2, XB2, XD3, XB3, 7
-#define SCALAR_3A scalar_ad XB1, XD3, XB2, XD0, 16
-#define SCALAR_3B scalar_cb XD3, XB1, XD0, XB2, 12
-#define SCALAR_3C scalar_ad XB1, XD3, XB2, XD0, 8; scalar_a_swap 0, 2
-#define SCALAR_3D scalar_cb XD3, XB1, XD0, XB2, 7; scalar_c_swap 6, 4
-#define SCALAR_4A scalar_ad XB3, XD1, XB0, XD2, 16
-#define SCALAR_4B scalar_cb XD1, XB3, XD2, XB0, 12
-#define SCALAR_4C scalar_ad XB3, XD1, XB0, XD2, 8; scalar_a_swap 2, 0
-#define SCALAR_4D scalar_cb XD1, XB3, XD2, XB0, 7
+.macro scalar_columns b, d, f, g             // of two columns, or diagonals
+    scalar_ad \b, \d, \f, \g, 16
+    scalar_cb \d, \b, \g, \f, 12
+    scalar_ad \b, \d, \f, \g, 8
+.endm
 
 .macro scalar_double_round
-    SCALAR_1A
-    SCALAR_1B
-    SCALAR_1C
-    SCALAR_1D
-    SCALAR_2A
-    SCALAR_2B
-    SCALAR_2C
-    SCALAR_2D
-    SCALAR_3A
-    SCALAR_3B
-    SCALAR_3C
-    SCALAR_3D
-    SCALAR_4A
-    SCALAR_4B
-    SCALAR_4C
-    SCALAR_4D
+    scalar_columns XB0, XD0, XB1, XD1
+    scalar_a_swap 0, 2
+    scalar_cb XD0, XB0, XD1, XB1, 7
+    scalar_c_swap 4, 6
+    scalar_columns XB2, XD2, XB3, XD3
+    scalar_a_swap 2, 0
+    scalar_cb XD2, XB2, XD3, XB3, 7
+    scalar_columns XB1, XD3, XB2, XD0
+    scalar_a_swap 0, 2
+    scalar_cb XD3, XB1, XD0, XB2, 7
+    scalar_c_swap 6, 4
+    scalar_columns XB3, XD1, XB0, XD2
+    scalar_a_swap 2, 0
+    scalar_cb XD1, XB3, XD2, XB0, 7
 .endm
 
 // the initial state, with the counter in eax and pointers to the constants, the key and the nonce
@@ -368,12 +376,12 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define NONCE_AT rdi
 .macro scalar_begin
     mov XD0, eax
-    mov rax, [rdx+8]
+    mov rax, [TABLE_AT+8]
     mov rcx, [KEY_AT+24]
     mov [rsi+SCALAR+8], rax
     mov [rsi+SCALAR+24], rcx
-    mov XA0, [rdx]
-    mov XA1, [rdx+4]
+    mov XA0, [TABLE_AT]
+    mov XA1, [TABLE_AT+4]
     mov XB0, [KEY_AT]
     mov XB1, [KEY_AT+4]
     mov XB2, [KEY_AT+8]
@@ -398,6 +406,15 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define X1 rbx
 #define Y0 rcx
 #define Y1 rdi
+#define P0 rax              /* a product of five words; the last two where room is */
+#define P1 rcx
+#define P2 rbx
+#define P3 r14
+#define P4 r15
+#define Q3 r13
+#define Q4 rdi
+#define L0 r11
+#define L1 r12
 
 .macro poly_add h0, h1, h2, from
     add \h0, [\from]
@@ -437,99 +454,99 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     add \from, 16
 .endm
 
-// (HA0, HA1, HA2) = (rax, rcx, rbx, p3, p4) mod 2^130 - 5, a little above 2^130 at most
+// hA = (p0, p1, p2, p3, p4) mod 2^130 - 5, a little above 2^130 at most
 .macro poly_reduce p3, p4
-    mov r11, rbx
+    mov L0, P2
     mov r10d, ebx
-    mov r9, \p3
-    mov r12, \p4
-    and r11, -4
+    mov HA1, \p3
+    mov L1, \p4
+    and L0, -4
     and r10d, 3
-    shl r9, 62
-    shl r12, 62
-    shr rbx, 2
-    or rbx, r9
-    add rax, r11                            // + 4 floor(p / 2^130)
-    adc rcx, \p3
-    adc r10, \p4
+    shl HA1, 62
+    shl L1, 62
+    shr P2, 2
+    or P2, HA1
+    add P0, L0                            // + 4 floor(p / 2^130)
+    adc P1, \p3
+    adc HA2, \p4
     shr \p3, 2
     shr \p4, 2
-    or \p3, r12
-    add rax, rbx                            // + floor(p / 2^130)
-    adc rcx, \p3
-    adc r10, \p4
-    mov r11, r10
+    or \p3, L1
+    add P0, P2                            // + floor(p / 2^130)
+    adc P1, \p3
+    adc HA2, \p4
+    mov L0, HA2
     and r10d, 3
-    shr r11, 2
-    lea r11, [r11+4*r11]
-    add rax, r11
-    adc rcx, 0
-    adc r10, 0
-    mov HA0, rax
-    mov HA1, rcx
+    shr L0, 2
+    lea L0, [L0+4*L0]
+    add P0, L0
+    adc P1, 0
+    adc HA2, 0
+    mov HA0, P0
+    mov HA1, P1
 .endm
 
-// (HA0, HA1, HA2) = (HA0, HA1, HA2)^2; keeps PA, PB
+// hA = hA^2; keeps PA, PB
 .macro poly_square
     mov rdx, HA0
-    mulx rcx, rax, HA0                      // p0, p1 = h0^2
-    mulx r12, r11, HA1
+    mulx P1, P0, HA0                      // p0, p1 = h0^2
+    mulx L1, L0, HA1
     mov rdx, HA1
-    mulx r13, rbx, HA1                      // p2, p3 = h1^2
+    mulx Q3, P2, HA1                      // p2, p3 = h1^2
     xor edi, edi
-    add r11, r11
-    adc r12, r12
-    adc r13, 0                              // + 2 h0 h1 2^64
-    add rcx, r11
-    adc rbx, r12
+    add L0, L0
+    adc L1, L1
+    adc Q3, 0                              // + 2 h0 h1 2^64
+    add P1, L0
+    adc P2, L1
     lea rdx, [HA2+HA2]
-    mulx r12, r11, HA0                      // + 2 h0 h2 2^128
-    adc r13, 0
-    add rbx, r11
-    adc r13, r12
-    mulx r12, r11, HA1                      // + 2 h1 h2 2^192
-    adc rdi, r12
-    imul r10, r10                           // + h2^2 2^256
-    add r13, r11
-    adc rdi, r10
-    poly_reduce r13, rdi
+    mulx L1, L0, HA0                      // + 2 h0 h2 2^128
+    adc Q3, 0
+    add P2, L0
+    adc Q3, L1
+    mulx L1, L0, HA1                      // + 2 h1 h2 2^192
+    adc Q4, L1
+    imul HA2, HA2                           // + h2^2 2^256
+    add Q3, L0
+    adc Q4, HA2
+    poly_reduce Q3, Q4
 .endm
 
-// (HA0, HA1, HA2) *= the three words at [\at], all of them; uses all registers but rsi, rdi
+// hA *= the three words at [\at], all of them; uses all registers but rsi, HB2 and rdi
 .macro poly_multiply_long at
     mov rdx, HA0
-    mulx rcx, rax, [\at]
-    mulx rbx, r11, [\at+8]
-    add rcx, r11
-    adc rbx, 0
+    mulx P1, P0, [\at]
+    mulx P2, L0, [\at+8]
+    add P1, L0
+    adc P2, 0
     mov rdx, HA1
-    mulx r12, r11, [\at]
+    mulx L1, L0, [\at]
     xor r15d, r15d
-    add rcx, r11
-    adc rbx, r12
-    mulx r14, r11, [\at+8]
-    adc r14, 0
-    add rbx, r11
-    adc r14, 0
+    add P1, L0
+    adc P2, L1
+    mulx P3, L0, [\at+8]
+    adc P3, 0
+    add P2, L0
+    adc P3, 0
     mov rdx, [\at+16]
-    mulx r12, r11, HA0
-    add rbx, r11
-    adc r14, r12
-    adc r15, 0
-    mulx r12, r11, HA1
-    add r14, r11
-    adc r15, r12
+    mulx L1, L0, HA0
+    add P2, L0
+    adc P3, L1
+    adc P4, 0
+    mulx L1, L0, HA1
+    add P3, L0
+    adc P4, L1
     mov rdx, HA2
-    mulx r12, r11, [\at]
-    add rbx, r11
-    adc r14, r12
-    adc r15, 0
-    mulx r12, r11, [\at+8]
-    add r14, r11
-    adc r15, r12
+    mulx L1, L0, [\at]
+    add P2, L0
+    adc P3, L1
+    adc P4, 0
+    mulx L1, L0, [\at+8]
+    add P3, L0
+    adc P4, L1
     imul rdx, [\at+16]
-    add r15, rdx
-    poly_reduce r14, r15
+    add P4, rdx
+    poly_reduce P3, P4
 .endm
 
 // ---- Output: 32 bytes of each of 8 blocks ----------------------------------------------------------------------------
@@ -570,7 +587,7 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+OUT], rax
     mov [rsi+IN], rcx
     mov [rsi+LEFT], rbx
-    vmovdqa xmm0, [rdx]
+    vmovdqa xmm0, [TABLE_AT]
     vmovdqu ymm1, [r8]
     vmovq xmm2, [r9]
     vpinsrd xmm2, xmm2, [r9+8], 2
@@ -603,14 +620,14 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+EXTRA], eax
     mov dword ptr [rsi+BLOCKS], 4
     mov [rsi+CHUNK], rbx
-    vmovdqa ROWS16, [rdx+32]
-    vmovdqa ROWS8, [rdx+64]
+    vmovdqa ROWS16, [TABLE_AT+CONST_ROTATE16]
+    vmovdqa ROWS8, [TABLE_AT+CONST_ROTATE8]
     vinserti128 H0, ymm2, xmm2, 1
     vinserti128 E0, ymm0, xmm0, 1
     vpermq G0, ymm1, 0xee
     vpermq F0, ymm1, 0x44
-    vpaddd H1, H0, [rdx+192]
-    vpaddd H0, H0, [rdx+160]
+    vpaddd H1, H0, [TABLE_AT+CONST_ROWS2]
+    vpaddd H0, H0, [TABLE_AT+CONST_ROWS]
     vmovdqa E1, E0
     vmovdqa F1, F0
     vmovdqa G1, G0
@@ -643,8 +660,8 @@ function sealane_chacha20poly1305_avx2
 1:    mov dword ptr [rsi+MODE], MODE_COLUMNS
     mov dword ptr [rsi+BLOCKS], 8
     mov [rsi+CHUNK], rbx
-    vmovdqa ymm8, [rdx+32]
-    vmovdqa ymm9, [rdx+64]
+    vmovdqa ymm8, [TABLE_AT+CONST_ROTATE16]
+    vmovdqa ymm9, [TABLE_AT+CONST_ROTATE8]
     vmovdqa [rsi+MASK16], ymm8
     vmovdqa [rsi+MASK8], ymm9
     vpbroadcastd B0, [r8]
@@ -652,14 +669,14 @@ function sealane_chacha20poly1305_avx2
     vpbroadcastd B2, [r8+8]
     vpbroadcastd B3, [r8+12]
     vpbroadcastd D0, xmm2                   // before A2, which is there
-    vpbroadcastd A0, [rdx]
-    vpbroadcastd A1, [rdx+4]
-    vpbroadcastd A2, [rdx+8]
-    vpbroadcastd A3, [rdx+12]
+    vpbroadcastd A0, [TABLE_AT]
+    vpbroadcastd A1, [TABLE_AT+4]
+    vpbroadcastd A2, [TABLE_AT+8]
+    vpbroadcastd A3, [TABLE_AT+12]
     vpbroadcastd D1, [r9]
     vpbroadcastd D2, [r9+4]
     vpbroadcastd D3, [r9+8]
-    vpaddd D0, D0, [rdx+96]
+    vpaddd D0, D0, [TABLE_AT+CONST_COUNT]
     vpbroadcastd C0, [r8+24]
     vpbroadcastd C1, [r8+28]
     vmovdqa [rsi+ROW(10)], C0
@@ -670,7 +687,7 @@ function sealane_chacha20poly1305_avx2
 
 // ---- Areas for the next chunk; keeps r8 to r15 -----------------------------------------------------------------------
 .Lareas:
-    mov rdx, [rsi+TABLE]
+    mov TABLE_AT, [rsi+TABLE]
     mov rax, [rsi+EXTRA]
     mov rbx, [rsi+LEFT]
     lea rcx, [rax+512]
@@ -687,8 +704,8 @@ function sealane_chacha20poly1305_avx2
     add ecx, MODE_COLUMNS
     mov [rsi+MODE], ecx
     mov dword ptr [rsi+COUNT], 20
-    vmovdqa ymm8, [rdx+32]
-    vmovdqa ymm9, [rdx+64]
+    vmovdqa ymm8, [TABLE_AT+CONST_ROTATE16]
+    vmovdqa ymm9, [TABLE_AT+CONST_ROTATE8]
     vmovdqa [rsi+MASK16], ymm8
     vmovdqa [rsi+MASK8], ymm9
   .irp word, 0, 1, 2, 3, 8, 9, 10, 11, 13, 14, 15
@@ -697,9 +714,9 @@ function sealane_chacha20poly1305_avx2
     vmovdqa [rsi+AREA+ROW(\word)], ymm8
   .endr
     vpbroadcastd ymm8, [rsi+INITIAL+48]
-    vpaddd ymm9, ymm8, [rdx+128]
-    vpaddd ymm8, ymm8, [rdx+96]
-    vpaddd ymm9, ymm9, [rdx+96]
+    vpaddd ymm9, ymm8, [TABLE_AT+CONST_EIGHT]
+    vpaddd ymm8, ymm8, [TABLE_AT+CONST_COUNT]
+    vpaddd ymm9, ymm9, [TABLE_AT+CONST_COUNT]
     vmovdqa [rsi+ROW(12)], ymm8
     vmovdqa [rsi+AREA+ROW(12)], ymm9
     vpbroadcastd WA0, [rsi+INITIAL+16]
@@ -852,7 +869,7 @@ function sealane_chacha20poly1305_avx2
     mov rbx, [rsi+LEFT]
     test rbx, rbx
     jz .Lfinal
-    mov rdx, [rsi+TABLE]
+    mov TABLE_AT, [rsi+TABLE]
     lea KEY_AT, [rsi+INITIAL+16]
     lea NONCE_AT, [rsi+INITIAL+52]
     mov eax, 1
@@ -1003,7 +1020,7 @@ function sealane_chacha20poly1305_avx2
     vmovdqa [rsi+ROW(15)], D3
     jmp .Lfirst_stream_known
 1:
-    mov rdx, [rsi+TABLE]
+    mov TABLE_AT, [rsi+TABLE]
     vbroadcasti128 ymm12, [rsi+INITIAL]
     vbroadcasti128 ymm13, [rsi+INITIAL+16]
     vbroadcasti128 ymm14, [rsi+INITIAL+32]
@@ -1016,8 +1033,8 @@ function sealane_chacha20poly1305_avx2
     vpaddd G1, ymm14, G1
     vpaddd H0, ymm15, H0
     vpaddd H1, ymm15, H1
-    vpaddd H0, H0, [rdx+160]
-    vpaddd H1, H1, [rdx+192]
+    vpaddd H0, H0, [TABLE_AT+CONST_ROWS]
+    vpaddd H1, H1, [TABLE_AT+CONST_ROWS2]
     vperm2i128 ymm8, E0, F0, 0x20
     vperm2i128 ymm9, G0, H0, 0x20
     vperm2i128 ymm10, E0, F0, 0x31
@@ -1236,9 +1253,9 @@ function sealane_chacha20poly1305_avx2
 1:  cmp dword ptr [rsi+MODE], MODE_COLUMNS
     jb .Loutput_part
 .Loutput_areas:
-    mov rdx, [rsi+TABLE]
+    mov TABLE_AT, [rsi+TABLE]
     mov AREAP, rsi
-    vmovdqa ymm15, [rdx+96]
+    vmovdqa ymm15, [TABLE_AT+CONST_COUNT]
 .Loutput_area:
     xor edi, edi
     mov rax, r8
@@ -1263,7 +1280,7 @@ function sealane_chacha20poly1305_avx2
 2:  lea r11, [rsi+INITIAL]
     lea r12, [r11+64]
     vpaddd ymm0, ymm15, [AREAP+ROW(12)]
-    vpaddd ymm15, ymm15, [rdx+128]
+    vpaddd ymm15, ymm15, [TABLE_AT+CONST_EIGHT]
     vmovdqa [AREAP+ROW(12)], ymm0
 1:  output_row ymm0, 0
     output_row ymm1, 1
