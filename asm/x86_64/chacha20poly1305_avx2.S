@@ -317,7 +317,6 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define XD1_64 r13
 #define XD2_64 r14
 #define XD3_64 rdi
-#define AREAP r10
 
 .macro scalar_ad b, d, f, g, left           // a += b, d = (d ^ a) <<< left
     add XA0, \b
@@ -432,7 +431,7 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     adc X1, \h1
     mulx X0, \h1, [\r]                      // y += h1 r0
     mov rdx, \h2
-    imul rdx, [\r+16]                       // y += h2 s1: below 2^63, as x is below 2^126
+    imul rdx, [\r+16]                       // y += h2 s1: h2 < 12, so that it fits into the sum with x1 < 2.25 2^60
     imul \h2, [\r]                          // z = h2 r0
     add \h1, Y0
     adc X0, Y1
@@ -549,9 +548,34 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     poly_reduce P3, P4
 .endm
 
-// ---- Output: 32 bytes of each of 8 blocks ----------------------------------------------------------------------------
+// ---- Output: 8 of the 16 words of 8 blocks, a vector each; turned to 32 bytes of each block, and xored -----------------
+#define AREAP r10
+#define INPUT r8
+#define OUTPUT r9
+#define BYTES rbx            /* of input left */
+#define BYTES_32 ebx
+#define FROM rax             /* what is xored, where to */
+#define TO rcx
+#define WORDS r11            /* of the initial state */
+#define WORDS_END r12
+#define PARTIAL edi          /* 1 if less than 8 blocks are left */
+#define COUNTERS ymm15       /* what word 12 has in each block above INITIAL's */
+#define W0 ymm0
+#define W1 ymm1
+#define W2 ymm2
+#define W3 ymm3
+#define W4 ymm4
+#define W5 ymm5
+#define W6 ymm6
+#define W7 ymm7
+#define W8 ymm8
+#define W9 ymm9
+#define W10 ymm10
+#define W11 ymm11
+#define W12 ymm12
+#define W13 ymm13
 .macro output_row to, row
-    vpbroadcastd \to, [r11+4*\row]
+    vpbroadcastd \to, [WORDS+4*\row]
     vpaddd \to, \to, [AREAP+ROW(\row)]
 .endm
 .macro transpose_four x, y, z, w, s, t     // result in order: y, w, s, t
@@ -565,12 +589,12 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     vpunpckhqdq \t, \x, \z
 .endm
 .macro output_pair x, y, block
-    vinserti128 ymm12, \x, xmm\y, 1
-    vperm2i128 ymm13, \x, ymm\y, 0x31
-    vpxor ymm12, ymm12, [rax+64*\block]
-    vpxor ymm13, ymm13, [rax+64*\block+256]
-    vmovdqu [rcx+64*\block], ymm12
-    vmovdqu [rcx+64*\block+256], ymm13
+    vinserti128 W12, \x, xmm\y, 1
+    vperm2i128 W13, \x, ymm\y, 0x31
+    vpxor W12, W12, [FROM+64*\block]
+    vpxor W13, W13, [FROM+64*\block+256]
+    vmovdqu [TO+64*\block], W12
+    vmovdqu [TO+64*\block+256], W13
 .endm
 
 function sealane_chacha20poly1305_avx2
@@ -609,6 +633,7 @@ function sealane_chacha20poly1305_avx2
     cmp rbx, 64
     jbe 1f
 
+    // 65 to 320 bytes: rows
     mov dword ptr [rsi+MODE], MODE_ROWS
     mov ecx, 256
     cmp rcx, rbx
@@ -633,11 +658,13 @@ function sealane_chacha20poly1305_avx2
     vmovdqa G1, G0
     jmp .Lkey_pass
 
+    // up to 64 bytes
 1:  vmovdqa [rsi+INITIAL+48], xmm2
     mov [rsi+CHUNK], rbx
     mov dword ptr [rsi+EXTRA], 64
     jmp .Lkey_pass
 
+    // more than 320 bytes
 2:  mov ecx, 512
     cmp rcx, rbx
     adc eax, 1
@@ -649,15 +676,16 @@ function sealane_chacha20poly1305_avx2
     cmp rbx, 576
     jbe 1f
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz 3f                                  // rather the text authenticated than one more block
+    jnz 3f
     lea rax, [rbx-1025]
     cmp rax, 64
     jb .Lareas                              // 1025 to 1088 bytes
-3:  mov dword ptr [rsi+EXTRA], 0
+3:  mov dword ptr [rsi+EXTRA], 0            // so that the second half has integer registers to spare
     mov dword ptr [rsi+INITIAL+48], 1
     jmp .Lareas
 
-1:    mov dword ptr [rsi+MODE], MODE_COLUMNS
+    // 321 to 576 bytes: columns
+1:  mov dword ptr [rsi+MODE], MODE_COLUMNS
     mov dword ptr [rsi+BLOCKS], 8
     mov [rsi+CHUNK], rbx
     vmovdqa ymm8, [TABLE_AT+CONST_ROTATE16]
@@ -685,7 +713,7 @@ function sealane_chacha20poly1305_avx2
     vpbroadcastd C1, [r8+20]
     jmp .Lkey_pass
 
-// ---- Areas for the next chunk; keeps r8 to r15 -----------------------------------------------------------------------
+// ---- Begin a pass over areas; keeps r8 to r15 ------------------------------------------------------------------------
 .Lareas:
     mov TABLE_AT, [rsi+TABLE]
     mov rax, [rsi+EXTRA]
@@ -704,21 +732,21 @@ function sealane_chacha20poly1305_avx2
     add ecx, MODE_COLUMNS
     mov [rsi+MODE], ecx
     mov dword ptr [rsi+COUNT], 20
-    vmovdqa ymm8, [TABLE_AT+CONST_ROTATE16]
-    vmovdqa ymm9, [TABLE_AT+CONST_ROTATE8]
-    vmovdqa [rsi+MASK16], ymm8
-    vmovdqa [rsi+MASK8], ymm9
+    vmovdqa KA0, [TABLE_AT+CONST_ROTATE16]
+    vmovdqa KA2, [TABLE_AT+CONST_ROTATE8]
+    vmovdqa [rsi+MASK16], KA0
+    vmovdqa [rsi+MASK8], KA2
   .irp word, 0, 1, 2, 3, 8, 9, 10, 11, 13, 14, 15
-    vpbroadcastd ymm8, [rsi+INITIAL+4*\word]
-    vmovdqa [rsi+ROW(\word)], ymm8
-    vmovdqa [rsi+AREA+ROW(\word)], ymm8
+    vpbroadcastd KA0, [rsi+INITIAL+4*\word]
+    vmovdqa [rsi+ROW(\word)], KA0
+    vmovdqa [rsi+AREA+ROW(\word)], KA0
   .endr
-    vpbroadcastd ymm8, [rsi+INITIAL+48]
-    vpaddd ymm9, ymm8, [TABLE_AT+CONST_EIGHT]
-    vpaddd ymm8, ymm8, [TABLE_AT+CONST_COUNT]
-    vpaddd ymm9, ymm9, [TABLE_AT+CONST_COUNT]
-    vmovdqa [rsi+ROW(12)], ymm8
-    vmovdqa [rsi+AREA+ROW(12)], ymm9
+    vpbroadcastd KA0, [rsi+INITIAL+48]
+    vpaddd KA2, KA0, [TABLE_AT+CONST_EIGHT]
+    vpaddd KA0, KA0, [TABLE_AT+CONST_COUNT]
+    vpaddd KA2, KA2, [TABLE_AT+CONST_COUNT]
+    vmovdqa [rsi+ROW(12)], KA0
+    vmovdqa [rsi+AREA+ROW(12)], KA2
     vpbroadcastd WA0, [rsi+INITIAL+16]
     vpbroadcastd WA1, [rsi+INITIAL+20]
     vpbroadcastd WA2, [rsi+INITIAL+24]
@@ -730,8 +758,8 @@ function sealane_chacha20poly1305_avx2
     cmp dword ptr [rsi+STAGE], 0
     je .Lkey_pass
 
-// ---- Key stream for a chunk, while a span is authenticated -----------------------------------------------------------
-.Lround:
+// ---- The rounds of areas, while a span is authenticated, or r squared, or the integer registers make a block -----------
+.Lround:                                    // 10 or 20 times: a round of each area, two steps of each chain
     area_round 0, WA0, WA1, WA2, WA3
     cmp dword ptr [rsi+SCALAR_ON], 0
     jne 2f
@@ -782,7 +810,7 @@ function sealane_chacha20poly1305_avx2
     je .Lpowers
     jmp .Ldispatch
 
-// ---- Block 0 for the Poly1305 key, and block 1 if EXTRA, by the integer units; the others beside by the vector units --
+// ---- The key's pass: block 0 by the integer registers beside the first 10 rounds, block 1 if EXTRA beside the others ----
 .Lkey_pass:
     mov KEY_AT, r8
     mov NONCE_AT, r9
@@ -865,7 +893,7 @@ function sealane_chacha20poly1305_avx2
     xor edi, edi
     jmp .Lspan
 
-.Lsecond_half:
+.Lsecond_half:                              // the associated data are absorbed
     mov rbx, [rsi+LEFT]
     test rbx, rbx
     jz .Lfinal
@@ -911,9 +939,9 @@ function sealane_chacha20poly1305_avx2
     jne .Lpower
     mov rax, [rsi+ARGS]
     test dword ptr [rax+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Ldispatch                           // the second half's rounds have places for them
+    jnz .Lpower
+    jmp .Ldispatch                          // the rounds of the second half have room for them
 
-    jmp .Lpower
 .Lidle:                                     // a round that has nothing to authenticate
     mov rdi, [rsi+POWERS_AT]
     cmp rdi, [rsi+POWERS_END]
@@ -939,7 +967,7 @@ function sealane_chacha20poly1305_avx2
     mov HA2, [rsi+H+16]
     jmp .Lround_end
 
-.Ltext_round:                               // second half of an open: authenticate the text beside it
+.Ltext_round:                               // second half over areas: open authenticates the chunk beside it
     mov dword ptr [rsi+COUNT], 10
     mov dword ptr [rsi+AFTER], AFTER_OUTPUT
     mov PA, [rsi+IN]
@@ -950,6 +978,8 @@ function sealane_chacha20poly1305_avx2
     mov edi, 2
     jmp .Lspan
 
+
+// ---- The key's pass is over: key stream of EXTRA, and of rows ---------------------------------------------------------
 .Lsecond_half_done:
     cmp dword ptr [rsi+EXTRA], 0
     je .Lvector_stream
@@ -1092,7 +1122,7 @@ function sealane_chacha20poly1305_avx2
     xor eax, eax
     jmp .Lspan
 
-// ---- Span of rax bytes at PA: chain A takes all blocks but the last 2^k, chain B these; edi says where next -----------
+// ---- Authenticate rax bytes at PA: plan the chains; then finish them (edi = 0), or begin a pass (1) or go on (2) -------
 .Lspan:
     mov ecx, eax
     and ecx, 15
@@ -1140,7 +1170,7 @@ function sealane_chacha20poly1305_avx2
     je .Lareas
     jmp .Lround
 
-// ---- What the pass left of the span ----------------------------------------------------------------------------------
+// ---- Authenticate what the pass left of the span ---------------------------------------------------------------------
 .Lfinish:
     cmp PA, [rsi+SPAN_B]
     je 2f
@@ -1165,7 +1195,7 @@ function sealane_chacha20poly1305_avx2
     add HA0, [rsi+H]
     adc HA1, [rsi+H+8]
     adc HA2, [rsi+H+16]
-2:  mov ecx, [rsi+SPAN_TAIL]
+2:  mov ecx, [rsi+SPAN_TAIL]                // 1 to 15 bytes, padded with zeroes: by two or three overlapping loads
     test ecx, ecx
     jz 5f
     mov rbx, [rsi+SPAN_END]
@@ -1228,144 +1258,144 @@ function sealane_chacha20poly1305_avx2
 
 // ---- Input ^ key stream ----------------------------------------------------------------------------------------------
 .Loutput:
-    mov r8, [rsi+IN]
-    mov r9, [rsi+OUT]
-    mov rbx, [rsi+CHUNK]
-    lea rax, [rsi+COPY]
+    mov INPUT, [rsi+IN]
+    mov OUTPUT, [rsi+OUT]
+    mov BYTES, [rsi+CHUNK]
+    lea FROM, [rsi+COPY]
     cmp dword ptr [rsi+EXTRA], 0
     je 1f
-    sub rax, 64
-    cmp rbx, 64
+    sub FROM, 64
+    cmp BYTES, 64
     jb .Loutput_last
   .irp word, 0, 2, 4, 6
-    mov rcx, [rax+8*\word]
-    mov rdx, [rax+8*\word+8]
-    xor rcx, [r8+8*\word]
-    xor rdx, [r8+8*\word+8]
-    mov [r9+8*\word], rcx
-    mov [r9+8*\word+8], rdx
+    mov TO, [FROM+8*\word]
+    mov rdx, [FROM+8*\word+8]
+    xor TO, [INPUT+8*\word]
+    xor rdx, [INPUT+8*\word+8]
+    mov [OUTPUT+8*\word], TO
+    mov [OUTPUT+8*\word+8], rdx
   .endr
-    add rax, 64
-    add r8, 64
-    add r9, 64
-    sub rbx, 64
+    add FROM, 64
+    add INPUT, 64
+    add OUTPUT, 64
+    sub BYTES, 64
     mov dword ptr [rsi+EXTRA], 0
 1:  cmp dword ptr [rsi+MODE], MODE_COLUMNS
     jb .Loutput_part
 .Loutput_areas:
     mov TABLE_AT, [rsi+TABLE]
     mov AREAP, rsi
-    vmovdqa ymm15, [TABLE_AT+CONST_COUNT]
+    vmovdqa COUNTERS, [TABLE_AT+CONST_COUNT]
 .Loutput_area:
-    xor edi, edi
-    mov rax, r8
-    mov rcx, r9
-    cmp rbx, 512
+    xor PARTIAL, PARTIAL
+    mov FROM, INPUT
+    mov TO, OUTPUT
+    cmp BYTES, 512
     jae 2f
-    test rbx, rbx
+    test BYTES, BYTES
     jz .Loutput_done
-    lea rax, [rsi+COPY]
-    mov rcx, rax
+    lea FROM, [rsi+COPY]
+    mov TO, FROM
     vpxor xmm0, xmm0, xmm0
-    sub edi, 4
-3:  vmovdqa [rcx], ymm0
-    vmovdqa [rcx+32], ymm0
-    vmovdqa [rcx+64], ymm0
-    vmovdqa [rcx+96], ymm0
-    sub rcx, -128
-    add edi, 1
+    sub PARTIAL, 4
+3:  vmovdqa [TO], W0
+    vmovdqa [TO+32], W0
+    vmovdqa [TO+64], W0
+    vmovdqa [TO+96], W0
+    sub TO, -128
+    add PARTIAL, 1
     jnz 3b
-    mov rcx, rax
-    add edi, 1
-2:  lea r11, [rsi+INITIAL]
-    lea r12, [r11+64]
-    vpaddd ymm0, ymm15, [AREAP+ROW(12)]
-    vpaddd ymm15, ymm15, [TABLE_AT+CONST_EIGHT]
-    vmovdqa [AREAP+ROW(12)], ymm0
-1:  output_row ymm0, 0
-    output_row ymm1, 1
-    output_row ymm2, 2
-    output_row ymm3, 3
-    output_row ymm4, 4
-    output_row ymm5, 5
-    output_row ymm6, 6
-    output_row ymm7, 7
-    transpose_four ymm0, ymm1, ymm2, ymm3, ymm8, ymm9
-    transpose_four ymm4, ymm5, ymm6, ymm7, ymm10, ymm11
-    output_pair ymm1, 5, 0
-    output_pair ymm3, 7, 1
-    output_pair ymm8, 10, 2
-    output_pair ymm9, 11, 3
+    mov TO, FROM
+    add PARTIAL, 1
+2:  lea WORDS, [rsi+INITIAL]
+    lea WORDS_END, [WORDS+64]
+    vpaddd W0, COUNTERS, [AREAP+ROW(12)]
+    vpaddd COUNTERS, COUNTERS, [TABLE_AT+CONST_EIGHT]
+    vmovdqa [AREAP+ROW(12)], W0
+1:  output_row W0, 0
+    output_row W1, 1
+    output_row W2, 2
+    output_row W3, 3
+    output_row W4, 4
+    output_row W5, 5
+    output_row W6, 6
+    output_row W7, 7
+    transpose_four W0, W1, W2, W3, W8, W9
+    transpose_four W4, W5, W6, W7, W10, W11
+    output_pair W1, 5, 0
+    output_pair W3, 7, 1
+    output_pair W8, 10, 2
+    output_pair W9, 11, 3
     add AREAP, 256
-    add rax, 32
-    add rcx, 32
-    add r11, 32
-    cmp r11, r12
+    add FROM, 32
+    add TO, 32
+    add WORDS, 32
+    cmp WORDS, WORDS_END
     jne 1b
-    test edi, edi
+    test PARTIAL, PARTIAL
     jnz 1f
-    add r8, 512
-    add r9, 512
-    sub rbx, 512
+    add INPUT, 512
+    add OUTPUT, 512
+    sub BYTES, 512
     jnz .Loutput_area
     jmp .Loutput_done
-1:  sub rax, 64
+1:  sub FROM, 64
 
 .Loutput_part:
-    sub rbx, 32
+    sub BYTES, 32
     jb 2f
-1:  vmovdqu ymm0, [r8]
-    vpxor ymm0, ymm0, [rax]
-    vmovdqu [r9], ymm0
-    add rax, 32
-    add r8, 32
-    add r9, 32
-    sub rbx, 32
+1:  vmovdqu W0, [INPUT]
+    vpxor W0, W0, [FROM]
+    vmovdqu [OUTPUT], W0
+    add FROM, 32
+    add INPUT, 32
+    add OUTPUT, 32
+    sub BYTES, 32
     jae 1b
-2:  add rbx, 32
+2:  add BYTES, 32
 .Loutput_last:                              // up to 63 bytes
-    cmp ebx, 16
+    cmp BYTES_32, 16
     jb 1f
-    mov rcx, [rax]
-    mov rdx, [rax+8]
-    xor rcx, [r8]
-    xor rdx, [r8+8]
-    mov [r9], rcx
-    mov [r9+8], rdx
-    add rax, 16
-    add r8, 16
-    add r9, 16
-    sub ebx, 16
+    mov TO, [FROM]
+    mov rdx, [FROM+8]
+    xor TO, [INPUT]
+    xor rdx, [INPUT+8]
+    mov [OUTPUT], TO
+    mov [OUTPUT+8], rdx
+    add FROM, 16
+    add INPUT, 16
+    add OUTPUT, 16
+    sub BYTES_32, 16
     jmp .Loutput_last
-1:  test ebx, 8
+1:  test BYTES_32, 8
     jz 1f
-    mov rdx, [rax]
-    xor rdx, [r8]
-    mov [r9], rdx
-    add rax, 8
-    add r8, 8
-    add r9, 8
-1:  test ebx, 4
+    mov rdx, [FROM]
+    xor rdx, [INPUT]
+    mov [OUTPUT], rdx
+    add FROM, 8
+    add INPUT, 8
+    add OUTPUT, 8
+1:  test BYTES_32, 4
     jz 1f
-    mov edx, [r8]
-    xor edx, [rax]
-    mov [r9], edx
-    add rax, 4
-    add r8, 4
-    add r9, 4
-1:  test ebx, 2
+    mov edx, [INPUT]
+    xor edx, [FROM]
+    mov [OUTPUT], edx
+    add FROM, 4
+    add INPUT, 4
+    add OUTPUT, 4
+1:  test BYTES_32, 2
     jz 1f
-    movzx edx, word ptr [r8]
-    xor dx, [rax]
-    mov [r9], dx
-    add rax, 2
-    add r8, 2
-    add r9, 2
-1:  test ebx, 1
+    movzx edx, word ptr [INPUT]
+    xor dx, [FROM]
+    mov [OUTPUT], dx
+    add FROM, 2
+    add INPUT, 2
+    add OUTPUT, 2
+1:  test BYTES_32, 1
     jz .Loutput_done
-    movzx edx, byte ptr [r8]
-    xor dl, [rax]
-    mov [r9], dl
+    movzx edx, byte ptr [INPUT]
+    xor dl, [FROM]
+    mov [OUTPUT], dl
 
 .Loutput_done:
     mov rax, [rsi+CHUNK]
@@ -1426,7 +1456,14 @@ function sealane_chacha20poly1305_avx2
     mov [rax], HA0
     mov [rax+8], HA1
     jmp 2f
-1:  mov rax, [r11+SEALANE_ARG_STATE]
+1:  mov rcx, HA2                            // h below 2^131
+    and r10d, 3
+    shr rcx, 2
+    lea rcx, [rcx+4*rcx]
+    add HA0, rcx
+    adc HA1, 0
+    adc HA2, 0
+    mov rax, [r11+SEALANE_ARG_STATE]
     mov [rax+SEALANE_STATE_H], HA0
     mov [rax+SEALANE_STATE_H+8], HA1
     mov [rax+SEALANE_STATE_H+16], HA2
