@@ -2,7 +2,7 @@
  *
  *     void sealane_chacha20poly1305_avx2(const args *a, void *scratch, const void *consts);
  *
- * CPU        x86-64 with AVX2, BMI1 and BMI2 (mulx, rorx's family)
+ * CPU        x86-64 with AVX2, BMI1, BMI2
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
  * scratch    2.2 KiB behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_avx2_constants
@@ -326,6 +326,7 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     rol \d, \left
     rol \g, \left
 .endm
+
 .macro scalar_cb d, b, g, f, left           // c += d, b = (b ^ c) <<< left
     add XC0, \d
     add XC1, \g
@@ -334,12 +335,14 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     rol \b, \left
     rol \f, \left
 .endm
+
 .macro scalar_a_swap put, get               // the other two words of row a
     mov [rsi+SCALAR+4*\put], XA0
     mov [rsi+SCALAR+4*\put+4], XA1
     mov XA0, [rsi+SCALAR+4*\get]
     mov XA1, [rsi+SCALAR+4*\get+4]
 .endm
+
 .macro scalar_c_swap put, get
     mov [rsi+SCALAR+4*\put], XC0
     mov [rsi+SCALAR+4*\put+4], XC1
@@ -373,6 +376,7 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 // the initial state, with the counter in eax and pointers to the constants, the key and the nonce
 #define KEY_AT r15
 #define NONCE_AT rdi
+
 .macro scalar_begin
     mov XD0, eax
     mov rax, [TABLE_AT+8]
@@ -574,10 +578,12 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define W11 ymm11
 #define W12 ymm12
 #define W13 ymm13
+
 .macro output_row to, row
     vpbroadcastd \to, [WORDS+4*\row]
     vpaddd \to, \to, [AREAP+ROW(\row)]
 .endm
+
 .macro transpose_four x, y, z, w, s, t     // result in order: y, w, s, t
     vpunpckldq \s, \x, \y
     vpunpckhdq \x, \x, \y
@@ -588,6 +594,7 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     vpunpcklqdq \s, \x, \z
     vpunpckhqdq \t, \x, \z
 .endm
+
 .macro output_pair x, y, block
     vinserti128 W12, \x, xmm\y, 1
     vperm2i128 W13, \x, ymm\y, 0x31
