@@ -2,7 +2,7 @@
  *
  *     void sealane_chacha20poly1305_avx2(const args *a, void *scratch, const void *consts);
  *
- * CPU        x86-64 with AVX2, BMI1, BMI2
+ * CPU        x86-64 with AVX2, BMI2
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
  * scratch    2.2 KiB behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_avx2_constants
@@ -25,7 +25,7 @@
 
 #if defined(__x86_64__)
 
-isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
+isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi2
 
 /* Scratch, relative to the displaced rsi: what the loops use lies within 127 bytes. */
 #define FRAME (SEALANE_SCRATCH_SAVE_BYTES + 128)
