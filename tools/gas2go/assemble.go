@@ -41,7 +41,7 @@ type assembler struct {
 func (t *target) assemblers() (found []assembler, missing []string) {
 	for _, name := range t.gnu {
 		if drivesGNU(name, t.isa) {
-			found = append(found, assembler{"GNU as", []string{name, "-Wa,-O0", "-Wa,--fatal-warnings", "-Wa,-mx86-used-note=no"}, true})
+			found = append(found, assembler{"GNU as", append([]string{name, "-Wa,--fatal-warnings"}, t.gnuFlags...), true})
 			break
 		}
 	}
@@ -163,7 +163,7 @@ func wholeSection(symbols []elf.Symbol, index elf.SectionIndex, s *elf.Section, 
 					name, sym.Value, sym.Size, s.Size)
 			}
 			found = true
-		case typ == elf.STT_OBJECT && kind == elf.STT_FUNC, dataSymbols != nil && dataSymbols.MatchString(sym.Name):
+		case typ == elf.STT_OBJECT && kind == elf.STT_FUNC, kind == elf.STT_FUNC && dataSymbols != nil && dataSymbols.MatchString(sym.Name):
 			return fmt.Errorf("%s: data in text: %s at +%#x", name, sym.Name, sym.Value)
 		case typ == elf.STT_FUNC || typ == elf.STT_OBJECT:
 			return fmt.Errorf("%s: a second symbol in its section: %s", name, sym.Name)
