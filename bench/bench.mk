@@ -3,7 +3,8 @@
 BENCH_TIME ?= 4m
 BENCH_FLAGS ?=
 
-bench_peer = $(shell echo '\#include <$(1)>' | $(CC) -E - >/dev/null 2>&1 && echo $(2))
+# A number sign would start a comment in some versions of make.
+bench_peer = $(shell printf '\043include <%s>\n' '$(1)' | $(CC) -E -x c - >/dev/null 2>&1 && echo $(2))
 BENCH_LIBS = $(call bench_peer,openssl/evp.h,-lcrypto) $(call bench_peer,sodium.h,-lsodium) \
     $(call bench_peer,intel-ipsec-mb.h,-lIPSec_MB)
 

@@ -1,64 +1,102 @@
-/* ChaCha20-Poly1305 (RFC 8439) for x86-64 with AVX2 and BMI2: seals or opens one packet, or one part of a long one.
+/* ChaCha20-Poly1305 with AVX2: seals or opens one packet, or one part of a long one, in one call.
  *
  *     void sealane_chacha20poly1305_avx2(const args *a, void *scratch, const void *consts);
+ *
+ * CPU        x86-64 with AVX2, BMI1 and BMI2 (mulx, rorx's family)
+ * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
+ * scratch    2.2 KiB behind the saved registers, wiped before the return; stack 0
+ * consts     sealane_chacha20poly1305_avx2_constants
+ * registers  all but rsp, rbp; rsi holds scratch, displaced by FRAME until the end; vectors are zeroed
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only
+ *
+ * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
+ *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
+ * on the 4 columns, then on the 4 diagonals; the key stream block is the result plus the initial state.
+ * Block 0, the Poly1305 key (2.6), is made in integer registers while the vectors make the first text's blocks.
+ *
+ * Poly1305 (2.5): h = (h + m) r mod p = 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 + 2^64 h1 +
+ * 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
+ *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without these bits.
+ * Two chains share a span of n blocks, as each step waits for the one before: A takes n - l, B the last l, and their sum is
+ * hA r^l + hB, for l = 2^k or 2^k + 2^j next to n/2. They run beside ChaCha20 where there is text: what is opened next, or
+ * was sealed in the pass before.
  */
 #include "../asm.S"
-isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 
-// ---- Scratch ---------------------------------------------------------------------------------------------------------
-#define INITIAL 256   /* the 16 words of the initial ChaCha20 state; word 12 counts the first block of area A */
-#define TABLE 320
-#define ARGS 328
-#define IN 336
-#define OUT 344
-#define LEFT 352      /* bytes still to be read from IN */
-#define CHUNK 360     /* bytes of them that the current pass covers */
-#define BLOCKS 368    /* blocks by which it advances the counter */
-#define MODE 376      /* how it makes them */
-#define AFTER 384     /* where to go when the current span is authenticated */
-#define COUNT 392
-#define H 400
-#define S_KEY 424
-#define R_KEY 440     /* r0, r1, s1 */
-#define POWERS 464    /* r, r^2, r^4, .. r^32, three words each */
-#define POWERS_LAST 608 /* log2 of the last */
-#define SPAN_END 616  /* what is being authenticated: end of its whole blocks */
-#define SPAN_B 624    /* where chain B starts */
-#define SPAN_TAIL 632 /* bytes behind the whole blocks */
-#define SPAN_POWER 640 /* where in POWERS the factors r^(2^k) and r^(2^j) of chain A are, or 0 */
-#define SPAN_POWER2 648
-#define STAGE 656     /* 0, 1 when the Poly1305 key is known, 2 when its powers are */
-#define EXTRA 664     /* 64 if the integer units make the first block of text, else 0 */
-#define SCALAR_ON 672 /* whether the integer units make a block now */
-#define SCALAR 704    /* words of the scalar block that are not in registers */
-#define STREAM 768    /* key stream of the scalar block, */
-#define COPY 832      /* and 512 bytes behind it */
-#define SMALL_END 1152 /* short packets use nothing from here */
-#define MASK16 1344
-#define MASK8 1376
-#define ROW(i) (1408+32*(i)) /* area A: the state of 8 blocks */
-#define AREA 512      /* bytes from area A to area B */
-#define SCRATCH_END 2432
+#if defined(__x86_64__)
 
-#define MODE_SCALAR 0  /* none by the vector units: up to 64 bytes */
-#define MODE_ROWS 1    /* four, a row of two blocks in a register: up to 256 bytes, or 320 */
-#define MODE_COLUMNS 2 /* eight, in area A: up to 512 bytes, or 576 */
-#define MODE_WIDE 3    /* sixteen, in areas A and B: up to 1024 bytes, or 1088 */
+isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 
-#define TO_OUTPUT 0
-#define TO_SECOND_HALF 1
-#define TO_SPAN 2
-#define TO_ROUND 3
-#define TO_FINAL 4
-#define TO_RESUME 5
-#define TO_KEY_HALF 6
+/* Scratch, relative to the displaced rsi: what the loops use lies within 127 bytes. */
+#define FRAME (SEALANE_SCRATCH_SAVE_BYTES + 128)
+#define INITIAL -128        /* initial state; word 12 counts the first block of the vectors' */
+#define R_KEY -64           /* r0, r1, s1 */
+#define H -40               /* h0, h1, h2 */
+#define S_KEY -16
+#define SCALAR 0            /* rows a and c of the block in integer registers, where they are not there */
+#define COUNT 32            /* rounds left; 0 outside of the loops */
+#define MODE 40             /* MODE_*: where the chunk's blocks come from */
+#define STAGE 48            /* STAGE_* */
+#define SCALAR_ON 56        /* do the integer registers make a block now? */
+#define EXTRA 64            /* 64 if they make the chunk's first block too, else 0 */
+#define AFTER 72            /* AFTER_*: what follows the span or the powers */
+#define SPAN_END 80         /* what is being authenticated: end of its whole blocks, */
+#define SPAN_B 88           /* where chain B began, */
+#define SPAN_TAIL 96        /* bytes behind the whole blocks, */
+#define SPAN_POWER 104      /* offsets in POWERS of r^(2^k) and */
+#define SPAN_POWER2 112     /* r^(2^j), or 0 */
+#define ARGS 120
+#define TABLE 128           /* the constants */
+#define IN 136
+#define OUT 144
+#define LEFT 152            /* bytes of IN */
+#define CHUNK 160           /* bytes of them in this pass */
+#define BLOCKS 168          /* blocks of the vectors in this pass */
+#define POWERS_LAST 176     /* log2 of the highest that chains may use, 0 for none */
+#define POWERS_AT 184       /* the highest that is known */
+#define POWERS_END 192      /* and the highest that is needed */
+#define POWERS 200          /* r, r^2, r^4, .. r^32, three words each */
+#define STREAM 352          /* key stream of the EXTRA block, then of */
+#define COPY 416            /* four blocks, or of the areas' eight that text ends in */
+#define SMALL_END 768       /* a packet of one pass by rows uses nothing from here */
+#define MASK16 928
+#define MASK8 960
+#define ROW(i) (992+32*(i)) /* area A: word i of 8 blocks */
+#define AREA 512            /* from area A to area B */
+#define END 2048
+
+#define MODE_SCALAR 0       /* EXTRA only: up to 64 bytes */
+#define MODE_ROWS 1         /* 4 blocks, each vector a row of two: up to 256 bytes, or 320 with EXTRA */
+#define MODE_COLUMNS 2      /* area A: up to 512 bytes, or 576; the key's pass keeps it in vectors */
+#define MODE_WIDE 3         /* areas A and B: up to 1024 bytes, or 1088 */
+
+#define STAGE_BEGIN 0
+#define STAGE_KEY 1         /* r and s are known */
+#define STAGE_POWERS 2      /* and the powers of r, or their places in the rounds are settled */
+
+#define AFTER_OUTPUT 0
+#define AFTER_KEY 1         /* the second half of the key's pass */
+#define AFTER_SPAN 2        /* authenticate the chunk */
+#define AFTER_ROUND 3       /* the second half of the key's pass, with powers or text beside it */
+#define AFTER_TAG 4
+#define AFTER_RESUME 5
+
+#define CONST_SIGMA 0
+#define CONST_ROTATE16 32
+#define CONST_ROTATE8 64
+#define CONST_COUNT 96      /* 0 to 7 */
+#define CONST_EIGHT 128
+#define CONST_ROWS 160      /* 0, 1 in word 0 of the lanes */
+#define CONST_ROWS2 192     /* 2, 3 */
+
+/* GNU as and clang choose the same, shorter encoding if a low register is the last operand of vpxor and vpor. */
 
 // a += b, d = (d ^ a) <<< 16 or 8
 .macro vector_ad a, b, d, e, f, g, mask
     vpaddd \a, \a, \b
     vpaddd \e, \e, \f
-    vpxor \d, \d, \a
-    vpxor \g, \g, \e
+    vpxor \d, \a, \d
+    vpxor \g, \e, \g
     vpshufb \d, \d, \mask
     vpshufb \g, \g, \mask
 .endm
@@ -67,14 +105,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 .macro vector_cb c, d, b, g, h, f, left, t, u
     vpaddd \c, \c, \d
     vpaddd \g, \g, \h
-    vpxor \b, \b, \c
-    vpxor \f, \f, \g
+    vpxor \b, \c, \b
+    vpxor \f, \g, \f
     vpslld \t, \b, \left
     vpslld \u, \f, \left
     vpsrld \b, \b, 32-\left
     vpsrld \f, \f, 32-\left
-    vpor \b, \b, \t
-    vpor \f, \f, \u
+    vpor \b, \t, \b
+    vpor \f, \u, \f
 .endm
 
 // ---- ChaCha20, 8 blocks: one word of each in a register, c2 and c3 or c0 and c1 in area A ----------------------------
@@ -166,14 +204,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vpshufb ymm11, ymm11, [rsi+MASK16]
     vpaddd ymm12, ymm10, [rsi+AREA*\area+ROW(8)]    // c += d
     vpaddd ymm13, ymm11, [rsi+AREA*\area+ROW(10)]
-    vpxor \b0, \b0, ymm12                           // b = (b ^ c) <<< 12
-    vpxor \b2, \b2, ymm13
+    vpxor \b0, ymm12, \b0                           // b = (b ^ c) <<< 12
+    vpxor \b2, ymm13, \b2
     vpslld ymm14, \b0, 12
     vpslld ymm15, \b2, 12
     vpsrld \b0, \b0, 20
     vpsrld \b2, \b2, 20
-    vpor \b0, \b0, ymm14
-    vpor \b2, \b2, ymm15
+    vpor \b0, ymm14, \b0
+    vpor \b2, ymm15, \b2
     vpaddd ymm8, ymm8, \b0                          // a += b
     vpaddd ymm9, ymm9, \b2
     vpxor ymm10, ymm10, ymm8                        // d = (d ^ a) <<< 8
@@ -184,8 +222,8 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vmovdqa [rsi+AREA*\area+ROW(14)], ymm11
     vpaddd ymm12, ymm12, ymm10                      // c += d
     vpaddd ymm13, ymm13, ymm11
-    vpxor \b0, \b0, ymm12                           // b = (b ^ c) <<< 7
-    vpxor \b2, \b2, ymm13
+    vpxor \b0, ymm12, \b0                           // b = (b ^ c) <<< 7
+    vpxor \b2, ymm13, \b2
     vpslld ymm14, \b0, 7
     vpslld ymm15, \b2, 7
     vpsrld ymm10, \b0, 25
@@ -205,14 +243,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vpaddd ymm9, ymm15, [rsi+AREA*\area+ROW(11)]
     vmovdqa [rsi+AREA*\area+ROW(11)], ymm12
     vmovdqa [rsi+AREA*\area+ROW(9)], ymm13
-    vpxor \b1, \b1, ymm8                            // b = (b ^ c) <<< 12
-    vpxor \b3, \b3, ymm9
+    vpxor \b1, ymm8, \b1                            // b = (b ^ c) <<< 12
+    vpxor \b3, ymm9, \b3
     vpslld ymm12, \b1, 12
     vpslld ymm13, \b3, 12
     vpsrld \b1, \b1, 20
     vpsrld \b3, \b3, 20
-    vpor \b1, \b1, ymm12
-    vpor \b3, \b3, ymm13
+    vpor \b1, ymm12, \b1
+    vpor \b3, ymm13, \b3
     vpaddd ymm10, ymm10, \b1                        // a += b
     vpaddd ymm11, ymm11, \b3
     vmovdqa [rsi+AREA*\area+ROW(0)], ymm10
@@ -227,14 +265,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     vpaddd ymm9, ymm9, ymm15
     vmovdqa [rsi+AREA*\area+ROW(10)], ymm8
     vmovdqa [rsi+AREA*\area+ROW(8)], ymm9
-    vpxor \b1, \b1, ymm8                            // b = (b ^ c) <<< 7
-    vpxor \b3, \b3, ymm9
+    vpxor \b1, ymm8, \b1                            // b = (b ^ c) <<< 7
+    vpxor \b3, ymm9, \b3
     vpslld ymm12, \b1, 7
     vpslld ymm13, \b3, 7
     vpsrld \b1, \b1, 25
     vpsrld \b3, \b3, 25
-    vpor \b1, \b1, ymm12
-    vpor \b3, \b3, ymm13
+    vpor \b1, ymm12, \b1
+    vpor \b3, ymm13, \b3
 .endm
 
 // ---- ChaCha20, one block in integer registers: b and d there, two each of a and c, the others in memory --------------
@@ -292,7 +330,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define SCALAR_1A scalar_ad XB0, XD0, XB1, XD1, 16
 #define SCALAR_1B scalar_cb XD0, XB0, XD1, XB1, 12
 #define SCALAR_1C scalar_ad XB0, XD0, XB1, XD1, 8; scalar_a_swap 0, 2
-#define SCALAR_1D scalar_cb XD0, XB0, XD1, XB1, 7; scalar_c_swap 8, 10
+#define SCALAR_1D scalar_cb XD0, XB0, XD1, XB1, 7; scalar_c_swap 4, 6
 #define SCALAR_2A scalar_ad XB2, XD2, XB3, XD3, 16
 #define SCALAR_2B scalar_cb XD2, XB2, XD3, XB3, 12
 #define SCALAR_2C scalar_ad XB2, XD2, XB3, XD3, 8; scalar_a_swap 2, 0
@@ -300,7 +338,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 #define SCALAR_3A scalar_ad XB1, XD3, XB2, XD0, 16
 #define SCALAR_3B scalar_cb XD3, XB1, XD0, XB2, 12
 #define SCALAR_3C scalar_ad XB1, XD3, XB2, XD0, 8; scalar_a_swap 0, 2
-#define SCALAR_3D scalar_cb XD3, XB1, XD0, XB2, 7; scalar_c_swap 10, 8
+#define SCALAR_3D scalar_cb XD3, XB1, XD0, XB2, 7; scalar_c_swap 6, 4
 #define SCALAR_4A scalar_ad XB3, XD1, XB0, XD2, 16
 #define SCALAR_4B scalar_cb XD1, XB3, XD2, XB0, 12
 #define SCALAR_4C scalar_ad XB3, XD1, XB0, XD2, 8; scalar_a_swap 2, 0
@@ -333,7 +371,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     mov rax, [rdx+8]
     mov rcx, [KEY_AT+24]
     mov [rsi+SCALAR+8], rax
-    mov [rsi+SCALAR+40], rcx
+    mov [rsi+SCALAR+24], rcx
     mov XA0, [rdx]
     mov XA1, [rdx+4]
     mov XB0, [KEY_AT]
@@ -385,7 +423,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     add \h1, X1                             // h = x + y 2^64 + z 2^128
     adc X0, \h2
     mov \h2, X0
-    and \h2, 3
+    and \h2\()d, 3
     shr X0, 2
     lea X0, [X0+4*X0]                       // 2^130 = 5
     add \h0, X0
@@ -399,12 +437,12 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     add \from, 16
 .endm
 
-// (HA0, HA1, HA2) = (rax, rcx, rbx, r14, r15) mod 2^130 - 5, a little above 2^130 at most
-.macro poly_reduce
+// (HA0, HA1, HA2) = (rax, rcx, rbx, p3, p4) mod 2^130 - 5, a little above 2^130 at most
+.macro poly_reduce p3, p4
     mov r11, rbx
     mov r10d, ebx
-    mov r9, r14
-    mov r12, r15
+    mov r9, \p3
+    mov r12, \p4
     and r11, -4
     and r10d, 3
     shl r9, 62
@@ -412,14 +450,14 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     shr rbx, 2
     or rbx, r9
     add rax, r11                            // + 4 floor(p / 2^130)
-    adc rcx, r14
-    adc r10, r15
-    shr r14, 2
-    shr r15, 2
-    or r14, r12
+    adc rcx, \p3
+    adc r10, \p4
+    shr \p3, 2
+    shr \p4, 2
+    or \p3, r12
     add rax, rbx                            // + floor(p / 2^130)
-    adc rcx, r14
-    adc r10, r15
+    adc rcx, \p3
+    adc r10, \p4
     mov r11, r10
     and r10d, 3
     shr r11, 2
@@ -431,30 +469,30 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     mov HA1, rcx
 .endm
 
-// (HA0, HA1, HA2) = (HA0, HA1, HA2)^2; uses all registers but rsi, rdi
+// (HA0, HA1, HA2) = (HA0, HA1, HA2)^2; keeps PA, PB
 .macro poly_square
     mov rdx, HA0
     mulx rcx, rax, HA0                      // p0, p1 = h0^2
     mulx r12, r11, HA1
     mov rdx, HA1
-    mulx r14, rbx, HA1                      // p2, p3 = h1^2
-    xor r15d, r15d
+    mulx r13, rbx, HA1                      // p2, p3 = h1^2
+    xor edi, edi
     add r11, r11
     adc r12, r12
-    adc r14, 0                              // + 2 h0 h1 2^64
+    adc r13, 0                              // + 2 h0 h1 2^64
     add rcx, r11
     adc rbx, r12
     lea rdx, [HA2+HA2]
     mulx r12, r11, HA0                      // + 2 h0 h2 2^128
-    adc r14, 0
+    adc r13, 0
     add rbx, r11
-    adc r14, r12
+    adc r13, r12
     mulx r12, r11, HA1                      // + 2 h1 h2 2^192
-    adc r15, r12
+    adc rdi, r12
     imul r10, r10                           // + h2^2 2^256
-    add r14, r11
-    adc r15, r10
-    poly_reduce
+    add r13, r11
+    adc rdi, r10
+    poly_reduce r13, rdi
 .endm
 
 // (HA0, HA1, HA2) *= the three words at [\at], all of them; uses all registers but rsi, rdi
@@ -491,7 +529,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
     adc r15, r12
     imul rdx, [\at+16]
     add r15, rdx
-    poly_reduce
+    poly_reduce r14, r15
 .endm
 
 // ---- Output: 32 bytes of each of 8 blocks ----------------------------------------------------------------------------
@@ -521,6 +559,7 @@ isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi, .bmi2
 function sealane_chacha20poly1305_avx2
 
 // ---- Begin -----------------------------------------------------------------------------------------------------------
+    add rsi, FRAME
     mov [rsi+TABLE], rdx
     mov [rsi+ARGS], rdi
     mov rax, [rdi+SEALANE_ARG_OUT]
@@ -592,9 +631,12 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+EXTRA], eax
     cmp rbx, 576
     jbe 1f
-    cmp rbx, 1024
-    ja .Lareas
-    mov dword ptr [rsi+EXTRA], 0
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz 3f                                  // rather the text authenticated than one more block
+    lea rax, [rbx-1025]
+    cmp rax, 64
+    jb .Lareas                              // 1025 to 1088 bytes
+3:  mov dword ptr [rsi+EXTRA], 0
     mov dword ptr [rsi+INITIAL+48], 1
     jmp .Lareas
 
@@ -692,12 +734,13 @@ function sealane_chacha20poly1305_avx2
     jnz .Lround
     jmp .Lhalf_done
 3:  cmp PA, [rsi+SPAN_B]
-    je 1f
+    je .Lidle
     poly_block rsi+R_KEY, HA0, HA1, HA2, PA
-1:  cmp PB, [rsi+SPAN_END]
-    je 1f
+    cmp PB, [rsi+SPAN_END]
+    je .Lround_end
     poly_block rsi+R_KEY, HB0, HB1, HB2, PB
-1:  sub dword ptr [rsi+COUNT], 1
+.Lround_end:
+    sub dword ptr [rsi+COUNT], 1
     jnz .Lround
 .Lareas_done:
     vmovdqa [rsi+ROW(4)], WA0
@@ -716,7 +759,7 @@ function sealane_chacha20poly1305_avx2
     mov rdi, [rsi+ARGS]
     mov ecx, [rdi+SEALANE_ARG_FLAGS]
     and ecx, SEALANE_FLAG_OPEN
-    shr ecx, 1                              // TO_OUTPUT or TO_SPAN
+    shr ecx, 1                              // AFTER_OUTPUT or AFTER_SPAN
     mov [rsi+AFTER], ecx
     cmp dword ptr [rsi+STAGE], 1
     je .Lpowers
@@ -801,7 +844,7 @@ function sealane_chacha20poly1305_avx2
     jz .Lsecond_half
     mov PA, [rdi+SEALANE_ARG_AD]
     mov dword ptr [rsi+POWERS_LAST], 0
-    mov dword ptr [rsi+AFTER], TO_SECOND_HALF
+    mov dword ptr [rsi+AFTER], AFTER_KEY
     xor edi, edi
     jmp .Lspan
 
@@ -818,46 +861,70 @@ function sealane_chacha20poly1305_avx2
     mov dword ptr [rsi+SCALAR_ON], 0
     cmp dword ptr [rsi+MODE], MODE_WIDE
     jne .Lkey_half
-    mov dword ptr [rsi+AFTER], TO_ROUND
+    mov dword ptr [rsi+AFTER], AFTER_ROUND
 
 // ---- The powers of r that this many bytes need -----------------------------------------------------------------------
 .Lpowers:
     mov HA0, [rsi+R_KEY]
     mov HA1, [rsi+R_KEY+8]
-    xor HA2, HA2
+    xor eax, eax
     mov [rsi+POWERS], HA0
     mov [rsi+POWERS+8], HA1
-    mov [rsi+POWERS+16], HA2
+    mov [rsi+POWERS+16], rax
     mov rcx, [rsi+LEFT]
-    mov eax, 1024
-    cmp rcx, rax
-    cmova rcx, rax
+    mov edx, 1024
+    cmp rcx, rdx
+    cmova rcx, rdx
     shr ecx, 4
     or ecx, 1
     bsr ecx, ecx
-    xor eax, eax
     sub ecx, 1                              // 2 to 5, or 0
     cmp ecx, 2
     cmovl ecx, eax
     mov dword ptr [rsi+STAGE], 2
     mov [rsi+POWERS_LAST], rcx
-    jl .Ldispatch
     imul ecx, ecx, 24
-    lea rcx, [rsi+POWERS+rcx]
     lea rdi, [rsi+POWERS]
-    mov [rsi+COUNT], rcx
+    add rcx, rdi
+    mov [rsi+POWERS_AT], rdi
+    mov [rsi+POWERS_END], rcx
+    cmp rdi, rcx
+    je .Ldispatch
+    cmp dword ptr [rsi+AFTER], AFTER_ROUND
+    jne .Lpower
+    mov rax, [rsi+ARGS]
+    test dword ptr [rax+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Ldispatch                           // the second half's rounds have places for them
+
+    jmp .Lpower
+.Lidle:                                     // a round that has nothing to authenticate
+    mov rdi, [rsi+POWERS_AT]
+    cmp rdi, [rsi+POWERS_END]
+    je .Lround_end
+.Lpower:                                    // at rdi: the next square. Keeps PA and PB
+    mov HA0, [rdi]
+    mov HA1, [rdi+8]
+    mov HA2, [rdi+16]
 1:  poly_square
+    mov rdi, [rsi+POWERS_AT]
     add rdi, 24
+    mov [rsi+POWERS_AT], rdi
     mov [rdi], HA0
     mov [rdi+8], HA1
     mov [rdi+16], HA2
-    cmp rdi, [rsi+COUNT]
+    cmp dword ptr [rsi+COUNT], 0
+    jne 2f
+    cmp rdi, [rsi+POWERS_END]
     jne 1b
     jmp .Ldispatch
+2:  mov HA0, [rsi+H]
+    mov HA1, [rsi+H+8]
+    mov HA2, [rsi+H+16]
+    jmp .Lround_end
 
 .Ltext_round:                               // second half of an open: authenticate the text beside it
     mov dword ptr [rsi+COUNT], 10
-    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    mov dword ptr [rsi+AFTER], AFTER_OUTPUT
     mov PA, [rsi+IN]
     xor eax, eax
     mov rdi, [rsi+ARGS]
@@ -901,8 +968,8 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+STREAM+56], XD2_64
     mov eax, [rsi+SCALAR+8]
     mov ebx, [rsi+SCALAR+12]
-    mov ecx, [rsi+SCALAR+40]
-    mov edx, [rsi+SCALAR+44]
+    mov ecx, [rsi+SCALAR+24]
+    mov edx, [rsi+SCALAR+28]
     add eax, [rsi+INITIAL+8]
     add ebx, [rsi+INITIAL+12]
     add ecx, [rsi+INITIAL+40]
@@ -941,14 +1008,14 @@ function sealane_chacha20poly1305_avx2
     vbroadcasti128 ymm13, [rsi+INITIAL+16]
     vbroadcasti128 ymm14, [rsi+INITIAL+32]
     vbroadcasti128 ymm15, [rsi+INITIAL+48]
-    vpaddd E0, E0, ymm12
-    vpaddd E1, E1, ymm12
-    vpaddd F0, F0, ymm13
-    vpaddd F1, F1, ymm13
-    vpaddd G0, G0, ymm14
-    vpaddd G1, G1, ymm14
-    vpaddd H0, H0, ymm15
-    vpaddd H1, H1, ymm15
+    vpaddd E0, ymm12, E0
+    vpaddd E1, ymm12, E1
+    vpaddd F0, ymm13, F0
+    vpaddd F1, ymm13, F1
+    vpaddd G0, ymm14, G0
+    vpaddd G1, ymm14, G1
+    vpaddd H0, ymm15, H0
+    vpaddd H1, ymm15, H1
     vpaddd H0, H0, [rdx+160]
     vpaddd H1, H1, [rdx+192]
     vperm2i128 ymm8, E0, F0, 0x20
@@ -972,8 +1039,9 @@ function sealane_chacha20poly1305_avx2
 // ---- A later part of a long packet begins ----------------------------------------------------------------------------
 .Lresume:
     mov r8, [rdi+SEALANE_ARG_STATE]
-    mov dword ptr [rsi+AFTER], TO_RESUME
+    mov dword ptr [rsi+AFTER], AFTER_RESUME
     mov [rsi+SCALAR_ON], eax
+    mov [rsi+COUNT], eax
     mov rax, [r8+SEALANE_STATE_H]
     mov rcx, [r8+SEALANE_STATE_H+8]
     mov rdx, [r8+SEALANE_STATE_H+16]
@@ -999,7 +1067,7 @@ function sealane_chacha20poly1305_avx2
     mov rdi, [rsi+ARGS]
     cmp qword ptr [rsi+LEFT], 0
     je .Lfinal
-    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    mov dword ptr [rsi+AFTER], AFTER_OUTPUT
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     mov edi, 1
     jnz .Lopen_next
@@ -1124,22 +1192,20 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+H+16], HA2
 .Ldispatch:
     mov eax, [rsi+AFTER]
-    test eax, eax                           // TO_OUTPUT
+    test eax, eax                           // AFTER_OUTPUT
     jz .Loutput
-    cmp eax, TO_SPAN
+    cmp eax, AFTER_SPAN
     jb .Lsecond_half
     je .Ltext
-    cmp eax, TO_FINAL
+    cmp eax, AFTER_TAG
     jb .Ltext_round
     je .Lfinal_h
-    cmp eax, TO_RESUME
-    je .Lresumed
-    jmp .Lkey_half
+    jmp .Lresumed
 
 .Ltext:
     mov PA, [rsi+IN]
     mov rax, [rsi+CHUNK]
-    mov dword ptr [rsi+AFTER], TO_OUTPUT
+    mov dword ptr [rsi+AFTER], AFTER_OUTPUT
     xor edi, edi
     jmp .Lspan
 
@@ -1241,25 +1307,8 @@ function sealane_chacha20poly1305_avx2
     jae 1b
 2:  add rbx, 32
 .Loutput_last:                              // up to 63 bytes
-    test ebx, 32
-    jz 1f
-    mov rcx, [rax]
-    mov rdx, [rax+8]
-    xor rcx, [r8]
-    xor rdx, [r8+8]
-    mov [r9], rcx
-    mov [r9+8], rdx
-    mov rcx, [rax+16]
-    mov rdx, [rax+24]
-    xor rcx, [r8+16]
-    xor rdx, [r8+24]
-    mov [r9+16], rcx
-    mov [r9+24], rdx
-    add rax, 32
-    add r8, 32
-    add r9, 32
-1:  test ebx, 16
-    jz 1f
+    cmp ebx, 16
+    jb 1f
     mov rcx, [rax]
     mov rdx, [rax+8]
     xor rcx, [r8]
@@ -1269,6 +1318,8 @@ function sealane_chacha20poly1305_avx2
     add rax, 16
     add r8, 16
     add r9, 16
+    sub ebx, 16
+    jmp .Loutput_last
 1:  test ebx, 8
     jz 1f
     mov rdx, [rax]
@@ -1308,8 +1359,8 @@ function sealane_chacha20poly1305_avx2
     sub [rsi+LEFT], rax
     add [rsi+INITIAL+48], ebx
     mov rdi, [rsi+ARGS]
-    mov ecx, TO_OUTPUT
-    mov ebx, TO_FINAL
+    mov ecx, AFTER_OUTPUT
+    mov ebx, AFTER_TAG
     cmp qword ptr [rsi+LEFT], 0
     cmove ecx, ebx
     mov [rsi+AFTER], ecx
@@ -1383,7 +1434,7 @@ function sealane_chacha20poly1305_avx2
 2:  vpxor xmm0, xmm0, xmm0
     lea rax, [rsi+INITIAL]
     mov ecx, SMALL_END
-    mov edx, SCRATCH_END
+    mov edx, END
     cmp dword ptr [rsi+MODE], MODE_COLUMNS
     cmovae ecx, edx
     add rcx, rsi
@@ -1395,6 +1446,7 @@ function sealane_chacha20poly1305_avx2
     cmp rax, rcx
     jne 1b
     vzeroall
+    sub rsi, FRAME
 endfunction
 
 constants sealane_chacha20poly1305_avx2_constants
@@ -1409,3 +1461,5 @@ constants sealane_chacha20poly1305_avx2_constants
     .long 0, 0, 0, 0, 1, 0, 0, 0
     .long 2, 0, 0, 0, 3, 0, 0, 0
 endconstants
+
+#endif

@@ -76,6 +76,7 @@
 #define PASS 284      /* 0 in the first pass */
 #define SAVED_ARGS 288
 #define SAVED_CONSTS 296
+#define NONCE_COPY 304 /* the caller's nonce; its own memory may be part of out */
 #define CWORDS 320    /* third row of the block in integer registers */
 #define RKEY 336      /* r, 16 bytes */
 #define SKEY 352      /* s, 16 bytes */
@@ -342,11 +343,11 @@
     columns \half, 0, \step
     .endr
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    set \step, \half, 16, 17, 18, 19
-    set \step, \half, 20, 21, 22, 23
+    columns \half, 1, \step
     .endr
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    columns \half, 1, \step
+    set \step, \half, 16, 17, 18, 19
+    set \step, \half, 20, 21, 22, 23
     .endr
 .endm
 
@@ -454,7 +455,7 @@
 .endm
 
 .macro eight_end
-    mov rbx, [args + SEALANE_ARG_NONCE]
+    lea rbx, [scratch + NONCE_COPY]
     set_rows 28, 29, 30
     row_d 31, [scratch + NONCE]
     set_end 0, 1, 2, 3
@@ -852,6 +853,8 @@
     mov [scratch + NONCE], ecx
     mov [scratch + NONCE + 4], rax
     mov [scratch + NONCE + 12], r8d
+    mov [scratch + NONCE_COPY], rax
+    mov [scratch + NONCE_COPY + 8], r8d
 
     /* The first pass. Ten integer double rounds need the time of six of the shorter layouts; the last four go with the
      * powers of r. In the longest layout no vector register is free for these.
@@ -1598,6 +1601,7 @@
     vmovdqa [scratch + NONCE], xmm0
     vmovdqa [scratch + NONCE + 16], xmm0
     vmovdqa [scratch + NONCE + 32], xmm0
+    vmovdqa [scratch + NONCE_COPY], xmm0
     vmovdqa64 [scratch + PARTIAL], zmm0
     vzeroupper
     endfunction

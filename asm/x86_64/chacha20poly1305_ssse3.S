@@ -1,24 +1,29 @@
-/* ChaCha20-Poly1305 with SSSE3: seals or opens one packet, or one part of a long one, in one call.
+/* ChaCha20-Poly1305 (RFC 8439) for x86-64 with SSSE3: seals or opens one packet, or one part of a long one.
  *
  *     void sealane_chacha20poly1305_ssse3(const args *a, void *scratch, const void *consts);
  *
- * CPU        x86-64 with SSE2, SSSE3
- * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    1.5 KiB behind the saved registers, wiped before the return; stack 0
+ * CPU        SSE2, SSSE3
+ * args       reads all of SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by FLAGS, TAG[16] or STATE[64];
+ *            key and nonce are read before anything is written
+ * scratch    writes less than 1 KiB behind the saved registers, and wipes it; stack 0
  * consts     sealane_chacha20poly1305_ssse3_constants
  * registers  all but rsp, rbp; rsi holds scratch, displaced by FRAME until the end
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only
  *
- * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
- *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
- * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state.
- * Here a vector holds one word of 4 blocks, so that 16 vectors, a "set", are 4 blocks; two sets take turns, since one alone
- * waits for its own results half of the time. Block 0, the Poly1305 key (2.6), is made in integer registers meanwhile.
+ * ChaCha20 (2.3): 4 x 4 words, rows a (constants), b, c (key), d (counter, nonce); 10 double rounds, on the 4 columns, then
+ * on the 4 diagonals, of    a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;
+ *                           a += b, d = (d ^ a) <<< 8;   c += d, b = (b ^ c) <<< 7;
+ * the keystream is the result plus the initial state. Block 0 gives the Poly1305 key (2.6), blocks 1, 2, .. the text's.
  *
- * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 + 2^64 h1 +
- * 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
- *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without these bits.
- * It takes its turns between the sets too: over the input (open) or over what was written one run before (seal).
+ * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each 16-byte block m with a one above it. With h = h0 + 2^64 h1 + 2^128 h2,
+ * r = r0 + 2^64 r1, and 4 | r1 (r is clamped), 2^130 = 5 makes 2^128 r1 = s1 := r1 + r1/4, so
+ *     h r = p + 2^64 q,   p = h0 r0 + h1 s1 + 2^64 h2 s1,   q = h0 r1 + h1 r0 + 2^64 h2 r0,
+ * and what lies at 2^130 and above returns below, times 5. While h2 < 10 nothing overflows; each step leaves h2 < 6.
+ *
+ * Text is made in runs of 5 blocks. Four are a "set" of 16 vectors, each one word of 4 blocks; a set waits for its own
+ * results half of the time, so the integer units make the fifth block meanwhile, and absorb 20 blocks into Poly1305: of
+ * the input (open), or of what the previous run wrote (seal). In the first run they make block 0 instead of absorbing.
+ * Up to 64 bytes take no vectors: integer units need 1 cycle per operation where vectors need 2 on some CPUs.
  */
 #include "../asm.S"
 
@@ -40,14 +45,14 @@ isa .sse2 .ssse3
 #define PHASE 100         /* what the integer registers do: PHASE_* */
 #define FLAGS 104
 #define COUNTER 108       /* of the first block of text in this call */
-#define POLY_S 112
+#define ARGS 112
+#define NEXT 120          /* what follows authentication: NEXT_* */
+#define BLOCK_COUNTER 124 /* of the block in integer registers */
 #define OUT 128
 #define IN 136
 #define REMAINING 144     /* bytes of text to encrypt */
-#define ARGS 152
-#define CONSTANTS 160
-#define NEXT 168          /* what follows authentication: NEXT_* */
-#define BLOCK_COUNTER 172 /* of the block in integer registers */
+#define CONSTANTS 152
+#define POLY_S 160
 #define TAIL 176          /* last bytes of associated data or text as authenticated, padded with zeroes to 16 */
 #define LENGTHS 192       /* bytes of both */
 #define STATE 208         /* initial state but for the counter */
@@ -58,10 +63,10 @@ isa .sse2 .ssse3
 #define PHASE_KEY 0       /* block 0 */
 #define PHASE_TEXT 1      /* a block of text */
 
-#define NEXT_AD_TAIL 0
-#define NEXT_TEXT 1
-#define NEXT_ENCRYPT 2
-#define NEXT_LENGTHS 3
+#define NEXT_AD_TAIL 0    /* the associated data's incomplete block */
+#define NEXT_TEXT 1       /* the rest of the first run */
+#define NEXT_ENCRYPT 2    /* this run's text */
+#define NEXT_LENGTHS 3    /* the text's incomplete block, and the lengths */
 #define NEXT_TAG 4
 
 #define CONST_ROTATE16 0
@@ -71,7 +76,7 @@ isa .sse2 .ssse3
 #define CONST_FIVE 64     /* 5, 5, 5, 5 */
 #define CONST_MASK 80     /* 16 bytes of ones, 16 of zeroes */
 
-/* Vectors: rows a, b, d of a set, two of row c, two temporaries. */
+/* Vectors, in the loops: rows a, b, d of a set, two of row c, two temporaries. */
 #define va0 xmm0
 #define va1 xmm1
 #define va2 xmm2
@@ -103,7 +108,6 @@ isa .sse2 .ssse3
 #define sd2 r13d
 #define sd3 r14d
 #define sc r15d
-#define set r15           /* address of the middle of a set; free in the integer turns */
 
 /* Poly1305: accumulator, message, r, sums. */
 #define h0 rbx
@@ -120,6 +124,22 @@ isa .sse2 .ssse3
 #define p1 r14
 #define q0 r15
 #define q1 rcx
+
+/* Outside the loops: the block made in integer registers, input; pointers and the text left. */
+#define block_a xmm0
+#define block_b xmm1
+#define block_c xmm2
+#define block_d xmm3
+#define text_a xmm4
+#define text_b xmm5
+#define text_c xmm6
+#define text_d xmm7
+#define key r13
+#define nonce r14
+#define input r13
+#define output r14
+#define bytes r15
+#define bytes_d r15d
 
 /* ---- ChaCha20 in vectors ---- */
 
@@ -267,7 +287,7 @@ isa .sse2 .ssse3
 
 /* ---- Poly1305 ---- */
 
-/* h = (h + \lo + 2^64 \hi + 2^128) r, in steps 0..3. */
+/* h = (h + \lo + 2^64 \hi + 2^128) r, in steps 0..3; uses rax, rdx, p, q. */
 .macro poly_step k, lo, hi
     .if (\k) == 0
     add h0, \lo
@@ -295,14 +315,14 @@ isa .sse2 .ssse3
     add p0, rax
     adc p1, rdx
     imul h2, s1             /* h2 s1 */
-    add p1, h2
+    add p1, h2              /* p < 2^128 */
     .else
     mov h2, q1
     and h2d, 3
     mov rax, q1
     and rax, -4
     shr q1, 2
-    add rax, q1             /* 5 (h >> 130), but for the next line's carry, which stays in h2 */
+    add rax, q1             /* 5 (q >> 66): what is above 2^130 but for the next carry, which stays in h2 */
     add p1, q0
     adc h2, 0
     mov h0, p0
@@ -344,41 +364,41 @@ isa .sse2 .ssse3
     mov [rsi + MESSAGE], message
 .endm
 
-/* rdx:rax = the r15 (1..15) bytes at r13, not reading beyond them; uses rcx. */
+/* rdx:rax = bytes 0 .. bytes - 1 of input, bytes = 1..15, reading no others; uses rcx. */
 .macro load_partial name
     xor edx, edx
-    cmp r15d, 8
+    cmp bytes_d, 8
     jae .Lload8_\name
-    cmp r15d, 4
+    cmp bytes_d, 4
     jae .Lload4_\name
-    mov ecx, r15d           /* 1..3: first, middle, last byte */
+    mov ecx, bytes_d           /* 1..3: first, middle, last byte */
     shr ecx, 1
-    movzx eax, byte ptr [r13 + rcx]
+    movzx eax, byte ptr [input + rcx]
     shl ecx, 3
     shl eax, cl
-    movzx ecx, byte ptr [r13]
+    movzx ecx, byte ptr [input]
     or eax, ecx
-    movzx edx, byte ptr [r13 + r15 - 1]
-    lea ecx, [r15*8 - 8]
+    movzx edx, byte ptr [input + bytes - 1]
+    lea ecx, [bytes*8 - 8]
     shl edx, cl
     or eax, edx
     xor edx, edx
     jmp .Lloaded_\name
 .Lload4_\name:
-    lea ecx, [r15*8 - 32]
-    mov edx, [r13 + r15 - 4]
+    lea ecx, [bytes*8 - 32]
+    mov edx, [input + bytes - 4]
     shl rdx, cl
-    mov eax, [r13]
+    mov eax, [input]
     or rax, rdx
     xor edx, edx
     jmp .Lloaded_\name
 .Lload8_\name:
-    imul ecx, r15d, -8
+    imul ecx, bytes_d, -8
     add ecx, 120            /* 8 (15 - bytes) */
-    mov rdx, [r13 + r15 - 8]
+    mov rdx, [input + bytes - 8]
     shr rdx, cl
     shr rdx, 8
-    mov rax, [r13]
+    mov rax, [input]
 .Lloaded_\name:
 .endm
 
@@ -415,7 +435,7 @@ isa .sse2 .ssse3
 /* ---- output ---- */
 
 /* 4 words of each of the set's blocks, as 16 bytes at 16 \g of each, xor input to output;
- * r13, r14, rcx point to the middles of input, output, INITIAL. */
+ * input, output and rcx point to the middles of both texts and INITIAL. */
 .macro encrypt_quarter g, w0, w1, w2, w3, t0, t1, t2, t3
     paddd \w0, [rcx + 64*\g - 128]
     paddd \w1, [rcx + 64*\g + 16 - 128]
@@ -433,37 +453,37 @@ isa .sse2 .ssse3
     punpckhqdq \w1, \w2         /* block 1 */
     punpcklqdq \t0, \t1         /* block 2 */
     punpckhqdq \w3, \t1         /* block 3 */
-    movdqu \w2, [r13 + 16*\g - 128]
-    movdqu \t1, [r13 + 16*\g + 64 - 128]
-    movdqu \t2, [r13 + 16*\g + 128 - 128]
-    movdqu \t3, [r13 + 16*\g + 192 - 128]
+    movdqu \w2, [input + 16*\g - 128]
+    movdqu \t1, [input + 16*\g + 64 - 128]
+    movdqu \t2, [input + 16*\g + 128 - 128]
+    movdqu \t3, [input + 16*\g + 192 - 128]
     pxor \w0, \w2
     pxor \w1, \t1
     pxor \t0, \t2
     pxor \w3, \t3
-    movdqu [r14 + 16*\g - 128], \w0
-    movdqu [r14 + 16*\g + 64 - 128], \w1
-    movdqu [r14 + 16*\g + 128 - 128], \t0
-    movdqu [r14 + 16*\g + 192 - 128], \w3
+    movdqu [output + 16*\g - 128], \w0
+    movdqu [output + 16*\g + 64 - 128], \w1
+    movdqu [output + 16*\g + 128 - 128], \t0
+    movdqu [output + 16*\g + 192 - 128], \w3
 .endm
 
-/* LIMIT and r15 = REMAINING. Seal: what was written before the next run; open: that run's input. */
+/* LIMIT and bytes = REMAINING. Seal: what was written before the next run; open: that run's input. */
 .macro set_limit
-    mov r15, [rsi + REMAINING]
+    mov bytes, [rsi + REMAINING]
     mov eax, 320
-    cmp rax, r15
-    cmova rax, r15
+    cmp rax, bytes
+    cmova rax, bytes
     and rax, -16
     add rax, [rsi + IN]
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     cmovz rax, [rsi + OUT]
     mov [rsi + LIMIT], rax
 .endm
 
 .macro broadcast row, source
     .irp i, 0, 1, 2, 3
-    pshufd xmm7, \source, 0x55*\i
-    movdqa [rcx + 64*\row + 16*\i - 128], xmm7
+    pshufd text_d, \source, 0x55*\i
+    movdqa [rcx + 64*\row + 16*\i - 128], text_d
     .endr
 .endm
 
@@ -472,32 +492,32 @@ isa .sse2 .ssse3
 function sealane_chacha20poly1305_ssse3
     add rsi, FRAME
     mov eax, [rdi + SEALANE_ARG_FLAGS]
-    mov r15, [rdi + SEALANE_ARG_BYTES]
+    mov bytes, [rdi + SEALANE_ARG_BYTES]
     mov rcx, [rdi + SEALANE_ARG_IN]
     mov r8, [rdi + SEALANE_ARG_OUT]
-    mov r13, [rdi + SEALANE_ARG_KEY]
-    mov r14, [rdi + SEALANE_ARG_NONCE]
+    mov key, [rdi + SEALANE_ARG_KEY]
+    mov nonce, [rdi + SEALANE_ARG_NONCE]
     mov [rsi + ARGS], rdi
     mov [rsi + CONSTANTS], rdx
     mov [rsi + FLAGS], eax
     mov [rsi + IN], rcx
     mov [rsi + OUT], r8
-    mov [rsi + REMAINING], r15
-    movdqa xmm0, [rdx + CONST_SIGMA]
-    movdqu xmm1, [r13]
-    movdqu xmm2, [r13 + 16]
-    movd xmm4, dword ptr [r14 + 8]
-    movq xmm3, qword ptr [r14]
-    punpcklqdq xmm3, xmm4
-    pshufd xmm3, xmm3, 0x93             /* ?, nonce */
-    movdqa [rsi + STATE], xmm0
-    movdqa [rsi + STATE + 16], xmm1
-    movdqa [rsi + STATE + 32], xmm2
-    movdqa [rsi + STATE + 48], xmm3
-    movdqa [rsi + BLOCK], xmm0          /* block 0 */
-    movdqa [rsi + BLOCK + 16], xmm1
-    movdqa [rsi + BLOCK + 32], xmm2
-    movdqa [rsi + BLOCK + 48], xmm3
+    mov [rsi + REMAINING], bytes
+    movdqa block_a, [rdx + CONST_SIGMA]
+    movdqu block_b, [key]
+    movdqu block_c, [key + 16]
+    movd text_a, dword ptr [nonce + 8]
+    movq block_d, qword ptr [nonce]
+    punpcklqdq block_d, text_a
+    pshufd block_d, block_d, 0x93             /* ?, nonce */
+    movdqa [rsi + STATE], block_a
+    movdqa [rsi + STATE + 16], block_b
+    movdqa [rsi + STATE + 32], block_c
+    movdqa [rsi + STATE + 48], block_d
+    movdqa [rsi + BLOCK], block_a          /* block 0 */
+    movdqa [rsi + BLOCK + 16], block_b
+    movdqa [rsi + BLOCK + 32], block_c
+    movdqa [rsi + BLOCK + 48], block_d
     test al, SEALANE_FLAG_FIRST
     jz .Lresume
     mov dword ptr [rsi + COUNTER], 1
@@ -508,7 +528,7 @@ function sealane_chacha20poly1305_ssse3
     mov dword ptr [rsi + PHASE], PHASE_KEY
     jmp .Lscalar_block
 
-/* Block eax in integer registers alone. */
+/* A block, with counter eax, in integer registers alone. */
 .Lscalar_block_eax:
     scalar_initial
 .Lscalar_block:
@@ -542,7 +562,7 @@ function sealane_chacha20poly1305_ssse3
     mov h1, [rax + SEALANE_STATE_H + 8]
     mov h2, [rax + SEALANE_STATE_H + 16]
     mov message, [rsi + IN]
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     cmovz message, [rsi + OUT]
     poly_store
     mov dword ptr [rsi + PHASE], PHASE_TEXT
@@ -554,19 +574,19 @@ function sealane_chacha20poly1305_ssse3
 
 /* The initial state of the set. */
 .Linitial:
-    movdqa xmm4, [rdx + CONST_ROTATE16]
-    movdqa xmm5, [rdx + CONST_ROTATE8]
-    movdqa [rsi + ROTATE16], xmm4
-    movdqa [rsi + ROTATE8], xmm5
+    movdqa text_a, [rdx + CONST_ROTATE16]
+    movdqa text_b, [rdx + CONST_ROTATE8]
+    movdqa [rsi + ROTATE16], text_a
+    movdqa [rsi + ROTATE8], text_b
     lea rcx, [rsi + INITIAL + 128]
-    broadcast 0, xmm0
-    broadcast 1, xmm1
-    broadcast 2, xmm2
-    broadcast 3, xmm3
-    movd xmm3, dword ptr [rsi + COUNTER]
-    pshufd xmm3, xmm3, 0
-    paddd xmm3, [rdx + CONST_COUNT]
-    movdqa [rcx + 64], xmm3
+    broadcast 0, block_a
+    broadcast 1, block_b
+    broadcast 2, block_c
+    broadcast 3, block_d
+    movd block_d, dword ptr [rsi + COUNTER]
+    pshufd block_d, block_d, 0
+    paddd block_d, [rdx + CONST_COUNT]
+    movdqa [rcx + 64], block_d
 
     jmp .Lrun
 .Lrun_block:
@@ -687,7 +707,7 @@ function sealane_chacha20poly1305_ssse3
 .Ltext:
     set_limit
     mov message, [rsi + IN]
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     cmovz message, [rsi + OUT]
     poly_store
     mov dword ptr [rsi + PHASE], PHASE_TEXT
@@ -701,7 +721,7 @@ function sealane_chacha20poly1305_ssse3
 .Ltext_long:
     cmp r15, 256
     ja .Ltext_fifth
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jz .Ltext_fifth
     mov [rsi + LEFT], eax
     jmp .Lboth                          /* the fifth block is not needed: authenticate instead */
@@ -710,7 +730,7 @@ function sealane_chacha20poly1305_ssse3
 .Lrun_end:
     poly_load
     mov dword ptr [rsi + NEXT], NEXT_ENCRYPT
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jz .Lencrypt
 
 /* Authenticate all from message to LIMIT, then do what NEXT says. */
@@ -731,21 +751,21 @@ function sealane_chacha20poly1305_ssse3
 
 .Lencrypt:
     poly_store
-    mov r13, [rsi + IN]
-    mov r14, [rsi + OUT]
-    mov r15, [rsi + REMAINING]
-    cmp r15, 64
+    mov input, [rsi + IN]
+    mov output, [rsi + OUT]
+    mov bytes, [rsi + REMAINING]
+    cmp bytes, 64
     jbe .Lencrypt_block
-    sub r13, -128
-    sub r14, -128
+    sub input, -128
+    sub output, -128
     lea rcx, [rsi + INITIAL + 128]
-    cmp r15, 256
+    cmp bytes, 256
     jae .Lencrypt_set
     pxor vt0, vt0                       /* an incomplete set: its keystream first */
-    lea r13, [rsi + STREAM]
-    mov r14, r13
+    lea input, [rsi + STREAM]
+    mov output, input
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    movdqa [r13 + 16*\i - 128], vt0
+    movdqa [input + 16*\i - 128], vt0
     .endr
 .Lencrypt_set:
     movdqa [rsi + SET_C], vc0
@@ -758,128 +778,128 @@ function sealane_chacha20poly1305_ssse3
     movdqa va2, [rsi + SET_C + 32]
     movdqa va3, [rsi + SET_C + 48]
     encrypt_quarter 2, va0, va1, va2, va3, vc0, vc1, vt0, vt1
-    cmp r15, 256
+    cmp bytes, 256
     jb .Lencrypt_partial
-    sub r13, -128
-    sub r14, -128
-    sub r15, 256
+    sub input, -128
+    sub output, -128
+    sub bytes, 256
     mov rdx, [rsi + CONSTANTS]
-    movdqa xmm0, [rcx + 64]
-    paddd xmm0, [rdx + CONST_FIVE]
-    movdqa [rcx + 64], xmm0
+    movdqa block_a, [rcx + 64]
+    paddd block_a, [rdx + CONST_FIVE]
+    movdqa [rcx + 64], block_a
 
 /* Up to 64 bytes with the block made in integer registers. */
 .Lencrypt_block:
-    movdqa xmm0, [rsi + BLOCK]
-    movdqa xmm1, [rsi + BLOCK + 16]
-    movdqa xmm2, [rsi + BLOCK + 32]
-    movdqa xmm3, [rsi + BLOCK + 48]
-    movd xmm4, dword ptr [rsi + BLOCK_COUNTER]
-    paddd xmm0, [rsi + STATE]
-    paddd xmm1, [rsi + STATE + 16]
-    paddd xmm2, [rsi + STATE + 32]
-    paddd xmm3, [rsi + STATE + 48]
-    paddd xmm3, xmm4
-    cmp r15, 64
+    movdqa block_a, [rsi + BLOCK]
+    movdqa block_b, [rsi + BLOCK + 16]
+    movdqa block_c, [rsi + BLOCK + 32]
+    movdqa block_d, [rsi + BLOCK + 48]
+    movd text_a, dword ptr [rsi + BLOCK_COUNTER]
+    paddd block_a, [rsi + STATE]
+    paddd block_b, [rsi + STATE + 16]
+    paddd block_c, [rsi + STATE + 32]
+    paddd block_d, [rsi + STATE + 48]
+    paddd block_d, text_a
+    cmp bytes, 64
     jb .Lencrypt_short_block
-    movdqu xmm4, [r13]
-    movdqu xmm5, [r13 + 16]
-    movdqu xmm6, [r13 + 32]
-    movdqu xmm7, [r13 + 48]
-    pxor xmm0, xmm4
-    pxor xmm1, xmm5
-    pxor xmm2, xmm6
-    pxor xmm3, xmm7
-    movdqu [r14], xmm0
-    movdqu [r14 + 16], xmm1
-    movdqu [r14 + 32], xmm2
-    movdqu [r14 + 48], xmm3
-    add r13, 64
-    add r14, 64
-    mov [rsi + IN], r13
-    mov [rsi + OUT], r14
-    sub r15, 64
-    mov [rsi + REMAINING], r15
+    movdqu text_a, [input]
+    movdqu text_b, [input + 16]
+    movdqu text_c, [input + 32]
+    movdqu text_d, [input + 48]
+    pxor block_a, text_a
+    pxor block_b, text_b
+    pxor block_c, text_c
+    pxor block_d, text_d
+    movdqu [output], block_a
+    movdqu [output + 16], block_b
+    movdqu [output + 32], block_c
+    movdqu [output + 48], block_d
+    add input, 64
+    add output, 64
+    mov [rsi + IN], input
+    mov [rsi + OUT], output
+    sub bytes, 64
+    mov [rsi + REMAINING], bytes
     jz .Lencrypted
     jmp .Lrun
 .Lencrypt_short_block:
-    movdqa [rsi + BLOCK], xmm0
-    movdqa [rsi + BLOCK + 16], xmm1
-    movdqa [rsi + BLOCK + 32], xmm2
-    movdqa [rsi + BLOCK + 48], xmm3
+    movdqa [rsi + BLOCK], block_a
+    movdqa [rsi + BLOCK + 16], block_b
+    movdqa [rsi + BLOCK + 32], block_c
+    movdqa [rsi + BLOCK + 48], block_d
     lea rdx, [rsi + BLOCK]
     jmp .Lencrypt_stream
 .Lencrypt_partial:
     lea rdx, [rsi + STREAM - 128]
-    mov r13, [rsi + IN]
-    mov r14, [rsi + OUT]
+    mov input, [rsi + IN]
+    mov output, [rsi + OUT]
 
-/* The last r15 < 256 bytes, with keystream at rdx. */
+/* The last bytes < 256 bytes, with keystream at rdx. */
 .Lencrypt_stream:
-    sub r15, 16
+    sub bytes, 16
     jb .Lencrypt_tail
 .Lencrypt_16:
-    movdqu xmm0, [r13]
-    movdqa xmm1, [rdx]
-    pxor xmm0, xmm1
-    movdqu [r14], xmm0
-    add r13, 16
-    add r14, 16
+    movdqu block_a, [input]
+    movdqa block_b, [rdx]
+    pxor block_a, block_b
+    movdqu [output], block_a
+    add input, 16
+    add output, 16
     add rdx, 16
-    sub r15, 16
+    sub bytes, 16
     jae .Lencrypt_16
 .Lencrypt_tail:
-    mov [rsi + OUT], r14
-    add r15, 16
+    mov [rsi + OUT], output
+    add bytes, 16
     jz .Lencrypted
-    movdqa xmm1, [rdx]
+    movdqa block_b, [rdx]
     load_partial text
-    movq xmm0, rax
-    movq xmm2, rdx
-    punpcklqdq xmm0, xmm2
-    pxor xmm1, xmm0
+    movq block_a, rax
+    movq block_c, rdx
+    punpcklqdq block_a, block_c
+    pxor block_b, block_a
     mov rcx, [rsi + CONSTANTS]
-    sub rcx, r15
-    movdqu xmm2, [rcx + CONST_MASK + 16]
-    pand xmm1, xmm2
-    movdqa [rsi + TAIL], xmm0
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    sub rcx, bytes
+    movdqu block_c, [rcx + CONST_MASK + 16]
+    pand block_b, block_c
+    movdqa [rsi + TAIL], block_a
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jnz .Lencrypt_tail_store
-    movdqa [rsi + TAIL], xmm1
+    movdqa [rsi + TAIL], block_b
 .Lencrypt_tail_store:
-    movq rax, xmm1
-    punpckhqdq xmm1, xmm1
-    movq rdx, xmm1
-    cmp r15d, 8
+    movq rax, block_b
+    punpckhqdq block_b, block_b
+    movq rdx, block_b
+    cmp bytes_d, 8
     jae .Lstore8
-    cmp r15d, 4
+    cmp bytes_d, 4
     jae .Lstore4
-    mov [r14], al                       /* 1..3: first, middle, last byte */
-    mov edx, r15d
+    mov [output], al                       /* 1..3: first, middle, last byte */
+    mov edx, bytes_d
     shr edx, 1
     lea ecx, [rdx*8]
     mov r13d, eax
     shr r13d, cl
-    mov [r14 + rdx], r13b
-    lea ecx, [r15*8 - 8]
+    mov [output + rdx], r13b
+    lea ecx, [bytes*8 - 8]
     shr eax, cl
-    mov [r14 + r15 - 1], al
+    mov [output + bytes - 1], al
     jmp .Lencrypted
 .Lstore4:
-    mov [r14], eax
-    lea ecx, [r15*8 - 32]
+    mov [output], eax
+    lea ecx, [bytes*8 - 32]
     shr rax, cl
-    mov [r14 + r15 - 4], eax
+    mov [output + bytes - 4], eax
     jmp .Lencrypted
 .Lstore8:
-    mov [r14], rax
-    lea ecx, [r15*8 - 64]
+    mov [output], rax
+    lea ecx, [bytes*8 - 64]
     shrd rax, rdx, cl
-    mov [r14 + r15 - 8], rax
+    mov [output + bytes - 8], rax
 
 /* All text is encrypted: authenticate what is left of it, then its incomplete block, then the lengths. */
 .Lencrypted:
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_OPEN
     jnz .Llengths
     mov rax, [rsi + OUT]
     mov [rsi + LIMIT], rax
@@ -888,7 +908,7 @@ function sealane_chacha20poly1305_ssse3
 .Llengths:
     mov r15, [rsi + ARGS]
     mov rax, [r15 + SEALANE_ARG_BYTES]
-    test dword ptr [rsi + FLAGS], SEALANE_FLAG_LAST
+    test byte ptr [rsi + FLAGS], SEALANE_FLAG_LAST
     jz .Lsave
     mov rcx, [r15 + SEALANE_ARG_AD_BYTES]
     mov rdx, [r15 + SEALANE_ARG_TOTAL]
@@ -937,7 +957,7 @@ function sealane_chacha20poly1305_ssse3
     mov [r15 + SEALANE_STATE_S + 8], rdx
 
 .Lwipe:
-    pxor xmm0, xmm0
+    pxor block_a, block_a
     mov r15, [rsi + ARGS]
     mov edx, [r15 + SEALANE_ARG_FLAGS]
     lea rax, [rsi - 128]
@@ -948,10 +968,10 @@ function sealane_chacha20poly1305_ssse3
     ja .Lwipe_16
     lea rcx, [rsi + INITIAL]
 .Lwipe_16:
-    movdqa [rax], xmm0
-    movdqa [rax + 16], xmm0
-    movdqa [rax + 32], xmm0
-    movdqa [rax + 48], xmm0
+    movdqa [rax], block_a
+    movdqa [rax + 16], block_a
+    movdqa [rax + 32], block_a
+    movdqa [rax + 48], block_a
     add rax, 64
     cmp rax, rcx
     jb .Lwipe_16

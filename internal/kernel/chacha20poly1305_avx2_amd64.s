@@ -11,48 +11,49 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	ANDQ $-64, SI
 	LEAQ chacha20poly1305_avx2_constants<>(SB), DX
 	PCALIGN $64
-	LONG $0x40968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rdx
-	LONG $0x48be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rdi
+	LONG $0x80c68148; WORD $0x0001; BYTE $0x00 // add rsi,0x180
+	LONG $0x80968948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],rdx
+	LONG $0x787e8948 // mov QWORD PTR [rsi+0x78],rdi
 	WORD $0x8b48; BYTE $0x07 // mov rax,QWORD PTR [rdi]
 	LONG $0x084f8b48 // mov rcx,QWORD PTR [rdi+0x8]
 	LONG $0x105f8b48 // mov rbx,QWORD PTR [rdi+0x10]
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b4c // mov r9,QWORD PTR [rdi+0x30]
-	LONG $0x58868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],rax
-	LONG $0x508e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rcx
-	LONG $0x609e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rbx
+	LONG $0x90868948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x90],rax
+	LONG $0x888e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x88],rcx
+	LONG $0x989e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x98],rbx
 	LONG $0x026ff9c5 // vmovdqa xmm0,XMMWORD PTR [rdx]
 	LONG $0x6f7ec1c4; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [r8]
 	LONG $0x7e7ac1c4; BYTE $0x11 // vmovq xmm2,QWORD PTR [r9]
 	LONG $0x2269c3c4; WORD $0x0851; BYTE $0x02 // vpinsrd xmm2,xmm2,DWORD PTR [r9+0x8],0x2
 	LONG $0xfa73e9c5; BYTE $0x04 // vpslldq xmm2,xmm2,0x4
-	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
-	QUAD $0x000001108e7ffec5 // vmovdqu YMMWORD PTR [rsi+0x110],ymm1
+	LONG $0x467ff9c5; BYTE $0x80 // vmovdqa XMMWORD PTR [rsi-0x80],xmm0
+	LONG $0x4e7ffec5; BYTE $0x90 // vmovdqu YMMWORD PTR [rsi-0x70],ymm1
 	WORD $0xc031 // xor eax,eax
-	LONG $0x01788689; WORD $0x0000 // mov DWORD PTR [rsi+0x178],eax
-	LONG $0x90868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x290],rax
-	LONG $0x98868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x298],rax
-	QUAD $0x0001000002a086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],0x1
+	WORD $0x4689; BYTE $0x28 // mov DWORD PTR [rsi+0x28],eax
+	LONG $0x30468948 // mov QWORD PTR [rsi+0x30],rax
+	LONG $0x40468948 // mov QWORD PTR [rsi+0x40],rax
+	LONG $0x013846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x38],0x1
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x1835840f; WORD $0x0000 // je 0x18c2
-	LONG $0x90868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rax
-	LONG $0x98868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],rax
-	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
+	LONG $0x1618840f; WORD $0x0000 // je 0x1697
+	LONG $0xd8468948 // mov QWORD PTR [rsi-0x28],rax
+	LONG $0xe0468948 // mov QWORD PTR [rsi-0x20],rax
+	LONG $0xe8468948 // mov QWORD PTR [rsi-0x18],rax
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	LONG $0x00ab870f; WORD $0x0000 // ja 0x15a
+	LONG $0x0098870f; WORD $0x0000 // ja 0x130
 	LONG $0x40fb8348 // cmp rbx,0x40
-	LONG $0x0083860f; WORD $0x0000 // jbe 0x13c
-	QUAD $0x00010000017886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x178],0x1
+	WORD $0x7a76 // jbe 0x118
+	LONG $0x012846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x28],0x1
 	LONG $0x000100b9; BYTE $0x00 // mov ecx,0x100
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
 	WORD $0xd083; BYTE $0x01 // adc eax,0x1
 	LONG $0x2269e3c4; WORD $0x00d0 // vpinsrd xmm2,xmm2,eax,0x0
-	QUAD $0x00000130967ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm2
+	LONG $0x567ff9c5; BYTE $0xb0 // vmovdqa XMMWORD PTR [rsi-0x50],xmm2
 	WORD $0xe883; BYTE $0x01 // sub eax,0x1
 	WORD $0xe0c1; BYTE $0x06 // shl eax,0x6
-	LONG $0x02988689; WORD $0x0000 // mov DWORD PTR [rsi+0x298],eax
-	QUAD $0x00040000017086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x170],0x4
-	LONG $0x689e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rbx
+	WORD $0x4689; BYTE $0x40 // mov DWORD PTR [rsi+0x40],eax
+	QUAD $0x0004000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x4
+	LONG $0xa09e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rbx
 	LONG $0x526f7dc5; BYTE $0x20 // vmovdqa ymm10,YMMWORD PTR [rdx+0x20]
 	LONG $0x5a6f7dc5; BYTE $0x40 // vmovdqa ymm11,YMMWORD PTR [rdx+0x40]
 	LONG $0x386de3c4; WORD $0x01da // vinserti128 ymm3,ymm2,xmm2,0x1
@@ -64,36 +65,40 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xe06ffdc5 // vmovdqa ymm4,ymm0
 	LONG $0xe96ffdc5 // vmovdqa ymm5,ymm1
 	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
-	LONG $0x000b65e9; BYTE $0x00 // jmp 0xca1
-// 0x13c:
-	QUAD $0x00000130967ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm2
-	LONG $0x689e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rbx
-	QUAD $0x00400000029886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x298],0x40
-	LONG $0x000b47e9; BYTE $0x00 // jmp 0xca1
-// 0x15a:
+	LONG $0x000a4be9; BYTE $0x00 // jmp 0xb63
+// 0x118:
+	LONG $0x567ff9c5; BYTE $0xb0 // vmovdqa XMMWORD PTR [rsi-0x50],xmm2
+	LONG $0xa09e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rbx
+	LONG $0x404046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x40],0x40
+	LONG $0x000a33e9; BYTE $0x00 // jmp 0xb63
+// 0x130:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
 	WORD $0xd083; BYTE $0x01 // adc eax,0x1
 	LONG $0x2269e3c4; WORD $0x00d0 // vpinsrd xmm2,xmm2,eax,0x0
-	QUAD $0x00000130967ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm2
+	LONG $0x567ff9c5; BYTE $0xb0 // vmovdqa XMMWORD PTR [rsi-0x50],xmm2
 	WORD $0xe883; BYTE $0x01 // sub eax,0x1
 	WORD $0xe0c1; BYTE $0x06 // shl eax,0x6
-	LONG $0x02988689; WORD $0x0000 // mov DWORD PTR [rsi+0x298],eax
+	WORD $0x4689; BYTE $0x40 // mov DWORD PTR [rsi+0x40],eax
 	LONG $0x40fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x240
-	WORD $0x2676 // jbe 0x1ae
-	LONG $0x00fb8148; WORD $0x0004; BYTE $0x00 // cmp rbx,0x400
-	LONG $0x00c4870f; WORD $0x0000 // ja 0x259
-	QUAD $0x00000000029886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x298],0x0
-	QUAD $0x00010000013086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x130],0x1
-	LONG $0x0000abe9; BYTE $0x00 // jmp 0x259
-// 0x1ae:
-	QUAD $0x00020000017886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x178],0x2
-	QUAD $0x00080000017086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x170],0x8
-	LONG $0x689e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rbx
+	WORD $0x2d76 // jbe 0x185
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	WORD $0x1175 // jne 0x172
+	LONG $0xff838d48; WORD $0xfffb; BYTE $0xff // lea rax,[rbx-0x401]
+	LONG $0x40f88348 // cmp rax,0x40
+	LONG $0x00bb820f; WORD $0x0000 // jb 0x22d
+// 0x172:
+	LONG $0x004046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x40],0x0
+	LONG $0x01b046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x50],0x1
+	LONG $0x0000a8e9; BYTE $0x00 // jmp 0x22d
+// 0x185:
+	LONG $0x022846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x28],0x2
+	QUAD $0x0008000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x8
+	LONG $0xa09e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rbx
 	LONG $0x426f7dc5; BYTE $0x20 // vmovdqa ymm8,YMMWORD PTR [rdx+0x20]
 	LONG $0x4a6f7dc5; BYTE $0x40 // vmovdqa ymm9,YMMWORD PTR [rdx+0x40]
-	QUAD $0x00000540867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm8
-	QUAD $0x000005608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm9
+	QUAD $0x000003a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm8
+	QUAD $0x000003c08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3c0],ymm9
 	LONG $0x587dc2c4; BYTE $0x20 // vpbroadcastd ymm4,DWORD PTR [r8]
 	LONG $0x587dc2c4; WORD $0x0468 // vpbroadcastd ymm5,DWORD PTR [r8+0x4]
 	LONG $0x587dc2c4; WORD $0x0870 // vpbroadcastd ymm6,DWORD PTR [r8+0x8]
@@ -109,302 +114,302 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x42fe3dc5; BYTE $0x60 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x60]
 	LONG $0x587d42c4; WORD $0x1860 // vpbroadcastd ymm12,DWORD PTR [r8+0x18]
 	LONG $0x587d42c4; WORD $0x1c68 // vpbroadcastd ymm13,DWORD PTR [r8+0x1c]
-	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
-	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
+	QUAD $0x00000520a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x520],ymm12
+	QUAD $0x00000540ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm13
 	LONG $0x587d42c4; WORD $0x1060 // vpbroadcastd ymm12,DWORD PTR [r8+0x10]
 	LONG $0x587d42c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [r8+0x14]
-	LONG $0x000a48e9; BYTE $0x00 // jmp 0xca1
-// 0x259:
-	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
-	LONG $0x98868b48; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x298]
-	LONG $0x609e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x160]
+	LONG $0x000936e9; BYTE $0x00 // jmp 0xb63
+// 0x22d:
+	LONG $0x80968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x80]
+	LONG $0x40468b48 // mov rax,QWORD PTR [rsi+0x40]
+	LONG $0x989e8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x98]
 	LONG $0x00888d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rax+0x200]
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
 	WORD $0xc919 // sbb ecx,ecx
 	WORD $0xd9f7 // neg ecx
 	LONG $0x08cd3c8d; WORD $0x0000; BYTE $0x00 // lea edi,[rcx*8+0x8]
-	LONG $0x0170be89; WORD $0x0000 // mov DWORD PTR [rsi+0x170],edi
+	LONG $0x00a8be89; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],edi
 	WORD $0xe7c1; BYTE $0x06 // shl edi,0x6
 	WORD $0x0148; BYTE $0xf8 // add rax,rdi
 	WORD $0x3948; BYTE $0xc3 // cmp rbx,rax
 	LONG $0xd8470f48 // cmova rbx,rax
-	LONG $0x689e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rbx
+	LONG $0xa09e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rbx
 	WORD $0xc183; BYTE $0x02 // add ecx,0x2
-	LONG $0x01788e89; WORD $0x0000 // mov DWORD PTR [rsi+0x178],ecx
-	QUAD $0x00140000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0x14
+	WORD $0x4e89; BYTE $0x28 // mov DWORD PTR [rsi+0x28],ecx
+	LONG $0x142046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x20],0x14
 	LONG $0x426f7dc5; BYTE $0x20 // vmovdqa ymm8,YMMWORD PTR [rdx+0x20]
 	LONG $0x4a6f7dc5; BYTE $0x40 // vmovdqa ymm9,YMMWORD PTR [rdx+0x40]
+	QUAD $0x000003a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm8
+	QUAD $0x000003c08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3c0],ymm9
+	LONG $0x587d62c4; WORD $0x8046 // vpbroadcastd ymm8,DWORD PTR [rsi-0x80]
+	QUAD $0x000003e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm8
+	QUAD $0x000005e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm8
+	LONG $0x587d62c4; WORD $0x8446 // vpbroadcastd ymm8,DWORD PTR [rsi-0x7c]
+	QUAD $0x00000400867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm8
+	QUAD $0x00000600867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm8
+	LONG $0x587d62c4; WORD $0x8846 // vpbroadcastd ymm8,DWORD PTR [rsi-0x78]
+	QUAD $0x00000420867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm8
+	QUAD $0x00000620867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm8
+	LONG $0x587d62c4; WORD $0x8c46 // vpbroadcastd ymm8,DWORD PTR [rsi-0x74]
+	QUAD $0x00000440867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x440],ymm8
+	QUAD $0x00000640867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm8
+	LONG $0x587d62c4; WORD $0xa046 // vpbroadcastd ymm8,DWORD PTR [rsi-0x60]
+	QUAD $0x000004e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x4e0],ymm8
+	QUAD $0x000006e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm8
+	LONG $0x587d62c4; WORD $0xa446 // vpbroadcastd ymm8,DWORD PTR [rsi-0x5c]
+	QUAD $0x00000500867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x500],ymm8
+	QUAD $0x00000700867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm8
+	LONG $0x587d62c4; WORD $0xa846 // vpbroadcastd ymm8,DWORD PTR [rsi-0x58]
+	QUAD $0x00000520867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x520],ymm8
+	QUAD $0x00000720867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm8
+	LONG $0x587d62c4; WORD $0xac46 // vpbroadcastd ymm8,DWORD PTR [rsi-0x54]
 	QUAD $0x00000540867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm8
-	QUAD $0x000005608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm9
-	QUAD $0x00010086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x100]
+	QUAD $0x00000740867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm8
+	LONG $0x587d62c4; WORD $0xb446 // vpbroadcastd ymm8,DWORD PTR [rsi-0x4c]
 	QUAD $0x00000580867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm8
 	QUAD $0x00000780867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm8
-	QUAD $0x00010486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x104]
+	LONG $0x587d62c4; WORD $0xb846 // vpbroadcastd ymm8,DWORD PTR [rsi-0x48]
 	QUAD $0x000005a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm8
 	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
-	QUAD $0x00010886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x108]
+	LONG $0x587d62c4; WORD $0xbc46 // vpbroadcastd ymm8,DWORD PTR [rsi-0x44]
 	QUAD $0x000005c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm8
 	QUAD $0x000007c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm8
-	QUAD $0x00010c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x10c]
-	QUAD $0x000005e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm8
-	QUAD $0x000007e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm8
-	QUAD $0x00012086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x120]
-	QUAD $0x00000680867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm8
-	QUAD $0x00000880867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm8
-	QUAD $0x00012486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x124]
-	QUAD $0x000006a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm8
-	QUAD $0x000008a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm8
-	QUAD $0x00012886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x128]
-	QUAD $0x000006c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm8
-	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
-	QUAD $0x00012c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x12c]
-	QUAD $0x000006e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm8
-	QUAD $0x000008e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm8
-	QUAD $0x00013486587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x134]
-	QUAD $0x00000720867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm8
-	QUAD $0x00000920867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm8
-	QUAD $0x00013886587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x138]
-	QUAD $0x00000740867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm8
-	QUAD $0x00000940867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm8
-	QUAD $0x00013c86587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x13c]
-	QUAD $0x00000760867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm8
-	QUAD $0x00000960867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm8
-	QUAD $0x00013086587d62c4; BYTE $0x00 // vpbroadcastd ymm8,DWORD PTR [rsi+0x130]
+	LONG $0x587d62c4; WORD $0xb046 // vpbroadcastd ymm8,DWORD PTR [rsi-0x50]
 	QUAD $0x000000808afe3dc5 // vpaddd ymm9,ymm8,YMMWORD PTR [rdx+0x80]
 	LONG $0x42fe3dc5; BYTE $0x60 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x60]
 	LONG $0x4afe35c5; BYTE $0x60 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x60]
-	QUAD $0x00000700867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm8
-	QUAD $0x000009008e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm9
-	QUAD $0x00011086587de2c4; BYTE $0x00 // vpbroadcastd ymm0,DWORD PTR [rsi+0x110]
-	QUAD $0x0001148e587de2c4; BYTE $0x00 // vpbroadcastd ymm1,DWORD PTR [rsi+0x114]
-	QUAD $0x00011896587de2c4; BYTE $0x00 // vpbroadcastd ymm2,DWORD PTR [rsi+0x118]
-	QUAD $0x00011c9e587de2c4; BYTE $0x00 // vpbroadcastd ymm3,DWORD PTR [rsi+0x11c]
+	QUAD $0x00000560867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm8
+	QUAD $0x000007608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm9
+	LONG $0x587de2c4; WORD $0x9046 // vpbroadcastd ymm0,DWORD PTR [rsi-0x70]
+	LONG $0x587de2c4; WORD $0x944e // vpbroadcastd ymm1,DWORD PTR [rsi-0x6c]
+	LONG $0x587de2c4; WORD $0x9856 // vpbroadcastd ymm2,DWORD PTR [rsi-0x68]
+	LONG $0x587de2c4; WORD $0x9c5e // vpbroadcastd ymm3,DWORD PTR [rsi-0x64]
 	LONG $0xe06ffdc5 // vmovdqa ymm4,ymm0
 	LONG $0xe96ffdc5 // vmovdqa ymm5,ymm1
 	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
 	LONG $0xfb6ffdc5 // vmovdqa ymm7,ymm3
-	LONG $0x0290be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x290],0x0
-	LONG $0x0858840f; WORD $0x0000 // je 0xca1
-// 0x449:
-	QUAD $0x0000058086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x580]
-	QUAD $0x000005c08efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x5c0]
-	QUAD $0x0000070096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x700]
-	QUAD $0x000007409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x740]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00000680a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x680]
-	QUAD $0x000006c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x6c0]
-	LONG $0xef7dc1c4; BYTE $0xc4 // vpxor ymm0,ymm0,ymm12
-	LONG $0xef6dc1c4; BYTE $0xd5 // vpxor ymm2,ymm2,ymm13
+	LONG $0x00307e83 // cmp DWORD PTR [rsi+0x30],0x0
+	LONG $0x0782840f; WORD $0x0000 // je 0xb63
+// 0x3e1:
+	QUAD $0x000003e086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x3e0]
+	QUAD $0x000004208efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x420]
+	QUAD $0x0000056096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x560]
+	QUAD $0x000005a09eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x5a0]
+	QUAD $0x0003a096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x0003a09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000004e0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x4e0]
+	QUAD $0x00000520aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x520]
+	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
+	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
 	LONG $0xf0728dc5; BYTE $0x0c // vpslld ymm14,ymm0,0xc
 	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
 	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
 	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
-	LONG $0xeb7dc1c4; BYTE $0xc6 // vpor ymm0,ymm0,ymm14
-	LONG $0xeb6dc1c4; BYTE $0xd7 // vpor ymm2,ymm2,ymm15
+	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
+	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
 	LONG $0xc0fe3dc5 // vpaddd ymm8,ymm8,ymm0
 	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000700967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm10
-	QUAD $0x000007409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm11
+	QUAD $0x0003c096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x0003c09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x00000560967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm10
+	QUAD $0x000005a09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm11
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xef7dc1c4; BYTE $0xc4 // vpxor ymm0,ymm0,ymm12
-	LONG $0xef6dc1c4; BYTE $0xd5 // vpxor ymm2,ymm2,ymm13
+	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
+	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
 	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
 	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
 	LONG $0xd072adc5; BYTE $0x19 // vpsrld ymm10,ymm0,0x19
 	LONG $0xd272a5c5; BYTE $0x19 // vpsrld ymm11,ymm2,0x19
 	LONG $0xeb2dc1c4; BYTE $0xd6 // vpor ymm2,ymm10,ymm14
 	LONG $0xeb25c1c4; BYTE $0xc7 // vpor ymm0,ymm11,ymm15
-	QUAD $0x000005a096fe75c5 // vpaddd ymm10,ymm1,YMMWORD PTR [rsi+0x5a0]
-	QUAD $0x000005e09efe65c5 // vpaddd ymm11,ymm3,YMMWORD PTR [rsi+0x5e0]
-	QUAD $0x000005a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm8
-	QUAD $0x000005e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm9
-	QUAD $0x00000720b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x720]
-	QUAD $0x00000760beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x760]
-	QUAD $0x000540b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000540be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000006a086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x6a0]
-	QUAD $0x000006e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x6e0]
-	QUAD $0x000006e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm12
-	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
-	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
-	LONG $0xef65c1c4; BYTE $0xd9 // vpxor ymm3,ymm3,ymm9
+	QUAD $0x0000040096fe75c5 // vpaddd ymm10,ymm1,YMMWORD PTR [rsi+0x400]
+	QUAD $0x000004409efe65c5 // vpaddd ymm11,ymm3,YMMWORD PTR [rsi+0x440]
+	QUAD $0x00000400867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm8
+	QUAD $0x000004408e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x440],ymm9
+	QUAD $0x00000580b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x580]
+	QUAD $0x000005c0beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x5c0]
+	QUAD $0x0003a0b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x0003a0be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x0000050086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x500]
+	QUAD $0x000005408efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x540]
+	QUAD $0x00000540a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm12
+	QUAD $0x00000500ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x500],ymm13
+	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
+	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
 	LONG $0xf1729dc5; BYTE $0x0c // vpslld ymm12,ymm1,0xc
 	LONG $0xf37295c5; BYTE $0x0c // vpslld ymm13,ymm3,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
-	LONG $0xeb75c1c4; BYTE $0xcc // vpor ymm1,ymm1,ymm12
-	LONG $0xeb65c1c4; BYTE $0xdd // vpor ymm3,ymm3,ymm13
+	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
+	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
 	LONG $0xd1fe2dc5 // vpaddd ymm10,ymm10,ymm1
 	LONG $0xdbfe25c5 // vpaddd ymm11,ymm11,ymm3
-	QUAD $0x00000580967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm10
-	QUAD $0x000005c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm11
+	QUAD $0x000003e0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm10
+	QUAD $0x000004209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm11
 	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
 	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
-	QUAD $0x000560b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x560]
-	QUAD $0x000560be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000760b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm14
-	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
+	QUAD $0x0003c0b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x0003c0be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x000005c0b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm14
+	QUAD $0x00000580be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm15
 	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
 	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	QUAD $0x000006c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm8
-	QUAD $0x000006808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm9
-	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
-	LONG $0xef65c1c4; BYTE $0xd9 // vpxor ymm3,ymm3,ymm9
+	QUAD $0x00000520867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x520],ymm8
+	QUAD $0x000004e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x4e0],ymm9
+	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
+	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
 	LONG $0xf1729dc5; BYTE $0x07 // vpslld ymm12,ymm1,0x7
 	LONG $0xf37295c5; BYTE $0x07 // vpslld ymm13,ymm3,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
-	LONG $0xeb75c1c4; BYTE $0xcc // vpor ymm1,ymm1,ymm12
-	LONG $0xeb65c1c4; BYTE $0xdd // vpor ymm3,ymm3,ymm13
-	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x0115850f; WORD $0x0000 // jne 0x74b
-	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	WORD $0x7b74 // je 0x6ba
+	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
+	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
+	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
+	LONG $0x00e8850f; WORD $0x0000 // jne 0x6a5
+	LONG $0x58763b4c // cmp r14,QWORD PTR [rsi+0x58]
+	WORD $0x6974 // je 0x62c
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	QUAD $0x0001b89ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
+	LONG $0xf6bbe2c4; WORD $0xc05e // mulx rbx,r8,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1c8]
+	LONG $0xf6fb62c4; WORD $0xd04e // mulx r9,rax,QWORD PTR [rsi-0x30]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6b3e2c4; WORD $0xc046 // mulx rax,r9,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
+	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
+	LONG $0x56af0f4c; BYTE $0xc0 // imul r10,QWORD PTR [rsi-0x40]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28349 // and r10,0x3
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c68349 // add r14,0x10
-// 0x6ba:
-	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	WORD $0x7b74 // je 0x73e
+// 0x62c:
+	LONG $0x507e3b4c // cmp r15,QWORD PTR [rsi+0x50]
+	WORD $0x6974 // je 0x69b
 	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
 	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
 	LONG $0x01d58349 // adc r13,0x1
 	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	QUAD $0x0001b89ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
+	LONG $0xf6a3e2c4; WORD $0xc05e // mulx rbx,r11,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x0001c8a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x1c8]
+	LONG $0xf6fb62c4; WORD $0xd066 // mulx r12,rax,QWORD PTR [rsi-0x30]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0001b886f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x1b8]
+	LONG $0xf69be2c4; WORD $0xc046 // mulx rax,r12,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
+	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
+	LONG $0x6eaf0f4c; BYTE $0xc0 // imul r13,QWORD PTR [rsi-0x40]
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xdc // add r12,rbx
 	WORD $0x114c; BYTE $0xe8 // adc rax,r13
 	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	LONG $0x03e58349 // and r13,0x3
+	LONG $0x03e58341 // and r13d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-// 0x73e:
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x178],0x3
-	LONG $0x03c3850f; WORD $0x0000 // jne 0xb0e
-// 0x74b:
-	QUAD $0x0000078086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0x780]
-	QUAD $0x000007c08efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0x7c0]
-	QUAD $0x0000090096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x900]
-	QUAD $0x000009409eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x940]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00000880a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x880]
-	QUAD $0x000008c0aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x8c0]
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+// 0x69b:
+	LONG $0x03287e83 // cmp DWORD PTR [rsi+0x28],0x3
+	LONG $0x0363850f; WORD $0x0000 // jne 0xa08
+// 0x6a5:
+	QUAD $0x000005e086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0x5e0]
+	QUAD $0x000006208efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0x620]
+	QUAD $0x0000076096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x760]
+	QUAD $0x000007a09eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x7a0]
+	QUAD $0x0003a096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x0003a09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000006e0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x6e0]
+	QUAD $0x00000720aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x720]
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
 	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
-	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
+	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
 	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
 	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000900967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm10
-	QUAD $0x000009409e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm11
+	QUAD $0x0003c096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x0003c09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x00000760967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm10
+	QUAD $0x000007a09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm11
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
 	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
 	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
 	LONG $0xd472adc5; BYTE $0x19 // vpsrld ymm10,ymm4,0x19
 	LONG $0xd672a5c5; BYTE $0x19 // vpsrld ymm11,ymm6,0x19
 	LONG $0xeb2dc1c4; BYTE $0xf6 // vpor ymm6,ymm10,ymm14
 	LONG $0xeb25c1c4; BYTE $0xe7 // vpor ymm4,ymm11,ymm15
-	QUAD $0x000007a096fe55c5 // vpaddd ymm10,ymm5,YMMWORD PTR [rsi+0x7a0]
-	QUAD $0x000007e09efe45c5 // vpaddd ymm11,ymm7,YMMWORD PTR [rsi+0x7e0]
-	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
-	QUAD $0x000007e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm9
-	QUAD $0x00000920b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x920]
-	QUAD $0x00000960beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x960]
-	QUAD $0x000540b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000540be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x540]
-	QUAD $0x000008a086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x8a0]
-	QUAD $0x000008e08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x8e0]
-	QUAD $0x000008e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm12
-	QUAD $0x000008a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm13
-	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
-	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
+	QUAD $0x0000060096fe55c5 // vpaddd ymm10,ymm5,YMMWORD PTR [rsi+0x600]
+	QUAD $0x000006409efe45c5 // vpaddd ymm11,ymm7,YMMWORD PTR [rsi+0x640]
+	QUAD $0x00000600867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm8
+	QUAD $0x000006408e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm9
+	QUAD $0x00000780b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x780]
+	QUAD $0x000007c0beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x7c0]
+	QUAD $0x0003a0b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x0003a0be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x0000070086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x700]
+	QUAD $0x000007408efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x740]
+	QUAD $0x00000740a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm12
+	QUAD $0x00000700ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm13
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
 	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
 	LONG $0xf77295c5; BYTE $0x0c // vpslld ymm13,ymm7,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
-	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
 	LONG $0xd5fe2dc5 // vpaddd ymm10,ymm10,ymm5
 	LONG $0xdffe25c5 // vpaddd ymm11,ymm11,ymm7
-	QUAD $0x00000780967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm10
-	QUAD $0x000007c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm11
+	QUAD $0x000005e0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm10
+	QUAD $0x000006209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm11
 	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
 	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
-	QUAD $0x000560b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x560]
-	QUAD $0x000560be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000960b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm14
-	QUAD $0x00000920be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm15
+	QUAD $0x0003c0b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x0003c0be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x000007c0b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm14
+	QUAD $0x00000780be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm15
 	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
 	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
-	QUAD $0x000008808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm9
-	LONG $0xef55c1c4; BYTE $0xe8 // vpxor ymm5,ymm5,ymm8
-	LONG $0xef45c1c4; BYTE $0xf9 // vpxor ymm7,ymm7,ymm9
+	QUAD $0x00000720867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm8
+	QUAD $0x000006e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm9
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
 	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
 	LONG $0xf77295c5; BYTE $0x07 // vpslld ymm13,ymm7,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xeb55c1c4; BYTE $0xec // vpor ymm5,ymm5,ymm12
-	LONG $0xeb45c1c4; BYTE $0xfd // vpor ymm7,ymm7,ymm13
-	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x01d6840f; WORD $0x0000 // je 0xb0e
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
+	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
+	LONG $0x0187840f; WORD $0x0000 // je 0xa08
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
@@ -423,20 +428,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x08c4c141 // rol r12d,0x8
 	LONG $0x08c5c141 // rol r13d,0x8
-	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
-	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
-	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
-	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
+	WORD $0x0689 // mov DWORD PTR [rsi],eax
+	WORD $0x5e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],ebx
+	WORD $0x468b; BYTE $0x08 // mov eax,DWORD PTR [rsi+0x8]
+	WORD $0x5e8b; BYTE $0x0c // mov ebx,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
 	WORD $0x0144; BYTE $0xea // add edx,r13d
 	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
 	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x02e08e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e0],ecx
-	LONG $0x02e49689; WORD $0x0000 // mov DWORD PTR [rsi+0x2e4],edx
-	LONG $0x02e88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e8]
-	LONG $0x02ec968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2ec]
+	WORD $0x4e89; BYTE $0x10 // mov DWORD PTR [rsi+0x10],ecx
+	WORD $0x5689; BYTE $0x14 // mov DWORD PTR [rsi+0x14],edx
+	WORD $0x4e8b; BYTE $0x18 // mov ecx,DWORD PTR [rsi+0x18]
+	WORD $0x568b; BYTE $0x1c // mov edx,DWORD PTR [rsi+0x1c]
 	WORD $0x0144; BYTE $0xd0 // add eax,r10d
 	WORD $0x0144; BYTE $0xdb // add ebx,r11d
 	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
@@ -455,10 +460,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0xdf31 // xor edi,ebx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
-	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
-	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
-	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
-	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
+	WORD $0x4689; BYTE $0x08 // mov DWORD PTR [rsi+0x8],eax
+	WORD $0x5e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],ebx
+	WORD $0x068b // mov eax,DWORD PTR [rsi]
+	WORD $0x5e8b; BYTE $0x04 // mov ebx,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
 	WORD $0xfa01 // add edx,edi
 	WORD $0x3141; BYTE $0xca // xor r10d,ecx
@@ -483,20 +488,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
 	LONG $0x08c4c141 // rol r12d,0x8
-	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
-	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
-	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
-	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
+	WORD $0x0689 // mov DWORD PTR [rsi],eax
+	WORD $0x5e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],ebx
+	WORD $0x468b; BYTE $0x08 // mov eax,DWORD PTR [rsi+0x8]
+	WORD $0x5e8b; BYTE $0x0c // mov ebx,DWORD PTR [rsi+0xc]
 	WORD $0xf901 // add ecx,edi
 	WORD $0x0144; BYTE $0xe2 // add edx,r12d
 	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
 	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
 	LONG $0x07c1c141 // rol r9d,0x7
 	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x02e88e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e8],ecx
-	LONG $0x02ec9689; WORD $0x0000 // mov DWORD PTR [rsi+0x2ec],edx
-	LONG $0x02e08e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e0]
-	LONG $0x02e4968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2e4]
+	WORD $0x4e89; BYTE $0x18 // mov DWORD PTR [rsi+0x18],ecx
+	WORD $0x5689; BYTE $0x1c // mov DWORD PTR [rsi+0x1c],edx
+	WORD $0x4e8b; BYTE $0x10 // mov ecx,DWORD PTR [rsi+0x10]
+	WORD $0x568b; BYTE $0x14 // mov edx,DWORD PTR [rsi+0x14]
 	WORD $0x0144; BYTE $0xd8 // add eax,r11d
 	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
 	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
@@ -515,113 +520,112 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xde // xor r14d,ebx
 	LONG $0x08c5c141 // rol r13d,0x8
 	LONG $0x08c6c141 // rol r14d,0x8
-	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
-	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
-	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
-	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
+	WORD $0x4689; BYTE $0x08 // mov DWORD PTR [rsi+0x8],eax
+	WORD $0x5e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],ebx
+	WORD $0x068b // mov eax,DWORD PTR [rsi]
+	WORD $0x5e8b; BYTE $0x04 // mov ebx,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
 	WORD $0x0144; BYTE $0xf2 // add edx,r14d
 	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
 	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
 	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xf940850f; WORD $0xffff // jne 0x449
-	LONG $0x000885e9; BYTE $0x00 // jmp 0x1393
-// 0xb0e:
-	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	WORD $0x7b74 // je 0xb92
+	LONG $0x01206e83 // sub DWORD PTR [rsi+0x20],0x1
+	LONG $0xf9de850f; WORD $0xffff // jne 0x3e1
+	LONG $0x0007bfe9; BYTE $0x00 // jmp 0x11c7
+// 0xa08:
+	LONG $0x58763b4c // cmp r14,QWORD PTR [rsi+0x58]
+	LONG $0x0934840f; WORD $0x0000 // je 0x1346
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	QUAD $0x0001b89ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
+	LONG $0xf6bbe2c4; WORD $0xc05e // mulx rbx,r8,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1c8]
+	LONG $0xf6fb62c4; WORD $0xd04e // mulx r9,rax,QWORD PTR [rsi-0x30]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6b3e2c4; WORD $0xc046 // mulx rax,r9,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
+	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
+	LONG $0x56af0f4c; BYTE $0xc0 // imul r10,QWORD PTR [rsi-0x40]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28349 // and r10,0x3
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c68349 // add r14,0x10
-// 0xb92:
-	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	WORD $0x7b74 // je 0xc16
+	LONG $0x507e3b4c // cmp r15,QWORD PTR [rsi+0x50]
+	WORD $0x6974 // je 0xaea
 	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
 	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
 	LONG $0x01d58349 // adc r13,0x1
 	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	QUAD $0x0001b89ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
+	LONG $0xf6a3e2c4; WORD $0xc05e // mulx rbx,r11,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x0001c8a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x1c8]
+	LONG $0xf6fb62c4; WORD $0xd066 // mulx r12,rax,QWORD PTR [rsi-0x30]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0001b886f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x1b8]
+	LONG $0xf69be2c4; WORD $0xc046 // mulx rax,r12,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
+	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
+	LONG $0x6eaf0f4c; BYTE $0xc0 // imul r13,QWORD PTR [rsi-0x40]
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xdc // add r12,rbx
 	WORD $0x114c; BYTE $0xe8 // adc rax,r13
 	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	LONG $0x03e58349 // and r13,0x3
+	LONG $0x03e58341 // and r13d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-// 0xc16:
-	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xf826850f; WORD $0xffff // jne 0x449
-// 0xc23:
-	QUAD $0x00000600867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm0
-	QUAD $0x000006208e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm1
-	QUAD $0x00000640967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm2
-	QUAD $0x000006609e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm3
-	QUAD $0x00000800a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm4
-	QUAD $0x00000820ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x820],ymm5
-	QUAD $0x00000840b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm6
-	QUAD $0x00000860be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm7
-	LONG $0x0290be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x290],0x1
-	LONG $0x0ddf850f; WORD $0x0000 // jne 0x1a4f
-// 0xc70:
-	QUAD $0x0000000002a086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
+// 0xaea:
+	LONG $0x01206e83 // sub DWORD PTR [rsi+0x20],0x1
+	LONG $0xf8ed850f; WORD $0xffff // jne 0x3e1
+// 0xaf4:
+	QUAD $0x00000460867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x460],ymm0
+	QUAD $0x000004808e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x480],ymm1
+	QUAD $0x000004a0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x4a0],ymm2
+	QUAD $0x000004c09e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x4c0],ymm3
+	QUAD $0x00000660a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm4
+	QUAD $0x00000680ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm5
+	QUAD $0x000006a0b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm6
+	QUAD $0x000006c0be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm7
+	LONG $0x01307e83 // cmp DWORD PTR [rsi+0x30],0x1
+	LONG $0x0ca4850f; WORD $0x0000 // jne 0x17e2
+// 0xb3e:
+	LONG $0x003846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x38],0x0
+	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
 	WORD $0x4f8b; BYTE $0x50 // mov ecx,DWORD PTR [rdi+0x50]
 	WORD $0xe183; BYTE $0x04 // and ecx,0x4
 	WORD $0xe9d1 // shr ecx,1
-	LONG $0x01808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x180],ecx
-	LONG $0x0290be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x290],0x1
-	LONG $0x0838840f; WORD $0x0000 // je 0x14d4
-	LONG $0x001105e9; BYTE $0x00 // jmp 0x1da6
-// 0xca1:
+	WORD $0x4e89; BYTE $0x48 // mov DWORD PTR [rsi+0x48],ecx
+	LONG $0x01307e83 // cmp DWORD PTR [rsi+0x30],0x1
+	LONG $0x0759840f; WORD $0x0000 // je 0x12b7
+	LONG $0x000f6de9; BYTE $0x00 // jmp 0x1ad0
+// 0xb63:
 	WORD $0x894d; BYTE $0xc7 // mov r15,r8
 	WORD $0x894c; BYTE $0xcf // mov rdi,r9
 	WORD $0xc031 // xor eax,eax
-// 0xca9:
+// 0xb6b:
 	WORD $0x8941; BYTE $0xc4 // mov r12d,eax
 	LONG $0x08428b48 // mov rax,QWORD PTR [rdx+0x8]
 	LONG $0x184f8b49 // mov rcx,QWORD PTR [r15+0x18]
-	LONG $0xc8868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x2c8],rax
-	LONG $0xe88e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x2e8],rcx
+	LONG $0x08468948 // mov QWORD PTR [rsi+0x8],rax
+	LONG $0x184e8948 // mov QWORD PTR [rsi+0x18],rcx
 	WORD $0x028b // mov eax,DWORD PTR [rdx]
 	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
 	WORD $0x8b45; BYTE $0x07 // mov r8d,DWORD PTR [r15]
@@ -633,250 +637,250 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x8b44; BYTE $0x2f // mov r13d,DWORD PTR [rdi]
 	LONG $0x04778b44 // mov r14d,DWORD PTR [rdi+0x4]
 	WORD $0x7f8b; BYTE $0x08 // mov edi,DWORD PTR [rdi+0x8]
-// 0xce8:
-	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
-// 0xcf2:
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
-	LONG $0xf74a870f; WORD $0xffff // ja 0x449
-	LONG $0x01a5840f; WORD $0x0000 // je 0xeaa
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0x04b0820f; WORD $0x0000 // jb 0x11c2
-	QUAD $0x00010000018886f7; WORD $0x0000 // test DWORD PTR [rsi+0x188],0x1
-	LONG $0x00bb850f; WORD $0x0000 // jne 0xddd
-// 0xd22:
+// 0xba4:
+	LONG $0x0a2046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x20],0xa
+// 0xbab:
+	LONG $0x02287e83 // cmp DWORD PTR [rsi+0x28],0x2
+	LONG $0xf82c870f; WORD $0xffff // ja 0x3e1
+	LONG $0x018e840f; WORD $0x0000 // je 0xd49
+	LONG $0x01287e83 // cmp DWORD PTR [rsi+0x28],0x1
+	LONG $0x0480820f; WORD $0x0000 // jb 0x1045
+	LONG $0x012046f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x20],0x1
+	LONG $0x00b4850f; WORD $0x0000 // jne 0xc86
+// 0xbd2:
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
+	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
 	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
 	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
 	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
+	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
 	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
 	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
+	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
 	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
 	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
 	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
 	LONG $0xe470fdc5; BYTE $0x93 // vpshufd ymm4,ymm4,0x93
 	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
+	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
 	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
 	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
 	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
 	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
-	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x03e5850f; WORD $0x0000 // jne 0x11c2
-// 0xddd:
+	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
+	LONG $0x03bf850f; WORD $0x0000 // jne 0x1045
+// 0xc86:
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
+	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
 	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
 	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
 	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
+	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
 	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
 	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
 	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
 	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xd8efe5c5 // vpxor ymm3,ymm3,ymm0
-	LONG $0xfcefc5c5 // vpxor ymm7,ymm7,ymm4
+	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
+	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
 	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
 	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
 	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
 	LONG $0xe470fdc5; BYTE $0x39 // vpshufd ymm4,ymm4,0x39
 	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
 	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xcaeff5c5 // vpxor ymm1,ymm1,ymm2
-	LONG $0xeeefd5c5 // vpxor ymm5,ymm5,ymm6
+	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
+	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
 	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
 	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
 	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xeb75c1c4; BYTE $0xc8 // vpor ymm1,ymm1,ymm8
-	LONG $0xeb55c1c4; BYTE $0xe9 // vpor ymm5,ymm5,ymm9
+	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
+	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
 	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
 	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
 	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
-	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x032a850f; WORD $0x0000 // jne 0x11c2
-	LONG $0x0188ae83; WORD $0x0000; BYTE $0x02 // sub DWORD PTR [rsi+0x188],0x2
-	LONG $0xfe7d850f; WORD $0xffff // jne 0xd22
-	LONG $0x0004e9e9; BYTE $0x00 // jmp 0x1393
-// 0xeaa:
-	QUAD $0x00010000018886f7; WORD $0x0000 // test DWORD PTR [rsi+0x188],0x1
-	LONG $0x017d850f; WORD $0x0000 // jne 0x1037
-// 0xeba:
+	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
+	LONG $0x030b850f; WORD $0x0000 // jne 0x1045
+	LONG $0x02206e83 // sub DWORD PTR [rsi+0x20],0x2
+	LONG $0xfe8e850f; WORD $0xffff // jne 0xbd2
+	LONG $0x00047ee9; BYTE $0x00 // jmp 0x11c7
+// 0xd49:
+	LONG $0x012046f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x20],0x1
+	LONG $0x0172850f; WORD $0x0000 // jne 0xec8
+// 0xd56:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	QUAD $0x00054086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x540]
+	LONG $0xef7d41c4; BYTE $0xc0 // vpxor ymm8,ymm0,ymm8
+	LONG $0xef7541c4; BYTE $0xc9 // vpxor ymm9,ymm1,ymm9
+	QUAD $0x0003a086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x0003a08e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x3a0]
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef55c1c4; BYTE $0xed // vpxor ymm5,ymm5,ymm13
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
 	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
-	LONG $0xeb55c1c4; BYTE $0xef // vpor ymm5,ymm5,ymm15
+	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	QUAD $0x00056086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x560]
+	LONG $0xef7d41c4; BYTE $0xc0 // vpxor ymm8,ymm0,ymm8
+	LONG $0xef7541c4; BYTE $0xc9 // vpxor ymm9,ymm1,ymm9
+	QUAD $0x0003c086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x0003c08e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x3c0]
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xef5dc1c4; BYTE $0xe4 // vpxor ymm4,ymm4,ymm12
-	LONG $0xef55c1c4; BYTE $0xed // vpxor ymm5,ymm5,ymm13
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
 	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xeb5dc1c4; BYTE $0xe6 // vpor ymm4,ymm4,ymm14
-	LONG $0xeb55c1c4; BYTE $0xef // vpor ymm5,ymm5,ymm15
-	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
-	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
-	QUAD $0x000006c0a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x6c0]
-	QUAD $0x000006e0ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x6e0]
+	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	QUAD $0x000004e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x4e0],ymm12
+	QUAD $0x00000500ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x500],ymm13
+	QUAD $0x00000520a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x520]
+	QUAD $0x00000540ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x540]
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
-	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
+	LONG $0xef6d41c4; BYTE $0xd2 // vpxor ymm10,ymm2,ymm10
+	LONG $0xef6541c4; BYTE $0xdb // vpxor ymm11,ymm3,ymm11
+	QUAD $0x0003a096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x0003a09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3a0]
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xef4dc1c4; BYTE $0xf4 // vpxor ymm6,ymm6,ymm12
-	LONG $0xef45c1c4; BYTE $0xfd // vpxor ymm7,ymm7,ymm13
+	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
+	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
 	LONG $0xf6728dc5; BYTE $0x0c // vpslld ymm14,ymm6,0xc
 	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xeb4dc1c4; BYTE $0xf6 // vpor ymm6,ymm6,ymm14
-	LONG $0xeb45c1c4; BYTE $0xff // vpor ymm7,ymm7,ymm15
+	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
-	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
+	LONG $0xef6d41c4; BYTE $0xd2 // vpxor ymm10,ymm2,ymm10
+	LONG $0xef6541c4; BYTE $0xdb // vpxor ymm11,ymm3,ymm11
+	QUAD $0x0003c096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x0003c09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3c0]
 	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
 	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xef4dc1c4; BYTE $0xf4 // vpxor ymm6,ymm6,ymm12
-	LONG $0xef45c1c4; BYTE $0xfd // vpxor ymm7,ymm7,ymm13
+	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
+	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
 	LONG $0xf6728dc5; BYTE $0x07 // vpslld ymm14,ymm6,0x7
 	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
 	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xeb4dc1c4; BYTE $0xf6 // vpor ymm6,ymm6,ymm14
-	LONG $0xeb45c1c4; BYTE $0xff // vpor ymm7,ymm7,ymm15
-	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x018b850f; WORD $0x0000 // jne 0x11c2
-// 0x1037:
+	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
+	LONG $0x017d850f; WORD $0x0000 // jne 0x1045
+// 0xec8:
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
-	QUAD $0x0005409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00054086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x540]
+	LONG $0xef7d41c4; BYTE $0xdb // vpxor ymm11,ymm0,ymm11
+	LONG $0xef7541c4; BYTE $0xc0 // vpxor ymm8,ymm1,ymm8
+	QUAD $0x0003a09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x0003a086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x3a0]
 	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
 	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
-	LONG $0xef55c1c4; BYTE $0xec // vpxor ymm5,ymm5,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
 	LONG $0xf5728dc5; BYTE $0x0c // vpslld ymm14,ymm5,0xc
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xeb55c1c4; BYTE $0xee // vpor ymm5,ymm5,ymm14
-	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
+	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
-	QUAD $0x0005609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00056086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x560]
+	LONG $0xef7d41c4; BYTE $0xdb // vpxor ymm11,ymm0,ymm11
+	LONG $0xef7541c4; BYTE $0xc0 // vpxor ymm8,ymm1,ymm8
+	QUAD $0x0003c09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x0003c086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x3c0]
 	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
 	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
-	LONG $0xef55c1c4; BYTE $0xec // vpxor ymm5,ymm5,ymm12
-	LONG $0xef4dc1c4; BYTE $0xf5 // vpxor ymm6,ymm6,ymm13
+	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
+	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
 	LONG $0xf5728dc5; BYTE $0x07 // vpslld ymm14,ymm5,0x7
 	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
-	LONG $0xeb55c1c4; BYTE $0xee // vpor ymm5,ymm5,ymm14
-	LONG $0xeb4dc1c4; BYTE $0xf7 // vpor ymm6,ymm6,ymm15
-	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
-	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
-	QUAD $0x00000680a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x680]
-	QUAD $0x000006a0ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x6a0]
+	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	QUAD $0x00000520a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x520],ymm12
+	QUAD $0x00000540ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm13
+	QUAD $0x000004e0a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x4e0]
+	QUAD $0x00000500ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x500]
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
-	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	QUAD $0x0005408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00054096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x540]
+	LONG $0xef6d41c4; BYTE $0xc9 // vpxor ymm9,ymm2,ymm9
+	LONG $0xef6541c4; BYTE $0xd2 // vpxor ymm10,ymm3,ymm10
+	QUAD $0x0003a08e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x0003a096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3a0]
 	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xef45c1c4; BYTE $0xfc // vpxor ymm7,ymm7,ymm12
-	LONG $0xef5dc1c4; BYTE $0xe5 // vpxor ymm4,ymm4,ymm13
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xf7728dc5; BYTE $0x0c // vpslld ymm14,ymm7,0xc
 	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xeb45c1c4; BYTE $0xfe // vpor ymm7,ymm7,ymm14
-	LONG $0xeb5dc1c4; BYTE $0xe7 // vpor ymm4,ymm4,ymm15
+	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
-	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	QUAD $0x0005608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00056096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x560]
+	LONG $0xef6d41c4; BYTE $0xc9 // vpxor ymm9,ymm2,ymm9
+	LONG $0xef6541c4; BYTE $0xd2 // vpxor ymm10,ymm3,ymm10
+	QUAD $0x0003c08e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x3c0]
+	QUAD $0x0003c096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3c0]
 	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xef45c1c4; BYTE $0xfc // vpxor ymm7,ymm7,ymm12
-	LONG $0xef5dc1c4; BYTE $0xe5 // vpxor ymm4,ymm4,ymm13
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xf7728dc5; BYTE $0x07 // vpslld ymm14,ymm7,0x7
 	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
-	LONG $0xeb45c1c4; BYTE $0xfe // vpor ymm7,ymm7,ymm14
-	LONG $0xeb5dc1c4; BYTE $0xe7 // vpor ymm4,ymm4,ymm15
-	LONG $0x02a0be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x2a0],0x0
-	WORD $0x1275 // jne 0x11c2
-	LONG $0x0188ae83; WORD $0x0000; BYTE $0x02 // sub DWORD PTR [rsi+0x188],0x2
-	LONG $0xfcfd850f; WORD $0xffff // jne 0xeba
-	LONG $0x0001d1e9; BYTE $0x00 // jmp 0x1393
-// 0x11c2:
+	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
+	WORD $0x0f75 // jne 0x1045
+	LONG $0x02206e83 // sub DWORD PTR [rsi+0x20],0x2
+	LONG $0xfd16850f; WORD $0xffff // jne 0xd56
+	LONG $0x000182e9; BYTE $0x00 // jmp 0x11c7
+// 0x1045:
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
@@ -895,20 +899,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x08c4c141 // rol r12d,0x8
 	LONG $0x08c5c141 // rol r13d,0x8
-	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
-	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
-	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
-	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
+	WORD $0x0689 // mov DWORD PTR [rsi],eax
+	WORD $0x5e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],ebx
+	WORD $0x468b; BYTE $0x08 // mov eax,DWORD PTR [rsi+0x8]
+	WORD $0x5e8b; BYTE $0x0c // mov ebx,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
 	WORD $0x0144; BYTE $0xea // add edx,r13d
 	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
 	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x02e08e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e0],ecx
-	LONG $0x02e49689; WORD $0x0000 // mov DWORD PTR [rsi+0x2e4],edx
-	LONG $0x02e88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e8]
-	LONG $0x02ec968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2ec]
+	WORD $0x4e89; BYTE $0x10 // mov DWORD PTR [rsi+0x10],ecx
+	WORD $0x5689; BYTE $0x14 // mov DWORD PTR [rsi+0x14],edx
+	WORD $0x4e8b; BYTE $0x18 // mov ecx,DWORD PTR [rsi+0x18]
+	WORD $0x568b; BYTE $0x1c // mov edx,DWORD PTR [rsi+0x1c]
 	WORD $0x0144; BYTE $0xd0 // add eax,r10d
 	WORD $0x0144; BYTE $0xdb // add ebx,r11d
 	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
@@ -927,10 +931,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0xdf31 // xor edi,ebx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
-	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
-	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
-	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
-	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
+	WORD $0x4689; BYTE $0x08 // mov DWORD PTR [rsi+0x8],eax
+	WORD $0x5e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],ebx
+	WORD $0x068b // mov eax,DWORD PTR [rsi]
+	WORD $0x5e8b; BYTE $0x04 // mov ebx,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
 	WORD $0xfa01 // add edx,edi
 	WORD $0x3141; BYTE $0xca // xor r10d,ecx
@@ -955,20 +959,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
 	LONG $0x08c4c141 // rol r12d,0x8
-	LONG $0x02c08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c0],eax
-	LONG $0x02c49e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2c4],ebx
-	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
-	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
+	WORD $0x0689 // mov DWORD PTR [rsi],eax
+	WORD $0x5e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],ebx
+	WORD $0x468b; BYTE $0x08 // mov eax,DWORD PTR [rsi+0x8]
+	WORD $0x5e8b; BYTE $0x0c // mov ebx,DWORD PTR [rsi+0xc]
 	WORD $0xf901 // add ecx,edi
 	WORD $0x0144; BYTE $0xe2 // add edx,r12d
 	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
 	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
 	LONG $0x07c1c141 // rol r9d,0x7
 	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x02e88e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2e8],ecx
-	LONG $0x02ec9689; WORD $0x0000 // mov DWORD PTR [rsi+0x2ec],edx
-	LONG $0x02e08e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e0]
-	LONG $0x02e4968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2e4]
+	WORD $0x4e89; BYTE $0x18 // mov DWORD PTR [rsi+0x18],ecx
+	WORD $0x5689; BYTE $0x1c // mov DWORD PTR [rsi+0x1c],edx
+	WORD $0x4e8b; BYTE $0x10 // mov ecx,DWORD PTR [rsi+0x10]
+	WORD $0x568b; BYTE $0x14 // mov edx,DWORD PTR [rsi+0x14]
 	WORD $0x0144; BYTE $0xd8 // add eax,r11d
 	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
 	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
@@ -987,35 +991,35 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xde // xor r14d,ebx
 	LONG $0x08c5c141 // rol r13d,0x8
 	LONG $0x08c6c141 // rol r14d,0x8
-	LONG $0x02c88689; WORD $0x0000 // mov DWORD PTR [rsi+0x2c8],eax
-	LONG $0x02cc9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x2cc],ebx
-	LONG $0x02c0868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c0]
-	LONG $0x02c49e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2c4]
+	WORD $0x4689; BYTE $0x08 // mov DWORD PTR [rsi+0x8],eax
+	WORD $0x5e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],ebx
+	WORD $0x068b // mov eax,DWORD PTR [rsi]
+	WORD $0x5e8b; BYTE $0x04 // mov ebx,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
 	WORD $0x0144; BYTE $0xf2 // add edx,r14d
 	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
 	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
 	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x0188ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x188],0x1
-	LONG $0xf95f850f; WORD $0xffff // jne 0xcf2
-// 0x1393:
-	LONG $0x0290be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x290],0x0
-	LONG $0x02bc850f; WORD $0x0000 // jne 0x165c
-	LONG $0x10860344; WORD $0x0001; BYTE $0x00 // add r8d,DWORD PTR [rsi+0x110]
-	LONG $0x148e0344; WORD $0x0001; BYTE $0x00 // add r9d,DWORD PTR [rsi+0x114]
-	LONG $0x18960344; WORD $0x0001; BYTE $0x00 // add r10d,DWORD PTR [rsi+0x118]
-	LONG $0x1c9e0344; WORD $0x0001; BYTE $0x00 // add r11d,DWORD PTR [rsi+0x11c]
-	LONG $0xa8868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x1a8],r8d
-	LONG $0xac8e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x1ac],r9d
-	LONG $0xb0968944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x1b0],r10d
-	LONG $0xb49e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x1b4],r11d
-	LONG $0x02c88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2c8]
-	LONG $0x02cc968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2cc]
-	LONG $0x01008603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x100]
-	LONG $0x01049e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x104]
-	LONG $0x01088e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x108]
-	LONG $0x010c9603; WORD $0x0000 // add edx,DWORD PTR [rsi+0x10c]
+	LONG $0x01206e83 // sub DWORD PTR [rsi+0x20],0x1
+	LONG $0xf9e4850f; WORD $0xffff // jne 0xbab
+// 0x11c7:
+	LONG $0x00307e83 // cmp DWORD PTR [rsi+0x30],0x0
+	LONG $0x02ba850f; WORD $0x0000 // jne 0x148b
+	LONG $0x90460344 // add r8d,DWORD PTR [rsi-0x70]
+	LONG $0x944e0344 // add r9d,DWORD PTR [rsi-0x6c]
+	LONG $0x98560344 // add r10d,DWORD PTR [rsi-0x68]
+	LONG $0x9c5e0344 // add r11d,DWORD PTR [rsi-0x64]
+	LONG $0xf0468944 // mov DWORD PTR [rsi-0x10],r8d
+	LONG $0xf44e8944 // mov DWORD PTR [rsi-0xc],r9d
+	LONG $0xf8568944 // mov DWORD PTR [rsi-0x8],r10d
+	LONG $0xfc5e8944 // mov DWORD PTR [rsi-0x4],r11d
+	WORD $0x4e8b; BYTE $0x08 // mov ecx,DWORD PTR [rsi+0x8]
+	WORD $0x568b; BYTE $0x0c // mov edx,DWORD PTR [rsi+0xc]
+	WORD $0x4603; BYTE $0x80 // add eax,DWORD PTR [rsi-0x80]
+	WORD $0x5e03; BYTE $0x84 // add ebx,DWORD PTR [rsi-0x7c]
+	WORD $0x4e03; BYTE $0x88 // add ecx,DWORD PTR [rsi-0x78]
+	WORD $0x5603; BYTE $0x8c // add edx,DWORD PTR [rsi-0x74]
 	LONG $0x20e3c148 // shl rbx,0x20
 	LONG $0x20e2c148 // shl rdx,0x20
 	WORD $0x0948; BYTE $0xd8 // or rax,rbx
@@ -1024,87 +1028,102 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0xfffc0ffffffcba48; WORD $0x0fff // movabs rdx,0xffffffc0ffffffc
 	WORD $0x2148; BYTE $0xd8 // and rax,rbx
 	WORD $0x2148; BYTE $0xd1 // and rcx,rdx
-	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
-	LONG $0xc08e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c0],rcx
+	LONG $0xc0468948 // mov QWORD PTR [rsi-0x40],rax
+	LONG $0xc84e8948 // mov QWORD PTR [rsi-0x38],rcx
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x02eac148 // shr rdx,0x2
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
-	LONG $0xc8968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c8],rdx
-	QUAD $0x00010000029086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x290],0x1
-	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
+	LONG $0xd0568948 // mov QWORD PTR [rsi-0x30],rdx
+	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
+	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	WORD $0x1f74 // je 0x147c
+	WORD $0x1c74 // je 0x1271
 	LONG $0x18778b4c // mov r14,QWORD PTR [rdi+0x18]
-	QUAD $0x00000000026086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x260],0x0
-	QUAD $0x00010000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x1
+	QUAD $0x0000000000b086c7; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],0x0
+	LONG $0x014846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x1
 	WORD $0xff31 // xor edi,edi
-	LONG $0x000507e9; BYTE $0x00 // jmp 0x1983
-// 0x147c:
-	LONG $0x609e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x160]
+	LONG $0x0004c3e9; BYTE $0x00 // jmp 0x1734
+// 0x1271:
+	LONG $0x989e8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x98]
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x0dd8840f; WORD $0x0000 // je 0x2264
-	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
-	LONG $0x10be8d4c; WORD $0x0001; BYTE $0x00 // lea r15,[rsi+0x110]
-	LONG $0x34be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x134]
+	LONG $0x0caa840f; WORD $0x0000 // je 0x1f2b
+	LONG $0x80968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x80]
+	LONG $0x907e8d4c // lea r15,[rsi-0x70]
+	LONG $0xb47e8d48 // lea rdi,[rsi-0x4c]
 	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
-	LONG $0x0298be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x298],0x0
-	LONG $0xf7f6850f; WORD $0xffff // jne 0xca9
-	QUAD $0x0000000002a086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],0x0
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x178],0x3
-	LONG $0xf81e850f; WORD $0xffff // jne 0xce8
-	QUAD $0x00030000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x3
-// 0x14d4:
-	LONG $0xb8868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x1b8]
-	LONG $0xc08e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x1c0]
-	WORD $0x314d; BYTE $0xd2 // xor r10,r10
-	LONG $0xd086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1d0],r8
-	LONG $0xd88e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1d8],r9
-	LONG $0xe096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1e0],r10
-	LONG $0x608e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x160]
-	LONG $0x000400b8; BYTE $0x00 // mov eax,0x400
-	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
-	LONG $0xc8470f48 // cmova rcx,rax
+	LONG $0x00407e83 // cmp DWORD PTR [rsi+0x40],0x0
+	LONG $0xf8cc850f; WORD $0xffff // jne 0xb6b
+	LONG $0x003846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x38],0x0
+	LONG $0x03287e83 // cmp DWORD PTR [rsi+0x28],0x3
+	LONG $0xf8f4850f; WORD $0xffff // jne 0xba4
+	LONG $0x034846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x3
+// 0x12b7:
+	LONG $0xc0468b4c // mov r8,QWORD PTR [rsi-0x40]
+	LONG $0xc84e8b4c // mov r9,QWORD PTR [rsi-0x38]
+	WORD $0xc031 // xor eax,eax
+	LONG $0xc886894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xc8],r8
+	LONG $0xd08e894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xd0],r9
+	LONG $0xd8868948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xd8],rax
+	LONG $0x988e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x98]
+	LONG $0x000400ba; BYTE $0x00 // mov edx,0x400
+	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
+	LONG $0xca470f48 // cmova rcx,rdx
 	WORD $0xe9c1; BYTE $0x04 // shr ecx,0x4
 	WORD $0xc983; BYTE $0x01 // or ecx,0x1
 	WORD $0xbd0f; BYTE $0xc9 // bsr ecx,ecx
-	WORD $0xc031 // xor eax,eax
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
 	WORD $0xf983; BYTE $0x02 // cmp ecx,0x2
 	WORD $0x4c0f; BYTE $0xc8 // cmovl ecx,eax
-	QUAD $0x00020000029086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x290],0x2
-	LONG $0x608e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x260],rcx
-	LONG $0x086e8c0f; WORD $0x0000 // jl 0x1da6
+	LONG $0x023046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x2
+	LONG $0xb08e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb0],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	QUAD $0x000001d00e8c8d48 // lea rcx,[rsi+rcx*1+0x1d0]
-	LONG $0xd0be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x1d0]
-	LONG $0x888e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],rcx
-// 0x1551:
+	LONG $0xc8be8d48; WORD $0x0000; BYTE $0x00 // lea rdi,[rsi+0xc8]
+	WORD $0x0148; BYTE $0xf9 // add rcx,rdi
+	LONG $0xb8be8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb8],rdi
+	LONG $0xc08e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xc0],rcx
+	WORD $0x3948; BYTE $0xcf // cmp rdi,rcx
+	LONG $0x07a3840f; WORD $0x0000 // je 0x1ad0
+	LONG $0x03487e83 // cmp DWORD PTR [rsi+0x48],0x3
+	WORD $0x2775 // jne 0x135a
+	LONG $0x78468b48 // mov rax,QWORD PTR [rsi+0x78]
+	LONG $0x045040f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rax+0x50],0x4
+	LONG $0x078c840f; WORD $0x0000 // je 0x1ad0
+	WORD $0x14eb // jmp 0x135a
+// 0x1346:
+	LONG $0xb8be8b48; WORD $0x0000; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0xb8]
+	LONG $0xc0be3b48; WORD $0x0000; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0xc0]
+	LONG $0xf790840f; WORD $0xffff // je 0xaea
+// 0x135a:
+	WORD $0x8b4c; BYTE $0x07 // mov r8,QWORD PTR [rdi]
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
+// 0x1365:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf6a342c4; BYTE $0xe1 // mulx r12,r11,r9
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6e342c4; BYTE $0xf1 // mulx r14,rbx,r9
-	WORD $0x3145; BYTE $0xff // xor r15d,r15d
+	LONG $0xf6e342c4; BYTE $0xe9 // mulx r13,rbx,r9
+	WORD $0xff31 // xor edi,edi
 	WORD $0x014d; BYTE $0xdb // add r11,r11
 	WORD $0x114d; BYTE $0xe4 // adc r12,r12
-	LONG $0x00d68349 // adc r14,0x0
+	LONG $0x00d58349 // adc r13,0x0
 	WORD $0x014c; BYTE $0xd9 // add rcx,r11
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
 	LONG $0x12148d4b // lea rdx,[r10+r10*1]
 	LONG $0xf6a342c4; BYTE $0xe0 // mulx r12,r11,r8
-	LONG $0x00d68349 // adc r14,0x0
+	LONG $0x00d58349 // adc r13,0x0
 	WORD $0x014c; BYTE $0xdb // add rbx,r11
-	WORD $0x114d; BYTE $0xe6 // adc r14,r12
+	WORD $0x114d; BYTE $0xe5 // adc r13,r12
 	LONG $0xf6a342c4; BYTE $0xe1 // mulx r12,r11,r9
-	WORD $0x114d; BYTE $0xe7 // adc r15,r12
+	WORD $0x114c; BYTE $0xe7 // adc rdi,r12
 	LONG $0xd2af0f4d // imul r10,r10
-	WORD $0x014d; BYTE $0xde // add r14,r11
-	WORD $0x114d; BYTE $0xd7 // adc r15,r10
+	WORD $0x014d; BYTE $0xdd // add r13,r11
+	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
 	WORD $0x8949; BYTE $0xdb // mov r11,rbx
 	WORD $0x8941; BYTE $0xda // mov r10d,ebx
-	WORD $0x894d; BYTE $0xf1 // mov r9,r14
-	WORD $0x894d; BYTE $0xfc // mov r12,r15
+	WORD $0x894d; BYTE $0xe9 // mov r9,r13
+	WORD $0x8949; BYTE $0xfc // mov r12,rdi
 	LONG $0xfce38349 // and r11,0xfffffffffffffffc
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x3ee1c149 // shl r9,0x3e
@@ -1112,14 +1131,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x02ebc148 // shr rbx,0x2
 	WORD $0x094c; BYTE $0xcb // or rbx,r9
 	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	WORD $0x114c; BYTE $0xf1 // adc rcx,r14
-	WORD $0x114d; BYTE $0xfa // adc r10,r15
-	LONG $0x02eec149 // shr r14,0x2
-	LONG $0x02efc149 // shr r15,0x2
-	WORD $0x094d; BYTE $0xe6 // or r14,r12
+	WORD $0x114c; BYTE $0xe9 // adc rcx,r13
+	WORD $0x1149; BYTE $0xfa // adc r10,rdi
+	LONG $0x02edc149 // shr r13,0x2
+	LONG $0x02efc148 // shr rdi,0x2
+	WORD $0x094d; BYTE $0xe5 // or r13,r12
 	WORD $0x0148; BYTE $0xd8 // add rax,rbx
-	WORD $0x114c; BYTE $0xf1 // adc rcx,r14
-	WORD $0x114d; BYTE $0xfa // adc r10,r15
+	WORD $0x114c; BYTE $0xe9 // adc rcx,r13
+	WORD $0x1149; BYTE $0xfa // adc r10,rdi
 	WORD $0x894d; BYTE $0xd3 // mov r11,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02ebc149 // shr r11,0x2
@@ -1129,38 +1148,47 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
 	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	LONG $0xb8be8b48; WORD $0x0000; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0xb8]
 	LONG $0x18c78348 // add rdi,0x18
+	LONG $0xb8be8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb8],rdi
 	WORD $0x894c; BYTE $0x07 // mov QWORD PTR [rdi],r8
 	LONG $0x084f894c // mov QWORD PTR [rdi+0x8],r9
 	LONG $0x1057894c // mov QWORD PTR [rdi+0x10],r10
-	LONG $0x88be3b48; WORD $0x0001; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0x188]
-	LONG $0xff37850f; WORD $0xffff // jne 0x1551
-	LONG $0x000787e9; BYTE $0x00 // jmp 0x1da6
-// 0x161f:
-	QUAD $0x000a0000018886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x188],0xa
-	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
-	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
+	LONG $0x00207e83 // cmp DWORD PTR [rsi+0x20],0x0
+	WORD $0x1275 // jne 0x1446
+	LONG $0xc0be3b48; WORD $0x0000; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0xc0]
+	LONG $0xff24850f; WORD $0xffff // jne 0x1365
+	LONG $0x00068ae9; BYTE $0x00 // jmp 0x1ad0
+// 0x1446:
+	LONG $0xd8468b4c // mov r8,QWORD PTR [rsi-0x28]
+	LONG $0xe04e8b4c // mov r9,QWORD PTR [rsi-0x20]
+	LONG $0xe8568b4c // mov r10,QWORD PTR [rsi-0x18]
+	LONG $0xfff693e9; BYTE $0xff // jmp 0xaea
+// 0x1457:
+	LONG $0x0a2046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x20],0xa
+	LONG $0x004846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x0
+	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
 	WORD $0xc031 // xor eax,eax
-	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
+	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	QUAD $0x0000016886450f48 // cmovne rax,QWORD PTR [rsi+0x168]
+	QUAD $0x000000a086450f48 // cmovne rax,QWORD PTR [rsi+0xa0]
 	LONG $0x000002bf; BYTE $0x00 // mov edi,0x2
-	LONG $0x000327e9; BYTE $0x00 // jmp 0x1983
-// 0x165c:
-	LONG $0x0298be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x298],0x0
-	LONG $0x00ec840f; WORD $0x0000 // je 0x1755
-	LONG $0x01008603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x100]
-	LONG $0x01049e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x104]
-	LONG $0x01208e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x120]
-	LONG $0x01249603; WORD $0x0000 // add edx,DWORD PTR [rsi+0x124]
-	LONG $0x10860344; WORD $0x0001; BYTE $0x00 // add r8d,DWORD PTR [rsi+0x110]
-	LONG $0x148e0344; WORD $0x0001; BYTE $0x00 // add r9d,DWORD PTR [rsi+0x114]
-	LONG $0x18960344; WORD $0x0001; BYTE $0x00 // add r10d,DWORD PTR [rsi+0x118]
-	LONG $0x1c9e0344; WORD $0x0001; BYTE $0x00 // add r11d,DWORD PTR [rsi+0x11c]
+	LONG $0x0002a9e9; BYTE $0x00 // jmp 0x1734
+// 0x148b:
+	LONG $0x00407e83 // cmp DWORD PTR [rsi+0x40],0x0
+	LONG $0x00b3840f; WORD $0x0000 // je 0x1548
+	WORD $0x4603; BYTE $0x80 // add eax,DWORD PTR [rsi-0x80]
+	WORD $0x5e03; BYTE $0x84 // add ebx,DWORD PTR [rsi-0x7c]
+	WORD $0x4e03; BYTE $0xa0 // add ecx,DWORD PTR [rsi-0x60]
+	WORD $0x5603; BYTE $0xa4 // add edx,DWORD PTR [rsi-0x5c]
+	LONG $0x90460344 // add r8d,DWORD PTR [rsi-0x70]
+	LONG $0x944e0344 // add r9d,DWORD PTR [rsi-0x6c]
+	LONG $0x98560344 // add r10d,DWORD PTR [rsi-0x68]
+	LONG $0x9c5e0344 // add r11d,DWORD PTR [rsi-0x64]
 	LONG $0x01c48341 // add r12d,0x1
-	LONG $0x34ae0344; WORD $0x0001; BYTE $0x00 // add r13d,DWORD PTR [rsi+0x134]
-	LONG $0x38b60344; WORD $0x0001; BYTE $0x00 // add r14d,DWORD PTR [rsi+0x138]
-	LONG $0x013cbe03; WORD $0x0000 // add edi,DWORD PTR [rsi+0x13c]
+	LONG $0xb46e0344 // add r13d,DWORD PTR [rsi-0x4c]
+	LONG $0xb8760344 // add r14d,DWORD PTR [rsi-0x48]
+	WORD $0x7e03; BYTE $0xbc // add edi,DWORD PTR [rsi-0x44]
 	LONG $0x20e3c148 // shl rbx,0x20
 	LONG $0x20e2c148 // shl rdx,0x20
 	LONG $0x20e1c149 // shl r9,0x20
@@ -1173,235 +1201,236 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x094d; BYTE $0xda // or r10,r11
 	WORD $0x094d; BYTE $0xec // or r12,r13
 	WORD $0x0949; BYTE $0xfe // or r14,rdi
-	LONG $0x00868948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x300],rax
-	LONG $0x1086894c; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x310],r8
-	LONG $0x1896894c; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x318],r10
-	LONG $0x208e8948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x320],rcx
-	LONG $0x30a6894c; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x330],r12
-	LONG $0x38b6894c; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x338],r14
-	LONG $0x02c8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x2c8]
-	LONG $0x02cc9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x2cc]
-	LONG $0x02e88e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x2e8]
-	LONG $0x02ec968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x2ec]
-	LONG $0x01088603; WORD $0x0000 // add eax,DWORD PTR [rsi+0x108]
-	LONG $0x010c9e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0x10c]
-	LONG $0x01288e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0x128]
-	LONG $0x012c9603; WORD $0x0000 // add edx,DWORD PTR [rsi+0x12c]
+	LONG $0x60868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rax
+	LONG $0x7086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x170],r8
+	LONG $0x7896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x178],r10
+	LONG $0x808e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x180],rcx
+	LONG $0x90a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r12
+	LONG $0x98b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r14
+	WORD $0x468b; BYTE $0x08 // mov eax,DWORD PTR [rsi+0x8]
+	WORD $0x5e8b; BYTE $0x0c // mov ebx,DWORD PTR [rsi+0xc]
+	WORD $0x4e8b; BYTE $0x18 // mov ecx,DWORD PTR [rsi+0x18]
+	WORD $0x568b; BYTE $0x1c // mov edx,DWORD PTR [rsi+0x1c]
+	WORD $0x4603; BYTE $0x88 // add eax,DWORD PTR [rsi-0x78]
+	WORD $0x5e03; BYTE $0x8c // add ebx,DWORD PTR [rsi-0x74]
+	WORD $0x4e03; BYTE $0xa8 // add ecx,DWORD PTR [rsi-0x58]
+	WORD $0x5603; BYTE $0xac // add edx,DWORD PTR [rsi-0x54]
 	LONG $0x20e3c148 // shl rbx,0x20
 	LONG $0x20e2c148 // shl rdx,0x20
 	WORD $0x0948; BYTE $0xd8 // or rax,rbx
 	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
-	LONG $0x08868948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x308],rax
-	LONG $0x288e8948; WORD $0x0003; BYTE $0x00 // mov QWORD PTR [rsi+0x328],rcx
-// 0x1755:
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x178],0x1
-	LONG $0xf50e820f; WORD $0xffff // jb 0xc70
-	LONG $0x0082840f; WORD $0x0000 // je 0x17ea
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x03 // cmp DWORD PTR [rsi+0x178],0x3
-	LONG $0xf4ae840f; WORD $0xffff // je 0xc23
-	QUAD $0x00000580867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm0
-	QUAD $0x000005a08e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm1
-	QUAD $0x000005c0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm2
-	QUAD $0x000005e09e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm3
-	QUAD $0x00000600a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm4
-	QUAD $0x00000620ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm5
-	QUAD $0x00000640b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm6
-	QUAD $0x00000660be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm7
-	QUAD $0x00000680a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm12
-	QUAD $0x000006a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm13
-	QUAD $0x00000700867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm8
-	QUAD $0x000007208e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm9
-	QUAD $0x00000740967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm10
-	QUAD $0x000007609e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm11
-	LONG $0xfff486e9; BYTE $0xff // jmp 0xc70
-// 0x17ea:
-	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
-	QUAD $0x000100a65a7d62c4; BYTE $0x00 // vbroadcasti128 ymm12,XMMWORD PTR [rsi+0x100]
-	QUAD $0x000110ae5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x110]
-	QUAD $0x000120b65a7d62c4; BYTE $0x00 // vbroadcasti128 ymm14,XMMWORD PTR [rsi+0x120]
-	QUAD $0x000130be5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x130]
-	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
-	LONG $0xfe5dc1c4; BYTE $0xe4 // vpaddd ymm4,ymm4,ymm12
-	LONG $0xfe75c1c4; BYTE $0xcd // vpaddd ymm1,ymm1,ymm13
-	LONG $0xfe55c1c4; BYTE $0xed // vpaddd ymm5,ymm5,ymm13
-	LONG $0xfe6dc1c4; BYTE $0xd6 // vpaddd ymm2,ymm2,ymm14
-	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
-	LONG $0xfe65c1c4; BYTE $0xdf // vpaddd ymm3,ymm3,ymm15
-	LONG $0xfe45c1c4; BYTE $0xff // vpaddd ymm7,ymm7,ymm15
+	LONG $0x68868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rax
+	LONG $0x888e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],rcx
+// 0x1548:
+	LONG $0x01287e83 // cmp DWORD PTR [rsi+0x28],0x1
+	LONG $0xf5ec820f; WORD $0xffff // jb 0xb3e
+	WORD $0x7f74 // je 0x15d3
+	LONG $0x03287e83 // cmp DWORD PTR [rsi+0x28],0x3
+	LONG $0xf596840f; WORD $0xffff // je 0xaf4
+	QUAD $0x000003e0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm0
+	QUAD $0x000004008e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm1
+	QUAD $0x00000420967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm2
+	QUAD $0x000004409e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x440],ymm3
+	QUAD $0x00000460a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x460],ymm4
+	QUAD $0x00000480ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x480],ymm5
+	QUAD $0x000004a0b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x4a0],ymm6
+	QUAD $0x000004c0be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x4c0],ymm7
+	QUAD $0x000004e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x4e0],ymm12
+	QUAD $0x00000500ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x500],ymm13
+	QUAD $0x00000560867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm8
+	QUAD $0x000005808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm9
+	QUAD $0x000005a0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm10
+	QUAD $0x000005c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm11
+	LONG $0xfff56be9; BYTE $0xff // jmp 0xb3e
+// 0x15d3:
+	LONG $0x80968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x80]
+	LONG $0x5a7d62c4; WORD $0x8066 // vbroadcasti128 ymm12,XMMWORD PTR [rsi-0x80]
+	LONG $0x5a7d62c4; WORD $0x906e // vbroadcasti128 ymm13,XMMWORD PTR [rsi-0x70]
+	LONG $0x5a7d62c4; WORD $0xa076 // vbroadcasti128 ymm14,XMMWORD PTR [rsi-0x60]
+	LONG $0x5a7d62c4; WORD $0xb07e // vbroadcasti128 ymm15,XMMWORD PTR [rsi-0x50]
+	LONG $0xc0fe9dc5 // vpaddd ymm0,ymm12,ymm0
+	LONG $0xe4fe9dc5 // vpaddd ymm4,ymm12,ymm4
+	LONG $0xc9fe95c5 // vpaddd ymm1,ymm13,ymm1
+	LONG $0xedfe95c5 // vpaddd ymm5,ymm13,ymm5
+	LONG $0xd2fe8dc5 // vpaddd ymm2,ymm14,ymm2
+	LONG $0xf6fe8dc5 // vpaddd ymm6,ymm14,ymm6
+	LONG $0xdbfe85c5 // vpaddd ymm3,ymm15,ymm3
+	LONG $0xfffe85c5 // vpaddd ymm7,ymm15,ymm7
 	QUAD $0x000000a09afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0xa0]
 	QUAD $0x000000c0bafec5c5 // vpaddd ymm7,ymm7,YMMWORD PTR [rdx+0xc0]
 	LONG $0x467d63c4; WORD $0x20c1 // vperm2i128 ymm8,ymm0,ymm1,0x20
 	LONG $0x466d63c4; WORD $0x20cb // vperm2i128 ymm9,ymm2,ymm3,0x20
 	LONG $0x467d63c4; WORD $0x31d1 // vperm2i128 ymm10,ymm0,ymm1,0x31
 	LONG $0x466d63c4; WORD $0x31db // vperm2i128 ymm11,ymm2,ymm3,0x31
-	QUAD $0x00000340867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm8
-	QUAD $0x000003608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm9
-	QUAD $0x00000380967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm10
-	QUAD $0x000003a09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm11
+	QUAD $0x000001a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm8
+	QUAD $0x000001c08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm9
+	QUAD $0x000001e0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm10
+	QUAD $0x000002009e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm11
 	LONG $0x465d63c4; WORD $0x20c5 // vperm2i128 ymm8,ymm4,ymm5,0x20
 	LONG $0x464d63c4; WORD $0x20cf // vperm2i128 ymm9,ymm6,ymm7,0x20
 	LONG $0x465d63c4; WORD $0x31d5 // vperm2i128 ymm10,ymm4,ymm5,0x31
 	LONG $0x464d63c4; WORD $0x31df // vperm2i128 ymm11,ymm6,ymm7,0x31
-	QUAD $0x000003c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3c0],ymm8
-	QUAD $0x000003e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm9
-	QUAD $0x00000400967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm10
-	QUAD $0x000004209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm11
-	LONG $0xfff3aee9; BYTE $0xff // jmp 0xc70
-// 0x18c2:
+	QUAD $0x00000220867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm8
+	QUAD $0x000002408e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm9
+	QUAD $0x00000260967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm10
+	QUAD $0x000002809e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm11
+	LONG $0xfff4a7e9; BYTE $0xff // jmp 0xb3e
+// 0x1697:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
-	QUAD $0x00050000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x5
-	LONG $0x02a08689; WORD $0x0000 // mov DWORD PTR [rsi+0x2a0],eax
+	LONG $0x054846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x5
+	WORD $0x4689; BYTE $0x38 // mov DWORD PTR [rsi+0x38],eax
+	WORD $0x4689; BYTE $0x20 // mov DWORD PTR [rsi+0x20],eax
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
 	LONG $0x10508b49 // mov rdx,QWORD PTR [r8+0x10]
-	LONG $0x90868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rax
-	LONG $0x988e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],rcx
-	LONG $0xa0968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rdx
+	LONG $0xd8468948 // mov QWORD PTR [rsi-0x28],rax
+	LONG $0xe04e8948 // mov QWORD PTR [rsi-0x20],rcx
+	LONG $0xe8568948 // mov QWORD PTR [rsi-0x18],rdx
 	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
 	LONG $0x20488b49 // mov rcx,QWORD PTR [r8+0x20]
 	LONG $0x28508b4d // mov r10,QWORD PTR [r8+0x28]
 	LONG $0x30588b4d // mov r11,QWORD PTR [r8+0x30]
 	LONG $0x2269c3c4; WORD $0x3850; BYTE $0x00 // vpinsrd xmm2,xmm2,DWORD PTR [r8+0x38],0x0
-	QUAD $0x00000130967ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm2
-	LONG $0xa896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],r10
-	LONG $0xb09e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],r11
-	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
-	LONG $0xc08e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c0],rcx
+	LONG $0x567ff9c5; BYTE $0xb0 // vmovdqa XMMWORD PTR [rsi-0x50],xmm2
+	LONG $0xf056894c // mov QWORD PTR [rsi-0x10],r10
+	LONG $0xf85e894c // mov QWORD PTR [rsi-0x8],r11
+	LONG $0xc0468948 // mov QWORD PTR [rsi-0x40],rax
+	LONG $0xc84e8948 // mov QWORD PTR [rsi-0x38],rcx
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x02eac148 // shr rdx,0x2
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
-	LONG $0xc8968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c8],rdx
-	LONG $0xfffb8de9; BYTE $0xff // jmp 0x14d4
-// 0x1947:
-	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
-	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
-	LONG $0x0908840f; WORD $0x0000 // je 0x2264
-	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
+	LONG $0xd0568948 // mov QWORD PTR [rsi-0x30],rdx
+	LONG $0xfffbb9e9; BYTE $0xff // jmp 0x12b7
+// 0x16fe:
+	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
+	QUAD $0x0000000098be8348 // cmp QWORD PTR [rsi+0x98],0x0
+	LONG $0x081b840f; WORD $0x0000 // je 0x1f2b
+	LONG $0x004846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0x000001bf; BYTE $0x00 // mov edi,0x1
-	LONG $0x08c1850f; WORD $0x0000 // jne 0x2239
-	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
+	LONG $0x07d7850f; WORD $0x0000 // jne 0x1f00
+	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
 	WORD $0xc031 // xor eax,eax
-	WORD $0x00eb // jmp 0x1983
-// 0x1983:
+	WORD $0x00eb // jmp 0x1734
+// 0x1734:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe183; BYTE $0x0f // and ecx,0xf
 	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
-	LONG $0x788e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x278],rcx
+	LONG $0x604e8948 // mov QWORD PTR [rsi+0x60],rcx
 	LONG $0x063c8d4d // lea r15,[r14+rax*1]
-	LONG $0x68be894c; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x268],r15
+	LONG $0x507e894c // mov QWORD PTR [rsi+0x50],r15
 	LONG $0x05e8c148 // shr rax,0x5
 	WORD $0xd231 // xor edx,edx
-	LONG $0x02809689; WORD $0x0000 // mov DWORD PTR [rsi+0x280],edx
-	LONG $0x02889689; WORD $0x0000 // mov DWORD PTR [rsi+0x288],edx
+	WORD $0x5689; BYTE $0x68 // mov DWORD PTR [rsi+0x68],edx
+	WORD $0x5689; BYTE $0x70 // mov DWORD PTR [rsi+0x70],edx
 	LONG $0x04f88348 // cmp rax,0x4
-	WORD $0x5d72 // jb 0x1a13
-	LONG $0x0260be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x260],0x2
-	WORD $0x5472 // jb 0x1a13
+	WORD $0x5772 // jb 0x17b2
+	LONG $0x00b0be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0xb0],0x2
+	WORD $0x4e72 // jb 0x17b2
 	LONG $0x000001ba; BYTE $0x00 // mov edx,0x1
 	LONG $0xc8bd0f48 // bsr rcx,rax
-	LONG $0x02608e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0x260]
-	LONG $0x608e470f; WORD $0x0002; BYTE $0x00 // cmova ecx,DWORD PTR [rsi+0x260]
+	LONG $0x00b08e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0xb0]
+	LONG $0xb08e470f; WORD $0x0000; BYTE $0x00 // cmova ecx,DWORD PTR [rsi+0xb0]
 	LONG $0xf7f1e2c4; BYTE $0xd2 // shlx rdx,rdx,rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	LONG $0x02808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x280],ecx
+	WORD $0x4e89; BYTE $0x68 // mov DWORD PTR [rsi+0x68],ecx
 	WORD $0x2948; BYTE $0xd0 // sub rax,rdx
 	LONG $0x04f88348 // cmp rax,0x4
-	WORD $0x2772 // jb 0x1a13
+	WORD $0x2472 // jb 0x17b2
 	LONG $0xc8bd0f48 // bsr rcx,rax
-	LONG $0x02608e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0x260]
-	LONG $0x608e470f; WORD $0x0002; BYTE $0x00 // cmova ecx,DWORD PTR [rsi+0x260]
+	LONG $0x00b08e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0xb0]
+	LONG $0xb08e470f; WORD $0x0000; BYTE $0x00 // cmova ecx,DWORD PTR [rsi+0xb0]
 	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
 	LONG $0xf7f1e2c4; BYTE $0xc0 // shlx rax,rax,rcx
 	WORD $0x0148; BYTE $0xc2 // add rdx,rax
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	LONG $0x02888e89; WORD $0x0000 // mov DWORD PTR [rsi+0x288],ecx
-// 0x1a13:
+	WORD $0x4e89; BYTE $0x70 // mov DWORD PTR [rsi+0x70],ecx
+// 0x17b2:
 	LONG $0x04e2c148 // shl rdx,0x4
 	WORD $0x2949; BYTE $0xd7 // sub r15,rdx
-	LONG $0x70be894c; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x270],r15
-	LONG $0x90868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x190]
-	LONG $0x988e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x198]
-	LONG $0xa0968b4c; WORD $0x0001; BYTE $0x00 // mov r10,QWORD PTR [rsi+0x1a0]
+	LONG $0x587e894c // mov QWORD PTR [rsi+0x58],r15
+	LONG $0xd8468b4c // mov r8,QWORD PTR [rsi-0x28]
+	LONG $0xe04e8b4c // mov r9,QWORD PTR [rsi-0x20]
+	LONG $0xe8568b4c // mov r10,QWORD PTR [rsi-0x18]
 	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0xff83; BYTE $0x01 // cmp edi,0x1
-	WORD $0x0b72 // jb 0x1a4f
-	LONG $0xe80f840f; WORD $0xffff // je 0x259
-	LONG $0xffe9fae9; BYTE $0xff // jmp 0x449
-// 0x1a4f:
-	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	LONG $0x010c840f; WORD $0x0000 // je 0x1b68
-// 0x1a5c:
+	WORD $0x0b72 // jb 0x17e2
+	LONG $0xea50840f; WORD $0xffff // je 0x22d
+	LONG $0xffebffe9; BYTE $0xff // jmp 0x3e1
+// 0x17e2:
+	LONG $0x58763b4c // cmp r14,QWORD PTR [rsi+0x58]
+	LONG $0x00e2840f; WORD $0x0000 // je 0x18ce
+// 0x17ec:
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	QUAD $0x0001b89ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
+	LONG $0xf6bbe2c4; WORD $0xc05e // mulx rbx,r8,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1c8]
+	LONG $0xf6fb62c4; WORD $0xd04e // mulx r9,rax,QWORD PTR [rsi-0x30]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6b3e2c4; WORD $0xc046 // mulx rax,r9,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
+	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
+	LONG $0x56af0f4c; BYTE $0xc0 // imul r10,QWORD PTR [rsi-0x40]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28349 // and r10,0x3
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c68349 // add r14,0x10
-	LONG $0x68be3b4c; WORD $0x0002; BYTE $0x00 // cmp r15,QWORD PTR [rsi+0x268]
-	WORD $0x7b74 // je 0x1b5b
+	LONG $0x507e3b4c // cmp r15,QWORD PTR [rsi+0x50]
+	WORD $0x6974 // je 0x18c4
 	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
 	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
 	LONG $0x01d58349 // adc r13,0x1
 	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	QUAD $0x0001b89ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
+	LONG $0xf6a3e2c4; WORD $0xc05e // mulx rbx,r11,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x0001c8a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x1c8]
+	LONG $0xf6fb62c4; WORD $0xd066 // mulx r12,rax,QWORD PTR [rsi-0x30]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x0001b886f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x1b8]
+	LONG $0xf69be2c4; WORD $0xc046 // mulx rax,r12,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b8aeaf0f4c // imul r13,QWORD PTR [rsi+0x1b8]
+	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
+	LONG $0x6eaf0f4c; BYTE $0xc0 // imul r13,QWORD PTR [rsi-0x40]
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xdc // add r12,rbx
 	WORD $0x114c; BYTE $0xe8 // adc rax,r13
 	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	LONG $0x03e58349 // and r13,0x3
+	LONG $0x03e58341 // and r13d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-// 0x1b5b:
-	LONG $0x70b63b4c; WORD $0x0002; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x270]
-	LONG $0xfef4850f; WORD $0xffff // jne 0x1a5c
-// 0x1b68:
-	LONG $0x0280868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x280]
+// 0x18c4:
+	LONG $0x58763b4c // cmp r14,QWORD PTR [rsi+0x58]
+	LONG $0xff1e850f; WORD $0xffff // jne 0x17ec
+// 0x18ce:
+	WORD $0x468b; BYTE $0x68 // mov eax,DWORD PTR [rsi+0x68]
 	WORD $0xc085 // test eax,eax
-	LONG $0x0125840f; WORD $0x0000 // je 0x1c9b
-	LONG $0x909e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r11
-	LONG $0x98a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r12
-	LONG $0xa0ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r13
-// 0x1b8b:
-	QUAD $0x000001d006bc8d48 // lea rdi,[rsi+rax*1+0x1d0]
+	LONG $0x010d840f; WORD $0x0000 // je 0x19e6
+	LONG $0xd85e894c // mov QWORD PTR [rsi-0x28],r11
+	LONG $0xe066894c // mov QWORD PTR [rsi-0x20],r12
+	LONG $0xe86e894c // mov QWORD PTR [rsi-0x18],r13
+// 0x18e5:
+	QUAD $0x000000c806bc8d48 // lea rdi,[rsi+rax*1+0xc8]
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbe2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [rdi]
 	LONG $0xf6a3e2c4; WORD $0x085f // mulx rbx,r11,QWORD PTR [rdi+0x8]
@@ -1462,39 +1491,39 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
 	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
-	LONG $0x0288868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x288]
-	QUAD $0x00000000028886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x288],0x0
+	WORD $0x468b; BYTE $0x70 // mov eax,DWORD PTR [rsi+0x70]
+	LONG $0x007046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x70],0x0
 	WORD $0xc085 // test eax,eax
-	LONG $0xff05850f; WORD $0xffff // jne 0x1b8b
-	LONG $0x9086034c; WORD $0x0001; BYTE $0x00 // add r8,QWORD PTR [rsi+0x190]
-	LONG $0x988e134c; WORD $0x0001; BYTE $0x00 // adc r9,QWORD PTR [rsi+0x198]
-	LONG $0xa096134c; WORD $0x0001; BYTE $0x00 // adc r10,QWORD PTR [rsi+0x1a0]
-// 0x1c9b:
-	LONG $0x02788e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x278]
+	LONG $0xff0b850f; WORD $0xffff // jne 0x18e5
+	LONG $0xd846034c // add r8,QWORD PTR [rsi-0x28]
+	LONG $0xe04e134c // adc r9,QWORD PTR [rsi-0x20]
+	LONG $0xe856134c // adc r10,QWORD PTR [rsi-0x18]
+// 0x19e6:
+	WORD $0x4e8b; BYTE $0x60 // mov ecx,DWORD PTR [rsi+0x60]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00e8840f; WORD $0x0000 // je 0x1d91
-	LONG $0x689e8b48; WORD $0x0002; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x268]
+	LONG $0x00d3840f; WORD $0x0000 // je 0x1ac4
+	LONG $0x505e8b48 // mov rbx,QWORD PTR [rsi+0x50]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0x1cd1
+	WORD $0x1c72 // jb 0x1a16
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
 	LONG $0x0b548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rbx+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	LONG $0xf7f3e2c4; BYTE $0xd2 // shrx rdx,rdx,rcx
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4aeb // jmp 0x1d1b
-// 0x1cd1:
+	WORD $0x4aeb // jmp 0x1a60
+// 0x1a16:
 	WORD $0xff31 // xor edi,edi
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x1cf1
+	WORD $0x1972 // jb 0x1a36
 	WORD $0x038b // mov eax,DWORD PTR [rbx]
 	LONG $0xfc0b548b // mov edx,DWORD PTR [rbx+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	LONG $0xf7f1e2c4; BYTE $0xd2 // shlx rdx,rdx,rcx
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2aeb // jmp 0x1d1b
-// 0x1cf1:
+	WORD $0x2aeb // jmp 0x1a60
+// 0x1a36:
 	WORD $0xb60f; BYTE $0x03 // movzx eax,BYTE PTR [rbx]
 	LONG $0x0b7cb60f; BYTE $0xff // movzx edi,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
@@ -1507,66 +1536,64 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf741e2c4; BYTE $0xd2 // shlx edx,edx,edi
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x1d1b:
+// 0x1a60:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	QUAD $0x0001b89ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
+	LONG $0xf6bbe2c4; WORD $0xc05e // mulx rbx,r8,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1c8]
+	LONG $0xf6fb62c4; WORD $0xd04e // mulx r9,rax,QWORD PTR [rsi-0x30]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6b3e2c4; WORD $0xc046 // mulx rax,r9,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
+	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
+	LONG $0x56af0f4c; BYTE $0xc0 // imul r10,QWORD PTR [rsi-0x40]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28349 // and r10,0x3
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1d91:
-	LONG $0x9086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r8
-	LONG $0x988e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r9
-	LONG $0xa096894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],r10
-// 0x1da6:
-	LONG $0x0180868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x180]
+// 0x1ac4:
+	LONG $0xd846894c // mov QWORD PTR [rsi-0x28],r8
+	LONG $0xe04e894c // mov QWORD PTR [rsi-0x20],r9
+	LONG $0xe856894c // mov QWORD PTR [rsi-0x18],r10
+// 0x1ad0:
+	WORD $0x468b; BYTE $0x48 // mov eax,DWORD PTR [rsi+0x48]
 	WORD $0xc085 // test eax,eax
-	WORD $0x4774 // je 0x1df7
+	WORD $0x3b74 // je 0x1b12
 	WORD $0xf883; BYTE $0x02 // cmp eax,0x2
-	LONG $0xf6c3820f; WORD $0xffff // jb 0x147c
-	WORD $0x1d74 // je 0x1dd8
+	LONG $0xf791820f; WORD $0xffff // jb 0x1271
+	WORD $0x1474 // je 0x1af6
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	LONG $0xf85b820f; WORD $0xffff // jb 0x161f
-	LONG $0x04af840f; WORD $0x0000 // je 0x2279
-	WORD $0xf883; BYTE $0x05 // cmp eax,0x5
-	LONG $0xfb74840f; WORD $0xffff // je 0x1947
-	LONG $0xffef10e9; BYTE $0xff // jmp 0xce8
-// 0x1dd8:
-	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
-	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
-	QUAD $0x00000000018086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x180],0x0
+	LONG $0xf96c820f; WORD $0xffff // jb 0x1457
+	LONG $0x0446840f; WORD $0x0000 // je 0x1f37
+	LONG $0xfffc08e9; BYTE $0xff // jmp 0x16fe
+// 0x1af6:
+	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
+	LONG $0xa0868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0xa0]
+	LONG $0x004846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x0
 	WORD $0xff31 // xor edi,edi
-	LONG $0xfffb8ce9; BYTE $0xff // jmp 0x1983
-// 0x1df7:
-	LONG $0x50868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x150]
-	LONG $0x588e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x158]
-	LONG $0x689e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x168]
-	LONG $0x40868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x340]
-	LONG $0x0298be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x298],0x0
-	LONG $0x0085840f; WORD $0x0000 // je 0x1ea5
+	LONG $0xfffc22e9; BYTE $0xff // jmp 0x1734
+// 0x1b12:
+	LONG $0x88868b4c; WORD $0x0000; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x88]
+	LONG $0x908e8b4c; WORD $0x0000; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x90]
+	LONG $0xa09e8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0xa0]
+	LONG $0xa0868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x1a0]
+	LONG $0x00407e83 // cmp DWORD PTR [rsi+0x40],0x0
+	LONG $0x0082840f; WORD $0x0000 // je 0x1bba
 	LONG $0x40e88348 // sub rax,0x40
 	LONG $0x40fb8348 // cmp rbx,0x40
-	LONG $0x02d0820f; WORD $0x0000 // jb 0x20fe
+	LONG $0x02c7820f; WORD $0x0000 // jb 0x1e0d
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1595,58 +1622,58 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40eb8348 // sub rbx,0x40
-	QUAD $0x00000000029886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x298],0x0
-// 0x1ea5:
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
-	LONG $0x0222820f; WORD $0x0000 // jb 0x20d4
-	LONG $0x40968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x140]
+	LONG $0x004046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x40],0x0
+// 0x1bba:
+	LONG $0x02287e83 // cmp DWORD PTR [rsi+0x28],0x2
+	LONG $0x021f820f; WORD $0x0000 // jb 0x1de3
+	LONG $0x80968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x80]
 	WORD $0x8949; BYTE $0xf2 // mov r10,rsi
 	LONG $0x7a6f7dc5; BYTE $0x60 // vmovdqa ymm15,YMMWORD PTR [rdx+0x60]
-// 0x1ec1:
+// 0x1bd3:
 	WORD $0xff31 // xor edi,edi
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
 	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
 	LONG $0x00fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x200
-	WORD $0x3c73 // jae 0x1f0e
+	WORD $0x3c73 // jae 0x1c20
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x02f6840f; WORD $0x0000 // je 0x21d1
-	LONG $0x40868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x340]
+	LONG $0x02b4840f; WORD $0x0000 // je 0x1ea1
+	LONG $0xa0868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x1a0]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	WORD $0xef83; BYTE $0x04 // sub edi,0x4
-// 0x1eec:
+// 0x1bfe:
 	LONG $0x017ffdc5 // vmovdqa YMMWORD PTR [rcx],ymm0
 	LONG $0x417ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm0
 	LONG $0x417ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm0
 	LONG $0x417ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm0
 	LONG $0x80e98348 // sub rcx,0xffffffffffffff80
 	WORD $0xc783; BYTE $0x01 // add edi,0x1
-	WORD $0xe475 // jne 0x1eec
+	WORD $0xe475 // jne 0x1bfe
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0xc783; BYTE $0x01 // add edi,0x1
-// 0x1f0e:
-	LONG $0x009e8d4c; WORD $0x0001; BYTE $0x00 // lea r11,[rsi+0x100]
+// 0x1c20:
+	LONG $0x805e8d4c // lea r11,[rsi-0x80]
 	LONG $0x40638d4d // lea r12,[r11+0x40]
-	QUAD $0x00070082fe05c1c4; BYTE $0x00 // vpaddd ymm0,ymm15,YMMWORD PTR [r10+0x700]
+	QUAD $0x00056082fe05c1c4; BYTE $0x00 // vpaddd ymm0,ymm15,YMMWORD PTR [r10+0x560]
 	QUAD $0x00000080bafe05c5 // vpaddd ymm15,ymm15,YMMWORD PTR [rdx+0x80]
-	QUAD $0x000700827f7dc1c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r10+0x700],ymm0
-// 0x1f33:
+	QUAD $0x000560827f7dc1c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r10+0x560],ymm0
+// 0x1c42:
 	LONG $0x587dc2c4; BYTE $0x03 // vpbroadcastd ymm0,DWORD PTR [r11]
-	QUAD $0x00058082fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r10+0x580]
+	QUAD $0x0003e082fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r10+0x3e0]
 	LONG $0x587dc2c4; WORD $0x044b // vpbroadcastd ymm1,DWORD PTR [r11+0x4]
-	QUAD $0x0005a08afe75c1c4; BYTE $0x00 // vpaddd ymm1,ymm1,YMMWORD PTR [r10+0x5a0]
+	QUAD $0x0004008afe75c1c4; BYTE $0x00 // vpaddd ymm1,ymm1,YMMWORD PTR [r10+0x400]
 	LONG $0x587dc2c4; WORD $0x0853 // vpbroadcastd ymm2,DWORD PTR [r11+0x8]
-	QUAD $0x0005c092fe6dc1c4; BYTE $0x00 // vpaddd ymm2,ymm2,YMMWORD PTR [r10+0x5c0]
+	QUAD $0x00042092fe6dc1c4; BYTE $0x00 // vpaddd ymm2,ymm2,YMMWORD PTR [r10+0x420]
 	LONG $0x587dc2c4; WORD $0x0c5b // vpbroadcastd ymm3,DWORD PTR [r11+0xc]
-	QUAD $0x0005e09afe65c1c4; BYTE $0x00 // vpaddd ymm3,ymm3,YMMWORD PTR [r10+0x5e0]
+	QUAD $0x0004409afe65c1c4; BYTE $0x00 // vpaddd ymm3,ymm3,YMMWORD PTR [r10+0x440]
 	LONG $0x587dc2c4; WORD $0x1063 // vpbroadcastd ymm4,DWORD PTR [r11+0x10]
-	QUAD $0x000600a2fe5dc1c4; BYTE $0x00 // vpaddd ymm4,ymm4,YMMWORD PTR [r10+0x600]
+	QUAD $0x000460a2fe5dc1c4; BYTE $0x00 // vpaddd ymm4,ymm4,YMMWORD PTR [r10+0x460]
 	LONG $0x587dc2c4; WORD $0x146b // vpbroadcastd ymm5,DWORD PTR [r11+0x14]
-	QUAD $0x000620aafe55c1c4; BYTE $0x00 // vpaddd ymm5,ymm5,YMMWORD PTR [r10+0x620]
+	QUAD $0x000480aafe55c1c4; BYTE $0x00 // vpaddd ymm5,ymm5,YMMWORD PTR [r10+0x480]
 	LONG $0x587dc2c4; WORD $0x1873 // vpbroadcastd ymm6,DWORD PTR [r11+0x18]
-	QUAD $0x000640b2fe4dc1c4; BYTE $0x00 // vpaddd ymm6,ymm6,YMMWORD PTR [r10+0x640]
+	QUAD $0x0004a0b2fe4dc1c4; BYTE $0x00 // vpaddd ymm6,ymm6,YMMWORD PTR [r10+0x4a0]
 	LONG $0x587dc2c4; WORD $0x1c7b // vpbroadcastd ymm7,DWORD PTR [r11+0x1c]
-	QUAD $0x000660bafe45c1c4; BYTE $0x00 // vpaddd ymm7,ymm7,YMMWORD PTR [r10+0x660]
+	QUAD $0x0004c0bafe45c1c4; BYTE $0x00 // vpaddd ymm7,ymm7,YMMWORD PTR [r10+0x4c0]
 	LONG $0xc1627dc5 // vpunpckldq ymm8,ymm0,ymm1
 	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
 	LONG $0xcb626dc5 // vpunpckldq ymm9,ymm2,ymm3
@@ -1692,20 +1719,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c18348 // add rcx,0x20
 	LONG $0x20c38349 // add r11,0x20
 	WORD $0x394d; BYTE $0xe3 // cmp r11,r12
-	LONG $0xfe87850f; WORD $0xffff // jne 0x1f33
+	LONG $0xfe87850f; WORD $0xffff // jne 0x1c42
 	WORD $0xff85 // test edi,edi
-	WORD $0x2075 // jne 0x20d0
+	WORD $0x2075 // jne 0x1ddf
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x00eb8148; WORD $0x0002; BYTE $0x00 // sub rbx,0x200
-	LONG $0xfdf6850f; WORD $0xffff // jne 0x1ec1
-	LONG $0x000101e9; BYTE $0x00 // jmp 0x21d1
-// 0x20d0:
+	LONG $0xfdf9850f; WORD $0xffff // jne 0x1bd3
+	LONG $0x0000c2e9; BYTE $0x00 // jmp 0x1ea1
+// 0x1ddf:
 	LONG $0x40e88348 // sub rax,0x40
-// 0x20d4:
+// 0x1de3:
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0x2072 // jb 0x20fa
-// 0x20da:
+	WORD $0x2072 // jb 0x1e09
+// 0x1de9:
 	LONG $0x6f7ec1c4; BYTE $0x00 // vmovdqu ymm0,YMMWORD PTR [r8]
 	LONG $0x00effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rax]
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
@@ -1713,30 +1740,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0xe073 // jae 0x20da
-// 0x20fa:
+	WORD $0xe073 // jae 0x1de9
+// 0x1e09:
 	LONG $0x20c38348 // add rbx,0x20
-// 0x20fe:
-	LONG $0x0020c3f7; WORD $0x0000 // test ebx,0x20
-	WORD $0x3974 // je 0x213f
-	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
-	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
-	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
-	LONG $0x08503349 // xor rdx,QWORD PTR [r8+0x8]
-	WORD $0x8949; BYTE $0x09 // mov QWORD PTR [r9],rcx
-	LONG $0x08518949 // mov QWORD PTR [r9+0x8],rdx
-	LONG $0x10488b48 // mov rcx,QWORD PTR [rax+0x10]
-	LONG $0x18508b48 // mov rdx,QWORD PTR [rax+0x18]
-	LONG $0x10483349 // xor rcx,QWORD PTR [r8+0x10]
-	LONG $0x18503349 // xor rdx,QWORD PTR [r8+0x18]
-	LONG $0x10498949 // mov QWORD PTR [r9+0x10],rcx
-	LONG $0x18518949 // mov QWORD PTR [r9+0x18],rdx
-	LONG $0x20c08348 // add rax,0x20
-	LONG $0x20c08349 // add r8,0x20
-	LONG $0x20c18349 // add r9,0x20
-// 0x213f:
-	LONG $0x0010c3f7; WORD $0x0000 // test ebx,0x10
-	WORD $0x2174 // je 0x2168
+// 0x1e0d:
+	WORD $0xfb83; BYTE $0x10 // cmp ebx,0x10
+	WORD $0x2672 // jb 0x1e38
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1746,98 +1755,100 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x10c08348 // add rax,0x10
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
-// 0x2168:
+	WORD $0xeb83; BYTE $0x10 // sub ebx,0x10
+	WORD $0xd5eb // jmp 0x1e0d
+// 0x1e38:
 	LONG $0x0008c3f7; WORD $0x0000 // test ebx,0x8
-	WORD $0x1574 // je 0x2185
+	WORD $0x1574 // je 0x1e55
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	WORD $0x3349; BYTE $0x10 // xor rdx,QWORD PTR [r8]
 	WORD $0x8949; BYTE $0x11 // mov QWORD PTR [r9],rdx
 	LONG $0x08c08348 // add rax,0x8
 	LONG $0x08c08349 // add r8,0x8
 	LONG $0x08c18349 // add r9,0x8
-// 0x2185:
+// 0x1e55:
 	LONG $0x0004c3f7; WORD $0x0000 // test ebx,0x4
-	WORD $0x1474 // je 0x21a1
+	WORD $0x1474 // je 0x1e71
 	WORD $0x8b41; BYTE $0x10 // mov edx,DWORD PTR [r8]
 	WORD $0x1033 // xor edx,DWORD PTR [rax]
 	WORD $0x8941; BYTE $0x11 // mov DWORD PTR [r9],edx
 	LONG $0x04c08348 // add rax,0x4
 	LONG $0x04c08349 // add r8,0x4
 	LONG $0x04c18349 // add r9,0x4
-// 0x21a1:
+// 0x1e71:
 	LONG $0x0002c3f7; WORD $0x0000 // test ebx,0x2
-	WORD $0x1774 // je 0x21c0
+	WORD $0x1774 // je 0x1e90
 	LONG $0x10b70f41 // movzx edx,WORD PTR [r8]
 	WORD $0x3366; BYTE $0x10 // xor dx,WORD PTR [rax]
 	LONG $0x11894166 // mov WORD PTR [r9],dx
 	LONG $0x02c08348 // add rax,0x2
 	LONG $0x02c08349 // add r8,0x2
 	LONG $0x02c18349 // add r9,0x2
-// 0x21c0:
+// 0x1e90:
 	LONG $0x0001c3f7; WORD $0x0000 // test ebx,0x1
-	WORD $0x0974 // je 0x21d1
+	WORD $0x0974 // je 0x1ea1
 	LONG $0x10b60f41 // movzx edx,BYTE PTR [r8]
 	WORD $0x1032 // xor dl,BYTE PTR [rax]
 	WORD $0x8841; BYTE $0x11 // mov BYTE PTR [r9],dl
-// 0x21d1:
-	LONG $0x68868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x168]
-	LONG $0x01709e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x170]
-	LONG $0x58b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x158]
-	LONG $0x50860148; WORD $0x0001; BYTE $0x00 // add QWORD PTR [rsi+0x150],rax
-	LONG $0x58860148; WORD $0x0001; BYTE $0x00 // add QWORD PTR [rsi+0x158],rax
-	LONG $0x60862948; WORD $0x0001; BYTE $0x00 // sub QWORD PTR [rsi+0x160],rax
-	LONG $0x01309e01; WORD $0x0000 // add DWORD PTR [rsi+0x130],ebx
-	LONG $0x48be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x148]
+// 0x1ea1:
+	LONG $0xa0868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0xa0]
+	LONG $0x00a89e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xa8]
+	LONG $0x90b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x90]
+	LONG $0x88860148; WORD $0x0000; BYTE $0x00 // add QWORD PTR [rsi+0x88],rax
+	LONG $0x90860148; WORD $0x0000; BYTE $0x00 // add QWORD PTR [rsi+0x90],rax
+	LONG $0x98862948; WORD $0x0000; BYTE $0x00 // sub QWORD PTR [rsi+0x98],rax
+	WORD $0x5e01; BYTE $0xb0 // add DWORD PTR [rsi-0x50],ebx
+	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
 	LONG $0x000000b9; BYTE $0x00 // mov ecx,0x0
 	LONG $0x000004bb; BYTE $0x00 // mov ebx,0x4
-	QUAD $0x0000000160be8348 // cmp QWORD PTR [rsi+0x160],0x0
+	QUAD $0x0000000098be8348 // cmp QWORD PTR [rsi+0x98],0x0
 	WORD $0x440f; BYTE $0xcb // cmove ecx,ebx
-	LONG $0x01808e89; WORD $0x0000 // mov DWORD PTR [rsi+0x180],ecx
+	WORD $0x4e89; BYTE $0x48 // mov DWORD PTR [rsi+0x48],ecx
 	WORD $0x950f; BYTE $0xc1 // setne cl
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	WORD $0xb60f; BYTE $0xf9 // movzx edi,cl
-	LONG $0xf74e840f; WORD $0xffff // je 0x1983
+	LONG $0xf838840f; WORD $0xffff // je 0x1734
 	WORD $0xff85 // test edi,edi
-	WORD $0x2b74 // je 0x2264
-// 0x2239:
-	LONG $0x50b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x150]
-	LONG $0x608e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x160]
+	WORD $0x2b74 // je 0x1f2b
+// 0x1f00:
+	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
+	LONG $0x988e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x98]
 	LONG $0x000200bb; BYTE $0x00 // mov ebx,0x200
 	LONG $0x000400b8; BYTE $0x00 // mov eax,0x400
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
 	LONG $0xc3460f48 // cmovbe rax,rbx
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc1420f48 // cmovb rax,rcx
-	LONG $0xfff71fe9; BYTE $0xff // jmp 0x1983
-// 0x2264:
-	LONG $0x90868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x190]
-	LONG $0x988e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x198]
-	LONG $0xa0968b4c; WORD $0x0001; BYTE $0x00 // mov r10,QWORD PTR [rsi+0x1a0]
-// 0x2279:
-	LONG $0x489e8b4c; WORD $0x0001; BYTE $0x00 // mov r11,QWORD PTR [rsi+0x148]
+	LONG $0xfff809e9; BYTE $0xff // jmp 0x1734
+// 0x1f2b:
+	LONG $0xd8468b4c // mov r8,QWORD PTR [rsi-0x28]
+	LONG $0xe04e8b4c // mov r9,QWORD PTR [rsi-0x20]
+	LONG $0xe8568b4c // mov r10,QWORD PTR [rsi-0x18]
+// 0x1f37:
+	LONG $0x785e8b4c // mov r11,QWORD PTR [rsi+0x78]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x00b1840f; WORD $0x0000 // je 0x233f
+	LONG $0x0099840f; WORD $0x0000 // je 0x1fe2
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x0001c0bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1c0]
-	QUAD $0x0001b89ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
+	LONG $0xf6bbe2c4; WORD $0xc05e // mulx rbx,r8,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0001c88ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1c8]
+	LONG $0xf6fb62c4; WORD $0xd04e // mulx r9,rax,QWORD PTR [rsi-0x30]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x0001b886f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1b8]
+	LONG $0xf6b3e2c4; WORD $0xc046 // mulx rax,r9,QWORD PTR [rsi-0x40]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x000001c896af0f48 // imul rdx,QWORD PTR [rsi+0x1c8]
-	QUAD $0x000001b896af0f4c // imul r10,QWORD PTR [rsi+0x1b8]
+	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
+	LONG $0x56af0f4c; BYTE $0xc0 // imul r10,QWORD PTR [rsi-0x40]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28349 // and r10,0x3
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e8c148 // shr rax,0x2
 	LONG $0x80048d48 // lea rax,[rax+rax*4]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
@@ -1851,52 +1862,53 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x04fa8349 // cmp r10,0x4
 	LONG $0xc0430f4c // cmovae r8,rax
 	LONG $0xc9430f4c // cmovae r9,rcx
-	LONG $0xa886034c; WORD $0x0001; BYTE $0x00 // add r8,QWORD PTR [rsi+0x1a8]
-	LONG $0xb08e134c; WORD $0x0001; BYTE $0x00 // adc r9,QWORD PTR [rsi+0x1b0]
+	LONG $0xf046034c // add r8,QWORD PTR [rsi-0x10]
+	LONG $0xf84e134c // adc r9,QWORD PTR [rsi-0x8]
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x59eb // jmp 0x2398
-// 0x233f:
+	WORD $0x4deb // jmp 0x202f
+// 0x1fe2:
 	LONG $0x40438b49 // mov rax,QWORD PTR [r11+0x40]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
 	LONG $0x1050894c // mov QWORD PTR [rax+0x10],r10
-	LONG $0xb88e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x1b8]
-	LONG $0xc0968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x1c0]
+	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
+	LONG $0xc8568b48 // mov rdx,QWORD PTR [rsi-0x38]
 	LONG $0x18488948 // mov QWORD PTR [rax+0x18],rcx
 	LONG $0x20508948 // mov QWORD PTR [rax+0x20],rdx
-	LONG $0xa88e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x1a8]
-	LONG $0xb0968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x1b0]
+	LONG $0xf04e8b48 // mov rcx,QWORD PTR [rsi-0x10]
+	LONG $0xf8568b48 // mov rdx,QWORD PTR [rsi-0x8]
 	LONG $0x28488948 // mov QWORD PTR [rax+0x28],rcx
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0475 // jne 0x2389
+	WORD $0x0475 // jne 0x2020
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x2389:
+// 0x2020:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x2398:
+// 0x202f:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
-	LONG $0x00868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x100]
-	LONG $0x000480b9; BYTE $0x00 // mov ecx,0x480
-	LONG $0x000980ba; BYTE $0x00 // mov edx,0x980
-	LONG $0x0178be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0x178],0x2
+	LONG $0x80468d48 // lea rax,[rsi-0x80]
+	LONG $0x000300b9; BYTE $0x00 // mov ecx,0x300
+	LONG $0x000800ba; BYTE $0x00 // mov edx,0x800
+	LONG $0x02287e83 // cmp DWORD PTR [rsi+0x28],0x2
 	WORD $0x430f; BYTE $0xca // cmovae ecx,edx
 	WORD $0x0148; BYTE $0xf1 // add rcx,rsi
-// 0x23ba:
+// 0x204b:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe475 // jne 0x23ba
+	WORD $0xe475 // jne 0x204b
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
+	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
 
 DATA chacha20poly1305_avx2_constants<>+0(SB)/8, $0x3320646e61707865

@@ -16,7 +16,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x035047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x3
 	WORD $0x0b75 // jne 0x22
 	LONG $0x107f8348; BYTE $0x00 // cmp QWORD PTR [rdi+0x10],0x0
-	LONG $0x3d5b840f; WORD $0x0000 // je 0x3d7d
+	LONG $0x3d6c840f; WORD $0x0000 // je 0x3d8e
 // 0x22:
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
 	LONG $0x305f8b48 // mov rbx,QWORD PTR [rdi+0x30]
@@ -31,6 +31,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x01008e89; WORD $0x0000 // mov DWORD PTR [rsi+0x100],ecx
 	LONG $0x04868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x104],rax
 	LONG $0x0c868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x10c],r8d
+	LONG $0x30868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x130],rax
+	LONG $0x38868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x138],r8d
 	QUAD $0x00000000011c86c7; WORD $0x0000 // mov DWORD PTR [rsi+0x11c],0x0
 	LONG $0x104f8b4c // mov r9,QWORD PTR [rdi+0x10]
 	LONG $0x000008b8; BYTE $0x00 // mov eax,0x8
@@ -44,16 +46,16 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x00f98149; WORD $0x0006; BYTE $0x00 // cmp r9,0x600
 	LONG $0xc0470f41 // cmova eax,r8d
 	LONG $0x01188689; WORD $0x0000 // mov DWORD PTR [rsi+0x118],eax
-	LONG $0x0b29870f; WORD $0x0000 // ja 0xbd1
+	LONG $0x0b29870f; WORD $0x0000 // ja 0xbdf
 	LONG $0x80f98149; WORD $0x0000; BYTE $0x00 // cmp r9,0x80
-	LONG $0x183b860f; WORD $0x0000 // jbe 0x18f0
-// 0xb5:
+	LONG $0x183b860f; WORD $0x0000 // jbe 0x18fe
+// 0xc3:
 	QUAD $0x20c0c10c3043b848; WORD $0x0808 // movabs rax,0x80820c0c10c3043
 	LONG $0x10868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x110],rax
 	LONG $0x00f98149; WORD $0x0004; BYTE $0x00 // cmp r9,0x400
-	LONG $0x0245870f; WORD $0x0000 // ja 0x318
+	LONG $0x0245870f; WORD $0x0000 // ja 0x326
 	LONG $0x00f98149; WORD $0x0002; BYTE $0x00 // cmp r9,0x200
-	LONG $0x0c19870f; WORD $0x0000 // ja 0xcf9
+	LONG $0x0c19870f; WORD $0x0000 // ja 0xd07
 	LONG $0x00eeeeb8; BYTE $0x00 // mov eax,0xeeee
 	LONG $0xc892f8c5 // kmovw k1,eax
 	LONG $0xd144f8c5 // knotw k2,k1
@@ -84,7 +86,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-// 0x174:
+// 0x182:
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
@@ -116,8 +118,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x0f // test BYTE PTR [rsi+0x110],0xf
-	LONG $0x1cd3850f; WORD $0x0000 // jne 0x1f16
-// 0x243:
+	LONG $0x1cd3850f; WORD $0x0000 // jne 0x1f24
+// 0x251:
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
@@ -149,9 +151,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
 	QUAD $0x0600000110aec148 // shr QWORD PTR [rsi+0x110],0x6
-	LONG $0xfe61850f; WORD $0xffff // jne 0x174
-	LONG $0x002305e9; BYTE $0x00 // jmp 0x261d
-// 0x318:
+	LONG $0xfe61850f; WORD $0xffff // jne 0x182
+	LONG $0x002305e9; BYTE $0x00 // jmp 0x262b
+// 0x326:
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
@@ -201,7 +203,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-// 0x42c:
+// 0x43a:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
@@ -226,6 +228,30 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
 	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
@@ -256,32 +282,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x487da162; WORD $0xf670; BYTE $0x39 // vpshufd zmm22,zmm22,0x39
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x01 // test BYTE PTR [rsi+0x110],0x1
-	LONG $0x01a2840f; WORD $0x0000 // je 0x7cd
+	LONG $0x01a2840f; WORD $0x0000 // je 0x7db
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
@@ -394,11 +396,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
-	WORD $0x0deb // jmp 0x7da
-// 0x7cd:
+	WORD $0x0deb // jmp 0x7e8
+// 0x7db:
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x0f // test BYTE PTR [rsi+0x110],0xf
-	LONG $0x173c850f; WORD $0x0000 // jne 0x1f16
-// 0x7da:
+	LONG $0x173c850f; WORD $0x0000 // jne 0x1f24
+// 0x7e8:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
@@ -423,6 +425,30 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
 	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
 	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
@@ -453,32 +479,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x487da162; WORD $0xf670; BYTE $0x93 // vpshufd zmm22,zmm22,0x93
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x02 // test BYTE PTR [rsi+0x110],0x2
-	LONG $0x01a0840f; WORD $0x0000 // je 0xb79
+	LONG $0x01a0840f; WORD $0x0000 // je 0xb87
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
@@ -591,11 +593,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
-// 0xb79:
+// 0xb87:
 	QUAD $0x0600000110aec148 // shr QWORD PTR [rsi+0x110],0x6
-	LONG $0xf8a5850f; WORD $0xffff // jne 0x42c
+	LONG $0xf8a5850f; WORD $0xffff // jne 0x43a
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1a89840f; WORD $0x0000 // je 0x261d
+	LONG $0x1a89840f; WORD $0x0000 // je 0x262b
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x23 // vmovdqa64 ZMMWORD PTR [rsi+0x8c0],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x24 // vmovdqa64 ZMMWORD PTR [rsi+0x900],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x25 // vmovdqa64 ZMMWORD PTR [rsi+0x940],zmm18
@@ -604,8 +606,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x28 // vmovdqa64 ZMMWORD PTR [rsi+0xa00],zmm21
 	LONG $0x48fde162; WORD $0x767f; BYTE $0x29 // vmovdqa64 ZMMWORD PTR [rsi+0xa40],zmm22
 	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x2a // vmovdqa64 ZMMWORD PTR [rsi+0xa80],zmm23
-	LONG $0x001a4ce9; BYTE $0x00 // jmp 0x261d
-// 0xbd1:
+	LONG $0x001a4ce9; BYTE $0x00 // jmp 0x262b
+// 0xbdf:
 	QUAD $0x041041041041b848; WORD $0x0841 // movabs rax,0x841041041041041
 	LONG $0x10868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x110],rax
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
@@ -657,8 +659,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-	LONG $0x00069ae9; BYTE $0x00 // jmp 0x1393
-// 0xcf9:
+	LONG $0x00069ae9; BYTE $0x00 // jmp 0x13a1
+// 0xd07:
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
@@ -692,7 +694,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-// 0xdaa:
+// 0xdb8:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
@@ -742,7 +744,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x01 // test BYTE PTR [rsi+0x110],0x1
-	LONG $0x01a2840f; WORD $0x0000 // je 0x1089
+	LONG $0x01a2840f; WORD $0x0000 // je 0x1097
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
@@ -855,11 +857,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
-	WORD $0x0deb // jmp 0x1096
-// 0x1089:
+	WORD $0x0deb // jmp 0x10a4
+// 0x1097:
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x0f // test BYTE PTR [rsi+0x110],0xf
-	LONG $0x0e80850f; WORD $0x0000 // jne 0x1f16
-// 0x1096:
+	LONG $0x0e80850f; WORD $0x0000 // jne 0x1f24
+// 0x10a4:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
@@ -909,7 +911,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x02 // test BYTE PTR [rsi+0x110],0x2
-	LONG $0x01a0840f; WORD $0x0000 // je 0x1373
+	LONG $0x01a0840f; WORD $0x0000 // je 0x1381
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
@@ -1022,13 +1024,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
-// 0x1373:
+// 0x1381:
 	QUAD $0x0600000110aec148 // shr QWORD PTR [rsi+0x110],0x6
-	LONG $0xfa29850f; WORD $0xffff // jne 0xdaa
+	LONG $0xfa29850f; WORD $0xffff // jne 0xdb8
 	LONG $0x011cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x11c],0x0
-	LONG $0x128f840f; WORD $0x0000 // je 0x261d
-	LONG $0x0015aae9; BYTE $0x00 // jmp 0x293d
-// 0x1393:
+	LONG $0x128f840f; WORD $0x0000 // je 0x262b
+	LONG $0x0015aae9; BYTE $0x00 // jmp 0x294b
+// 0x13a1:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
@@ -1126,8 +1128,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x404db162; WORD $0xce72; BYTE $0x07 // vprold zmm22,zmm22,0x7
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x0f // test BYTE PTR [rsi+0x110],0xf
-	LONG $0x0916850f; WORD $0x0000 // jne 0x1f16
-// 0x1600:
+	LONG $0x0916850f; WORD $0x0000 // jne 0x1f24
+// 0x160e:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
@@ -1225,7 +1227,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
 	LONG $0x405db162; WORD $0xcc72; BYTE $0x07 // vprold zmm20,zmm20,0x7
 	QUAD $0x0600000110aec148 // shr QWORD PTR [rsi+0x110],0x6
-	LONG $0xfb25850f; WORD $0xffff // jne 0x1393
+	LONG $0xfb25850f; WORD $0xffff // jne 0x13a1
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x23 // vmovdqa64 ZMMWORD PTR [rsi+0x8c0],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x24 // vmovdqa64 ZMMWORD PTR [rsi+0x900],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x25 // vmovdqa64 ZMMWORD PTR [rsi+0x940],zmm18
@@ -1243,19 +1245,19 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x31 // vmovdqa64 ZMMWORD PTR [rsi+0xc40],zmm30
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x32 // vmovdqa64 ZMMWORD PTR [rsi+0xc80],zmm31
 	LONG $0x011cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x11c],0x0
-	LONG $0x1052850f; WORD $0x0000 // jne 0x293d
-	LONG $0x0009dde9; BYTE $0x00 // jmp 0x22cd
-// 0x18f0:
+	LONG $0x1052850f; WORD $0x0000 // jne 0x294b
+	LONG $0x0009dde9; BYTE $0x00 // jmp 0x22db
+// 0x18fe:
 	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
 	WORD $0xe083; BYTE $0x03 // and eax,0x3
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	LONG $0xe7b6850f; WORD $0xffff // jne 0xb5
+	LONG $0xe7b6850f; WORD $0xffff // jne 0xc3
 	LONG $0x207f8348; BYTE $0x40 // cmp QWORD PTR [rdi+0x20],0x40
-	LONG $0xe7ab870f; WORD $0xffff // ja 0xb5
+	LONG $0xe7ab870f; WORD $0xffff // ja 0xc3
 	QUAD $0x00040000011886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x118],0x4
 	QUAD $0x000a0000011086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x110],0xa
 	WORD $0x854d; BYTE $0xc9 // test r9,r9
-	LONG $0x034c840f; WORD $0x0000 // je 0x1c73
+	LONG $0x034c840f; WORD $0x0000 // je 0x1c81
 	LONG $0x00eeeeb8; BYTE $0x00 // mov eax,0xeeee
 	LONG $0xc892f8c5 // kmovw k1,eax
 	LONG $0xd144f8c5 // knotw k2,k1
@@ -1282,7 +1284,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
 	WORD $0xae0f; BYTE $0xe8 // lfence
-// 0x199f:
+// 0x19ad:
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
@@ -1450,9 +1452,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x90909090 // 4 x nop
 	LONG $0x0110ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x110],0x1
-	LONG $0xfd31850f; WORD $0xffff // jne 0x199f
-	LONG $0x00065ae9; BYTE $0x00 // jmp 0x22cd
-// 0x1c73:
+	LONG $0xfd31850f; WORD $0xffff // jne 0x19ad
+	LONG $0x00065ae9; BYTE $0x00 // jmp 0x22db
+// 0x1c81:
 	QUAD $0x000a000008c086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x8c0],0xa
 	QUAD $0x00000000011086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x110],0x0
 	WORD $0x8b44; BYTE $0x2b // mov r13d,DWORD PTR [rbx]
@@ -1471,12 +1473,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-	LONG $0x000259e9; BYTE $0x00 // jmp 0x1f23
-// 0x1cca:
+	LONG $0x000259e9; BYTE $0x00 // jmp 0x1f31
+// 0x1cd8:
 	LONG $0x08c0ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x8c0],0x1
-	LONG $0x024c850f; WORD $0x0000 // jne 0x1f23
-	LONG $0x0005f1e9; BYTE $0x00 // jmp 0x22cd
-// 0x1cdc:
+	LONG $0x024c850f; WORD $0x0000 // jne 0x1f31
+	LONG $0x0005f1e9; BYTE $0x00 // jmp 0x22db
+// 0x1cea:
 	LONG $0x20be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x120]
 	LONG $0x28968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x128]
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
@@ -1505,7 +1507,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0xffc0c748; WORD $0xffff; BYTE $0xff // mov rax,0xffffffffffffffff
 	LONG $0xc0ae8d4c; WORD $0x0008; BYTE $0x00 // lea r13,[rsi+0x8c0]
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	WORD $0x2374 // je 0x1da8
+	WORD $0x2374 // je 0x1db6
 	LONG $0xf5e0e2c4; BYTE $0xc8 // bzhi rcx,rax,rbx
 	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
 	LONG $0xc97fd162; WORD $0x246f; BYTE $0x24 // vmovdqu8 zmm4{k1}{z},ZMMWORD PTR [r12]
@@ -1513,40 +1515,40 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0f4b8d48 // lea rcx,[rbx+0xf]
 	LONG $0xf0e18348 // and rcx,0xfffffffffffffff0
 	WORD $0x0149; BYTE $0xcd // add r13,rcx
-// 0x1da8:
+// 0x1db6:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x0080840f; WORD $0x0000 // je 0x1e34
+	LONG $0x0080840f; WORD $0x0000 // je 0x1e42
 	LONG $0x40e98348 // sub rcx,0x40
-	WORD $0x3d76 // jbe 0x1df7
+	WORD $0x3d76 // jbe 0x1e05
 	LONG $0x48fdd162; WORD $0x20ef // vpxorq zmm4,zmm0,ZMMWORD PTR [r8]
 	LONG $0x48fed162; WORD $0x286f // vmovdqu64 zmm5,ZMMWORD PTR [r8]
 	LONG $0x48fed162; WORD $0x217f // vmovdqu64 ZMMWORD PTR [r9],zmm4
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0675 // jne 0x1ddb
+	WORD $0x0675 // jne 0x1de9
 	LONG $0x48fdf162; WORD $0xec6f // vmovdqa64 zmm5,zmm4
-// 0x1ddb:
+// 0x1de9:
 	LONG $0x48fed162; WORD $0x6d7f; BYTE $0x00 // vmovdqu64 ZMMWORD PTR [r13+0x0],zmm5
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40c58349 // add r13,0x40
 	WORD $0x8949; BYTE $0xca // mov r10,rcx
 	LONG $0x48fdf162; WORD $0xc16f // vmovdqa64 zmm0,zmm1
-// 0x1df7:
+// 0x1e05:
 	LONG $0xf5a8e2c4; BYTE $0xc8 // bzhi rcx,rax,r10
 	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
 	LONG $0xc97fd162; WORD $0x286f // vmovdqu8 zmm5{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x48fdf162; WORD $0xe5ef // vpxorq zmm4,zmm0,zmm5
 	LONG $0x497fd162; WORD $0x217f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm4
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0675 // jne 0x1e22
+	WORD $0x0675 // jne 0x1e30
 	LONG $0xc97ff162; WORD $0xec6f // vmovdqu8 zmm5{k1}{z},zmm4
-// 0x1e22:
+// 0x1e30:
 	LONG $0x48fed162; WORD $0x6d7f; BYTE $0x00 // vmovdqu64 ZMMWORD PTR [r13+0x0],zmm5
 	LONG $0x0fc28349 // add r10,0xf
 	LONG $0xf0e28349 // and r10,0xfffffffffffffff0
 	WORD $0x014d; BYTE $0xd5 // add r13,r10
-// 0x1e34:
+// 0x1e42:
 	LONG $0x48478b48 // mov rax,QWORD PTR [rdi+0x48]
 	LONG $0x005d8949 // mov QWORD PTR [r13+0x0],rbx
 	LONG $0x08458949 // mov QWORD PTR [r13+0x8],rax
@@ -1558,7 +1560,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x314d; BYTE $0xc9 // xor r9,r9
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0xc0ae8d4c; WORD $0x0008; BYTE $0x00 // lea r13,[rsi+0x8c0]
-// 0x1e60:
+// 0x1e6e:
 	LONG $0x0045034d // add r8,QWORD PTR [r13+0x0]
 	LONG $0x084d134d // adc r9,QWORD PTR [r13+0x8]
 	LONG $0x01d18348 // adc rcx,0x1
@@ -1593,7 +1595,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x00d18348 // adc rcx,0x0
 	LONG $0x10c58349 // add r13,0x10
 	LONG $0x10ae3b4c; WORD $0x0001; BYTE $0x00 // cmp r13,QWORD PTR [rsi+0x110]
-	WORD $0x8176 // jbe 0x1e60
+	WORD $0x8176 // jbe 0x1e6e
 	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x23 // vmovdqa64 ZMMWORD PTR [rsi+0x8c0],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x24 // vmovdqa64 ZMMWORD PTR [rsi+0x900],zmm30
@@ -1603,11 +1605,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x894d; BYTE $0xcb // mov r11,r9
 	WORD $0x8949; BYTE $0xcd // mov r13,rcx
 	LONG $0x20be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x120]
-	LONG $0x001e03e9; BYTE $0x00 // jmp 0x3d19
-// 0x1f16:
+	LONG $0x001e06e9; BYTE $0x00 // jmp 0x3d2a
+// 0x1f24:
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x01 // test BYTE PTR [rsi+0x110],0x1
-	LONG $0x01b9840f; WORD $0x0000 // je 0x20dc
-// 0x1f23:
+	LONG $0x01b9840f; WORD $0x0000 // je 0x20ea
+// 0x1f31:
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
@@ -1721,13 +1723,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x02 // test BYTE PTR [rsi+0x110],0x2
-	LONG $0x01bd840f; WORD $0x0000 // je 0x228d
+	LONG $0x01bd840f; WORD $0x0000 // je 0x229b
 	LONG $0x0110ae80; WORD $0x0000; BYTE $0x02 // sub BYTE PTR [rsi+0x110],0x2
-	LONG $0xfffe47e9; BYTE $0xff // jmp 0x1f23
-// 0x20dc:
+	LONG $0xfffe47e9; BYTE $0xff // jmp 0x1f31
+// 0x20ea:
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x04 // test BYTE PTR [rsi+0x110],0x4
-	LONG $0x01e4850f; WORD $0x0000 // jne 0x22cd
-// 0x20e9:
+	LONG $0x01e4850f; WORD $0x0000 // jne 0x22db
+// 0x20f7:
 	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
 	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
 	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
@@ -1786,21 +1788,21 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	QUAD $0x1b245c7f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x6c0],zmm27
 	QUAD $0x2024647f48fd4162 // vmovdqa64 ZMMWORD PTR [r12+0x800],zmm28
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x20 // cmp DWORD PTR [rsi+0x118],0x20
-	WORD $0x3274 // je 0x22bf
-// 0x228d:
+	WORD $0x3274 // je 0x22cd
+// 0x229b:
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x118],0x4
-	LONG $0xfa30840f; WORD $0xffff // je 0x1cca
+	LONG $0xfa30840f; WORD $0xffff // je 0x1cd8
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x118],0x10
-	LONG $0xdf9c820f; WORD $0xffff // jb 0x243
-	LONG $0xede9840f; WORD $0xffff // je 0x1096
+	LONG $0xdf9c820f; WORD $0xffff // jb 0x251
+	LONG $0xede9840f; WORD $0xffff // je 0x10a4
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x18 // cmp DWORD PTR [rsi+0x118],0x18
-	LONG $0xe520840f; WORD $0xffff // je 0x7da
-	LONG $0xfff341e9; BYTE $0xff // jmp 0x1600
-// 0x22bf:
-	WORD $0xff41; BYTE $0xce // dec r14d
-	LONG $0xfe21850f; WORD $0xffff // jne 0x20e9
-	LONG $0x000350e9; BYTE $0x00 // jmp 0x261d
+	LONG $0xe520840f; WORD $0xffff // je 0x7e8
+	LONG $0xfff341e9; BYTE $0xff // jmp 0x160e
 // 0x22cd:
+	WORD $0xff41; BYTE $0xce // dec r14d
+	LONG $0xfe21850f; WORD $0xffff // jne 0x20f7
+	LONG $0x000350e9; BYTE $0x00 // jmp 0x262b
+// 0x22db:
 	LONG $0x20be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x120]
 	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
 	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
@@ -1823,19 +1825,19 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x1072234c // and r14,QWORD PTR [rdx+0x10]
 	LONG $0x187a234c // and r15,QWORD PTR [rdx+0x18]
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x1475 // jne 0x2348
+	WORD $0x1475 // jne 0x2356
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	LONG $0x18738b4c // mov r14,QWORD PTR [rbx+0x18]
 	LONG $0x207b8b4c // mov r15,QWORD PTR [rbx+0x20]
 	LONG $0x28438b4c // mov r8,QWORD PTR [rbx+0x28]
 	LONG $0x30538b4c // mov r10,QWORD PTR [rbx+0x30]
-// 0x2348:
+// 0x2356:
 	LONG $0x50b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r14
 	LONG $0x58be894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],r15
 	LONG $0x6086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],r8
 	LONG $0x6896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],r10
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x118],0x4
-	LONG $0xf96b840f; WORD $0xffff // je 0x1cdc
+	LONG $0xf96b840f; WORD $0xffff // je 0x1cea
 	LONG $0x80aa8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rdx+0x180]
 	WORD $0x894c; BYTE $0xff // mov rdi,r15
 	LONG $0x02efc148 // shr rdi,0x2
@@ -2000,8 +2002,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x8949; BYTE $0xf3 // mov r11,rsi
 	WORD $0x8949; BYTE $0xf4 // mov r12,rsi
 	LONG $0x0003be41; WORD $0x0000 // mov r14d,0x3
-	LONG $0xfffacce9; BYTE $0xff // jmp 0x20e9
-// 0x261d:
+	LONG $0xfffacce9; BYTE $0xff // jmp 0x20f7
+// 0x262b:
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
@@ -2009,7 +2011,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
 	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x6575 // jne 0x26a8
+	WORD $0x6575 // jne 0x26b6
 	LONG $0x0002bf41; WORD $0x0000 // mov r15d,0x2
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
@@ -2029,15 +2031,15 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm26
-	LONG $0x000283e9; BYTE $0x00 // jmp 0x292b
-// 0x26a8:
+	LONG $0x000283e9; BYTE $0x00 // jmp 0x2939
+// 0x26b6:
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm26
 	LONG $0x0000bf41; WORD $0x0000 // mov r15d,0x0
 	LONG $0x206f8b4c // mov r13,QWORD PTR [rdi+0x20]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x025b840f; WORD $0x0000 // je 0x292b
+	LONG $0x025b840f; WORD $0x0000 // je 0x2939
 	LONG $0x185f8b48 // mov rbx,QWORD PTR [rdi+0x18]
 	LONG $0x0f5d8d4d // lea r11,[r13+0xf]
 	LONG $0x04ebc149 // shr r11,0x4
@@ -2048,7 +2050,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x04e3c149 // shl r11,0x4
 	WORD $0x294c; BYTE $0xdb // sub rbx,r11
 	WORD $0x014d; BYTE $0xdd // add r13,r11
-// 0x26f7:
+// 0x2705:
 	LONG $0xe0b60f44 // movzx r12d,al
 	LONG $0x04ecc141 // shr r12d,0x4
 	LONG $0x0055be41; WORD $0x0000 // mov r14d,0x55
@@ -2086,8 +2088,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	QUAD $0xa8304a2550856362 // vpternlogq zmm25,zmm31,QWORD BCST [rdx+0x180],0xa8
 	LONG $0x53ad6162; WORD $0x52eb; BYTE $0x31 // vporq zmm26{k3},zmm26,QWORD BCST [rdx+0x188]
 	LONG $0x01ff8341 // cmp r15d,0x1
-	LONG $0x0138820f; WORD $0x0000 // jb 0x28f4
-	LONG $0x011d870f; WORD $0x0000 // ja 0x28df
+	LONG $0x0138820f; WORD $0x0000 // jb 0x2902
+	LONG $0x011d870f; WORD $0x0000 // ja 0x28ed
 	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
@@ -2124,12 +2126,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
 	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
 	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-	WORD $0x15eb // jmp 0x28f4
-// 0x28df:
+	WORD $0x15eb // jmp 0x2902
+// 0x28ed:
 	LONG $0x40bd6162; WORD $0x46d4; BYTE $0x06 // vpaddq zmm24,zmm24,ZMMWORD PTR [rsi+0x180]
 	LONG $0x40b56162; WORD $0x4ed4; BYTE $0x07 // vpaddq zmm25,zmm25,ZMMWORD PTR [rsi+0x1c0]
 	LONG $0x40ad6162; WORD $0x56d4; BYTE $0x08 // vpaddq zmm26,zmm26,ZMMWORD PTR [rsi+0x200]
-// 0x28f4:
+// 0x2902:
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm26
@@ -2138,19 +2140,19 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
 	LONG $0x0000ffb8; BYTE $0x00 // mov eax,0xff
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-	LONG $0xfdcc870f; WORD $0xffff // ja 0x26f7
-// 0x292b:
+	LONG $0xfdcc870f; WORD $0xffff // ja 0x2705
+// 0x2939:
 	LONG $0xdb46e4c5 // kxnorw k3,k3,k3
 	WORD $0x894d; BYTE $0xcc // mov r12,r9
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0xe0450f4d // cmovne r12,r8
-// 0x293d:
+// 0x294b:
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
 	LONG $0x000400b9; BYTE $0x00 // mov ecx,0x400
 	WORD $0x3949; BYTE $0xca // cmp r10,rcx
 	LONG $0xca420f49 // cmovb rcx,r10
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x08 // cmp DWORD PTR [rsi+0x118],0x8
-	LONG $0x021a840f; WORD $0x0000 // je 0x2b74
+	LONG $0x021a840f; WORD $0x0000 // je 0x2b82
 	LONG $0x587df162; WORD $0x02fe // vpaddd zmm0,zmm0,DWORD BCST [rdx]
 	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
 	LONG $0x586df162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm2,zmm2,DWORD BCST [rdx+0x8]
@@ -2232,9 +2234,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x403d9362; WORD $0xf943; BYTE $0xdd // vshufi32x4 zmm7,zmm24,zmm25,0xdd
 	LONG $0x402d1362; WORD $0xdb43; BYTE $0x88 // vshufi32x4 zmm11,zmm26,zmm27,0x88
 	LONG $0x402d1362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm15,zmm26,zmm27,0xdd
-	LONG $0x0000e9e9; BYTE $0x00 // jmp 0x2c5d
-// 0x2b74:
-	LONG $0x305f8b48 // mov rbx,QWORD PTR [rdi+0x30]
+	LONG $0x0000ece9; BYTE $0x00 // jmp 0x2c6e
+// 0x2b82:
+	LONG $0x309e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x130]
 	LONG $0x487d6262; WORD $0x225a // vbroadcasti32x4 zmm28,XMMWORD PTR [rdx]
 	LONG $0x487d4262; WORD $0x2b5a // vbroadcasti32x4 zmm29,XMMWORD PTR [r11]
 	LONG $0x487d4262; WORD $0x735a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [r11+0x10]
@@ -2270,99 +2272,99 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x403d9362; WORD $0xe943; BYTE $0xdd // vshufi32x4 zmm5,zmm24,zmm25,0xdd
 	LONG $0x402d9362; WORD $0xf343; BYTE $0x88 // vshufi32x4 zmm6,zmm26,zmm27,0x88
 	LONG $0x402d9362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm7,zmm26,zmm27,0xdd
-// 0x2c5d:
+// 0x2c6e:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1074 // je 0x2c76
+	WORD $0x1074 // je 0x2c87
 	LONG $0x102c8d4f // lea r13,[r8+r10*1]
 	LONG $0x08348d4d // lea r14,[r8+rcx*1]
 	WORD $0x294d; BYTE $0xe5 // sub r13,r12
-	LONG $0x000556e9; BYTE $0x00 // jmp 0x31cc
-// 0x2c76:
+	LONG $0x000556e9; BYTE $0x00 // jmp 0x31dd
+// 0x2c87:
 	LONG $0x48fd6162; WORD $0xf06f // vmovdqa64 zmm30,zmm0
 	LONG $0x40f98348 // cmp rcx,0x40
-	LONG $0x01ed820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x01ed820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x30ef // vpxorq zmm30,zmm30,ZMMWORD PTR [r8]
 	LONG $0x48fe4162; WORD $0x317f // vmovdqu64 ZMMWORD PTR [r9],zmm30
 	LONG $0x48fd6162; WORD $0xf16f // vmovdqa64 zmm30,zmm1
 	LONG $0x80f98148; WORD $0x0000; BYTE $0x00 // cmp rcx,0x80
-	LONG $0x01ce820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x01ce820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x01 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x40]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm30
 	LONG $0x48fd6162; WORD $0xf26f // vmovdqa64 zmm30,zmm2
 	LONG $0xc0f98148; WORD $0x0000; BYTE $0x00 // cmp rcx,0xc0
-	LONG $0x01ad820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x01ad820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x02 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x80]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm30
 	LONG $0x48fd6162; WORD $0xf36f // vmovdqa64 zmm30,zmm3
 	LONG $0x00f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x100
-	LONG $0x018c820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x018c820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x03 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0xc0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm30
 	LONG $0x48fd6162; WORD $0xf46f // vmovdqa64 zmm30,zmm4
 	LONG $0x40f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x140
-	LONG $0x016b820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x016b820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x04 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x100]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [r9+0x100],zmm30
 	LONG $0x48fd6162; WORD $0xf56f // vmovdqa64 zmm30,zmm5
 	LONG $0x80f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x180
-	LONG $0x014a820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x014a820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x05 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x140]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [r9+0x140],zmm30
 	LONG $0x48fd6162; WORD $0xf66f // vmovdqa64 zmm30,zmm6
 	LONG $0xc0f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x1c0
-	LONG $0x0129820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x0129820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x06 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x180]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm30
 	LONG $0x48fd6162; WORD $0xf76f // vmovdqa64 zmm30,zmm7
 	LONG $0x00f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x200
-	LONG $0x0108820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x0108820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x07 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x1c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm30
 	LONG $0x48fd4162; WORD $0xf06f // vmovdqa64 zmm30,zmm8
 	LONG $0x40f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x240
-	LONG $0x00e7820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x00e7820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x08 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x200]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x08 // vmovdqu64 ZMMWORD PTR [r9+0x200],zmm30
 	LONG $0x48fd4162; WORD $0xf16f // vmovdqa64 zmm30,zmm9
 	LONG $0x80f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x280
-	LONG $0x00c6820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x00c6820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x09 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x240]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x09 // vmovdqu64 ZMMWORD PTR [r9+0x240],zmm30
 	LONG $0x48fd4162; WORD $0xf26f // vmovdqa64 zmm30,zmm10
 	LONG $0xc0f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x2c0
-	LONG $0x00a5820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x00a5820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0a // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x280]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0a // vmovdqu64 ZMMWORD PTR [r9+0x280],zmm30
 	LONG $0x48fd4162; WORD $0xf36f // vmovdqa64 zmm30,zmm11
 	LONG $0x00f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x300
-	LONG $0x0084820f; WORD $0x0000 // jb 0x2e73
+	LONG $0x0084820f; WORD $0x0000 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0b // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x2c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0b // vmovdqu64 ZMMWORD PTR [r9+0x2c0],zmm30
 	LONG $0x48fd4162; WORD $0xf46f // vmovdqa64 zmm30,zmm12
 	LONG $0x40f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x340
-	WORD $0x6772 // jb 0x2e73
+	WORD $0x6772 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0c // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x300]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0c // vmovdqu64 ZMMWORD PTR [r9+0x300],zmm30
 	LONG $0x48fd4162; WORD $0xf56f // vmovdqa64 zmm30,zmm13
 	LONG $0x80f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x380
-	WORD $0x4a72 // jb 0x2e73
+	WORD $0x4a72 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0d // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x340]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0d // vmovdqu64 ZMMWORD PTR [r9+0x340],zmm30
 	LONG $0x48fd4162; WORD $0xf66f // vmovdqa64 zmm30,zmm14
 	LONG $0xc0f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x3c0
-	WORD $0x2d72 // jb 0x2e73
+	WORD $0x2d72 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0e // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x380]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0e // vmovdqu64 ZMMWORD PTR [r9+0x380],zmm30
 	LONG $0x48fd4162; WORD $0xf76f // vmovdqa64 zmm30,zmm15
 	LONG $0x00f98148; WORD $0x0004; BYTE $0x00 // cmp rcx,0x400
-	WORD $0x1072 // jb 0x2e73
+	WORD $0x1072 // jb 0x2e84
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0f // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x3c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0f // vmovdqu64 ZMMWORD PTR [r9+0x3c0],zmm30
-	WORD $0x40eb // jmp 0x2eb3
-// 0x2e73:
+	WORD $0x40eb // jmp 0x2ec4
+// 0x2e84:
 	WORD $0xc889 // mov eax,ecx
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
-	WORD $0x3974 // je 0x2eb3
+	WORD $0x3974 // je 0x2ec4
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
 	LONG $0xf5f8e2c4; BYTE $0xc3 // bzhi rax,rbx,rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -2373,7 +2375,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x497f4162; WORD $0x347f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+rax*1]{k1},zmm30
 	LONG $0xc97f0162; WORD $0xf66f // vmovdqu8 zmm30{k1}{z},zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x22 // vmovdqa64 ZMMWORD PTR [rsi+0x880],zmm30
-// 0x2eb3:
+// 0x2ec4:
 	WORD $0x0149; BYTE $0xc8 // add r8,rcx
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x2949; BYTE $0xca // sub r10,rcx
@@ -2381,9 +2383,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x294d; BYTE $0xe5 // sub r13,r12
 	LONG $0xffc6c749; WORD $0xffff; BYTE $0xff // mov r14,0xffffffffffffffff
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x4275 // jne 0x2f14
+	WORD $0x4275 // jne 0x2f25
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x18 // cmp DWORD PTR [rsi+0x118],0x18
-	LONG $0x02ed850f; WORD $0x0000 // jne 0x31cc
+	LONG $0x02ed850f; WORD $0x0000 // jne 0x31dd
 	LONG $0x48fdb162; WORD $0xc06f // vmovdqa64 zmm0,zmm16
 	LONG $0x48fdb162; WORD $0xc96f // vmovdqa64 zmm1,zmm17
 	LONG $0x48fdb162; WORD $0xd26f // vmovdqa64 zmm2,zmm18
@@ -2392,13 +2394,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fdb162; WORD $0xed6f // vmovdqa64 zmm5,zmm21
 	LONG $0x48fdb162; WORD $0xf66f // vmovdqa64 zmm6,zmm22
 	LONG $0x48fdb162; WORD $0xff6f // vmovdqa64 zmm7,zmm23
-	LONG $0x000105e9; BYTE $0x00 // jmp 0x3019
-// 0x2f14:
+	LONG $0x000105e9; BYTE $0x00 // jmp 0x302a
+// 0x2f25:
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x0e60840f; WORD $0x0000 // je 0x3d7d
-// 0x2f1d:
+	LONG $0x0e60840f; WORD $0x0000 // je 0x3d8e
+// 0x2f2e:
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x118],0x10
-	LONG $0x0102860f; WORD $0x0000 // jbe 0x302c
+	LONG $0x0102860f; WORD $0x0000 // jbe 0x303d
 	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
 	LONG $0x48fdf162; WORD $0x466f; BYTE $0x23 // vmovdqa64 zmm0,ZMMWORD PTR [rsi+0x8c0]
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x23 // vmovdqa64 ZMMWORD PTR [rsi+0x8c0],zmm31
@@ -2417,7 +2419,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x2a // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0xa80]
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x2a // vmovdqa64 ZMMWORD PTR [rsi+0xa80],zmm31
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x18 // cmp DWORD PTR [rsi+0x118],0x18
-	WORD $0x7074 // je 0x3019
+	WORD $0x7074 // je 0x302a
 	LONG $0x48fd7162; WORD $0x466f; BYTE $0x2b // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0xac0]
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x2b // vmovdqa64 ZMMWORD PTR [rsi+0xac0],zmm31
 	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x2c // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0xb00]
@@ -2434,11 +2436,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x31 // vmovdqa64 ZMMWORD PTR [rsi+0xc40],zmm31
 	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x32 // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xc80]
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x32 // vmovdqa64 ZMMWORD PTR [rsi+0xc80],zmm31
-// 0x3019:
+// 0x302a:
 	LONG $0x01008683; WORD $0x0000; BYTE $0x10 // add DWORD PTR [rsi+0x100],0x10
 	LONG $0x0118ae83; WORD $0x0000; BYTE $0x10 // sub DWORD PTR [rsi+0x118],0x10
-	LONG $0xfff911e9; BYTE $0xff // jmp 0x293d
-// 0x302c:
+	LONG $0xfff90ee9; BYTE $0xff // jmp 0x294b
+// 0x303d:
 	LONG $0x01008683; WORD $0x0000; BYTE $0x10 // add DWORD PTR [rsi+0x100],0x10
 	QUAD $0x00010000011c86c7; WORD $0x0000 // mov DWORD PTR [rsi+0x11c],0x1
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
@@ -2451,7 +2453,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x460f; BYTE $0xc3 // cmovbe eax,ebx
 	LONG $0x01188689; WORD $0x0000 // mov DWORD PTR [rsi+0x118],eax
 	LONG $0x049e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x104]
-	WORD $0x7877 // ja 0x30f3
+	WORD $0x7877 // ja 0x3104
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
@@ -2469,8 +2471,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x487d7262; WORD $0x2b58 // vpbroadcastd zmm13,DWORD PTR [rbx]
 	LONG $0x487d7262; WORD $0x7358; BYTE $0x01 // vpbroadcastd zmm14,DWORD PTR [rbx+0x4]
 	LONG $0x487d7262; WORD $0x7b58; BYTE $0x02 // vpbroadcastd zmm15,DWORD PTR [rbx+0x8]
-	LONG $0xffdcb7e9; BYTE $0xff // jmp 0xdaa
-// 0x30f3:
+	LONG $0xffdcb4e9; BYTE $0xff // jmp 0xdb8
+// 0x3104:
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
@@ -2504,19 +2506,19 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd4162; WORD $0xf66f // vmovdqa64 zmm30,zmm14
 	LONG $0x48fd4162; WORD $0xff6f // vmovdqa64 zmm31,zmm15
 	LONG $0x581d6162; WORD $0x62fe; BYTE $0x0c // vpaddd zmm28,zmm12,DWORD BCST [rdx+0x30]
-	LONG $0xffe1c7e9; BYTE $0xff // jmp 0x1393
-// 0x31cc:
+	LONG $0xffe1c4e9; BYTE $0xff // jmp 0x13a1
+// 0x31dd:
 	LONG $0x03ff8341 // cmp r15d,0x3
-	LONG $0xfaa0840f; WORD $0xffff // je 0x2c76
+	LONG $0xfaa0840f; WORD $0xffff // je 0x2c87
 	LONG $0x48fde162; WORD $0x466f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x180]
 	LONG $0x48fde162; WORD $0x4e6f; BYTE $0x07 // vmovdqa64 zmm17,ZMMWORD PTR [rsi+0x1c0]
 	LONG $0x48fde162; WORD $0x566f; BYTE $0x08 // vmovdqa64 zmm18,ZMMWORD PTR [rsi+0x200]
 	LONG $0x48fde262; WORD $0x7a59; BYTE $0x30 // vpbroadcastq zmm23,QWORD PTR [rdx+0x180]
 	LONG $0x48fde262; WORD $0x5a59; BYTE $0x31 // vpbroadcastq zmm19,QWORD PTR [rdx+0x188]
 	LONG $0x01ff8341 // cmp r15d,0x1
-	WORD $0x7274 // je 0x3271
+	WORD $0x7274 // je 0x3282
 	LONG $0xf0fd8149; WORD $0x0000; BYTE $0x00 // cmp r13,0xf0
-	WORD $0x6976 // jbe 0x3271
+	WORD $0x6976 // jbe 0x3282
 	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
 	QUAD $0x01246c6f48fec162 // vmovdqu64 zmm21,ZMMWORD PTR [r12+0x40]
 	LONG $0x408d2162; WORD $0xfd6d // vpunpckhqdq zmm31,zmm30,zmm21
@@ -2533,12 +2535,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
 	LONG $0x80c48149; WORD $0x0000; BYTE $0x00 // add r12,0x80
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-// 0x3271:
+// 0x3282:
 	LONG $0x80fd8149; WORD $0x0001; BYTE $0x00 // cmp r13,0x180
-	LONG $0x034a820f; WORD $0x0000 // jb 0x35c8
+	LONG $0x034a820f; WORD $0x0000 // jb 0x35d9
 	WORD $0x394d; BYTE $0xf4 // cmp r12,r14
-	LONG $0x0341830f; WORD $0x0000 // jae 0x35c8
-// 0x3287:
+	LONG $0x0341830f; WORD $0x0000 // jae 0x35d9
+// 0x3298:
 	QUAD $0x0424746f48fe4162 // vmovdqu64 zmm30,ZMMWORD PTR [r12+0x100]
 	QUAD $0x05246c6f48fec162 // vmovdqu64 zmm21,ZMMWORD PTR [r12+0x140]
 	LONG $0x408d2162; WORD $0xfd6d // vpunpckhqdq zmm31,zmm30,zmm21
@@ -2644,32 +2646,32 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x80c48149; WORD $0x0001; BYTE $0x00 // add r12,0x180
 	LONG $0x80ed8149; WORD $0x0001; BYTE $0x00 // sub r13,0x180
 	WORD $0x394d; BYTE $0xf4 // cmp r12,r14
-	WORD $0x0d73 // jae 0x35c2
+	WORD $0x0d73 // jae 0x35d3
 	LONG $0x80fd8149; WORD $0x0001; BYTE $0x00 // cmp r13,0x180
-	LONG $0xfcc5830f; WORD $0xffff // jae 0x3287
-// 0x35c2:
+	LONG $0xfcc5830f; WORD $0xffff // jae 0x3298
+// 0x35d3:
 	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
-// 0x35c8:
+// 0x35d9:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1f75 // jne 0x35f0
+	WORD $0x1f75 // jne 0x3601
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	WORD $0x4274 // je 0x3618
+	WORD $0x4274 // je 0x3629
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm18
-	LONG $0xfff92de9; BYTE $0xff // jmp 0x2f1d
-// 0x35f0:
+	LONG $0xfff92de9; BYTE $0xff // jmp 0x2f2e
+// 0x3601:
 	LONG $0x00fa8149; WORD $0x0004; BYTE $0x00 // cmp r10,0x400
-	WORD $0x1f76 // jbe 0x3618
+	WORD $0x1f76 // jbe 0x3629
 	WORD $0x394d; BYTE $0xf4 // cmp r12,r14
-	WORD $0x1a72 // jb 0x3618
+	WORD $0x1a72 // jb 0x3629
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm18
-	LONG $0xfff65ee9; BYTE $0xff // jmp 0x2c76
-// 0x3618:
+	LONG $0xfff65ee9; BYTE $0xff // jmp 0x2c87
+// 0x3629:
 	LONG $0xf0fd8149; WORD $0x0000; BYTE $0x00 // cmp r13,0xf0
-	LONG $0x016e860f; WORD $0x0000 // jbe 0x3793
+	LONG $0x016e860f; WORD $0x0000 // jbe 0x37a4
 	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
 	QUAD $0x01246c6f48fec162 // vmovdqu64 zmm21,ZMMWORD PTR [r12+0x40]
 	LONG $0x408d2162; WORD $0xfd6d // vpunpckhqdq zmm31,zmm30,zmm21
@@ -2718,13 +2720,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd8162; WORD $0xd26f // vmovdqa64 zmm18,zmm26
 	LONG $0x80c48149; WORD $0x0000; BYTE $0x00 // add r12,0x80
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-	LONG $0xfffe85e9; BYTE $0xff // jmp 0x3618
-// 0x3793:
+	LONG $0xfffe85e9; BYTE $0xff // jmp 0x3629
+// 0x37a4:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x2e74 // je 0x37ca
+	WORD $0x2e74 // je 0x37db
 	WORD $0x8944; BYTE $0xe8 // mov eax,r13d
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
-	WORD $0x2674 // je 0x37ca
+	WORD $0x2674 // je 0x37db
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
 	LONG $0xf5f8e2c4; BYTE $0xc3 // bzhi rax,rbx,rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -2732,7 +2734,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0xc0e08348 // and rax,0xffffffffffffffc0
 	LONG $0xc97f4162; WORD $0x346f; BYTE $0x04 // vmovdqu8 zmm30{k1}{z},ZMMWORD PTR [r12+rax*1]
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x22 // vmovdqa64 ZMMWORD PTR [rsi+0x880],zmm30
-// 0x37ca:
+// 0x37db:
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
 	LONG $0x809e8d48; WORD $0x0008; BYTE $0x00 // lea rbx,[rsi+0x880]
 	LONG $0x40fd8349 // cmp r13,0x40
@@ -2768,7 +2770,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0fc58349 // add r13,0xf
 	LONG $0x04edc149 // shr r13,0x4
 	LONG $0x025047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x2
-	WORD $0x5b74 // je 0x38ec
+	WORD $0x5b74 // je 0x38fd
 	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
 	LONG $0x00046162; WORD $0x7f12; BYTE $0x04 // vmovlps xmm31,xmm31,QWORD PTR [rdi+0x20]
 	LONG $0x00046162; WORD $0x7f16; BYTE $0x09 // vmovhps xmm31,xmm31,QWORD PTR [rdi+0x48]
@@ -2785,7 +2787,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x3179e3c4; WORD $0x08c9 // kshiftrd k1,k1,0x8
 	LONG $0x49fd8162; WORD $0xe76f // vmovdqa64 zmm20{k1},zmm31
 	WORD $0xff49; BYTE $0xc5 // inc r13
-// 0x38ec:
+// 0x38fd:
 	QUAD $0x00000000ed1c8d4a // lea rbx,[r13*8+0x0]
 	WORD $0xf748; BYTE $0xdb // neg rbx
 	WORD $0x0148; BYTE $0xf3 // add rbx,rsi
@@ -2806,11 +2808,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x02ff8341 // cmp r15d,0x2
-	WORD $0x1275 // jne 0x3979
+	WORD $0x1275 // jne 0x398a
 	LONG $0x408d2162; WORD $0xf0d4 // vpaddq zmm30,zmm30,zmm16
 	LONG $0x40d5a162; WORD $0xe9d4 // vpaddq zmm21,zmm21,zmm17
 	LONG $0x40cda162; WORD $0xf2d4 // vpaddq zmm22,zmm22,zmm18
-// 0x3979:
+// 0x398a:
 	LONG $0x408d6262; WORD $0x43b4; BYTE $0x0d // vpmadd52luq zmm24,zmm30,ZMMWORD PTR [rbx+0x340]
 	LONG $0x408d6262; WORD $0x5bb5; BYTE $0x0d // vpmadd52huq zmm27,zmm30,ZMMWORD PTR [rbx+0x340]
 	LONG $0x408d6262; WORD $0x4bb4; BYTE $0x12 // vpmadd52luq zmm25,zmm30,ZMMWORD PTR [rbx+0x480]
@@ -2830,7 +2832,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40cd6262; WORD $0x53b4; BYTE $0x0d // vpmadd52luq zmm26,zmm22,ZMMWORD PTR [rbx+0x340]
 	LONG $0x40cd6262; WORD $0x6bb5; BYTE $0x0d // vpmadd52huq zmm29,zmm22,ZMMWORD PTR [rbx+0x340]
 	LONG $0x08fd8349 // cmp r13,0x8
-	LONG $0x00c1860f; WORD $0x0000 // jbe 0x3ac2
+	LONG $0x00c1860f; WORD $0x0000 // jbe 0x3ad3
 	LONG $0x48fe6162; WORD $0x726f; BYTE $0x03 // vmovdqu64 zmm30,ZMMWORD PTR [rdx+0xc0]
 	LONG $0x40e52262; WORD $0xf476 // vpermi2q zmm30,zmm19,zmm20
 	LONG $0x48fe6162; WORD $0x7a6f; BYTE $0x04 // vmovdqu64 zmm31,ZMMWORD PTR [rdx+0x100]
@@ -2859,9 +2861,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40cd6262; WORD $0x63b5; BYTE $0x22 // vpmadd52huq zmm28,zmm22,ZMMWORD PTR [rbx+0x880]
 	LONG $0x40cd6262; WORD $0x53b4; BYTE $0x0e // vpmadd52luq zmm26,zmm22,ZMMWORD PTR [rbx+0x380]
 	LONG $0x40cd6262; WORD $0x6bb5; BYTE $0x0e // vpmadd52huq zmm29,zmm22,ZMMWORD PTR [rbx+0x380]
-// 0x3ac2:
+// 0x3ad3:
 	LONG $0x01ff8341 // cmp r15d,0x1
-	LONG $0x0096850f; WORD $0x0000 // jne 0x3b62
+	LONG $0x0096850f; WORD $0x0000 // jne 0x3b73
 	LONG $0x48fe6162; WORD $0x7a6f; BYTE $0x05 // vmovdqu64 zmm31,ZMMWORD PTR [rdx+0x140]
 	LONG $0x4085e262; WORD $0x5b36; BYTE $0x0c // vpermq zmm19,zmm31,ZMMWORD PTR [rbx+0x300]
 	LONG $0x4085e262; WORD $0x6336; BYTE $0x11 // vpermq zmm20,zmm31,ZMMWORD PTR [rbx+0x440]
@@ -2886,7 +2888,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40ed2262; WORD $0xe7b5 // vpmadd52huq zmm28,zmm18,zmm23
 	LONG $0x40ed2262; WORD $0xd3b4 // vpmadd52luq zmm26,zmm18,zmm19
 	LONG $0x40ed2262; WORD $0xebb5 // vpmadd52huq zmm29,zmm18,zmm19
-// 0x3b62:
+// 0x3b73:
 	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rsi+0x280],zmm30
@@ -2950,7 +2952,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x00d38349 // adc r11,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x025047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x2
-	WORD $0x5275 // jne 0x3d19
+	WORD $0x5275 // jne 0x3d2a
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	WORD $0x8948; BYTE $0x03 // mov QWORD PTR [rbx],rax
 	LONG $0x085b894c // mov QWORD PTR [rbx+0x8],r11
@@ -2966,8 +2968,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x3843440f // cmove eax,DWORD PTR [rbx+0x38]
 	WORD $0x014c; BYTE $0xd8 // add rax,r11
 	LONG $0x38438948 // mov QWORD PTR [rbx+0x38],rax
-	WORD $0x37eb // jmp 0x3d50
-// 0x3d19:
+	WORD $0x37eb // jmp 0x3d61
+// 0x3d2a:
 	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
 	WORD $0x894d; BYTE $0xdc // mov r12,r11
 	LONG $0x05c38348 // add rbx,0x5
@@ -2981,20 +2983,21 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x689e134c; WORD $0x0001; BYTE $0x00 // adc r11,QWORD PTR [rsi+0x168]
 	WORD $0x8948; BYTE $0x03 // mov QWORD PTR [rbx],rax
 	LONG $0x085b894c // mov QWORD PTR [rbx+0x8],r11
-// 0x3d50:
+// 0x3d61:
 	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rsi+0x140],zmm30
 	LONG $0x0003bf41; WORD $0x0000 // mov r15d,0x3
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x118],0x4
-	WORD $0x1174 // je 0x3d7d
+	WORD $0x1174 // je 0x3d8e
 	LONG $0x10248d4f // lea r12,[r8+r10*1]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xeef9850f; WORD $0xffff // jne 0x2c76
-// 0x3d7d:
+	LONG $0xeef9850f; WORD $0xffff // jne 0x2c87
+// 0x3d8e:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x00000110867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm0
 	QUAD $0x00000120867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm0
+	QUAD $0x00000130867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x22 // vmovdqa64 ZMMWORD PTR [rsi+0x880],zmm0
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET

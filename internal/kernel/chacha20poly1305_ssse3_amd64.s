@@ -18,8 +18,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x8b4c; BYTE $0x07 // mov r8,QWORD PTR [rdi]
 	LONG $0x286f8b4c // mov r13,QWORD PTR [rdi+0x28]
 	LONG $0x30778b4c // mov r14,QWORD PTR [rdi+0x30]
-	LONG $0x98be8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x98],rdi
-	LONG $0xa0968948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rdx
+	LONG $0x707e8948 // mov QWORD PTR [rsi+0x70],rdi
+	LONG $0x98968948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x98],rdx
 	WORD $0x4689; BYTE $0x68 // mov DWORD PTR [rsi+0x68],eax
 	LONG $0x888e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x88],rcx
 	LONG $0x8086894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],r8
@@ -40,14 +40,14 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x567f0f66; BYTE $0xc0 // movdqa XMMWORD PTR [rsi-0x40],xmm2
 	LONG $0x5e7f0f66; BYTE $0xd0 // movdqa XMMWORD PTR [rsi-0x30],xmm3
 	WORD $0x01a8 // test al,0x1
-	LONG $0x024e840f; WORD $0x0000 // je 0x2f2
+	LONG $0x024b840f; WORD $0x0000 // je 0x2ec
 	LONG $0x016c46c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x6c],0x1
 	LONG $0x40ff8349 // cmp r15,0x40
-	LONG $0x02b8870f; WORD $0x0000 // ja 0x36d
+	LONG $0x02b8870f; WORD $0x0000 // ja 0x36a
 	LONG $0x006446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x0
-	WORD $0x47eb // jmp 0x105
-// 0xbe:
-	LONG $0x00ac8689; WORD $0x0000 // mov DWORD PTR [rsi+0xac],eax
+	WORD $0x44eb // jmp 0xff
+// 0xbb:
+	WORD $0x4689; BYTE $0x7c // mov DWORD PTR [rsi+0x7c],eax
 	QUAD $0x0000d0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xd0]
 	QUAD $0x0000e0be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0xe0]
 	LONG $0x7f0f4466; WORD $0xa076 // movdqa XMMWORD PTR [rsi-0x60],xmm14
@@ -57,7 +57,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x7f0f4466; WORD $0xc076 // movdqa XMMWORD PTR [rsi-0x40],xmm14
 	QUAD $0x000100befe0f4466; BYTE $0x00 // paddd xmm15,XMMWORD PTR [rsi+0x100]
 	LONG $0x7f0f4466; WORD $0xd07e // movdqa XMMWORD PTR [rsi-0x30],xmm15
-// 0x105:
+// 0xff:
 	WORD $0x468b; BYTE $0xa0 // mov eax,DWORD PTR [rsi-0x60]
 	WORD $0x5e8b; BYTE $0xa4 // mov ebx,DWORD PTR [rsi-0x5c]
 	WORD $0x4e8b; BYTE $0xa8 // mov ecx,DWORD PTR [rsi-0x58]
@@ -71,7 +71,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xd86e8b44 // mov r13d,DWORD PTR [rsi-0x28]
 	LONG $0xdc768b44 // mov r14d,DWORD PTR [rsi-0x24]
 	LONG $0x0a6046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0xa
-// 0x137:
+// 0x131:
 	WORD $0xf801 // add eax,edi
 	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
 	LONG $0x10c3c141 // rol r11d,0x10
@@ -185,9 +185,9 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3144; BYTE $0xff // xor edi,r15d
 	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
 	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
-	LONG $0xfe7f850f; WORD $0xffff // jne 0x137
+	LONG $0xfe7f850f; WORD $0xffff // jne 0x131
 	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
-	LONG $0x0f86840f; WORD $0x0000 // je 0x1248
+	LONG $0x0f80840f; WORD $0x0000 // je 0x123c
 	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
 	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
 	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
@@ -200,15 +200,15 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
 	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
 	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
-	LONG $0x001162e9; BYTE $0x00 // jmp 0x1454
-// 0x2f2:
+	LONG $0x00114de9; BYTE $0x00 // jmp 0x1439
+// 0x2ec:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	WORD $0x488b; BYTE $0x38 // mov ecx,DWORD PTR [rax+0x38]
 	WORD $0x4e89; BYTE $0x6c // mov DWORD PTR [rsi+0x6c],ecx
 	LONG $0x28588b48 // mov rbx,QWORD PTR [rax+0x28]
 	LONG $0x30788b48 // mov rdi,QWORD PTR [rax+0x30]
-	LONG $0x705e8948 // mov QWORD PTR [rsi+0x70],rbx
-	LONG $0x787e8948 // mov QWORD PTR [rsi+0x78],rdi
+	LONG $0xa09e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rbx
+	LONG $0xa8be8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa8],rdi
 	LONG $0x18508b4c // mov r10,QWORD PTR [rax+0x18]
 	LONG $0x20588b4c // mov r11,QWORD PTR [rax+0x20]
 	WORD $0x894d; BYTE $0xdc // mov r12,r11
@@ -218,7 +218,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
 	LONG $0x10408b4c // mov r8,QWORD PTR [rax+0x10]
 	LONG $0x888e8b4c; WORD $0x0000; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x88]
-	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
 	QUAD $0x000000808e440f4c // cmove r9,QWORD PTR [rsi+0x80]
 	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
 	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
@@ -229,11 +229,11 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x504e894c // mov QWORD PTR [rsi+0x50],r9
 	LONG $0x016446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x1
 	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x1757840f; WORD $0x0000 // je 0x1ac2
-	WORD $0x07eb // jmp 0x374
-// 0x36d:
+	LONG $0x1730840f; WORD $0x0000 // je 0x1a98
+	WORD $0x07eb // jmp 0x371
+// 0x36a:
 	LONG $0x006446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x0
-// 0x374:
+// 0x371:
 	LONG $0x226f0f66 // movdqa xmm4,XMMWORD PTR [rdx]
 	LONG $0x6a6f0f66; BYTE $0x10 // movdqa xmm5,XMMWORD PTR [rdx+0x10]
 	LONG $0x667f0f66; BYTE $0x80 // movdqa XMMWORD PTR [rsi-0x80],xmm4
@@ -275,22 +275,22 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
 	LONG $0x5afe0f66; BYTE $0x30 // paddd xmm3,XMMWORD PTR [rdx+0x30]
 	LONG $0x597f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rcx+0x40],xmm3
-	WORD $0x0beb // jmp 0x44e
-// 0x443:
+	WORD $0x0beb // jmp 0x44b
+// 0x440:
 	LONG $0x0200868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x200]
-	LONG $0xfffc70e9; BYTE $0xff // jmp 0xbe
-// 0x44e:
+	LONG $0xfffc70e9; BYTE $0xff // jmp 0xbb
+// 0x44b:
 	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
 	LONG $0x000140b8; BYTE $0x00 // mov eax,0x140
 	WORD $0x394c; BYTE $0xf8 // cmp rax,r15
 	LONG $0xc7470f49 // cmova rax,r15
 	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
 	LONG $0x88860348; WORD $0x0000; BYTE $0x00 // add rax,QWORD PTR [rsi+0x88]
-	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
 	QUAD $0x0000008086440f48 // cmove rax,QWORD PTR [rsi+0x80]
 	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
 	LONG $0x40ff8349 // cmp r15,0x40
-	WORD $0xbe76 // jbe 0x443
+	WORD $0xc176 // jbe 0x440
 	LONG $0xc08e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x1c0]
 	LONG $0x6f0f4466; WORD $0x2061 // movdqa xmm12,XMMWORD PTR [rcx+0x20]
 	LONG $0x6f0f4466; WORD $0x3069 // movdqa xmm13,XMMWORD PTR [rcx+0x30]
@@ -311,10 +311,10 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x6f0f4466; WORD $0x6051 // movdqa xmm10,XMMWORD PTR [rcx+0x60]
 	LONG $0x6f0f4466; WORD $0x7059 // movdqa xmm11,XMMWORD PTR [rcx+0x70]
 	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
-	LONG $0x06d1840f; WORD $0x0000 // je 0xbc9
+	LONG $0x06cb840f; WORD $0x0000 // je 0xbbd
 	LONG $0x0200868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x200]
 	WORD $0xc083; BYTE $0x04 // add eax,0x4
-	LONG $0x00ac8689; WORD $0x0000 // mov DWORD PTR [rsi+0xac],eax
+	WORD $0x4689; BYTE $0x7c // mov DWORD PTR [rsi+0x7c],eax
 	QUAD $0x0000d0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xd0]
 	QUAD $0x0000e0be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0xe0]
 	LONG $0x7f0f4466; WORD $0xa076 // movdqa XMMWORD PTR [rsi-0x60],xmm14
@@ -325,7 +325,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	QUAD $0x000100befe0f4466; BYTE $0x00 // paddd xmm15,XMMWORD PTR [rsi+0x100]
 	LONG $0x7f0f4466; WORD $0xd07e // movdqa XMMWORD PTR [rsi-0x30],xmm15
 	LONG $0x0a6046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0xa
-// 0x54f:
+// 0x546:
 	LONG $0xc4fe0f66 // paddd xmm0,xmm4
 	LONG $0xcdfe0f66 // paddd xmm1,xmm5
 	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
@@ -701,17 +701,17 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x50468b48 // mov rax,QWORD PTR [rsi+0x50]
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x58463b48 // cmp rax,QWORD PTR [rsi+0x58]
-	WORD $0x1077 // ja 0xb74
+	WORD $0x1077 // ja 0xb6b
 	LONG $0x50468948 // mov QWORD PTR [rsi+0x50],rax
 	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
 	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
 	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
-// 0xb74:
+// 0xb6b:
 	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
-	LONG $0xf9d2850f; WORD $0xffff // jne 0x54f
-	LONG $0x0008d2e9; BYTE $0x00 // jmp 0x1454
-// 0xb82:
-	LONG $0x00ac8689; WORD $0x0000 // mov DWORD PTR [rsi+0xac],eax
+	LONG $0xf9d2850f; WORD $0xffff // jne 0x546
+	LONG $0x0008c0e9; BYTE $0x00 // jmp 0x1439
+// 0xb79:
+	WORD $0x4689; BYTE $0x7c // mov DWORD PTR [rsi+0x7c],eax
 	QUAD $0x0000d0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xd0]
 	QUAD $0x0000e0be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0xe0]
 	LONG $0x7f0f4466; WORD $0xa076 // movdqa XMMWORD PTR [rsi-0x60],xmm14
@@ -721,7 +721,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x7f0f4466; WORD $0xc076 // movdqa XMMWORD PTR [rsi-0x40],xmm14
 	QUAD $0x000100befe0f4466; BYTE $0x00 // paddd xmm15,XMMWORD PTR [rsi+0x100]
 	LONG $0x7f0f4466; WORD $0xd07e // movdqa XMMWORD PTR [rsi-0x30],xmm15
-// 0xbc9:
+// 0xbbd:
 	WORD $0x468b; BYTE $0xa0 // mov eax,DWORD PTR [rsi-0x60]
 	WORD $0x5e8b; BYTE $0xa4 // mov ebx,DWORD PTR [rsi-0x5c]
 	WORD $0x4e8b; BYTE $0xa8 // mov ecx,DWORD PTR [rsi-0x58]
@@ -735,7 +735,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xd86e8b44 // mov r13d,DWORD PTR [rsi-0x28]
 	LONG $0xdc768b44 // mov r14d,DWORD PTR [rsi-0x24]
 	LONG $0x056046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0x5
-// 0xbfb:
+// 0xbef:
 	LONG $0xc4fe0f66 // paddd xmm0,xmm4
 	LONG $0xcdfe0f66 // paddd xmm1,xmm5
 	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
@@ -1113,9 +1113,9 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x3144; BYTE $0xff // xor edi,r15d
 	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
 	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
-	LONG $0xf9e9850f; WORD $0xffff // jne 0xbfb
+	LONG $0xf9e9850f; WORD $0xffff // jne 0xbef
 	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
-	WORD $0x3074 // je 0x1248
+	WORD $0x3074 // je 0x123c
 	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
 	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
 	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
@@ -1128,8 +1128,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
 	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
 	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
-	LONG $0x00020ce9; BYTE $0x00 // jmp 0x1454
-// 0x1248:
+	LONG $0x0001fde9; BYTE $0x00 // jmp 0x1439
+// 0x123c:
 	LONG $0x00d08603; WORD $0x0000 // add eax,DWORD PTR [rsi+0xd0]
 	LONG $0x00d49e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0xd4]
 	LONG $0x00d88e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0xd8]
@@ -1142,8 +1142,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0x094c; BYTE $0xc7 // or rdi,r8
 	LONG $0x20e2c149 // shl r10,0x20
 	WORD $0x094d; BYTE $0xd1 // or r9,r10
-	LONG $0x707e8948 // mov QWORD PTR [rsi+0x70],rdi
-	LONG $0x784e894c // mov QWORD PTR [rsi+0x78],r9
+	LONG $0xa0be8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rdi
+	LONG $0xa88e894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa8],r9
 	LONG $0x20e3c148 // shl rbx,0x20
 	WORD $0x0948; BYTE $0xd8 // or rax,rbx
 	LONG $0x20e2c148 // shl rdx,0x20
@@ -1158,27 +1158,27 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xdb31 // xor ebx,ebx
 	WORD $0xff31 // xor edi,edi
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
-	LONG $0x98b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x98]
+	LONG $0x70768b4c // mov r14,QWORD PTR [rsi+0x70]
 	LONG $0x184e8b4d // mov r9,QWORD PTR [r14+0x18]
 	LONG $0x207e8b4d // mov r15,QWORD PTR [r14+0x20]
 	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x00ce840f; WORD $0x0000 // je 0x13aa
-	QUAD $0x0000000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x0
+	LONG $0x00c5840f; WORD $0x0000 // je 0x1398
+	LONG $0x007846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x78],0x0
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	WORD $0x014d; BYTE $0xcf // add r15,r9
 	LONG $0x587e894c // mov QWORD PTR [rsi+0x58],r15
-	LONG $0x000191e9; BYTE $0x00 // jmp 0x1487
-// 0x12f6:
-	LONG $0x98b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x98]
+	LONG $0x00017ce9; BYTE $0x00 // jmp 0x1466
+// 0x12ea:
+	LONG $0x70768b4c // mov r14,QWORD PTR [rsi+0x70]
 	LONG $0x207e8b45 // mov r15d,DWORD PTR [r14+0x20]
 	LONG $0x0fe78341 // and r15d,0xf
-	LONG $0x009f840f; WORD $0x0000 // je 0x13aa
+	LONG $0x009c840f; WORD $0x0000 // je 0x1398
 	WORD $0x894d; BYTE $0xcd // mov r13,r9
 	WORD $0xd231 // xor edx,edx
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4e73 // jae 0x1364
+	WORD $0x4e73 // jae 0x1355
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2d73 // jae 0x1349
+	WORD $0x2d73 // jae 0x133a
 	WORD $0x8944; BYTE $0xf9 // mov ecx,r15d
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x44b60f41; WORD $0x000d // movzx eax,BYTE PTR [r13+rcx*1+0x0]
@@ -1191,42 +1191,42 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x32eb // jmp 0x137b
-// 0x1349:
+	WORD $0x32eb // jmp 0x136c
+// 0x133a:
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	LONG $0x3d548b43; BYTE $0xfc // mov edx,DWORD PTR [r13+r15*1-0x4]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	LONG $0x00458b41 // mov eax,DWORD PTR [r13+0x0]
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x17eb // jmp 0x137b
-// 0x1364:
+	WORD $0x17eb // jmp 0x136c
+// 0x1355:
 	LONG $0xf8cf6b41 // imul ecx,r15d,0xfffffff8
 	WORD $0xc183; BYTE $0x78 // add ecx,0x78
 	LONG $0x3d548b4b; BYTE $0xf8 // mov rdx,QWORD PTR [r13+r15*1-0x8]
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
 	LONG $0x00458b49 // mov rax,QWORD PTR [r13+0x0]
-// 0x137b:
+// 0x136c:
 	LONG $0xb0868948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb0],rax
 	LONG $0xb8968948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb8],rdx
 	LONG $0xb08e8d4c; WORD $0x0000; BYTE $0x00 // lea r9,[rsi+0xb0]
 	LONG $0xc0868d48; WORD $0x0000; BYTE $0x00 // lea rax,[rsi+0xc0]
 	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
-	QUAD $0x0001000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x1
-	LONG $0x0000dde9; BYTE $0x00 // jmp 0x1487
-// 0x13aa:
+	LONG $0x017846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x78],0x1
+	LONG $0x0000cee9; BYTE $0x00 // jmp 0x1466
+// 0x1398:
 	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
 	LONG $0x000140b8; BYTE $0x00 // mov eax,0x140
 	WORD $0x394c; BYTE $0xf8 // cmp rax,r15
 	LONG $0xc7470f49 // cmova rax,r15
 	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
 	LONG $0x88860348; WORD $0x0000; BYTE $0x00 // add rax,QWORD PTR [rsi+0x88]
-	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
 	QUAD $0x0000008086440f48 // cmove rax,QWORD PTR [rsi+0x80]
 	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
 	LONG $0x888e8b4c; WORD $0x0000; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x88]
-	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
+	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
 	QUAD $0x000000808e440f4c // cmove r9,QWORD PTR [rsi+0x80]
 	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
 	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
@@ -1238,19 +1238,19 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x016446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x1
 	LONG $0x000005b8; BYTE $0x00 // mov eax,0x5
 	LONG $0x40ff8349 // cmp r15,0x40
-	WORD $0x1377 // ja 0x1432
+	WORD $0x1377 // ja 0x141a
 	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x069a840f; WORD $0x0000 // je 0x1ac2
+	LONG $0x0688840f; WORD $0x0000 // je 0x1a98
 	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
-	LONG $0xffec8ce9; BYTE $0xff // jmp 0xbe
-// 0x1432:
+	LONG $0xffeca1e9; BYTE $0xff // jmp 0xbb
+// 0x141a:
 	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
-	LONG $0xf743870f; WORD $0xffff // ja 0xb82
-	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
-	LONG $0xf736840f; WORD $0xffff // je 0xb82
+	LONG $0xf752870f; WORD $0xffff // ja 0xb79
+	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
+	LONG $0xf748840f; WORD $0xffff // je 0xb79
 	WORD $0x4689; BYTE $0x60 // mov DWORD PTR [rsi+0x60],eax
-	LONG $0xfff0fbe9; BYTE $0xff // jmp 0x54f
-// 0x1454:
+	LONG $0xfff10de9; BYTE $0xff // jmp 0x546
+// 0x1439:
 	LONG $0x385e8b48 // mov rbx,QWORD PTR [rsi+0x38]
 	LONG $0x407e8b48 // mov rdi,QWORD PTR [rsi+0x40]
 	LONG $0x48468b4c // mov r8,QWORD PTR [rsi+0x48]
@@ -1258,12 +1258,12 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x285e8b4c // mov r11,QWORD PTR [rsi+0x28]
 	LONG $0x30668b4c // mov r12,QWORD PTR [rsi+0x30]
 	LONG $0x504e8b4c // mov r9,QWORD PTR [rsi+0x50]
-	QUAD $0x0002000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x2
-	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
-	LONG $0x00b0840f; WORD $0x0000 // je 0x1537
-// 0x1487:
+	LONG $0x027846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x78],0x2
+	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
+	LONG $0x00ad840f; WORD $0x0000 // je 0x1513
+// 0x1466:
 	LONG $0x584e3b4c // cmp r9,QWORD PTR [rsi+0x58]
-	LONG $0x0082830f; WORD $0x0000 // jae 0x1513
+	LONG $0x0082830f; WORD $0x0000 // jae 0x14f2
 	WORD $0x0349; BYTE $0x19 // add rbx,QWORD PTR [r9]
 	LONG $0x08791349 // adc rdi,QWORD PTR [r9+0x8]
 	LONG $0x01d08349 // adc r8,0x1
@@ -1302,16 +1302,16 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x00d78348 // adc rdi,0x0
 	LONG $0x00d08349 // adc r8,0x0
 	LONG $0x10c18349 // add r9,0x10
-	LONG $0xffff74e9; BYTE $0xff // jmp 0x1487
-// 0x1513:
-	LONG $0x00a8868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0xa8]
+	LONG $0xffff74e9; BYTE $0xff // jmp 0x1466
+// 0x14f2:
+	WORD $0x468b; BYTE $0x78 // mov eax,DWORD PTR [rsi+0x78]
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	LONG $0x0618870f; WORD $0x0000 // ja 0x1b3a
-	LONG $0x05bd840f; WORD $0x0000 // je 0x1ae5
+	LONG $0x0603870f; WORD $0x0000 // ja 0x1b01
+	LONG $0x05b1840f; WORD $0x0000 // je 0x1ab5
 	WORD $0xf883; BYTE $0x01 // cmp eax,0x1
-	LONG $0xfdc5820f; WORD $0xffff // jb 0x12f6
-	LONG $0xfe73840f; WORD $0xffff // je 0x13aa
-// 0x1537:
+	LONG $0xfddd820f; WORD $0xffff // jb 0x12ea
+	LONG $0xfe85840f; WORD $0xffff // je 0x1398
+// 0x1513:
 	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
 	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
 	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
@@ -1323,12 +1323,12 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x80b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x80]
 	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
 	LONG $0x40ff8349 // cmp r15,0x40
-	LONG $0x0318860f; WORD $0x0000 // jbe 0x188a
+	LONG $0x0318860f; WORD $0x0000 // jbe 0x1866
 	LONG $0x80ed8349 // sub r13,0xffffffffffffff80
 	LONG $0x80ee8349 // sub r14,0xffffffffffffff80
 	LONG $0xc08e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x1c0]
 	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
-	WORD $0x6f73 // jae 0x15f9
+	WORD $0x6f73 // jae 0x15d5
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	LONG $0xc0ae8d4c; WORD $0x0002; BYTE $0x00 // lea r13,[rsi+0x2c0]
 	WORD $0x894d; BYTE $0xee // mov r14,r13
@@ -1348,7 +1348,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x7f0f4566; WORD $0x5075 // movdqa XMMWORD PTR [r13+0x50],xmm14
 	LONG $0x7f0f4566; WORD $0x6075 // movdqa XMMWORD PTR [r13+0x60],xmm14
 	LONG $0x7f0f4566; WORD $0x7075 // movdqa XMMWORD PTR [r13+0x70],xmm14
-// 0x15f9:
+// 0x15d5:
 	LONG $0x7f0f4466; WORD $0xe066 // movdqa XMMWORD PTR [rsi-0x20],xmm12
 	LONG $0x7f0f4466; WORD $0xf06e // movdqa XMMWORD PTR [rsi-0x10],xmm13
 	LONG $0x41fe0f66; BYTE $0x80 // paddd xmm0,XMMWORD PTR [rcx-0x80]
@@ -1468,27 +1468,27 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x7f0f45f3; WORD $0x2066 // movdqu XMMWORD PTR [r14+0x20],xmm12
 	LONG $0x7f0f41f3; WORD $0x605e // movdqu XMMWORD PTR [r14+0x60],xmm3
 	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
-	LONG $0x00f0820f; WORD $0x0000 // jb 0x1955
+	LONG $0x00ed820f; WORD $0x0000 // jb 0x192e
 	LONG $0x80ed8349 // sub r13,0xffffffffffffff80
 	LONG $0x80ee8349 // sub r14,0xffffffffffffff80
 	LONG $0x00ef8149; WORD $0x0001; BYTE $0x00 // sub r15,0x100
-	LONG $0xa0968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0xa0]
+	LONG $0x98968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x98]
 	LONG $0x416f0f66; BYTE $0x40 // movdqa xmm0,XMMWORD PTR [rcx+0x40]
 	LONG $0x42fe0f66; BYTE $0x40 // paddd xmm0,XMMWORD PTR [rdx+0x40]
 	LONG $0x417f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rcx+0x40],xmm0
-// 0x188a:
+// 0x1866:
 	LONG $0x466f0f66; BYTE $0xa0 // movdqa xmm0,XMMWORD PTR [rsi-0x60]
 	LONG $0x4e6f0f66; BYTE $0xb0 // movdqa xmm1,XMMWORD PTR [rsi-0x50]
 	LONG $0x566f0f66; BYTE $0xc0 // movdqa xmm2,XMMWORD PTR [rsi-0x40]
 	LONG $0x5e6f0f66; BYTE $0xd0 // movdqa xmm3,XMMWORD PTR [rsi-0x30]
-	QUAD $0x000000aca66e0f66 // movd xmm4,DWORD PTR [rsi+0xac]
+	LONG $0x666e0f66; BYTE $0x7c // movd xmm4,DWORD PTR [rsi+0x7c]
 	QUAD $0x000000d086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0xd0]
 	QUAD $0x000000e08efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0xe0]
 	QUAD $0x000000f096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0xf0]
 	QUAD $0x000001009efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x100]
 	LONG $0xdcfe0f66 // paddd xmm3,xmm4
 	LONG $0x40ff8349 // cmp r15,0x40
-	WORD $0x6b72 // jb 0x193b
+	WORD $0x6b72 // jb 0x1914
 	LONG $0x6f0f41f3; WORD $0x0065 // movdqu xmm4,XMMWORD PTR [r13+0x0]
 	LONG $0x6f0f41f3; WORD $0x106d // movdqu xmm5,XMMWORD PTR [r13+0x10]
 	LONG $0x6f0f41f3; WORD $0x2075 // movdqu xmm6,XMMWORD PTR [r13+0x20]
@@ -1507,23 +1507,23 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x80b6894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],r14
 	LONG $0x40ef8349 // sub r15,0x40
 	LONG $0x90be894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x90],r15
-	LONG $0x018c840f; WORD $0x0000 // je 0x1ac2
-	LONG $0xffeb13e9; BYTE $0xff // jmp 0x44e
-// 0x193b:
+	LONG $0x0189840f; WORD $0x0000 // je 0x1a98
+	LONG $0xffeb37e9; BYTE $0xff // jmp 0x44b
+// 0x1914:
 	LONG $0x467f0f66; BYTE $0xa0 // movdqa XMMWORD PTR [rsi-0x60],xmm0
 	LONG $0x4e7f0f66; BYTE $0xb0 // movdqa XMMWORD PTR [rsi-0x50],xmm1
 	LONG $0x567f0f66; BYTE $0xc0 // movdqa XMMWORD PTR [rsi-0x40],xmm2
 	LONG $0x5e7f0f66; BYTE $0xd0 // movdqa XMMWORD PTR [rsi-0x30],xmm3
 	LONG $0xa0568d48 // lea rdx,[rsi-0x60]
-	WORD $0x15eb // jmp 0x196a
-// 0x1955:
+	WORD $0x15eb // jmp 0x1943
+// 0x192e:
 	LONG $0x40968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x240]
 	LONG $0x88ae8b4c; WORD $0x0000; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x88]
 	LONG $0x80b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x80]
-// 0x196a:
+// 0x1943:
 	LONG $0x10ef8349 // sub r15,0x10
-	WORD $0x2572 // jb 0x1995
-// 0x1970:
+	WORD $0x2572 // jb 0x196e
+// 0x1949:
 	LONG $0x6f0f41f3; WORD $0x0045 // movdqu xmm0,XMMWORD PTR [r13+0x0]
 	LONG $0x0a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx]
 	LONG $0xc1ef0f66 // pxor xmm0,xmm1
@@ -1532,17 +1532,17 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x10c68349 // add r14,0x10
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x10ef8349 // sub r15,0x10
-	WORD $0xdb73 // jae 0x1970
-// 0x1995:
+	WORD $0xdb73 // jae 0x1949
+// 0x196e:
 	LONG $0x80b6894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],r14
 	LONG $0x10c78349 // add r15,0x10
-	LONG $0x011c840f; WORD $0x0000 // je 0x1ac2
+	LONG $0x0119840f; WORD $0x0000 // je 0x1a98
 	LONG $0x0a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx]
 	WORD $0xd231 // xor edx,edx
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4e73 // jae 0x1a00
+	WORD $0x4e73 // jae 0x19d9
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2d73 // jae 0x19e5
+	WORD $0x2d73 // jae 0x19be
 	WORD $0x8944; BYTE $0xf9 // mov ecx,r15d
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x44b60f41; WORD $0x000d // movzx eax,BYTE PTR [r13+rcx*1+0x0]
@@ -1555,43 +1555,43 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x32eb // jmp 0x1a17
-// 0x19e5:
+	WORD $0x32eb // jmp 0x19f0
+// 0x19be:
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	LONG $0x3d548b43; BYTE $0xfc // mov edx,DWORD PTR [r13+r15*1-0x4]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	LONG $0x00458b41 // mov eax,DWORD PTR [r13+0x0]
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x17eb // jmp 0x1a17
-// 0x1a00:
+	WORD $0x17eb // jmp 0x19f0
+// 0x19d9:
 	LONG $0xf8cf6b41 // imul ecx,r15d,0xfffffff8
 	WORD $0xc183; BYTE $0x78 // add ecx,0x78
 	LONG $0x3d548b4b; BYTE $0xf8 // mov rdx,QWORD PTR [r13+r15*1-0x8]
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
 	LONG $0x00458b49 // mov rax,QWORD PTR [r13+0x0]
-// 0x1a17:
+// 0x19f0:
 	LONG $0x6e0f4866; BYTE $0xc0 // movq xmm0,rax
 	LONG $0x6e0f4866; BYTE $0xd2 // movq xmm2,rdx
 	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
 	LONG $0xc8ef0f66 // pxor xmm1,xmm0
-	LONG $0xa08e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xa0]
+	LONG $0x988e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x98]
 	WORD $0x294c; BYTE $0xf9 // sub rcx,r15
 	LONG $0x516f0ff3; BYTE $0x60 // movdqu xmm2,XMMWORD PTR [rcx+0x60]
 	LONG $0xcadb0f66 // pand xmm1,xmm2
 	QUAD $0x000000b0867f0f66 // movdqa XMMWORD PTR [rsi+0xb0],xmm0
-	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
-	WORD $0x0875 // jne 0x1a55
+	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
+	WORD $0x0875 // jne 0x1a2b
 	QUAD $0x000000b08e7f0f66 // movdqa XMMWORD PTR [rsi+0xb0],xmm1
-// 0x1a55:
+// 0x1a2b:
 	LONG $0x7e0f4866; BYTE $0xc8 // movq rax,xmm1
 	LONG $0xc96d0f66 // punpckhqdq xmm1,xmm1
 	LONG $0x7e0f4866; BYTE $0xca // movq rdx,xmm1
 	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4573 // jae 0x1aae
+	WORD $0x4573 // jae 0x1a84
 	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2a73 // jae 0x1a99
+	WORD $0x2a73 // jae 0x1a6f
 	WORD $0x8841; BYTE $0x06 // mov BYTE PTR [r14],al
 	WORD $0x8944; BYTE $0xfa // mov edx,r15d
 	WORD $0xead1 // shr edx,1
@@ -1602,30 +1602,30 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	QUAD $0xfffffff8fd0c8d42 // lea ecx,[r15*8-0x8]
 	WORD $0xe8d3 // shr eax,cl
 	LONG $0x3e448843; BYTE $0xff // mov BYTE PTR [r14+r15*1-0x1],al
-	WORD $0x29eb // jmp 0x1ac2
-// 0x1a99:
+	WORD $0x29eb // jmp 0x1a98
+// 0x1a6f:
 	WORD $0x8941; BYTE $0x06 // mov DWORD PTR [r14],eax
 	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
 	WORD $0xd348; BYTE $0xe8 // shr rax,cl
 	LONG $0x3e448943; BYTE $0xfc // mov DWORD PTR [r14+r15*1-0x4],eax
-	WORD $0x14eb // jmp 0x1ac2
-// 0x1aae:
+	WORD $0x14eb // jmp 0x1a98
+// 0x1a84:
 	WORD $0x8949; BYTE $0x06 // mov QWORD PTR [r14],rax
 	QUAD $0xffffffc0fd0c8d42 // lea ecx,[r15*8-0x40]
 	LONG $0xd0ad0f48 // shrd rax,rdx,cl
 	LONG $0x3e44894b; BYTE $0xf8 // mov QWORD PTR [r14+r15*1-0x8],rax
-// 0x1ac2:
-	LONG $0x046846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x4
-	WORD $0x1a75 // jne 0x1ae5
+// 0x1a98:
+	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
+	WORD $0x1775 // jne 0x1ab5
 	LONG $0x80868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x80]
 	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
-	QUAD $0x0003000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x3
-	LONG $0xfff9a2e9; BYTE $0xff // jmp 0x1487
-// 0x1ae5:
-	LONG $0x98be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x98]
+	LONG $0x037846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x78],0x3
+	LONG $0xfff9b1e9; BYTE $0xff // jmp 0x1466
+// 0x1ab5:
+	LONG $0x707e8b4c // mov r15,QWORD PTR [rsi+0x70]
 	LONG $0x10478b49 // mov rax,QWORD PTR [r15+0x10]
-	LONG $0x026846f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x68],0x2
-	WORD $0x7b74 // je 0x1b74
+	LONG $0x026846f6 // test BYTE PTR [rsi+0x68],0x2
+	WORD $0x7b74 // je 0x1b3e
 	LONG $0x204f8b49 // mov rcx,QWORD PTR [r15+0x20]
 	LONG $0x48578b49 // mov rdx,QWORD PTR [r15+0x48]
 	LONG $0xc08e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xc0],rcx
@@ -1636,10 +1636,10 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xb08e8d48; WORD $0x0000; BYTE $0x00 // lea rcx,[rsi+0xb0]
 	WORD $0x0fa8 // test al,0xf
 	LONG $0xc9450f4c // cmovne r9,rcx
-	QUAD $0x0004000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x4
-	LONG $0xfff94de9; BYTE $0xff // jmp 0x1487
-// 0x1b3a:
-	LONG $0x98be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x98]
+	LONG $0x047846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x78],0x4
+	LONG $0xfff965e9; BYTE $0xff // jmp 0x1466
+// 0x1b01:
+	LONG $0x707e8b4c // mov r15,QWORD PTR [rsi+0x70]
 	LONG $0x387f8b4d // mov r15,QWORD PTR [r15+0x38]
 	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
 	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
@@ -1649,12 +1649,12 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x02e8c149 // shr r8,0x2
 	LONG $0xd8450f48 // cmovne rbx,rax
 	LONG $0xfa450f48 // cmovne rdi,rdx
-	LONG $0x705e0348 // add rbx,QWORD PTR [rsi+0x70]
-	LONG $0x787e1348 // adc rdi,QWORD PTR [rsi+0x78]
+	LONG $0xa09e0348; WORD $0x0000; BYTE $0x00 // add rbx,QWORD PTR [rsi+0xa0]
+	LONG $0xa8be1348; WORD $0x0000; BYTE $0x00 // adc rdi,QWORD PTR [rsi+0xa8]
 	WORD $0x8949; BYTE $0x1f // mov QWORD PTR [r15],rbx
 	LONG $0x087f8949 // mov QWORD PTR [r15+0x8],rdi
-	WORD $0x32eb // jmp 0x1ba6
-// 0x1b74:
+	WORD $0x38eb // jmp 0x1b76
+// 0x1b3e:
 	LONG $0x407f8b4d // mov r15,QWORD PTR [r15+0x40]
 	LONG $0x06e8c148 // shr rax,0x6
 	WORD $0x4603; BYTE $0x6c // add eax,DWORD PTR [rsi+0x6c]
@@ -1664,29 +1664,29 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0x1047894d // mov QWORD PTR [r15+0x10],r8
 	LONG $0x1857894d // mov QWORD PTR [r15+0x18],r10
 	LONG $0x205f894d // mov QWORD PTR [r15+0x20],r11
-	LONG $0x70468b48 // mov rax,QWORD PTR [rsi+0x70]
-	LONG $0x78568b48 // mov rdx,QWORD PTR [rsi+0x78]
+	LONG $0xa0868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0xa0]
+	LONG $0xa8968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0xa8]
 	LONG $0x28478949 // mov QWORD PTR [r15+0x28],rax
 	LONG $0x30578949 // mov QWORD PTR [r15+0x30],rdx
-// 0x1ba6:
+// 0x1b76:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
-	LONG $0x98be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x98]
+	LONG $0x707e8b4c // mov r15,QWORD PTR [rsi+0x70]
 	LONG $0x50578b41 // mov edx,DWORD PTR [r15+0x50]
 	LONG $0x80468d48 // lea rax,[rsi-0x80]
 	LONG $0x408e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x340]
 	WORD $0xc2f6; BYTE $0x01 // test dl,0x1
-	WORD $0x0e74 // je 0x1bd3
+	WORD $0x0e74 // je 0x1ba0
 	LONG $0x107f8349; BYTE $0x40 // cmp QWORD PTR [r15+0x10],0x40
-	WORD $0x0777 // ja 0x1bd3
+	WORD $0x0777 // ja 0x1ba0
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
-// 0x1bd3:
+// 0x1ba0:
 	LONG $0x007f0f66 // movdqa XMMWORD PTR [rax],xmm0
 	LONG $0x407f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rax+0x10],xmm0
 	LONG $0x407f0f66; BYTE $0x20 // movdqa XMMWORD PTR [rax+0x20],xmm0
 	LONG $0x407f0f66; BYTE $0x30 // movdqa XMMWORD PTR [rax+0x30],xmm0
 	LONG $0x40c08348 // add rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x1bd3
+	WORD $0xe472 // jb 0x1ba0
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
 

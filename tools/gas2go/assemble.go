@@ -41,7 +41,7 @@ type assembler struct {
 func (t *target) assemblers() (found []assembler, missing []string) {
 	for _, name := range t.gnu {
 		if drivesGNU(name, t.isa) {
-			found = append(found, assembler{"GNU as", append([]string{name, "-Wa,--fatal-warnings"}, t.gnuFlags...), true})
+			found = append(found, assembler{"GNU as", append([]string{name, "-Wa,--fatal-warnings"}, t.gnuOptions...), true})
 			break
 		}
 	}

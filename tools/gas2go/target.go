@@ -7,14 +7,15 @@ import (
 
 // target is one architecture: where its kernels lie, who assembles and decodes them, and what they may not do.
 type target struct {
+	gnuOptions []string // what GNU as is told besides
+
 	isa     string // asm/<isa>/*.S
 	goarch  string // internal/kernel/*_<goarch>.s
 	class   elf.Class
 	machine elf.Machine
 
-	gnu      []string // names of a compiler driver for this target that uses GNU as, the first that is installed
-	gnuFlags []string // what makes GNU as write what stands there
-	clang    []string // clang and the option that makes it assemble for this target
+	gnu   []string // names of a compiler driver for this target that uses GNU as, the first that is installed
+	clang []string // clang and the option that makes it assemble for this target
 
 	objdump []string // names of GNU objdump for this target, and its options
 	llvm    []string // llvm-objdump's options
@@ -87,11 +88,11 @@ var amd64 = &target{
 	class:   elf.ELFCLASS64,
 	machine: elf.EM_X86_64,
 
-	gnu:      []string{"x86_64-linux-gnu-gcc", "gcc", "cc"},
-	gnuFlags: []string{"-Wa,-O0", "-Wa,-mx86-used-note=no"},
-	clang:    []string{"clang", "--target=x86_64-linux-gnu"},
-	objdump:  []string{"x86_64-linux-gnu-objdump", "objdump", "-M", "intel"},
-	llvm:     []string{"--x86-asm-syntax=intel"},
+	gnu:        []string{"x86_64-linux-gnu-gcc", "gcc", "cc"},
+	gnuOptions: []string{"-Wa,-O0", "-Wa,-mx86-used-note=no"},
+	clang:      []string{"clang", "--target=x86_64-linux-gnu"},
+	objdump:    []string{"x86_64-linux-gnu-objdump", "objdump", "-M", "intel"},
+	llvm:       []string{"--x86-asm-syntax=intel"},
 
 	rules: rules{
 		comment:    regexp.MustCompile(` *(?:<[^>]*>|#.*)`),
