@@ -12,15 +12,15 @@
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
  * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state.
- * Here a vector holds one word of 4 blocks, so that 16 vectors, a "set", are 4 blocks. Beside them a fifth block is made in
- * integer registers: first block 0, the Poly1305 key (2.6), then blocks of text. Packets of up to 64 bytes need only
- * block 0 and one more: there a vector holds a row of one block.
+ * Here a vector holds one word of 4 blocks, so that 16 vectors, a "set", are 4 blocks. Since their 4 chains leave an
+ * out-of-order core idle for a third of the time, two more blocks are made beside them, with a vector for each row of 4
+ * words; the first of all is block 0, the Poly1305 key (2.6). Packets of up to 64 bytes need only these two.
  *
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 + 2^64 h1 +
  * 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
  *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without these bits.
- * Two of these accompany each double round: 20 for 5 blocks, of the input (open) or of what was written one run before (seal).
- * The single instructions of all three are dealt out evenly, since in-order cores issue what stands side by side.
+ * Three of these accompany a double round, of the input (open) or of what was written one run before (seal).
+ * The single instructions of all are dealt out evenly, since in-order cores issue what stands side by side.
  */
 #include "../asm.S"
 
@@ -29,29 +29,25 @@
 isa neon
 
 /* Scratch. */
-#define POLY_R 256        /* r0, r1, s1 */
-#define POLY_S 280
-#define LIMIT 296         /* authenticate up to here beside double rounds */
-#define IN 304
-#define OUT 312
-#define REMAINING 320     /* bytes of text to encrypt */
-#define ARGS 328
-#define STRIDE 336        /* blocks in this run: with or without one in integer registers */
-#define FLAGS 344
-#define BLOCK_COUNTER 352 /* of the block in integer registers */
-#define AFTER 360         /* double rounds without authentication */
-#define TAIL 368          /* last bytes of text as authenticated, padded with zeroes to 16 */
-#define STATE 384         /* initial state but for the counter */
-#define SHORT_END 448
-#define BLOCK 448         /* the block made in integer registers */
-#define INITIAL 512       /* initial state of the set, each word 4 times */
-#define END 768
+#define POLY_S 256
+#define IN 272
+#define OUT 280
+#define REMAINING 288     /* bytes of text to encrypt */
+#define ARGS 296
+#define STRIDE 304        /* blocks of text in this run: 5, of 6 with the key, or 6 */
+#define FLAGS 312
+#define AFTER 320         /* double rounds without authentication */
+#define TAIL 336          /* last bytes of text as authenticated, padded with zeroes to 16 */
+#define STATE 352         /* initial state but for the counter */
+#define SHORT_END 416
+#define INITIAL 416       /* initial state of the set, each word 4 times */
+#define END 672
 
 #define CONST_SIGMA 0
 #define CONST_ROTATE8 16
 #define CONST_COUNT 32    /* 0, 1, 2, 3 */
 
-/* Vectors: rows a, b, c, d of a set; temporaries. */
+/* Vectors: rows a, b, c, d of a set; temporaries; two blocks of a row each and their temporaries. */
 #define va0 v0
 #define va1 v1
 #define va2 v2
@@ -74,25 +70,18 @@ isa neon
 #define vt3 v19
 #define rotate8 v20
 
-/* Integer block. */
-#define sa0 w2
-#define sa1 w3
-#define sa2 w4
-#define sa3 w5
-#define sb0 w6
-#define sb1 w7
-#define sb2 w8
-#define sb3 w9
-#define sc0 w10
-#define sc1 w11
-#define sc2 w12
-#define sc3 w13
-#define sd0 w14
-#define sd1 w15
-#define sd2 w16
-#define sd3 w17
+#define ra0 v21
+#define rb0 v22
+#define rc0 v23
+#define rd0 v24
+#define ra1 v25
+#define rb1 v26
+#define rc1 v27
+#define rd1 v28
+#define rt0 v29
+#define rt1 v30
 
-/* Poly1305: accumulator, next message block, temporaries. */
+/* Poly1305: accumulator, next message block, r, temporaries. */
 #define scratch x1
 #define h0 x19
 #define h1 x20
@@ -103,11 +92,15 @@ isa neon
 #define t2 x25
 #define t3 x26
 #define t4 x27
-#define t5 x0
-#define left x0           /* double rounds left, where nothing is authenticated */
-#define limit x2          /* where no block is in integer registers */
+#define r0 x15
+#define r1 x16
+#define s1 x17
+#define one x0
 
-/* Between the rounds the integer block's registers are free. */
+#define limit x2          /* authenticate up to here beside double rounds */
+#define left x3           /* double rounds without authentication */
+
+/* Between the rounds. */
 #define in x2
 #define out x3
 #define bytes x4
@@ -126,128 +119,116 @@ isa neon
 #define u2d w9
 #define u3d w10
 
-/* ---- ChaCha20 in integer registers ---- */
+/* ---- ChaCha20, a row of a block in each vector ---- */
 
-/* Step 0..11 of a quarter round (RFC 8439, 2.1). */
-.macro scalar_step step, a, b, c, d
-    .if (\step) == 0 || (\step) == 6
-    add \a, \a, \b
-    .elseif (\step) == 1 || (\step) == 7
-    eor \d, \d, \a
+/* Step 0..16 of four quarter rounds of a block (RFC 8439, 2.1), then b, c, d rotated by so many bytes, 8, and so many. */
+.macro row_step step, a, b, c, d, t, left_b, left_d
+    .if (\step) == 0 || (\step) == 7
+    add \a\().4s, \a\().4s, \b\().4s
+    .elseif (\step) == 1 || (\step) == 8
+    eor \d\().16b, \d\().16b, \a\().16b
     .elseif (\step) == 2
-    ror \d, \d, #16
-    .elseif (\step) == 3 || (\step) == 9
-    add \c, \c, \d
-    .elseif (\step) == 4 || (\step) == 10
-    eor \b, \b, \c
+    rev32 \d\().8h, \d\().8h
+    .elseif (\step) == 3 || (\step) == 10
+    add \c\().4s, \c\().4s, \d\().4s
+    .elseif (\step) == 4 || (\step) == 11
+    eor \t\().16b, \b\().16b, \c\().16b
     .elseif (\step) == 5
-    ror \b, \b, #20
-    .elseif (\step) == 8
-    ror \d, \d, #24
+    shl \b\().4s, \t\().4s, #12
+    .elseif (\step) == 6
+    sri \b\().4s, \t\().4s, #20
+    .elseif (\step) == 9
+    tbl \d\().16b, {\d\().16b}, rotate8.16b
+    .elseif (\step) == 12
+    ext \d\().16b, \d\().16b, \d\().16b, #\left_d
+    .elseif (\step) == 13
+    shl \b\().4s, \t\().4s, #7
+    .elseif (\step) == 14
+    ext \c\().16b, \c\().16b, \c\().16b, #8
+    .elseif (\step) == 15
+    sri \b\().4s, \t\().4s, #25
     .else
-    ror \b, \b, #25
+    ext \b\().16b, \b\().16b, \b\().16b, #\left_b
     .endif
 .endm
 
-.macro scalar_quarter_step quarter, step
-    .if (\quarter) == 0
-    scalar_step \step, sa0, sb0, sc0, sd0
-    .elseif (\quarter) == 1
-    scalar_step \step, sa1, sb1, sc1, sd1
-    .elseif (\quarter) == 2
-    scalar_step \step, sa2, sb2, sc2, sd2
-    .elseif (\quarter) == 3
-    scalar_step \step, sa3, sb3, sc3, sd3
-    .elseif (\quarter) == 4
-    scalar_step \step, sa0, sb1, sc2, sd3
-    .elseif (\quarter) == 5
-    scalar_step \step, sa1, sb2, sc3, sd0
-    .elseif (\quarter) == 6
-    scalar_step \step, sa2, sb3, sc0, sd1
+/* Instruction 0..67 of a double round of both blocks, which take turns. */
+.set ROW_ITEMS, 68
+.macro row_item item
+    .if (\item) < 34 && (\item) % 2 == 0
+    row_step ((\item)/2), ra0, rb0, rc0, rd0, rt0, 4, 12
+    .elseif (\item) < 34
+    row_step ((\item)/2), ra1, rb1, rc1, rd1, rt1, 4, 12
+    .elseif (\item) % 2 == 0
+    row_step ((\item)/2-17), ra0, rb0, rc0, rd0, rt0, 12, 4
     .else
-    scalar_step \step, sa3, sb0, sc1, sd2
+    row_step ((\item)/2-17), ra1, rb1, rc1, rd1, rt1, 12, 4
     .endif
 .endm
 
-/* Instruction 0..95 of a double round: two quarter rounds take turns. */
-.set SCALAR_ITEMS, 96
-.macro scalar_item item
-    scalar_quarter_step ((\item)/24*2+(\item)-(\item)/2*2), ((\item)/2-(\item)/24*12)
-.endm
-
-/* From (ldp) or to (stp) 64 bytes in scratch. */
-.macro scalar_block how, block
-    add t4, scratch, #\block
-    \how sa0, sa1, [t4]
-    \how sa2, sa3, [t4, #8]
-    \how sb0, sb1, [t4, #16]
-    \how sb2, sb3, [t4, #24]
-    \how sc0, sc1, [t4, #32]
-    \how sc2, sc3, [t4, #40]
-    \how sd0, sd1, [t4, #48]
-    \how sd2, sd3, [t4, #56]
+.macro rows_load
+    ldp q21, q22, [scratch, #STATE]
+    ldp q23, q24, [scratch, #STATE + 32]
+    mov ra1.16b, ra0.16b
+    mov rb1.16b, rb0.16b
+    mov rc1.16b, rc0.16b
+    mov rd1.16b, rd0.16b
 .endm
 
 /* ---- Poly1305 ---- */
 
-/* h = (h + t0 + 2^64 t1 + 2^128) r: instruction 0..28; the first loads the message. */
-.set POLY_ITEMS, 29
+/* h = (h + t0 + 2^64 t1 + 2^128) r: instruction 0..25; the first loads the message. */
+.set POLY_ITEMS, 26
 .macro poly_item item
     .if (\item) == 0
     ldp t0, t1, [message], #16
     .elseif (\item) == 1
-    ldr t5, [scratch, #POLY_R]              /* r0 */
-    .elseif (\item) == 2
     adds h0, h0, t0
-    .elseif (\item) == 3
+    .elseif (\item) == 2
     adcs h1, h1, t1
+    .elseif (\item) == 3
+    adc h2, h2, one
     .elseif (\item) == 4
-    adc h2, h2, xzr
+    mul t2, h0, r0                          /* low h0 r0 */
     .elseif (\item) == 5
-    mul t2, h0, t5                          /* low h0 r0 */
+    umulh t3, h0, r0                        /* high h0 r0 */
     .elseif (\item) == 6
-    umulh t3, h0, t5                        /* high h0 r0 */
+    mul t4, h0, r1                          /* low h0 r1 */
     .elseif (\item) == 7
-    add h2, h2, #1
+    umulh h0, h0, r1                        /* high h0 r1 */
     .elseif (\item) == 8
-    ldp t0, t1, [scratch, #POLY_R + 8]      /* r1, s1 */
+    mul t0, h1, r0                          /* low h1 r0 */
     .elseif (\item) == 9
-    mul t4, h0, t0                          /* low h0 r1 */
+    madd t3, h2, s1, t3                     /* high h0 r0 + h2 s1, below 2^64 */
     .elseif (\item) == 10
-    umulh h0, h0, t0                        /* high h0 r1 */
-    .elseif (\item) == 11
-    mul t0, h1, t5                          /* low h1 r0 */
-    .elseif (\item) == 12
-    madd t3, h2, t1, t3                     /* high h0 r0 + h2 s1, below 2^64 */
-    .elseif (\item) == 13
     adds t4, t4, t0                         /* low h0 r1 + h1 r0 */
+    .elseif (\item) == 11
+    umulh t0, h1, r0                        /* high h1 r0 */
+    .elseif (\item) == 12
+    madd h0, h2, r0, h0                     /* high h0 r1 + h2 r0 */
+    .elseif (\item) == 13
+    mul t1, h1, s1                          /* low h1 s1 */
     .elseif (\item) == 14
-    umulh t0, h1, t5                        /* high h1 r0 */
-    .elseif (\item) == 15
-    madd h0, h2, t5, h0                     /* high h0 r1 + h2 r0 */
-    .elseif (\item) == 16
-    mul t5, h1, t1                          /* low h1 s1 */
-    .elseif (\item) == 17
     adc h0, h0, t0
-    .elseif (\item) == 18
-    umulh h1, h1, t1                        /* high h1 s1 */
-    .elseif (\item) == 19
-    adds t2, t2, t5                         /* h r = t2 + 2^64 t3 + 2^64 t4 + 2^128 h0 */
-    .elseif (\item) == 20
+    .elseif (\item) == 15
+    umulh h1, h1, s1                        /* high h1 s1 */
+    .elseif (\item) == 16
+    adds t2, t2, t1                         /* h r = t2 + 2^64 t3 + 2^64 t4 + 2^128 h0 */
+    .elseif (\item) == 17
     adc t3, t3, h1
-    .elseif (\item) == 21
+    .elseif (\item) == 18
     adds h1, t4, t3
+    .elseif (\item) == 19
+    adc t1, h0, xzr                         /* h r = t2 + 2^64 h1 + 2^128 t1 */
+    .elseif (\item) == 20
+    and t0, t1, #-4
+    .elseif (\item) == 21
+    and h2, t1, #3
     .elseif (\item) == 22
-    adc t5, h0, xzr                         /* h r = t2 + 2^64 h1 + 2^128 t5 */
+    add t0, t0, t1, lsr #2                  /* 5 (h r >> 130) */
     .elseif (\item) == 23
-    and t0, t5, #-4
-    .elseif (\item) == 24
-    and h2, t5, #3
-    .elseif (\item) == 25
-    add t0, t0, t5, lsr #2                  /* 5 (h r >> 130) */
-    .elseif (\item) == 26
     adds h0, t2, t0
-    .elseif (\item) == 27
+    .elseif (\item) == 24
     adcs h1, h1, xzr
     .else
     adc h2, h2, xzr
@@ -263,14 +244,14 @@ isa neon
     .endr
 .endm
 
-/* ---- ChaCha20 in vectors, with integer instructions in between ---- */
+/* ---- ChaCha20, a word of 4 blocks in each vector, with the others in between ---- */
 
-/* Behind each of 112 vector instructions: the next of the integer instructions. */
+/* Behind each of 112 instructions: the next of the others. */
 .set VECTOR_ITEMS, 112
 .macro fill
-    .rept (vector + 1)*scalars/VECTOR_ITEMS - vector*scalars/VECTOR_ITEMS
-    scalar_item scalar
-    .set scalar, scalar + 1
+    .rept (vector + 1)*rows/VECTOR_ITEMS - vector*rows/VECTOR_ITEMS
+    row_item row
+    .set row, row + 1
     .endr
     .rept (vector + 1)*polys/VECTOR_ITEMS - vector*polys/VECTOR_ITEMS
     poly_item poly
@@ -357,12 +338,12 @@ isa neon
     vector_half \ax, \bx, \cx, \dx, \ay, \by, \cy, \dy, \az, \bz, \cz, \dz, \aw, \bw, \cw, \dw, 8, 7
 .endm
 
-/* A double round of the set and of so many integer blocks, and so many message blocks. */
-.macro double_round blocks, messages
+/* A double round of the set and, with 1, of the two blocks; and so many message blocks. */
+.macro double_round pair, messages
     .set vector, 0
-    .set scalar, 0
+    .set row, 0
     .set poly, 0
-    .set scalars, SCALAR_ITEMS*\blocks
+    .set rows, ROW_ITEMS*\pair
     .set polys, POLY_ITEMS*\messages
     vector_quarters va0, vb0, vc0, vd0, va1, vb1, vc1, vd1, va2, vb2, vc2, vd2, va3, vb3, vc3, vd3
     vector_quarters va0, vb1, vc2, vd3, va1, vb2, vc3, vd0, va2, vb3, vc0, vd1, va3, vb0, vc1, vd2
@@ -372,12 +353,12 @@ isa neon
 
 /* The set's words w0..w3 become 16 bytes each of its blocks 0..3; row of the initial state added. */
 .macro transpose_row row, w0, w1, w2, w3
-    ldp q24, q25, [scratch, #INITIAL + 64*\row]
-    ldp q26, q27, [scratch, #INITIAL + 64*\row + 32]
-    add \w0\().4s, \w0\().4s, v24.4s
-    add \w1\().4s, \w1\().4s, v25.4s
-    add \w2\().4s, \w2\().4s, v26.4s
-    add \w3\().4s, \w3\().4s, v27.4s
+    ldp q16, q17, [scratch, #INITIAL + 64*\row]
+    ldp q18, q19, [scratch, #INITIAL + 64*\row + 32]
+    add \w0\().4s, \w0\().4s, vt0.4s
+    add \w1\().4s, \w1\().4s, vt1.4s
+    add \w2\().4s, \w2\().4s, vt2.4s
+    add \w3\().4s, \w3\().4s, vt3.4s
     trn1 vt0.4s, \w0\().4s, \w1\().4s
     trn2 vt1.4s, \w0\().4s, \w1\().4s
     trn1 vt2.4s, \w2\().4s, \w3\().4s
@@ -392,14 +373,14 @@ isa neon
 .macro encrypt_block partial, k0, k1, k2, k3
     subs bytes, bytes, #64
     b.lo \partial
-    ldp q24, q25, [in], #32
-    ldp q26, q27, [in], #32
-    eor v24.16b, v24.16b, \k0\().16b
-    eor v25.16b, v25.16b, \k1\().16b
-    eor v26.16b, v26.16b, \k2\().16b
-    eor v27.16b, v27.16b, \k3\().16b
-    stp q24, q25, [out], #32
-    stp q26, q27, [out], #32
+    ldp q16, q17, [in], #32
+    ldp q18, q19, [in], #32
+    eor v16.16b, v16.16b, \k0\().16b
+    eor v17.16b, v17.16b, \k1\().16b
+    eor v18.16b, v18.16b, \k2\().16b
+    eor v19.16b, v19.16b, \k3\().16b
+    stp q16, q17, [out], #32
+    stp q18, q19, [out], #32
 .endm
 
 /* Where there is not: the keystream into fixed registers. */
@@ -455,14 +436,14 @@ function sealane_chacha20poly1305_neon
     str x0, [scratch, #ARGS]
     ldp q24, q20, [x2, #CONST_SIGMA]        /* q20: rotate8 */
     ldr q28, [x2, #CONST_COUNT]
-    ldr w17, [x0, #SEALANE_ARG_FLAGS]
+    ldr flags, [x0, #SEALANE_ARG_FLAGS]
     ldp x10, x11, [x0, #SEALANE_ARG_KEY]    /* key, nonce */
     ldr x14, [x0, #SEALANE_ARG_BYTES]
     ldp x12, x13, [x0, #SEALANE_ARG_OUT]    /* out, in */
     ldp q25, q26, [x10]
     ldr x8, [x11]
     ldr w9, [x11, #8]
-    str w17, [scratch, #FLAGS]
+    str flags, [scratch, #FLAGS]
     stp x13, x12, [scratch, #IN]
     str x14, [scratch, #REMAINING]
     lsl x7, x8, #32
@@ -472,8 +453,9 @@ function sealane_chacha20poly1305_neon
     stp x7, x8, [scratch, #STATE + 48]
     fmov d27, x7
     mov v27.d[1], x8
+    mov one, #1
     mov w7, #1
-    tbz w17, #0, .Lresume
+    tbz flags, #0, .Lresume
     cmp x14, #64
     b.hi .Llong
 
@@ -542,17 +524,16 @@ function sealane_chacha20poly1305_neon
 
 /* The initial state of the set, with counters from w7 on. */
 .Lresume:
-    ldr x15, [x0, #SEALANE_ARG_STATE]
-    ldp h0, h1, [x15, #SEALANE_STATE_H]
-    ldp h2, t0, [x15, #SEALANE_STATE_H + 16]
-    ldp t1, t2, [x15, #SEALANE_STATE_R + 8]
-    ldp t3, x7, [x15, #SEALANE_STATE_S + 8]
+    ldr args, [scratch, #ARGS]
+    ldr args, [args, #SEALANE_ARG_STATE]
+    ldp h0, h1, [args, #SEALANE_STATE_H]
+    ldp h2, r0, [args, #SEALANE_STATE_H + 16]
+    ldp r1, t2, [args, #SEALANE_STATE_R + 8]
+    ldp t3, x7, [args, #SEALANE_STATE_S + 8]
     stp t2, t3, [scratch, #POLY_S]
-    add t2, t1, t1, lsr #2
-    stp t0, t1, [scratch, #POLY_R]
-    str t2, [scratch, #POLY_R + 16]
-    tst w17, #SEALANE_FLAG_OPEN
+    tst flags, #SEALANE_FLAG_OPEN
     csel message, x13, x12, ne
+    add s1, r1, r1, lsr #2
     cbz x14, .Lencrypted
 .Llong:
     dup v29.4s, w7
@@ -580,45 +561,33 @@ function sealane_chacha20poly1305_neon
     stp q10, q11, [scratch, #INITIAL + 160]
     stp q12, q13, [scratch, #INITIAL + 192]
     stp q14, q15, [scratch, #INITIAL + 224]
-    tbz w17, #0, .Lrun
-    mov w2, #4
+    tbz flags, #0, .Lrun
+    mov w2, #5
     str w2, [scratch, #STRIDE]
-    scalar_block ldp, STATE
+    rows_load
+    mov rd1.s[0], w2
     mov left, #10
 .Lkey_rounds:
     double_round 1, 0
     sub left, left, #1
     cbnz left, .Lkey_rounds
-    ldp t0, t1, [scratch, #STATE]
-    ldp t2, t3, [scratch, #STATE + 16]
-    add sa0, sa0, w23
-    add sa2, sa2, w24
-    add sb0, sb0, w25
-    add sb2, sb2, w26
-    lsr t0, t0, #32
-    lsr t1, t1, #32
-    lsr t2, t2, #32
-    lsr t3, t3, #32
-    add sa1, sa1, w23
-    add sa3, sa3, w24
-    add sb1, sb1, w25
-    add sb3, sb3, w26
-    orr t0, x2, x3, lsl #32
-    orr t1, x4, x5, lsl #32
-    orr t2, x6, x7, lsl #32
-    orr t3, x8, x9, lsl #32
+    ldp q16, q17, [scratch, #STATE]
+    add v16.4s, v16.4s, ra0.4s
+    add v17.4s, v17.4s, rb0.4s
+    fmov t0, d16
+    mov t1, v16.d[1]
+    fmov t2, d17
+    mov t3, v17.d[1]
 
 /* Block 0 is done: r = its words 0..3 (t0, t1), clamped, s = words 4..7 (t2, t3; RFC 8439, 2.6); then the associated data. */
 .Lkey:
     ldr args, [scratch, #ARGS]
     mov u2, #0x0ffffffc0ffffffc
     orr u3, u2, #3
-    and t0, t0, u3
-    and t1, t1, u2
+    and r0, t0, u3
+    and r1, t1, u2
     stp t2, t3, [scratch, #POLY_S]
-    add t2, t1, t1, lsr #2
-    stp t0, t1, [scratch, #POLY_R]
-    str t2, [scratch, #POLY_R + 16]
+    add s1, r1, r1, lsr #2
     ldp message, u0, [args, #SEALANE_ARG_AD]
     mov h0, xzr
     mov h1, xzr
@@ -647,7 +616,7 @@ function sealane_chacha20poly1305_neon
     b .Lencrypt_short
 .Lad_open:
     mov message, in                         /* before it may be overwritten */
-    mov u0, #256
+    mov u0, #320
     cmp bytes, u0
     csel u0, bytes, u0, lo
     and u0, u0, #-16
@@ -666,24 +635,26 @@ function sealane_chacha20poly1305_neon
     encrypt_block .Lpartial, v0, v1, v2, v3
     b .Lencrypted
 
-/* The next 5 blocks, or the last 4: how many of the double rounds shall authenticate two message blocks each? */
+/* The next 6 blocks, or the last 4: how many of the double rounds shall authenticate three message blocks each? */
 .Lrun:
     ldr flags, [scratch, #FLAGS]
     ldp in, out, [scratch, #IN]
     ldr bytes, [scratch, #REMAINING]
-    mov u0, #320                            /* open: what will be overwritten */
+    mov u0, #384                            /* open: what will be overwritten */
     cmp bytes, u0
     csel u0, bytes, u0, lo
-    sub u1, out, message                    /* seal: what has been written */
+    sub u1, out, message                    /* seal: what has been written, at most 384 + 32 */
     tst flags, #SEALANE_FLAG_OPEN
     csel u0, u0, u1, ne
-    and u0, u0, #-32
-    add u1, message, u0
-    lsr u0, u0, #5
+    lsr u0, u0, #4
+    mov u1, #43
+    mul u0, u0, u1
+    lsr u0, u0, #7                          /* a third */
     mov u2, #10
     sub u2, u2, u0
-    str u1, [scratch, #LIMIT]
     str u2, [scratch, #AFTER]
+    add u0, u0, u0, lsl #1
+    add u1, message, u0, lsl #4
     ldp q0, q1, [scratch, #INITIAL]
     ldp q2, q3, [scratch, #INITIAL + 32]
     ldp q4, q5, [scratch, #INITIAL + 64]
@@ -695,32 +666,28 @@ function sealane_chacha20poly1305_neon
     cmp bytes, #256
     b.ls .Llast
 
-    umov w0, v12.s[3]
-    add w0, w0, #1
-    str w0, [scratch, #BLOCK_COUNTER]
+    rows_load
+    umov w2, v12.s[3]
+    add w3, w2, #1
+    add w2, w2, #2
+    mov rd0.s[0], w3
+    mov rd1.s[0], w2
+    mov w2, #6
+    str w2, [scratch, #STRIDE]
     cmp message, u1
-    scalar_block ldp, STATE
-    mov sd0, w0
-    b.eq .Lboth_quiet
-.Lboth_rounds:
-    double_round 1, 2
-    ldr t0, [scratch, #LIMIT]
-    cmp message, t0
-    b.ne .Lboth_rounds
-.Lboth_quiet:
+    mov limit, u1
+    b.eq .Lsix_quiet
+.Lsix_rounds:
+    double_round 1, 3
+    cmp message, limit
+    b.ne .Lsix_rounds
+.Lsix_quiet:
     ldr left, [scratch, #AFTER]
-    cbz left, .Lboth_done
-.Lboth_quiet_rounds:
+.Lsix_quiet_rounds:
     double_round 1, 0
     sub left, left, #1
-    cbnz left, .Lboth_quiet_rounds
-.Lboth_done:
-    ldr w0, [scratch, #BLOCK_COUNTER]
-    add sd0, sd0, w0
-    scalar_block stp, BLOCK
-    mov u7, #5
-    str u7, [scratch, #STRIDE]
-    mov u7, #320
+    cbnz left, .Lsix_quiet_rounds
+    mov u7, #384
     b .Lrun_end
 
 .Llast:
@@ -728,17 +695,15 @@ function sealane_chacha20poly1305_neon
     mov limit, u1
     b.eq .Llast_quiet
 .Llast_rounds:
-    double_round 0, 2
+    double_round 0, 3
     cmp message, limit
     b.ne .Llast_rounds
 .Llast_quiet:
     ldr left, [scratch, #AFTER]
-    cbz left, .Llast_done
 .Llast_quiet_rounds:
     double_round 0, 0
     sub left, left, #1
     cbnz left, .Llast_quiet_rounds
-.Llast_done:
     mov u7, #256
 
 /* The run's keystream is there. Open: authenticate the rest of its input before it may be overwritten. */
@@ -769,21 +734,31 @@ function sealane_chacha20poly1305_neon
     encrypt_block .Lpartial_3, va3, vb3, vc3, vd3
     cbz bytes, .Lencrypted
     ldr w13, [scratch, #STRIDE]             /* u6 */
-    ldp q4, q5, [scratch, #INITIAL + 192]
-    dup v6.4s, w13
-    add v4.4s, v4.4s, v6.4s
-    str q4, [scratch, #INITIAL + 192]
-    tbz u6, #0, .Lnext
-    ldp q0, q1, [scratch, #BLOCK]
-    ldp q2, q3, [scratch, #BLOCK + 32]
-    ldp q4, q5, [scratch, #STATE]
-    ldp q6, q7, [scratch, #STATE + 32]
-    add v0.4s, v0.4s, v4.4s
-    add v1.4s, v1.4s, v5.4s
-    add v2.4s, v2.4s, v6.4s
-    add v3.4s, v3.4s, v7.4s
-    encrypt_block .Lpartial, v0, v1, v2, v3
+    ldp q12, q13, [scratch, #INITIAL + 192]
+    ldp q0, q1, [scratch, #STATE]
+    ldp q2, q3, [scratch, #STATE + 32]
+    umov w12, v12.s[3]
+    add w12, w12, #1
+    tbnz u6, #0, .Lsecond_row_block
+    mov v3.s[0], w12
+    add ra0.4s, ra0.4s, v0.4s
+    add rb0.4s, rb0.4s, v1.4s
+    add rc0.4s, rc0.4s, v2.4s
+    add rd0.4s, rd0.4s, v3.4s
+    encrypt_block .Lpartial_4, ra0, rb0, rc0, rd0
     cbz bytes, .Lencrypted
+    add w12, w12, #1
+.Lsecond_row_block:
+    mov v3.s[0], w12
+    add ra1.4s, ra1.4s, v0.4s
+    add rb1.4s, rb1.4s, v1.4s
+    add rc1.4s, rc1.4s, v2.4s
+    add rd1.4s, rd1.4s, v3.4s
+    encrypt_block .Lpartial_5, ra1, rb1, rc1, rd1
+    cbz bytes, .Lencrypted
+    dup v14.4s, w13
+    add v12.4s, v12.4s, v14.4s
+    str q12, [scratch, #INITIAL + 192]
 .Lnext:
     stp in, out, [scratch, #IN]
     str bytes, [scratch, #REMAINING]
@@ -792,6 +767,8 @@ function sealane_chacha20poly1305_neon
     partial_block 1, va1, vb1, vc1, vd1
     partial_block 2, va2, vb2, vc2, vd2
     partial_block 3, va3, vb3, vc3, vd3
+    partial_block 4, ra0, rb0, rc0, rd0
+    partial_block 5, ra1, rb1, rc1, rd1
 .Lpartial_0:
     mov v1.16b, vb0.16b
     mov v2.16b, vc0.16b
@@ -906,7 +883,6 @@ function sealane_chacha20poly1305_neon
 
 .Lsave:
     ldr u1, [args, #SEALANE_ARG_STATE]
-    ldp t0, t1, [scratch, #POLY_R]
     ldp t2, t3, [scratch, #POLY_S]
     mov u2, #1
     tbnz flags, #0, .Lsave_counter
@@ -914,20 +890,20 @@ function sealane_chacha20poly1305_neon
 .Lsave_counter:
     add u2, u2, u0, lsr #6
     stp h0, h1, [u1, #SEALANE_STATE_H]
-    stp h2, t0, [u1, #SEALANE_STATE_H + 16]
-    stp t1, t2, [u1, #SEALANE_STATE_R + 8]
+    stp h2, r0, [u1, #SEALANE_STATE_H + 16]
+    stp r1, t2, [u1, #SEALANE_STATE_R + 8]
     stp t3, u2, [u1, #SEALANE_STATE_S + 8]
 
 .Lwipe:
     movi v0.16b, #0
-    .irp offset, 0, 32, 64, 96, 128, 160
+    .irp offset, 0, 32, 64, 96, 128
     stp q0, q0, [scratch, #SEALANE_SCRATCH_SAVE_BYTES + \offset]
     .endr
     tbz flags, #0, .Lwipe_long
     cmp u0, #64                             /* bytes */
     b.ls .Lwiped
 .Lwipe_long:
-    .irp offset, 0, 32, 64, 96, 128, 160, 192, 224, 256, 288
+    .irp offset, 0, 32, 64, 96, 128, 160, 192, 224
     stp q0, q0, [scratch, #SHORT_END + \offset]
     .endr
 .Lwiped:
