@@ -89,7 +89,7 @@ func onePackage(job *accelerate.Job) cobra.PositionalArgs {
 
 // here says which of a program's levels it uses on this machine.
 func here(result *accelerate.Result) string {
-	if result.GOARCH != runtime.GOARCH {
+	if result.GOARCH != runtime.GOARCH || result.GOOS != runtime.GOOS {
 		return ""
 	}
 	for _, l := range sealane.Ciphers()[0].Levels {

@@ -1,7 +1,195 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
 
-func infoCommand() *cobra.Command     { return &cobra.Command{Use: "info"} }
-func selftestCommand() *cobra.Command { return &cobra.Command{Use: "selftest"} }
-func benchCommand() *cobra.Command    { return &cobra.Command{Use: "bench"} }
+	"github.com/spf13/cobra"
+
+	"github.com/sealane/sealane"
+	"github.com/sealane/sealane/cmd/sealane/internal/binary"
+)
+
+func infoCommand() *cobra.Command {
+	var asJSON bool
+	var file string
+	c := &cobra.Command{
+		Use:   "info",
+		Short: "Say which implementations this machine runs and why, or what a program carries",
+		Example: `  sealane info
+  sealane info --binary ./wireguard-go`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("binary") {
+				return binaryInfo(cmd.OutOrStdout(), file, asJSON)
+			}
+			if err := environment(); err != nil {
+				return err
+			}
+			return machineInfo(cmd.OutOrStdout(), asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&file, "binary", "", "look at this Go program instead of this machine")
+	return c
+}
+
+// A machine is what info says of where it runs.
+type machine struct {
+	Version string          `json:"sealane"`
+	Go      string          `json:"go"`
+	GOOS    string          `json:"goos"`
+	GOARCH  string          `json:"goarch"`
+	CPU     string          `json:"cpu"`
+	Ciphers []machineCipher `json:"ciphers"`
+}
+
+type machineCipher struct {
+	Name   string         `json:"name"`
+	Levels []machineLevel `json:"levels"`
+}
+
+type machineLevel struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Needs       []string `json:"needs"`
+	Lacks       []string `json:"lacks"`
+	SelfTest    string   `json:"self_test"` // passed, failed or not run
+	Chosen      bool     `json:"chosen"`
+	Why         string   `json:"why"`
+}
+
+func thisMachine() machine {
+	m := machine{Version: version(), Go: runtime.Version(), GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, CPU: cpuName()}
+	for _, c := range sealane.Ciphers() {
+		cipher := machineCipher{Name: c.Name}
+		for _, l := range c.Levels {
+			level := machineLevel{Name: l.Name, Description: l.Description, Needs: []string{}, Lacks: []string{}, SelfTest: selfTest(l), Chosen: l.Chosen, Why: l.Why}
+			for _, f := range l.Needs {
+				level.Needs = append(level.Needs, f.Name)
+				if !f.Present {
+					level.Lacks = append(level.Lacks, f.Name)
+				}
+			}
+			cipher.Levels = append(cipher.Levels, level)
+		}
+		m.Ciphers = append(m.Ciphers, cipher)
+	}
+	return m
+}
+
+func selfTest(l sealane.Level) string {
+	switch {
+	case !l.Supported:
+		return "not run"
+	case l.Passed:
+		return "passed"
+	}
+	return "failed"
+}
+
+func machineInfo(w io.Writer, asJSON bool) error {
+	m := thisMachine()
+	if asJSON {
+		return writeJSON(w, m)
+	}
+	fmt.Fprintf(w, "sealane %s, %s, %s/%s\n%s\n", m.Version, m.Go, m.GOOS, m.GOARCH, m.CPU)
+	for _, c := range m.Ciphers {
+		fmt.Fprintf(w, "\n%s\n", c.Name)
+		for _, l := range c.Levels {
+			mark := " "
+			if l.Chosen {
+				mark = "*"
+			}
+			fmt.Fprintf(w, "%s %-8s  self-test %-7s  %s\n", mark, l.Name, l.SelfTest, l.Why)
+			needs := "nothing"
+			if len(l.Needs) > 0 {
+				needs = strings.Join(l.Needs, " ")
+			}
+			fmt.Fprintf(w, "             %s; needs %s\n", l.Description, needs)
+		}
+	}
+	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// cpuName names the processor as the operating system does.
+func cpuName() string {
+	content, err := os.ReadFile("/proc/cpuinfo")
+	if err == nil {
+		for _, line := range strings.Split(string(content), "\n") {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				return strings.TrimSpace(value)
+			}
+		}
+	}
+	return "a " + runtime.GOARCH + " processor"
+}
+
+func binaryInfo(w io.Writer, file string, asJSON bool) error {
+	p, err := binary.Read(file)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(w, p)
+	}
+	name := p.Package
+	if p.Module != "" {
+		name += strings.TrimSuffix(", module "+p.Module+" "+p.Version, " ")
+	}
+	fmt.Fprintf(w, "%s\n%s, %s/%s\n", name, p.Go, p.GOOS, p.GOARCH)
+	switch {
+	case len(p.Levels) > 0:
+		fmt.Fprintf(w, "carries sealane %s with the levels %s\n", p.Sealane, strings.Join(p.Levels, " "))
+		if p.Private {
+			fmt.Fprintf(w, "golang.org/x/crypto %s is a copy whose chacha20poly1305 calls sealane\n", p.Crypto)
+		}
+	case p.Stock:
+		fmt.Fprintf(w, "does not carry sealane: uses chacha20poly1305 of golang.org/x/crypto %s, which sealane build replaces\n", p.Crypto)
+	default:
+		fmt.Fprintln(w, "does not carry sealane, nor golang.org/x/crypto/chacha20poly1305, which sealane build could replace")
+	}
+	return nil
+}
+
+func selftestCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "selftest",
+		Short: "Run the known-answer tests of every implementation that this CPU can run",
+		Long:  "Run the known-answer tests of every implementation that this CPU can run. The exit status is 0 if all of them pass.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := environment(); err != nil {
+				return err
+			}
+			var failed []string
+			for _, c := range thisMachine().Ciphers {
+				for _, l := range c.Levels {
+					why := ""
+					if l.SelfTest == "not run" {
+						why = ": " + l.Why
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "%s %-8s  %s%s\n", c.Name, l.Name, l.SelfTest, why)
+					if l.SelfTest == "failed" {
+						failed = append(failed, c.Name+" "+l.Name)
+					}
+				}
+			}
+			if len(failed) > 0 {
+				return errors.New("known answers not given by " + strings.Join(failed, ", "))
+			}
+			return nil
+		},
+	}
+}

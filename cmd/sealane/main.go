@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sealane/sealane"
+	"github.com/sealane/sealane/internal/kernel"
 )
 
 func main() {
@@ -47,13 +46,4 @@ func version() string {
 }
 
 // environment refuses SEALANE_CPU and SEALANE_ASM if they have no effect. Libraries only warn of it.
-func environment() error {
-	for _, c := range sealane.Ciphers() {
-		if c.EnvironmentError != nil {
-			return c.EnvironmentError
-		}
-	}
-	return nil
-}
-
-var errSilent = errors.New("")
+func environment() error { return kernel.ChaCha20Poly1305Levels.Environment() }

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	"crypto/cipher"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	stock "golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/sealane/sealane"
+	"github.com/sealane/sealane/internal/aead"
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+const maxBenchBytes = 1 << 24
+
+// A benchmark is the work to measure.
+type benchmark struct {
+	sizes   []int
+	ad      []int
+	keys    []int
+	repeats int
+}
+
+func benchCommand() *cobra.Command {
+	b := benchmark{}
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure Seal and Open against x/crypto, at every level that this CPU runs",
+		Long: `Measure Seal and Open of packets against golang.org/x/crypto, at every level that this CPU runs. All take turns in
+this one process, a new nonce for each packet, and the least of many short times counts. What can be relied on is the
+ratio to x/crypto; absolute times depend on what else the machine does.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := environment(); err != nil {
+				return err
+			}
+			for _, size := range append(b.sizes, b.ad...) {
+				if size < 0 || size > maxBenchBytes {
+					return fmt.Errorf("%d bytes: sizes are from 0 to %d", size, maxBenchBytes)
+				}
+			}
+			for _, keys := range b.keys {
+				if keys < 1 || keys > 1<<16 {
+					return fmt.Errorf("%d keys: there may be from 1 to %d", keys, 1<<16)
+				}
+			}
+			if b.repeats < 1 {
+				return fmt.Errorf("%d repeats: it takes at least one", b.repeats)
+			}
+			results, err := b.run(cmd.Context(), newProgress(os.Stderr))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), struct {
+					Machine machine  `json:"machine"`
+					Peer    string   `json:"peer"`
+					Results []result `json:"results"`
+				}{thisMachine(), "golang.org/x/crypto " + stockVersion(), results})
+			}
+			tables(cmd.OutOrStdout(), results)
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.IntSliceVar(&b.sizes, "size", []int{64, 256, 576, 1024, 1420, 4096, 8192, 16384}, "bytes of plaintext")
+	f.IntSliceVar(&b.ad, "ad", []int{0, 13}, "bytes of associated data")
+	f.IntSliceVar(&b.keys, "keys", []int{1, 64}, "keys, taken in turns")
+	f.IntVar(&b.repeats, "repeats", 40, "times that each is measured")
+	return c
+}
+
+// A result is what one implementation needs for one packet.
+type result struct {
+	Op     string  `json:"op"` // seal or open
+	Size   int     `json:"size"`
+	AD     int     `json:"ad"`
+	Keys   int     `json:"keys"`
+	Level  string  `json:"level"` // or x/crypto
+	Chosen bool    `json:"chosen"`
+	NS     float64 `json:"ns_per_packet"`
+	MBs    float64 `json:"mb_per_second"`
+	Ratio  float64 `json:"ratio_to_x_crypto"` // of throughput: more is faster
+}
+
+const peer = "x/crypto"
+
+// A candidate is an implementation with its keys.
+type candidate struct {
+	level  string
+	chosen bool
+	aeads  []cipher.AEAD
+	nonce  [stock.NonceSize]byte
+	sealed [][]byte // a packet for each key, to be opened
+	least  time.Duration
+}
+
+func candidates(keys int) ([]*candidate, error) {
+	var all []*candidate
+	add := func(level string, chosen bool, make func(key []byte) (cipher.AEAD, error)) error {
+		c := &candidate{level: level, chosen: chosen}
+		var key [stock.KeySize]byte
+		for i := range keys {
+			key[0], key[1] = byte(i), byte(i>>8)
+			a, err := make(key[:])
+			if err != nil {
+				return err
+			}
+			c.aeads = append(c.aeads, a)
+		}
+		all = append(all, c)
+		return nil
+	}
+	if a, err := stock.New(make([]byte, stock.KeySize)); err != nil {
+		return nil, err
+	} else if level := sealane.Implementation(a); level != "" {
+		return nil, errors.New("this program was itself built by sealane build: there is no stock x/crypto in it to measure against")
+	}
+	if err := add(peer, false, stock.New); err != nil {
+		return nil, err
+	}
+	for _, r := range kernel.ChaCha20Poly1305Levels.Report() {
+		if !r.Passed {
+			continue
+		}
+		level := kernel.Level(r.Level)
+		chosen, err := aead.ChaCha20Poly1305Level()
+		if err != nil {
+			return nil, err
+		}
+		if err := add(r.Name, level == chosen, func(key []byte) (cipher.AEAD, error) { return aead.NewChaCha20Poly1305(level, key) }); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (b *benchmark) run(ctx context.Context, p *progressBar) (results []result, err error) {
+	runtime.LockOSThread()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer p.clear()
+	total, done := 2*len(b.sizes)*len(b.ad)*len(b.keys), 0
+	for _, keys := range b.keys {
+		for _, ad := range b.ad {
+			for _, op := range []string{"seal", "open"} {
+				for _, size := range b.sizes {
+					p.show(done, total, fmt.Sprintf("%s %d", op, size))
+					some, err := b.measure(ctx, op, size, ad, keys)
+					if err != nil {
+						return nil, err
+					}
+					results = append(results, some...)
+					runtime.GC()
+					done++
+				}
+			}
+		}
+	}
+	return results, nil
+}
+
+// measure has all candidates take turns, and keeps the least time of each.
+func (b *benchmark) measure(ctx context.Context, op string, size, ad, keys int) (results []result, err error) {
+	all, err := candidates(keys)
+	if err != nil {
+		return nil, err
+	}
+	text, data := make([]byte, size), make([]byte, ad)
+	out := make([]byte, 0, size+stock.Overhead)
+	packets := max(1, 100_000/(200+size/2)) // about 100 µs
+	for _, c := range all {
+		for _, a := range c.aeads {
+			c.sealed = append(c.sealed, a.Seal(nil, c.nonce[:], text, data))
+			if op == "seal" {
+				break
+			}
+		}
+		c.least = 1 << 62
+	}
+	for range b.repeats {
+		if ctx.Err() != nil {
+			return nil, errors.New("interrupted")
+		}
+		for _, c := range all {
+			var t time.Duration
+			if op == "seal" {
+				t = c.seal(packets, out, text, data)
+			} else if t, err = c.open(packets, out, data); err != nil {
+				return nil, err
+			}
+			c.least = min(c.least, t)
+		}
+	}
+	for _, c := range all {
+		ns := float64(c.least.Nanoseconds()) / float64(packets)
+		results = append(results, result{
+			Op: op, Size: size, AD: ad, Keys: keys, Level: c.level, Chosen: c.chosen,
+			NS: ns, MBs: float64(size) / ns * 1e3, Ratio: float64(all[0].least) / float64(c.least),
+		})
+	}
+	return results, nil
+}
+
+func (c *candidate) seal(packets int, out, text, data []byte) time.Duration {
+	key := 0
+	start := time.Now()
+	for range packets {
+		for i := 0; ; i++ { // a new nonce
+			if c.nonce[i]++; c.nonce[i] != 0 {
+				break
+			}
+		}
+		c.aeads[key].Seal(out, c.nonce[:], text, data)
+		if key++; key == len(c.aeads) {
+			key = 0
+		}
+	}
+	return time.Since(start)
+}
+
+func (c *candidate) open(packets int, out, data []byte) (time.Duration, error) {
+	key := 0
+	start := time.Now()
+	for range packets {
+		if _, err := c.aeads[key].Open(out, c.nonce[:], c.sealed[key], data); err != nil {
+			return 0, fmt.Errorf("%s does not open what it sealed", c.level)
+		}
+		if key++; key == len(c.aeads) {
+			key = 0
+		}
+	}
+	return time.Since(start), nil
+}
+
+// tables prints one table for each kind of work: times of x/crypto, throughput and ratio of the others.
+func tables(w io.Writer, results []result) {
+	m := thisMachine()
+	fmt.Fprintf(w, "%s, %s/%s, %s, one core; peer golang.org/x/crypto %s\n", m.CPU, m.GOOS, m.GOARCH, m.Go, stockVersion())
+	fmt.Fprintf(w, "MB/s = 10^6 bytes of plaintext a second; ×: ratio of throughput to x/crypto; *: the level in use\n")
+	for i := 0; i < len(results); {
+		first := results[i]
+		same := func(r result) bool { return r.Op == first.Op && r.AD == first.AD && r.Keys == first.Keys }
+		fmt.Fprintf(w, "\n%s, %d bytes of associated data, %d key%s\n\n", strings.ToUpper(first.Op[:1])+first.Op[1:], first.AD, first.Keys, strings.Repeat("s", min(1, first.Keys-1)))
+		head, rule := "| bytes |", "|------:|"
+		for _, r := range results[i:] {
+			if !same(r) || r.Size != first.Size {
+				break
+			}
+			name := r.Level
+			if r.Chosen {
+				name += "*"
+			}
+			if r.Level == peer {
+				head += fmt.Sprintf(" %8s ns |  MB/s |", name)
+				rule += "------------:|------:|"
+			} else {
+				head += fmt.Sprintf(" %9s |     × |", name)
+				rule += "----------:|------:|"
+			}
+		}
+		fmt.Fprintf(w, "%s\n%s\n", head, rule)
+		for i < len(results) && same(results[i]) {
+			size := results[i].Size
+			fmt.Fprintf(w, "| %5d |", size)
+			for ; i < len(results) && same(results[i]) && results[i].Size == size; i++ {
+				r := results[i]
+				if r.Level == peer {
+					fmt.Fprintf(w, " %11.0f | %5.0f |", r.NS, r.MBs)
+				} else {
+					fmt.Fprintf(w, " %9.0f | %5.2f |", r.MBs, r.Ratio)
+				}
+			}
+			fmt.Fprintln(w)
+		}
+	}
+}
+
+func stockVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == "golang.org/x/crypto" {
+				return m.Version
+			}
+		}
+	}
+	return "of unknown version"
+}
+
+// A progressBar is drawn on a terminal only.
+type progressBar struct {
+	w  *os.File
+	on bool
+}
+
+func newProgress(w *os.File) *progressBar {
+	info, err := w.Stat()
+	return &progressBar{w: w, on: err == nil && info.Mode()&os.ModeCharDevice != 0}
+}
+
+func (p *progressBar) show(done, total int, what string) {
+	if p.on {
+		const width = 30
+		full := done * width / total
+		fmt.Fprintf(p.w, "\r[%s%s] %3d %%  %-12s", strings.Repeat("#", full), strings.Repeat(".", width-full), 100*done/total, what)
+	}
+}
+
+func (p *progressBar) clear() {
+	if p.on {
+		fmt.Fprint(p.w, "\r\033[K")
+	}
+}

@@ -1,0 +1,173 @@
+//go:build unix
+
+// Command wireguard shows what sealane changes for a program: it downloads a file through a WireGuard tunnel, once with
+// the stock ciphers and once with sealane, in turns, and tells what each download cost.
+//
+// The two programs that it runs are built from the same source, tunnel/, by go build and by sealane build.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/pprof/profile"
+)
+
+func main() {
+	size := flag.Float64("size", 1, "size of the file, in GiB")
+	rounds := flag.Int("rounds", 2, "downloads with each program")
+	limit := flag.Duration("limit", 75*time.Second, "start no further round that would end after this time")
+	asJSON := flag.Bool("json", false, "print the figures as JSON")
+	stock := flag.String("stock", "", "program built by go build")
+	sealane := flag.String("sealane", "", "program built by sealane build")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	bytes := int64(*size * (1 << 30))
+	if *stock == "" || *sealane == "" || bytes <= 0 || *rounds < 1 || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "wireguard: -stock and -sealane name the two programs, -size and -rounds are positive (see -help)")
+		os.Exit(2)
+	}
+	d := demonstration{programs: []program{{name: "x/crypto", file: *stock}, {name: "sealane", file: *sealane}}, bytes: bytes}
+	if err := d.run(ctx, *rounds, *limit); err != nil {
+		fmt.Fprintln(os.Stderr, "wireguard: "+err.Error())
+		os.Exit(1)
+	}
+	if *asJSON {
+		d.json(os.Stdout)
+	} else {
+		d.report(os.Stdout)
+	}
+}
+
+// A demonstration runs programs in turns.
+type demonstration struct {
+	programs []program
+	bytes    int64
+}
+
+type program struct {
+	name, file string
+	downloads  []download
+}
+
+// A download is what one run of a program measured.
+type download struct {
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+	CPU     float64 `json:"cpu_seconds"`
+	SHA256  string  `json:"sha256"`
+	Spent   costs   `json:"cpu_spent"`
+}
+
+func (d *demonstration) run(ctx context.Context, rounds int, limit time.Duration) error {
+	scratch, err := os.MkdirTemp("", "sealane-tunnel-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	start := time.Now()
+	for round := range rounds {
+		began := time.Now()
+		for i := range d.programs {
+			// Every other round the other way round, so that a machine that slows down or speeds up favours neither.
+			p := &d.programs[i]
+			if round%2 == 1 {
+				p = &d.programs[len(d.programs)-1-i]
+			}
+			got, err := p.download(ctx, d.bytes, filepath.Join(scratch, "profile"), fmt.Sprintf("round %d of %d", round+1, rounds))
+			if err != nil {
+				return fmt.Errorf("the download with %s failed: %w", p.name, err)
+			}
+			p.downloads = append(p.downloads, *got)
+		}
+		if now := time.Now(); now.Sub(start)+now.Sub(began) > limit {
+			break
+		}
+	}
+	return nil
+}
+
+func (p *program) download(ctx context.Context, bytes int64, profileFile, round string) (*download, error) {
+	cmd := exec.CommandContext(ctx, p.file, fmt.Sprintf("-size=%d", bytes), "-profile="+profileFile)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	bar := newBar(fmt.Sprintf("%-8s %s", p.name, round))
+	var got download
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var line struct {
+			Done, Of int64
+			download
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return nil, err
+		}
+		if line.Of > 0 {
+			bar.show(line.Done, line.Of)
+		} else {
+			got = line.download
+		}
+	}
+	bar.clear()
+	if err := cmd.Wait(); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(profileFile)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	prof, err := profile.Parse(f)
+	if err != nil {
+		return nil, err
+	}
+	got.Spent = spent(prof)
+	return &got, nil
+}
+
+// A bar shows how far a download is, if there is a terminal to show it on.
+type bar struct {
+	label string
+	start time.Time
+	on    bool
+}
+
+func newBar(label string) *bar {
+	info, err := os.Stderr.Stat()
+	b := &bar{label: label, start: time.Now(), on: err == nil && info.Mode()&os.ModeCharDevice != 0}
+	if !b.on {
+		fmt.Fprintln(os.Stderr, label)
+	}
+	return b
+}
+
+func (b *bar) show(done, of int64) {
+	if !b.on {
+		return
+	}
+	const width = 30
+	full := int(done * width / of)
+	fmt.Fprintf(os.Stderr, "\r%s  [%s%s] %4d MiB  %.0f s ", b.label, strings.Repeat("#", full), strings.Repeat(".", width-full),
+		done>>20, time.Since(b.start).Seconds())
+}
+
+func (b *bar) clear() {
+	if b.on {
+		fmt.Fprint(os.Stderr, "\r\033[K")
+	}
+}

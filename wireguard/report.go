@@ -1,0 +1,161 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// best returns the download that took the least CPU time: what else runs on the machine only adds to it.
+func (p *program) best() download {
+	return slices.MinFunc(p.downloads, func(a, b download) int {
+		if a.CPU < b.CPU {
+			return -1
+		}
+		return 1
+	})
+}
+
+func (p *program) fastest() float64 {
+	seconds := math.Inf(1)
+	for _, d := range p.downloads {
+		seconds = min(seconds, d.Seconds)
+	}
+	return seconds
+}
+
+// A row is what the report says of a program.
+type row struct {
+	Name      string     `json:"name"`
+	MBs       float64    `json:"mb_per_second"` // of the fastest download
+	CPU       float64    `json:"cpu_seconds_per_gib"`
+	AEAD      float64    `json:"aead_cpu_seconds_per_gib"`
+	Share     float64    `json:"aead_share_of_cpu"`
+	Kernel    string     `json:"kernel"`
+	Downloads []download `json:"downloads"`
+}
+
+func (d *demonstration) rows() []row {
+	var rows []row
+	gib := float64(d.bytes) / (1 << 30)
+	for _, p := range d.programs {
+		b := p.best()
+		rows = append(rows, row{
+			Name:      p.name,
+			MBs:       float64(d.bytes) / 1e6 / p.fastest(),
+			CPU:       b.CPU / gib,
+			AEAD:      b.CPU / gib * b.Spent.AEAD,
+			Share:     b.Spent.AEAD,
+			Kernel:    kernelName(b.Spent.Kernel),
+			Downloads: p.downloads,
+		})
+	}
+	return rows
+}
+
+// kernelName shortens the name of a function that does the work.
+func kernelName(function string) string {
+	if level, ok := strings.CutPrefix(function, "github.com/sealane/sealane/internal/kernel.ChaCha20Poly1305"); ok {
+		return "sealane " + strings.ToLower(level)
+	}
+	if function, ok := strings.CutPrefix(function, "golang.org/x/crypto/chacha20poly1305.chacha20Poly1305"); ok {
+		return "x/crypto assembly (" + function + ")"
+	}
+	if function == "" {
+		return "not seen: too few samples"
+	}
+	return function
+}
+
+func (d *demonstration) json(w io.Writer) {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.Encode(struct {
+		Bytes      int64    `json:"bytes"`
+		Programs   []row    `json:"programs"`
+		Conclusion []string `json:"conclusion"`
+	}{d.bytes, d.rows(), conclusion(d.rows())})
+}
+
+func (d *demonstration) report(w io.Writer) {
+	rows := d.rows()
+	fmt.Fprintf(w, "\nA file of %.4g GiB through two unmodified wireguard-go devices and UDP on 127.0.0.1, SHA-256 right each time:\n\n", float64(d.bytes)/(1<<30))
+	fmt.Fprintln(w, "| built with | downloads | MB/s, fastest | CPU s/GiB, least | AEAD of that | AEAD s/GiB | kernel |")
+	fmt.Fprintln(w, "|------------|----------:|--------------:|-----------------:|-------------:|-----------:|--------|")
+	for _, r := range rows {
+		fmt.Fprintf(w, "| %-10s | %9d | %13.1f | %16.2f | %10.1f %% | %10.2f | %s |\n", r.Name, len(r.Downloads), r.MBs, r.CPU, 100*r.Share, r.AEAD, r.Kernel)
+	}
+	fmt.Fprintf(w, "\nCPU time is the whole process's: both devices, TCP, HTTP, generating the file and its SHA-256. Where it goes:\n\n")
+	fmt.Fprintf(w, "| %-32s |", "share of CPU time")
+	for _, r := range rows {
+		fmt.Fprintf(w, " %8s |", r.Name)
+	}
+	fmt.Fprintf(w, "\n|%s|%s\n", strings.Repeat("-", 34), strings.Repeat("---------:|", len(rows)))
+	first := d.programs[0].best().Spent.Parts
+	all := maps.Clone(first)
+	for _, p := range d.programs[1:] {
+		for part := range p.best().Spent.Parts {
+			all[part] += 0
+		}
+	}
+	for _, part := range slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		if first[a] != first[b] {
+			return int(math.Copysign(1, first[b]-first[a]))
+		}
+		return strings.Compare(a, b)
+	}) {
+		fmt.Fprintf(w, "| %-32s |", part)
+		for _, p := range d.programs {
+			fmt.Fprintf(w, " %6.1f %% |", 100*p.best().Spent.Parts[part])
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w)
+	for _, line := range conclusion(rows) {
+		fmt.Fprintln(w, line)
+	}
+}
+
+// conclusion says in words what the figures of two programs mean.
+func conclusion(rows []row) []string {
+	before, after := rows[0], rows[1]
+	if before.AEAD == 0 || after.AEAD == 0 || before.Kernel == "" || after.Kernel == "" {
+		return []string{"The downloads were too short for a CPU profile: nothing can be said of the AEAD. Take a larger -size."}
+	}
+	var lines []string
+	aead := before.AEAD / after.AEAD
+	switch {
+	case aead >= 1.05:
+		lines = append(lines, fmt.Sprintf("The AEAD takes %.2f instead of %.2f CPU seconds per GiB, 1/%.1f of it; its share of all CPU time goes from %.1f %% to %.1f %%.",
+			after.AEAD, before.AEAD, aead, 100*before.Share, 100*after.Share))
+	default:
+		lines = append(lines, fmt.Sprintf("The AEAD takes %.2f CPU seconds per GiB, before %.2f: sealane does not help here.", after.AEAD, before.AEAD))
+	}
+	saved := 1 - after.CPU/before.CPU
+	switch {
+	case saved >= 0.01:
+		lines = append(lines, fmt.Sprintf("The whole transfer takes %.1f %% less CPU time, of at most %.1f %% that an AEAD for free would save.", 100*saved, 100*before.Share))
+	case saved > -0.01:
+		lines = append(lines, fmt.Sprintf("The CPU time of the whole transfer hardly moves (%+.1f %%).", -100*saved))
+	default:
+		lines = append(lines, fmt.Sprintf("The whole transfer took %.1f %% more CPU time: other work on the machine, or sealane is no gain here.", -100*saved))
+	}
+	faster := after.MBs/before.MBs - 1
+	switch {
+	case math.Abs(faster) < 0.05:
+		lines = append(lines, fmt.Sprintf("Throughput hardly moves (%+.1f %%): the AEAD was only %.1f %% of the CPU time, the rest is what the tunnel does besides.", 100*faster, 100*before.Share))
+	case faster < 0:
+		lines = append(lines, fmt.Sprintf("Throughput fell by %.1f %%, which the AEAD does not explain: other work on the machine disturbed the measurement.", -100*faster))
+	case faster > 2*before.Share:
+		lines = append(lines, fmt.Sprintf("Throughput rose by %.1f %%, more than the AEAD's %.1f %% of the CPU time explain: other work on the machine disturbed the measurement.", 100*faster, 100*before.Share))
+	default:
+		lines = append(lines, fmt.Sprintf("Throughput rises by %.1f %%.", 100*faster))
+	}
+	return lines
+}
