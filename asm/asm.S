@@ -4,29 +4,96 @@
  * and is written
  *
  *     #include "../asm.S"
- *     isa .ssse3                         ; the extensions it may use, nothing else assembles
+ *     isa .ssse3                         ; the extensions it may use, nothing else assembles (arm: neon, armv6)
  *     function sealane_thing_ssse3
  *         ...                            ; leaf: no stack, no calls, no relocations, no data
  *     endfunction                        ; the only way out: jump to its end to return early
  *
- * x86-64: rdi = args, rsi = scratch (64-byte aligned), rdx = consts (16-byte aligned). rsp and rbp may not be mentioned.
- * At endfunction rsi must hold scratch again; everything else may hold anything, the upper vector halves zero.
- * Built with SEALANE_GO the prologue and epilogue are empty, and the final ret becomes Go's.
+ * x86-64: rdi = args, rsi = scratch, rdx = consts. rsp and rbp may not be mentioned. At endfunction rsi must hold scratch
+ * again; everything else may hold anything, the upper vector halves zero.
+ * arm (.arm mode): r0 = args, r1 = scratch, r2 = consts. r10, r13, r14 may not be mentioned, nor pc outside branches.
+ * aarch64: x0 = args, x1 = scratch, x2 = consts. sp, x18, x28, x29, x30 may not be mentioned.
+ * On both r1/x1 must hold scratch again at endfunction; everything else may hold anything.
+ * Scratch is 64-byte aligned, consts 64-byte in C, and in Go 16-byte on amd64, 32-byte on arm and arm64.
+ * Built with SEALANE_GO the prologue and epilogue are empty, and the final return becomes Go's.
  *
  * Constants are written between `constants name` and `endconstants`, in a read-only section: a kernel gets their
  * address as its third argument. Tables that Go needs are translated from there.
  */
 #include "args.h"
 
-#if defined(__x86_64__)
-
-.intel_syntax noprefix
-
 #if defined(__APPLE__)
 #define SEALANE_SYMBOL(name) _##name
 #else
 #define SEALANE_SYMBOL(name) name
 #endif
+
+/* No ";" between statements and "%" instead of "@" before types: the comment characters differ between architectures. */
+.macro begin_function name
+#if defined(__APPLE__)
+    .text
+    .private_extern _\name
+    .globl _\name
+    .p2align 6
+_\name:
+#elif defined(_WIN32)
+    .text
+    .globl \name
+    .def \name
+    .scl 2
+    .type 32
+    .endef
+    .p2align 6
+\name:
+#else
+    .section .text.\name, "ax", %progbits
+    .hidden \name
+    .globl \name
+    .type \name, %function
+    .p2align 6
+\name:
+    .macro endfunction_size
+        .size \name, . - \name
+        .purgem endfunction_size
+    .endm
+#endif
+.endm
+
+.macro constants name
+#if defined(__APPLE__)
+    .section __TEXT,__const
+    .private_extern _\name
+    .globl _\name
+    .p2align 6
+_\name:
+#elif defined(_WIN32)
+    .section .rdata,"dr"
+    .globl \name
+    .p2align 6
+\name:
+#else
+    .section .rodata.\name, "a", %progbits
+    .hidden \name
+    .globl \name
+    .type \name, %object
+    .p2align 6
+\name:
+    .macro endconstants_size
+        .size \name, . - \name
+        .purgem endconstants_size
+    .endm
+#endif
+.endm
+
+.macro endconstants
+#if defined(__ELF__)
+    endconstants_size
+#endif
+.endm
+
+#if defined(__x86_64__)
+
+.intel_syntax noprefix
 
 /* Only GNU as can switch extensions off; make gen assembles with it, so a wrong instruction is found there. */
 .macro isa extensions:vararg
@@ -44,30 +111,7 @@
 #endif
 
 .macro function name
-#if defined(__APPLE__)
-    .text
-    .private_extern _\name
-    .globl _\name
-    .p2align 6, 0x90
-_\name:
-#elif defined(_WIN32)
-    .text
-    .globl \name
-    .def \name; .scl 2; .type 32; .endef
-    .p2align 6, 0x90
-\name:
-#else
-    .section .text.\name, "ax", @progbits
-    .hidden \name
-    .globl \name
-    .type \name, @function
-    .p2align 6, 0x90
-\name:
-    .macro endfunction_size
-        .size \name, . - \name
-        .purgem endfunction_size
-    .endm
-#endif
+    begin_function \name
 #if !defined(SEALANE_GO)
 #if defined(__CET__) && (__CET__ & 1)
     .byte 0xf3, 0x0f, 0x1e, 0xfa    /* endbr64, which the isa line may have switched off */
@@ -125,35 +169,101 @@ _\name:
 #endif
 .endm
 
-.macro constants name
-#if defined(__APPLE__)
-    .section __TEXT,__const
-    .private_extern _\name
-    .globl _\name
-    .p2align 6
-_\name:
-#elif defined(_WIN32)
-    .section .rdata,"dr"
-    .globl \name
-    .p2align 6
-\name:
-#else
-    .section .rodata.\name, "a", @progbits
-    .hidden \name
-    .globl \name
-    .type \name, @object
-    .p2align 6
-\name:
-    .macro endconstants_size
-        .size \name, . - \name
-        .purgem endconstants_size
+#elif defined(__arm__)
+
+.syntax unified
+
+/* The base architecture and nothing optional but what is named. */
+.macro isa extension
+    isa_\extension
+.endm
+
+.macro isa_neon
+    .arch armv7-a
+    .fpu neon
+    .macro save_vectors
+        add r3, r1, #SEALANE_SCRATCH_SAVE + 64
+        vstmia r3, {d8-d15}
     .endm
+    .macro restore_vectors
+        add r3, r1, #SEALANE_SCRATCH_SAVE + 64
+        vldmia r3, {d8-d15}
+    .endm
+.endm
+
+.macro isa_armv6
+    .arch armv6
+    .fpu softvfp
+    .macro save_vectors
+    .endm
+    .macro restore_vectors
+    .endm
+.endm
+
+/* Callers may be Thumb code: the symbol's type and instruction set make calls change over, and bx returns to either. */
+.macro function name
+    .arm
+    begin_function \name
+#if !defined(SEALANE_GO)
+    stm r1, {r4-r9, r11}
+    save_vectors
 #endif
 .endm
 
-.macro endconstants
+.macro endfunction
+#if !defined(SEALANE_GO)
+    restore_vectors
+    ldm r1, {r4-r9, r11}
+#endif
+    bx lr
 #if defined(__ELF__)
-    endconstants_size
+    endfunction_size
+#endif
+.endm
+
+#elif defined(__aarch64__)
+
+.macro isa extension
+    isa_\extension
+.endm
+
+.macro isa_neon
+    .arch armv8-a
+.endm
+
+.macro function name
+    begin_function \name
+#if !defined(SEALANE_GO)
+#if defined(__ARM_FEATURE_BTI_DEFAULT)
+    hint #34    /* bti c */
+#endif
+    stp x19, x20, [x1, #SEALANE_SCRATCH_SAVE]
+    stp x21, x22, [x1, #SEALANE_SCRATCH_SAVE + 16]
+    stp x23, x24, [x1, #SEALANE_SCRATCH_SAVE + 32]
+    stp x25, x26, [x1, #SEALANE_SCRATCH_SAVE + 48]
+    str x27, [x1, #SEALANE_SCRATCH_SAVE + 64]
+    stp d8, d9, [x1, #SEALANE_SCRATCH_SAVE + 80]
+    stp d10, d11, [x1, #SEALANE_SCRATCH_SAVE + 96]
+    stp d12, d13, [x1, #SEALANE_SCRATCH_SAVE + 112]
+    stp d14, d15, [x1, #SEALANE_SCRATCH_SAVE + 128]
+#endif
+.endm
+
+.macro endfunction
+#if !defined(SEALANE_GO)
+    ldp x19, x20, [x1, #SEALANE_SCRATCH_SAVE]
+    ldp x21, x22, [x1, #SEALANE_SCRATCH_SAVE + 16]
+    ldp x23, x24, [x1, #SEALANE_SCRATCH_SAVE + 32]
+    ldp x25, x26, [x1, #SEALANE_SCRATCH_SAVE + 48]
+    ldr x27, [x1, #SEALANE_SCRATCH_SAVE + 64]
+    ldp d8, d9, [x1, #SEALANE_SCRATCH_SAVE + 80]
+    ldp d10, d11, [x1, #SEALANE_SCRATCH_SAVE + 96]
+    ldp d12, d13, [x1, #SEALANE_SCRATCH_SAVE + 112]
+    ldp d14, d15, [x1, #SEALANE_SCRATCH_SAVE + 128]
+#endif
+    ret
+#if defined(__ELF__)
+    endfunction_size
 #endif
 .endm
 
@@ -168,6 +278,14 @@ _\name:
     .asciz "GNU"
     .long 0xc0000002, 4, __CET__, 0
 #endif
-.section .note.GNU-stack, "", @progbits
+#if defined(__aarch64__) && defined(__ARM_FEATURE_BTI_DEFAULT) && !defined(SEALANE_GO)
+/* Every indirect branch target here is a landing pad, and the return address never leaves its register. */
+.section .note.gnu.property, "a", %note
+    .p2align 3
+    .long 4, 16, 5
+    .asciz "GNU"
+    .long 0xc0000000, 4, 3, 0
+#endif
+.section .note.GNU-stack, "", %progbits
 .text
 #endif

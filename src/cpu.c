@@ -58,6 +58,42 @@ uint32_t sealane_cpu_features(void)
     return found;
 }
 
+#elif defined(__aarch64__)
+
+#if defined(__linux__)
+#include <sys/auxv.h>
+
+uint32_t sealane_cpu_features(void)
+{
+    const unsigned long asimd = 1 << 1; /* HWCAP_ASIMD */
+    return (getauxval(AT_HWCAP) & asimd) ? SEALANE_ARM_NEON : 0;
+}
+#else
+uint32_t sealane_cpu_features(void)
+{
+    return SEALANE_ARM_NEON; /* part of every AArch64 system that has floating point */
+}
+#endif
+
+#elif defined(__arm__) && defined(__linux__)
+
+#include <sys/auxv.h>
+
+uint32_t sealane_cpu_features(void)
+{
+    const unsigned long neon = 1 << 12; /* HWCAP_NEON */
+    const char *platform =
+        (const char *)getauxval(AT_PLATFORM); /* v5l, v6l, v7l, v8l: the last letter is the endianness */
+    const char version = platform && platform[0] == 'v' ? platform[1] : '0';
+    uint32_t found = 0;
+
+    if (version >= '6' && version <= '9')
+        found |= SEALANE_ARM_ARMV6;
+    if (version >= '7' && version <= '9' && (getauxval(AT_HWCAP) & neon))
+        found |= SEALANE_ARM_NEON;
+    return found;
+}
+
 #else
 
 uint32_t sealane_cpu_features(void)

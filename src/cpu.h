@@ -21,6 +21,10 @@
     X(AVX512VBMI, "avx512_vbmi") \
     X(AVX512VBMI2, "avx512_vbmi2")
 
+#define SEALANE_ARM_FEATURES(X) \
+    X(NEON, "neon")             \
+    X(ARMV6, "armv6")
+
 enum {
 #define X(id, name) SEALANE_X86_BIT_##id,
     SEALANE_X86_FEATURES(X)
@@ -31,6 +35,19 @@ enum {
 enum {
 #define X(id, name) SEALANE_X86_##id = 1 << SEALANE_X86_BIT_##id,
     SEALANE_X86_FEATURES(X)
+#undef X
+};
+
+enum {
+#define X(id, name) SEALANE_ARM_BIT_##id,
+    SEALANE_ARM_FEATURES(X)
+#undef X
+        SEALANE_ARM_BITS
+};
+
+enum {
+#define X(id, name) SEALANE_ARM_##id = 1 << SEALANE_ARM_BIT_##id,
+    SEALANE_ARM_FEATURES(X)
 #undef X
 };
 

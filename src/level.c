@@ -18,6 +18,12 @@
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(SEALANE_NO_ASM)
 #define HAVE_X86_64_KERNELS
 #endif
+#if defined(__aarch64__) && !defined(__ILP32__) && !defined(__AARCH64EB__) && !defined(SEALANE_NO_ASM)
+#define HAVE_AARCH64_KERNELS
+#endif
+#if defined(__ARM_ARCH_ISA_ARM) && !defined(__aarch64__) && !defined(__ARMEB__) && !defined(SEALANE_NO_ASM)
+#define HAVE_ARM_KERNELS
+#endif
 
 #define KERNEL(level)                                       \
     extern sealane_kernel sealane_chacha20poly1305_##level; \
@@ -33,6 +39,12 @@ KERNEL(avx512)
 KERNEL(avx2)
 KERNEL(ssse3)
 #endif
+#if defined(HAVE_AARCH64_KERNELS)
+KERNEL(neon)
+#endif
+#if defined(HAVE_ARM_KERNELS)
+KERNEL(armv6)
+#endif
 
 const sealane_level sealane_levels[] = {
 #if defined(HAVE_X86_64_KERNELS)
@@ -41,13 +53,19 @@ const sealane_level sealane_levels[] = {
     LEVEL(avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2),
     LEVEL(ssse3, SEALANE_X86_SSSE3),
 #endif
+#if defined(HAVE_AARCH64_KERNELS)
+    LEVEL(neon, SEALANE_ARM_NEON),
+#endif
+#if defined(HAVE_ARM_KERNELS)
+    LEVEL(armv6, SEALANE_ARM_ARMV6),
+#endif
     {"portable", 0, sealane_chacha20poly1305_portable, NULL},
 };
 
 const unsigned sealane_level_count = sizeof sealane_levels / sizeof sealane_levels[0];
 
 /* Every name that may be asked for on any build, best first. */
-static const char *const known_names[] = {"avx512", "avx2", "ssse3", "portable"};
+static const char *const known_names[] = {"avx512", "avx2", "ssse3", "neon", "armv6", "portable"};
 
 int sealane_level_find(const char *name)
 {

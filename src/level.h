@@ -6,7 +6,7 @@
 
 typedef struct sealane_level {
     const char *name;
-    uint32_t needs; /* SEALANE_X86_* */
+    uint32_t needs; /* SEALANE_X86_* or SEALANE_ARM_* */
     sealane_kernel *kernel;
     const void *consts;
 } sealane_level;

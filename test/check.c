@@ -87,14 +87,28 @@ static void arenas_new(void)
     arena_args = arena_new(1), arena_scratch = arena_new(SEALANE_SCRATCH_BYTES);
 }
 
-/* ---- Calling convention (abi_x86_64.S) ---- */
+/* ---- Calling convention (abi_x86_64.S, abi_aarch64.S, abi_arm.S) ---- */
 
+#if defined(__aarch64__)
+struct abi_registers {
+    uint64_t general[12]; /* x19 to x29, and nothing */
+    uint64_t sp, fpcr;
+    uint64_t vector[8]; /* d8 to d15 */
+};
+#elif defined(__arm__)
+struct abi_registers {
+    uint32_t general[8]; /* r4 to r11 */
+    uint32_t sp, fpscr;
+    uint64_t vector[8]; /* d8 to d15 */
+};
+#else
 struct abi_registers {
     uint64_t general[8]; /* rbx rbp r12 r13 r14 r15, rdi rsi */
     uint64_t rsp, flags, mxcsr, unused;
     uint16_t x87[16];
     uint8_t vector[16][64];
 };
+#endif
 
 extern struct abi_registers abi_before, abi_after;
 extern uint32_t abi_vector_bytes;
@@ -152,6 +166,47 @@ static const char *abi_violation(void)
                 snprintf(text, sizeof text, "the upper part of vector register %d is not zero", i);
                 return text;
             }
+    return NULL;
+}
+#elif defined(__aarch64__) || (defined(__arm__) && defined(__ARM_ARCH_ISA_ARM))
+#define HAVE_ABI_CHECK 1
+
+void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
+
+static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
+{
+    randomise(abi_before.general, sizeof abi_before.general);
+    randomise(abi_before.vector, sizeof abi_before.vector);
+    abi_call(kernel, a, scratch, consts);
+}
+
+static const char *abi_violation(void)
+{
+    static char text[64];
+#if defined(__aarch64__)
+    static const char *const names[] = {"x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29"};
+    const int same_control = abi_before.fpcr == abi_after.fpcr;
+#else
+    static const char *const names[] = {"r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11"};
+    const uint32_t control = 0x07f79f00; /* all but the condition and exception flags (AAPCS32, section 6.1.2.1) */
+    const int same_control = ((abi_before.fpscr ^ abi_after.fpscr) & control) == 0;
+#endif
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (abi_before.general[i] != abi_after.general[i]) {
+            snprintf(text, sizeof text, "%s was not preserved", names[i]);
+            return text;
+        }
+    if (abi_before.sp != abi_after.sp)
+        return "sp was not preserved";
+    if (abi_vector_bytes == 0)
+        return NULL;
+    if (!same_control)
+        return "the floating-point control register was not preserved";
+    for (int i = 0; i < 8; i++)
+        if (abi_before.vector[i] != abi_after.vector[i]) {
+            snprintf(text, sizeof text, "d%d was not preserved", i + 8);
+            return text;
+        }
     return NULL;
 }
 #else
@@ -759,10 +814,22 @@ typedef struct {
     sealane_kernel *kernel;
 } corrupter;
 
-#if HAVE_ABI_CHECK
+#if defined(__x86_64__)
 sealane_kernel corrupt_rbx, corrupt_rbp, corrupt_r12, corrupt_r13, corrupt_r14, corrupt_r15, corrupt_direction,
     corrupt_mxcsr, corrupt_x87_control, corrupt_x87_tag, corrupt_upper_half, corrupt_rsp, corrupt_rdi, corrupt_rsi,
     corrupt_xmm6, corrupt_xmm15;
+#elif defined(__aarch64__)
+#define ABI_CORRUPTERS(X) \
+    X(x19) X(x20) X(x21) X(x22) X(x23) X(x24) X(x25) X(x26) X(x27) X(x28) X(sp) X(fpcr) X(d8) X(d15)
+#elif HAVE_ABI_CHECK && defined(__ARM_FP)
+#define ABI_CORRUPTERS(X) X(r4) X(r5) X(r6) X(r7) X(r8) X(r9) X(r10) X(r11) X(sp) X(fpscr) X(d8) X(d15)
+#elif HAVE_ABI_CHECK
+#define ABI_CORRUPTERS(X) X(r4) X(r5) X(r6) X(r7) X(r8) X(r9) X(r10) X(r11) X(sp)
+#endif
+#if defined(ABI_CORRUPTERS)
+#define X(id) sealane_kernel corrupt_##id;
+ABI_CORRUPTERS(X)
+#undef X
 #endif
 
 static const corrupter corrupters[] = {
@@ -790,8 +857,13 @@ static const corrupter corrupters[] = {
     {"counter-limit", corrupt_counter_limit},
     {"final-reduction", corrupt_final_reduction},
     {"all-ones", corrupt_all_ones},
-#if HAVE_ABI_CHECK
-    {"rbx", corrupt_rbx},
+#if defined(ABI_CORRUPTERS)
+#define X(id) {#id, corrupt_##id},
+    ABI_CORRUPTERS(X)
+#undef X
+#endif
+#if defined(__x86_64__)
+        {"rbx", corrupt_rbx},
     {"rbp", corrupt_rbp},
     {"r12", corrupt_r12},
     {"r13", corrupt_r13},
@@ -904,14 +976,27 @@ static int check_isa(void)
         uint32_t bit;
         const char *name;
     } features[] = {
+#if defined(__x86_64__)
 #define X(id, name) {SEALANE_X86_##id, name},
         SEALANE_X86_FEATURES(X)
+#else
+#define X(id, name) {SEALANE_ARM_##id, name},
+        SEALANE_ARM_FEATURES(X)
+#endif
 #undef X
     };
+#if defined(__aarch64__)
+    static const char folder[] = "aarch64";
+#elif defined(__arm__)
+    static const char folder[] = "arm";
+#else
+    static const char folder[] = "x86_64";
+#endif
+    const uint32_t implied = strcmp(folder, "x86_64") == 0 ? SEALANE_X86_AVX : 0; /* by AVX2 */
     const size_t count = sizeof features / sizeof *features;
     for (unsigned i = 0; i + 1 < sealane_level_count; i++) {
         char path[256], line[512], *at = NULL;
-        snprintf(path, sizeof path, "asm/x86_64/chacha20poly1305_%s.S", sealane_levels[i].name);
+        snprintf(path, sizeof path, "asm/%s/chacha20poly1305_%s.S", folder, sealane_levels[i].name);
         FILE *f = fopen(path, "r");
         if (f == NULL)
             return -1;
@@ -931,8 +1016,8 @@ static int check_isa(void)
             named |= j < count ? features[j].bit : 0;
         }
         if (corrupting_is("isa"))
-            named ^= SEALANE_X86_BMI2;
-        if ((named & ~(uint32_t)SEALANE_X86_AVX) != sealane_levels[i].needs) /* AVX2 implies AVX */
+            named ^= features[count - 1].bit;
+        if ((named & ~implied) != sealane_levels[i].needs)
             return fail("%s: the isa line names %#x, the table %#x", path, named, sealane_levels[i].needs);
     }
     return 1;
@@ -1143,7 +1228,11 @@ int main(int argc, char **argv)
         return bench(only, is_short);
 
     const uint32_t features = sealane_cpu_features();
+#if defined(__arm__)
+    abi_vector_bytes = features & SEALANE_ARM_NEON ? 8 : 0;
+#elif defined(__x86_64__)
     abi_vector_bytes = features & SEALANE_X86_AVX512F ? 64 : features & SEALANE_X86_AVX ? 32 : 16;
+#endif
     printf("check: seed %#llx%s%s\n", (unsigned long long)seed, corrupting ? ", corrupter " : "",
            corrupting ? corrupting->name : "");
     catch_faults();

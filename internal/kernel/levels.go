@@ -10,6 +10,8 @@ const (
 	SSSE3
 	AVX2
 	AVX512
+	ARMv6
+	NEON
 )
 
 // ChaCha20Poly1305Levels is the dispatch table.

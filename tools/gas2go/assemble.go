@@ -163,7 +163,7 @@ func wholeSection(symbols []elf.Symbol, index elf.SectionIndex, s *elf.Section, 
 					name, sym.Value, sym.Size, s.Size)
 			}
 			found = true
-		case typ == elf.STT_OBJECT && kind == elf.STT_FUNC, dataSymbols != nil && dataSymbols.MatchString(sym.Name):
+		case typ == elf.STT_OBJECT && kind == elf.STT_FUNC, kind == elf.STT_FUNC && dataSymbols != nil && dataSymbols.MatchString(sym.Name):
 			return fmt.Errorf("%s: data in text: %s at +%#x", name, sym.Name, sym.Value)
 		case typ == elf.STT_FUNC || typ == elf.STT_OBJECT:
 			return fmt.Errorf("%s: a second symbol in its section: %s", name, sym.Name)

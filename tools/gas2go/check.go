@@ -99,7 +99,7 @@ func (t *target) refuse(f *function, i int) string {
 		return ""
 	}
 	for _, no := range r.refused {
-		if no.mnemonic.MatchString(ins.mnemonic) {
+		if no.mnemonic.MatchString(ins.mnemonic) && (no.operands == nil || no.operands.MatchString(ins.operands)) {
 			return no.reason
 		}
 	}

@@ -75,7 +75,7 @@ func decodesELF(name string, class elf.Class, machine elf.Machine) bool {
 var (
 	decodedLine = regexp.MustCompile(`^ *([0-9a-f]+): *\t?((?:[0-9a-f]{2,8} )*[0-9a-f]{2,8}) *\t(.*)$`)
 	spaces      = regexp.MustCompile(`[ \t]+`)
-	unknown     = regexp.MustCompile(`\(bad\)|<unknown>|\.byte|\.word|\.inst|UNDEFINED`)
+	unknown     = regexp.MustCompile(`\(bad\)|<unknown>|\.byte|\.word|\.inst|UNDEFINED|(?i:<unpredictable>)`)
 	encoding    = regexp.MustCompile(`^\{(?:vex[23]?|evex)\} `)
 )
 

@@ -13,6 +13,7 @@ const (
 	cPrefix         = "sealane_"
 	constantsSuffix = "_constants"
 	buildTags       = "gc && !purego"
+	scratchAlign    = 64
 )
 
 // kernel is one function with its constants, as the emitter wants it.
@@ -44,9 +45,13 @@ func (t *target) assembly(source string, kernels []*kernel, l *layout) ([]byte, 
 		if k.constants != nil {
 			data.Constants = strings.TrimPrefix(k.constants.name, cPrefix)
 		}
-		fmt.Fprintf(&b, "\n// func %s(a *Args)\nTEXT ·%s(SB), 0, $%d-%d\n", k.goName(), k.goName(), l.scratch+t.bodyAlign, t.pointerBytes())
+		fmt.Fprintf(&b, "\n// func %s(a *Args)\nTEXT ·%s(SB), 0, $%d-%d\n", k.goName(), k.goName(), l.scratch+scratchAlign, t.pointerBytes())
 		if err := prologue.Execute(&b, data); err != nil {
 			return nil, err
+		}
+		if t.apart {
+			body := strings.TrimPrefix(k.name, cPrefix) + "_body"
+			fmt.Fprintf(&b, "\tBL %s<>(SB)\n\tRET\n\nTEXT %s<>(SB), NOSPLIT|NOFRAME, $0-0\n", body, body)
 		}
 		if t.bodyAlign > 4 {
 			fmt.Fprintf(&b, "\tPCALIGN $%d\n", t.bodyAlign)

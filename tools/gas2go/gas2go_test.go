@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -200,7 +199,7 @@ func TestGoodKernelsRun(t *testing.T) {
 	for _, file := range []string{"args.go", "run_amd64_test.go"} {
 		copyFile(t, filepath.Join("testdata/good", file), filepath.Join(root, outputDir, file))
 	}
-	linked := "linked_amd64_test.go"
+	linked := "linked_test.go"
 	copyFile(t, filepath.Join(repository, outputDir, linked), filepath.Join(root, outputDir, linked))
 	for _, args := range [][]string{
 		{"vet", "./..."},
@@ -520,90 +519,6 @@ func TestDifference(t *testing.T) {
 		got := amd64.difference(a, c.b, "A", "B")
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) || len(strings.Split(got, "\n")) != c.lines {
 			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
-}
-
-// TestOtherTargets translates kernels for arm64 and arm by nothing but other rows, with clang and llvm-objdump.
-func TestOtherTargets(t *testing.T) {
-	arm64 := *amd64
-	arm64.isa, arm64.goarch, arm64.machine = "aarch64", "arm64", elf.EM_AARCH64
-	arm64.gnuOptions = nil
-	arm64.gnu, arm64.clang = []string{"aarch64-linux-gnu-gcc"}, []string{"clang", "--target=aarch64-linux-gnu"}
-	arm64.objdump, arm64.llvm = []string{"aarch64-linux-gnu-objdump"}, nil
-	arm64.units = []int{4}
-	arm64.prologue = "\tMOVD a+0(FP), R0\n"
-	arm64.rules = rules{
-		comment:     regexp.MustCompile(` *(?:<[^>]*>|//.*)`),
-		nop:         pattern(`nop`),
-		ret:         pattern(`ret`),
-		jump:        pattern(`b(?:\.[a-z]+)?|cbn?z|tbn?z|br`),
-		always:      pattern(`b|br`),
-		jumpTarget:  pattern(`(?:[wx][0-9]+, (?:#[0-9]+, )?)?(?:0x)?([0-9a-f]+)`),
-		refused:     []refusal{{pattern(`bl|blr`), "a kernel is a leaf: no calls"}},
-		allowed:     pattern(`add|eor|ldr|str|subs|mov`),
-		vector:      regexp.MustCompile(`\b[vq][0-9]`),
-		register:    regexp.MustCompile(`[a-z_][a-z0-9_]*`),
-		reserved:    reserve("belongs to Go or the system", "sp", "x18", "x28", "w28", "x29", "x30"),
-		dataSymbols: regexp.MustCompile(`^\$d`),
-	}
-	arm := arm64
-	arm.isa, arm.goarch, arm.machine, arm.class = "arm", "arm", elf.EM_ARM, elf.ELFCLASS32
-	arm.gnu, arm.clang = []string{"arm-linux-gnueabihf-gcc"}, []string{"clang", "--target=armv7-linux-gnueabihf"}
-	arm.objdump, arm.llvm = []string{"arm-linux-gnueabihf-objdump"}, []string{"--triple=armv7-linux-gnueabihf"}
-	arm.prologue, arm.bodyAlign = "\tMOVW a+0(FP), R0\n", 4
-	arm.rules.comment = regexp.MustCompile(` *(?:<[^>]*>|@.*)`)
-	arm.rules.ret = pattern(`bx lr`)
-	arm.rules.jump = pattern(`b(?:[a-z]{2})?`)
-	arm.rules.always = pattern(`b`)
-	arm.rules.jumpTarget = pattern(`#?(?:0x)?([0-9a-f]+)`)
-	arm.rules.reserved = reserve("belongs to Go", "r10", "sp", "lr")
-	arm.rules.dataSymbols = regexp.MustCompile(`^\$[dt]`)
-
-	for _, c := range []struct {
-		row         *target
-		lines, want string
-	}{
-		{&arm64, "1: ldr q0, [x0]\n add v0.4s, v0.4s, v0.4s\n subs x1, x1, #1\n b.ne 1b\n nop\n ret", ""},
-		{&arm64, "1: cbz x1, 2f\n tbnz x1, #3, 1b\n mov x2, x1\n2: ret", ""},
-		{&arm64, "mov x28, x0\n ret", "x28: belongs to Go"},
-		{&arm64, "str x0, [sp, #-16]\n ret", "sp: belongs to Go"},
-		{&arm64, "b . + 64\n ret", "jumps out of the function"},
-		{&arm64, "br x3\n ret", "indirect jump"},
-		{&arm64, "bl . + 4\n ret", "no calls"},
-		{&arm64, "b 1f\n .word 0xd503201f\n1: ret", "data in text: $d"},
-		{&arm64, "ret\n ret", "ret before the end"},
-		{&arm, ".arm\n add r1, r1, r2\n bx lr", ""},
-		{&arm, ".arm\n add r10, r1, r2\n bx lr", "r10: belongs to Go"},
-		{&arm, ".arm\n b 1f\n .word 0\n1: bx lr", "data in text: $d"},
-		{&arm, ".arm\n bl memcpy\n bx lr", "relocation against memcpy"},
-		{&arm, ".thumb\n add r1, r1, r2\n bx lr", "data in text: $t"},
-	} {
-		root := newRoot(t)
-		const name = "sealane_sum_neon"
-		writeFile(t, filepath.Join(root, "asm", c.row.isa, "sum_neon.S"), "/*\nisa .none\n*/\n.section .text."+name+", \"ax\"\n.type "+name+
-			", %function\n"+name+":\n"+c.lines+"\n.size "+name+", . - "+name+"\n")
-		if found, _ := c.row.assemblers(); len(found) == 0 {
-			t.Logf("not run: no assembler for %s", c.row.goarch)
-			continue
-		}
-		r, err := translate(root, []*target{c.row})
-		if err == nil && r.skipped {
-			t.Logf("not run: no disassembler for %s", c.row.goarch)
-			continue
-		}
-		if c.want != "" {
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: %q: got %v, want %q", c.row.goarch, c.lines, err, c.want)
-			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %q: %v", c.row.goarch, c.lines, err)
-			continue
-		}
-		if text := string(r.files[outputDir+"/sum_neon_"+c.row.goarch+".s"]); !strings.Contains(text, "\tWORD $0x") || strings.Contains(text, "BYTE") {
-			t.Errorf("not words:\n%s", text)
 		}
 	}
 }

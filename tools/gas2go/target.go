@@ -23,6 +23,7 @@ type target struct {
 	rules rules
 
 	bodyAlign int    // alignment of a kernel's first instruction in Go
+	apart     bool   // the machine code is a function of its own: Go's assembler would put literal pools into it
 	units     []int  // bytes per data directive of Go's assembler, largest first
 	prologue  string // text/template over prologueData; leaves args, scratch and consts where the convention wants them
 
@@ -50,6 +51,7 @@ type rules struct {
 type refusal struct {
 	mnemonic *regexp.Regexp
 	reason   string
+	operands *regexp.Regexp // only with these, or nil
 }
 
 // prologueData is what a target's prologue template may use.
@@ -78,7 +80,7 @@ func merge(ms ...map[string]string) map[string]string {
 }
 
 // targets are all architectures that kernels are translated for.
-var targets = []*target{amd64}
+var targets = []*target{amd64, arm64, arm}
 
 var amd64 = &target{
 	isa:     "x86_64",
@@ -100,12 +102,12 @@ var amd64 = &target{
 		always:     pattern(`jmpq?`),
 		jumpTarget: pattern(`(?:0x)?([0-9a-f]+)`),
 		refused: []refusal{
-			{pattern(`l?call[a-z]*`), "a kernel is a leaf: no calls"},
-			{pattern(`push[a-z]*|pop(?:[adfq]|ad|aw|fd|fq|fw|w)?|enter[a-z]*|leave[a-z]*`), "uses the stack, which a kernel may not touch"},
-			{pattern(`retf?[a-z]*|l?ret[a-z]*|iret[a-z]*`), "only a plain ret ends a kernel"},
+			{pattern(`l?call[a-z]*`), "a kernel is a leaf: no calls", nil},
+			{pattern(`push[a-z]*|pop(?:[adfq]|ad|aw|fd|fq|fw|w)?|enter[a-z]*|leave[a-z]*`), "uses the stack, which a kernel may not touch", nil},
+			{pattern(`retf?[a-z]*|l?ret[a-z]*|iret[a-z]*`), "only a plain ret ends a kernel", nil},
 			{pattern(`syscall|sysenter|sysexit[a-z]*|sysret[a-z]*|int[0-9o]?|int1|icebp|hlt|ud[012][a-z]*|in[sbwld]*|out[sbwld]*|[cs]ti|cpuid|rdtscp?|rdpmc|rdrand|rdseed|xgetbv`),
-				"traps, talks to the system or reads a clock"},
-			{pattern(`i?div[bwlq]?`), "takes a time that depends on its data"},
+				"traps, talks to the system or reads a clock", nil},
+			{pattern(`i?div[bwlq]?`), "takes a time that depends on its data", nil},
 		},
 		allowed: pattern(`mov(?:abs|zx|sx|sxd|be|nti)?|lea|add|adc|adcx|adox|sub|sbb|inc|dec|neg|mul|imul|mulx|and|andn|or|xor|not|` +
 			`cmp|test|shl|shr|sal|sar|shld|shrd|shlx|shrx|sarx|rol|ror|rorx|rcl|rcr|bt|btc|btr|bts|bsf|bsr|bswap|bzhi|bextr|blsi|blsr|` +

@@ -5,9 +5,12 @@ import "unsafe"
 
 // Args has the layout of asm/args.h.
 type Args struct {
-	Out, In unsafe.Pointer
-	Bytes   uint64
-	_       [asmArgsBytes - 24]byte
+	Out   unsafe.Pointer
+	_     [8 - unsafe.Sizeof(uintptr(0))]byte
+	In    unsafe.Pointer
+	_     [8 - unsafe.Sizeof(uintptr(0))]byte
+	Bytes uint64
+	_     [asmArgsBytes - 24]byte
 }
 
 var _ = [1]byte{}[unsafe.Sizeof(Args{})-asmArgsBytes]

@@ -1,0 +1,5 @@
+//go:build arm && arm.6
+
+package dispatch
+
+const builtForARMv6 = true

@@ -1,0 +1,29 @@
+//go:build gc && !purego
+
+package kernel
+
+import "github.com/sealane/sealane/internal/dispatch"
+
+// chaCha20Poly1305Rows lists the kernels. What they need is what their isa lines say: TestNeeds compares.
+func chaCha20Poly1305Rows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(ARMv6),
+			Name:    "armv6",
+			Summary: "one block at a time in integer registers",
+			Needs:   []string{"armv6"},
+			Test:    chaCha20Poly1305TestOf(ARMv6),
+		},
+	}
+}
+
+// ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
+func ChaCha20Poly1305(level Level, a *Args) {
+	switch level {
+	case ARMv6:
+		ChaCha20Poly1305ARMv6(a)
+	default:
+		ChaCha20Poly1305Portable(a)
+	}
+	raceArgs(a)
+}

@@ -1,0 +1,29 @@
+//go:build gc && !purego
+
+package kernel
+
+import "github.com/sealane/sealane/internal/dispatch"
+
+// chaCha20Poly1305Rows lists the kernels. What they need is what their isa lines say: TestNeeds compares.
+func chaCha20Poly1305Rows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(NEON),
+			Name:    "neon",
+			Summary: "several blocks at a time in 128-bit vectors",
+			Needs:   []string{"neon"},
+			Test:    chaCha20Poly1305TestOf(NEON),
+		},
+	}
+}
+
+// ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
+func ChaCha20Poly1305(level Level, a *Args) {
+	switch level {
+	case NEON:
+		ChaCha20Poly1305NEON(a)
+	default:
+		ChaCha20Poly1305Portable(a)
+	}
+	raceArgs(a)
+}

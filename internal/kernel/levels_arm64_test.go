@@ -1,0 +1,21 @@
+//go:build gc && !purego
+
+package kernel
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestNeeds compares the features that a level asks for with the extensions that its kernel is assembled with.
+func TestNeeds(t *testing.T) {
+	generated := map[string]string{
+		"neon": ChaCha20Poly1305NEONExtensions,
+	}
+	for _, row := range ChaCha20Poly1305Levels.Rows {
+		extensions := generated[row.Name]
+		if got := strings.ReplaceAll(strings.Join(row.Needs, " "), ".", " "); got != strings.ReplaceAll(extensions, ".", " ") {
+			t.Errorf("level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
+		}
+	}
+}
