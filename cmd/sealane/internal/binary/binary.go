@@ -17,6 +17,7 @@ const (
 	cryptoModule  = "golang.org/x/crypto"
 	sealaneModule = "github.com/sealane/sealane"
 	kernels       = sealaneModule + "/internal/kernel.ChaCha20Poly1305"
+	ciphers       = sealaneModule + "/internal/aead.(*" // methods are linked only if something makes the type
 	stock         = cryptoModule + "/chacha20poly1305.(*chacha20poly1305).Seal"
 )
 
@@ -34,6 +35,7 @@ type Program struct {
 	Private bool     `json:"x_crypto_replaced"`  // by a copy of it
 	Sealane string   `json:"sealane,omitempty"`  // version of sealane
 	Levels  []string `json:"levels"`             // of sealane that are linked, best first
+	Called  bool     `json:"sealane_called"`     // sealane's ciphers are linked, not only its kernels
 	Stock   bool     `json:"stock_linked"`       // x/crypto's own ChaCha20-Poly1305 is linked
 }
 
@@ -72,6 +74,9 @@ func Read(file string) (*Program, error) {
 	}
 	linked := map[string]bool{}
 	for _, f := range functions {
+		if strings.HasPrefix(f.Name, ciphers) {
+			p.Called = true
+		}
 		if f.Name == stock {
 			p.Stock = true
 		}
