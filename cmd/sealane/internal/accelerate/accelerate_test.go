@@ -140,9 +140,8 @@ type testCase struct {
 	setUp func(t *testing.T, dir string)
 	in    string // the folder to build in, of files
 	job   Job
-	want  string   // of the error; empty: the program is built, and prints what the stock one prints
-	built string   // the file, if it is not as in the job
-	stock []string // flags for the stock build, if they are not the job's
+	want  string // of the error; empty: the program is built, and prints what the stock one prints
+	built string // the file, if it is not as in the job
 }
 
 func plain(edit ...string) map[string]string {
