@@ -1,6 +1,7 @@
 package binary
 
 import (
+	stdbinary "encoding/binary"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -27,13 +28,22 @@ func TestDamaged(t *testing.T) {
 			table = at
 		}
 	}
+	if table == 0 {
+		t.Skip("NOT RUN: the header of the table is not what it is on amd64")
+	}
+	pairs := table + int(stdbinary.LittleEndian.Uint64(whole[table+8+7*8:]))
 	for range 40 {
 		damaged := slices.Clone(whole)
 		if r.IntN(4) == 0 {
 			damaged = damaged[:r.IntN(len(damaged))]
 		}
 		for range 20 {
-			if i := table + r.IntN(200); i < len(damaged) {
+			// Mostly in what the header refers to: in a damaged header little of the table is read.
+			i := pairs + r.IntN(4000)
+			if r.IntN(20) == 0 {
+				i = table + r.IntN(72)
+			}
+			if i < len(damaged) {
 				damaged[i] = byte(r.Uint32())
 			}
 		}
