@@ -2,7 +2,7 @@
  *
  *     void sealane_chacha20poly1305_avx2(const args *a, void *scratch, const void *consts);
  *
- * CPU        x86-64 with AVX2, BMI1 and BMI2 (mulx, rorx's family)
+ * CPU        x86-64 with AVX2, BMI2
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
  * scratch    2.2 KiB behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_avx2_constants
@@ -25,7 +25,7 @@
 
 #if defined(__x86_64__)
 
-isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
+isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi2
 
 /* Scratch, relative to the displaced rsi: what the loops use lies within 127 bytes. */
 #define FRAME (SEALANE_SCRATCH_SAVE_BYTES + 128)
@@ -88,6 +88,7 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define CONST_EIGHT 128
 #define CONST_ROWS 160      /* 0, 1 in word 0 of the lanes */
 #define CONST_ROWS2 192     /* 2, 3 */
+#define TABLE_AT rdx
 
 /* GNU as and clang choose the same, shorter encoding if a low register is the last operand of vpxor and vpor. */
 
@@ -130,12 +131,14 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define D3 ymm11
 #define C0 ymm12
 #define C1 ymm13
+#define T0 ymm14
+#define T1 ymm15
 
 .macro columns_pair a, b, d, e, f, g
     vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK16]
-    vector_cb C0, \d, \b, C1, \g, \f, 12, ymm14, ymm15
+    vector_cb C0, \d, \b, C1, \g, \f, 12, T0, T1
     vector_ad \a, \b, \d, \e, \f, \g, [rsi+MASK8]
-    vector_cb C0, \d, \b, C1, \g, \f, 7, ymm14, ymm15
+    vector_cb C0, \d, \b, C1, \g, \f, 7, T0, T1
 .endm
 
 .macro columns_c_swap put, get
@@ -166,16 +169,18 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define F1 ymm5
 #define G1 ymm6
 #define H1 ymm7
+#define U0 ymm8
+#define U1 ymm9
 #define ROWS16 ymm10
 #define ROWS8 ymm11
 
 .macro rows_round turn_a, turn_d, turn_c
     vector_ad E0, F0, H0, E1, F1, H1, ROWS16
-    vector_cb G0, H0, F0, G1, H1, F1, 12, ymm8, ymm9
+    vector_cb G0, H0, F0, G1, H1, F1, 12, U0, U1
     vector_ad E0, F0, H0, E1, F1, H1, ROWS8
     vpshufd E0, E0, \turn_a
     vpshufd E1, E1, \turn_a
-    vector_cb G0, H0, F0, G1, H1, F1, 7, ymm8, ymm9
+    vector_cb G0, H0, F0, G1, H1, F1, 7, U0, U1
     vpshufd H0, H0, \turn_d
     vpshufd H1, H1, \turn_d
     vpshufd G0, G0, \turn_c
@@ -194,85 +199,101 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define WB1 ymm5
 #define WB2 ymm6
 #define WB3 ymm7
+#define KA0 ymm8            /* places 0 and 2 */
+#define KA2 ymm9
+#define KD0 ymm10
+#define KD2 ymm11
+#define KC0 ymm12
+#define KC2 ymm13
+#define KT0 ymm14
+#define KT2 ymm15
+#define KA1 ymm10           /* places 1 and 3, while what is left of the others waits for its place */
+#define KA3 ymm11
+#define KD1 ymm14
+#define KD3 ymm15
+#define KC1 ymm8
+#define KC3 ymm9
+#define KT1 ymm12
+#define KT3 ymm13
 
 .macro area_round area, b0, b1, b2, b3
-    vpaddd ymm8, \b0, [rsi+AREA*\area+ROW(0)]       // a += b
-    vpaddd ymm9, \b2, [rsi+AREA*\area+ROW(2)]
-    vpxor ymm10, ymm8, [rsi+AREA*\area+ROW(12)]     // d = (d ^ a) <<< 16
-    vpxor ymm11, ymm9, [rsi+AREA*\area+ROW(14)]
-    vpshufb ymm10, ymm10, [rsi+MASK16]
-    vpshufb ymm11, ymm11, [rsi+MASK16]
-    vpaddd ymm12, ymm10, [rsi+AREA*\area+ROW(8)]    // c += d
-    vpaddd ymm13, ymm11, [rsi+AREA*\area+ROW(10)]
-    vpxor \b0, ymm12, \b0                           // b = (b ^ c) <<< 12
-    vpxor \b2, ymm13, \b2
-    vpslld ymm14, \b0, 12
-    vpslld ymm15, \b2, 12
+    vpaddd KA0, \b0, [rsi+AREA*\area+ROW(0)]       // a += b
+    vpaddd KA2, \b2, [rsi+AREA*\area+ROW(2)]
+    vpxor KD0, KA0, [rsi+AREA*\area+ROW(12)]     // d = (d ^ a) <<< 16
+    vpxor KD2, KA2, [rsi+AREA*\area+ROW(14)]
+    vpshufb KD0, KD0, [rsi+MASK16]
+    vpshufb KD2, KD2, [rsi+MASK16]
+    vpaddd KC0, KD0, [rsi+AREA*\area+ROW(8)]    // c += d
+    vpaddd KC2, KD2, [rsi+AREA*\area+ROW(10)]
+    vpxor \b0, KC0, \b0                           // b = (b ^ c) <<< 12
+    vpxor \b2, KC2, \b2
+    vpslld KT0, \b0, 12
+    vpslld KT2, \b2, 12
     vpsrld \b0, \b0, 20
     vpsrld \b2, \b2, 20
-    vpor \b0, ymm14, \b0
-    vpor \b2, ymm15, \b2
-    vpaddd ymm8, ymm8, \b0                          // a += b
-    vpaddd ymm9, ymm9, \b2
-    vpxor ymm10, ymm10, ymm8                        // d = (d ^ a) <<< 8
-    vpxor ymm11, ymm11, ymm9
-    vpshufb ymm10, ymm10, [rsi+MASK8]
-    vpshufb ymm11, ymm11, [rsi+MASK8]
-    vmovdqa [rsi+AREA*\area+ROW(12)], ymm10
-    vmovdqa [rsi+AREA*\area+ROW(14)], ymm11
-    vpaddd ymm12, ymm12, ymm10                      // c += d
-    vpaddd ymm13, ymm13, ymm11
-    vpxor \b0, ymm12, \b0                           // b = (b ^ c) <<< 7
-    vpxor \b2, ymm13, \b2
-    vpslld ymm14, \b0, 7
-    vpslld ymm15, \b2, 7
-    vpsrld ymm10, \b0, 25
-    vpsrld ymm11, \b2, 25
-    vpor \b2, ymm10, ymm14
-    vpor \b0, ymm11, ymm15
+    vpor \b0, KT0, \b0
+    vpor \b2, KT2, \b2
+    vpaddd KA0, KA0, \b0                          // a += b
+    vpaddd KA2, KA2, \b2
+    vpxor KD0, KD0, KA0                        // d = (d ^ a) <<< 8
+    vpxor KD2, KD2, KA2
+    vpshufb KD0, KD0, [rsi+MASK8]
+    vpshufb KD2, KD2, [rsi+MASK8]
+    vmovdqa [rsi+AREA*\area+ROW(12)], KD0
+    vmovdqa [rsi+AREA*\area+ROW(14)], KD2
+    vpaddd KC0, KC0, KD0                      // c += d
+    vpaddd KC2, KC2, KD2
+    vpxor \b0, KC0, \b0                           // b = (b ^ c) <<< 7
+    vpxor \b2, KC2, \b2
+    vpslld KT0, \b0, 7
+    vpslld KT2, \b2, 7
+    vpsrld KD0, \b0, 25
+    vpsrld KD2, \b2, 25
+    vpor \b2, KD0, KT0
+    vpor \b0, KD2, KT2
 
-    vpaddd ymm10, \b1, [rsi+AREA*\area+ROW(1)]      // a += b
-    vpaddd ymm11, \b3, [rsi+AREA*\area+ROW(3)]
-    vmovdqa [rsi+AREA*\area+ROW(1)], ymm8
-    vmovdqa [rsi+AREA*\area+ROW(3)], ymm9
-    vpxor ymm14, ymm10, [rsi+AREA*\area+ROW(13)]    // d = (d ^ a) <<< 16
-    vpxor ymm15, ymm11, [rsi+AREA*\area+ROW(15)]
-    vpshufb ymm14, ymm14, [rsi+MASK16]
-    vpshufb ymm15, ymm15, [rsi+MASK16]
-    vpaddd ymm8, ymm14, [rsi+AREA*\area+ROW(9)]     // c += d
-    vpaddd ymm9, ymm15, [rsi+AREA*\area+ROW(11)]
-    vmovdqa [rsi+AREA*\area+ROW(11)], ymm12
-    vmovdqa [rsi+AREA*\area+ROW(9)], ymm13
-    vpxor \b1, ymm8, \b1                            // b = (b ^ c) <<< 12
-    vpxor \b3, ymm9, \b3
-    vpslld ymm12, \b1, 12
-    vpslld ymm13, \b3, 12
+    vpaddd KA1, \b1, [rsi+AREA*\area+ROW(1)]      // a += b
+    vpaddd KA3, \b3, [rsi+AREA*\area+ROW(3)]
+    vmovdqa [rsi+AREA*\area+ROW(1)], KA0
+    vmovdqa [rsi+AREA*\area+ROW(3)], KA2
+    vpxor KD1, KA1, [rsi+AREA*\area+ROW(13)]    // d = (d ^ a) <<< 16
+    vpxor KD3, KA3, [rsi+AREA*\area+ROW(15)]
+    vpshufb KD1, KD1, [rsi+MASK16]
+    vpshufb KD3, KD3, [rsi+MASK16]
+    vpaddd KC1, KD1, [rsi+AREA*\area+ROW(9)]     // c += d
+    vpaddd KC3, KD3, [rsi+AREA*\area+ROW(11)]
+    vmovdqa [rsi+AREA*\area+ROW(11)], KC0
+    vmovdqa [rsi+AREA*\area+ROW(9)], KC2
+    vpxor \b1, KC1, \b1                            // b = (b ^ c) <<< 12
+    vpxor \b3, KC3, \b3
+    vpslld KT1, \b1, 12
+    vpslld KT3, \b3, 12
     vpsrld \b1, \b1, 20
     vpsrld \b3, \b3, 20
-    vpor \b1, ymm12, \b1
-    vpor \b3, ymm13, \b3
-    vpaddd ymm10, ymm10, \b1                        // a += b
-    vpaddd ymm11, ymm11, \b3
-    vmovdqa [rsi+AREA*\area+ROW(0)], ymm10
-    vmovdqa [rsi+AREA*\area+ROW(2)], ymm11
-    vpxor ymm14, ymm14, ymm10                       // d = (d ^ a) <<< 8
-    vpxor ymm15, ymm15, ymm11
-    vpshufb ymm14, ymm14, [rsi+MASK8]
-    vpshufb ymm15, ymm15, [rsi+MASK8]
-    vmovdqa [rsi+AREA*\area+ROW(15)], ymm14
-    vmovdqa [rsi+AREA*\area+ROW(13)], ymm15
-    vpaddd ymm8, ymm8, ymm14                        // c += d
-    vpaddd ymm9, ymm9, ymm15
-    vmovdqa [rsi+AREA*\area+ROW(10)], ymm8
-    vmovdqa [rsi+AREA*\area+ROW(8)], ymm9
-    vpxor \b1, ymm8, \b1                            // b = (b ^ c) <<< 7
-    vpxor \b3, ymm9, \b3
-    vpslld ymm12, \b1, 7
-    vpslld ymm13, \b3, 7
+    vpor \b1, KT1, \b1
+    vpor \b3, KT3, \b3
+    vpaddd KA1, KA1, \b1                        // a += b
+    vpaddd KA3, KA3, \b3
+    vmovdqa [rsi+AREA*\area+ROW(0)], KA1
+    vmovdqa [rsi+AREA*\area+ROW(2)], KA3
+    vpxor KD1, KD1, KA1                       // d = (d ^ a) <<< 8
+    vpxor KD3, KD3, KA3
+    vpshufb KD1, KD1, [rsi+MASK8]
+    vpshufb KD3, KD3, [rsi+MASK8]
+    vmovdqa [rsi+AREA*\area+ROW(15)], KD1
+    vmovdqa [rsi+AREA*\area+ROW(13)], KD3
+    vpaddd KC1, KC1, KD1                        // c += d
+    vpaddd KC3, KC3, KD3
+    vmovdqa [rsi+AREA*\area+ROW(10)], KC1
+    vmovdqa [rsi+AREA*\area+ROW(8)], KC3
+    vpxor \b1, KC1, \b1                            // b = (b ^ c) <<< 7
+    vpxor \b3, KC3, \b3
+    vpslld KT1, \b1, 7
+    vpslld KT3, \b3, 7
     vpsrld \b1, \b1, 25
     vpsrld \b3, \b3, 25
-    vpor \b1, ymm12, \b1
-    vpor \b3, ymm13, \b3
+    vpor \b1, KT1, \b1
+    vpor \b3, KT3, \b3
 .endm
 
 // ---- ChaCha20, one block in integer registers: b and d there, two each of a and c, the others in memory --------------
@@ -296,9 +317,8 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define XD1_64 r13
 #define XD2_64 r14
 #define XD3_64 rdi
-#define AREAP r10
 
-.macro scalar_ad b, d, f, g, left
+.macro scalar_ad b, d, f, g, left           // a += b, d = (d ^ a) <<< left
     add XA0, \b
     add XA1, \f
     xor \d, XA0
@@ -306,7 +326,8 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     rol \d, \left
     rol \g, \left
 .endm
-.macro scalar_cb d, b, g, f, left
+
+.macro scalar_cb d, b, g, f, left           // c += d, b = (b ^ c) <<< left
     add XC0, \d
     add XC1, \g
     xor \b, XC0
@@ -314,12 +335,14 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     rol \b, \left
     rol \f, \left
 .endm
-.macro scalar_a_swap put, get
+
+.macro scalar_a_swap put, get               // the other two words of row a
     mov [rsi+SCALAR+4*\put], XA0
     mov [rsi+SCALAR+4*\put+4], XA1
     mov XA0, [rsi+SCALAR+4*\get]
     mov XA1, [rsi+SCALAR+4*\get+4]
 .endm
+
 .macro scalar_c_swap put, get
     mov [rsi+SCALAR+4*\put], XC0
     mov [rsi+SCALAR+4*\put+4], XC1
@@ -327,53 +350,41 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     mov XC1, [rsi+SCALAR+4*\get+4]
 .endm
 
-#define SCALAR_1A scalar_ad XB0, XD0, XB1, XD1, 16
-#define SCALAR_1B scalar_cb XD0, XB0, XD1, XB1, 12
-#define SCALAR_1C scalar_ad XB0, XD0, XB1, XD1, 8; scalar_a_swap 0, 2
-#define SCALAR_1D scalar_cb XD0, XB0, XD1, XB1, 7; scalar_c_swap 4, 6
-#define SCALAR_2A scalar_ad XB2, XD2, XB3, XD3, 16
-#define SCALAR_2B scalar_cb XD2, XB2, XD3, XB3, 12
-#define SCALAR_2C scalar_ad XB2, XD2, XB3, XD3, 8; scalar_a_swap 2, 0
-#define SCALAR_2D scalar_cb XD2, XB2, XD3, XB3, 7
-#define SCALAR_3A scalar_ad XB1, XD3, XB2, XD0, 16
-#define SCALAR_3B scalar_cb XD3, XB1, XD0, XB2, 12
-#define SCALAR_3C scalar_ad XB1, XD3, XB2, XD0, 8; scalar_a_swap 0, 2
-#define SCALAR_3D scalar_cb XD3, XB1, XD0, XB2, 7; scalar_c_swap 6, 4
-#define SCALAR_4A scalar_ad XB3, XD1, XB0, XD2, 16
-#define SCALAR_4B scalar_cb XD1, XB3, XD2, XB0, 12
-#define SCALAR_4C scalar_ad XB3, XD1, XB0, XD2, 8; scalar_a_swap 2, 0
-#define SCALAR_4D scalar_cb XD1, XB3, XD2, XB0, 7
+.macro scalar_columns b, d, f, g             // of two columns, or diagonals
+    scalar_ad \b, \d, \f, \g, 16
+    scalar_cb \d, \b, \g, \f, 12
+    scalar_ad \b, \d, \f, \g, 8
+.endm
 
 .macro scalar_double_round
-    SCALAR_1A
-    SCALAR_1B
-    SCALAR_1C
-    SCALAR_1D
-    SCALAR_2A
-    SCALAR_2B
-    SCALAR_2C
-    SCALAR_2D
-    SCALAR_3A
-    SCALAR_3B
-    SCALAR_3C
-    SCALAR_3D
-    SCALAR_4A
-    SCALAR_4B
-    SCALAR_4C
-    SCALAR_4D
+    scalar_columns XB0, XD0, XB1, XD1
+    scalar_a_swap 0, 2
+    scalar_cb XD0, XB0, XD1, XB1, 7
+    scalar_c_swap 4, 6
+    scalar_columns XB2, XD2, XB3, XD3
+    scalar_a_swap 2, 0
+    scalar_cb XD2, XB2, XD3, XB3, 7
+    scalar_columns XB1, XD3, XB2, XD0
+    scalar_a_swap 0, 2
+    scalar_cb XD3, XB1, XD0, XB2, 7
+    scalar_c_swap 6, 4
+    scalar_columns XB3, XD1, XB0, XD2
+    scalar_a_swap 2, 0
+    scalar_cb XD1, XB3, XD2, XB0, 7
 .endm
 
 // the initial state, with the counter in eax and pointers to the constants, the key and the nonce
 #define KEY_AT r15
 #define NONCE_AT rdi
+
 .macro scalar_begin
     mov XD0, eax
-    mov rax, [rdx+8]
+    mov rax, [TABLE_AT+8]
     mov rcx, [KEY_AT+24]
     mov [rsi+SCALAR+8], rax
     mov [rsi+SCALAR+24], rcx
-    mov XA0, [rdx]
-    mov XA1, [rdx+4]
+    mov XA0, [TABLE_AT]
+    mov XA1, [TABLE_AT+4]
     mov XB0, [KEY_AT]
     mov XB1, [KEY_AT+4]
     mov XB2, [KEY_AT+8]
@@ -398,6 +409,15 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
 #define X1 rbx
 #define Y0 rcx
 #define Y1 rdi
+#define P0 rax              /* a product of five words; the last two where room is */
+#define P1 rcx
+#define P2 rbx
+#define P3 r14
+#define P4 r15
+#define Q3 r13
+#define Q4 rdi
+#define L0 r11
+#define L1 r12
 
 .macro poly_add h0, h1, h2, from
     add \h0, [\from]
@@ -415,7 +435,7 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     adc X1, \h1
     mulx X0, \h1, [\r]                      // y += h1 r0
     mov rdx, \h2
-    imul rdx, [\r+16]                       // y += h2 s1: below 2^63, as x is below 2^126
+    imul rdx, [\r+16]                       // y += h2 s1: h2 < 12, so that it fits into the sum with x1 < 2.25 2^60
     imul \h2, [\r]                          // z = h2 r0
     add \h1, Y0
     adc X0, Y1
@@ -437,106 +457,133 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     add \from, 16
 .endm
 
-// (HA0, HA1, HA2) = (rax, rcx, rbx, p3, p4) mod 2^130 - 5, a little above 2^130 at most
+// hA = (p0, p1, p2, p3, p4) mod 2^130 - 5, a little above 2^130 at most
 .macro poly_reduce p3, p4
-    mov r11, rbx
+    mov L0, P2
     mov r10d, ebx
-    mov r9, \p3
-    mov r12, \p4
-    and r11, -4
+    mov HA1, \p3
+    mov L1, \p4
+    and L0, -4
     and r10d, 3
-    shl r9, 62
-    shl r12, 62
-    shr rbx, 2
-    or rbx, r9
-    add rax, r11                            // + 4 floor(p / 2^130)
-    adc rcx, \p3
-    adc r10, \p4
+    shl HA1, 62
+    shl L1, 62
+    shr P2, 2
+    or P2, HA1
+    add P0, L0                            // + 4 floor(p / 2^130)
+    adc P1, \p3
+    adc HA2, \p4
     shr \p3, 2
     shr \p4, 2
-    or \p3, r12
-    add rax, rbx                            // + floor(p / 2^130)
-    adc rcx, \p3
-    adc r10, \p4
-    mov r11, r10
+    or \p3, L1
+    add P0, P2                            // + floor(p / 2^130)
+    adc P1, \p3
+    adc HA2, \p4
+    mov L0, HA2
     and r10d, 3
-    shr r11, 2
-    lea r11, [r11+4*r11]
-    add rax, r11
-    adc rcx, 0
-    adc r10, 0
-    mov HA0, rax
-    mov HA1, rcx
+    shr L0, 2
+    lea L0, [L0+4*L0]
+    add P0, L0
+    adc P1, 0
+    adc HA2, 0
+    mov HA0, P0
+    mov HA1, P1
 .endm
 
-// (HA0, HA1, HA2) = (HA0, HA1, HA2)^2; keeps PA, PB
+// hA = hA^2; keeps PA, PB
 .macro poly_square
     mov rdx, HA0
-    mulx rcx, rax, HA0                      // p0, p1 = h0^2
-    mulx r12, r11, HA1
+    mulx P1, P0, HA0                      // p0, p1 = h0^2
+    mulx L1, L0, HA1
     mov rdx, HA1
-    mulx r13, rbx, HA1                      // p2, p3 = h1^2
+    mulx Q3, P2, HA1                      // p2, p3 = h1^2
     xor edi, edi
-    add r11, r11
-    adc r12, r12
-    adc r13, 0                              // + 2 h0 h1 2^64
-    add rcx, r11
-    adc rbx, r12
+    add L0, L0
+    adc L1, L1
+    adc Q3, 0                              // + 2 h0 h1 2^64
+    add P1, L0
+    adc P2, L1
     lea rdx, [HA2+HA2]
-    mulx r12, r11, HA0                      // + 2 h0 h2 2^128
-    adc r13, 0
-    add rbx, r11
-    adc r13, r12
-    mulx r12, r11, HA1                      // + 2 h1 h2 2^192
-    adc rdi, r12
-    imul r10, r10                           // + h2^2 2^256
-    add r13, r11
-    adc rdi, r10
-    poly_reduce r13, rdi
+    mulx L1, L0, HA0                      // + 2 h0 h2 2^128
+    adc Q3, 0
+    add P2, L0
+    adc Q3, L1
+    mulx L1, L0, HA1                      // + 2 h1 h2 2^192
+    adc Q4, L1
+    imul HA2, HA2                           // + h2^2 2^256
+    add Q3, L0
+    adc Q4, HA2
+    poly_reduce Q3, Q4
 .endm
 
-// (HA0, HA1, HA2) *= the three words at [\at], all of them; uses all registers but rsi, rdi
+// hA *= the three words at [\at], all of them; uses all registers but rsi, HB2 and rdi
 .macro poly_multiply_long at
     mov rdx, HA0
-    mulx rcx, rax, [\at]
-    mulx rbx, r11, [\at+8]
-    add rcx, r11
-    adc rbx, 0
+    mulx P1, P0, [\at]
+    mulx P2, L0, [\at+8]
+    add P1, L0
+    adc P2, 0
     mov rdx, HA1
-    mulx r12, r11, [\at]
+    mulx L1, L0, [\at]
     xor r15d, r15d
-    add rcx, r11
-    adc rbx, r12
-    mulx r14, r11, [\at+8]
-    adc r14, 0
-    add rbx, r11
-    adc r14, 0
+    add P1, L0
+    adc P2, L1
+    mulx P3, L0, [\at+8]
+    adc P3, 0
+    add P2, L0
+    adc P3, 0
     mov rdx, [\at+16]
-    mulx r12, r11, HA0
-    add rbx, r11
-    adc r14, r12
-    adc r15, 0
-    mulx r12, r11, HA1
-    add r14, r11
-    adc r15, r12
+    mulx L1, L0, HA0
+    add P2, L0
+    adc P3, L1
+    adc P4, 0
+    mulx L1, L0, HA1
+    add P3, L0
+    adc P4, L1
     mov rdx, HA2
-    mulx r12, r11, [\at]
-    add rbx, r11
-    adc r14, r12
-    adc r15, 0
-    mulx r12, r11, [\at+8]
-    add r14, r11
-    adc r15, r12
+    mulx L1, L0, [\at]
+    add P2, L0
+    adc P3, L1
+    adc P4, 0
+    mulx L1, L0, [\at+8]
+    add P3, L0
+    adc P4, L1
     imul rdx, [\at+16]
-    add r15, rdx
-    poly_reduce r14, r15
+    add P4, rdx
+    poly_reduce P3, P4
 .endm
 
-// ---- Output: 32 bytes of each of 8 blocks ----------------------------------------------------------------------------
+// ---- Output: 8 of the 16 words of 8 blocks, a vector each; turned to 32 bytes of each block, and xored -----------------
+#define AREAP r10
+#define INPUT r8
+#define OUTPUT r9
+#define BYTES rbx            /* of input left */
+#define BYTES_32 ebx
+#define FROM rax             /* what is xored, where to */
+#define TO rcx
+#define WORDS r11            /* of the initial state */
+#define WORDS_END r12
+#define PARTIAL edi          /* 1 if less than 8 blocks are left */
+#define COUNTERS ymm15       /* what word 12 has in each block above INITIAL's */
+#define W0 ymm0
+#define W1 ymm1
+#define W2 ymm2
+#define W3 ymm3
+#define W4 ymm4
+#define W5 ymm5
+#define W6 ymm6
+#define W7 ymm7
+#define W8 ymm8
+#define W9 ymm9
+#define W10 ymm10
+#define W11 ymm11
+#define W12 ymm12
+#define W13 ymm13
+
 .macro output_row to, row
-    vpbroadcastd \to, [r11+4*\row]
+    vpbroadcastd \to, [WORDS+4*\row]
     vpaddd \to, \to, [AREAP+ROW(\row)]
 .endm
+
 .macro transpose_four x, y, z, w, s, t     // result in order: y, w, s, t
     vpunpckldq \s, \x, \y
     vpunpckhdq \x, \x, \y
@@ -547,13 +594,14 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi .bmi2
     vpunpcklqdq \s, \x, \z
     vpunpckhqdq \t, \x, \z
 .endm
+
 .macro output_pair x, y, block
-    vinserti128 ymm12, \x, xmm\y, 1
-    vperm2i128 ymm13, \x, ymm\y, 0x31
-    vpxor ymm12, ymm12, [rax+64*\block]
-    vpxor ymm13, ymm13, [rax+64*\block+256]
-    vmovdqu [rcx+64*\block], ymm12
-    vmovdqu [rcx+64*\block+256], ymm13
+    vinserti128 W12, \x, xmm\y, 1
+    vperm2i128 W13, \x, ymm\y, 0x31
+    vpxor W12, W12, [FROM+64*\block]
+    vpxor W13, W13, [FROM+64*\block+256]
+    vmovdqu [TO+64*\block], W12
+    vmovdqu [TO+64*\block+256], W13
 .endm
 
 function sealane_chacha20poly1305_avx2
@@ -570,7 +618,7 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+OUT], rax
     mov [rsi+IN], rcx
     mov [rsi+LEFT], rbx
-    vmovdqa xmm0, [rdx]
+    vmovdqa xmm0, [TABLE_AT]
     vmovdqu ymm1, [r8]
     vmovq xmm2, [r9]
     vpinsrd xmm2, xmm2, [r9+8], 2
@@ -592,6 +640,7 @@ function sealane_chacha20poly1305_avx2
     cmp rbx, 64
     jbe 1f
 
+    // 65 to 320 bytes: rows
     mov dword ptr [rsi+MODE], MODE_ROWS
     mov ecx, 256
     cmp rcx, rbx
@@ -603,24 +652,26 @@ function sealane_chacha20poly1305_avx2
     mov [rsi+EXTRA], eax
     mov dword ptr [rsi+BLOCKS], 4
     mov [rsi+CHUNK], rbx
-    vmovdqa ROWS16, [rdx+32]
-    vmovdqa ROWS8, [rdx+64]
+    vmovdqa ROWS16, [TABLE_AT+CONST_ROTATE16]
+    vmovdqa ROWS8, [TABLE_AT+CONST_ROTATE8]
     vinserti128 H0, ymm2, xmm2, 1
     vinserti128 E0, ymm0, xmm0, 1
     vpermq G0, ymm1, 0xee
     vpermq F0, ymm1, 0x44
-    vpaddd H1, H0, [rdx+192]
-    vpaddd H0, H0, [rdx+160]
+    vpaddd H1, H0, [TABLE_AT+CONST_ROWS2]
+    vpaddd H0, H0, [TABLE_AT+CONST_ROWS]
     vmovdqa E1, E0
     vmovdqa F1, F0
     vmovdqa G1, G0
     jmp .Lkey_pass
 
+    // up to 64 bytes
 1:  vmovdqa [rsi+INITIAL+48], xmm2
     mov [rsi+CHUNK], rbx
     mov dword ptr [rsi+EXTRA], 64
     jmp .Lkey_pass
 
+    // more than 320 bytes
 2:  mov ecx, 512
     cmp rcx, rbx
     adc eax, 1
@@ -632,19 +683,20 @@ function sealane_chacha20poly1305_avx2
     cmp rbx, 576
     jbe 1f
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz 3f                                  // rather the text authenticated than one more block
+    jnz 3f
     lea rax, [rbx-1025]
     cmp rax, 64
     jb .Lareas                              // 1025 to 1088 bytes
-3:  mov dword ptr [rsi+EXTRA], 0
+3:  mov dword ptr [rsi+EXTRA], 0            // so that the second half has integer registers to spare
     mov dword ptr [rsi+INITIAL+48], 1
     jmp .Lareas
 
-1:    mov dword ptr [rsi+MODE], MODE_COLUMNS
+    // 321 to 576 bytes: columns
+1:  mov dword ptr [rsi+MODE], MODE_COLUMNS
     mov dword ptr [rsi+BLOCKS], 8
     mov [rsi+CHUNK], rbx
-    vmovdqa ymm8, [rdx+32]
-    vmovdqa ymm9, [rdx+64]
+    vmovdqa ymm8, [TABLE_AT+CONST_ROTATE16]
+    vmovdqa ymm9, [TABLE_AT+CONST_ROTATE8]
     vmovdqa [rsi+MASK16], ymm8
     vmovdqa [rsi+MASK8], ymm9
     vpbroadcastd B0, [r8]
@@ -652,14 +704,14 @@ function sealane_chacha20poly1305_avx2
     vpbroadcastd B2, [r8+8]
     vpbroadcastd B3, [r8+12]
     vpbroadcastd D0, xmm2                   // before A2, which is there
-    vpbroadcastd A0, [rdx]
-    vpbroadcastd A1, [rdx+4]
-    vpbroadcastd A2, [rdx+8]
-    vpbroadcastd A3, [rdx+12]
+    vpbroadcastd A0, [TABLE_AT]
+    vpbroadcastd A1, [TABLE_AT+4]
+    vpbroadcastd A2, [TABLE_AT+8]
+    vpbroadcastd A3, [TABLE_AT+12]
     vpbroadcastd D1, [r9]
     vpbroadcastd D2, [r9+4]
     vpbroadcastd D3, [r9+8]
-    vpaddd D0, D0, [rdx+96]
+    vpaddd D0, D0, [TABLE_AT+CONST_COUNT]
     vpbroadcastd C0, [r8+24]
     vpbroadcastd C1, [r8+28]
     vmovdqa [rsi+ROW(10)], C0
@@ -668,9 +720,9 @@ function sealane_chacha20poly1305_avx2
     vpbroadcastd C1, [r8+20]
     jmp .Lkey_pass
 
-// ---- Areas for the next chunk; keeps r8 to r15 -----------------------------------------------------------------------
+// ---- Begin a pass over areas; keeps r8 to r15 ------------------------------------------------------------------------
 .Lareas:
-    mov rdx, [rsi+TABLE]
+    mov TABLE_AT, [rsi+TABLE]
     mov rax, [rsi+EXTRA]
     mov rbx, [rsi+LEFT]
     lea rcx, [rax+512]
@@ -687,21 +739,21 @@ function sealane_chacha20poly1305_avx2
     add ecx, MODE_COLUMNS
     mov [rsi+MODE], ecx
     mov dword ptr [rsi+COUNT], 20
-    vmovdqa ymm8, [rdx+32]
-    vmovdqa ymm9, [rdx+64]
-    vmovdqa [rsi+MASK16], ymm8
-    vmovdqa [rsi+MASK8], ymm9
+    vmovdqa KA0, [TABLE_AT+CONST_ROTATE16]
+    vmovdqa KA2, [TABLE_AT+CONST_ROTATE8]
+    vmovdqa [rsi+MASK16], KA0
+    vmovdqa [rsi+MASK8], KA2
   .irp word, 0, 1, 2, 3, 8, 9, 10, 11, 13, 14, 15
-    vpbroadcastd ymm8, [rsi+INITIAL+4*\word]
-    vmovdqa [rsi+ROW(\word)], ymm8
-    vmovdqa [rsi+AREA+ROW(\word)], ymm8
+    vpbroadcastd KA0, [rsi+INITIAL+4*\word]
+    vmovdqa [rsi+ROW(\word)], KA0
+    vmovdqa [rsi+AREA+ROW(\word)], KA0
   .endr
-    vpbroadcastd ymm8, [rsi+INITIAL+48]
-    vpaddd ymm9, ymm8, [rdx+128]
-    vpaddd ymm8, ymm8, [rdx+96]
-    vpaddd ymm9, ymm9, [rdx+96]
-    vmovdqa [rsi+ROW(12)], ymm8
-    vmovdqa [rsi+AREA+ROW(12)], ymm9
+    vpbroadcastd KA0, [rsi+INITIAL+48]
+    vpaddd KA2, KA0, [TABLE_AT+CONST_EIGHT]
+    vpaddd KA0, KA0, [TABLE_AT+CONST_COUNT]
+    vpaddd KA2, KA2, [TABLE_AT+CONST_COUNT]
+    vmovdqa [rsi+ROW(12)], KA0
+    vmovdqa [rsi+AREA+ROW(12)], KA2
     vpbroadcastd WA0, [rsi+INITIAL+16]
     vpbroadcastd WA1, [rsi+INITIAL+20]
     vpbroadcastd WA2, [rsi+INITIAL+24]
@@ -713,8 +765,8 @@ function sealane_chacha20poly1305_avx2
     cmp dword ptr [rsi+STAGE], 0
     je .Lkey_pass
 
-// ---- Key stream for a chunk, while a span is authenticated -----------------------------------------------------------
-.Lround:
+// ---- The rounds of areas, while a span is authenticated, or r squared, or the integer registers make a block -----------
+.Lround:                                    // 10 or 20 times: a round of each area, two steps of each chain
     area_round 0, WA0, WA1, WA2, WA3
     cmp dword ptr [rsi+SCALAR_ON], 0
     jne 2f
@@ -765,7 +817,7 @@ function sealane_chacha20poly1305_avx2
     je .Lpowers
     jmp .Ldispatch
 
-// ---- Block 0 for the Poly1305 key, and block 1 if EXTRA, by the integer units; the others beside by the vector units --
+// ---- The key's pass: block 0 by the integer registers beside the first 10 rounds, block 1 if EXTRA beside the others ----
 .Lkey_pass:
     mov KEY_AT, r8
     mov NONCE_AT, r9
@@ -848,11 +900,11 @@ function sealane_chacha20poly1305_avx2
     xor edi, edi
     jmp .Lspan
 
-.Lsecond_half:
+.Lsecond_half:                              // the associated data are absorbed
     mov rbx, [rsi+LEFT]
     test rbx, rbx
     jz .Lfinal
-    mov rdx, [rsi+TABLE]
+    mov TABLE_AT, [rsi+TABLE]
     lea KEY_AT, [rsi+INITIAL+16]
     lea NONCE_AT, [rsi+INITIAL+52]
     mov eax, 1
@@ -894,9 +946,9 @@ function sealane_chacha20poly1305_avx2
     jne .Lpower
     mov rax, [rsi+ARGS]
     test dword ptr [rax+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Ldispatch                           // the second half's rounds have places for them
+    jnz .Lpower
+    jmp .Ldispatch                          // the rounds of the second half have room for them
 
-    jmp .Lpower
 .Lidle:                                     // a round that has nothing to authenticate
     mov rdi, [rsi+POWERS_AT]
     cmp rdi, [rsi+POWERS_END]
@@ -922,7 +974,7 @@ function sealane_chacha20poly1305_avx2
     mov HA2, [rsi+H+16]
     jmp .Lround_end
 
-.Ltext_round:                               // second half of an open: authenticate the text beside it
+.Ltext_round:                               // second half over areas: open authenticates the chunk beside it
     mov dword ptr [rsi+COUNT], 10
     mov dword ptr [rsi+AFTER], AFTER_OUTPUT
     mov PA, [rsi+IN]
@@ -933,6 +985,8 @@ function sealane_chacha20poly1305_avx2
     mov edi, 2
     jmp .Lspan
 
+
+// ---- The key's pass is over: key stream of EXTRA, and of rows ---------------------------------------------------------
 .Lsecond_half_done:
     cmp dword ptr [rsi+EXTRA], 0
     je .Lvector_stream
@@ -1003,7 +1057,7 @@ function sealane_chacha20poly1305_avx2
     vmovdqa [rsi+ROW(15)], D3
     jmp .Lfirst_stream_known
 1:
-    mov rdx, [rsi+TABLE]
+    mov TABLE_AT, [rsi+TABLE]
     vbroadcasti128 ymm12, [rsi+INITIAL]
     vbroadcasti128 ymm13, [rsi+INITIAL+16]
     vbroadcasti128 ymm14, [rsi+INITIAL+32]
@@ -1016,8 +1070,8 @@ function sealane_chacha20poly1305_avx2
     vpaddd G1, ymm14, G1
     vpaddd H0, ymm15, H0
     vpaddd H1, ymm15, H1
-    vpaddd H0, H0, [rdx+160]
-    vpaddd H1, H1, [rdx+192]
+    vpaddd H0, H0, [TABLE_AT+CONST_ROWS]
+    vpaddd H1, H1, [TABLE_AT+CONST_ROWS2]
     vperm2i128 ymm8, E0, F0, 0x20
     vperm2i128 ymm9, G0, H0, 0x20
     vperm2i128 ymm10, E0, F0, 0x31
@@ -1075,7 +1129,7 @@ function sealane_chacha20poly1305_avx2
     xor eax, eax
     jmp .Lspan
 
-// ---- Span of rax bytes at PA: chain A takes all blocks but the last 2^k, chain B these; edi says where next -----------
+// ---- Authenticate rax bytes at PA: plan the chains; then finish them (edi = 0), or begin a pass (1) or go on (2) -------
 .Lspan:
     mov ecx, eax
     and ecx, 15
@@ -1123,7 +1177,7 @@ function sealane_chacha20poly1305_avx2
     je .Lareas
     jmp .Lround
 
-// ---- What the pass left of the span ----------------------------------------------------------------------------------
+// ---- Authenticate what the pass left of the span ---------------------------------------------------------------------
 .Lfinish:
     cmp PA, [rsi+SPAN_B]
     je 2f
@@ -1148,7 +1202,7 @@ function sealane_chacha20poly1305_avx2
     add HA0, [rsi+H]
     adc HA1, [rsi+H+8]
     adc HA2, [rsi+H+16]
-2:  mov ecx, [rsi+SPAN_TAIL]
+2:  mov ecx, [rsi+SPAN_TAIL]                // 1 to 15 bytes, padded with zeroes: by two or three overlapping loads
     test ecx, ecx
     jz 5f
     mov rbx, [rsi+SPAN_END]
@@ -1211,144 +1265,144 @@ function sealane_chacha20poly1305_avx2
 
 // ---- Input ^ key stream ----------------------------------------------------------------------------------------------
 .Loutput:
-    mov r8, [rsi+IN]
-    mov r9, [rsi+OUT]
-    mov rbx, [rsi+CHUNK]
-    lea rax, [rsi+COPY]
+    mov INPUT, [rsi+IN]
+    mov OUTPUT, [rsi+OUT]
+    mov BYTES, [rsi+CHUNK]
+    lea FROM, [rsi+COPY]
     cmp dword ptr [rsi+EXTRA], 0
     je 1f
-    sub rax, 64
-    cmp rbx, 64
+    sub FROM, 64
+    cmp BYTES, 64
     jb .Loutput_last
   .irp word, 0, 2, 4, 6
-    mov rcx, [rax+8*\word]
-    mov rdx, [rax+8*\word+8]
-    xor rcx, [r8+8*\word]
-    xor rdx, [r8+8*\word+8]
-    mov [r9+8*\word], rcx
-    mov [r9+8*\word+8], rdx
+    mov TO, [FROM+8*\word]
+    mov rdx, [FROM+8*\word+8]
+    xor TO, [INPUT+8*\word]
+    xor rdx, [INPUT+8*\word+8]
+    mov [OUTPUT+8*\word], TO
+    mov [OUTPUT+8*\word+8], rdx
   .endr
-    add rax, 64
-    add r8, 64
-    add r9, 64
-    sub rbx, 64
+    add FROM, 64
+    add INPUT, 64
+    add OUTPUT, 64
+    sub BYTES, 64
     mov dword ptr [rsi+EXTRA], 0
 1:  cmp dword ptr [rsi+MODE], MODE_COLUMNS
     jb .Loutput_part
 .Loutput_areas:
-    mov rdx, [rsi+TABLE]
+    mov TABLE_AT, [rsi+TABLE]
     mov AREAP, rsi
-    vmovdqa ymm15, [rdx+96]
+    vmovdqa COUNTERS, [TABLE_AT+CONST_COUNT]
 .Loutput_area:
-    xor edi, edi
-    mov rax, r8
-    mov rcx, r9
-    cmp rbx, 512
+    xor PARTIAL, PARTIAL
+    mov FROM, INPUT
+    mov TO, OUTPUT
+    cmp BYTES, 512
     jae 2f
-    test rbx, rbx
+    test BYTES, BYTES
     jz .Loutput_done
-    lea rax, [rsi+COPY]
-    mov rcx, rax
+    lea FROM, [rsi+COPY]
+    mov TO, FROM
     vpxor xmm0, xmm0, xmm0
-    sub edi, 4
-3:  vmovdqa [rcx], ymm0
-    vmovdqa [rcx+32], ymm0
-    vmovdqa [rcx+64], ymm0
-    vmovdqa [rcx+96], ymm0
-    sub rcx, -128
-    add edi, 1
+    sub PARTIAL, 4
+3:  vmovdqa [TO], W0
+    vmovdqa [TO+32], W0
+    vmovdqa [TO+64], W0
+    vmovdqa [TO+96], W0
+    sub TO, -128
+    add PARTIAL, 1
     jnz 3b
-    mov rcx, rax
-    add edi, 1
-2:  lea r11, [rsi+INITIAL]
-    lea r12, [r11+64]
-    vpaddd ymm0, ymm15, [AREAP+ROW(12)]
-    vpaddd ymm15, ymm15, [rdx+128]
-    vmovdqa [AREAP+ROW(12)], ymm0
-1:  output_row ymm0, 0
-    output_row ymm1, 1
-    output_row ymm2, 2
-    output_row ymm3, 3
-    output_row ymm4, 4
-    output_row ymm5, 5
-    output_row ymm6, 6
-    output_row ymm7, 7
-    transpose_four ymm0, ymm1, ymm2, ymm3, ymm8, ymm9
-    transpose_four ymm4, ymm5, ymm6, ymm7, ymm10, ymm11
-    output_pair ymm1, 5, 0
-    output_pair ymm3, 7, 1
-    output_pair ymm8, 10, 2
-    output_pair ymm9, 11, 3
+    mov TO, FROM
+    add PARTIAL, 1
+2:  lea WORDS, [rsi+INITIAL]
+    lea WORDS_END, [WORDS+64]
+    vpaddd W0, COUNTERS, [AREAP+ROW(12)]
+    vpaddd COUNTERS, COUNTERS, [TABLE_AT+CONST_EIGHT]
+    vmovdqa [AREAP+ROW(12)], W0
+1:  output_row W0, 0
+    output_row W1, 1
+    output_row W2, 2
+    output_row W3, 3
+    output_row W4, 4
+    output_row W5, 5
+    output_row W6, 6
+    output_row W7, 7
+    transpose_four W0, W1, W2, W3, W8, W9
+    transpose_four W4, W5, W6, W7, W10, W11
+    output_pair W1, 5, 0
+    output_pair W3, 7, 1
+    output_pair W8, 10, 2
+    output_pair W9, 11, 3
     add AREAP, 256
-    add rax, 32
-    add rcx, 32
-    add r11, 32
-    cmp r11, r12
+    add FROM, 32
+    add TO, 32
+    add WORDS, 32
+    cmp WORDS, WORDS_END
     jne 1b
-    test edi, edi
+    test PARTIAL, PARTIAL
     jnz 1f
-    add r8, 512
-    add r9, 512
-    sub rbx, 512
+    add INPUT, 512
+    add OUTPUT, 512
+    sub BYTES, 512
     jnz .Loutput_area
     jmp .Loutput_done
-1:  sub rax, 64
+1:  sub FROM, 64
 
 .Loutput_part:
-    sub rbx, 32
+    sub BYTES, 32
     jb 2f
-1:  vmovdqu ymm0, [r8]
-    vpxor ymm0, ymm0, [rax]
-    vmovdqu [r9], ymm0
-    add rax, 32
-    add r8, 32
-    add r9, 32
-    sub rbx, 32
+1:  vmovdqu W0, [INPUT]
+    vpxor W0, W0, [FROM]
+    vmovdqu [OUTPUT], W0
+    add FROM, 32
+    add INPUT, 32
+    add OUTPUT, 32
+    sub BYTES, 32
     jae 1b
-2:  add rbx, 32
+2:  add BYTES, 32
 .Loutput_last:                              // up to 63 bytes
-    cmp ebx, 16
+    cmp BYTES_32, 16
     jb 1f
-    mov rcx, [rax]
-    mov rdx, [rax+8]
-    xor rcx, [r8]
-    xor rdx, [r8+8]
-    mov [r9], rcx
-    mov [r9+8], rdx
-    add rax, 16
-    add r8, 16
-    add r9, 16
-    sub ebx, 16
+    mov TO, [FROM]
+    mov rdx, [FROM+8]
+    xor TO, [INPUT]
+    xor rdx, [INPUT+8]
+    mov [OUTPUT], TO
+    mov [OUTPUT+8], rdx
+    add FROM, 16
+    add INPUT, 16
+    add OUTPUT, 16
+    sub BYTES_32, 16
     jmp .Loutput_last
-1:  test ebx, 8
+1:  test BYTES_32, 8
     jz 1f
-    mov rdx, [rax]
-    xor rdx, [r8]
-    mov [r9], rdx
-    add rax, 8
-    add r8, 8
-    add r9, 8
-1:  test ebx, 4
+    mov rdx, [FROM]
+    xor rdx, [INPUT]
+    mov [OUTPUT], rdx
+    add FROM, 8
+    add INPUT, 8
+    add OUTPUT, 8
+1:  test BYTES_32, 4
     jz 1f
-    mov edx, [r8]
-    xor edx, [rax]
-    mov [r9], edx
-    add rax, 4
-    add r8, 4
-    add r9, 4
-1:  test ebx, 2
+    mov edx, [INPUT]
+    xor edx, [FROM]
+    mov [OUTPUT], edx
+    add FROM, 4
+    add INPUT, 4
+    add OUTPUT, 4
+1:  test BYTES_32, 2
     jz 1f
-    movzx edx, word ptr [r8]
-    xor dx, [rax]
-    mov [r9], dx
-    add rax, 2
-    add r8, 2
-    add r9, 2
-1:  test ebx, 1
+    movzx edx, word ptr [INPUT]
+    xor dx, [FROM]
+    mov [OUTPUT], dx
+    add FROM, 2
+    add INPUT, 2
+    add OUTPUT, 2
+1:  test BYTES_32, 1
     jz .Loutput_done
-    movzx edx, byte ptr [r8]
-    xor dl, [rax]
-    mov [r9], dl
+    movzx edx, byte ptr [INPUT]
+    xor dl, [FROM]
+    mov [OUTPUT], dl
 
 .Loutput_done:
     mov rax, [rsi+CHUNK]
@@ -1409,7 +1463,14 @@ function sealane_chacha20poly1305_avx2
     mov [rax], HA0
     mov [rax+8], HA1
     jmp 2f
-1:  mov rax, [r11+SEALANE_ARG_STATE]
+1:  mov rcx, HA2                            // h below 2^131
+    and r10d, 3
+    shr rcx, 2
+    lea rcx, [rcx+4*rcx]
+    add HA0, rcx
+    adc HA1, 0
+    adc HA2, 0
+    mov rax, [r11+SEALANE_ARG_STATE]
     mov [rax+SEALANE_STATE_H], HA0
     mov [rax+SEALANE_STATE_H+8], HA1
     mov [rax+SEALANE_STATE_H+16], HA2

@@ -35,7 +35,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x40468948 // mov QWORD PTR [rsi+0x40],rax
 	LONG $0x013846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x38],0x1
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x1618840f; WORD $0x0000 // je 0x1697
+	LONG $0x1617840f; WORD $0x0000 // je 0x1696
 	LONG $0xd8468948 // mov QWORD PTR [rsi-0x28],rax
 	LONG $0xe0468948 // mov QWORD PTR [rsi-0x20],rax
 	LONG $0xe8468948 // mov QWORD PTR [rsi-0x18],rax
@@ -535,7 +535,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x0007bfe9; BYTE $0x00 // jmp 0x11c7
 // 0xa08:
 	LONG $0x58763b4c // cmp r14,QWORD PTR [rsi+0x58]
-	LONG $0x0934840f; WORD $0x0000 // je 0x1346
+	LONG $0x0933840f; WORD $0x0000 // je 0x1345
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -605,7 +605,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000006a0b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm6
 	QUAD $0x000006c0be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm7
 	LONG $0x01307e83 // cmp DWORD PTR [rsi+0x30],0x1
-	LONG $0x0ca4850f; WORD $0x0000 // jne 0x17e2
+	LONG $0x0ca3850f; WORD $0x0000 // jne 0x17e1
 // 0xb3e:
 	LONG $0x003846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x38],0x0
 	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
@@ -615,7 +615,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x4e89; BYTE $0x48 // mov DWORD PTR [rsi+0x48],ecx
 	LONG $0x01307e83 // cmp DWORD PTR [rsi+0x30],0x1
 	LONG $0x0759840f; WORD $0x0000 // je 0x12b7
-	LONG $0x000f6de9; BYTE $0x00 // jmp 0x1ad0
+	LONG $0x000f6ce9; BYTE $0x00 // jmp 0x1acf
 // 0xb63:
 	WORD $0x894d; BYTE $0xc7 // mov r15,r8
 	WORD $0x894c; BYTE $0xcf // mov rdi,r9
@@ -1005,7 +1005,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf9e4850f; WORD $0xffff // jne 0xbab
 // 0x11c7:
 	LONG $0x00307e83 // cmp DWORD PTR [rsi+0x30],0x0
-	LONG $0x02ba850f; WORD $0x0000 // jne 0x148b
+	LONG $0x02b9850f; WORD $0x0000 // jne 0x148a
 	LONG $0x90460344 // add r8d,DWORD PTR [rsi-0x70]
 	LONG $0x944e0344 // add r9d,DWORD PTR [rsi-0x6c]
 	LONG $0x98560344 // add r10d,DWORD PTR [rsi-0x68]
@@ -1043,11 +1043,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x0000000000b086c7; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],0x0
 	LONG $0x014846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x1
 	WORD $0xff31 // xor edi,edi
-	LONG $0x0004c3e9; BYTE $0x00 // jmp 0x1734
+	LONG $0x0004c2e9; BYTE $0x00 // jmp 0x1733
 // 0x1271:
 	LONG $0x989e8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x98]
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x0caa840f; WORD $0x0000 // je 0x1f2b
+	LONG $0x0ca9840f; WORD $0x0000 // je 0x1f2a
 	LONG $0x80968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x80]
 	LONG $0x907e8d4c // lea r15,[rsi-0x70]
 	LONG $0xb47e8d48 // lea rdi,[rsi-0x4c]
@@ -1083,22 +1083,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xb8be8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb8],rdi
 	LONG $0xc08e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xc0],rcx
 	WORD $0x3948; BYTE $0xcf // cmp rdi,rcx
-	LONG $0x07a3840f; WORD $0x0000 // je 0x1ad0
+	LONG $0x07a2840f; WORD $0x0000 // je 0x1acf
 	LONG $0x03487e83 // cmp DWORD PTR [rsi+0x48],0x3
-	WORD $0x2775 // jne 0x135a
+	WORD $0x2675 // jne 0x1359
 	LONG $0x78468b48 // mov rax,QWORD PTR [rsi+0x78]
 	LONG $0x045040f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rax+0x50],0x4
-	LONG $0x078c840f; WORD $0x0000 // je 0x1ad0
-	WORD $0x14eb // jmp 0x135a
-// 0x1346:
+	WORD $0x1975 // jne 0x1359
+	LONG $0x00078ae9; BYTE $0x00 // jmp 0x1acf
+// 0x1345:
 	LONG $0xb8be8b48; WORD $0x0000; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0xb8]
 	LONG $0xc0be3b48; WORD $0x0000; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0xc0]
-	LONG $0xf790840f; WORD $0xffff // je 0xaea
-// 0x135a:
+	LONG $0xf791840f; WORD $0xffff // je 0xaea
+// 0x1359:
 	WORD $0x8b4c; BYTE $0x07 // mov r8,QWORD PTR [rdi]
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
-// 0x1365:
+// 0x1364:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf6a342c4; BYTE $0xe1 // mulx r12,r11,r9
@@ -1155,16 +1155,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x084f894c // mov QWORD PTR [rdi+0x8],r9
 	LONG $0x1057894c // mov QWORD PTR [rdi+0x10],r10
 	LONG $0x00207e83 // cmp DWORD PTR [rsi+0x20],0x0
-	WORD $0x1275 // jne 0x1446
+	WORD $0x1275 // jne 0x1445
 	LONG $0xc0be3b48; WORD $0x0000; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0xc0]
-	LONG $0xff24850f; WORD $0xffff // jne 0x1365
-	LONG $0x00068ae9; BYTE $0x00 // jmp 0x1ad0
-// 0x1446:
+	LONG $0xff24850f; WORD $0xffff // jne 0x1364
+	LONG $0x00068ae9; BYTE $0x00 // jmp 0x1acf
+// 0x1445:
 	LONG $0xd8468b4c // mov r8,QWORD PTR [rsi-0x28]
 	LONG $0xe04e8b4c // mov r9,QWORD PTR [rsi-0x20]
 	LONG $0xe8568b4c // mov r10,QWORD PTR [rsi-0x18]
-	LONG $0xfff693e9; BYTE $0xff // jmp 0xaea
-// 0x1457:
+	LONG $0xfff694e9; BYTE $0xff // jmp 0xaea
+// 0x1456:
 	LONG $0x0a2046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x20],0xa
 	LONG $0x004846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x0
 	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
@@ -1173,10 +1173,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	QUAD $0x000000a086450f48 // cmovne rax,QWORD PTR [rsi+0xa0]
 	LONG $0x000002bf; BYTE $0x00 // mov edi,0x2
-	LONG $0x0002a9e9; BYTE $0x00 // jmp 0x1734
-// 0x148b:
+	LONG $0x0002a9e9; BYTE $0x00 // jmp 0x1733
+// 0x148a:
 	LONG $0x00407e83 // cmp DWORD PTR [rsi+0x40],0x0
-	LONG $0x00b3840f; WORD $0x0000 // je 0x1548
+	LONG $0x00b3840f; WORD $0x0000 // je 0x1547
 	WORD $0x4603; BYTE $0x80 // add eax,DWORD PTR [rsi-0x80]
 	WORD $0x5e03; BYTE $0x84 // add ebx,DWORD PTR [rsi-0x7c]
 	WORD $0x4e03; BYTE $0xa0 // add ecx,DWORD PTR [rsi-0x60]
@@ -1221,12 +1221,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
 	LONG $0x68868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rax
 	LONG $0x888e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],rcx
-// 0x1548:
+// 0x1547:
 	LONG $0x01287e83 // cmp DWORD PTR [rsi+0x28],0x1
-	LONG $0xf5ec820f; WORD $0xffff // jb 0xb3e
-	WORD $0x7f74 // je 0x15d3
+	LONG $0xf5ed820f; WORD $0xffff // jb 0xb3e
+	WORD $0x7f74 // je 0x15d2
 	LONG $0x03287e83 // cmp DWORD PTR [rsi+0x28],0x3
-	LONG $0xf596840f; WORD $0xffff // je 0xaf4
+	LONG $0xf597840f; WORD $0xffff // je 0xaf4
 	QUAD $0x000003e0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm0
 	QUAD $0x000004008e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm1
 	QUAD $0x00000420967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm2
@@ -1241,8 +1241,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000005808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm9
 	QUAD $0x000005a0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm10
 	QUAD $0x000005c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm11
-	LONG $0xfff56be9; BYTE $0xff // jmp 0xb3e
-// 0x15d3:
+	LONG $0xfff56ce9; BYTE $0xff // jmp 0xb3e
+// 0x15d2:
 	LONG $0x80968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x80]
 	LONG $0x5a7d62c4; WORD $0x8066 // vbroadcasti128 ymm12,XMMWORD PTR [rsi-0x80]
 	LONG $0x5a7d62c4; WORD $0x906e // vbroadcasti128 ymm13,XMMWORD PTR [rsi-0x70]
@@ -1274,8 +1274,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000002408e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm9
 	QUAD $0x00000260967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm10
 	QUAD $0x000002809e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm11
-	LONG $0xfff4a7e9; BYTE $0xff // jmp 0xb3e
-// 0x1697:
+	LONG $0xfff4a8e9; BYTE $0xff // jmp 0xb3e
+// 0x1696:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	LONG $0x054846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x5
 	WORD $0x4689; BYTE $0x38 // mov DWORD PTR [rsi+0x38],eax
@@ -1300,19 +1300,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x02eac148 // shr rdx,0x2
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0xd0568948 // mov QWORD PTR [rsi-0x30],rdx
-	LONG $0xfffbb9e9; BYTE $0xff // jmp 0x12b7
-// 0x16fe:
+	LONG $0xfffbbae9; BYTE $0xff // jmp 0x12b7
+// 0x16fd:
 	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
 	QUAD $0x0000000098be8348 // cmp QWORD PTR [rsi+0x98],0x0
-	LONG $0x081b840f; WORD $0x0000 // je 0x1f2b
+	LONG $0x081b840f; WORD $0x0000 // je 0x1f2a
 	LONG $0x004846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0x000001bf; BYTE $0x00 // mov edi,0x1
-	LONG $0x07d7850f; WORD $0x0000 // jne 0x1f00
+	LONG $0x07d7850f; WORD $0x0000 // jne 0x1eff
 	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
 	WORD $0xc031 // xor eax,eax
-	WORD $0x00eb // jmp 0x1734
-// 0x1734:
+	WORD $0x00eb // jmp 0x1733
+// 0x1733:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe183; BYTE $0x0f // and ecx,0xf
 	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
@@ -1324,9 +1324,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x5689; BYTE $0x68 // mov DWORD PTR [rsi+0x68],edx
 	WORD $0x5689; BYTE $0x70 // mov DWORD PTR [rsi+0x70],edx
 	LONG $0x04f88348 // cmp rax,0x4
-	WORD $0x5772 // jb 0x17b2
+	WORD $0x5772 // jb 0x17b1
 	LONG $0x00b0be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0xb0],0x2
-	WORD $0x4e72 // jb 0x17b2
+	WORD $0x4e72 // jb 0x17b1
 	LONG $0x000001ba; BYTE $0x00 // mov edx,0x1
 	LONG $0xc8bd0f48 // bsr rcx,rax
 	LONG $0x00b08e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0xb0]
@@ -1336,7 +1336,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x4e89; BYTE $0x68 // mov DWORD PTR [rsi+0x68],ecx
 	WORD $0x2948; BYTE $0xd0 // sub rax,rdx
 	LONG $0x04f88348 // cmp rax,0x4
-	WORD $0x2472 // jb 0x17b2
+	WORD $0x2472 // jb 0x17b1
 	LONG $0xc8bd0f48 // bsr rcx,rax
 	LONG $0x00b08e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0xb0]
 	LONG $0xb08e470f; WORD $0x0000; BYTE $0x00 // cmova ecx,DWORD PTR [rsi+0xb0]
@@ -1345,7 +1345,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0148; BYTE $0xc2 // add rdx,rax
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	WORD $0x4e89; BYTE $0x70 // mov DWORD PTR [rsi+0x70],ecx
-// 0x17b2:
+// 0x17b1:
 	LONG $0x04e2c148 // shl rdx,0x4
 	WORD $0x2949; BYTE $0xd7 // sub r15,rdx
 	LONG $0x587e894c // mov QWORD PTR [rsi+0x58],r15
@@ -1356,13 +1356,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0xff83; BYTE $0x01 // cmp edi,0x1
-	WORD $0x0b72 // jb 0x17e2
-	LONG $0xea50840f; WORD $0xffff // je 0x22d
-	LONG $0xffebffe9; BYTE $0xff // jmp 0x3e1
-// 0x17e2:
+	WORD $0x0b72 // jb 0x17e1
+	LONG $0xea51840f; WORD $0xffff // je 0x22d
+	LONG $0xffec00e9; BYTE $0xff // jmp 0x3e1
+// 0x17e1:
 	LONG $0x58763b4c // cmp r14,QWORD PTR [rsi+0x58]
-	LONG $0x00e2840f; WORD $0x0000 // je 0x18ce
-// 0x17ec:
+	LONG $0x00e2840f; WORD $0x0000 // je 0x18cd
+// 0x17eb:
 	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
 	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1391,7 +1391,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c68349 // add r14,0x10
 	LONG $0x507e3b4c // cmp r15,QWORD PTR [rsi+0x50]
-	WORD $0x6974 // je 0x18c4
+	WORD $0x6974 // je 0x18c3
 	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
 	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
 	LONG $0x01d58349 // adc r13,0x1
@@ -1419,17 +1419,17 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x10c78349 // add r15,0x10
-// 0x18c4:
+// 0x18c3:
 	LONG $0x58763b4c // cmp r14,QWORD PTR [rsi+0x58]
-	LONG $0xff1e850f; WORD $0xffff // jne 0x17ec
-// 0x18ce:
+	LONG $0xff1e850f; WORD $0xffff // jne 0x17eb
+// 0x18cd:
 	WORD $0x468b; BYTE $0x68 // mov eax,DWORD PTR [rsi+0x68]
 	WORD $0xc085 // test eax,eax
-	LONG $0x010d840f; WORD $0x0000 // je 0x19e6
+	LONG $0x010d840f; WORD $0x0000 // je 0x19e5
 	LONG $0xd85e894c // mov QWORD PTR [rsi-0x28],r11
 	LONG $0xe066894c // mov QWORD PTR [rsi-0x20],r12
 	LONG $0xe86e894c // mov QWORD PTR [rsi-0x18],r13
-// 0x18e5:
+// 0x18e4:
 	QUAD $0x000000c806bc8d48 // lea rdi,[rsi+rax*1+0xc8]
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbe2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [rdi]
@@ -1494,36 +1494,36 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x468b; BYTE $0x70 // mov eax,DWORD PTR [rsi+0x70]
 	LONG $0x007046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x70],0x0
 	WORD $0xc085 // test eax,eax
-	LONG $0xff0b850f; WORD $0xffff // jne 0x18e5
+	LONG $0xff0b850f; WORD $0xffff // jne 0x18e4
 	LONG $0xd846034c // add r8,QWORD PTR [rsi-0x28]
 	LONG $0xe04e134c // adc r9,QWORD PTR [rsi-0x20]
 	LONG $0xe856134c // adc r10,QWORD PTR [rsi-0x18]
-// 0x19e6:
+// 0x19e5:
 	WORD $0x4e8b; BYTE $0x60 // mov ecx,DWORD PTR [rsi+0x60]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d3840f; WORD $0x0000 // je 0x1ac4
+	LONG $0x00d3840f; WORD $0x0000 // je 0x1ac3
 	LONG $0x505e8b48 // mov rbx,QWORD PTR [rsi+0x50]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0x1a16
+	WORD $0x1c72 // jb 0x1a15
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
 	LONG $0x0b548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rbx+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	LONG $0xf7f3e2c4; BYTE $0xd2 // shrx rdx,rdx,rcx
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4aeb // jmp 0x1a60
-// 0x1a16:
+	WORD $0x4aeb // jmp 0x1a5f
+// 0x1a15:
 	WORD $0xff31 // xor edi,edi
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x1a36
+	WORD $0x1972 // jb 0x1a35
 	WORD $0x038b // mov eax,DWORD PTR [rbx]
 	LONG $0xfc0b548b // mov edx,DWORD PTR [rbx+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	LONG $0xf7f1e2c4; BYTE $0xd2 // shlx rdx,rdx,rcx
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2aeb // jmp 0x1a60
-// 0x1a36:
+	WORD $0x2aeb // jmp 0x1a5f
+// 0x1a35:
 	WORD $0xb60f; BYTE $0x03 // movzx eax,BYTE PTR [rbx]
 	LONG $0x0b7cb60f; BYTE $0xff // movzx edi,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
@@ -1536,7 +1536,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf741e2c4; BYTE $0xd2 // shlx edx,edx,edi
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x1a60:
+// 0x1a5f:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -1563,37 +1563,37 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1ac4:
+// 0x1ac3:
 	LONG $0xd846894c // mov QWORD PTR [rsi-0x28],r8
 	LONG $0xe04e894c // mov QWORD PTR [rsi-0x20],r9
 	LONG $0xe856894c // mov QWORD PTR [rsi-0x18],r10
-// 0x1ad0:
+// 0x1acf:
 	WORD $0x468b; BYTE $0x48 // mov eax,DWORD PTR [rsi+0x48]
 	WORD $0xc085 // test eax,eax
-	WORD $0x3b74 // je 0x1b12
+	WORD $0x3b74 // je 0x1b11
 	WORD $0xf883; BYTE $0x02 // cmp eax,0x2
-	LONG $0xf791820f; WORD $0xffff // jb 0x1271
-	WORD $0x1474 // je 0x1af6
+	LONG $0xf792820f; WORD $0xffff // jb 0x1271
+	WORD $0x1474 // je 0x1af5
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	LONG $0xf96c820f; WORD $0xffff // jb 0x1457
-	LONG $0x0446840f; WORD $0x0000 // je 0x1f37
-	LONG $0xfffc08e9; BYTE $0xff // jmp 0x16fe
-// 0x1af6:
+	LONG $0xf96c820f; WORD $0xffff // jb 0x1456
+	LONG $0x0446840f; WORD $0x0000 // je 0x1f36
+	LONG $0xfffc08e9; BYTE $0xff // jmp 0x16fd
+// 0x1af5:
 	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
 	LONG $0xa0868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0xa0]
 	LONG $0x004846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x0
 	WORD $0xff31 // xor edi,edi
-	LONG $0xfffc22e9; BYTE $0xff // jmp 0x1734
-// 0x1b12:
+	LONG $0xfffc22e9; BYTE $0xff // jmp 0x1733
+// 0x1b11:
 	LONG $0x88868b4c; WORD $0x0000; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x88]
 	LONG $0x908e8b4c; WORD $0x0000; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x90]
 	LONG $0xa09e8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0xa0]
 	LONG $0xa0868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x1a0]
 	LONG $0x00407e83 // cmp DWORD PTR [rsi+0x40],0x0
-	LONG $0x0082840f; WORD $0x0000 // je 0x1bba
+	LONG $0x0082840f; WORD $0x0000 // je 0x1bb9
 	LONG $0x40e88348 // sub rax,0x40
 	LONG $0x40fb8348 // cmp rbx,0x40
-	LONG $0x02c7820f; WORD $0x0000 // jb 0x1e0d
+	LONG $0x02c7820f; WORD $0x0000 // jb 0x1e0c
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1623,41 +1623,41 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40eb8348 // sub rbx,0x40
 	LONG $0x004046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x40],0x0
-// 0x1bba:
+// 0x1bb9:
 	LONG $0x02287e83 // cmp DWORD PTR [rsi+0x28],0x2
-	LONG $0x021f820f; WORD $0x0000 // jb 0x1de3
+	LONG $0x021f820f; WORD $0x0000 // jb 0x1de2
 	LONG $0x80968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x80]
 	WORD $0x8949; BYTE $0xf2 // mov r10,rsi
 	LONG $0x7a6f7dc5; BYTE $0x60 // vmovdqa ymm15,YMMWORD PTR [rdx+0x60]
-// 0x1bd3:
+// 0x1bd2:
 	WORD $0xff31 // xor edi,edi
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
 	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
 	LONG $0x00fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x200
-	WORD $0x3c73 // jae 0x1c20
+	WORD $0x3c73 // jae 0x1c1f
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x02b4840f; WORD $0x0000 // je 0x1ea1
+	LONG $0x02b4840f; WORD $0x0000 // je 0x1ea0
 	LONG $0xa0868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x1a0]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	WORD $0xef83; BYTE $0x04 // sub edi,0x4
-// 0x1bfe:
+// 0x1bfd:
 	LONG $0x017ffdc5 // vmovdqa YMMWORD PTR [rcx],ymm0
 	LONG $0x417ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm0
 	LONG $0x417ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm0
 	LONG $0x417ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm0
 	LONG $0x80e98348 // sub rcx,0xffffffffffffff80
 	WORD $0xc783; BYTE $0x01 // add edi,0x1
-	WORD $0xe475 // jne 0x1bfe
+	WORD $0xe475 // jne 0x1bfd
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0xc783; BYTE $0x01 // add edi,0x1
-// 0x1c20:
+// 0x1c1f:
 	LONG $0x805e8d4c // lea r11,[rsi-0x80]
 	LONG $0x40638d4d // lea r12,[r11+0x40]
 	QUAD $0x00056082fe05c1c4; BYTE $0x00 // vpaddd ymm0,ymm15,YMMWORD PTR [r10+0x560]
 	QUAD $0x00000080bafe05c5 // vpaddd ymm15,ymm15,YMMWORD PTR [rdx+0x80]
 	QUAD $0x000560827f7dc1c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r10+0x560],ymm0
-// 0x1c42:
+// 0x1c41:
 	LONG $0x587dc2c4; BYTE $0x03 // vpbroadcastd ymm0,DWORD PTR [r11]
 	QUAD $0x0003e082fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r10+0x3e0]
 	LONG $0x587dc2c4; WORD $0x044b // vpbroadcastd ymm1,DWORD PTR [r11+0x4]
@@ -1719,20 +1719,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c18348 // add rcx,0x20
 	LONG $0x20c38349 // add r11,0x20
 	WORD $0x394d; BYTE $0xe3 // cmp r11,r12
-	LONG $0xfe87850f; WORD $0xffff // jne 0x1c42
+	LONG $0xfe87850f; WORD $0xffff // jne 0x1c41
 	WORD $0xff85 // test edi,edi
-	WORD $0x2075 // jne 0x1ddf
+	WORD $0x2075 // jne 0x1dde
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x00eb8148; WORD $0x0002; BYTE $0x00 // sub rbx,0x200
-	LONG $0xfdf9850f; WORD $0xffff // jne 0x1bd3
-	LONG $0x0000c2e9; BYTE $0x00 // jmp 0x1ea1
-// 0x1ddf:
+	LONG $0xfdf9850f; WORD $0xffff // jne 0x1bd2
+	LONG $0x0000c2e9; BYTE $0x00 // jmp 0x1ea0
+// 0x1dde:
 	LONG $0x40e88348 // sub rax,0x40
-// 0x1de3:
+// 0x1de2:
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0x2072 // jb 0x1e09
-// 0x1de9:
+	WORD $0x2072 // jb 0x1e08
+// 0x1de8:
 	LONG $0x6f7ec1c4; BYTE $0x00 // vmovdqu ymm0,YMMWORD PTR [r8]
 	LONG $0x00effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rax]
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
@@ -1740,12 +1740,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0xe073 // jae 0x1de9
-// 0x1e09:
+	WORD $0xe073 // jae 0x1de8
+// 0x1e08:
 	LONG $0x20c38348 // add rbx,0x20
-// 0x1e0d:
+// 0x1e0c:
 	WORD $0xfb83; BYTE $0x10 // cmp ebx,0x10
-	WORD $0x2672 // jb 0x1e38
+	WORD $0x2672 // jb 0x1e37
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
 	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
@@ -1756,41 +1756,41 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
 	WORD $0xeb83; BYTE $0x10 // sub ebx,0x10
-	WORD $0xd5eb // jmp 0x1e0d
-// 0x1e38:
+	WORD $0xd5eb // jmp 0x1e0c
+// 0x1e37:
 	LONG $0x0008c3f7; WORD $0x0000 // test ebx,0x8
-	WORD $0x1574 // je 0x1e55
+	WORD $0x1574 // je 0x1e54
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	WORD $0x3349; BYTE $0x10 // xor rdx,QWORD PTR [r8]
 	WORD $0x8949; BYTE $0x11 // mov QWORD PTR [r9],rdx
 	LONG $0x08c08348 // add rax,0x8
 	LONG $0x08c08349 // add r8,0x8
 	LONG $0x08c18349 // add r9,0x8
-// 0x1e55:
+// 0x1e54:
 	LONG $0x0004c3f7; WORD $0x0000 // test ebx,0x4
-	WORD $0x1474 // je 0x1e71
+	WORD $0x1474 // je 0x1e70
 	WORD $0x8b41; BYTE $0x10 // mov edx,DWORD PTR [r8]
 	WORD $0x1033 // xor edx,DWORD PTR [rax]
 	WORD $0x8941; BYTE $0x11 // mov DWORD PTR [r9],edx
 	LONG $0x04c08348 // add rax,0x4
 	LONG $0x04c08349 // add r8,0x4
 	LONG $0x04c18349 // add r9,0x4
-// 0x1e71:
+// 0x1e70:
 	LONG $0x0002c3f7; WORD $0x0000 // test ebx,0x2
-	WORD $0x1774 // je 0x1e90
+	WORD $0x1774 // je 0x1e8f
 	LONG $0x10b70f41 // movzx edx,WORD PTR [r8]
 	WORD $0x3366; BYTE $0x10 // xor dx,WORD PTR [rax]
 	LONG $0x11894166 // mov WORD PTR [r9],dx
 	LONG $0x02c08348 // add rax,0x2
 	LONG $0x02c08349 // add r8,0x2
 	LONG $0x02c18349 // add r9,0x2
-// 0x1e90:
+// 0x1e8f:
 	LONG $0x0001c3f7; WORD $0x0000 // test ebx,0x1
-	WORD $0x0974 // je 0x1ea1
+	WORD $0x0974 // je 0x1ea0
 	LONG $0x10b60f41 // movzx edx,BYTE PTR [r8]
 	WORD $0x1032 // xor dl,BYTE PTR [rax]
 	WORD $0x8841; BYTE $0x11 // mov BYTE PTR [r9],dl
-// 0x1ea1:
+// 0x1ea0:
 	LONG $0xa0868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0xa0]
 	LONG $0x00a89e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xa8]
 	LONG $0x90b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x90]
@@ -1807,10 +1807,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x950f; BYTE $0xc1 // setne cl
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	WORD $0xb60f; BYTE $0xf9 // movzx edi,cl
-	LONG $0xf838840f; WORD $0xffff // je 0x1734
+	LONG $0xf838840f; WORD $0xffff // je 0x1733
 	WORD $0xff85 // test edi,edi
-	WORD $0x2b74 // je 0x1f2b
-// 0x1f00:
+	WORD $0x2b74 // je 0x1f2a
+// 0x1eff:
 	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
 	LONG $0x988e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x98]
 	LONG $0x000200bb; BYTE $0x00 // mov ebx,0x200
@@ -1819,15 +1819,15 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xc3460f48 // cmovbe rax,rbx
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc1420f48 // cmovb rax,rcx
-	LONG $0xfff809e9; BYTE $0xff // jmp 0x1734
-// 0x1f2b:
+	LONG $0xfff809e9; BYTE $0xff // jmp 0x1733
+// 0x1f2a:
 	LONG $0xd8468b4c // mov r8,QWORD PTR [rsi-0x28]
 	LONG $0xe04e8b4c // mov r9,QWORD PTR [rsi-0x20]
 	LONG $0xe8568b4c // mov r10,QWORD PTR [rsi-0x18]
-// 0x1f37:
+// 0x1f36:
 	LONG $0x785e8b4c // mov r11,QWORD PTR [rsi+0x78]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x0099840f; WORD $0x0000 // je 0x1fe2
+	LONG $0x0099840f; WORD $0x0000 // je 0x1fe1
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1867,8 +1867,15 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x4deb // jmp 0x202f
-// 0x1fe2:
+	WORD $0x67eb // jmp 0x2048
+// 0x1fe1:
+	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e9c148 // shr rcx,0x2
+	LONG $0x890c8d48 // lea rcx,[rcx+rcx*4]
+	WORD $0x0149; BYTE $0xc8 // add r8,rcx
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x40438b49 // mov rax,QWORD PTR [r11+0x40]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
@@ -1884,14 +1891,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0475 // jne 0x2020
+	WORD $0x0475 // jne 0x2039
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x2020:
+// 0x2039:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x202f:
+// 0x2048:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x80468d48 // lea rax,[rsi-0x80]
 	LONG $0x000300b9; BYTE $0x00 // mov ecx,0x300
@@ -1899,14 +1906,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x02287e83 // cmp DWORD PTR [rsi+0x28],0x2
 	WORD $0x430f; BYTE $0xca // cmovae ecx,edx
 	WORD $0x0148; BYTE $0xf1 // add rcx,rsi
-// 0x204b:
+// 0x2064:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe475 // jne 0x204b
+	WORD $0xe475 // jne 0x2064
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

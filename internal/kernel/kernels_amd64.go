@@ -10,7 +10,7 @@ package kernel
 func ChaCha20Poly1305AVX2(a *Args)
 
 // ChaCha20Poly1305AVX2Extensions are the CPU extensions that ChaCha20Poly1305AVX2 may use, in the assembler's names.
-const ChaCha20Poly1305AVX2Extensions = "sse2 ssse3 sse4 1 avx avx2 bmi bmi2"
+const ChaCha20Poly1305AVX2Extensions = "sse2 ssse3 sse4 1 avx avx2 bmi2"
 
 // ChaCha20Poly1305AVX512 is sealane_chacha20poly1305_avx512 of asm/x86_64/chacha20poly1305_avx512.S.
 //
