@@ -4,7 +4,7 @@
  *
  * CPU        ARMv8-A with Advanced SIMD; no crypto extensions
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    512 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    416 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_neon_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only
@@ -41,7 +41,6 @@ isa neon
 #define STATE 352         /* initial state but for the counter */
 #define SHORT_END 416
 #define INITIAL 416       /* initial state of the set, each word 4 times */
-#define END 672
 
 #define CONST_SIGMA 0
 #define CONST_ROTATE8 16
@@ -193,29 +192,29 @@ isa neon
     .elseif (\item) == 5
     umulh t3, h0, r0                        /* high h0 r0 */
     .elseif (\item) == 6
-    mul t4, h0, r1                          /* low h0 r1 */
+    mul t0, h1, s1                          /* low h1 s1 */
     .elseif (\item) == 7
-    umulh h0, h0, r1                        /* high h0 r1 */
+    umulh t1, h1, s1                        /* high h1 s1 */
     .elseif (\item) == 8
-    mul t0, h1, r0                          /* low h1 r0 */
+    mul t4, h0, r1                          /* low h0 r1 */
     .elseif (\item) == 9
-    madd t3, h2, s1, t3                     /* high h0 r0 + h2 s1, below 2^64 */
+    adds t2, t2, t0
     .elseif (\item) == 10
-    adds t4, t4, t0                         /* low h0 r1 + h1 r0 */
+    umulh h0, h0, r1                        /* high h0 r1 */
     .elseif (\item) == 11
-    umulh t0, h1, r0                        /* high h1 r0 */
+    adc t3, t3, t1
     .elseif (\item) == 12
-    madd h0, h2, r0, h0                     /* high h0 r1 + h2 r0 */
+    mul t0, h1, r0                          /* low h1 r0 */
     .elseif (\item) == 13
-    mul t1, h1, s1                          /* low h1 s1 */
+    umulh t1, h1, r0                        /* high h1 r0 */
     .elseif (\item) == 14
-    adc h0, h0, t0
+    madd h0, h2, r0, h0                     /* + h2 r0 */
     .elseif (\item) == 15
-    umulh h1, h1, s1                        /* high h1 s1 */
+    adds t4, t4, t0
     .elseif (\item) == 16
-    adds t2, t2, t1                         /* h r = t2 + 2^64 t3 + 2^64 t4 + 2^128 h0 */
+    madd t3, h2, s1, t3                     /* + h2 s1, below 2^64 */
     .elseif (\item) == 17
-    adc t3, t3, h1
+    adc h0, h0, t1                          /* h r = t2 + 2^64 (t3 + t4) + 2^128 h0 */
     .elseif (\item) == 18
     adds h1, t4, t3
     .elseif (\item) == 19
