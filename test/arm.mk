@@ -2,13 +2,13 @@
 
 ARM_TRIPLES := arm-linux-gnueabihf arm-linux-gnueabi aarch64-linux-gnu
 
-# $(call arm,triple): build/<triple>/check and api, static, by a make of their own, since the compiler decides on the sources.
+# $(call arm,triple): build/cross/<triple>/check and api, static, by a make of their own, since the compiler decides on the sources.
 define arm
-.PHONY: $(B)/$(1)/built
-$(B)/$(1)/built:
-	+@$(MAKE) --no-print-directory -s B=$(B)/$(1) CC=$(1)-gcc CFLAGS="-O2 -static" $(B)/$(1)/check $(B)/$(1)/api
+.PHONY: $(B)/cross/$(1)/built
+$(B)/cross/$(1)/built:
+	+@$(MAKE) --no-print-directory -s B=$(B)/cross/$(1) CC=$(1)-gcc CFLAGS="-O2 -static" $(B)/cross/$(1)/check $(B)/cross/$(1)/api
 
-$$(eval $$(call suite,$(1),$(B)/$(1)/built $(B)/wycheproof.txt,test/arm $(B) $(1)))
+$$(eval $$(call suite,$(1),$(B)/cross/$(1)/built $(B)/wycheproof.txt,test/arm $(B) $(1)))
 endef
 
 # $(call go_arm,name,environment,qemu and its options): the packages below the public one; that one's tests start programs.
