@@ -37,6 +37,7 @@ type row struct {
 	CPU       float64    `json:"cpu_seconds_per_gib"`
 	AEAD      float64    `json:"aead_cpu_seconds_per_gib"`
 	Share     float64    `json:"aead_share_of_cpu"`
+	Samples   float64    `json:"aead_samples"` // of the CPU profile
 	Kernel    string     `json:"kernel"`
 	Downloads []download `json:"downloads"`
 }
@@ -52,6 +53,7 @@ func (d *demonstration) rows() []row {
 			CPU:       b.CPU / gib,
 			AEAD:      b.CPU / gib * b.Spent.AEAD,
 			Share:     b.Spent.AEAD,
+			Samples:   b.Spent.AEAD * float64(b.Spent.Samples),
 			Kernel:    kernelName(b.Spent.Kernel),
 			Downloads: p.downloads,
 		})
@@ -122,10 +124,12 @@ func (d *demonstration) report(w io.Writer) {
 	}
 }
 
+const fewestSamples = 20
+
 // conclusion says in words what the figures of two programs mean.
 func conclusion(rows []row) []string {
 	before, after := rows[0], rows[1]
-	if before.AEAD == 0 || after.AEAD == 0 || before.Kernel == "" || after.Kernel == "" {
+	if min(before.Samples, after.Samples) < fewestSamples {
 		return []string{"The downloads were too short for a CPU profile: nothing can be said of the AEAD. Take a larger -size."}
 	}
 	var lines []string

@@ -8,20 +8,19 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers and lengths only.
  *
- * ChaCha20 (RFC 8439, 2.3). The text is cut into chunks of 24 blocks. A chunk's keystream fills 24 registers, 0 to 23:
- * - up to 16 blocks: four sets of four registers, each register a row of four blocks' states ("horizontal");
- * - more: 16 blocks with one state word a register ("vertical"), and two horizontal sets for the other 8.
- * Every vector operation takes two cycles where this code is fastest, so that 20 rounds of 12 dependent steps take 480
- * cycles however few blocks there are: the sets share that time, and so does everything below.
- * - In the first chunk's ten double rounds, integer registers make block 0, the Poly1305 key (2.6), in half the time
- *   (integer operations take one cycle); in the other half the powers of r are computed.
- * - In later chunks' double rounds, a chunk is authenticated: the previous one (seal) or the same one (open).
+ * ChaCha20 (RFC 8439, 2.3) in chunks of at most 32 blocks, laid out by their number:
+ *    4, 8   one or two sets of four registers; a register is one row of four blocks' states ("horizontal")
+ *   16, 32  one or two sets of sixteen registers; a register is one word of sixteen blocks' states ("vertical")
+ *   24      sixteen blocks vertically, eight horizontally
+ * Where this code is fastest a vector operation takes two cycles, so 20 rounds of 12 dependent steps take 480 however few
+ * blocks there are. In the first chunk's shadow integer registers, whose operations take one cycle, make block 0, the
+ * Poly1305 key (2.6), and r^2, r^3, r^4; then vectors make r^5 .. r^24. Packets to 128 bytes need no more than r.
  *
  * Poly1305 (2.5), p = 2^130 - 5. Numbers are three limbs of 44 bits, x = x0 + 2^44 x1 + 2^88 x2; 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
  * and 20 y1, 20 y2 are kept beside y. vpmadd52luq/huq add the low and high 52 bits of each product: lo_i + 2^52 hi_i.
- * Lane j of the accumulator sums every eighth block: h := h r^8 + m, or two steps at once h := h r^16 + m r^8 + m'.
- * In the end lane j is multiplied by its own power: r^(8-j), with more blocks m that fill no full lanes r^(m+8-j).
+ * Lane j of the accumulator sums every eighth block, three at a time: h := h r^24 + m r^16 + m' r^8 + m''. Before the
+ * last m <= 16 blocks are added, with their own powers, lane j is multiplied by r^(m+8-j); then the lanes are summed.
  */
 #include "../asm.S"
 
@@ -31,7 +30,7 @@
 #define SIGMA 0       /* "expand 32-byte k" */
 #define CLAMP 16      /* RFC 8439, 2.5: the bits of r that are not zero */
 #define FOUR 32       /* 4, 0, 0, 0: the counters of the next horizontal set */
-#define SIXTEEN 48    /* 16, 0, 0, 0 */
+#define SIXTEEN 48    /* 16, 0, 0, 0: behind the first sixteen blocks */
 #define IOTA 64       /* 0 .. 15 */
 #define LANES 128     /* 0, 0, 0, 0, 1, 0, 0, 0, 2, ...: the counters of a horizontal set */
 #define EVEN 192      /* 64-bit words 0, 2, .. 14 of two registers */
@@ -86,7 +85,7 @@
 #define PARTIAL 2176  /* the last, incomplete 64 bytes of ciphertext, padded with zeroes */
 #define SECOND 2240   /* the second half of a chunk's keystream, 16 registers */
 #define PACE 4        /* nops between the steps of the shortest layout */
-#define R8 (8*24)
+#define R8 (8*24)      /* where in a row r^8 .. r^1 begin, and so on */
 #define R16 (8*16)
 #define R24 (8*8)
 
@@ -94,11 +93,11 @@
 #define args rdi
 #define scratch rsi
 #define consts rdx
-#define key r11
-#define chunk rcx         /* bytes left in this chunk */
+#define key r11       /* while a layout begins or ends */
+#define chunk rcx     /* bytes of this half chunk */
 #define src r8
 #define dst r9
-#define left r10      /* bytes from this chunk on */
+#define left r10      /* bytes from here on */
 #define mac r12       /* what is authenticated next */
 #define mleft r13     /* bytes to authenticate */
 #define enough r14    /* how far */
@@ -182,8 +181,8 @@
     times \limb, 2, \v, \base, \offset, \broadcast
 .endm
 
-/* lo, hi -> three limbs lo of 44 bits (lo2: a little more). Of twelve products a limb no step overflows: hi is below
- * 12 * 2^40.4 and 5120 hi2 below 2^52, which vpmadd52luq needs. Six parts.
+/* lo, hi -> three limbs lo of 44 bits (lo2: a little more). Of nine products a limb no step overflows: 256 hi0, 256 hi1
+ * and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4. Six parts.
  */
 .macro carry part
     .if \part == 0
@@ -755,8 +754,7 @@
     vpternlogq lo1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
     vporq lo2{k3}, lo2, qword ptr [consts + PAD]{1to8}
     cmp mode, MODE_MULTIPLY
-    jb 4f
-    ja 3f
+    jne 4f
     clear_hi
     vmovdqa64 vx, [scratch + ACC]                                               /* h r^8 + m */
     times_all 0, vx, scratch, R8, 1
@@ -765,10 +763,6 @@
     vmovdqa64 vx, [scratch + ACC + 128]
     times_all 2, vx, scratch, R8, 1
     carry_all
-    jmp 4f
-3:  vpaddq lo0, lo0, [scratch + ACC]                                            /* h + m */
-    vpaddq lo1, lo1, [scratch + ACC + 64]
-    vpaddq lo2, lo2, [scratch + ACC + 128]
 4:  save_acc lo0, lo1, lo2
     mov mode, MODE_MULTIPLY
 .endm
@@ -1224,7 +1218,6 @@
     sub r13, 128
     ja .Lad_step
 .Lad_done:
-    kxnorw k3, k3, k3
     mov mac, dst
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     cmovnz mac, src

@@ -16,7 +16,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x035047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x3
 	WORD $0x0b75 // jne 0x22
 	LONG $0x107f8348; BYTE $0x00 // cmp QWORD PTR [rdi+0x10],0x0
-	LONG $0x3d6c840f; WORD $0x0000 // je 0x3d8e
+	LONG $0x3d4b840f; WORD $0x0000 // je 0x3d6d
 // 0x22:
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
 	LONG $0x305f8b48 // mov rbx,QWORD PTR [rdi+0x30]
@@ -1029,7 +1029,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0xfa29850f; WORD $0xffff // jne 0xdb8
 	LONG $0x011cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x11c],0x0
 	LONG $0x128f840f; WORD $0x0000 // je 0x262b
-	LONG $0x0015aae9; BYTE $0x00 // jmp 0x294b
+	LONG $0x001589e9; BYTE $0x00 // jmp 0x292a
 // 0x13a1:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
@@ -1245,7 +1245,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x31 // vmovdqa64 ZMMWORD PTR [rsi+0xc40],zmm30
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x32 // vmovdqa64 ZMMWORD PTR [rsi+0xc80],zmm31
 	LONG $0x011cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x11c],0x0
-	LONG $0x1052850f; WORD $0x0000 // jne 0x294b
+	LONG $0x1031850f; WORD $0x0000 // jne 0x292a
 	LONG $0x0009dde9; BYTE $0x00 // jmp 0x22db
 // 0x18fe:
 	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
@@ -1605,7 +1605,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x894d; BYTE $0xcb // mov r11,r9
 	WORD $0x8949; BYTE $0xcd // mov r13,rcx
 	LONG $0x20be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x120]
-	LONG $0x001e06e9; BYTE $0x00 // jmp 0x3d2a
+	LONG $0x001de5e9; BYTE $0x00 // jmp 0x3d09
 // 0x1f24:
 	LONG $0x011086f6; WORD $0x0000; BYTE $0x01 // test BYTE PTR [rsi+0x110],0x1
 	LONG $0x01b9840f; WORD $0x0000 // je 0x20ea
@@ -2031,7 +2031,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm26
-	LONG $0x000283e9; BYTE $0x00 // jmp 0x2939
+	LONG $0x000266e9; BYTE $0x00 // jmp 0x291c
 // 0x26b6:
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm25
@@ -2039,7 +2039,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0000bf41; WORD $0x0000 // mov r15d,0x0
 	LONG $0x206f8b4c // mov r13,QWORD PTR [rdi+0x20]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x025b840f; WORD $0x0000 // je 0x2939
+	LONG $0x023e840f; WORD $0x0000 // je 0x291c
 	LONG $0x185f8b48 // mov rbx,QWORD PTR [rdi+0x18]
 	LONG $0x0f5d8d4d // lea r11,[r13+0xf]
 	LONG $0x04ebc149 // shr r11,0x4
@@ -2088,8 +2088,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	QUAD $0xa8304a2550856362 // vpternlogq zmm25,zmm31,QWORD BCST [rdx+0x180],0xa8
 	LONG $0x53ad6162; WORD $0x52eb; BYTE $0x31 // vporq zmm26{k3},zmm26,QWORD BCST [rdx+0x188]
 	LONG $0x01ff8341 // cmp r15d,0x1
-	LONG $0x0138820f; WORD $0x0000 // jb 0x2902
-	LONG $0x011d870f; WORD $0x0000 // ja 0x28ed
+	LONG $0x011b850f; WORD $0x0000 // jne 0x28e5
 	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
@@ -2126,12 +2125,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
 	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
 	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-	WORD $0x15eb // jmp 0x2902
-// 0x28ed:
-	LONG $0x40bd6162; WORD $0x46d4; BYTE $0x06 // vpaddq zmm24,zmm24,ZMMWORD PTR [rsi+0x180]
-	LONG $0x40b56162; WORD $0x4ed4; BYTE $0x07 // vpaddq zmm25,zmm25,ZMMWORD PTR [rsi+0x1c0]
-	LONG $0x40ad6162; WORD $0x56d4; BYTE $0x08 // vpaddq zmm26,zmm26,ZMMWORD PTR [rsi+0x200]
-// 0x2902:
+// 0x28e5:
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm26
@@ -2140,19 +2134,18 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
 	LONG $0x0000ffb8; BYTE $0x00 // mov eax,0xff
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-	LONG $0xfdcc870f; WORD $0xffff // ja 0x2705
-// 0x2939:
-	LONG $0xdb46e4c5 // kxnorw k3,k3,k3
+	LONG $0xfde9870f; WORD $0xffff // ja 0x2705
+// 0x291c:
 	WORD $0x894d; BYTE $0xcc // mov r12,r9
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0xe0450f4d // cmovne r12,r8
-// 0x294b:
+// 0x292a:
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
 	LONG $0x000400b9; BYTE $0x00 // mov ecx,0x400
 	WORD $0x3949; BYTE $0xca // cmp r10,rcx
 	LONG $0xca420f49 // cmovb rcx,r10
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x08 // cmp DWORD PTR [rsi+0x118],0x8
-	LONG $0x021a840f; WORD $0x0000 // je 0x2b82
+	LONG $0x021a840f; WORD $0x0000 // je 0x2b61
 	LONG $0x587df162; WORD $0x02fe // vpaddd zmm0,zmm0,DWORD BCST [rdx]
 	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
 	LONG $0x586df162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm2,zmm2,DWORD BCST [rdx+0x8]
@@ -2234,8 +2227,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x403d9362; WORD $0xf943; BYTE $0xdd // vshufi32x4 zmm7,zmm24,zmm25,0xdd
 	LONG $0x402d1362; WORD $0xdb43; BYTE $0x88 // vshufi32x4 zmm11,zmm26,zmm27,0x88
 	LONG $0x402d1362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm15,zmm26,zmm27,0xdd
-	LONG $0x0000ece9; BYTE $0x00 // jmp 0x2c6e
-// 0x2b82:
+	LONG $0x0000ece9; BYTE $0x00 // jmp 0x2c4d
+// 0x2b61:
 	LONG $0x309e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x130]
 	LONG $0x487d6262; WORD $0x225a // vbroadcasti32x4 zmm28,XMMWORD PTR [rdx]
 	LONG $0x487d4262; WORD $0x2b5a // vbroadcasti32x4 zmm29,XMMWORD PTR [r11]
@@ -2272,99 +2265,99 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x403d9362; WORD $0xe943; BYTE $0xdd // vshufi32x4 zmm5,zmm24,zmm25,0xdd
 	LONG $0x402d9362; WORD $0xf343; BYTE $0x88 // vshufi32x4 zmm6,zmm26,zmm27,0x88
 	LONG $0x402d9362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm7,zmm26,zmm27,0xdd
-// 0x2c6e:
+// 0x2c4d:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1074 // je 0x2c87
+	WORD $0x1074 // je 0x2c66
 	LONG $0x102c8d4f // lea r13,[r8+r10*1]
 	LONG $0x08348d4d // lea r14,[r8+rcx*1]
 	WORD $0x294d; BYTE $0xe5 // sub r13,r12
-	LONG $0x000556e9; BYTE $0x00 // jmp 0x31dd
-// 0x2c87:
+	LONG $0x000556e9; BYTE $0x00 // jmp 0x31bc
+// 0x2c66:
 	LONG $0x48fd6162; WORD $0xf06f // vmovdqa64 zmm30,zmm0
 	LONG $0x40f98348 // cmp rcx,0x40
-	LONG $0x01ed820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x01ed820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x30ef // vpxorq zmm30,zmm30,ZMMWORD PTR [r8]
 	LONG $0x48fe4162; WORD $0x317f // vmovdqu64 ZMMWORD PTR [r9],zmm30
 	LONG $0x48fd6162; WORD $0xf16f // vmovdqa64 zmm30,zmm1
 	LONG $0x80f98148; WORD $0x0000; BYTE $0x00 // cmp rcx,0x80
-	LONG $0x01ce820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x01ce820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x01 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x40]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm30
 	LONG $0x48fd6162; WORD $0xf26f // vmovdqa64 zmm30,zmm2
 	LONG $0xc0f98148; WORD $0x0000; BYTE $0x00 // cmp rcx,0xc0
-	LONG $0x01ad820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x01ad820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x02 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x80]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm30
 	LONG $0x48fd6162; WORD $0xf36f // vmovdqa64 zmm30,zmm3
 	LONG $0x00f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x100
-	LONG $0x018c820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x018c820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x03 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0xc0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm30
 	LONG $0x48fd6162; WORD $0xf46f // vmovdqa64 zmm30,zmm4
 	LONG $0x40f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x140
-	LONG $0x016b820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x016b820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x04 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x100]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [r9+0x100],zmm30
 	LONG $0x48fd6162; WORD $0xf56f // vmovdqa64 zmm30,zmm5
 	LONG $0x80f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x180
-	LONG $0x014a820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x014a820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x05 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x140]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [r9+0x140],zmm30
 	LONG $0x48fd6162; WORD $0xf66f // vmovdqa64 zmm30,zmm6
 	LONG $0xc0f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x1c0
-	LONG $0x0129820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x0129820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x06 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x180]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm30
 	LONG $0x48fd6162; WORD $0xf76f // vmovdqa64 zmm30,zmm7
 	LONG $0x00f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x200
-	LONG $0x0108820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x0108820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x07 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x1c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm30
 	LONG $0x48fd4162; WORD $0xf06f // vmovdqa64 zmm30,zmm8
 	LONG $0x40f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x240
-	LONG $0x00e7820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x00e7820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x08 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x200]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x08 // vmovdqu64 ZMMWORD PTR [r9+0x200],zmm30
 	LONG $0x48fd4162; WORD $0xf16f // vmovdqa64 zmm30,zmm9
 	LONG $0x80f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x280
-	LONG $0x00c6820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x00c6820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x09 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x240]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x09 // vmovdqu64 ZMMWORD PTR [r9+0x240],zmm30
 	LONG $0x48fd4162; WORD $0xf26f // vmovdqa64 zmm30,zmm10
 	LONG $0xc0f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x2c0
-	LONG $0x00a5820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x00a5820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0a // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x280]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0a // vmovdqu64 ZMMWORD PTR [r9+0x280],zmm30
 	LONG $0x48fd4162; WORD $0xf36f // vmovdqa64 zmm30,zmm11
 	LONG $0x00f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x300
-	LONG $0x0084820f; WORD $0x0000 // jb 0x2e84
+	LONG $0x0084820f; WORD $0x0000 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0b // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x2c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0b // vmovdqu64 ZMMWORD PTR [r9+0x2c0],zmm30
 	LONG $0x48fd4162; WORD $0xf46f // vmovdqa64 zmm30,zmm12
 	LONG $0x40f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x340
-	WORD $0x6772 // jb 0x2e84
+	WORD $0x6772 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0c // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x300]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0c // vmovdqu64 ZMMWORD PTR [r9+0x300],zmm30
 	LONG $0x48fd4162; WORD $0xf56f // vmovdqa64 zmm30,zmm13
 	LONG $0x80f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x380
-	WORD $0x4a72 // jb 0x2e84
+	WORD $0x4a72 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0d // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x340]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0d // vmovdqu64 ZMMWORD PTR [r9+0x340],zmm30
 	LONG $0x48fd4162; WORD $0xf66f // vmovdqa64 zmm30,zmm14
 	LONG $0xc0f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x3c0
-	WORD $0x2d72 // jb 0x2e84
+	WORD $0x2d72 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0e // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x380]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0e // vmovdqu64 ZMMWORD PTR [r9+0x380],zmm30
 	LONG $0x48fd4162; WORD $0xf76f // vmovdqa64 zmm30,zmm15
 	LONG $0x00f98148; WORD $0x0004; BYTE $0x00 // cmp rcx,0x400
-	WORD $0x1072 // jb 0x2e84
+	WORD $0x1072 // jb 0x2e63
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0f // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x3c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0f // vmovdqu64 ZMMWORD PTR [r9+0x3c0],zmm30
-	WORD $0x40eb // jmp 0x2ec4
-// 0x2e84:
+	WORD $0x40eb // jmp 0x2ea3
+// 0x2e63:
 	WORD $0xc889 // mov eax,ecx
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
-	WORD $0x3974 // je 0x2ec4
+	WORD $0x3974 // je 0x2ea3
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
 	LONG $0xf5f8e2c4; BYTE $0xc3 // bzhi rax,rbx,rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -2375,7 +2368,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x497f4162; WORD $0x347f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+rax*1]{k1},zmm30
 	LONG $0xc97f0162; WORD $0xf66f // vmovdqu8 zmm30{k1}{z},zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x22 // vmovdqa64 ZMMWORD PTR [rsi+0x880],zmm30
-// 0x2ec4:
+// 0x2ea3:
 	WORD $0x0149; BYTE $0xc8 // add r8,rcx
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x2949; BYTE $0xca // sub r10,rcx
@@ -2383,9 +2376,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x294d; BYTE $0xe5 // sub r13,r12
 	LONG $0xffc6c749; WORD $0xffff; BYTE $0xff // mov r14,0xffffffffffffffff
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x4275 // jne 0x2f25
+	WORD $0x4275 // jne 0x2f04
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x18 // cmp DWORD PTR [rsi+0x118],0x18
-	LONG $0x02ed850f; WORD $0x0000 // jne 0x31dd
+	LONG $0x02ed850f; WORD $0x0000 // jne 0x31bc
 	LONG $0x48fdb162; WORD $0xc06f // vmovdqa64 zmm0,zmm16
 	LONG $0x48fdb162; WORD $0xc96f // vmovdqa64 zmm1,zmm17
 	LONG $0x48fdb162; WORD $0xd26f // vmovdqa64 zmm2,zmm18
@@ -2394,13 +2387,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fdb162; WORD $0xed6f // vmovdqa64 zmm5,zmm21
 	LONG $0x48fdb162; WORD $0xf66f // vmovdqa64 zmm6,zmm22
 	LONG $0x48fdb162; WORD $0xff6f // vmovdqa64 zmm7,zmm23
-	LONG $0x000105e9; BYTE $0x00 // jmp 0x302a
-// 0x2f25:
+	LONG $0x000105e9; BYTE $0x00 // jmp 0x3009
+// 0x2f04:
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x0e60840f; WORD $0x0000 // je 0x3d8e
-// 0x2f2e:
+	LONG $0x0e60840f; WORD $0x0000 // je 0x3d6d
+// 0x2f0d:
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x118],0x10
-	LONG $0x0102860f; WORD $0x0000 // jbe 0x303d
+	LONG $0x0102860f; WORD $0x0000 // jbe 0x301c
 	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
 	LONG $0x48fdf162; WORD $0x466f; BYTE $0x23 // vmovdqa64 zmm0,ZMMWORD PTR [rsi+0x8c0]
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x23 // vmovdqa64 ZMMWORD PTR [rsi+0x8c0],zmm31
@@ -2419,7 +2412,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x2a // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0xa80]
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x2a // vmovdqa64 ZMMWORD PTR [rsi+0xa80],zmm31
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x18 // cmp DWORD PTR [rsi+0x118],0x18
-	WORD $0x7074 // je 0x302a
+	WORD $0x7074 // je 0x3009
 	LONG $0x48fd7162; WORD $0x466f; BYTE $0x2b // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0xac0]
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x2b // vmovdqa64 ZMMWORD PTR [rsi+0xac0],zmm31
 	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x2c // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0xb00]
@@ -2436,11 +2429,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x31 // vmovdqa64 ZMMWORD PTR [rsi+0xc40],zmm31
 	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x32 // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xc80]
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x32 // vmovdqa64 ZMMWORD PTR [rsi+0xc80],zmm31
-// 0x302a:
+// 0x3009:
 	LONG $0x01008683; WORD $0x0000; BYTE $0x10 // add DWORD PTR [rsi+0x100],0x10
 	LONG $0x0118ae83; WORD $0x0000; BYTE $0x10 // sub DWORD PTR [rsi+0x118],0x10
-	LONG $0xfff90ee9; BYTE $0xff // jmp 0x294b
-// 0x303d:
+	LONG $0xfff90ee9; BYTE $0xff // jmp 0x292a
+// 0x301c:
 	LONG $0x01008683; WORD $0x0000; BYTE $0x10 // add DWORD PTR [rsi+0x100],0x10
 	QUAD $0x00010000011c86c7; WORD $0x0000 // mov DWORD PTR [rsi+0x11c],0x1
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
@@ -2453,7 +2446,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	WORD $0x460f; BYTE $0xc3 // cmovbe eax,ebx
 	LONG $0x01188689; WORD $0x0000 // mov DWORD PTR [rsi+0x118],eax
 	LONG $0x049e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x104]
-	WORD $0x7877 // ja 0x3104
+	WORD $0x7877 // ja 0x30e3
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
@@ -2471,8 +2464,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x487d7262; WORD $0x2b58 // vpbroadcastd zmm13,DWORD PTR [rbx]
 	LONG $0x487d7262; WORD $0x7358; BYTE $0x01 // vpbroadcastd zmm14,DWORD PTR [rbx+0x4]
 	LONG $0x487d7262; WORD $0x7b58; BYTE $0x02 // vpbroadcastd zmm15,DWORD PTR [rbx+0x8]
-	LONG $0xffdcb4e9; BYTE $0xff // jmp 0xdb8
-// 0x3104:
+	LONG $0xffdcd5e9; BYTE $0xff // jmp 0xdb8
+// 0x30e3:
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
@@ -2506,19 +2499,19 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd4162; WORD $0xf66f // vmovdqa64 zmm30,zmm14
 	LONG $0x48fd4162; WORD $0xff6f // vmovdqa64 zmm31,zmm15
 	LONG $0x581d6162; WORD $0x62fe; BYTE $0x0c // vpaddd zmm28,zmm12,DWORD BCST [rdx+0x30]
-	LONG $0xffe1c4e9; BYTE $0xff // jmp 0x13a1
-// 0x31dd:
+	LONG $0xffe1e5e9; BYTE $0xff // jmp 0x13a1
+// 0x31bc:
 	LONG $0x03ff8341 // cmp r15d,0x3
-	LONG $0xfaa0840f; WORD $0xffff // je 0x2c87
+	LONG $0xfaa0840f; WORD $0xffff // je 0x2c66
 	LONG $0x48fde162; WORD $0x466f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x180]
 	LONG $0x48fde162; WORD $0x4e6f; BYTE $0x07 // vmovdqa64 zmm17,ZMMWORD PTR [rsi+0x1c0]
 	LONG $0x48fde162; WORD $0x566f; BYTE $0x08 // vmovdqa64 zmm18,ZMMWORD PTR [rsi+0x200]
 	LONG $0x48fde262; WORD $0x7a59; BYTE $0x30 // vpbroadcastq zmm23,QWORD PTR [rdx+0x180]
 	LONG $0x48fde262; WORD $0x5a59; BYTE $0x31 // vpbroadcastq zmm19,QWORD PTR [rdx+0x188]
 	LONG $0x01ff8341 // cmp r15d,0x1
-	WORD $0x7274 // je 0x3282
+	WORD $0x7274 // je 0x3261
 	LONG $0xf0fd8149; WORD $0x0000; BYTE $0x00 // cmp r13,0xf0
-	WORD $0x6976 // jbe 0x3282
+	WORD $0x6976 // jbe 0x3261
 	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
 	QUAD $0x01246c6f48fec162 // vmovdqu64 zmm21,ZMMWORD PTR [r12+0x40]
 	LONG $0x408d2162; WORD $0xfd6d // vpunpckhqdq zmm31,zmm30,zmm21
@@ -2535,12 +2528,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
 	LONG $0x80c48149; WORD $0x0000; BYTE $0x00 // add r12,0x80
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-// 0x3282:
+// 0x3261:
 	LONG $0x80fd8149; WORD $0x0001; BYTE $0x00 // cmp r13,0x180
-	LONG $0x034a820f; WORD $0x0000 // jb 0x35d9
+	LONG $0x034a820f; WORD $0x0000 // jb 0x35b8
 	WORD $0x394d; BYTE $0xf4 // cmp r12,r14
-	LONG $0x0341830f; WORD $0x0000 // jae 0x35d9
-// 0x3298:
+	LONG $0x0341830f; WORD $0x0000 // jae 0x35b8
+// 0x3277:
 	QUAD $0x0424746f48fe4162 // vmovdqu64 zmm30,ZMMWORD PTR [r12+0x100]
 	QUAD $0x05246c6f48fec162 // vmovdqu64 zmm21,ZMMWORD PTR [r12+0x140]
 	LONG $0x408d2162; WORD $0xfd6d // vpunpckhqdq zmm31,zmm30,zmm21
@@ -2646,32 +2639,32 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x80c48149; WORD $0x0001; BYTE $0x00 // add r12,0x180
 	LONG $0x80ed8149; WORD $0x0001; BYTE $0x00 // sub r13,0x180
 	WORD $0x394d; BYTE $0xf4 // cmp r12,r14
-	WORD $0x0d73 // jae 0x35d3
+	WORD $0x0d73 // jae 0x35b2
 	LONG $0x80fd8149; WORD $0x0001; BYTE $0x00 // cmp r13,0x180
-	LONG $0xfcc5830f; WORD $0xffff // jae 0x3298
-// 0x35d3:
+	LONG $0xfcc5830f; WORD $0xffff // jae 0x3277
+// 0x35b2:
 	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
-// 0x35d9:
+// 0x35b8:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1f75 // jne 0x3601
+	WORD $0x1f75 // jne 0x35e0
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	WORD $0x4274 // je 0x3629
+	WORD $0x4274 // je 0x3608
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm18
-	LONG $0xfff92de9; BYTE $0xff // jmp 0x2f2e
-// 0x3601:
+	LONG $0xfff92de9; BYTE $0xff // jmp 0x2f0d
+// 0x35e0:
 	LONG $0x00fa8149; WORD $0x0004; BYTE $0x00 // cmp r10,0x400
-	WORD $0x1f76 // jbe 0x3629
+	WORD $0x1f76 // jbe 0x3608
 	WORD $0x394d; BYTE $0xf4 // cmp r12,r14
-	WORD $0x1a72 // jb 0x3629
+	WORD $0x1a72 // jb 0x3608
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm18
-	LONG $0xfff65ee9; BYTE $0xff // jmp 0x2c87
-// 0x3629:
+	LONG $0xfff65ee9; BYTE $0xff // jmp 0x2c66
+// 0x3608:
 	LONG $0xf0fd8149; WORD $0x0000; BYTE $0x00 // cmp r13,0xf0
-	LONG $0x016e860f; WORD $0x0000 // jbe 0x37a4
+	LONG $0x016e860f; WORD $0x0000 // jbe 0x3783
 	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
 	QUAD $0x01246c6f48fec162 // vmovdqu64 zmm21,ZMMWORD PTR [r12+0x40]
 	LONG $0x408d2162; WORD $0xfd6d // vpunpckhqdq zmm31,zmm30,zmm21
@@ -2720,13 +2713,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x48fd8162; WORD $0xd26f // vmovdqa64 zmm18,zmm26
 	LONG $0x80c48149; WORD $0x0000; BYTE $0x00 // add r12,0x80
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-	LONG $0xfffe85e9; BYTE $0xff // jmp 0x3629
-// 0x37a4:
+	LONG $0xfffe85e9; BYTE $0xff // jmp 0x3608
+// 0x3783:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x2e74 // je 0x37db
+	WORD $0x2e74 // je 0x37ba
 	WORD $0x8944; BYTE $0xe8 // mov eax,r13d
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
-	WORD $0x2674 // je 0x37db
+	WORD $0x2674 // je 0x37ba
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
 	LONG $0xf5f8e2c4; BYTE $0xc3 // bzhi rax,rbx,rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -2734,7 +2727,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0xc0e08348 // and rax,0xffffffffffffffc0
 	LONG $0xc97f4162; WORD $0x346f; BYTE $0x04 // vmovdqu8 zmm30{k1}{z},ZMMWORD PTR [r12+rax*1]
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x22 // vmovdqa64 ZMMWORD PTR [rsi+0x880],zmm30
-// 0x37db:
+// 0x37ba:
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
 	LONG $0x809e8d48; WORD $0x0008; BYTE $0x00 // lea rbx,[rsi+0x880]
 	LONG $0x40fd8349 // cmp r13,0x40
@@ -2770,7 +2763,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x0fc58349 // add r13,0xf
 	LONG $0x04edc149 // shr r13,0x4
 	LONG $0x025047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x2
-	WORD $0x5b74 // je 0x38fd
+	WORD $0x5b74 // je 0x38dc
 	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
 	LONG $0x00046162; WORD $0x7f12; BYTE $0x04 // vmovlps xmm31,xmm31,QWORD PTR [rdi+0x20]
 	LONG $0x00046162; WORD $0x7f16; BYTE $0x09 // vmovhps xmm31,xmm31,QWORD PTR [rdi+0x48]
@@ -2787,7 +2780,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x3179e3c4; WORD $0x08c9 // kshiftrd k1,k1,0x8
 	LONG $0x49fd8162; WORD $0xe76f // vmovdqa64 zmm20{k1},zmm31
 	WORD $0xff49; BYTE $0xc5 // inc r13
-// 0x38fd:
+// 0x38dc:
 	QUAD $0x00000000ed1c8d4a // lea rbx,[r13*8+0x0]
 	WORD $0xf748; BYTE $0xdb // neg rbx
 	WORD $0x0148; BYTE $0xf3 // add rbx,rsi
@@ -2808,11 +2801,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x02ff8341 // cmp r15d,0x2
-	WORD $0x1275 // jne 0x398a
+	WORD $0x1275 // jne 0x3969
 	LONG $0x408d2162; WORD $0xf0d4 // vpaddq zmm30,zmm30,zmm16
 	LONG $0x40d5a162; WORD $0xe9d4 // vpaddq zmm21,zmm21,zmm17
 	LONG $0x40cda162; WORD $0xf2d4 // vpaddq zmm22,zmm22,zmm18
-// 0x398a:
+// 0x3969:
 	LONG $0x408d6262; WORD $0x43b4; BYTE $0x0d // vpmadd52luq zmm24,zmm30,ZMMWORD PTR [rbx+0x340]
 	LONG $0x408d6262; WORD $0x5bb5; BYTE $0x0d // vpmadd52huq zmm27,zmm30,ZMMWORD PTR [rbx+0x340]
 	LONG $0x408d6262; WORD $0x4bb4; BYTE $0x12 // vpmadd52luq zmm25,zmm30,ZMMWORD PTR [rbx+0x480]
@@ -2832,7 +2825,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40cd6262; WORD $0x53b4; BYTE $0x0d // vpmadd52luq zmm26,zmm22,ZMMWORD PTR [rbx+0x340]
 	LONG $0x40cd6262; WORD $0x6bb5; BYTE $0x0d // vpmadd52huq zmm29,zmm22,ZMMWORD PTR [rbx+0x340]
 	LONG $0x08fd8349 // cmp r13,0x8
-	LONG $0x00c1860f; WORD $0x0000 // jbe 0x3ad3
+	LONG $0x00c1860f; WORD $0x0000 // jbe 0x3ab2
 	LONG $0x48fe6162; WORD $0x726f; BYTE $0x03 // vmovdqu64 zmm30,ZMMWORD PTR [rdx+0xc0]
 	LONG $0x40e52262; WORD $0xf476 // vpermi2q zmm30,zmm19,zmm20
 	LONG $0x48fe6162; WORD $0x7a6f; BYTE $0x04 // vmovdqu64 zmm31,ZMMWORD PTR [rdx+0x100]
@@ -2861,9 +2854,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40cd6262; WORD $0x63b5; BYTE $0x22 // vpmadd52huq zmm28,zmm22,ZMMWORD PTR [rbx+0x880]
 	LONG $0x40cd6262; WORD $0x53b4; BYTE $0x0e // vpmadd52luq zmm26,zmm22,ZMMWORD PTR [rbx+0x380]
 	LONG $0x40cd6262; WORD $0x6bb5; BYTE $0x0e // vpmadd52huq zmm29,zmm22,ZMMWORD PTR [rbx+0x380]
-// 0x3ad3:
+// 0x3ab2:
 	LONG $0x01ff8341 // cmp r15d,0x1
-	LONG $0x0096850f; WORD $0x0000 // jne 0x3b73
+	LONG $0x0096850f; WORD $0x0000 // jne 0x3b52
 	LONG $0x48fe6162; WORD $0x7a6f; BYTE $0x05 // vmovdqu64 zmm31,ZMMWORD PTR [rdx+0x140]
 	LONG $0x4085e262; WORD $0x5b36; BYTE $0x0c // vpermq zmm19,zmm31,ZMMWORD PTR [rbx+0x300]
 	LONG $0x4085e262; WORD $0x6336; BYTE $0x11 // vpermq zmm20,zmm31,ZMMWORD PTR [rbx+0x440]
@@ -2888,7 +2881,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x40ed2262; WORD $0xe7b5 // vpmadd52huq zmm28,zmm18,zmm23
 	LONG $0x40ed2262; WORD $0xd3b4 // vpmadd52luq zmm26,zmm18,zmm19
 	LONG $0x40ed2262; WORD $0xebb5 // vpmadd52huq zmm29,zmm18,zmm19
-// 0x3b73:
+// 0x3b52:
 	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rsi+0x280],zmm30
@@ -2952,7 +2945,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x00d38349 // adc r11,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x025047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x2
-	WORD $0x5275 // jne 0x3d2a
+	WORD $0x5275 // jne 0x3d09
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	WORD $0x8948; BYTE $0x03 // mov QWORD PTR [rbx],rax
 	LONG $0x085b894c // mov QWORD PTR [rbx+0x8],r11
@@ -2968,8 +2961,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x3843440f // cmove eax,DWORD PTR [rbx+0x38]
 	WORD $0x014c; BYTE $0xd8 // add rax,r11
 	LONG $0x38438948 // mov QWORD PTR [rbx+0x38],rax
-	WORD $0x37eb // jmp 0x3d61
-// 0x3d2a:
+	WORD $0x37eb // jmp 0x3d40
+// 0x3d09:
 	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
 	WORD $0x894d; BYTE $0xdc // mov r12,r11
 	LONG $0x05c38348 // add rbx,0x5
@@ -2983,16 +2976,16 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
 	LONG $0x689e134c; WORD $0x0001; BYTE $0x00 // adc r11,QWORD PTR [rsi+0x168]
 	WORD $0x8948; BYTE $0x03 // mov QWORD PTR [rbx],rax
 	LONG $0x085b894c // mov QWORD PTR [rbx+0x8],r11
-// 0x3d61:
+// 0x3d40:
 	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rsi+0x140],zmm30
 	LONG $0x0003bf41; WORD $0x0000 // mov r15d,0x3
 	LONG $0x0118be83; WORD $0x0000; BYTE $0x04 // cmp DWORD PTR [rsi+0x118],0x4
-	WORD $0x1174 // je 0x3d8e
+	WORD $0x1174 // je 0x3d6d
 	LONG $0x10248d4f // lea r12,[r8+r10*1]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xeef9850f; WORD $0xffff // jne 0x2c87
-// 0x3d8e:
+	LONG $0xeef9850f; WORD $0xffff // jne 0x2c66
+// 0x3d6d:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x00000110867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm0

@@ -45,7 +45,11 @@ func main() {
 	size := flag.Int64("size", 1<<30, "bytes to download")
 	profile := flag.String("profile", "", "write a CPU profile of the download to this file")
 	flag.Parse()
-	result, err := run(*size, *profile)
+	want, err := checksum(newFile(*size))
+	var result *Result
+	if err == nil {
+		result, err = run(*size, want, *profile)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "tunnel: "+err.Error())
 		os.Exit(1)
@@ -53,11 +57,8 @@ func main() {
 	json.NewEncoder(os.Stdout).Encode(result)
 }
 
-func run(size int64, profile string) (*Result, error) {
-	want, err := checksum(newFile(size))
-	if err != nil {
-		return nil, err
-	}
+// run downloads the file of that size, which has the SHA-256 sum want.
+func run(size int64, want, profile string) (*Result, error) {
 	server, client, err := connect()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -61,6 +62,9 @@ func (g *goCommand) line(complaint string) string {
 			continue
 		}
 		for file, original := range g.named {
+			if short, err := filepath.Rel(g.dir, file); err == nil {
+				l = strings.ReplaceAll(l, short, original)
+			}
 			l = strings.ReplaceAll(l, file, original)
 		}
 		lines = append(lines, strings.TrimPrefix(l, "go: "))
@@ -69,8 +73,11 @@ func (g *goCommand) line(complaint string) string {
 		return "the go command failed and did not say why"
 	}
 	line := lines[0]
-	if strings.HasSuffix(line, ":") && len(lines) > 1 {
-		line += " " + lines[1]
+	for _, next := range lines[1:] {
+		if !strings.HasSuffix(line, ":") && !strings.HasSuffix(line, " requires") {
+			break
+		}
+		line += " " + next
 	}
 	all := strings.Join(lines, "\n")
 	for _, offline := range []string{"module lookup disabled by GOPROXY=off", "dial tcp", "no such host", "connection refused", "i/o timeout"} {

@@ -4,7 +4,6 @@ package binary
 import (
 	"bytes"
 	"debug/buildinfo"
-	"debug/gosym"
 	stdbinary "encoding/binary"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ const (
 	cryptoModule  = "golang.org/x/crypto"
 	sealaneModule = "github.com/sealane/sealane"
 	kernels       = sealaneModule + "/internal/kernel.ChaCha20Poly1305"
+	ciphers       = sealaneModule + "/internal/aead.(*" // methods are linked only if something makes the type
 	stock         = cryptoModule + "/chacha20poly1305.(*chacha20poly1305).Seal"
 )
 
@@ -34,6 +34,7 @@ type Program struct {
 	Private bool     `json:"x_crypto_replaced"`  // by a copy of it
 	Sealane string   `json:"sealane,omitempty"`  // version of sealane
 	Levels  []string `json:"levels"`             // of sealane that are linked, best first
+	Called  bool     `json:"sealane_called"`     // sealane's ciphers are linked, not only its kernels
 	Stock   bool     `json:"stock_linked"`       // x/crypto's own ChaCha20-Poly1305 is linked
 }
 
@@ -72,10 +73,13 @@ func Read(file string) (*Program, error) {
 	}
 	linked := map[string]bool{}
 	for _, f := range functions {
-		if f.Name == stock {
+		if strings.HasPrefix(f, ciphers) {
+			p.Called = true
+		}
+		if f == stock {
 			p.Stock = true
 		}
-		if level, ok := strings.CutPrefix(f.Name, kernels); ok {
+		if level, ok := strings.CutPrefix(f, kernels); ok {
 			linked[strings.ToLower(strings.TrimSuffix(level, ".abi0"))] = true
 		}
 	}
@@ -99,41 +103,61 @@ func (p *Program) module(m *debug.Module) {
 	}
 }
 
-// functionsOf reads the table that every Go program, also a stripped one, has for its stack traces. It is found by
-// its header (runtime/symtab.go: magic, two zeroes, the size of the smallest instruction, the size of a pointer).
-func functionsOf(content []byte) ([]gosym.Func, error) {
+// functionsOf reads the names of the functions from the table that every Go program, also a stripped one, has for its
+// stack traces. It is found by its header (runtime/symtab.go, pcHeader): a magic number, two zeroes, the size of the
+// smallest instruction, the size of a pointer, and eight words.
+func functionsOf(content []byte) ([]string, error) {
 	for _, order := range []stdbinary.ByteOrder{stdbinary.LittleEndian, stdbinary.BigEndian} {
-		for _, magic := range []uint32{0xfffffff1, 0xfffffff0} { // Go 1.20, Go 1.18
+		for _, magic := range []uint32{0xfffffff1, 0xfffffff0} { // since Go 1.20, 1.18
 			head := make([]byte, 6)
 			order.PutUint32(head, magic)
-			for at := 0; ; at++ {
-				i := bytes.Index(content[at:], head)
+			for from := 0; ; {
+				i := bytes.Index(content[from:], head)
 				if i < 0 {
 					break
 				}
-				at += i
-				if functions := table(content[at:]); len(functions) > 100 {
+				if functions := readTable(content[from+i:], order); len(functions) > 0 {
 					return functions, nil
 				}
+				from += i + 1
 			}
 		}
 	}
 	return nil, errors.New("it has no table of functions that this version of sealane can read")
 }
 
-// table returns the functions of the table that p starts with, or none if it is no such table.
-func table(p []byte) (functions []gosym.Func) {
-	if len(p) < 64 || p[6] != 1 && p[6] != 2 && p[6] != 4 || p[7] != 4 && p[7] != 8 {
+// readTable returns the names in the table that p starts with, or none if p is no such table: then it may be anything.
+func readTable(p []byte, order stdbinary.ByteOrder) (names []string) {
+	if len(p) < 72 || p[6] != 1 && p[6] != 2 && p[6] != 4 || p[7] != 4 && p[7] != 8 {
 		return nil
 	}
-	defer func() {
-		if recover() != nil { // these bytes came from anywhere
-			functions = nil
+	word := func(i int) uint64 {
+		if p[7] == 4 {
+			return uint64(order.Uint32(p[8+4*i:]))
 		}
-	}()
-	t, err := gosym.NewTable(nil, gosym.NewLineTable(p, 0))
-	if err != nil {
+		return order.Uint64(p[8+8*i:])
+	}
+	// The functions' names and the functions: pairs of 32-bit words, of which the second is the offset of a description
+	// from the start of the pairs. Its second word is the offset of the name.
+	functions, nameTable, table := word(0), word(3), word(7)
+	if nameTable >= table || table > uint64(len(p)) || functions > (uint64(len(p))-table)/8 {
 		return nil
 	}
-	return t.Funcs
+	described, named := p[table:], p[nameTable:table]
+	for i := range functions {
+		at := uint64(order.Uint32(described[8*i+4:]))
+		if at+8 > uint64(len(described)) {
+			return nil
+		}
+		name := uint64(order.Uint32(described[at+4:]))
+		if name >= uint64(len(named)) {
+			return nil
+		}
+		end := bytes.IndexByte(named[name:], 0)
+		if end < 0 {
+			return nil
+		}
+		names = append(names, string(named[name:name+uint64(end)]))
+	}
+	return names
 }

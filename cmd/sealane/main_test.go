@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// TestMain lets the test program be the command: environment variables are read once in a process.
+func TestMain(m *testing.M) {
+	if os.Getenv("SEALANE_TEST_COMMAND") != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func command(environ []string, args ...string) (stdout, stderr string, err error) {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(append(os.Environ(), "SEALANE_CPU=", "SEALANE_ASM=", "SEALANE_TEST_COMMAND=1"), environ...)
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	err = cmd.Run()
+	return out.String(), complaint.String(), err
+}
+
+// TestOneLineErrors gives the command what it cannot take.
+func TestOneLineErrors(t *testing.T) {
+	for _, c := range []struct {
+		environ, args []string
+		want          string
+	}{
+		{nil, []string{"frobnicate"}, `unknown command "frobnicate"`},
+		{nil, []string{"info", "--frobnicate"}, "unknown flag: --frobnicate"},
+		{nil, []string{"info", "extra"}, "unknown command"},
+		{nil, []string{"info", "--binary", "none"}, "cannot read none"},
+		{nil, []string{"info", "--binary", "."}, "is not a file"},
+		{nil, []string{"info", "--binary", "main_test.go"}, "is not a Go program"},
+		{[]string{"SEALANE_CPU=pentium"}, []string{"info"}, `SEALANE_CPU="pentium" has no effect`},
+		{[]string{"SEALANE_CPU=pentium"}, []string{"selftest"}, `SEALANE_CPU="pentium" has no effect`},
+		{[]string{"SEALANE_CPU=pentium"}, []string{"bench"}, `SEALANE_CPU="pentium" has no effect`},
+		{[]string{"SEALANE_ASM=2"}, []string{"info"}, `SEALANE_ASM="2" has no effect`},
+		{nil, []string{"bench", "--size", "-1"}, "-1 bytes: sizes are from 0 to"},
+		{nil, []string{"bench", "--size", "x"}, "invalid argument"},
+		{nil, []string{"bench", "--keys", "0"}, "0 keys"},
+		{nil, []string{"bench", "--repeats", "0"}, "0 repeats"},
+		{nil, []string{"build", "a", "b"}, "takes one package"},
+		{[]string{"PATH="}, []string{"build"}, "no go command in PATH"},
+		{[]string{"PATH="}, []string{"build", "example.org/a@v1.0.0"}, "no go command in PATH"},
+	} {
+		stdout, stderr, err := command(c.environ, c.args...)
+		line := strings.TrimSuffix(stderr, "\n")
+		if err == nil || stdout != "" || !strings.HasPrefix(line, "sealane: ") || !strings.Contains(line, c.want) || strings.Contains(line, "\n") {
+			t.Errorf("%v %v: %v, printed %q, complained %q; want one line with %q", c.environ, c.args, err, stdout, stderr, c.want)
+		}
+	}
+}
+
+// TestInfo has the choice follow the environment, and the two forms agree.
+func TestInfo(t *testing.T) {
+	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+		if lacks := row.Lacks(); lacks != nil {
+			t.Logf("NOT RUN: level %s needs %v, which this CPU lacks", row.Name, lacks)
+			continue
+		}
+		environ := []string{"SEALANE_CPU=" + row.Name}
+		out, _, err := command(environ, "info", "--json")
+		var m machine
+		if err != nil || json.Unmarshal([]byte(out), &m) != nil {
+			t.Fatal(err, out)
+		}
+		for _, l := range m.Ciphers[0].Levels {
+			if l.Chosen != (l.Name == row.Name) || l.SelfTest != "passed" && len(l.Lacks) == 0 || l.Why == "" {
+				t.Errorf("%v: %+v", environ, l)
+			}
+		}
+		if text, _, err := command(environ, "info"); err != nil || !strings.Contains(text, "\n* "+row.Name+" ") || strings.Count(text, "\n* ") != 1 {
+			t.Errorf("%v: %v\n%s", environ, err, text)
+		}
+	}
+}
+
+func TestSelftest(t *testing.T) {
+	out, _, err := command(nil, "selftest")
+	if want := len(kernel.ChaCha20Poly1305Levels.Rows); err != nil || strings.Count(out, "\n") != want || !strings.Contains(out, "portable  passed") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestInfoBinary looks into this very program, which has sealane and the stock cipher both.
+func TestInfoBinary(t *testing.T) {
+	out, _, err := command(nil, "info", "--binary", os.Args[0])
+	if err != nil || !strings.Contains(out, "carries sealane") || !strings.Contains(out, "github.com/sealane/sealane/cmd/sealane") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	gofmt := filepath.Join(strings.TrimSpace(run(t, "go", "env", "GOROOT")), "bin", "gofmt")
+	if _, err := os.Stat(gofmt); err != nil {
+		t.Skip("NOT RUN: no gofmt to look into")
+	}
+	if out, _, err := command(nil, "info", "--binary", gofmt); err != nil || !strings.Contains(out, "does not carry sealane") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestBench measures little: the results must cover the work asked for, and make sense.
+func TestBench(t *testing.T) {
+	out, _, err := command(nil, "bench", "--json", "--size", "64,1420", "--ad", "13", "--keys", "2", "--repeats", "3")
+	var report struct{ Results []result }
+	if err != nil || json.Unmarshal([]byte(out), &report) != nil {
+		t.Fatal(err, out)
+	}
+	implementations := 1
+	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+		if row.Lacks() == nil {
+			implementations++
+		}
+	}
+	if want := 2 * 2 * implementations; len(report.Results) != want {
+		t.Errorf("%d results, want %d", len(report.Results), want)
+	}
+	for _, r := range report.Results {
+		if r.NS <= 0 || r.MBs <= 0 || r.Ratio <= 0 || r.Level == peer && r.Ratio != 1 || r.AD != 13 || r.Keys != 2 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if out, _, err := command(nil, "bench", "--size", "64", "--ad", "0", "--keys", "1", "--repeats", "1"); err != nil || strings.Count(out, "\n|    64 |") != 2 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
