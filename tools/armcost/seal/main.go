@@ -1,9 +1,13 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES SEED [open]
+//	seal BYTES SEED [seal|open|aes]
+//
+// With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places: what the comparison of traces must find.
 package main
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -21,7 +25,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [open]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes]")
 		os.Exit(2)
 	}
 	size, err := strconv.Atoi(os.Args[1])
@@ -30,6 +34,7 @@ func main() {
 		os.Exit(2)
 	}
 	open := len(os.Args) > 3 && os.Args[3] == "open"
+	aesGCM := len(os.Args) > 3 && os.Args[3] == "aes"
 	runtime.LockOSThread()
 	plain := make([]byte, size)
 	sealed := make([]byte, 0, size+chacha20poly1305.Overhead)
@@ -40,7 +45,7 @@ func main() {
 		for i := range plain {
 			plain[i] = key[i%32] ^ byte(i)
 		}
-		aead, err := chacha20poly1305.New(key[:])
+		aead, err := newAEAD(key[:], aesGCM)
 		if err != nil {
 			panic(err)
 		}
@@ -60,4 +65,15 @@ func main() {
 		}
 	}
 	fmt.Printf("%x\n", sha256.Sum256(append(sealed, opened...)))
+}
+
+func newAEAD(key []byte, aesGCM bool) (cipher.AEAD, error) {
+	if !aesGCM {
+		return chacha20poly1305.New(key)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
 }
