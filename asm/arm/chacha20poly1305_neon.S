@@ -119,18 +119,22 @@ isa neon
 
 /* ---- ChaCha20 in vectors ---- */
 
-/* Two quarter rounds (RFC 8439, 2.1). */
-.macro vector_quarters ax, bx, cx, dx, ay, by, cy, dy
+/* Four quarter rounds (RFC 8439, 2.1), two by two; where a pair ends the next begins, for more that can issue at once.
+ * Before, the first pair's row c is in registers; meanwhile it goes to \to and the other's comes from \from. */
+.macro vector_begin ax, bx, dx, ay, by, dy
     vadd.i32 \ax, \ax, \bx
     vadd.i32 \ay, \ay, \by
     veor \dx, \dx, \ax
     veor \dy, \dy, \ay
     vrev32.16 \dx, \dx
     vrev32.16 \dy, \dy
-    vadd.i32 \cx, \cx, \dx
-    vadd.i32 \cy, \cy, \dy
-    veor vt0, \bx, \cx
-    veor vt1, \by, \cy
+.endm
+
+.macro vector_middle ax, bx, dx, ay, by, dy
+    vadd.i32 vc0, vc0, \dx
+    vadd.i32 vc1, vc1, \dy
+    veor vt0, \bx, vc0
+    veor vt1, \by, vc1
     vshl.i32 \bx, vt0, #12
     vshl.i32 \by, vt1, #12
     vsri.32 \bx, vt0, #20
@@ -143,26 +147,40 @@ isa neon
     vshl.i32 \dy, vt1, #8
     vsri.32 \dx, vt0, #24
     vsri.32 \dy, vt1, #24
-    vadd.i32 \cx, \cx, \dx
-    vadd.i32 \cy, \cy, \dy
-    veor vt0, \bx, \cx
-    veor vt1, \by, \cy
-    vshl.i32 \bx, vt0, #7
-    vshl.i32 \by, vt1, #7
-    vsri.32 \bx, vt0, #25
-    vsri.32 \by, vt1, #25
+    vadd.i32 vc0, vc0, \dx
+    vadd.i32 vc1, vc1, \dy
+.endm
+
+.macro vector_quarters ea, eb, ed, fa, fb, fd, ga, gb, gd, ha, hb, hd, to, from
+    vector_begin \ea, \eb, \ed, \fa, \fb, \fd
+    vector_middle \ea, \eb, \ed, \fa, \fb, \fd
+    vadd.i32 \ga, \ga, \gb
+    vadd.i32 \ha, \ha, \hb
+    veor vt0, \eb, vc0
+    veor vt1, \fb, vc1
+    vstmia \to, {vc0, vc1}
+    veor \gd, \gd, \ga
+    veor \hd, \hd, \ha
+    vshl.i32 \eb, vt0, #7
+    vshl.i32 \fb, vt1, #7
+    vldmia \from, {vc0, vc1}
+    vrev32.16 \gd, \gd
+    vrev32.16 \hd, \hd
+    vsri.32 \eb, vt0, #25
+    vsri.32 \fb, vt1, #25
+    vector_middle \ga, \gb, \gd, \ha, \hb, \hd
+    veor vt0, \gb, vc0
+    veor vt1, \hb, vc1
+    vshl.i32 \gb, vt0, #7
+    vshl.i32 \hb, vt1, #7
+    vsri.32 \gb, vt0, #25
+    vsri.32 \hb, vt1, #25
 .endm
 
 /* A double round of the set; c2, c3 are in memory before and after, c0, c1 in registers. */
 .macro vector_double_round
-    vector_quarters va0, vb0, vc0, vd0, va1, vb1, vc1, vd1
-    vstmia half_set, {vc0, vc1}
-    vldmia other_half, {vc0, vc1}
-    vector_quarters va2, vb2, vc0, vd2, va3, vb3, vc1, vd3
-    vector_quarters va0, vb1, vc0, vd3, va1, vb2, vc1, vd0
-    vstmia other_half, {vc0, vc1}
-    vldmia half_set, {vc0, vc1}
-    vector_quarters va2, vb3, vc0, vd1, va3, vb0, vc1, vd2
+    vector_quarters va0, vb0, vd0, va1, vb1, vd1, va2, vb2, vd2, va3, vb3, vd3, half_set, other_half
+    vector_quarters va0, vb1, vd3, va1, vb2, vd0, va2, vb3, vd1, va3, vb0, vd2, other_half, half_set
 .endm
 
 /* The four words at r2, each 4 times. */
