@@ -4,7 +4,7 @@
  *
  * CPU        ARMv7-A with NEON, little-endian
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    576 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    672 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_neon_constants
  * registers  all but r10, r13, r14; r1 holds scratch, displaced by FRAME until the end
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only
@@ -21,6 +21,9 @@
  *     h r = (h0 r0 + h1 s3 + h2 s2 + h3 s1) + 2^32 (h0 r1 + h1 r0 + h2 s3 + h3 s2 + h4 s1)
  *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 (h4 r0),
  * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64: ri < 2^28, h4 < 10.
+ *
+ * In vectors, two lanes take turns at the blocks, in limbs of 26 bits, 4 blocks at a time: H = H r^4 + (m0, m1) r^2 + (m2, m3).
+ * In the end h = (H.lane0 r + H.lane1) r, in integer registers again.
  */
 #include "../asm.S"
 
@@ -55,10 +58,13 @@ isa neon
 #define STREAM 512    /* unused keystream begins here */
 #define STREAM_BYTES 516
 #define CONSTANTS 520
-#define END 544
+#define POWERS 544    /* limbs of r^2: l0 .. l4, 5 l1 .. 5 l4, nothing; then of r^4; at the end, of the sums */
+#define END 640
 
 #define CONST_SIGMA 0
 #define CONST_COUNT 16 /* 0, 1, 2, 3 */
+
+#define VECTOR_MINIMUM 160 /* bytes from which Poly1305 is worth its powers of r */
 
 #define PHASE_KEY 0
 #define PHASE_AD 1
@@ -113,18 +119,22 @@ isa neon
 
 /* ---- ChaCha20 in vectors ---- */
 
-/* Two quarter rounds (RFC 8439, 2.1). */
-.macro vector_quarters ax, bx, cx, dx, ay, by, cy, dy
+/* Four quarter rounds (RFC 8439, 2.1), two by two; where a pair ends the next begins, for more that can issue at once.
+ * Before, the first pair's row c is in registers; meanwhile it goes to \to and the other's comes from \from. */
+.macro vector_begin ax, bx, dx, ay, by, dy
     vadd.i32 \ax, \ax, \bx
     vadd.i32 \ay, \ay, \by
     veor \dx, \dx, \ax
     veor \dy, \dy, \ay
     vrev32.16 \dx, \dx
     vrev32.16 \dy, \dy
-    vadd.i32 \cx, \cx, \dx
-    vadd.i32 \cy, \cy, \dy
-    veor vt0, \bx, \cx
-    veor vt1, \by, \cy
+.endm
+
+.macro vector_middle ax, bx, dx, ay, by, dy
+    vadd.i32 vc0, vc0, \dx
+    vadd.i32 vc1, vc1, \dy
+    veor vt0, \bx, vc0
+    veor vt1, \by, vc1
     vshl.i32 \bx, vt0, #12
     vshl.i32 \by, vt1, #12
     vsri.32 \bx, vt0, #20
@@ -137,26 +147,40 @@ isa neon
     vshl.i32 \dy, vt1, #8
     vsri.32 \dx, vt0, #24
     vsri.32 \dy, vt1, #24
-    vadd.i32 \cx, \cx, \dx
-    vadd.i32 \cy, \cy, \dy
-    veor vt0, \bx, \cx
-    veor vt1, \by, \cy
-    vshl.i32 \bx, vt0, #7
-    vshl.i32 \by, vt1, #7
-    vsri.32 \bx, vt0, #25
-    vsri.32 \by, vt1, #25
+    vadd.i32 vc0, vc0, \dx
+    vadd.i32 vc1, vc1, \dy
+.endm
+
+.macro vector_quarters ea, eb, ed, fa, fb, fd, ga, gb, gd, ha, hb, hd, to, from
+    vector_begin \ea, \eb, \ed, \fa, \fb, \fd
+    vector_middle \ea, \eb, \ed, \fa, \fb, \fd
+    vadd.i32 \ga, \ga, \gb
+    vadd.i32 \ha, \ha, \hb
+    veor vt0, \eb, vc0
+    veor vt1, \fb, vc1
+    vstmia \to, {vc0, vc1}
+    veor \gd, \gd, \ga
+    veor \hd, \hd, \ha
+    vshl.i32 \eb, vt0, #7
+    vshl.i32 \fb, vt1, #7
+    vldmia \from, {vc0, vc1}
+    vrev32.16 \gd, \gd
+    vrev32.16 \hd, \hd
+    vsri.32 \eb, vt0, #25
+    vsri.32 \fb, vt1, #25
+    vector_middle \ga, \gb, \gd, \ha, \hb, \hd
+    veor vt0, \gb, vc0
+    veor vt1, \hb, vc1
+    vshl.i32 \gb, vt0, #7
+    vshl.i32 \hb, vt1, #7
+    vsri.32 \gb, vt0, #25
+    vsri.32 \hb, vt1, #25
 .endm
 
 /* A double round of the set; c2, c3 are in memory before and after, c0, c1 in registers. */
 .macro vector_double_round
-    vector_quarters va0, vb0, vc0, vd0, va1, vb1, vc1, vd1
-    vstmia half_set, {vc0, vc1}
-    vldmia other_half, {vc0, vc1}
-    vector_quarters va2, vb2, vc0, vd2, va3, vb3, vc1, vd3
-    vector_quarters va0, vb1, vc0, vd3, va1, vb2, vc1, vd0
-    vstmia other_half, {vc0, vc1}
-    vldmia half_set, {vc0, vc1}
-    vector_quarters va2, vb3, vc0, vd1, va3, vb0, vc1, vd2
+    vector_quarters va0, vb0, vd0, va1, vb1, vd1, va2, vb2, vd2, va3, vb3, vd3, half_set, other_half
+    vector_quarters va0, vb1, vd3, va1, vb2, vd0, va2, vb3, vd1, va3, vb0, vd2, other_half, half_set
 .endm
 
 /* The four words at r2, each 4 times. */
@@ -300,6 +324,144 @@ isa neon
     umlal y, z, h2, h1
     add h4, h4, z
     poly_fold p0, p1, x, y
+.endm
+
+/* The limbs of 26 bits of h in x, y, z, w, p1. */
+.macro poly_split
+    bic x, h0, #0xfc000000
+    mov y, h0, lsr #26
+    mov z, h1, lsr #20
+    mov w, h2, lsr #14
+    mov p1, h3, lsr #8
+    orr y, y, h1, lsl #6
+    orr z, z, h2, lsl #12
+    orr w, w, h3, lsl #18
+    orr p1, p1, h4, lsl #24
+    bic y, y, #0xfc000000
+    bic z, z, #0xfc000000
+    bic w, w, #0xfc000000
+.endm
+
+.macro poly_store_power at
+    poly_split
+    add p0, r1, #\at
+    stmia p0!, {x, y, z, w, p1}
+    add y, y, y, lsl #2
+    add z, z, z, lsl #2
+    add w, w, w, lsl #2
+    add p1, p1, p1, lsl #2
+    stmia p0, {y, z, w, p1}
+.endm
+
+/* x, y, z, w, p0 = a lane of the sums, of limbs that may be larger than 26 bits. */
+.macro poly_join lane
+    ldr p0, [r1, #POWERS + 4*\lane]
+    ldr p1, [r1, #POWERS + 4*\lane + 8]
+    adds x, p0, p1, lsl #26
+    mov y, p1, lsr #6
+    ldr p0, [r1, #POWERS + 4*\lane + 16]
+    adcs y, y, p0, lsl #20
+    mov z, p0, lsr #12
+    ldr p1, [r1, #POWERS + 4*\lane + 24]
+    adcs z, z, p1, lsl #14
+    mov w, p1, lsr #18
+    ldr p0, [r1, #POWERS + 4*\lane + 32]
+    adcs w, w, p0, lsl #8
+    mov p0, p0, lsr #24
+    adc p0, p0, #0
+.endm
+
+/* The next two blocks, in limbs. */
+#define m0 d26
+#define m1 d30
+#define m2 d31
+#define m3 d15
+#define m4 d29
+.macro vector_message
+    vld4.32 {d26, d27, d28, d29}, [r8]!
+    vshr.u32 m1, d26, #26
+    vshr.u32 m2, d27, #20
+    vshr.u32 m3, d28, #14
+    vsli.32 m1, d27, #6
+    vsli.32 m2, d28, #12
+    vsli.32 m3, d29, #18
+    vshr.u32 m4, d29, #8
+    vbic.i32 m0, #0xfc000000
+    vbic.i32 m1, #0xfc000000
+    vbic.i32 m2, #0xfc000000
+    vbic.i32 m3, #0xfc000000
+    vorr.i32 m4, #0x01000000
+.endm
+
+.macro vector_add_message
+    vadd.i32 d10, d10, m0
+    vadd.i32 d11, d11, m1
+    vadd.i32 d12, d12, m2
+    vadd.i32 d13, d13, m3
+    vadd.i32 d14, d14, m4
+.endm
+
+/* Sums q8 .. q12 of the products of limbs e .. i with a power: l0, l1; l2, l3; l4, s1; s2, s3; s4. */
+.macro vector_multiply op, e, f, g, h, i, l01, l23, l4s1, s23, s4
+    \op q8, \e, \l01[0]
+    \op q9, \e, \l01[1]
+    \op q10, \e, \l23[0]
+    \op q11, \e, \l23[1]
+    \op q12, \e, \l4s1[0]
+    vmlal.u32 q8, \f, \s4[0]
+    vmlal.u32 q9, \f, \l01[0]
+    vmlal.u32 q10, \f, \l01[1]
+    vmlal.u32 q11, \f, \l23[0]
+    vmlal.u32 q12, \f, \l23[1]
+    vmlal.u32 q8, \g, \s23[1]
+    vmlal.u32 q9, \g, \s4[0]
+    vmlal.u32 q10, \g, \l01[0]
+    vmlal.u32 q11, \g, \l01[1]
+    vmlal.u32 q12, \g, \l23[0]
+    vmlal.u32 q8, \h, \s23[0]
+    vmlal.u32 q9, \h, \s23[1]
+    vmlal.u32 q10, \h, \s4[0]
+    vmlal.u32 q11, \h, \l01[0]
+    vmlal.u32 q12, \h, \l01[1]
+    vmlal.u32 q8, \i, \l4s1[1]
+    vmlal.u32 q9, \i, \s23[0]
+    vmlal.u32 q10, \i, \s23[1]
+    vmlal.u32 q11, \i, \s4[0]
+    vmlal.u32 q12, \i, \l01[0]
+.endm
+
+/* d10 .. d14 = the sums, carried; two chains, from q11 and from q8. */
+.macro vector_carry
+    vmov.i64 q15, #0xffffffff
+    vshr.u64 q13, q11, #26
+    vshr.u64 q14, q8, #26
+    vshr.u64 q15, q15, #6
+    vadd.i64 q12, q12, q13
+    vadd.i64 q9, q9, q14
+    vand q11, q11, q15
+    vand q8, q8, q15
+    vshr.u64 q13, q12, #26
+    vshr.u64 q14, q9, #26
+    vand q12, q12, q15
+    vand q9, q9, q15
+    vadd.i64 q8, q8, q13
+    vshl.i64 q13, q13, #2
+    vadd.i64 q10, q10, q14
+    vadd.i64 q8, q8, q13                /* 5 times what lies above 2^130 */
+    vshr.u64 q14, q10, #26
+    vand q10, q10, q15
+    vshr.u64 q13, q8, #26
+    vand q8, q8, q15
+    vadd.i64 q11, q11, q14
+    vadd.i64 q9, q9, q13
+    vmovn.i64 d12, q10
+    vmovn.i64 d10, q8
+    vshr.u64 q14, q11, #26
+    vand q11, q11, q15
+    vmovn.i64 d11, q9
+    vadd.i64 q12, q12, q14
+    vmovn.i64 d13, q11
+    vmovn.i64 d14, q12
 .endm
 
 /* ---- the kernel ---- */
@@ -517,7 +679,10 @@ function sealane_chacha20poly1305_neon
     str r7, [r1, #REST]
     add r9, r8, r9
     strd r8, r9, [r1, #MESSAGE]
-    cmp r8, r9
+    sub r7, r9, r8
+    cmp r7, #VECTOR_MINIMUM
+    bhs .Lpoly_vector
+    cmp r7, #0
     beq .Lrest
 .Lpoly:
     ldr r7, [r8]
@@ -562,6 +727,68 @@ function sealane_chacha20poly1305_neon
     add r9, r8, #16
     str r9, [r1, #LIMIT]
     b .Lpoly
+
+/* Whole blocks, 2 + 4 n of them. */
+.Lpoly_vector:
+    add r12, r1, #POLY_H
+    stmia r12, {h0, h1, h2, h3, h4}
+    add r12, r1, #POLY_R0
+    ldmia r12, {h0, h1, h2, h3}
+    mov h4, #0
+    poly_multiply
+    poly_store_power POWERS
+    poly_multiply
+    poly_multiply
+    poly_store_power POWERS+40
+    add r12, r1, #POLY_H
+    ldmia r12, {h0, h1, h2, h3, h4}
+    poly_split
+    vmov.i32 q5, #0
+    vmov.i32 q6, #0
+    vmov.i32 d14, #0
+    vmov.32 d10[0], x
+    vmov.32 d11[0], y
+    vmov.32 d12[0], z
+    vmov.32 d13[0], w
+    vmov.32 d14[0], p1
+    add r12, r1, #POWERS
+    vldmia r12, {d0-d9}
+    ldrd r8, r9, [r1, #MESSAGE]
+    sub r9, r9, r8
+    sub r9, r9, #32
+    mov r9, r9, lsr #6
+    vector_message
+    vector_add_message
+.Lpoly_vector_loop:
+    vector_message
+    vector_multiply vmull.u32, d10, d11, d12, d13, d14, d5, d6, d7, d8, d9
+    vector_multiply vmlal.u32, m0, m1, m2, m3, m4, d0, d1, d2, d3, d4
+    vector_carry
+    vector_message
+    vector_add_message
+    subs r9, r9, #1
+    bne .Lpoly_vector_loop
+    str r8, [r1, #MESSAGE]
+    vstmia r12, {d10-d14}
+    poly_join 0
+    mov h0, x
+    mov h1, y
+    mov h2, z
+    mov h3, w
+    mov h4, p0
+    poly_multiply
+    poly_join 1
+    adds h0, h0, x
+    adcs h1, h1, y
+    adcs h2, h2, z
+    adcs h3, h3, w
+    adc h4, h4, p0
+    poly_fold h0, h1, h2, h3
+    poly_multiply
+    ldrd r8, r9, [r1, #MESSAGE]
+    cmp r8, r9
+    bne .Lpoly
+    b .Lrest
 
 .Lauthenticated:
     ldr r12, [r1, #PHASE]
