@@ -21,7 +21,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5906000 // ldr r6, [r0]
 	WORD $0xe1947f03 // orrs r7, r4, r3, lsl #30
 	WORD $0x02411e12 // subeq r1, r1, #288
-	WORD $0x0a000322 // beq 0xcac
+	WORD $0x0a0004d5 // beq 0x1378
 	WORD $0xe590b028 // ldr fp, [r0, #40]
 	WORD $0xe590c030 // ldr ip, [r0, #48]
 	WORD $0xe5013014 // str r3, [r1, #-20]
@@ -96,7 +96,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2b44000 // adcs r4, r4, #0
 	WORD $0xe2b55000 // adcs r5, r5, #0
 	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xea000242 // b 0xa58
+	WORD $0xea0003f2 // b 0x1118
 // 0x14c:
 	WORD $0xe511200c // ldr r2, [r1, #-12]
 	WORD $0xe3520040 // cmp r2, #64
@@ -378,20 +378,20 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3e8247e // vsri.32 q9, q15, #24
 	WORD $0xf26888e0 // vadd.i32 q12, q12, q8
 	WORD $0xf26aa8e2 // vadd.i32 q13, q13, q9
-	WORD $0xf348c178 // veor q14, q4, q12
-	WORD $0xf34ae17a // veor q15, q5, q13
-	WORD $0xf2a7857c // vshl.s32 q4, q14, #7
-	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
-	WORD $0xf3a7847c // vsri.32 q4, q14, #25
-	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
-	WORD $0xeccb8b08 // vstmia fp, {d24-d27}
-	WORD $0xecdc8b08 // vldmia ip, {d24-d27}
 	WORD $0xf224484c // vadd.i32 q2, q2, q6
 	WORD $0xf226684e // vadd.i32 q3, q3, q7
+	WORD $0xf348c178 // veor q14, q4, q12
+	WORD $0xf34ae17a // veor q15, q5, q13
+	WORD $0xeccb8b08 // vstmia fp, {d24-d27}
 	WORD $0xf34441d4 // veor q10, q10, q2
 	WORD $0xf34661d6 // veor q11, q11, q3
+	WORD $0xf2a7857c // vshl.s32 q4, q14, #7
+	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
+	WORD $0xecdc8b08 // vldmia ip, {d24-d27}
 	WORD $0xf3f440e4 // vrev32.16 q10, q10
 	WORD $0xf3f460e6 // vrev32.16 q11, q11
+	WORD $0xf3a7847c // vsri.32 q4, q14, #25
+	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
 	WORD $0xf26888e4 // vadd.i32 q12, q12, q10
 	WORD $0xf26aa8e6 // vadd.i32 q13, q13, q11
 	WORD $0xf34cc178 // veor q14, q6, q12
@@ -440,20 +440,20 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3e8047e // vsri.32 q8, q15, #24
 	WORD $0xf26888e6 // vadd.i32 q12, q12, q11
 	WORD $0xf26aa8e0 // vadd.i32 q13, q13, q8
-	WORD $0xf34ac178 // veor q14, q5, q12
-	WORD $0xf34ce17a // veor q15, q6, q13
-	WORD $0xf2a7a57c // vshl.s32 q5, q14, #7
-	WORD $0xf2a7c57e // vshl.s32 q6, q15, #7
-	WORD $0xf3a7a47c // vsri.32 q5, q14, #25
-	WORD $0xf3a7c47e // vsri.32 q6, q15, #25
-	WORD $0xeccc8b08 // vstmia ip, {d24-d27}
-	WORD $0xecdb8b08 // vldmia fp, {d24-d27}
 	WORD $0xf224484e // vadd.i32 q2, q2, q7
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xf34ac178 // veor q14, q5, q12
+	WORD $0xf34ce17a // veor q15, q6, q13
+	WORD $0xeccc8b08 // vstmia ip, {d24-d27}
 	WORD $0xf34221d4 // veor q9, q9, q2
 	WORD $0xf34441d6 // veor q10, q10, q3
+	WORD $0xf2a7a57c // vshl.s32 q5, q14, #7
+	WORD $0xf2a7c57e // vshl.s32 q6, q15, #7
+	WORD $0xecdb8b08 // vldmia fp, {d24-d27}
 	WORD $0xf3f420e2 // vrev32.16 q9, q9
 	WORD $0xf3f440e4 // vrev32.16 q10, q10
+	WORD $0xf3a7a47c // vsri.32 q5, q14, #25
+	WORD $0xf3a7c47e // vsri.32 q6, q15, #25
 	WORD $0xf26888e2 // vadd.i32 q12, q12, q9
 	WORD $0xf26aa8e4 // vadd.i32 q13, q13, q10
 	WORD $0xf34ec178 // veor q14, q7, q12
@@ -562,7 +562,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0822325 // add r2, r2, r5, lsr #6
 	WORD $0xe5812090 // str r2, [r1, #144]
 	WORD $0xe3530000 // cmp r3, #0
-	WORD $0x1a000087 // bne 0xaa0
+	WORD $0x1a000237 // bne 0x1160
 	WORD $0xe2800040 // add r0, r0, #64
 	WORD $0xe2455040 // sub r5, r5, #64
 	WORD $0xe5810200 // str r0, [r1, #512]
@@ -597,9 +597,12 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5817034 // str r7, [r1, #52]
 	WORD $0xe0889009 // add r9, r8, r9
 	WORD $0xe14182f0 // strd r8, [r1, #-32]
-	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x0a000030 // beq 0x9d0
-// 0x90c:
+	WORD $0xe0497008 // sub r7, r9, r8
+	WORD $0xe35700a0 // cmp r7, #160
+	WORD $0x2a00004c // bcs 0xa44
+	WORD $0xe3570000 // cmp r7, #0
+	WORD $0x0a000030 // beq 0x9dc
+// 0x918:
 	WORD $0xe5987000 // ldr r7, [r8]
 	WORD $0xe5989004 // ldr r9, [r8, #4]
 	WORD $0xe598b008 // ldr fp, [r8, #8]
@@ -648,11 +651,11 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2a66000 // adc r6, r6, #0
 	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x1affffce // bne 0x90c
-// 0x9d0:
+	WORD $0x1affffce // bne 0x918
+// 0x9dc:
 	WORD $0xe5917034 // ldr r7, [r1, #52]
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a000016 // beq 0xa38
+	WORD $0x0a0001c3 // beq 0x10f8
 	WORD $0xe2819050 // add r9, r1, #80
 	WORD $0xe3a00000 // mov r0, #0
 	WORD $0xe5890000 // str r0, [r9]
@@ -661,61 +664,492 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe589000c // str r0, [r9, #12]
 	WORD $0xe5810034 // str r0, [r1, #52]
 	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x3a000003 // bcc 0xa10
-// 0xa00:
+	WORD $0x3a000003 // bcc 0xa1c
+// 0xa0c:
 	WORD $0xe4980004 // ldr r0, [r8], #4
 	WORD $0xe4890004 // str r0, [r9], #4
 	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x2afffffb // bcs 0xa00
-// 0xa10:
+	WORD $0x2afffffb // bcs 0xa0c
+// 0xa1c:
 	WORD $0xe2977004 // adds r7, r7, #4
-	WORD $0x0a000003 // beq 0xa28
-// 0xa18:
+	WORD $0x0a000003 // beq 0xa34
+// 0xa24:
 	WORD $0xe4d80001 // ldrb r0, [r8], #1
 	WORD $0xe4c90001 // strb r0, [r9], #1
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1afffffb // bne 0xa18
-// 0xa28:
+	WORD $0x1afffffb // bne 0xa24
+// 0xa34:
 	WORD $0xe2818050 // add r8, r1, #80
 	WORD $0xe2889010 // add r9, r8, #16
 	WORD $0xe501901c // str r9, [r1, #-28]
-	WORD $0xeaffffb4 // b 0x90c
-// 0xa38:
+	WORD $0xeaffffb4 // b 0x918
+// 0xa44:
+	WORD $0xe281c020 // add ip, r1, #32
+	WORD $0xe88c007c // stm ip, {r2, r3, r4, r5, r6}
+	WORD $0xe281c010 // add ip, r1, #16
+	WORD $0xe89c003c // ldm ip, {r2, r3, r4, r5}
+	WORD $0xe3a06000 // mov r6, #0
+	WORD $0xe9910b80 // ldmib r1, {r7, r8, r9, fp}
+	WORD $0xe08c0795 // umull r0, ip, r5, r7
+	WORD $0xe0ac0894 // umlal r0, ip, r4, r8
+	WORD $0xe0070796 // mul r7, r6, r7
+	WORD $0xe0ac0993 // umlal r0, ip, r3, r9
+	WORD $0xe0ac0b92 // umlal r0, ip, r2, fp
+	WORD $0xe047c895 // umaal ip, r7, r5, r8
+	WORD $0xe0080896 // mul r8, r6, r8
+	WORD $0xe0a7cb93 // umlal ip, r7, r3, fp
+	WORD $0xe591b014 // ldr fp, [r1, #20]
+	WORD $0xe0a7c994 // umlal ip, r7, r4, r9
+	WORD $0xe0a7cb92 // umlal ip, r7, r2, fp
+	WORD $0xe0487995 // umaal r7, r8, r5, r9
+	WORD $0xe0090996 // mul r9, r6, r9
+	WORD $0xe0a87b93 // umlal r7, r8, r3, fp
+	WORD $0xe591b010 // ldr fp, [r1, #16]
+	WORD $0xe0a87b94 // umlal r7, r8, r4, fp
+	WORD $0xe006069b // mul r6, fp, r6
+	WORD $0xe591b018 // ldr fp, [r1, #24]
+	WORD $0xe0a87b92 // umlal r7, r8, r2, fp
+	WORD $0xe0498b93 // umaal r8, r9, r3, fp
+	WORD $0xe591b01c // ldr fp, [r1, #28]
+	WORD $0xe0a98b92 // umlal r8, r9, r2, fp
+	WORD $0xe1c121d0 // ldrd r2, [r1, #16]
+	WORD $0xe0a98295 // umlal r8, r9, r5, r2
+	WORD $0xe0a98394 // umlal r8, r9, r4, r3
+	WORD $0xe0866009 // add r6, r6, r9
+	WORD $0xe3c6b003 // bic fp, r6, #3
+	WORD $0xe2066003 // and r6, r6, #3
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe2b74000 // adcs r4, r7, #0
+	WORD $0xe2b85000 // adcs r5, r8, #0
+	WORD $0xe2a66000 // adc r6, r6, #0
+	WORD $0xe3c2733f // bic r7, r2, #-67108864
+	WORD $0xe1a08d22 // lsr r8, r2, #26
+	WORD $0xe1a09a23 // lsr r9, r3, #20
+	WORD $0xe1a0b724 // lsr fp, r4, #14
+	WORD $0xe1a0c425 // lsr ip, r5, #8
+	WORD $0xe1888303 // orr r8, r8, r3, lsl #6
+	WORD $0xe1899604 // orr r9, r9, r4, lsl #12
+	WORD $0xe18bb905 // orr fp, fp, r5, lsl #18
+	WORD $0xe18ccc06 // orr ip, ip, r6, lsl #24
+	WORD $0xe3c8833f // bic r8, r8, #-67108864
+	WORD $0xe3c9933f // bic r9, r9, #-67108864
+	WORD $0xe3cbb33f // bic fp, fp, #-67108864
+	WORD $0xe2810e22 // add r0, r1, #544
+	WORD $0xe8a01b80 // stmia r0!, {r7, r8, r9, fp, ip}
+	WORD $0xe0888108 // add r8, r8, r8, lsl #2
+	WORD $0xe0899109 // add r9, r9, r9, lsl #2
+	WORD $0xe08bb10b // add fp, fp, fp, lsl #2
+	WORD $0xe08cc10c // add ip, ip, ip, lsl #2
+	WORD $0xe8801b00 // stm r0, {r8, r9, fp, ip}
+	WORD $0xe9910b80 // ldmib r1, {r7, r8, r9, fp}
+	WORD $0xe08c0795 // umull r0, ip, r5, r7
+	WORD $0xe0ac0894 // umlal r0, ip, r4, r8
+	WORD $0xe0070796 // mul r7, r6, r7
+	WORD $0xe0ac0993 // umlal r0, ip, r3, r9
+	WORD $0xe0ac0b92 // umlal r0, ip, r2, fp
+	WORD $0xe047c895 // umaal ip, r7, r5, r8
+	WORD $0xe0080896 // mul r8, r6, r8
+	WORD $0xe0a7cb93 // umlal ip, r7, r3, fp
+	WORD $0xe591b014 // ldr fp, [r1, #20]
+	WORD $0xe0a7c994 // umlal ip, r7, r4, r9
+	WORD $0xe0a7cb92 // umlal ip, r7, r2, fp
+	WORD $0xe0487995 // umaal r7, r8, r5, r9
+	WORD $0xe0090996 // mul r9, r6, r9
+	WORD $0xe0a87b93 // umlal r7, r8, r3, fp
+	WORD $0xe591b010 // ldr fp, [r1, #16]
+	WORD $0xe0a87b94 // umlal r7, r8, r4, fp
+	WORD $0xe006069b // mul r6, fp, r6
+	WORD $0xe591b018 // ldr fp, [r1, #24]
+	WORD $0xe0a87b92 // umlal r7, r8, r2, fp
+	WORD $0xe0498b93 // umaal r8, r9, r3, fp
+	WORD $0xe591b01c // ldr fp, [r1, #28]
+	WORD $0xe0a98b92 // umlal r8, r9, r2, fp
+	WORD $0xe1c121d0 // ldrd r2, [r1, #16]
+	WORD $0xe0a98295 // umlal r8, r9, r5, r2
+	WORD $0xe0a98394 // umlal r8, r9, r4, r3
+	WORD $0xe0866009 // add r6, r6, r9
+	WORD $0xe3c6b003 // bic fp, r6, #3
+	WORD $0xe2066003 // and r6, r6, #3
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe2b74000 // adcs r4, r7, #0
+	WORD $0xe2b85000 // adcs r5, r8, #0
+	WORD $0xe2a66000 // adc r6, r6, #0
+	WORD $0xe9910b80 // ldmib r1, {r7, r8, r9, fp}
+	WORD $0xe08c0795 // umull r0, ip, r5, r7
+	WORD $0xe0ac0894 // umlal r0, ip, r4, r8
+	WORD $0xe0070796 // mul r7, r6, r7
+	WORD $0xe0ac0993 // umlal r0, ip, r3, r9
+	WORD $0xe0ac0b92 // umlal r0, ip, r2, fp
+	WORD $0xe047c895 // umaal ip, r7, r5, r8
+	WORD $0xe0080896 // mul r8, r6, r8
+	WORD $0xe0a7cb93 // umlal ip, r7, r3, fp
+	WORD $0xe591b014 // ldr fp, [r1, #20]
+	WORD $0xe0a7c994 // umlal ip, r7, r4, r9
+	WORD $0xe0a7cb92 // umlal ip, r7, r2, fp
+	WORD $0xe0487995 // umaal r7, r8, r5, r9
+	WORD $0xe0090996 // mul r9, r6, r9
+	WORD $0xe0a87b93 // umlal r7, r8, r3, fp
+	WORD $0xe591b010 // ldr fp, [r1, #16]
+	WORD $0xe0a87b94 // umlal r7, r8, r4, fp
+	WORD $0xe006069b // mul r6, fp, r6
+	WORD $0xe591b018 // ldr fp, [r1, #24]
+	WORD $0xe0a87b92 // umlal r7, r8, r2, fp
+	WORD $0xe0498b93 // umaal r8, r9, r3, fp
+	WORD $0xe591b01c // ldr fp, [r1, #28]
+	WORD $0xe0a98b92 // umlal r8, r9, r2, fp
+	WORD $0xe1c121d0 // ldrd r2, [r1, #16]
+	WORD $0xe0a98295 // umlal r8, r9, r5, r2
+	WORD $0xe0a98394 // umlal r8, r9, r4, r3
+	WORD $0xe0866009 // add r6, r6, r9
+	WORD $0xe3c6b003 // bic fp, r6, #3
+	WORD $0xe2066003 // and r6, r6, #3
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe2b74000 // adcs r4, r7, #0
+	WORD $0xe2b85000 // adcs r5, r8, #0
+	WORD $0xe2a66000 // adc r6, r6, #0
+	WORD $0xe3c2733f // bic r7, r2, #-67108864
+	WORD $0xe1a08d22 // lsr r8, r2, #26
+	WORD $0xe1a09a23 // lsr r9, r3, #20
+	WORD $0xe1a0b724 // lsr fp, r4, #14
+	WORD $0xe1a0c425 // lsr ip, r5, #8
+	WORD $0xe1888303 // orr r8, r8, r3, lsl #6
+	WORD $0xe1899604 // orr r9, r9, r4, lsl #12
+	WORD $0xe18bb905 // orr fp, fp, r5, lsl #18
+	WORD $0xe18ccc06 // orr ip, ip, r6, lsl #24
+	WORD $0xe3c8833f // bic r8, r8, #-67108864
+	WORD $0xe3c9933f // bic r9, r9, #-67108864
+	WORD $0xe3cbb33f // bic fp, fp, #-67108864
+	WORD $0xe2810f92 // add r0, r1, #584
+	WORD $0xe8a01b80 // stmia r0!, {r7, r8, r9, fp, ip}
+	WORD $0xe0888108 // add r8, r8, r8, lsl #2
+	WORD $0xe0899109 // add r9, r9, r9, lsl #2
+	WORD $0xe08bb10b // add fp, fp, fp, lsl #2
+	WORD $0xe08cc10c // add ip, ip, ip, lsl #2
+	WORD $0xe8801b00 // stm r0, {r8, r9, fp, ip}
+	WORD $0xe281c020 // add ip, r1, #32
+	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
+	WORD $0xe3c2733f // bic r7, r2, #-67108864
+	WORD $0xe1a08d22 // lsr r8, r2, #26
+	WORD $0xe1a09a23 // lsr r9, r3, #20
+	WORD $0xe1a0b724 // lsr fp, r4, #14
+	WORD $0xe1a0c425 // lsr ip, r5, #8
+	WORD $0xe1888303 // orr r8, r8, r3, lsl #6
+	WORD $0xe1899604 // orr r9, r9, r4, lsl #12
+	WORD $0xe18bb905 // orr fp, fp, r5, lsl #18
+	WORD $0xe18ccc06 // orr ip, ip, r6, lsl #24
+	WORD $0xe3c8833f // bic r8, r8, #-67108864
+	WORD $0xe3c9933f // bic r9, r9, #-67108864
+	WORD $0xe3cbb33f // bic fp, fp, #-67108864
+	WORD $0xf280a050 // vmov.i32 q5, #0
+	WORD $0xf280c050 // vmov.i32 q6, #0
+	WORD $0xf280e010 // vmov.i32 d14, #0
+	WORD $0xee0a7b10 // vmov.32 d10[0], r7
+	WORD $0xee0b8b10 // vmov.32 d11[0], r8
+	WORD $0xee0c9b10 // vmov.32 d12[0], r9
+	WORD $0xee0dbb10 // vmov.32 d13[0], fp
+	WORD $0xee0ecb10 // vmov.32 d14[0], ip
+	WORD $0xe281ce22 // add ip, r1, #544
+	WORD $0xec9c0b14 // vldmia ip, {d0-d9}
+	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
+	WORD $0xe0499008 // sub r9, r9, r8
+	WORD $0xe2499020 // sub r9, r9, #32
+	WORD $0xe1a09329 // lsr r9, r9, #6
+	WORD $0xf468a08d // vld4.32 {d26-d29}, [r8]!
+	WORD $0xf3e6e03a // vshr.u32 d30, d26, #26
+	WORD $0xf3ecf03b // vshr.u32 d31, d27, #20
+	WORD $0xf3b2f03c // vshr.u32 d15, d28, #14
+	WORD $0xf3e6e53b // vsli.32 d30, d27, #6
+	WORD $0xf3ecf53c // vsli.32 d31, d28, #12
+	WORD $0xf3b2f53d // vsli.32 d15, d29, #18
+	WORD $0xf3f8d03d // vshr.u32 d29, d29, #8
+	WORD $0xf3c7a73c // vbic.i32 d26, #-67108864
+	WORD $0xf3c7e73c // vbic.i32 d30, #-67108864
+	WORD $0xf3c7f73c // vbic.i32 d31, #-67108864
+	WORD $0xf387f73c // vbic.i32 d15, #-67108864
+	WORD $0xf2c0d711 // vorr.i32 d29, #16777216
+	WORD $0xf22aa82a // vadd.i32 d10, d10, d26
+	WORD $0xf22bb82e // vadd.i32 d11, d11, d30
+	WORD $0xf22cc82f // vadd.i32 d12, d12, d31
+	WORD $0xf22dd80f // vadd.i32 d13, d13, d15
+	WORD $0xf22ee82d // vadd.i32 d14, d14, d29
+// 0xd4c:
+	WORD $0xf468a08d // vld4.32 {d26-d29}, [r8]!
+	WORD $0xf3e6e03a // vshr.u32 d30, d26, #26
+	WORD $0xf3ecf03b // vshr.u32 d31, d27, #20
+	WORD $0xf3b2f03c // vshr.u32 d15, d28, #14
+	WORD $0xf3e6e53b // vsli.32 d30, d27, #6
+	WORD $0xf3ecf53c // vsli.32 d31, d28, #12
+	WORD $0xf3b2f53d // vsli.32 d15, d29, #18
+	WORD $0xf3f8d03d // vshr.u32 d29, d29, #8
+	WORD $0xf3c7a73c // vbic.i32 d26, #-67108864
+	WORD $0xf3c7e73c // vbic.i32 d30, #-67108864
+	WORD $0xf3c7f73c // vbic.i32 d31, #-67108864
+	WORD $0xf387f73c // vbic.i32 d15, #-67108864
+	WORD $0xf2c0d711 // vorr.i32 d29, #16777216
+	WORD $0xf3ea0a45 // vmull.u32 q8, d10, d5[0]
+	WORD $0xf3ea2a65 // vmull.u32 q9, d10, d5[1]
+	WORD $0xf3ea4a46 // vmull.u32 q10, d10, d6[0]
+	WORD $0xf3ea6a66 // vmull.u32 q11, d10, d6[1]
+	WORD $0xf3ea8a47 // vmull.u32 q12, d10, d7[0]
+	WORD $0xf3eb0249 // vmlal.u32 q8, d11, d9[0]
+	WORD $0xf3eb2245 // vmlal.u32 q9, d11, d5[0]
+	WORD $0xf3eb4265 // vmlal.u32 q10, d11, d5[1]
+	WORD $0xf3eb6246 // vmlal.u32 q11, d11, d6[0]
+	WORD $0xf3eb8266 // vmlal.u32 q12, d11, d6[1]
+	WORD $0xf3ec0268 // vmlal.u32 q8, d12, d8[1]
+	WORD $0xf3ec2249 // vmlal.u32 q9, d12, d9[0]
+	WORD $0xf3ec4245 // vmlal.u32 q10, d12, d5[0]
+	WORD $0xf3ec6265 // vmlal.u32 q11, d12, d5[1]
+	WORD $0xf3ec8246 // vmlal.u32 q12, d12, d6[0]
+	WORD $0xf3ed0248 // vmlal.u32 q8, d13, d8[0]
+	WORD $0xf3ed2268 // vmlal.u32 q9, d13, d8[1]
+	WORD $0xf3ed4249 // vmlal.u32 q10, d13, d9[0]
+	WORD $0xf3ed6245 // vmlal.u32 q11, d13, d5[0]
+	WORD $0xf3ed8265 // vmlal.u32 q12, d13, d5[1]
+	WORD $0xf3ee0267 // vmlal.u32 q8, d14, d7[1]
+	WORD $0xf3ee2248 // vmlal.u32 q9, d14, d8[0]
+	WORD $0xf3ee4268 // vmlal.u32 q10, d14, d8[1]
+	WORD $0xf3ee6249 // vmlal.u32 q11, d14, d9[0]
+	WORD $0xf3ee8245 // vmlal.u32 q12, d14, d5[0]
+	WORD $0xf3ea02c0 // vmlal.u32 q8, d26, d0[0]
+	WORD $0xf3ea22e0 // vmlal.u32 q9, d26, d0[1]
+	WORD $0xf3ea42c1 // vmlal.u32 q10, d26, d1[0]
+	WORD $0xf3ea62e1 // vmlal.u32 q11, d26, d1[1]
+	WORD $0xf3ea82c2 // vmlal.u32 q12, d26, d2[0]
+	WORD $0xf3ee02c4 // vmlal.u32 q8, d30, d4[0]
+	WORD $0xf3ee22c0 // vmlal.u32 q9, d30, d0[0]
+	WORD $0xf3ee42e0 // vmlal.u32 q10, d30, d0[1]
+	WORD $0xf3ee62c1 // vmlal.u32 q11, d30, d1[0]
+	WORD $0xf3ee82e1 // vmlal.u32 q12, d30, d1[1]
+	WORD $0xf3ef02e3 // vmlal.u32 q8, d31, d3[1]
+	WORD $0xf3ef22c4 // vmlal.u32 q9, d31, d4[0]
+	WORD $0xf3ef42c0 // vmlal.u32 q10, d31, d0[0]
+	WORD $0xf3ef62e0 // vmlal.u32 q11, d31, d0[1]
+	WORD $0xf3ef82c1 // vmlal.u32 q12, d31, d1[0]
+	WORD $0xf3ef0243 // vmlal.u32 q8, d15, d3[0]
+	WORD $0xf3ef2263 // vmlal.u32 q9, d15, d3[1]
+	WORD $0xf3ef4244 // vmlal.u32 q10, d15, d4[0]
+	WORD $0xf3ef6240 // vmlal.u32 q11, d15, d0[0]
+	WORD $0xf3ef8260 // vmlal.u32 q12, d15, d0[1]
+	WORD $0xf3ed02e2 // vmlal.u32 q8, d29, d2[1]
+	WORD $0xf3ed22c3 // vmlal.u32 q9, d29, d3[0]
+	WORD $0xf3ed42e3 // vmlal.u32 q10, d29, d3[1]
+	WORD $0xf3ed62c4 // vmlal.u32 q11, d29, d4[0]
+	WORD $0xf3ed82c0 // vmlal.u32 q12, d29, d0[0]
+	WORD $0xf2c0ee7f // vmov.i64 q15, #0x00000000ffffffff
+	WORD $0xf3e6a0f6 // vshr.u64 q13, q11, #26
+	WORD $0xf3e6c0f0 // vshr.u64 q14, q8, #26
+	WORD $0xf3fae0fe // vshr.u64 q15, q15, #6
+	WORD $0xf27888ea // vadd.i64 q12, q12, q13
+	WORD $0xf27228ec // vadd.i64 q9, q9, q14
+	WORD $0xf24661fe // vand q11, q11, q15
+	WORD $0xf24001fe // vand q8, q8, q15
+	WORD $0xf3e6a0f8 // vshr.u64 q13, q12, #26
+	WORD $0xf3e6c0f2 // vshr.u64 q14, q9, #26
+	WORD $0xf24881fe // vand q12, q12, q15
+	WORD $0xf24221fe // vand q9, q9, q15
+	WORD $0xf27008ea // vadd.i64 q8, q8, q13
+	WORD $0xf2c2a5fa // vshl.s64 q13, q13, #2
+	WORD $0xf27448ec // vadd.i64 q10, q10, q14
+	WORD $0xf27008ea // vadd.i64 q8, q8, q13
+	WORD $0xf3e6c0f4 // vshr.u64 q14, q10, #26
+	WORD $0xf24441fe // vand q10, q10, q15
+	WORD $0xf3e6a0f0 // vshr.u64 q13, q8, #26
+	WORD $0xf24001fe // vand q8, q8, q15
+	WORD $0xf27668ec // vadd.i64 q11, q11, q14
+	WORD $0xf27228ea // vadd.i64 q9, q9, q13
+	WORD $0xf3bac224 // vmovn.i64 d12, q10
+	WORD $0xf3baa220 // vmovn.i64 d10, q8
+	WORD $0xf3e6c0f6 // vshr.u64 q14, q11, #26
+	WORD $0xf24661fe // vand q11, q11, q15
+	WORD $0xf3bab222 // vmovn.i64 d11, q9
+	WORD $0xf27888ec // vadd.i64 q12, q12, q14
+	WORD $0xf3bad226 // vmovn.i64 d13, q11
+	WORD $0xf3bae228 // vmovn.i64 d14, q12
+	WORD $0xf468a08d // vld4.32 {d26-d29}, [r8]!
+	WORD $0xf3e6e03a // vshr.u32 d30, d26, #26
+	WORD $0xf3ecf03b // vshr.u32 d31, d27, #20
+	WORD $0xf3b2f03c // vshr.u32 d15, d28, #14
+	WORD $0xf3e6e53b // vsli.32 d30, d27, #6
+	WORD $0xf3ecf53c // vsli.32 d31, d28, #12
+	WORD $0xf3b2f53d // vsli.32 d15, d29, #18
+	WORD $0xf3f8d03d // vshr.u32 d29, d29, #8
+	WORD $0xf3c7a73c // vbic.i32 d26, #-67108864
+	WORD $0xf3c7e73c // vbic.i32 d30, #-67108864
+	WORD $0xf3c7f73c // vbic.i32 d31, #-67108864
+	WORD $0xf387f73c // vbic.i32 d15, #-67108864
+	WORD $0xf2c0d711 // vorr.i32 d29, #16777216
+	WORD $0xf22aa82a // vadd.i32 d10, d10, d26
+	WORD $0xf22bb82e // vadd.i32 d11, d11, d30
+	WORD $0xf22cc82f // vadd.i32 d12, d12, d31
+	WORD $0xf22dd80f // vadd.i32 d13, d13, d15
+	WORD $0xf22ee82d // vadd.i32 d14, d14, d29
+	WORD $0xe2599001 // subs r9, r9, #1
+	WORD $0x1affff8e // bne 0xd4c
+	WORD $0xe5018020 // str r8, [r1, #-32]
+	WORD $0xec8cab0a // vstmia ip, {d10-d14}
+	WORD $0xe5910220 // ldr r0, [r1, #544]
+	WORD $0xe591c228 // ldr ip, [r1, #552]
+	WORD $0xe0907d0c // adds r7, r0, ip, lsl #26
+	WORD $0xe1a0832c // lsr r8, ip, #6
+	WORD $0xe5910230 // ldr r0, [r1, #560]
+	WORD $0xe0b88a00 // adcs r8, r8, r0, lsl #20
+	WORD $0xe1a09620 // lsr r9, r0, #12
+	WORD $0xe591c238 // ldr ip, [r1, #568]
+	WORD $0xe0b9970c // adcs r9, r9, ip, lsl #14
+	WORD $0xe1a0b92c // lsr fp, ip, #18
+	WORD $0xe5910240 // ldr r0, [r1, #576]
+	WORD $0xe0bbb400 // adcs fp, fp, r0, lsl #8
+	WORD $0xe1a00c20 // lsr r0, r0, #24
+	WORD $0xe2a00000 // adc r0, r0, #0
+	WORD $0xe1a02007 // mov r2, r7
+	WORD $0xe1a03008 // mov r3, r8
+	WORD $0xe1a04009 // mov r4, r9
+	WORD $0xe1a0500b // mov r5, fp
+	WORD $0xe1a06000 // mov r6, r0
+	WORD $0xe9910b80 // ldmib r1, {r7, r8, r9, fp}
+	WORD $0xe08c0795 // umull r0, ip, r5, r7
+	WORD $0xe0ac0894 // umlal r0, ip, r4, r8
+	WORD $0xe0070796 // mul r7, r6, r7
+	WORD $0xe0ac0993 // umlal r0, ip, r3, r9
+	WORD $0xe0ac0b92 // umlal r0, ip, r2, fp
+	WORD $0xe047c895 // umaal ip, r7, r5, r8
+	WORD $0xe0080896 // mul r8, r6, r8
+	WORD $0xe0a7cb93 // umlal ip, r7, r3, fp
+	WORD $0xe591b014 // ldr fp, [r1, #20]
+	WORD $0xe0a7c994 // umlal ip, r7, r4, r9
+	WORD $0xe0a7cb92 // umlal ip, r7, r2, fp
+	WORD $0xe0487995 // umaal r7, r8, r5, r9
+	WORD $0xe0090996 // mul r9, r6, r9
+	WORD $0xe0a87b93 // umlal r7, r8, r3, fp
+	WORD $0xe591b010 // ldr fp, [r1, #16]
+	WORD $0xe0a87b94 // umlal r7, r8, r4, fp
+	WORD $0xe006069b // mul r6, fp, r6
+	WORD $0xe591b018 // ldr fp, [r1, #24]
+	WORD $0xe0a87b92 // umlal r7, r8, r2, fp
+	WORD $0xe0498b93 // umaal r8, r9, r3, fp
+	WORD $0xe591b01c // ldr fp, [r1, #28]
+	WORD $0xe0a98b92 // umlal r8, r9, r2, fp
+	WORD $0xe1c121d0 // ldrd r2, [r1, #16]
+	WORD $0xe0a98295 // umlal r8, r9, r5, r2
+	WORD $0xe0a98394 // umlal r8, r9, r4, r3
+	WORD $0xe0866009 // add r6, r6, r9
+	WORD $0xe3c6b003 // bic fp, r6, #3
+	WORD $0xe2066003 // and r6, r6, #3
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe2b74000 // adcs r4, r7, #0
+	WORD $0xe2b85000 // adcs r5, r8, #0
+	WORD $0xe2a66000 // adc r6, r6, #0
+	WORD $0xe5910224 // ldr r0, [r1, #548]
+	WORD $0xe591c22c // ldr ip, [r1, #556]
+	WORD $0xe0907d0c // adds r7, r0, ip, lsl #26
+	WORD $0xe1a0832c // lsr r8, ip, #6
+	WORD $0xe5910234 // ldr r0, [r1, #564]
+	WORD $0xe0b88a00 // adcs r8, r8, r0, lsl #20
+	WORD $0xe1a09620 // lsr r9, r0, #12
+	WORD $0xe591c23c // ldr ip, [r1, #572]
+	WORD $0xe0b9970c // adcs r9, r9, ip, lsl #14
+	WORD $0xe1a0b92c // lsr fp, ip, #18
+	WORD $0xe5910244 // ldr r0, [r1, #580]
+	WORD $0xe0bbb400 // adcs fp, fp, r0, lsl #8
+	WORD $0xe1a00c20 // lsr r0, r0, #24
+	WORD $0xe2a00000 // adc r0, r0, #0
+	WORD $0xe0922007 // adds r2, r2, r7
+	WORD $0xe0b33008 // adcs r3, r3, r8
+	WORD $0xe0b44009 // adcs r4, r4, r9
+	WORD $0xe0b5500b // adcs r5, r5, fp
+	WORD $0xe0a66000 // adc r6, r6, r0
+	WORD $0xe3c6b003 // bic fp, r6, #3
+	WORD $0xe2066003 // and r6, r6, #3
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe092200b // adds r2, r2, fp
+	WORD $0xe2b33000 // adcs r3, r3, #0
+	WORD $0xe2b44000 // adcs r4, r4, #0
+	WORD $0xe2b55000 // adcs r5, r5, #0
+	WORD $0xe2a66000 // adc r6, r6, #0
+	WORD $0xe9910b80 // ldmib r1, {r7, r8, r9, fp}
+	WORD $0xe08c0795 // umull r0, ip, r5, r7
+	WORD $0xe0ac0894 // umlal r0, ip, r4, r8
+	WORD $0xe0070796 // mul r7, r6, r7
+	WORD $0xe0ac0993 // umlal r0, ip, r3, r9
+	WORD $0xe0ac0b92 // umlal r0, ip, r2, fp
+	WORD $0xe047c895 // umaal ip, r7, r5, r8
+	WORD $0xe0080896 // mul r8, r6, r8
+	WORD $0xe0a7cb93 // umlal ip, r7, r3, fp
+	WORD $0xe591b014 // ldr fp, [r1, #20]
+	WORD $0xe0a7c994 // umlal ip, r7, r4, r9
+	WORD $0xe0a7cb92 // umlal ip, r7, r2, fp
+	WORD $0xe0487995 // umaal r7, r8, r5, r9
+	WORD $0xe0090996 // mul r9, r6, r9
+	WORD $0xe0a87b93 // umlal r7, r8, r3, fp
+	WORD $0xe591b010 // ldr fp, [r1, #16]
+	WORD $0xe0a87b94 // umlal r7, r8, r4, fp
+	WORD $0xe006069b // mul r6, fp, r6
+	WORD $0xe591b018 // ldr fp, [r1, #24]
+	WORD $0xe0a87b92 // umlal r7, r8, r2, fp
+	WORD $0xe0498b93 // umaal r8, r9, r3, fp
+	WORD $0xe591b01c // ldr fp, [r1, #28]
+	WORD $0xe0a98b92 // umlal r8, r9, r2, fp
+	WORD $0xe1c121d0 // ldrd r2, [r1, #16]
+	WORD $0xe0a98295 // umlal r8, r9, r5, r2
+	WORD $0xe0a98394 // umlal r8, r9, r4, r3
+	WORD $0xe0866009 // add r6, r6, r9
+	WORD $0xe3c6b003 // bic fp, r6, #3
+	WORD $0xe2066003 // and r6, r6, #3
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe2b74000 // adcs r4, r7, #0
+	WORD $0xe2b85000 // adcs r5, r8, #0
+	WORD $0xe2a66000 // adc r6, r6, #0
+	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
+	WORD $0xe1580009 // cmp r8, r9
+	WORD $0x1afffe08 // bne 0x918
+	WORD $0xeafffe38 // b 0x9dc
+// 0x10f8:
 	WORD $0xe511c018 // ldr ip, [r1, #-24]
 	WORD $0xe511b014 // ldr fp, [r1, #-20]
 	WORD $0xe35c0002 // cmp ip, #2
-	WORD $0x3a000003 // bcc 0xa58
-	WORD $0x8a000058 // bhi 0xbb0
+	WORD $0x3a000003 // bcc 0x1118
+	WORD $0x8a000058 // bhi 0x1270
 	WORD $0xe31b0004 // tst fp, #4
-	WORD $0x0a00004a // beq 0xb80
-	WORD $0xea000006 // b 0xa74
-// 0xa58:
+	WORD $0x0a00004a // beq 0x1240
+	WORD $0xea000006 // b 0x1134
+// 0x1118:
 	WORD $0xe511b014 // ldr fp, [r1, #-20]
 	WORD $0xe3a0c002 // mov ip, #2
 	WORD $0xe31b0004 // tst fp, #4
-	WORD $0x0a000002 // beq 0xa74
+	WORD $0x0a000002 // beq 0x1134
 	WORD $0xe5118008 // ldr r8, [r1, #-8]
 	WORD $0xe511900c // ldr r9, [r1, #-12]
-	WORD $0xeaffff9d // b 0x8ec
-// 0xa74:
+	WORD $0xeafffded // b 0x8ec
+// 0x1134:
 	WORD $0xe3a0c002 // mov ip, #2
 	WORD $0xe501c018 // str ip, [r1, #-24]
 	WORD $0xe281c020 // add ip, r1, #32
 	WORD $0xe88c007c // stm ip, {r2, r3, r4, r5, r6}
 	WORD $0xe511c00c // ldr ip, [r1, #-12]
 	WORD $0xe35c0000 // cmp ip, #0
-	WORD $0x0a000032 // beq 0xb5c
+	WORD $0x0a000032 // beq 0x121c
 	WORD $0xe5910200 // ldr r0, [r1, #512]
 	WORD $0xe5915204 // ldr r5, [r1, #516]
 	WORD $0xe3550000 // cmp r5, #0
-	WORD $0x0afffdaa // beq 0x14c
-// 0xaa0:
+	WORD $0x0afffbfa // beq 0x14c
+// 0x1160:
 	WORD $0xe511b00c // ldr fp, [r1, #-12]
 	WORD $0xe5112008 // ldr r2, [r1, #-8]
 	WORD $0xe5113004 // ldr r3, [r1, #-4]
-// 0xaac:
+// 0x116c:
 	WORD $0xe25bb040 // subs fp, fp, #64
-	WORD $0x3a000011 // bcc 0xafc
+	WORD $0x3a000011 // bcc 0x11bc
 	WORD $0xf42002ad // vld1.32 {d0-d3}, [r0 :128]!
 	WORD $0xf462020d // vld1.8 {d16-d19}, [r2]!
 	WORD $0xf42042ad // vld1.32 {d4-d7}, [r0 :128]!
@@ -727,44 +1161,44 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
 	WORD $0xf403420d // vst1.8 {d4-d7}, [r3]!
 	WORD $0xe2555040 // subs r5, r5, #64
-	WORD $0x1afffff1 // bne 0xaac
+	WORD $0x1afffff1 // bne 0x116c
 	WORD $0xe501b00c // str fp, [r1, #-12]
 	WORD $0xe5012008 // str r2, [r1, #-8]
 	WORD $0xe5013004 // str r3, [r1, #-4]
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1afffd94 // bne 0x14c
-	WORD $0xea000017 // b 0xb5c
-// 0xafc:
+	WORD $0x1afffbe4 // bne 0x14c
+	WORD $0xea000017 // b 0x121c
+// 0x11bc:
 	WORD $0xe29bb030 // adds fp, fp, #48
-	WORD $0x4a000005 // bmi 0xb1c
-// 0xb04:
+	WORD $0x4a000005 // bmi 0x11dc
+// 0x11c4:
 	WORD $0xf4200aad // vld1.32 {d0-d1}, [r0 :128]!
 	WORD $0xf4620a0d // vld1.8 {d16-d17}, [r2]!
 	WORD $0xf3000170 // veor q0, q0, q8
 	WORD $0xf4030a0d // vst1.8 {d0-d1}, [r3]!
 	WORD $0xe25bb010 // subs fp, fp, #16
-	WORD $0x5afffff9 // bpl 0xb04
-// 0xb1c:
+	WORD $0x5afffff9 // bpl 0x11c4
+// 0x11dc:
 	WORD $0xe29bb00c // adds fp, fp, #12
-	WORD $0x4a000005 // bmi 0xb3c
-// 0xb24:
+	WORD $0x4a000005 // bmi 0x11fc
+// 0x11e4:
 	WORD $0xe4924004 // ldr r4, [r2], #4
 	WORD $0xe4905004 // ldr r5, [r0], #4
 	WORD $0xe0244005 // eor r4, r4, r5
 	WORD $0xe4834004 // str r4, [r3], #4
 	WORD $0xe25bb004 // subs fp, fp, #4
-	WORD $0x5afffff9 // bpl 0xb24
-// 0xb3c:
+	WORD $0x5afffff9 // bpl 0x11e4
+// 0x11fc:
 	WORD $0xe29bb004 // adds fp, fp, #4
-	WORD $0x0a000005 // beq 0xb5c
-// 0xb44:
+	WORD $0x0a000005 // beq 0x121c
+// 0x1204:
 	WORD $0xe4d24001 // ldrb r4, [r2], #1
 	WORD $0xe4d05001 // ldrb r5, [r0], #1
 	WORD $0xe0244005 // eor r4, r4, r5
 	WORD $0xe4c34001 // strb r4, [r3], #1
 	WORD $0xe25bb001 // subs fp, fp, #1
-	WORD $0x1afffff9 // bne 0xb44
-// 0xb5c:
+	WORD $0x1afffff9 // bne 0x1204
+// 0x121c:
 	WORD $0xe281c020 // add ip, r1, #32
 	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
 	WORD $0xe511b014 // ldr fp, [r1, #-20]
@@ -773,11 +1207,11 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe31b0004 // tst fp, #4
 	WORD $0x05908000 // ldreq r8, [r0]
 	WORD $0x05909010 // ldreq r9, [r0, #16]
-	WORD $0x0affff5a // beq 0x8ec
-// 0xb80:
+	WORD $0x0afffdaa // beq 0x8ec
+// 0x1240:
 	WORD $0xe5110010 // ldr r0, [r1, #-16]
 	WORD $0xe31b0002 // tst fp, #2
-	WORD $0x0a000020 // beq 0xc10
+	WORD $0x0a000020 // beq 0x12d0
 	WORD $0xe5907020 // ldr r7, [r0, #32]
 	WORD $0xe5908024 // ldr r8, [r0, #36]
 	WORD $0xe5909048 // ldr r9, [r0, #72]
@@ -786,8 +1220,8 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe88c0b80 // stm ip, {r7, r8, r9, fp}
 	WORD $0xe3a0c003 // mov ip, #3
 	WORD $0xe501c018 // str ip, [r1, #-24]
-	WORD $0xeaffff9d // b 0xa28
-// 0xbb0:
+	WORD $0xeafffdf0 // b 0xa34
+// 0x1270:
 	WORD $0xe2927005 // adds r7, r2, #5
 	WORD $0xe2b37000 // adcs r7, r3, #0
 	WORD $0xe2b47000 // adcs r7, r4, #0
@@ -811,8 +1245,8 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5803004 // str r3, [r0, #4]
 	WORD $0xe5804008 // str r4, [r0, #8]
 	WORD $0xe580500c // str r5, [r0, #12]
-	WORD $0xea000010 // b 0xc54
-// 0xc10:
+	WORD $0xea000010 // b 0x1314
+// 0x12d0:
 	WORD $0xe5909010 // ldr r9, [r0, #16]
 	WORD $0xe5900040 // ldr r0, [r0, #64]
 	WORD $0xe5117014 // ldr r7, [r1, #-20]
@@ -830,7 +1264,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
 	WORD $0xe8a00b40 // stmia r0!, {r6, r8, r9, fp}
 	WORD $0xe5807004 // str r7, [r0, #4]
-// 0xc54:
+// 0x1314:
 	WORD $0xf2800050 // vmov.i32 q0, #0
 	WORD $0xf2802050 // vmov.i32 q1, #0
 	WORD $0xe2411020 // sub r1, r1, #32
@@ -852,8 +1286,11 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
-	WORD $0xe2411d0d // sub r1, r1, #832
-// 0xcac:
+	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
+	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
+	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
+	WORD $0xe2411e3a // sub r1, r1, #928
+// 0x1378:
 	RET
 
 DATA chacha20poly1305_neon_constants<>+0(SB)/8, $0x3320646e61707865
