@@ -14,7 +14,8 @@
  * arm (.arm mode): r0 = args, r1 = scratch, r2 = consts. r10, r13, r14 may not be mentioned, nor pc outside branches.
  * aarch64: x0 = args, x1 = scratch, x2 = consts. sp, x18, x28, x29, x30 may not be mentioned.
  * On both r1/x1 must hold scratch again at endfunction; everything else may hold anything.
- * Scratch is 64-byte aligned, consts 64-byte in C, and in Go 16-byte on amd64, 32-byte on arm and arm64.
+ * Scratch is 64-byte aligned. consts is 64-byte aligned in C, and in Go 32-byte on arm64, 16-byte on amd64 and 8-byte on
+ * arm, where loads from it can have no alignment hints.
  * Built with SEALANE_GO the prologue and epilogue are empty, and the final return becomes Go's.
  *
  * Constants are written between `constants name` and `endconstants`, in a read-only section: a kernel gets their

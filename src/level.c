@@ -43,6 +43,7 @@ KERNEL(ssse3)
 KERNEL(neon)
 #endif
 #if defined(HAVE_ARM_KERNELS)
+KERNEL(neon)
 KERNEL(armv6)
 #endif
 
@@ -53,7 +54,7 @@ const sealane_level sealane_levels[] = {
     LEVEL(avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2),
     LEVEL(ssse3, SEALANE_X86_SSSE3),
 #endif
-#if defined(HAVE_AARCH64_KERNELS)
+#if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_ARM_KERNELS)
     LEVEL(neon, SEALANE_ARM_NEON),
 #endif
 #if defined(HAVE_ARM_KERNELS)

@@ -1,16 +1,33 @@
-# Included by the Makefile. The C library for ARM, cross-built and run under qemu-user: check, its corrupters and the public API.
+# Included by the Makefile, before its line "suites:". Everything again for ARM, cross-built and run under qemu-user.
 
 ARM_TRIPLES := arm-linux-gnueabihf arm-linux-gnueabi aarch64-linux-gnu
 
-# $(call arm,triple): build/<triple>/check and api, static, by a make of their own, since the compiler decides on the sources.
+# $(call arm,triple): build/cross/<triple>/check and api, static, by a make of their own, since the compiler decides on the sources.
 define arm
-.PHONY: $(B)/$(1)/built
-$(B)/$(1)/built:
-	+@$(MAKE) --no-print-directory -s B=$(B)/$(1) CC=$(1)-gcc CFLAGS="-O2 -static" $(B)/$(1)/check $(B)/$(1)/api
+.PHONY: $(B)/cross/$(1)/built
+$(B)/cross/$(1)/built:
+	+@$(MAKE) --no-print-directory -s B=$(B)/cross/$(1) CC=$(1)-gcc CFLAGS="-O2 -static" $(B)/cross/$(1)/check $(B)/cross/$(1)/api
 
-$$(eval $$(call suite,$(1),$(B)/$(1)/built $(B)/wycheproof.txt,test/arm $(B) $(1)))
+$$(eval $$(call suite,$(1),$(B)/cross/$(1)/built $(B)/wycheproof.txt,test/arm $(B) $(1)))
 endef
 
+# $(call go_arm,name,environment,qemu and its options): the packages below the public one; that one's tests start programs.
+define go_arm
+$$(eval $$(call suite,go-$(1),,env CGO_ENABLED=0 $(2) $(GO) test -v -exec "$(3)" ./internal/...))
+endef
+
+# Without the compilers or qemu-user there is one suite that says so.
 ifneq ($(filter x86_64,$(ISA)),)
 $(foreach t,$(ARM_TRIPLES),$(if $(shell command -v $(t)-gcc),$(eval $(call arm,$(t))),$(eval $(call suite,$(t),,test/arm --missing $(t)-gcc))))
+ifneq ($(shell command -v qemu-arm),)
+$(eval $(call go_arm,arm926,GOARCH=arm GOARM=5,qemu-arm -cpu arm926))
+$(eval $(call go_arm,arm1176,GOARCH=arm GOARM=5,qemu-arm -cpu arm1176))
+$(eval $(call go_arm,arm-cortex-a7,GOARCH=arm GOARM=5,qemu-arm -cpu cortex-a7))
+$(eval $(call go_arm,arm-cortex-a15,GOARCH=arm GOARM=7,qemu-arm -cpu cortex-a15))
+$(eval $(call go_arm,arm64-cortex-a53,GOARCH=arm64,qemu-aarch64 -cpu cortex-a53))
+$(eval $(call go_arm,arm64-cortex-a72,GOARCH=arm64,qemu-aarch64 -cpu cortex-a72))
+else
+$(eval $(call suite,go-arm,,test/arm --missing qemu-arm))
+endif
+$(eval $(call suite,assembles-aarch64,,test/arm --assembles $(B)))
 endif

@@ -4,7 +4,7 @@
  *
  * CPU        ARMv8-A with Advanced SIMD; no crypto extensions
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    512 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    416 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_neon_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only
@@ -19,7 +19,7 @@
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 + 2^64 h1 +
  * 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
  *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without these bits.
- * Three of these accompany a double round, of the input (open) or of what was written one run before (seal).
+ * Five of these accompany two double rounds, of the input (open) or of what was written one run before (seal).
  * The single instructions of all are dealt out evenly, since in-order cores issue what stands side by side.
  */
 #include "../asm.S"
@@ -41,7 +41,6 @@ isa neon
 #define STATE 352         /* initial state but for the counter */
 #define SHORT_END 416
 #define INITIAL 416       /* initial state of the set, each word 4 times */
-#define END 672
 
 #define CONST_SIGMA 0
 #define CONST_ROTATE8 16
@@ -193,29 +192,29 @@ isa neon
     .elseif (\item) == 5
     umulh t3, h0, r0                        /* high h0 r0 */
     .elseif (\item) == 6
-    mul t4, h0, r1                          /* low h0 r1 */
+    mul t0, h1, s1                          /* low h1 s1 */
     .elseif (\item) == 7
-    umulh h0, h0, r1                        /* high h0 r1 */
+    umulh t1, h1, s1                        /* high h1 s1 */
     .elseif (\item) == 8
-    mul t0, h1, r0                          /* low h1 r0 */
+    mul t4, h0, r1                          /* low h0 r1 */
     .elseif (\item) == 9
-    madd t3, h2, s1, t3                     /* high h0 r0 + h2 s1, below 2^64 */
+    adds t2, t2, t0
     .elseif (\item) == 10
-    adds t4, t4, t0                         /* low h0 r1 + h1 r0 */
+    umulh h0, h0, r1                        /* high h0 r1 */
     .elseif (\item) == 11
-    umulh t0, h1, r0                        /* high h1 r0 */
+    adc t3, t3, t1
     .elseif (\item) == 12
-    madd h0, h2, r0, h0                     /* high h0 r1 + h2 r0 */
+    mul t0, h1, r0                          /* low h1 r0 */
     .elseif (\item) == 13
-    mul t1, h1, s1                          /* low h1 s1 */
+    umulh t1, h1, r0                        /* high h1 r0 */
     .elseif (\item) == 14
-    adc h0, h0, t0
+    madd h0, h2, r0, h0                     /* + h2 r0 */
     .elseif (\item) == 15
-    umulh h1, h1, s1                        /* high h1 s1 */
+    adds t4, t4, t0
     .elseif (\item) == 16
-    adds t2, t2, t1                         /* h r = t2 + 2^64 t3 + 2^64 t4 + 2^128 h0 */
+    madd t3, h2, s1, t3                     /* + h2 s1, below 2^64 */
     .elseif (\item) == 17
-    adc t3, t3, h1
+    adc h0, h0, t1                          /* h r = t2 + 2^64 (t3 + t4) + 2^128 h0 */
     .elseif (\item) == 18
     adds h1, t4, t3
     .elseif (\item) == 19
@@ -246,14 +245,17 @@ isa neon
 
 /* ---- ChaCha20, a word of 4 blocks in each vector, with the others in between ---- */
 
-/* Behind each of 112 instructions: the next of the others. */
+/* Behind each of the set's instructions: the next of the others. */
 .set VECTOR_ITEMS, 112
 .macro fill
-    .rept (vector + 1)*rows/VECTOR_ITEMS - vector*rows/VECTOR_ITEMS
+    .rept (vector + 1)*rows/vectors - vector*rows/vectors
     row_item row
     .set row, row + 1
+    .if row == ROW_ITEMS
+    .set row, 0
+    .endif
     .endr
-    .rept (vector + 1)*polys/VECTOR_ITEMS - vector*polys/VECTOR_ITEMS
+    .rept (vector + 1)*polys/vectors - vector*polys/vectors
     poly_item poly
     .set poly, poly + 1
     .if poly == POLY_ITEMS
@@ -338,15 +340,18 @@ isa neon
     vector_half \ax, \bx, \cx, \dx, \ay, \by, \cy, \dy, \az, \bz, \cz, \dz, \aw, \bw, \cw, \dw, 8, 7
 .endm
 
-/* A double round of the set and, with 1, of the two blocks; and so many message blocks. */
-.macro double_round pair, messages
+/* Double rounds of the set and, with pair 1, of the two blocks; and so many message blocks in all. */
+.macro double_rounds count, pair, messages
     .set vector, 0
     .set row, 0
     .set poly, 0
-    .set rows, ROW_ITEMS*\pair
+    .set vectors, VECTOR_ITEMS*\count
+    .set rows, ROW_ITEMS*\count*\pair
     .set polys, POLY_ITEMS*\messages
+    .rept \count
     vector_quarters va0, vb0, vc0, vd0, va1, vb1, vc1, vd1, va2, vb2, vc2, vd2, va3, vb3, vc3, vd3
     vector_quarters va0, vb1, vc2, vd3, va1, vb2, vc3, vd0, va2, vb3, vc0, vd1, va3, vb0, vc1, vd2
+    .endr
 .endm
 
 /* ---- output ---- */
@@ -568,7 +573,7 @@ function sealane_chacha20poly1305_neon
     mov rd1.s[0], w2
     mov left, #10
 .Lkey_rounds:
-    double_round 1, 0
+    double_rounds 1, 1, 0
     sub left, left, #1
     cbnz left, .Lkey_rounds
     ldp q16, q17, [scratch, #STATE]
@@ -635,25 +640,26 @@ function sealane_chacha20poly1305_neon
     encrypt_block .Lpartial, v0, v1, v2, v3
     b .Lencrypted
 
-/* The next 6 blocks, or the last 4: how many of the double rounds shall authenticate three message blocks each? */
+/* The next 6 blocks, or the last 4: how many pairs of double rounds shall authenticate five message blocks each? */
 .Lrun:
     ldr flags, [scratch, #FLAGS]
     ldp in, out, [scratch, #IN]
     ldr bytes, [scratch, #REMAINING]
-    mov u0, #384                            /* open: what will be overwritten */
-    cmp bytes, u0
-    csel u0, bytes, u0, lo
-    sub u1, out, message                    /* seal: what has been written, at most 384 + 32 */
+    add u0, in, bytes                       /* open: all that is there */
     tst flags, #SEALANE_FLAG_OPEN
-    csel u0, u0, u1, ne
+    csel u0, u0, out, ne                    /* seal: what has been written */
+    sub u0, u0, message
+    mov u1, #400
+    cmp u0, u1
+    csel u0, u0, u1, lo
     lsr u0, u0, #4
-    mov u1, #43
+    mov u1, #52
     mul u0, u0, u1
-    lsr u0, u0, #7                          /* a third */
+    lsr u0, u0, #8                          /* a fifth of up to 25 */
     mov u2, #10
-    sub u2, u2, u0
+    sub u2, u2, u0, lsl #1
     str u2, [scratch, #AFTER]
-    add u0, u0, u0, lsl #1
+    add u0, u0, u0, lsl #2
     add u1, message, u0, lsl #4
     ldp q0, q1, [scratch, #INITIAL]
     ldp q2, q3, [scratch, #INITIAL + 32]
@@ -678,15 +684,17 @@ function sealane_chacha20poly1305_neon
     mov limit, u1
     b.eq .Lsix_quiet
 .Lsix_rounds:
-    double_round 1, 3
+    double_rounds 2, 1, 5
     cmp message, limit
     b.ne .Lsix_rounds
 .Lsix_quiet:
     ldr left, [scratch, #AFTER]
+    cbz left, .Lsix_done
 .Lsix_quiet_rounds:
-    double_round 1, 0
+    double_rounds 1, 1, 0
     sub left, left, #1
     cbnz left, .Lsix_quiet_rounds
+.Lsix_done:
     mov u7, #384
     b .Lrun_end
 
@@ -695,15 +703,17 @@ function sealane_chacha20poly1305_neon
     mov limit, u1
     b.eq .Llast_quiet
 .Llast_rounds:
-    double_round 0, 3
+    double_rounds 2, 0, 5
     cmp message, limit
     b.ne .Llast_rounds
 .Llast_quiet:
     ldr left, [scratch, #AFTER]
+    cbz left, .Llast_done
 .Llast_quiet_rounds:
-    double_round 0, 0
+    double_rounds 1, 0, 0
     sub left, left, #1
     cbnz left, .Llast_quiet_rounds
+.Llast_done:
     mov u7, #256
 
 /* The run's keystream is there. Open: authenticate the rest of its input before it may be overwritten. */

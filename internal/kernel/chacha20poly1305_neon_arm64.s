@@ -140,7 +140,7 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x721e00df // tst w6, #0x4
 	WORD $0x9a8c11b6 // csel x22, x13, x12, ne
 	WORD $0x8b500a11 // add x17, x16, x16, lsr #2
-	WORD $0xb400b8ee // cbz x14, 0x1918
+	WORD $0xb400eace // cbz x14, 0x1f54
 // 0x200:
 	WORD $0x4e040cfd // dup v29.4s, w7
 	WORD $0x4ebc87ac // add v12.4s, v29.4s, v28.4s
@@ -389,18 +389,18 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x9b117e98 // mul x24, x20, x17
-	WORD $0x9a170273 // adc x19, x19, x23
-	WORD $0x9bd17e94 // umulh x20, x20, x17
-	WORD $0xab180339 // adds x25, x25, x24
-	WORD $0x9a14035a // adc x26, x26, x20
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
@@ -453,18 +453,18 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x9b117e98 // mul x24, x20, x17
-	WORD $0x9a170273 // adc x19, x19, x23
-	WORD $0x9bd17e94 // umulh x20, x20, x17
-	WORD $0xab180339 // adds x25, x25, x24
-	WORD $0x9a14035a // adc x26, x26, x20
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
@@ -480,8 +480,8 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x371000c6 // tbnz w6, #2, 0x734
 	WORD $0xaa0303f6 // mov x22, x3
 	WORD $0xf101009f // cmp x4, #0x40
-	WORD $0x54006f48 // b.hi 0x1510
-	WORD $0xb4008f64 // cbz x4, 0x1918
+	WORD $0x5400a128 // b.hi 0x1b4c
+	WORD $0xb400c144 // cbz x4, 0x1f54
 	WORD $0x14000028 // b 0x7d0
 // 0x734:
 	WORD $0xaa0203f6 // mov x22, x2
@@ -499,18 +499,18 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x9b117e98 // mul x24, x20, x17
-	WORD $0x9a170273 // adc x19, x19, x23
-	WORD $0x9bd17e94 // umulh x20, x20, x17
-	WORD $0xab180339 // adds x25, x25, x24
-	WORD $0x9a14035a // adc x26, x26, x20
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
@@ -523,11 +523,11 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x54fffca3 // b.cc 0x754
 // 0x7c4:
 	WORD $0xf101009f // cmp x4, #0x40
-	WORD $0x54006a48 // b.hi 0x1510
-	WORD $0xb4008a64 // cbz x4, 0x1918
+	WORD $0x54009c28 // b.hi 0x1b4c
+	WORD $0xb400bc44 // cbz x4, 0x1f54
 // 0x7d0:
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x54007f43 // b.cc 0x17bc
+	WORD $0x5400b123 // b.cc 0x1df8
 	WORD $0xacc14450 // ldp q16, q17, [x2], #32
 	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
 	WORD $0x6e201e10 // eor v16.16b, v16.16b, v0.16b
@@ -536,25 +536,26 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x6e231e73 // eor v19.16b, v19.16b, v3.16b
 	WORD $0xac814470 // stp q16, q17, [x3], #32
 	WORD $0xac814c72 // stp q18, q19, [x3], #32
-	WORD $0x14000448 // b 0x1918
+	WORD $0x140005d7 // b 0x1f54
 // 0x7fc:
 	WORD $0xb9413826 // ldr w6, [x1, #312]
 	WORD $0xa9510c22 // ldp x2, x3, [x1, #272]
 	WORD $0xf9409024 // ldr x4, [x1, #288]
-	WORD $0xd2803007 // mov x7, #0x180
-	WORD $0xeb07009f // cmp x4, x7
-	WORD $0x9a873087 // csel x7, x4, x7, cc
-	WORD $0xcb160068 // sub x8, x3, x22
+	WORD $0x8b040047 // add x7, x2, x4
 	WORD $0x721e00df // tst w6, #0x4
-	WORD $0x9a8810e7 // csel x7, x7, x8, ne
+	WORD $0x9a8310e7 // csel x7, x7, x3, ne
+	WORD $0xcb1600e7 // sub x7, x7, x22
+	WORD $0xd2803208 // mov x8, #0x190
+	WORD $0xeb0800ff // cmp x7, x8
+	WORD $0x9a8830e7 // csel x7, x7, x8, cc
 	WORD $0xd344fce7 // lsr x7, x7, #4
-	WORD $0xd2800568 // mov x8, #0x2b
+	WORD $0xd2800688 // mov x8, #0x34
 	WORD $0x9b087ce7 // mul x7, x7, x8
-	WORD $0xd347fce7 // lsr x7, x7, #7
+	WORD $0xd348fce7 // lsr x7, x7, #8
 	WORD $0xd2800149 // mov x9, #0xa
-	WORD $0xcb070129 // sub x9, x9, x7
+	WORD $0xcb070529 // sub x9, x9, x7, lsl #1
 	WORD $0xf900a029 // str x9, [x1, #320]
-	WORD $0x8b0704e7 // add x7, x7, x7, lsl #1
+	WORD $0x8b0708e7 // add x7, x7, x7, lsl #2
 	WORD $0x8b0712c8 // add x8, x22, x7, lsl #4
 	WORD $0xad4d0420 // ldp q0, q1, [x1, #416]
 	WORD $0xad4e0c22 // ldp q2, q3, [x1, #448]
@@ -565,7 +566,7 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xad53342c // ldp q12, q13, [x1, #608]
 	WORD $0xad543c2e // ldp q14, q15, [x1, #640]
 	WORD $0xf104009f // cmp x4, #0x100
-	WORD $0x540039c9 // b.ls 0xfa0
+	WORD $0x540056e9 // b.ls 0x1348
 	WORD $0xad4b5835 // ldp q21, q22, [x1, #352]
 	WORD $0xad4c6037 // ldp q23, q24, [x1, #384]
 	WORD $0x4eb51eb9 // mov v25.16b, v21.16b
@@ -581,260 +582,492 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xb9013022 // str w2, [x1, #304]
 	WORD $0xeb0802df // cmp x22, x8
 	WORD $0xaa0803e2 // mov x2, x8
-	WORD $0x540020a0 // b.eq 0xcbc
-// 0x8ac:
+	WORD $0x54003da0 // b.eq 0x1060
+// 0x8b0:
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
 	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
 	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x9bd07e73 // umulh x19, x19, x16
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9b0f7e97 // mul x23, x20, x15
+	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b107e7b // mul x27, x19, x16
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
+	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
+	WORD $0x9bd07e73 // umulh x19, x19, x16
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x9b117e98 // mul x24, x20, x17
+	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
 	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0x9a170273 // adc x19, x19, x23
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9bd17e94 // umulh x20, x20, x17
+	WORD $0x9b0f7e97 // mul x23, x20, x15
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0xab180339 // adds x25, x25, x24
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x9a14035a // adc x26, x26, x20
+	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0xab1a0374 // adds x20, x27, x26
+	WORD $0xab17037b // adds x27, x27, x23
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
-	WORD $0x92400715 // and x21, x24, #0x3
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
 	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
+	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0xab170333 // adds x19, x25, x23
+	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0xba1f0294 // adcs x20, x20, xzr
 	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
 	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x92400715 // and x21, x24, #0x3
 	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
 	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e186318 // ext v24.16b, v24.16b, v24.16b, #12
-	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0xab170333 // adds x19, x25, x23
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x6e1c639c // ext v28.16b, v28.16b, v28.16b, #12
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0xba1f0294 // adcs x20, x20, xzr
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x9b0f7e79 // mul x25, x19, x15
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
+	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x9b107e7b // mul x27, x19, x16
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
 	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
+	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x9b0f7e79 // mul x25, x19, x15
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6e1622d6 // ext v22.16b, v22.16b, v22.16b, #4
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e1a235a // ext v26.16b, v26.16b, v26.16b, #4
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
+	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
 	WORD $0x9b0f7e97 // mul x23, x20, x15
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
+	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
+	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
+	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
+	WORD $0x9a180273 // adc x19, x19, x24
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
+	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0xab1a0374 // adds x20, x27, x26
+	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
+	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
+	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
+	WORD $0x9a1f0278 // adc x24, x19, xzr
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
+	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
+	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x92400715 // and x21, x24, #0x3
+	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
+	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0xab170333 // adds x19, x25, x23
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
+	WORD $0xba1f0294 // adcs x20, x20, xzr
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
+	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0xab170273 // adds x19, x19, x23
+	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
+	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x6e182318 // ext v24.16b, v24.16b, v24.16b, #4
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
+	WORD $0x9b0f7e79 // mul x25, x19, x15
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
+	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
+	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
+	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
+	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275626 // shl v6.4s, v17.4s, #7
+	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
+	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
+	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
+	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
+	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
+	WORD $0x6e1662d6 // ext v22.16b, v22.16b, v22.16b, #12
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
+	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
+	WORD $0x9b0f7e97 // mul x23, x20, x15
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
+	WORD $0x9a180273 // adc x19, x19, x24
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0xab1a0374 // adds x20, x27, x26
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9a1f0278 // adc x24, x19, xzr
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x92400715 // and x21, x24, #0x3
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0xab170333 // adds x19, x25, x23
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0xba1f0294 // adcs x20, x20, xzr
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0xab170273 // adds x19, x19, x23
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
+	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
+	WORD $0x9b0f7e79 // mul x25, x19, x15
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
+	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e186318 // ext v24.16b, v24.16b, v24.16b, #12
+	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x6e1c639c // ext v28.16b, v28.16b, v28.16b, #12
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
+	WORD $0x9b0f7e97 // mul x23, x20, x15
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
 	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6e1622d6 // ext v22.16b, v22.16b, v22.16b, #4
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e1a235a // ext v26.16b, v26.16b, v26.16b, #4
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
+	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x9b117e98 // mul x24, x20, x17
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9a170273 // adc x19, x19, x23
+	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x9bd17e94 // umulh x20, x20, x17
+	WORD $0x92400715 // and x21, x24, #0x3
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0xab180339 // adds x25, x25, x24
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x9a14035a // adc x26, x26, x20
+	WORD $0xab170333 // adds x19, x25, x23
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
+	WORD $0xba1f0294 // adcs x20, x20, xzr
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x92400715 // and x21, x24, #0x3
+	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
+	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0xab170333 // adds x19, x25, x23
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0xba1f0294 // adcs x20, x20, xzr
 	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
 	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
 	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
+	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
 	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
 	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0xab170273 // adds x19, x19, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
-	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
 	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
+	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
-	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x9b107e7b // mul x27, x19, x16
 	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
 	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x9bd07e73 // umulh x19, x19, x16
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
-	WORD $0x9b0f7e97 // mul x23, x20, x15
+	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x9b0f7e97 // mul x23, x20, x15
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0xab17037b // adds x27, x27, x23
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
 	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
 	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
 	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x9b117e98 // mul x24, x20, x17
+	WORD $0xab17037b // adds x27, x27, x23
 	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9a170273 // adc x19, x19, x23
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x6e182318 // ext v24.16b, v24.16b, v24.16b, #4
-	WORD $0x9bd17e94 // umulh x20, x20, x17
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0xab180339 // adds x25, x25, x24
+	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x9a14035a // adc x26, x26, x20
 	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0xab1a0374 // adds x20, x27, x26
+	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
 	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
 	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
 	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
 	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
 	WORD $0x4f275626 // shl v6.4s, v17.4s, #7
 	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
-	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
 	WORD $0x92400715 // and x21, x24, #0x3
+	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
+	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
 	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
 	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
 	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
 	WORD $0xab170333 // adds x19, x25, x23
+	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
 	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
 	WORD $0x6e1662d6 // ext v22.16b, v22.16b, v22.16b, #12
 	WORD $0xba1f0294 // adcs x20, x20, xzr
@@ -842,10 +1075,11 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xeb0202df // cmp x22, x2
-	WORD $0x54ffdfa1 // b.ne 0x8ac
-// 0xcbc:
+	WORD $0x54ffc2a1 // b.ne 0x8b0
+// 0x1060:
 	WORD $0xf940a023 // ldr x3, [x1, #320]
-// 0xcc0:
+	WORD $0xb40016e3 // cbz x3, 0x1340
+// 0x1068:
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
@@ -1027,209 +1261,375 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
 	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
 	WORD $0xd1000463 // sub x3, x3, #0x1
-	WORD $0xb5ffe963 // cbnz x3, 0xcc0
+	WORD $0xb5ffe963 // cbnz x3, 0x1068
+// 0x1340:
 	WORD $0xd280300e // mov x14, #0x180
-	WORD $0x14000138 // b 0x147c
-// 0xfa0:
+	WORD $0x140001dd // b 0x1ab8
+// 0x1348:
 	WORD $0xeb0802df // cmp x22, x8
 	WORD $0xaa0803e2 // mov x2, x8
-	WORD $0x54001820 // b.eq 0x12ac
-// 0xfac:
+	WORD $0x54002ca0 // b.eq 0x18e4
+// 0x1354:
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x9bd07e73 // umulh x19, x19, x16
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9b0f7e97 // mul x23, x20, x15
+	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b107e7b // mul x27, x19, x16
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
+	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
+	WORD $0x9bd07e73 // umulh x19, x19, x16
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x9b117e98 // mul x24, x20, x17
+	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x9a170273 // adc x19, x19, x23
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9bd17e94 // umulh x20, x20, x17
+	WORD $0x9b0f7e97 // mul x23, x20, x15
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0xab180339 // adds x25, x25, x24
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x9a14035a // adc x26, x26, x20
+	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0xab1a0374 // adds x20, x27, x26
+	WORD $0xab17037b // adds x27, x27, x23
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x92400715 // and x21, x24, #0x3
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0xab170333 // adds x19, x25, x23
+	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0xba1f0294 // adcs x20, x20, xzr
 	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
+	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
 	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x92400715 // and x21, x24, #0x3
 	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
 	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
+	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0xab170333 // adds x19, x25, x23
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0xba1f0294 // adcs x20, x20, xzr
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9b0f7e79 // mul x25, x19, x15
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x9b107e7b // mul x27, x19, x16
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x9b0f7e79 // mul x25, x19, x15
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x9b0f7e97 // mul x23, x20, x15
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
+	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
+	WORD $0x9a180273 // adc x19, x19, x24
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
+	WORD $0xab1a0374 // adds x20, x27, x26
+	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
+	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
+	WORD $0x9a1f0278 // adc x24, x19, xzr
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
+	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
+	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
+	WORD $0x92400715 // and x21, x24, #0x3
+	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0xab170333 // adds x19, x25, x23
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0xba1f0294 // adcs x20, x20, xzr
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
+	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
+	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
+	WORD $0xab170273 // adds x19, x19, x23
+	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
+	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9b0f7e79 // mul x25, x19, x15
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
+	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275626 // shl v6.4s, v17.4s, #7
+	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
+	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
+	WORD $0x9b0f7e97 // mul x23, x20, x15
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x9a180273 // adc x19, x19, x24
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0xab1a0374 // adds x20, x27, x26
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9a1f0278 // adc x24, x19, xzr
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x92400715 // and x21, x24, #0x3
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0xab170333 // adds x19, x25, x23
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0xba1f0294 // adcs x20, x20, xzr
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0xab170273 // adds x19, x19, x23
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x9b0f7e79 // mul x25, x19, x15
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
+	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
+	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9b0f7e97 // mul x23, x20, x15
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
+	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x9b117e98 // mul x24, x20, x17
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9a170273 // adc x19, x19, x23
+	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x9bd17e94 // umulh x20, x20, x17
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0xab180339 // adds x25, x25, x24
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x9a14035a // adc x26, x26, x20
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x92400715 // and x21, x24, #0x3
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0xab170333 // adds x19, x25, x23
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0xba1f0294 // adcs x20, x20, xzr
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
 	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
+	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
 	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
+	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
 	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
-	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
+	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
+	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
 	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x9bd07e73 // umulh x19, x19, x16
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x9b0f7e97 // mul x23, x20, x15
+	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x9b0f7e97 // mul x23, x20, x15
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0xab17037b // adds x27, x27, x23
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
 	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
 	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
 	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x9b117e98 // mul x24, x20, x17
+	WORD $0xab17037b // adds x27, x27, x23
 	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9a170273 // adc x19, x19, x23
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x9bd17e94 // umulh x20, x20, x17
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0xab180339 // adds x25, x25, x24
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x9a14035a // adc x26, x26, x20
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
 	WORD $0xab1a0374 // adds x20, x27, x26
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
+	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
 	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
 	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
 	WORD $0x4f275626 // shl v6.4s, v17.4s, #7
-	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
 	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
+	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
 	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
+	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
 	WORD $0xab170333 // adds x19, x25, x23
+	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
 	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
 	WORD $0xba1f0294 // adcs x20, x20, xzr
 	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xeb0202df // cmp x22, x2
-	WORD $0x54ffe821 // b.ne 0xfac
-// 0x12ac:
+	WORD $0x54ffd3a1 // b.ne 0x1354
+// 0x18e4:
 	WORD $0xf940a023 // ldr x3, [x1, #320]
-// 0x12b0:
+	WORD $0xb4000e63 // cbz x3, 0x1ab4
+// 0x18ec:
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
@@ -1343,37 +1743,38 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
 	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
 	WORD $0xd1000463 // sub x3, x3, #0x1
-	WORD $0xb5fff1e3 // cbnz x3, 0x12b0
+	WORD $0xb5fff1e3 // cbnz x3, 0x18ec
+// 0x1ab4:
 	WORD $0xd280200e // mov x14, #0x100
-// 0x147c:
+// 0x1ab8:
 	WORD $0xb9413826 // ldr w6, [x1, #312]
 	WORD $0xa9510c22 // ldp x2, x3, [x1, #272]
 	WORD $0xf9409024 // ldr x4, [x1, #288]
-	WORD $0x36100446 // tbz w6, #2, 0x1510
+	WORD $0x36100446 // tbz w6, #2, 0x1b4c
 	WORD $0xeb0e009f // cmp x4, x14
 	WORD $0x9a8e308e // csel x14, x4, x14, cc
 	WORD $0x927cedce // and x14, x14, #0xfffffffffffffff0
 	WORD $0x8b0201ce // add x14, x14, x2
-	WORD $0x1400001b // b 0x1508
-// 0x14a0:
+	WORD $0x1400001b // b 0x1b44
+// 0x1adc:
 	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x9b117e98 // mul x24, x20, x17
-	WORD $0x9a170273 // adc x19, x19, x23
-	WORD $0x9bd17e94 // umulh x20, x20, x17
-	WORD $0xab180339 // adds x25, x25, x24
-	WORD $0x9a14035a // adc x26, x26, x20
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
@@ -1382,10 +1783,10 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xab170333 // adds x19, x25, x23
 	WORD $0xba1f0294 // adcs x20, x20, xzr
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-// 0x1508:
+// 0x1b44:
 	WORD $0xeb0e02df // cmp x22, x14
-	WORD $0x54fffca3 // b.cc 0x14a0
-// 0x1510:
+	WORD $0x54fffca3 // b.cc 0x1adc
+// 0x1b4c:
 	WORD $0xad4d4430 // ldp q16, q17, [x1, #416]
 	WORD $0xad4e4c32 // ldp q18, q19, [x1, #448]
 	WORD $0x4eb08400 // add v0.4s, v0.4s, v16.4s
@@ -1443,7 +1844,7 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x4ed26a0e // trn2 v14.2d, v16.2d, v18.2d
 	WORD $0x4ed36a2f // trn2 v15.2d, v17.2d, v19.2d
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x54000de3 // b.cc 0x17b0
+	WORD $0x54000de3 // b.cc 0x1dec
 	WORD $0xacc14450 // ldp q16, q17, [x2], #32
 	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
 	WORD $0x6e201e10 // eor v16.16b, v16.16b, v0.16b
@@ -1453,7 +1854,7 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xac814470 // stp q16, q17, [x3], #32
 	WORD $0xac814c72 // stp q18, q19, [x3], #32
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x54000983 // b.cc 0x174c
+	WORD $0x54000983 // b.cc 0x1d88
 	WORD $0xacc14450 // ldp q16, q17, [x2], #32
 	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
 	WORD $0x6e211e10 // eor v16.16b, v16.16b, v1.16b
@@ -1463,7 +1864,7 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xac814470 // stp q16, q17, [x3], #32
 	WORD $0xac814c72 // stp q18, q19, [x3], #32
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x540008e3 // b.cc 0x1760
+	WORD $0x540008e3 // b.cc 0x1d9c
 	WORD $0xacc14450 // ldp q16, q17, [x2], #32
 	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
 	WORD $0x6e221e10 // eor v16.16b, v16.16b, v2.16b
@@ -1473,7 +1874,7 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xac814470 // stp q16, q17, [x3], #32
 	WORD $0xac814c72 // stp q18, q19, [x3], #32
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x54000843 // b.cc 0x1774
+	WORD $0x54000843 // b.cc 0x1db0
 	WORD $0xacc14450 // ldp q16, q17, [x2], #32
 	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
 	WORD $0x6e231e10 // eor v16.16b, v16.16b, v3.16b
@@ -1482,21 +1883,21 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x6e2f1e73 // eor v19.16b, v19.16b, v15.16b
 	WORD $0xac814470 // stp q16, q17, [x3], #32
 	WORD $0xac814c72 // stp q18, q19, [x3], #32
-	WORD $0xb4001444 // cbz x4, 0x1918
+	WORD $0xb4001444 // cbz x4, 0x1f54
 	WORD $0xb941302d // ldr w13, [x1, #304]
 	WORD $0xad53342c // ldp q12, q13, [x1, #608]
 	WORD $0xad4b0420 // ldp q0, q1, [x1, #352]
 	WORD $0xad4c0c22 // ldp q2, q3, [x1, #384]
 	WORD $0x0e1c3d8c // mov w12, v12.s[3]
 	WORD $0x1100058c // add w12, w12, #0x1
-	WORD $0x3700024d // tbnz w13, #0, 0x16f4
+	WORD $0x3700024d // tbnz w13, #0, 0x1d30
 	WORD $0x4e041d83 // mov v3.s[0], w12
 	WORD $0x4ea086b5 // add v21.4s, v21.4s, v0.4s
 	WORD $0x4ea186d6 // add v22.4s, v22.4s, v1.4s
 	WORD $0x4ea286f7 // add v23.4s, v23.4s, v2.4s
 	WORD $0x4ea38718 // add v24.4s, v24.4s, v3.4s
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x54000603 // b.cc 0x1788
+	WORD $0x54000603 // b.cc 0x1dc4
 	WORD $0xacc14450 // ldp q16, q17, [x2], #32
 	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
 	WORD $0x6e351e10 // eor v16.16b, v16.16b, v21.16b
@@ -1505,16 +1906,16 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x6e381e73 // eor v19.16b, v19.16b, v24.16b
 	WORD $0xac814470 // stp q16, q17, [x3], #32
 	WORD $0xac814c72 // stp q18, q19, [x3], #32
-	WORD $0xb4001164 // cbz x4, 0x1918
+	WORD $0xb4001164 // cbz x4, 0x1f54
 	WORD $0x1100058c // add w12, w12, #0x1
-// 0x16f4:
+// 0x1d30:
 	WORD $0x4e041d83 // mov v3.s[0], w12
 	WORD $0x4ea08739 // add v25.4s, v25.4s, v0.4s
 	WORD $0x4ea1875a // add v26.4s, v26.4s, v1.4s
 	WORD $0x4ea2877b // add v27.4s, v27.4s, v2.4s
 	WORD $0x4ea3879c // add v28.4s, v28.4s, v3.4s
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x54000483 // b.cc 0x179c
+	WORD $0x54000483 // b.cc 0x1dd8
 	WORD $0xacc14450 // ldp q16, q17, [x2], #32
 	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
 	WORD $0x6e391e10 // eor v16.16b, v16.16b, v25.16b
@@ -1523,69 +1924,69 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x6e3c1e73 // eor v19.16b, v19.16b, v28.16b
 	WORD $0xac814470 // stp q16, q17, [x3], #32
 	WORD $0xac814c72 // stp q18, q19, [x3], #32
-	WORD $0xb4000f44 // cbz x4, 0x1918
+	WORD $0xb4000f44 // cbz x4, 0x1f54
 	WORD $0x4e040dae // dup v14.4s, w13
 	WORD $0x4eae858c // add v12.4s, v12.4s, v14.4s
 	WORD $0x3d80982c // str q12, [x1, #608]
 	WORD $0xa9110c22 // stp x2, x3, [x1, #272]
 	WORD $0xf9009024 // str x4, [x1, #288]
-	WORD $0x17fffc2d // b 0x7fc
-// 0x174c:
+	WORD $0x17fffa9e // b 0x7fc
+// 0x1d88:
 	WORD $0x4ea11c20 // mov v0.16b, v1.16b
 	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
 	WORD $0x4ea91d22 // mov v2.16b, v9.16b
 	WORD $0x4ead1da3 // mov v3.16b, v13.16b
-	WORD $0x14000018 // b 0x17bc
-// 0x1760:
+	WORD $0x14000018 // b 0x1df8
+// 0x1d9c:
 	WORD $0x4ea21c40 // mov v0.16b, v2.16b
 	WORD $0x4ea61cc1 // mov v1.16b, v6.16b
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
 	WORD $0x4eae1dc3 // mov v3.16b, v14.16b
-	WORD $0x14000013 // b 0x17bc
-// 0x1774:
+	WORD $0x14000013 // b 0x1df8
+// 0x1db0:
 	WORD $0x4ea31c60 // mov v0.16b, v3.16b
 	WORD $0x4ea71ce1 // mov v1.16b, v7.16b
 	WORD $0x4eab1d62 // mov v2.16b, v11.16b
 	WORD $0x4eaf1de3 // mov v3.16b, v15.16b
-	WORD $0x1400000e // b 0x17bc
-// 0x1788:
+	WORD $0x1400000e // b 0x1df8
+// 0x1dc4:
 	WORD $0x4eb51ea0 // mov v0.16b, v21.16b
 	WORD $0x4eb61ec1 // mov v1.16b, v22.16b
 	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
 	WORD $0x4eb81f03 // mov v3.16b, v24.16b
-	WORD $0x14000009 // b 0x17bc
-// 0x179c:
+	WORD $0x14000009 // b 0x1df8
+// 0x1dd8:
 	WORD $0x4eb91f20 // mov v0.16b, v25.16b
 	WORD $0x4eba1f41 // mov v1.16b, v26.16b
 	WORD $0x4ebb1f62 // mov v2.16b, v27.16b
 	WORD $0x4ebc1f83 // mov v3.16b, v28.16b
-	WORD $0x14000004 // b 0x17bc
-// 0x17b0:
+	WORD $0x14000004 // b 0x1df8
+// 0x1dec:
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
 	WORD $0x4ea81d02 // mov v2.16b, v8.16b
 	WORD $0x4eac1d83 // mov v3.16b, v12.16b
-// 0x17bc:
-	WORD $0x362800e4 // tbz w4, #5, 0x17d8
+// 0x1df8:
+	WORD $0x362800e4 // tbz w4, #5, 0x1e14
 	WORD $0xacc16458 // ldp q24, q25, [x2], #32
 	WORD $0x6e201f18 // eor v24.16b, v24.16b, v0.16b
 	WORD $0x6e211f39 // eor v25.16b, v25.16b, v1.16b
 	WORD $0xac816478 // stp q24, q25, [x3], #32
 	WORD $0x4ea21c40 // mov v0.16b, v2.16b
 	WORD $0x4ea31c61 // mov v1.16b, v3.16b
-// 0x17d8:
-	WORD $0x362000a4 // tbz w4, #4, 0x17ec
+// 0x1e14:
+	WORD $0x362000a4 // tbz w4, #4, 0x1e28
 	WORD $0x3cc10458 // ldr q24, [x2], #16
 	WORD $0x6e201f18 // eor v24.16b, v24.16b, v0.16b
 	WORD $0x3c810478 // str q24, [x3], #16
 	WORD $0x4ea11c20 // mov v0.16b, v1.16b
-// 0x17ec:
+// 0x1e28:
 	WORD $0xf2400c87 // ands x7, x4, #0xf
-	WORD $0x54000940 // b.eq 0x1918
+	WORD $0x54000940 // b.eq 0x1f54
 	WORD $0xaa0203e8 // mov x8, x2
 	WORD $0xd37df0e9 // lsl x9, x7, #3
 	WORD $0xaa1f03f8 // mov x24, xzr
-	WORD $0x371802a7 // tbnz w7, #3, 0x1854
-	WORD $0x371001a7 // tbnz w7, #2, 0x1838
+	WORD $0x371802a7 // tbnz w7, #3, 0x1e90
+	WORD $0x371001a7 // tbnz w7, #2, 0x1e74
 	WORD $0xd341fce9 // lsr x9, x7, #1
 	WORD $0x39400117 // ldrb w23, [x8]
 	WORD $0x3869690a // ldrb w10, [x8, x9]
@@ -1597,16 +1998,16 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xd37df129 // lsl x9, x9, #3
 	WORD $0x9ac9214a // lsl x10, x10, x9
 	WORD $0xaa0a02f7 // orr x23, x23, x10
-	WORD $0x1400000f // b 0x1870
-// 0x1838:
+	WORD $0x1400000f // b 0x1eac
+// 0x1e74:
 	WORD $0xd10010ea // sub x10, x7, #0x4
 	WORD $0xb86a690a // ldr w10, [x8, x10]
 	WORD $0xd1008129 // sub x9, x9, #0x20
 	WORD $0x9ac9214a // lsl x10, x10, x9
 	WORD $0xb9400117 // ldr w23, [x8]
 	WORD $0xaa0a02f7 // orr x23, x23, x10
-	WORD $0x14000008 // b 0x1870
-// 0x1854:
+	WORD $0x14000008 // b 0x1eac
+// 0x1e90:
 	WORD $0xd10020ea // sub x10, x7, #0x8
 	WORD $0xf86a6918 // ldr x24, [x8, x10]
 	WORD $0xd2800f0a // mov x10, #0x78
@@ -1614,7 +2015,7 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9ac92718 // lsr x24, x24, x9
 	WORD $0xd348ff18 // lsr x24, x24, #8
 	WORD $0xf9400117 // ldr x23, [x8]
-// 0x1870:
+// 0x1eac:
 	WORD $0xb9413826 // ldr w6, [x1, #312]
 	WORD $0x9e66000b // fmov x11, d0
 	WORD $0x4e183c0c // mov x12, v0.d[1]
@@ -1632,8 +2033,8 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9a8b12f7 // csel x23, x23, x11, ne
 	WORD $0x9a8c1318 // csel x24, x24, x12, ne
 	WORD $0xa9156037 // stp x23, x24, [x1, #336]
-	WORD $0x37180247 // tbnz w7, #3, 0x18fc
-	WORD $0x37100167 // tbnz w7, #2, 0x18e4
+	WORD $0x37180247 // tbnz w7, #3, 0x1f38
+	WORD $0x37100167 // tbnz w7, #2, 0x1f20
 	WORD $0xd341fce8 // lsr x8, x7, #1
 	WORD $0x3900006b // strb w11, [x3]
 	WORD $0xd37df109 // lsl x9, x8, #3
@@ -1643,15 +2044,15 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xd37df109 // lsl x9, x8, #3
 	WORD $0x9ac9256a // lsr x10, x11, x9
 	WORD $0x3828686a // strb w10, [x3, x8]
-	WORD $0x1400000e // b 0x1918
-// 0x18e4:
+	WORD $0x1400000e // b 0x1f54
+// 0x1f20:
 	WORD $0xb900006b // str w11, [x3]
 	WORD $0xd10010e8 // sub x8, x7, #0x4
 	WORD $0xd1008129 // sub x9, x9, #0x20
 	WORD $0x9ac9256a // lsr x10, x11, x9
 	WORD $0xb828686a // str w10, [x3, x8]
-	WORD $0x14000008 // b 0x1918
-// 0x18fc:
+	WORD $0x14000008 // b 0x1f54
+// 0x1f38:
 	WORD $0xf900006b // str x11, [x3]
 	WORD $0xd10020e8 // sub x8, x7, #0x8
 	WORD $0x9ac9256a // lsr x10, x11, x9
@@ -1659,35 +2060,35 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9ac9218c // lsl x12, x12, x9
 	WORD $0xaa0c014a // orr x10, x10, x12
 	WORD $0xf828686a // str x10, [x3, x8]
-// 0x1918:
+// 0x1f54:
 	WORD $0xf9409425 // ldr x5, [x1, #296]
 	WORD $0xb9413826 // ldr w6, [x1, #312]
 	WORD $0xf94008a7 // ldr x7, [x5, #16]
-	WORD $0x37100446 // tbnz w6, #2, 0x19ac
+	WORD $0x37100446 // tbnz w6, #2, 0x1fe8
 	WORD $0xf94000a8 // ldr x8, [x5]
 	WORD $0x927cece9 // and x9, x7, #0xfffffffffffffff0
 	WORD $0x8b090108 // add x8, x8, x9
 	WORD $0xeb0802df // cmp x22, x8
-	WORD $0x540003a0 // b.eq 0x19ac
-// 0x193c:
+	WORD $0x540003a0 // b.eq 0x1fe8
+// 0x1f78:
 	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x9b117e98 // mul x24, x20, x17
-	WORD $0x9a170273 // adc x19, x19, x23
-	WORD $0x9bd17e94 // umulh x20, x20, x17
-	WORD $0xab180339 // adds x25, x25, x24
-	WORD $0x9a14035a // adc x26, x26, x20
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
@@ -1697,29 +2098,29 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xba1f0294 // adcs x20, x20, xzr
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xeb0802df // cmp x22, x8
-	WORD $0x54fffca1 // b.ne 0x193c
-// 0x19ac:
-	WORD $0x360808c6 // tbz w6, #1, 0x1ac4
+	WORD $0x54fffca1 // b.ne 0x1f78
+// 0x1fe8:
+	WORD $0x360808c6 // tbz w6, #1, 0x2100
 	WORD $0xf2400cff // tst x7, #0xf
-	WORD $0x54000360 // b.eq 0x1a20
+	WORD $0x54000360 // b.eq 0x205c
 	WORD $0xa9556037 // ldp x23, x24, [x1, #336]
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x9b117e98 // mul x24, x20, x17
-	WORD $0x9a170273 // adc x19, x19, x23
-	WORD $0x9bd17e94 // umulh x20, x20, x17
-	WORD $0xab180339 // adds x25, x25, x24
-	WORD $0x9a14035a // adc x26, x26, x20
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
@@ -1728,7 +2129,7 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xab170333 // adds x19, x25, x23
 	WORD $0xba1f0294 // adcs x20, x20, xzr
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-// 0x1a20:
+// 0x205c:
 	WORD $0xf9409425 // ldr x5, [x1, #296]
 	WORD $0xf94010b7 // ldr x23, [x5, #32]
 	WORD $0xf94024b8 // ldr x24, [x5, #72]
@@ -1737,18 +2138,18 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x9b0f7e79 // mul x25, x19, x15
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x9b107e7b // mul x27, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x9bd07e73 // umulh x19, x19, x16
+	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x9bcf7e97 // umulh x23, x20, x15
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x9b117e98 // mul x24, x20, x17
-	WORD $0x9a170273 // adc x19, x19, x23
-	WORD $0x9bd17e94 // umulh x20, x20, x17
-	WORD $0xab180339 // adds x25, x25, x24
-	WORD $0x9a14035a // adc x26, x26, x20
+	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x9a180273 // adc x19, x19, x24
 	WORD $0xab1a0374 // adds x20, x27, x26
 	WORD $0x9a1f0278 // adc x24, x19, xzr
 	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
@@ -1769,30 +2170,30 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9a1a0294 // adc x20, x20, x26
 	WORD $0xa9005113 // stp x19, x20, [x8]
 	WORD $0xf94008a7 // ldr x7, [x5, #16]
-	WORD $0x1400000b // b 0x1aec
-// 0x1ac4:
+	WORD $0x1400000b // b 0x2128
+// 0x2100:
 	WORD $0xf94020a8 // ldr x8, [x5, #64]
 	WORD $0xa9506839 // ldp x25, x26, [x1, #256]
 	WORD $0xd2800029 // mov x9, #0x1
-	WORD $0x37000046 // tbnz w6, #0, 0x1ad8
+	WORD $0x37000046 // tbnz w6, #0, 0x2114
 	WORD $0xf9401d09 // ldr x9, [x8, #56]
-// 0x1ad8:
+// 0x2114:
 	WORD $0x8b471929 // add x9, x9, x7, lsr #6
 	WORD $0xa9005113 // stp x19, x20, [x8]
 	WORD $0xa9013d15 // stp x21, x15, [x8, #16]
 	WORD $0xa9026510 // stp x16, x25, [x8, #32]
 	WORD $0xa903251a // stp x26, x9, [x8, #48]
-// 0x1aec:
+// 0x2128:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0xad080020 // stp q0, q0, [x1, #256]
 	WORD $0xad090020 // stp q0, q0, [x1, #288]
 	WORD $0xad0a0020 // stp q0, q0, [x1, #320]
 	WORD $0xad0b0020 // stp q0, q0, [x1, #352]
 	WORD $0xad0c0020 // stp q0, q0, [x1, #384]
-	WORD $0x36000066 // tbz w6, #0, 0x1b10
+	WORD $0x36000066 // tbz w6, #0, 0x214c
 	WORD $0xf10100ff // cmp x7, #0x40
-	WORD $0x54000129 // b.ls 0x1b30
-// 0x1b10:
+	WORD $0x54000129 // b.ls 0x216c
+// 0x214c:
 	WORD $0xad0d0020 // stp q0, q0, [x1, #416]
 	WORD $0xad0e0020 // stp q0, q0, [x1, #448]
 	WORD $0xad0f0020 // stp q0, q0, [x1, #480]
@@ -1801,7 +2202,7 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xad120020 // stp q0, q0, [x1, #576]
 	WORD $0xad130020 // stp q0, q0, [x1, #608]
 	WORD $0xad140020 // stp q0, q0, [x1, #640]
-// 0x1b30:
+// 0x216c:
 	RET
 
 DATA chacha20poly1305_neon_constants<>+0(SB)/8, $0x3320646e61707865

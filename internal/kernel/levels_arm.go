@@ -8,6 +8,13 @@ import "github.com/sealane/sealane/internal/dispatch"
 func chaCha20Poly1305Rows() []dispatch.Row {
 	return []dispatch.Row{
 		{
+			Level:   uint8(NEON),
+			Name:    "neon",
+			Summary: "4 blocks at a time in 128-bit vectors",
+			Needs:   []string{"neon"},
+			Test:    chaCha20Poly1305TestOf(NEON),
+		},
+		{
 			Level:   uint8(ARMv6),
 			Name:    "armv6",
 			Summary: "one block at a time in integer registers",
@@ -20,6 +27,8 @@ func chaCha20Poly1305Rows() []dispatch.Row {
 // ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
 func ChaCha20Poly1305(level Level, a *Args) {
 	switch level {
+	case NEON:
+		ChaCha20Poly1305NEON(a)
 	case ARMv6:
 		ChaCha20Poly1305ARMv6(a)
 	default:

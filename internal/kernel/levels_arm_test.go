@@ -10,6 +10,7 @@ import (
 // TestNeeds compares the features that a level asks for with the extensions that its kernel is assembled with.
 func TestNeeds(t *testing.T) {
 	generated := map[string]string{
+		"neon":  ChaCha20Poly1305NEONExtensions,
 		"armv6": ChaCha20Poly1305ARMv6Extensions,
 	}
 	for _, row := range ChaCha20Poly1305Levels.Rows {

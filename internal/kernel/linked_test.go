@@ -277,7 +277,7 @@ var machines = map[string]machine{
 			}
 			return 0, false
 		},
-		align: 32,
+		align: 8,
 		gcc:   []string{"arm-linux-gnueabihf-gcc", "arm-linux-gnueabi-gcc", "gcc"},
 		isa:   "arm",
 		ret:   []byte{0x1e, 0xff, 0x2f, 0xe1},

@@ -1,0 +1,38 @@
+# Included by the Makefile. Modelled cycles and traces of the ARM kernels: see tools/armcost/README.md.
+
+ARMCOST_VENV ?= $(B)/armcost
+ARMCOST_PYTHON ?= $(ARMCOST_VENV)/bin/python
+ARMCOST = $(ARMCOST_PYTHON) tools/armcost/armcost.py
+ARMCOST_SIZES ?= 64 256 1420 8192
+ARMCOST_CT_SIZES ?= 0 1 64 255 1420
+ARMCOST_MARKS := --start main.markStart --end main.markEnd
+
+$(ARMCOST_VENV)/bin/python:
+	python3 -m venv $(ARMCOST_VENV)
+	$(ARMCOST_VENV)/bin/pip install --quiet capstone==5.0.9
+
+.PHONY: bench-arm ct-arm $(B)/seal.arm $(B)/seal.arm64
+$(B)/seal.arm:
+	CGO_ENABLED=0 GOARCH=arm GOARM=5 $(GO) build -o $@ ./tools/armcost/seal
+
+$(B)/seal.arm64:
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -o $@ ./tools/armcost/seal
+
+# program, CPU
+ARMCOST_RUNS := arm,cortex-a7 arm,arm1176 arm64,cortex-a53
+
+bench-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm64 ## modelled cycles and exact instruction counts on ARM
+	@set -e; for run in $(ARMCOST_RUNS); do cpu=$${run#*,}; for way in seal open; do for n in $(ARMCOST_SIZES); do \
+	    echo "== $$way, $$n bytes, GOARCH=$${run%,*}, CPU $$cpu"; \
+	    $(ARMCOST) cost --cpu $$cpu $(ARMCOST_MARKS) --bytes $$n -- $(B)/seal.$${run%,*} $$n '{seed}' $$way; \
+	done; done; done
+
+ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm64 ## the same branches and addresses for two secrets
+	@p=0 f=0; for run in $(ARMCOST_RUNS); do for way in seal open; do for n in $(ARMCOST_CT_SIZES); do \
+	    if $(ARMCOST) ct --cpu $${run#*,} $(ARMCOST_MARKS) -- $(B)/seal.$${run%,*} $$n '{seed}' $$way >$(B)/ct-arm.log 2>&1; \
+	    then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL $$run $$way $$n"; tail -n 5 $(B)/ct-arm.log; fi; \
+	done; done; done; \
+	$(ARMCOST) ct --cpu cortex-a7 $(ARMCOST_MARKS) -- $(B)/seal.arm 64 '{seed}' aes >$(B)/ct-arm.log 2>&1; \
+	if [ $$? -eq 1 ] && grep -q "the traces part" $(B)/ct-arm.log; \
+	then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL a table at secret places is not found"; fi; \
+	echo "ct-arm: $$p passed, $$f failed, 0 not run"; [ $$f -eq 0 ]

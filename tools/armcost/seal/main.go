@@ -1,0 +1,79 @@
+// Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
+//
+//	seal BYTES SEED [seal|open|aes]
+//
+// With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places: what the comparison of traces must find.
+package main
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+
+	"github.com/sealane/sealane/chacha20poly1305"
+)
+
+//go:noinline
+func markStart() {}
+
+//go:noinline
+func markEnd() {}
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes]")
+		os.Exit(2)
+	}
+	size, err := strconv.Atoi(os.Args[1])
+	if err != nil || size < 0 {
+		fmt.Fprintln(os.Stderr, "seal: not a size:", os.Args[1])
+		os.Exit(2)
+	}
+	open := len(os.Args) > 3 && os.Args[3] == "open"
+	aesGCM := len(os.Args) > 3 && os.Args[3] == "aes"
+	runtime.LockOSThread()
+	plain := make([]byte, size)
+	sealed := make([]byte, 0, size+chacha20poly1305.Overhead)
+	opened := make([]byte, 0, size)
+	for round := range 6 {
+		key := sha256.Sum256([]byte(os.Args[2] + strconv.Itoa(round)))
+		nonce := key[:chacha20poly1305.NonceSize]
+		for i := range plain {
+			plain[i] = key[i%32] ^ byte(i)
+		}
+		aead, err := newAEAD(key[:], aesGCM)
+		if err != nil {
+			panic(err)
+		}
+		runtime.Gosched()
+		if open {
+			sealed = aead.Seal(sealed[:0], nonce, plain, nil)
+			markStart()
+			opened, err = aead.Open(opened[:0], nonce, sealed, nil)
+			markEnd()
+			if err != nil {
+				panic(err)
+			}
+		} else {
+			markStart()
+			sealed = aead.Seal(sealed[:0], nonce, plain, nil)
+			markEnd()
+		}
+	}
+	fmt.Printf("%x\n", sha256.Sum256(append(sealed, opened...)))
+}
+
+func newAEAD(key []byte, aesGCM bool) (cipher.AEAD, error) {
+	if !aesGCM {
+		return chacha20poly1305.New(key)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
