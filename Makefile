@@ -196,6 +196,9 @@ $(eval $(call suite,bench-check,lib,$(MAKE) --no-print-directory bench-check))
 endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
     $(GO_ENV) $(GO) test -C $(m) -v ./...)))
+ifneq ($(wildcard wireguard/wireguard.mk),)
+$(eval $(call suite,upstream,,$(MAKE) --no-print-directory test-wireguard))
+endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$(GO_ENV) $(GO) vet -C $(m) ./...)))
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
