@@ -57,10 +57,13 @@ func TestConclusion(t *testing.T) {
 	after := func(mbs, cpu, aead float64) []row {
 		return []row{before, {Name: "sealane", MBs: mbs, CPU: cpu, AEAD: aead, Share: aead / cpu, Samples: 100 * aead, Kernel: "k"}}
 	}
+	spread := after(115, 8.6, 0.6)
+	spread[0].Spread = 0.2
 	for _, c := range []struct {
 		rows []row
 		want string
 	}{
+		{spread, "nothing can be claimed"},
 		{after(115, 8.6, 0.6), "1/3.3 of it"},
 		{after(115, 8.6, 0.6), "14.0 % less CPU time, of at most 20.0 %"},
 		{after(115, 8.6, 0.6), "Throughput rises by 15.0 %"},

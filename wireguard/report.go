@@ -22,18 +22,20 @@ func (p *program) best() download {
 	})
 }
 
-func (p *program) fastest() float64 {
-	seconds := math.Inf(1)
+// seconds returns the times of the fastest and the slowest download.
+func (p *program) seconds() (fastest, slowest float64) {
+	fastest = math.Inf(1)
 	for _, d := range p.downloads {
-		seconds = min(seconds, d.Seconds)
+		fastest, slowest = min(fastest, d.Seconds), max(slowest, d.Seconds)
 	}
-	return seconds
+	return fastest, slowest
 }
 
 // A row is what the report says of a program.
 type row struct {
 	Name      string     `json:"name"`
 	MBs       float64    `json:"mb_per_second"` // of the fastest download
+	Spread    float64    `json:"spread"`        // how much faster that was than the slowest, as a fraction
 	CPU       float64    `json:"cpu_seconds_per_gib"`
 	AEAD      float64    `json:"aead_cpu_seconds_per_gib"`
 	Share     float64    `json:"aead_share_of_cpu"`
@@ -47,9 +49,11 @@ func (d *demonstration) rows() []row {
 	gib := float64(d.bytes) / (1 << 30)
 	for _, p := range d.programs {
 		b := p.best()
+		fastest, slowest := p.seconds()
 		rows = append(rows, row{
 			Name:      p.name,
-			MBs:       float64(d.bytes) / 1e6 / p.fastest(),
+			MBs:       float64(d.bytes) / 1e6 / fastest,
+			Spread:    slowest/fastest - 1,
 			CPU:       b.CPU / gib,
 			AEAD:      b.CPU / gib * b.Spent.AEAD,
 			Share:     b.Spent.AEAD,
@@ -150,10 +154,12 @@ func conclusion(rows []row) []string {
 	default:
 		lines = append(lines, fmt.Sprintf("The whole transfer took %.1f %% more CPU time: other work on the machine, or sealane is no gain here.", -100*saved))
 	}
-	faster := after.MBs/before.MBs - 1
+	faster, spread := after.MBs/before.MBs-1, max(before.Spread, after.Spread)
 	switch {
 	case math.Abs(faster) < 0.05:
 		lines = append(lines, fmt.Sprintf("Throughput hardly moves (%+.1f %%): the AEAD was only %.1f %% of the CPU time, the rest is what the tunnel does besides.", 100*faster, 100*before.Share))
+	case math.Abs(faster) < spread:
+		lines = append(lines, fmt.Sprintf("Throughput differs by %+.1f %%, but downloads with the same program differ by %.1f %% too: nothing can be claimed of it.", 100*faster, 100*spread))
 	case faster < 0:
 		lines = append(lines, fmt.Sprintf("Throughput fell by %.1f %%, which the AEAD does not explain: other work on the machine disturbed the measurement.", -100*faster))
 	case faster > 2*before.Share:

@@ -22,7 +22,8 @@ its place. The package is one of the module or workspace that the current folder
 
 The program's own version of x/crypto is copied, New and NewX of that one package call sealane in the copy, and the
 program is built with the copy. No file of the program, go.mod and go.sum included, is changed. The program is written
-only if sealane's kernels are found in it.`,
+only if sealane's kernels are found in it. A program that is named with a version is built like in its own repository:
+to itself it is version (devel).`,
 		Example: `  sealane build -o wireguard-go golang.zx2c4.com/wireguard@latest
   sealane build ./cmd/thing -- -trimpath -tags netgo
   sealane build --goos windows filippo.io/age/cmd/age@v1.2.1`,

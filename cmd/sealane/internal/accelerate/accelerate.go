@@ -88,7 +88,7 @@ func verify(linked *binary.Program, goarch string, allowPortable bool) error {
 	want := append(Kernels(goarch), "portable")
 	switch {
 	case len(linked.Levels) == 0 || !linked.Called:
-		return fmt.Errorf("%s imports %s but never calls it: there is nothing to accelerate, and nothing was written", linked.Package, cipherPath)
+		return fmt.Errorf("%s imports %s but never seals or opens with it: there is nothing to accelerate, and nothing was written", linked.Package, cipherPath)
 	case len(linked.Levels) < len(want) && !allowPortable:
 		return fmt.Errorf("the program has only the levels %s of %s (a build tag?): nothing was written; --allow-portable accepts that",
 			strings.Join(linked.Levels, " "), strings.Join(want, " "))

@@ -256,7 +256,7 @@ func TestBuild(t *testing.T) {
 		{name: "-o passed on", files: plain(), job: Job{Flags: []string{"-o", "x"}}, want: "use sealane's own -o"},
 		{name: "without x/crypto", files: map[string]string{"go.mod": mod, "main.go": "package main\n\nfunc main() {}\n"}, want: "does not use " + cipherPath},
 		{name: "only TLS", files: map[string]string{"go.mod": mod, "main.go": "package main\n\nimport _ \"crypto/tls\"\n\nfunc main() {}\n"}, want: "belongs to the standard library"},
-		{name: "never called", files: plain("main.go", "package main\n\nimport _ \"golang.org/x/crypto/chacha20poly1305\"\n\nfunc main() {}\n"), want: "never calls it"},
+		{name: "never called", files: plain("main.go", "package main\n\nimport _ \"golang.org/x/crypto/chacha20poly1305\"\n\nfunc main() {}\n"), want: "never seals or opens"},
 		{name: "library", files: plain("main.go", "package thing\n\nimport _ \"golang.org/x/crypto/chacha20poly1305\"\n"), want: "is a library"},
 		{name: "several programs", files: plain("other/main.go", program), job: Job{Package: "./..."}, want: "matches 2 packages"},
 		{name: "no package", files: plain(), job: Job{Package: "./none"}, want: "directory not found"},

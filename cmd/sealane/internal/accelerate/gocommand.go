@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // A goCommand runs the go command in a folder.
@@ -22,6 +23,8 @@ type goCommand struct {
 
 func (g *goCommand) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(g.ctx, "go", args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it removes its own files
+	cmd.WaitDelay = 5 * time.Second
 	cmd.Dir = g.dir
 	cmd.Env = append(os.Environ(), g.environ...)
 	cmd.Env = append(cmd.Env, "PWD="+g.dir)

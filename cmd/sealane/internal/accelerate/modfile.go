@@ -146,7 +146,11 @@ func (b *build) replace(crypto *module) error {
 	var own module
 	if b.json(&own, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sealaneModule)...) != nil {
 		// The program does not use sealane by itself.
-		dir, err := b.storeSealane()
+		source, err := sealaneSource()
+		if err != nil {
+			return err
+		}
+		dir, err := source.store("sealane", b.scratch)
 		if err != nil {
 			return err
 		}
@@ -155,6 +159,12 @@ func (b *build) replace(crypto *module) error {
 			copied["go.mod"] = []byte("module " + cryptoModule + "\n")
 		}
 		copied["go.mod"] = append(copied["go.mod"], "\nrequire "+require+"\n"...)
+		if b.oldSys() {
+			copied["go.mod"] = append(copied["go.mod"], "\nrequire "+sysModule+" "+oldestSys+"\n"...)
+			if !b.workspace() {
+				b.mode = "mod"
+			}
+		}
 		if !b.workspace() {
 			edit = append(edit, "-require="+strings.Replace(require, " ", "@", 1))
 		}
@@ -193,21 +203,11 @@ func (b *build) drop(path string) (edit []string, err error) {
 	return edit, nil
 }
 
-// storeSealane stores sealane's source as a module. It requires x/sys only where the program has too old a version.
-func (b *build) storeSealane() (string, error) {
-	source, err := sealaneSource()
-	if err != nil {
-		return "", err
-	}
+// oldSys says whether the program's version of x/sys is too old for sealane.
+func (b *build) oldSys() bool {
 	var sys module
-	err = b.json(&sys, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sysModule)...)
-	if err != nil || older(sys.Version, oldestSys) && sys.Replace == nil {
-		source["go.mod"] = append(source["go.mod"], "\nrequire "+sysModule+" "+oldestSys+"\n"...)
-		if !b.workspace() {
-			b.mode = "mod"
-		}
-	}
-	return source.store("sealane", b.scratch)
+	err := b.json(&sys, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sysModule)...)
+	return err != nil || older(sys.Version, oldestSys) && sys.Replace == nil
 }
 
 // older compares versions of x/sys, which are v0 all.

@@ -1,0 +1,48 @@
+//go:build unix
+
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestUpstream runs wireguard-go's own device tests and x/crypto's own cipher tests on sealane, and builds wireguard-go
+// by name. The module cache must be the same afterwards.
+func TestUpstream(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("NOT RUN: sealane has no kernel for " + runtime.GOARCH)
+	}
+	dir := t.TempDir()
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+		t.Logf("%s\n%s", strings.Join(args, " "), out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	sealane := filepath.Join(dir, "sealane")
+	run("go", "build", "-C", "..", "-o", sealane, "./cmd/sealane")
+	const wireguard, crypto = "golang.zx2c4.com/wireguard", "golang.org/x/crypto"
+	versions := strings.Fields(run("go", "list", "-m", "-f", "{{.Version}}", wireguard, crypto))
+	for _, args := range [][]string{
+		{wireguard + "/device"},
+		{wireguard + "/device@" + versions[0]},
+		{crypto + "/chacha20poly1305@" + versions[1]},
+	} {
+		if out := run(append([]string{sealane, "test"}, append(args, "--", "-count=1")...)...); !strings.Contains(out, "\npassed with "+crypto) {
+			t.Errorf("%v did not pass", args)
+		}
+	}
+	built := filepath.Join(dir, "wireguard-go")
+	run(sealane, "build", "-o", built, wireguard+"@"+versions[0])
+	if out := run(sealane, "info", "--binary", built); !strings.Contains(out, "carries sealane") || !strings.HasPrefix(out, wireguard+", ") {
+		t.Errorf("%s", out)
+	}
+	run("go", "mod", "verify")
+}
