@@ -25,7 +25,7 @@ C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid)
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm)
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib check
@@ -212,6 +212,8 @@ $(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 li
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./...)))
 endif
+
+-include test/arm.mk
 
 suites: $(SUITES:%=test-%)
 
