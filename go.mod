@@ -12,5 +12,5 @@ require (
 	github.com/spf13/pflag v1.0.9 // indirect
 )
 
-// Only tests use it.
+// Only the command and tests use it.
 require golang.org/x/crypto v0.48.0

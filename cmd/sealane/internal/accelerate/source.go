@@ -21,8 +21,8 @@ const (
 	sysModule     = "golang.org/x/sys"
 )
 
-// oldestSys is the first version of x/sys that sealane builds with.
-const oldestSys = "v0.30.0"
+// oldestSys is the first tagged version of x/sys, and sealane builds with it.
+const oldestSys = "v0.1.0"
 
 // A tree is the files of a module, by their names with slashes.
 type tree map[string][]byte
