@@ -16,4 +16,12 @@ wireguard-demo: wireguard-programs
 # Includes wireguard-go's and x/crypto's own tests on sealane; ends with a short download.
 test-wireguard: wireguard-programs
 	cd wireguard && $(GO) vet ./... && $(GO) test ./...
+	@if command -v qemu-arm >/dev/null && command -v qemu-aarch64 >/dev/null; then \
+	    set -e; for run in "arm qemu-arm -cpu cortex-a7" "arm qemu-arm -cpu arm1176" "arm64 qemu-aarch64 -cpu cortex-a53"; do \
+	        set -- $$run; arch=$$1; shift; \
+	        echo "A download of 4 MiB, GOARCH=$$arch, $$*"; \
+	        (cd wireguard && CGO_ENABLED=0 GOARCH=$$arch GOARM=5 $(CURDIR)/$(B)/sealane build -o $(TUNNEL)/sealane.$$arch ./tunnel); \
+	        "$$@" $(TUNNEL)/sealane.$$arch -size 4194304; \
+	    done; \
+	else echo "The tunnel for ARM: not run, there is no qemu-user"; fi
 	$(TUNNEL)/demonstration -size 0.0625 -rounds 1 -stock $(TUNNEL)/stock -sealane $(TUNNEL)/sealane
