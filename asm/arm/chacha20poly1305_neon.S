@@ -191,13 +191,17 @@ isa neon
     vld1.32 {\h0[], \h1[]}, [r2]!
 .endm
 
-/* A row of the set: adds the initial one, in q12..q15, and turns 4 words of 4 blocks into 16 bytes of each, at r3, 64 apart. */
-.macro store_row e, f, g, h, e1, f1, g0, h0
-    vadd.i32 \e, \e, q12
-    vadd.i32 \f, \f, q13
-    vadd.i32 \g, \g, q14
-    vadd.i32 \h, \h, q15
+/* A row of the set: adds the initial one, from r2, and turns 4 words of 4 blocks into 16 bytes of each, at r3, 64 apart. */
+.macro store_row e, f, g, h, e1, f1, g0, h0, t, t0, t1, u, u0, u1
+    vld1.32 {\t0[], \t1[]}, [r2]!
+    vld1.32 {\u0[], \u1[]}, [r2]!
+    vadd.i32 \e, \e, \t
+    vadd.i32 \f, \f, \u
+    vld1.32 {\t0[], \t1[]}, [r2]!
+    vld1.32 {\u0[], \u1[]}, [r2]!
     vtrn.32 \e, \f
+    vadd.i32 \g, \g, \t
+    vadd.i32 \h, \h, \u
     vtrn.32 \g, \h
     vswp \e1, \g0
     vswp \f1, \h0
@@ -612,24 +616,19 @@ function sealane_chacha20poly1305_neon
     vector_double_round
     subs r0, r0, #1
     bne .Lset_rounds
-    vstmia half_set, {vc0, vc1}
+    ldr r6, [r1, #CONSTANTS]
     add r2, r1, #STATE
     add r3, r1, #BLOCK
     mov r4, #64
     mvn r5, #64*3 - 16 - 1              /* from the last block to the next row of the first */
-    broadcast_row d24, d25, d26, d27, d28, d29, d30, d31
-    store_row q0, q1, q2, q3, d1, d3, d4, d6
-    broadcast_row d24, d25, d26, d27, d28, d29, d30, d31
-    store_row q4, q5, q6, q7, d9, d11, d12, d14
-    vldmia half_set, {q0, q1, q2, q3}
-    broadcast_row d24, d25, d26, d27, d28, d29, d30, d31
-    store_row q0, q1, q2, q3, d1, d3, d4, d6
-    broadcast_row d24, d25, d26, d27, d28, d29, d30, d31
-    ldr r6, [r1, #CONSTANTS]
     add r6, r6, #CONST_COUNT
-    vld1.32 {q0}, [r6]
-    vadd.i32 q12, q12, q0
-    store_row q8, q9, q10, q11, d17, d19, d20, d22
+    store_row q0, q1, q2, q3, d1, d3, d4, d6, q14, d28, d29, q15, d30, d31
+    store_row q4, q5, q6, q7, d9, d11, d12, d14, q14, d28, d29, q15, d30, d31
+    vldmia other_half, {q14, q15}
+    vld1.32 {q2}, [r6]
+    vadd.i32 vd0, vd0, q2
+    store_row q12, q13, q14, q15, d25, d27, d28, d30, q0, d0, d1, q1, d2, d3
+    store_row q8, q9, q10, q11, d17, d19, d20, d22, q0, d0, d1, q1, d2, d3
     mov r5, #256
 
 /* r5 bytes of keystream are there. */
