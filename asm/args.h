@@ -31,6 +31,39 @@
 #define SEALANE_STATE_COUNTER 56 /* the next ChaCha20 block's counter, in 64 bits */
 #define SEALANE_STATE_BYTES 64
 
+/* ChaCha20-Poly1305 of many packets in one call. The same argument block, of which these slots are used, and with
+ * FLAGS (OPEN or nothing). Each lane is a whole packet with its own key; lanes do not overlap each other.
+ */
+#define SEALANE_BATCH_LANES 8  /* array of lanes, 64-byte aligned */
+#define SEALANE_BATCH_COUNT 16 /* how many; packets of like length stand side by side */
+
+/* A lane: the first eight slots of the arguments above, one cache line. */
+#define SEALANE_LANE_OUT 0
+#define SEALANE_LANE_IN 8
+#define SEALANE_LANE_BYTES 16
+#define SEALANE_LANE_AD 24
+#define SEALANE_LANE_AD_BYTES 32
+#define SEALANE_LANE_KEY 40   /* 32 bytes */
+#define SEALANE_LANE_NONCE 48 /* 12 bytes */
+#define SEALANE_LANE_TAG 56   /* 16 bytes, written: the tag that belongs to the packet */
+#define SEALANE_LANE_STRIDE 64
+
+/* AES-GCM: the arguments and flags of ChaCha20-Poly1305, but for these. KEY is a SEALANE_GCM_KEY, which a call with SETUP
+ * alone makes from its ROUNDS and the raw key; NONCE is the 16-byte block J0 (NIST SP 800-38D, 7.1).
+ */
+#define SEALANE_FLAG_SETUP 8 /* expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read */
+
+#define SEALANE_GCM_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
+#define SEALANE_GCM_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes */
+#define SEALANE_GCM_KEY_TABLE 256   /* the level's own: powers of the hash key */
+#define SEALANE_GCM_KEY_BYTES 960
+
+/* What lives on between the parts of one packet. */
+#define SEALANE_GCM_STATE_Y 0        /* 16 bytes: GHASH so far, in the level's own form */
+#define SEALANE_GCM_STATE_COUNTER 16 /* 16 bytes: the next counter block */
+#define SEALANE_GCM_STATE_MASK 32    /* 16 bytes: the encrypted J0 */
+#define SEALANE_GCM_STATE_BYTES 64
+
 /* Scratch memory: 64-byte aligned, uninitialised. The kernel wipes what it wrote there before it returns. */
 #define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: registers that the C calling convention preserves */
 #define SEALANE_SCRATCH_SAVE_BYTES 256 /* kernels use what lies behind */
