@@ -94,7 +94,7 @@ clean: ## remove build/
 
 # ---- What the parts of the project add ----
 
--include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk
+-include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk provider/provider.mk
 
 # ---- make run ----
 
