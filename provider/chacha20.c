@@ -15,8 +15,12 @@ typedef struct {
     const sealane_level *level;
     int key_set;
     int ahead; /* since init or more than a short piece, key stream has been made once; the next is made ahead */
-    size_t used, made;       /* bytes of keystream */
-    uint8_t key[32], iv[16]; /* the counter in iv is the next block's that is not in keystream */
+    size_t used, made; /* bytes of keystream */
+    uint64_t next;     /* counter of the first block that is not in keystream */
+    uint64_t at;       /* counter of the block that the last byte lies in, unless that byte ended a run of blocks, */
+    unsigned part;     /* and how many of its bytes are spent: a new key without an IV starts at this block */
+    uint8_t key[32];
+    uint8_t nonce[12]; /* the first 4 bytes count with the counter, and are written anew for each use */
     uint8_t keystream[KEYSTREAM_AHEAD];
 } context;
 
@@ -49,16 +53,17 @@ static void *duplicate(void *v)
 
 /* ---- The key stream ---- */
 
-/* How much of bytes can be done before the counter carries. */
+/* How much of bytes can be done before the counter's 32 bits end. */
 static size_t up_to_carry(const context *c, size_t bytes)
 {
-    const uint64_t left = (((uint64_t)1 << 32) - load32(c->iv)) * KEYSTREAM_BLOCK;
+    const uint64_t left = (((uint64_t)1 << 32) - (uint32_t)c->next) * KEYSTREAM_BLOCK;
     return bytes < left ? bytes : (size_t)left;
 }
 
-static void advance(context *c, size_t bytes)
+static const uint8_t *nonce_of_next(context *c)
 {
-    store64(c->iv, load64(c->iv) + bytes / KEYSTREAM_BLOCK);
+    store32(c->nonce, (uint32_t)(c->next >> 32));
+    return c->nonce;
 }
 
 static void refill(context *c)
@@ -66,8 +71,8 @@ static void refill(context *c)
     c->made = c->ahead ? up_to_carry(c, KEYSTREAM_AHEAD) : KEYSTREAM_BLOCK;
     c->used = 0;
     c->ahead = 1;
-    keystream_make(c->level, c->key, c->iv + 4, load32(c->iv), c->keystream, c->made);
-    advance(c, c->made);
+    keystream_make(c->level, c->key, nonce_of_next(c), (uint32_t)c->next, c->keystream, c->made);
+    c->next += c->made / KEYSTREAM_BLOCK;
 }
 
 static size_t take_made(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
@@ -84,8 +89,8 @@ static void crypt(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
     in += n, out += n, bytes -= n;
     while (bytes >= KEYSTREAM_SHORT) {
         n = up_to_carry(c, bytes - bytes % KEYSTREAM_BLOCK);
-        keystream_blocks(c->level, c->key, c->iv + 4, load32(c->iv), out, in, n);
-        advance(c, n);
+        keystream_blocks(c->level, c->key, nonce_of_next(c), (uint32_t)c->next, out, in, n);
+        c->next += n / KEYSTREAM_BLOCK;
         c->ahead = 0;
         in += n, out += n, bytes -= n;
     }
@@ -94,6 +99,21 @@ static void crypt(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
         n = take_made(c, out, in, bytes);
         in += n, out += n, bytes -= n;
     }
+}
+
+/* Where the default provider would be. */
+static void count(context *c, size_t bytes)
+{
+    if (c->part != 0) {
+        const size_t left = KEYSTREAM_BLOCK - c->part, n = bytes < left ? bytes : left;
+        c->part += (unsigned)n;
+        bytes -= n;
+        if (bytes == 0)
+            return;
+        c->at++;
+    }
+    c->at += bytes / KEYSTREAM_BLOCK;
+    c->part = bytes % KEYSTREAM_BLOCK;
 }
 
 /* ---- What EVP calls ---- */
@@ -138,14 +158,20 @@ static int init(void *v, const unsigned char *key, size_t key_bytes, const unsig
     context *c = v;
     if (!cipher_init_lengths(c->core, &shape, key, key_bytes, iv, iv_bytes))
         return 0;
-    if (key != NULL || iv != NULL)
-        c->used = c->made = 0, c->ahead = 0;
     if (key != NULL) {
         memcpy(c->key, key, sizeof c->key);
         c->key_set = 1;
     }
-    if (iv != NULL)
-        memcpy(c->iv, iv, sizeof c->iv);
+    if (iv != NULL) {
+        c->at = load64(iv);
+        memcpy(c->nonce, (const uint8_t *)iv + 4, sizeof c->nonce);
+    }
+    if (key != NULL || iv != NULL) {
+        c->next = c->at;
+        c->part = 0;
+        c->used = c->made = 0;
+        c->ahead = 0;
+    }
     return set_params(c, params);
 }
 
@@ -171,6 +197,7 @@ static int update(void *v, unsigned char *out, size_t *out_bytes, size_t out_siz
         in = out;
     }
     crypt(c, out, in, bytes);
+    count(c, bytes);
     *out_bytes = bytes;
     return 1;
 }
