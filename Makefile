@@ -94,7 +94,7 @@ clean: ## remove build/
 
 # ---- What the parts of the project add ----
 
--include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk provider/provider.mk
+-include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk
 
 # ---- make run ----
 
@@ -130,6 +130,8 @@ SUITES += $(1)
 test-$(1): $(2)
 	+@$(SUITE) $(1) $(3)
 endef
+
+-include provider/provider.mk
 
 $(B)/wycheproof.txt: test/vectors/flatten.go $(wildcard test/vectors/wycheproof/*.json)
 	@mkdir -p $(@D)

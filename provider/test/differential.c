@@ -527,7 +527,7 @@ int main(int argc, char **argv)
             return 2;
     }
     state = seed;
-    load_providers(NULL, argv[1]);
+    const providers loaded = load_providers(NULL, argv[1]);
     for (int i = 0; i < CIPHERS; i++) {
         pairs[i].cipher[DEFAULT] = fetch(NULL, cipher_names[i], "provider=default");
         pairs[i].cipher[SEALANE] = fetch(NULL, cipher_names[i], "provider=sealane");
@@ -540,6 +540,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < CIPHERS; i++)
         for (int s = 0; s < SIDES; s++)
             EVP_CIPHER_free(pairs[i].cipher[s]);
+    unload_providers(&loaded);
     printf("seed %llu: %llu calls in %llu sequences are answered as by the default provider\n",
            (unsigned long long)seed, (unsigned long long)calls, (unsigned long long)sequences);
     printf("differential: 1 passed, 0 failed, 0 not run\n");

@@ -11,22 +11,37 @@
 #include <openssl/provider.h>
 #include <openssl/proverr.h>
 
+typedef struct {
+    OSSL_PROVIDER *stock, *sealane;
+} providers;
+
 /* Loads sealane.so from a folder, beside the default provider, into a library context (NULL is the default one). */
-static inline void load_providers(OSSL_LIB_CTX *libctx, const char *folder)
+static inline providers load_providers(OSSL_LIB_CTX *libctx, const char *folder)
 {
-    if (!OSSL_PROVIDER_set_default_search_path(libctx, folder) || OSSL_PROVIDER_load(libctx, "default") == NULL ||
-        OSSL_PROVIDER_load(libctx, "sealane") == NULL) {
+    providers p = {NULL, NULL};
+    if (OSSL_PROVIDER_set_default_search_path(libctx, folder)) {
+        p.stock = OSSL_PROVIDER_load(libctx, "default");
+        p.sealane = OSSL_PROVIDER_load(libctx, "sealane");
+    }
+    if (p.stock == NULL || p.sealane == NULL) {
         ERR_print_errors_fp(stdout);
         printf("FAIL the provider in %s does not load\n", folder);
         exit(1);
     }
+    return p;
+}
+
+static inline void unload_providers(const providers *p)
+{
+    OSSL_PROVIDER_unload(p->sealane);
+    OSSL_PROVIDER_unload(p->stock);
 }
 
 static inline EVP_CIPHER *fetch(OSSL_LIB_CTX *libctx, const char *name, const char *properties)
 {
     EVP_CIPHER *c = EVP_CIPHER_fetch(libctx, name, properties);
     if (c == NULL) {
-        printf("FAIL no %s with %s\n", name, properties);
+        printf("FAIL no %s with %s\n", name, properties == NULL ? "any properties" : properties);
         exit(1);
     }
     return c;
