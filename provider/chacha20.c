@@ -87,7 +87,7 @@ static void crypt(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
 {
     size_t n = take_made(c, out, in, bytes);
     in += n, out += n, bytes -= n;
-    while (bytes >= KEYSTREAM_SHORT) {
+    while (bytes >= KEYSTREAM_SMALL) {
         n = up_to_carry(c, bytes - bytes % KEYSTREAM_BLOCK);
         keystream_blocks(c->level, c->key, nonce_of_next(c), (uint32_t)c->next, out, in, n);
         c->next += n / KEYSTREAM_BLOCK;

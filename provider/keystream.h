@@ -3,12 +3,14 @@
 #define SEALANE_PROVIDER_KEYSTREAM_H
 
 #include "../src/bytes.h"
+#include "../src/cpu.h"
 #include "../src/level.h"
 
 enum {
     KEYSTREAM_BLOCK = 64,
     KEYSTREAM_AHEAD = 1024, /* made at once when text comes in small pieces: one block costs nearly as much as 16 */
-    KEYSTREAM_SHORT = 256   /* pieces below this are small */
+    KEYSTREAM_SMALL = 256,  /* pieces below this are small */
+    KEYSTREAM_SHORT = 2048  /* up to here no kernel is needed for the key stream alone */
 };
 
 /* out = in ^ key stream, for whole blocks whose counters do not pass 2^32. */

@@ -213,7 +213,7 @@ static void text_of_stream(packet *p, uint8_t *out, const uint8_t *in, size_t by
     text_short(p, out, in, n, open);
     in += n, out += n, bytes -= n;
     /* Only associated data in the midst of text leaves a part of a Poly1305 block here. */
-    if (bytes >= KEYSTREAM_SHORT && p->part_bytes == 0) {
+    if (bytes >= KEYSTREAM_SMALL && p->part_bytes == 0) {
         const size_t blocks = bytes - bytes % 64;
         p->state.counter = counter_at(p->text_bytes);
         run_blocks(p, out, in, blocks, direction(open));
