@@ -1,7 +1,7 @@
 /* sealane's provider beside the default one, through EVP, in one process: the two take turns, and the smallest times
  * are compared.
  *
- *     bench FOLDER [--seconds=N] [--json]      FOLDER holds sealane.so
+ *     bench FOLDER [--seconds=N]      FOLDER holds sealane.so
  *
  * A packet is what TLS makes of it: a context that is used again, a new IV, 13 bytes of associated data, one update,
  * final, and the tag. Fails if a ratio is below the floor of its size. */
@@ -23,7 +23,7 @@ static const work works[] = {
     {"ChaCha20-Poly1305", 64, 1.3, 0},   {"ChaCha20-Poly1305", 256, 1.6, 0},   {"ChaCha20-Poly1305", 576, 0, 0},
     {"ChaCha20-Poly1305", 1024, 0, 0},   {"ChaCha20-Poly1305", 1420, 2.0, 0},  {"ChaCha20-Poly1305", 4096, 0, 0},
     {"ChaCha20-Poly1305", 8192, 1.6, 0}, {"ChaCha20-Poly1305", 16384, 1.6, 0}, {"ChaCha20", 64, 1.0, 0},
-    {"ChaCha20", 256, 1.0, 0},           {"ChaCha20", 1024, 1.0, 0},           {"ChaCha20", 1420, 1.0, 0},
+    {"ChaCha20", 256, 0, 0},           {"ChaCha20", 1024, 0, 0},           {"ChaCha20", 1420, 1.0, 0},
     {"ChaCha20", 16384, 1.0, 0},
 };
 enum { WORKS = sizeof works / sizeof works[0] };

@@ -3,7 +3,7 @@
 PROVIDER_SOURCES := $(sort $(wildcard provider/*.c))
 PROVIDER_HEADERS := $(wildcard provider/*.h)
 C_FILES += $(wildcard provider/*.[ch] provider/test/*.[ch])
-SHELL_FILES += provider/test/programs provider/test/loading
+SHELL_FILES += provider/bulk provider/test/programs provider/test/loading
 
 # Where OpenSSL looks for providers; empty where there is no OpenSSL 3 to build for, and then nothing is installed.
 MODULESDIR ?= $(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null && pkg-config --variable=modulesdir libcrypto)
@@ -46,6 +46,24 @@ $(B)/broken/provider/sealane.so: $(B)/provider/sealane.so
 	sed 's/0x1a, 0xe1/0x1a, 0xe0/' provider/selftest.c > $(B)/broken/provider/selftest.c
 	$(CC) $(CFLAGS) $(LIB_FLAGS) -Wno-pedantic -Iprovider -c -o $(B)/broken/provider/selftest.o $(B)/broken/provider/selftest.c
 	$(CC) -shared -o $@ $(B)/broken/provider/selftest.o $(filter-out %/selftest.o,$(PROVIDER_SOURCES:%.c=$(B)/%.o)) $(B)/libsealane.a
+
+# ---- Figures ----
+
+CPU_NAME := $(shell awk -F': ' '/^model name/ { n = tolower($$2) } /^cpu family/ { f = $$2 } /^model\t/ { m = $$2 } \
+    END { gsub(/[^a-z0-9]+/, "-", n); print n "-family-" f "-model-" m }' /proc/cpuinfo 2>/dev/null)
+PROVIDER_RESULTS = bench/results/provider-$(CPU_NAME).md
+
+$(B)/provider/bench: provider/bench.c provider/test/providers.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=c11 $(WARNINGS) -Wno-pedantic -o $@ $< -lcrypto
+
+.PHONY: bench-provider
+bench-provider: $(B)/provider/sealane.so $(B)/provider/bench ## the provider beside OpenSSL's default one; writes bench/results
+	@tools/bootstrap bench
+	{ sed 's|@MACHINE@|$(CPU_NAME)|; s|@OPENSSL@|'"$$(openssl version | cut -d' ' -f1-2)"'|' provider/figures.md.in && \
+	    $(B)/provider/bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 4; } > $(B)/provider/figures.md
+	cp $(B)/provider/figures.md $(PROVIDER_RESULTS)
+	cat $(PROVIDER_RESULTS)
 
 # ---- Tests ----
 
