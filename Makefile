@@ -131,6 +131,8 @@ test-$(1): $(2)
 	+@$(SUITE) $(1) $(3)
 endef
 
+-include provider/provider.mk
+
 $(B)/wycheproof.txt: test/vectors/flatten.go $(wildcard test/vectors/wycheproof/*.json)
 	@mkdir -p $(@D)
 	$(GO) run $< $(wildcard test/vectors/wycheproof/*.json) > $@
