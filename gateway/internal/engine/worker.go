@@ -218,6 +218,10 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 	e.Seen = flow.Tick(time)
 	e.Packets[side]++
 	e.Bytes[side] += uint64(len(s.Payload))
+	if s.Flags&packet.ACK != 0 {
+		e.Acked[1-side] = s.Ack
+		e.Flags |= flow.Acked0 << (1 - side)
+	}
 	if s.Flags&(packet.SYN|packet.RST) != 0 {
 		if e = w.control(s, hash, e, time); e == nil {
 			return
@@ -382,8 +386,8 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 	c := e.Conn
 	switch {
 	case int32(ahead) < 0:
-		old := -int32(ahead)
-		if int(old) >= len(p) {
+		old := e.Next[side] - seq
+		if uint64(old) >= uint64(len(p)) {
 			w.Stats.Repeated++
 			return true
 		}
@@ -413,7 +417,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 		case tcp.Repeated:
 			w.Stats.Repeated++
 		}
-		w.list(c, e, side)
+		w.mark(c, e, side)
 	}
 	return true
 }
@@ -423,10 +427,12 @@ func (w *Worker) again(c *conn, e *entry, side uint8, seq uint32, p []byte) tcp.
 	for {
 		ahead := int32(seq - e.Next[side])
 		if ahead <= 0 {
-			if int(-ahead) >= len(p) {
+			old := e.Next[side] - seq
+			if uint64(old) >= uint64(len(p)) {
 				return tcp.Repeated
 			}
-			p = p[-ahead:]
+			p = p[old:]
+			seq += old
 			e.Next[side] += uint32(len(p))
 			w.feed(c, side, p)
 			w.drain(c, e, side)
@@ -444,12 +450,18 @@ func (w *Worker) again(c *conn, e *entry, side uint8, seq uint32, p []byte) tcp.
 	}
 }
 
-func (w *Worker) list(c *conn, e *entry, side uint8) {
+// mark says in the entry whether segments are held.
+func (w *Worker) mark(c *conn, e *entry, side uint8) {
 	if c.queue[side].Empty() {
 		e.Flags &^= flow.Queued0 << side
 		return
 	}
 	e.Flags |= flow.Queued0 << side
+	w.list(c)
+}
+
+// list has a connection looked at from time to time, because of a hole.
+func (w *Worker) list(c *conn) {
 	if c.listed&listQueued == 0 {
 		c.listed |= listQueued
 		w.queued = append(w.queued, c)
@@ -469,7 +481,7 @@ func (w *Worker) drain(c *conn, e *entry, side uint8) {
 		q.Drop(&w.pool)
 	}
 	q.Since = w.now
-	w.list(c, e, side)
+	w.mark(c, e, side)
 	if c.hasFin[side] && c.fin[side] == e.Next[side] {
 		e.Flags |= ended(side)
 	}
@@ -484,12 +496,19 @@ func (w *Worker) lose(c *conn, e *entry, side uint8, seq uint32) {
 	w.dec.Lose(&c.tls, side^c.client, n)
 }
 
-// hole gives up what is missing before the first segment held.
+// hole gives up what is missing before the first segment held, or before the end.
 func (w *Worker) hole(c *conn, e *entry, side uint8) {
 	if q := &c.queue[side]; !q.Empty() {
 		w.lose(c, e, side, q.First())
-		w.drain(c, e, side)
+	} else {
+		w.lose(c, e, side, c.fin[side])
 	}
+	w.drain(c, e, side)
+}
+
+// incomplete tells whether a direction has a hole.
+func (c *conn) incomplete(e *entry, side uint8) bool {
+	return !c.queue[side].Empty() || c.hasFin[side] && tcp.After(c.fin[side], e.Next[side])
 }
 
 func (w *Worker) fin(s *packet.Segment, e *entry) {
@@ -503,10 +522,10 @@ func (w *Worker) fin(s *packet.Segment, e *entry) {
 			e.Flags |= ended(side)
 		case tcp.After(at, e.Next[side]):
 			c.fin[side], c.hasFin[side] = at, true
-			if s.Missing > 0 && c.queue[side].Empty() {
-				w.lose(c, e, side, at)
-				e.Flags |= ended(side)
+			if c.queue[side].Empty() {
+				c.queue[side].Since = w.now
 			}
+			w.list(c)
 		}
 	}
 	if e.Flags&finished == finished {
@@ -575,8 +594,13 @@ func (w *Worker) finish(e *entry) {
 		return
 	}
 	for side := range uint8(2) {
-		for !c.queue[side].Empty() {
+		for c.incomplete(e, side) {
 			w.hole(c, e, side)
+		}
+		// What the receiver has and the capture lacks, but for the number that a FIN takes.
+		if acked := e.Acked[side] - 1; e.Flags&(flow.Acked0<<side) != 0 && e.Flags&ended(side) == 0 &&
+			tcp.After(acked, e.Next[side]) && acked-e.Next[side] <= tcp.MaxAhead {
+			w.lose(c, e, side, acked)
 		}
 	}
 	w.dec.Expire(&c.tls)
@@ -654,7 +678,7 @@ func (w *Worker) pollWaiting(now int64) {
 				kept = append(kept, c)
 				continue
 			}
-			if e := w.table.Find(c.hash, &c.tuple); e != nil && e.Conn == c && e.Flags&finished == finished {
+			if e := w.entryOf(c); e != nil && e.Flags&finished == finished {
 				w.end(e)
 			}
 		}
@@ -667,20 +691,31 @@ func (w *Worker) pollWaiting(now int64) {
 	w.waiting = kept
 }
 
+// entryOf returns the entry of a connection, or nil if it is over.
+func (w *Worker) entryOf(c *conn) *entry {
+	if c.used {
+		if e := w.table.Find(c.hash, &c.tuple); e != nil && e.Conn == c {
+			return e
+		}
+	}
+	return nil
+}
+
 func (w *Worker) pollQueued(now int64) {
 	kept := w.queued[:0]
 	for _, c := range w.queued {
-		if c.used {
+		if e := w.entryOf(c); e != nil {
 			for side := range uint8(2) {
-				if q := &c.queue[side]; !q.Empty() && now-q.Since >= w.o.HoleWait {
-					if e := w.table.Find(c.hash, &c.tuple); e != nil && e.Conn == c {
-						w.hole(c, e, side)
-					}
+				if c.incomplete(e, side) && now-c.queue[side].Since >= w.o.HoleWait {
+					w.hole(c, e, side)
 				}
 			}
-			if !c.queue[0].Empty() || !c.queue[1].Empty() {
+			if c.incomplete(e, 0) || c.incomplete(e, 1) {
 				kept = append(kept, c)
 				continue
+			}
+			if e.Flags&finished == finished {
+				w.over(e)
 			}
 		}
 		c.listed &^= listQueued

@@ -23,6 +23,8 @@ const (
 	Ignored   // it is not TLS, or nothing can be done with it
 	Queued0   // segments of side 0 are held out of order
 	Queued1
+	Acked0 // Acked[0] is known
+	Acked1
 	Renewing // a SYN for a new connection was seen
 )
 
@@ -43,8 +45,9 @@ type Entry[C any] struct {
 	LinkSide uint8
 	HasLink  bool
 	_        [2]byte
-	Renew    uint32 // sequence number of the SYN for a new connection
-	_        [12]byte
+	Renew    uint32    // sequence number of the SYN for a new connection
+	Acked    [2]uint32 // what the other side has received from this one, if Acks
+	_        [4]byte
 }
 
 // The layout is checked when this is compiled.

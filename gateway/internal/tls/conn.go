@@ -99,6 +99,7 @@ type Conn struct {
 	suite   *suite
 	version uint16
 	hello   [2]bool
+	hellos  uint32 // of the client
 	retried bool
 	early   earlyState
 	wake    [2]bool // a direction may go on

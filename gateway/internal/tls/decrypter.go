@@ -18,6 +18,7 @@ type Stats struct {
 	KeyUpdates    uint64 //
 	EarlyAccepted uint64 // bytes of 0-RTT data delivered
 	EarlyDropped  uint64 // bytes of 0-RTT data that the server did not accept
+	GivenUp       uint64 // directions of which nothing more will be read
 	HeldOut       uint64 // bytes dropped because too many waited
 	PartialOut    uint64 // records dropped because too many were partial
 }
@@ -281,13 +282,16 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	h := &c.half[side]
 	if h.mode == counting && !d.late(c, side) {
+		if c.state == Readable {
+			d.Stats.LostBytes += uint64(len(rec))
+		}
 		if plausible(rec) {
 			if rec[0] == typeData || c.version == version12 {
 				h.seq++
 			}
 			return true
 		}
-		h.mode = ignoring
+		d.abandon(c, side)
 		return true
 	}
 	if h.next != plain && rec[0] == typeData {
@@ -324,10 +328,10 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 		}
 		return d.mismatch(c, side, rec)
 	}
-	if rec[0] != typeData {
-		return true // a change cipher spec for middleboxes, or an alert from a side without keys
+	if rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2 {
+		return true // for middleboxes, or from a side without keys
 	}
-	if len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 && h.epoch != blind {
+	if rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 && h.epoch != blind {
 		if text := d.open13(h, h.seq, rec); text != nil {
 			h.seq++
 			h.fails, h.doubt, h.opened = 0, 0, true
@@ -341,11 +345,15 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 // unframed is called where a record should begin and does not.
 func (d *Decrypter) unframed(c *Conn, side uint8) {
 	h := &c.half[side]
-	if h.epoch == plain {
+	if h.epoch == plain && (h.next == plain || !d.enter(c, side) || h.mode != reading) {
 		d.giveUp(c, NotTLS)
 		return
 	}
 	d.Stats.BadRecords++
+	if h.aead == nil {
+		d.abandon(c, side) // there is nothing to search with
+		return
+	}
 	d.lost(c, side, headerBytes)
 	d.beginScan(h, 0)
 }
@@ -354,6 +362,7 @@ func (d *Decrypter) unframed(c *Conn, side uint8) {
 func (d *Decrypter) abandon(c *Conn, side uint8) {
 	h := &c.half[side]
 	h.mode, h.cut = ignoring, true
+	d.Stats.GivenUp++
 	d.lost(c, side, 1)
 	if c.state == Starting {
 		c.state = Undecryptable
@@ -369,7 +378,10 @@ func (d *Decrypter) giveUp(c *Conn, why State) {
 		d.held -= len(h.held)
 		h.held = nil
 		d.dropPart(h)
-		h.mode = ignoring
+		if h.mode != ignoring {
+			d.Stats.GivenUp++
+			h.mode, h.cut = ignoring, c.state == Readable
+		}
 	}
 	c.waiting = false
 }
@@ -406,7 +418,7 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 		}
 		return true
 	case typeData:
-		if c.retried && !c.hello[Server] {
+		if c.retried && c.hellos < 2 {
 			d.Stats.EarlyDropped += uint64(len(body)) // 0-RTT data before the second ClientHello
 			return true
 		}
@@ -430,7 +442,8 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 			return
 		}
 		if c.random[Client] != hello.random {
-			d.forget(c)
+			c.secrets.Wipe()
+			c.found = false
 			c.random[Client] = hello.random
 		}
 		c.early = earlyNone
@@ -438,6 +451,7 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 			c.early = earlyOffered
 		}
 		c.hello = [2]bool{true, false}
+		c.hellos++
 		c.wake[Server] = true
 	case kind == msgServerHello && side == Server:
 		d.serverHello(c, body)
@@ -626,6 +640,7 @@ func (d *Decrypter) enter(c *Conn, side uint8) bool {
 	var k keySet
 	if secret != nil && k.fromTraffic(c.suite, secret) {
 		h.install(&k)
+		h.missing, h.gone = 0, 0
 		h.epoch, h.next = h.next, plain
 		return true
 	}
@@ -803,7 +818,12 @@ func (d *Decrypter) Close(c *Conn) {
 	}
 	for s := range c.half {
 		h := &c.half[s]
-		if h.missing > 0 {
+		if n := int(h.have) + len(h.held); n > 0 && c.state == Readable {
+			// A record that did not become whole, or the rest of what was searched.
+			d.Stats.LostBytes += uint64(n)
+			h.missing += uint32(n)
+		}
+		if h.missing > 0 && c.state == Readable {
 			d.reportLost(c, uint8(s))
 		}
 		d.held -= len(h.held)

@@ -26,7 +26,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	case counting:
 		// The records that follow could be found only by opening them.
 		d.dropPart(h)
-		h.mode = ignoring
+		d.abandon(c, side)
 		return
 	case holding:
 		n += len(h.held)
@@ -35,7 +35,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 		h.held, h.mode = nil, reading
 		if h.next != plain && !d.enter(c, side) {
 			// Without keys there is nothing to search with.
-			h.mode = ignoring
+			d.abandon(c, side)
 			return
 		}
 		if h.mode != reading {
@@ -47,6 +47,10 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 		h.held = h.held[:0]
 		d.lost(c, side, n)
 		h.doubt = min(h.doubt+uint32(min(n, 1<<30)/shortest)+1, maxTrials)
+		return
+	}
+	if h.aead == nil && h.epoch != plain && h.epoch != blind {
+		d.abandon(c, side)
 		return
 	}
 	if left := int(h.size) - int(h.have); h.have >= headerBytes && n <= left && (h.epoch != plain || c.hello[Server]) {
@@ -63,7 +67,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	}
 	if h.next != plain {
 		if !d.enter(c, side) || h.mode != reading {
-			h.mode = ignoring
+			d.abandon(c, side)
 			return
 		}
 	}
@@ -96,9 +100,9 @@ func (d *Decrypter) passOver(c *Conn, side uint8, size uint32) {
 // known how many records they were.
 func (d *Decrypter) lost(c *Conn, side uint8, n int) {
 	h := &c.half[side]
-	if h.epoch == application || h.epoch == protected12 {
+	if h.epoch != plain {
 		d.Stats.LostBytes += uint64(n)
-		h.missing += uint32(min(n, 1<<30-int(h.missing&(1<<30-1))))
+		h.missing = uint32(min(uint64(h.missing)+uint64(n), 1<<30))
 	}
 }
 
@@ -137,7 +141,8 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 			continue
 		}
 		// The bytes before it belong to records that are lost.
-		h.missing += uint32(i)
+		before := h.missing
+		h.missing = uint32(min(uint64(before)+uint64(i), 1<<30))
 		if d.find(c, side, b[i:i+size], 0) {
 			d.Stats.Resyncs++
 			d.Stats.LostBytes += uint64(i)
@@ -149,17 +154,14 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 			d.feed(c, side, b[i+size:])
 			return
 		}
-		h.missing -= uint32(i)
+		h.missing = before
 		if h.mode != scanning {
 			d.held -= len(b)
 			h.held = nil
 			return
 		}
 	}
-	if h.epoch == application || h.epoch == protected12 {
-		h.missing += uint32(i)
-		d.Stats.LostBytes += uint64(i)
-	}
+	d.lost(c, side, i)
 	h.doubt = uint32(min(int(h.doubt)+i/shortest, maxTrials))
 	d.held -= i
 	h.held = append(h.held[:0], b[i:]...)
@@ -298,8 +300,12 @@ func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte)
 		c.trials++
 		d.Stats.Trials++
 		if text := d.open13(&t, n, rec); text != nil {
+			if n == 0 && h.epoch != application {
+				h.missing, h.gone = 0, 0 // it was the handshake that was lost
+			}
 			h.install(k)
 			h.epoch = e
+			h.gone += uint32(n)
 			h.settle(n + 1)
 			d.inner13(c, side, text)
 			return true
