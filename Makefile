@@ -63,7 +63,7 @@ $(eval $(call variant,$(B)/asan,$(CC),$(SANITIZE)))
 $(eval $(call variant,$(B)/asan-clang,$(CLANG),$(SANITIZE)))
 $(eval $(call variant,$(B)/tsan,$(CC),-fsanitize=thread))
 $(eval $(call variant,$(B)/win64,$(CC),-DSEALANE_TEST_WIN64))
-$(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_NO_ASM))
+$(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_TEST_WORDS32 -DSEALANE_NO_ASM))
 $(eval $(call variant,$(B)/valgrind,$(CC),-DSEALANE_TEST_VALGRIND))
 
 lib: $(B)/libsealane.a $(B)/$(SONAME) ## static and shared library

@@ -58,8 +58,8 @@
 #define SEALANE_GCM_KEY_TABLE 256   /* the level's own: powers of the hash key */
 #define SEALANE_GCM_KEY_BYTES 960
 
-/* What lives on between the parts of one packet. */
-#define SEALANE_GCM_STATE_Y 0        /* 16 bytes: GHASH so far, in the level's own form */
+/* What lives on between the parts of one packet, the same at every level: a part may be done by another one. */
+#define SEALANE_GCM_STATE_Y 0        /* 16 bytes: GHASH so far, as the block that the standard has */
 #define SEALANE_GCM_STATE_COUNTER 16 /* 16 bytes: the next counter block */
 #define SEALANE_GCM_STATE_MASK 32    /* 16 bytes: the encrypted J0 */
 #define SEALANE_GCM_STATE_BYTES 64

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #endif
 
+#include "aesgcm.h"
 #include "cpu.h"
 #include "portable.h"
 
@@ -65,26 +66,37 @@ const sealane_level sealane_levels[] = {
 
 const unsigned sealane_level_count = sizeof sealane_levels / sizeof sealane_levels[0];
 
-/* Every name that may be asked for on any build, best first. */
-static const char *const known_names[] = {"avx512", "avx2", "ssse3", "neon", "armv6", "portable"};
+static const sealane_level aesgcm_levels[] = {
+    {"portable", 0, sealane_aesgcm_portable, NULL},
+};
 
-int sealane_level_find(const char *name)
+const sealane_table sealane_tables[SEALANE_TABLES] = {
+    {"chacha20poly1305", sealane_levels, sizeof sealane_levels / sizeof sealane_levels[0], sealane_selftest},
+    {"aesgcm", aesgcm_levels, sizeof aesgcm_levels / sizeof aesgcm_levels[0], sealane_aesgcm_selftest},
+};
+
+/* Every name that may be asked for on any build and of any primitive, best first. A primitive that has no level of the
+ * name takes the next below. */
+static const char *const known_names[] = {"avx512", "avx2", "aesni", "ssse3",   "ce",
+                                          "ce32",   "neon", "armv6", "portable"};
+
+int sealane_level_find(const sealane_table *table, const char *name)
 {
-    for (unsigned i = 0; i < sealane_level_count; i++)
-        if (strcmp(sealane_levels[i].name, name) == 0)
+    for (unsigned i = 0; i < table->count; i++)
+        if (strcmp(table->levels[i].name, name) == 0)
             return (int)i;
     return -1;
 }
 
-int sealane_level_choose(const sealane_level *levels, unsigned count, unsigned start, uint32_t features,
-                         void (*failed)(const sealane_level *))
+int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t features,
+                         void (*failed)(const sealane_table *, const sealane_level *))
 {
-    for (unsigned i = start; i < count; i++) {
-        if ((levels[i].needs & ~features) != 0)
+    for (unsigned i = start; i < table->count; i++) {
+        if ((table->levels[i].needs & ~features) != 0)
             continue;
-        if (sealane_selftest(&levels[i]))
+        if (table->selftest(&table->levels[i]))
             return (int)i;
-        failed(&levels[i]);
+        failed(table, &table->levels[i]);
     }
     return -1;
 }
@@ -102,11 +114,11 @@ static const char *environment(const char *name)
 }
 
 /* Index of the best level that the environment allows; unknown names are ignored, with one warning. */
-static unsigned best_allowed(int warn)
+static unsigned best_allowed(const sealane_table *table, int warn)
 {
     const char *asm_switch = environment("SEALANE_ASM");
     if (asm_switch != NULL && strcmp(asm_switch, "0") == 0)
-        return sealane_level_count - 1;
+        return table->count - 1;
 
     const char *cap = environment("SEALANE_CPU");
     if (cap == NULL || *cap == 0)
@@ -114,7 +126,7 @@ static unsigned best_allowed(int warn)
     const unsigned names = sizeof known_names / sizeof known_names[0];
     for (unsigned i = 0, found = 0; i < names; i++) {
         found |= strcmp(known_names[i], cap) == 0;
-        int level = found ? sealane_level_find(known_names[i]) : -1;
+        int level = found ? sealane_level_find(table, known_names[i]) : -1;
         if (level >= 0)
             return (unsigned)level;
     }
@@ -123,22 +135,23 @@ static unsigned best_allowed(int warn)
     return 0;
 }
 
-static void report_failed(const sealane_level *level)
+static void report_failed(const sealane_table *table, const sealane_level *level)
 {
-    fprintf(stderr, "sealane: level %s fails its self-test on this CPU and is not used\n", level->name);
+    fprintf(stderr, "sealane: %s: level %s fails its self-test on this CPU and is not used\n", table->primitive,
+            level->name);
 }
 
-int sealane_level_of_process(void)
+int sealane_level_of_process(const sealane_table *table)
 {
-    static atomic_int outcome; /* 0: not known yet; else level + 2, so that 1 stands for -1 */
+    static atomic_int outcomes[SEALANE_TABLES]; /* 0: not known yet; else level + 2, so that 1 stands for -1 */
     static atomic_flag warned = ATOMIC_FLAG_INIT;
 
-    int known = atomic_load_explicit(&outcome, memory_order_acquire);
+    atomic_int *outcome = &outcomes[table - sealane_tables];
+    int known = atomic_load_explicit(outcome, memory_order_acquire);
     if (known == 0) {
-        unsigned start = best_allowed(!atomic_flag_test_and_set(&warned));
-        known =
-            2 + sealane_level_choose(sealane_levels, sealane_level_count, start, sealane_cpu_features(), report_failed);
-        atomic_store_explicit(&outcome, known, memory_order_release);
+        unsigned start = best_allowed(table, !atomic_flag_test_and_set(&warned));
+        known = 2 + sealane_level_choose(table, start, sealane_cpu_features(), report_failed);
+        atomic_store_explicit(outcome, known, memory_order_release);
     }
     return known - 2;
 }
