@@ -11,3 +11,11 @@ func ChaCha20Poly1305(level Level, a *Args) {
 	ChaCha20Poly1305Portable(a)
 	raceArgs(a)
 }
+
+func aesGCMRows() []dispatch.Row { return nil }
+
+// AESGCM runs a level's kernel.
+func AESGCM(level Level, a *Args) {
+	AESGCMPortable(a)
+	raceGCMArgs(a)
+}

@@ -34,4 +34,21 @@ func raceArgs(a *Args) {
 	}
 }
 
+func raceGCMArgs(a *Args) {
+	if a.Flags&FlagSetup != 0 {
+		raceWrite(a.Key, asmGcmKeyBytes)
+		return
+	}
+	raceRead(a.In, a.Bytes)
+	raceRead(a.Key, asmGcmKeyBytes)
+	if a.Flags&FlagFirst != 0 {
+		raceRead(a.Nonce, 16)
+		raceRead(a.AD, a.ADBytes)
+	}
+	raceWrite(a.Out, a.Bytes)
+	if a.Flags&FlagLast != 0 {
+		raceWrite(a.Tag, 16)
+	}
+}
+
 const raceEnabled = true
