@@ -22,6 +22,14 @@ var environment = sync.OnceValue(func() env {
 	return env{cpu: os.Getenv("SEALANE_CPU"), asm: os.Getenv("SEALANE_ASM")}
 })
 
+// Getenv returns a variable of the environment; "" in set-uid programs, as if nothing were set.
+func Getenv(name string) string {
+	if privileged() {
+		return ""
+	}
+	return os.Getenv(name)
+}
+
 // limit names the variable that rules levels out.
 func (e env) limit() string {
 	if e.asm == "0" {
@@ -71,6 +79,9 @@ var (
 	warned sync.Map
 	stderr io.Writer = os.Stderr
 )
+
+// Warn writes a line to the standard error, once for each message.
+func Warn(message string) { warn(message) }
 
 // warn writes a line to the standard error, once for each message.
 func warn(message string) {
