@@ -28,25 +28,34 @@
 
 /* Constants. */
 #define REVERSE 0    /* of 16 bytes */
-#define COUNT 16     /* 0, 1, 2, 3, 4 in the lowest dwords of five blocks */
-#define FOUR 96      /* 4, 0, 0, 0 */
-#define POLY 112     /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
-#define ROTATE 128   /* RotWord (FIPS 197, 5.2) of the first word, to all words */
-#define RCON 144     /* round constants (FIPS 197, table 5), one byte each */
+#define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
+#define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
+#define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
+#define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of lane j is the counter of block j of row i */
+#define REVERSE4 128 /* of the bytes of a dword */
+#define SIXTEEN 144
 
     constants sealane_aesgcm_avx512_constants
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
-    .long 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0
-    .long 4, 0, 0, 0
     .quad 0xc200000000000000, 1
     .byte 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0
     .byte 1, 2, 4, 8, 16, 32, 64, 128, 27, 54, 0, 0, 0, 0, 0, 0
+    .long 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15
+    .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
+    .long 16, 0, 0, 0
     endconstants
 
-/* The key's table. Powers fall from H^20 to H; beside the i-th is a pair of sums of halves, of H^i and H^(i-4). */
+/* The key's table. Powers fall from H^20 to H; beside the i-th is a pair of sums of halves, of H^i and H^(i-4). Then
+ * H^32, H^28, H^24, and their sums.
+ */
 #define H(i) (SEALANE_GCM_KEY_TABLE + 16*(20 - (i)))
 #define S(i) (SEALANE_GCM_KEY_TABLE + 320 + 16*(20 - (i)))
-#define TAIL 304     /* a packet's last bytes, not done in steps of 256: fewer than this, and no fewer than 48 */
+#define H32 (SEALANE_GCM_KEY_TABLE + 640)
+#define S24 (S(4) + 8)
+#define S28 (S(3) + 8)
+#define S32 (S(2) + 8)
+#define LOOP 560     /* fewer bytes are not worth the loop, nor is the end of a longer packet */
+#define TAIL 304     /* the last step has fewer, but no fewer than 48 if there was another */
 
 /* Integer registers. */
 #define args rdi
@@ -58,45 +67,50 @@
 #define mac r10      /* what is authenticated next */
 #define left r11
 #define rounds ebx
-#define steps r12    /* of 256 bytes, to be encrypted */
-#define msteps r13   /* to be authenticated */
+#define steps r12    /* yet to be encrypted */
+#define pending r13  /* steps of 256 bytes encrypted but not yet authenticated */
 #define power r14    /* key less 16 (20 - m): its H(20) is H^m */
 #define flags r15d
 
-/* Vector registers: 0 .. 4 keystream, 5 the encrypted J0, 20 .. 24 text, 26 .. 31 powers of H, and */
-#define rk zmm6
-#define ra zmm7
-#define rb zmm8
-#define rc zmm9
-#define rd zmm10
-#define reverse zmm11
-#define poly zmm12
-#define ctr zmm13    /* the next row's counter blocks, bytes reversed */
-#define four zmm14
-#define j0 zmm15     /* J0 and the first round key */
+/* Vector registers: 0 .. 7 keystream (5 at the end: the encrypted J0), 20 .. 24 text, and */
+#define rk zmm8
+#define ra zmm9
+#define rb zmm10
+#define rc zmm11
+#define rd zmm12
+#define re zmm13
+#define rf zmm14
+#define reverse zmm15
 #define lo zmm16
 #define mi zmm17
 #define hi zmm18
 #define y zmm19      /* GHASH so far, to be added to the next row */
-#define rk0 zmm25
+#define poly zmm25
+#define ctr zmm26    /* the next counters: see COUNT */
+#define j0 zmm27     /* J0 and the first round key, in all lanes */
+#define c0 zmm28
+#define c1 zmm29
+#define sixteen zmm30
+#define reverse4 zmm31
+#define last_word k7 /* of the words of four blocks */
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
 /* lo, mi, hi := or += a h, where hs has the sum of h's halves. */
 .macro multiply first, a, h, hs, r=zmm
-    vpshufd \r\()9, \a, 0x4e
-    vpxord \r\()9, \r\()9, \a
+    vpshufd \r\()11, \a, 0x4e
+    vpxord \r\()11, \r\()11, \a
     .if \first
     vpclmulqdq \r\()16, \a, \h, 0x00
     vpclmulqdq \r\()18, \a, \h, 0x11
-    vpclmulqdq \r\()17, \r\()9, \hs, 0x00
+    vpclmulqdq \r\()17, \r\()11, \hs, 0x00
     .else
-    vpclmulqdq \r\()7, \a, \h, 0x00
-    vpclmulqdq \r\()8, \a, \h, 0x11
-    vpclmulqdq \r\()9, \r\()9, \hs, 0x00
-    vpxord \r\()16, \r\()16, \r\()7
-    vpxord \r\()18, \r\()18, \r\()8
-    vpxord \r\()17, \r\()17, \r\()9
+    vpclmulqdq \r\()9, \a, \h, 0x00
+    vpclmulqdq \r\()10, \a, \h, 0x11
+    vpclmulqdq \r\()11, \r\()11, \hs, 0x00
+    vpxord \r\()16, \r\()16, \r\()9
+    vpxord \r\()18, \r\()18, \r\()10
+    vpxord \r\()17, \r\()17, \r\()11
     .endif
 .endm
 
@@ -131,41 +145,155 @@
 /* out := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced. */
 .macro reduce out, r=zmm
     vpternlogd \r\()17, \r\()16, \r\()18, 0x96
-    vpclmulqdq \r\()7, \r\()16, \r\()12, 0x00                                  /* P w */
+    vpclmulqdq \r\()9, \r\()16, \r\()25, 0x00                                  /* P w */
     vpshufd \r\()16, \r\()16, 0x4e
-    vpternlogd \r\()17, \r\()16, \r\()7, 0x96
-    vpclmulqdq \r\()7, \r\()17, \r\()12, 0x00
+    vpternlogd \r\()17, \r\()16, \r\()9, 0x96
+    vpclmulqdq \r\()9, \r\()17, \r\()25, 0x00
     vpshufd \r\()17, \r\()17, 0x4e
-    vpxord \out, \r\()18, \r\()7
+    vpxord \out, \r\()18, \r\()9
     vpxord \out, \out, \r\()17
 .endm
 
 /* xmm19 := the sum of y's lanes. */
 .macro sum_lanes
-    vextracti64x4 ymm7, y, 1
-    vpxord ymm19, ymm19, ymm7
-    vextracti32x4 xmm7, ymm19, 1
-    vpxord xmm19, xmm19, xmm7
+    vextracti64x4 ymm9, y, 1
+    vpxord ymm19, ymm19, ymm9
+    vextracti32x4 xmm9, ymm19, 1
+    vpxord xmm19, xmm19, xmm9
+.endm
+
+/* The same for eight rows at mac, of which row r is multiplied by H^(32-4r), cut into steps to put between other work.
+ * Step by step a pair of rows a, b is made ready: pa, pb, and pc for the sums of halves.
+ */
+.macro prepare step, a, b, pa, pb, pc
+    .if \step == 0
+    vmovdqu64 \pa, [mac + 64*\a]
+    .elseif \step == 1
+    vpshufb \pa, \pa, reverse
+    .elseif \step == 2
+    vmovdqu64 \pb, [mac + 64*\b]
+    .elseif \step == 3
+    vpshufb \pb, \pb, reverse
+    .elseif \step == 4
+    .if \a == 0
+    vpxord \pa, \pa, y
+    .endif
+    .elseif \step == 5
+    vpunpcklqdq \pc, \pa, \pb
+    .elseif \step == 6
+    vpunpckhqdq zmm24, \pa, \pb
+    .else
+    vpxord \pc, \pc, zmm24
+    .endif
+.endm
+
+.macro add_to sum, init
+    .if \init
+    vpxord \sum, ra, rb
+    .else
+    vpternlogd \sum, ra, rb, 0x96
+    .endif
+.endm
+
+.macro multiply_pair step, init, ha, hb, sa, sb, pa, pb, pc
+    .if \step == 0
+    vbroadcasti32x4 rc, [key + \ha]
+    vpclmulqdq ra, \pa, rc, 0x00
+    .elseif \step == 2
+    vbroadcasti32x4 rd, [key + \hb]
+    vpclmulqdq rb, \pb, rd, 0x00
+    .elseif \step == 4
+    add_to lo, \init
+    .elseif \step == 5
+    vpclmulqdq ra, \pa, rc, 0x11
+    .elseif \step == 8
+    vpclmulqdq rb, \pb, rd, 0x11
+    .elseif \step == 9
+    add_to hi, \init
+    .elseif \step == 10
+    vpbroadcastq rc, [key + \sa]
+    vpclmulqdq ra, \pc, rc, 0x00
+    .elseif \step == 13
+    vpbroadcastq rd, [key + \sb]
+    vpclmulqdq rb, \pc, rd, 0x01
+    .elseif \step == 15
+    add_to mi, \init
+    .endif
+.endm
+
+.macro hash_step step
+    .if (\step) < 8
+    prepare (\step), 2, 3, zmm13, zmm14, zmm20
+    .elseif (\step) < 24
+    multiply_pair (\step-8), 1, H32+32, H(20), S24, S(20), zmm13, zmm14, zmm20
+    .if (\step) & 1
+    prepare (\step-8)/2, 4, 5, zmm21, zmm22, zmm23
+    .endif
+    .elseif (\step) < 40
+    multiply_pair (\step-24), 0, H(16), H(12), S(16), S(12), zmm21, zmm22, zmm23
+    .if (\step) & 1
+    prepare (\step-24)/2, 6, 7, zmm13, zmm14, zmm20
+    .endif
+    .elseif (\step) < 56
+    multiply_pair (\step-40), 0, H(8), H(4), S(8), S(4), zmm13, zmm14, zmm20
+    .if (\step) & 1
+    prepare (\step-40)/2, 0, 1, zmm21, zmm22, zmm23
+    .endif
+    .elseif (\step) < 72
+    multiply_pair (\step-56), 0, H32, H32+16, S32, S28, zmm21, zmm22, zmm23
+    .elseif (\step) == 72
+    vpclmulqdq ra, lo, poly, 0x00
+    .elseif (\step) == 73
+    vpternlogd mi, lo, hi, 0x96
+    vpshufd lo, lo, 0x4e
+    .elseif (\step) == 75
+    vpternlogd mi, lo, ra, 0x96
+    .elseif (\step) == 76
+    vpclmulqdq ra, mi, poly, 0x00
+    .elseif (\step) == 77
+    vpshufd mi, mi, 0x4e
+    .elseif (\step) == 79
+    vmovdqa64 y, hi
+    vpternlogd y, mi, ra, 0x96
+    .endif
 .endm
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
 /* Counter blocks, and the first round key, for rows 0 .. n-1. */
 .macro counters n
-    .irp i, 0, 1, 2, 3, 4
+    vpshufb c0, ctr, reverse4
+    vpxord c0, c0, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
+    vpaddd ctr, ctr, sixteen
+    .irp i, 0, 1, 2, 3
     .if \i < \n
-    vpshufb zmm\i, ctr, reverse
-    vpxord zmm\i, zmm\i, rk0
-    vpaddd ctr, ctr, four
+    vmovdqa64 zmm\i, j0
+    vpshufd zmm\i{last_word}, c0, 0x55*\i
     .endif
     .endr
+    .if \n > 4
+    vpshufb c1, ctr, reverse4
+    vpxord c1, c1, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
+    .if \n > 5
+    vpaddd ctr, ctr, sixteen
+    .endif
+    .irp i, 4, 5, 6, 7
+    .if \i < \n
+    vmovdqa64 zmm\i, j0
+    vpshufd zmm\i{last_word}, c1, 0x55*(\i-4)
+    .endif
+    .endr
+    .endif
 .endm
 
-.macro round n, extra, offset
-    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE + 16*\offset]
-    .irp i, 0, 1, 2, 3, 4
+.macro round n, extra, number, hash=0
+    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE + 16*\number]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
     vaesenc zmm\i, zmm\i, rk
+    .endif
+    .if \hash
+    hash_step (8*(\number-1)+\i)
     .endif
     .endr
     .if \extra
@@ -174,9 +302,9 @@
 .endm
 
 /* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. */
-.macro rounds_but_last n, extra
+.macro rounds_but_last n, extra, hash=0
     .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    round \n, \extra, \i
+    round \n, \extra, \i, \hash
     .endr
     cmp rounds, 12
     jb 1f
@@ -189,6 +317,23 @@
     mov eax, rounds
     shl eax, 4
     vbroadcasti32x4 rk, [key + rax + SEALANE_GCM_KEY_SCHEDULE]
+.endm
+
+.macro encrypt n, hash=0
+    counters \n
+    rounds_but_last \n, 0, \hash
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    vpxord zmm24, rk, [src + 64*\i]
+    vaesenclast zmm\i, zmm\i, zmm24
+    vmovdqu64 [dst + 64*\i], zmm\i
+    .endif
+    .if \hash
+    hash_step (72+\i)
+    .endif
+    .endr
+    add src, 64*\n
+    add dst, 64*\n
 .endm
 
 /* The last n rows: the mask for the tag, the text, and GHASH's sum of products. */
@@ -252,7 +397,6 @@
     function sealane_aesgcm_avx512
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]
-    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
     vbroadcasti32x4 reverse, [consts + REVERSE]
     vbroadcasti32x4 poly, [consts + POLY]
     test flags, SEALANE_FLAG_SETUP
@@ -261,27 +405,30 @@
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
     mov left, [args + SEALANE_ARG_BYTES]
-    vbroadcasti32x4 four, [consts + FOUR]
-    vbroadcasti32x4 rk0, [key + SEALANE_GCM_KEY_SCHEDULE]
+    vpbroadcastd sixteen, [consts + SIXTEEN]
+    vbroadcasti32x4 reverse4, [consts + REVERSE4]
+    mov eax, 0x8888
+    kmovd last_word, eax
     test flags, SEALANE_FLAG_FIRST
     jz .Lcontinue
+    vpxord xmm19, xmm19, xmm19
     mov rax, [args + SEALANE_ARG_NONCE]
     test flags, SEALANE_FLAG_NONCE
     jnz .Lnonce
-    vbroadcasti32x4 ctr, [rax]
-    jmp .Lj0
+    vbroadcasti32x4 j0, [rax]
+    mov ebx, [rax + 12]
+    bswap ebx
+    inc ebx
+    jmp .Lad_begin
 .Lnonce:                                                                        /* word by word, as it may have been written */
     vmovd xmm0, dword ptr [rax]
     vpinsrd xmm0, xmm0, [rax + 4], 1
     vpinsrd xmm0, xmm0, [rax + 8], 2
-    mov eax, 0x01000000
-    vpinsrd xmm0, xmm0, eax, 3
-    vshufi32x4 ctr, zmm0, zmm0, 0
-.Lj0:
-    vpxord j0, ctr, rk0
-    vpshufb ctr, ctr, reverse
-    vpaddd ctr, ctr, [consts + COUNT + 16]
-    vpxord xmm19, xmm19, xmm19
+    mov ebx, 0x01000000
+    vpinsrd xmm0, xmm0, ebx, 3
+    vshufi32x4 j0, zmm0, zmm0, 0
+    mov ebx, 2
+.Lad_begin:
     mov rax, [args + SEALANE_ARG_AD_BYTES]
     test rax, rax
     jz .Lbegun
@@ -314,56 +461,80 @@
 .Lcontinue:
     mov rax, [args + SEALANE_ARG_STATE]
     vmovdqu64 xmm19, [rax + SEALANE_GCM_STATE_Y]
-    vbroadcasti32x4 ctr, [rax + SEALANE_GCM_STATE_COUNTER]
-    vpshufb ctr, ctr, reverse
-    vpaddd ctr, ctr, [consts + COUNT]
+    vbroadcasti32x4 j0, [rax + SEALANE_GCM_STATE_COUNTER]
+    mov ebx, [rax + SEALANE_GCM_STATE_COUNTER + 12]
+    bswap ebx
 
 .Lbegun:
+    vpbroadcastd ctr, ebx
+    vpaddd ctr, ctr, [consts + COUNT]
+    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
+    vpxord j0, j0, rk
+    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
     cmp left, TAIL
     jb .Ltail
-
-    /* Steps of four rows. Seal: encryption is a step ahead; open: authentication is. */
     mov mac, dst
+    test flags, SEALANE_FLAG_OPEN
+    cmovnz mac, src
+    xor pending, pending
+    cmp left, LOOP
+    jb .Lrest
+
+    /* Eight rows at a time. Seal: encryption is a step ahead of authentication. */
     lea steps, [left - 48]
-    shr steps, 8
-    mov msteps, steps
+    shr steps, 9
     mov rax, steps
-    shl rax, 8
+    shl rax, 9
     sub left, rax
     test flags, SEALANE_FLAG_OPEN
-    jz .Lencrypt
-    mov mac, src
+    jnz .Lloop
+    encrypt 8
+    mov pending, 2
+    dec steps
+    jz .Lrest
+.Lloop:
+    encrypt 8, 1
+    add mac, 512
+    dec steps
+    jnz .Lloop
+
+    /* Four more rows, and what has not been authenticated yet. */
+.Lrest:
+    xor steps, steps
+    cmp left, TAIL
+    jb .Lpending
+    sub left, 256
+    inc steps
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Lauthenticate
+.Lencrypt:
+    encrypt 4
+    dec steps
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Ltail
+    inc pending
+.Lpending:
+    test pending, pending
+    jz .Ltail
 .Lauthenticate:
-    vbroadcasti32x4 zmm26, [key + H(16)]
-    vbroadcasti32x4 zmm27, [key + H(12)]
-    vbroadcasti32x4 zmm28, [key + S(16)]
-    vbroadcasti32x4 zmm29, [key + H(8)]
-    vbroadcasti32x4 zmm30, [key + H(4)]
-    vbroadcasti32x4 zmm31, [key + S(8)]
     .irp i, 0, 1, 2, 3
     vmovdqu64 zmm2\i, [mac + 64*\i]
     vpshufb zmm2\i, zmm2\i, reverse
     .endr
     vpxord zmm20, zmm20, y
-    multiply_two 1, zmm22, zmm23, zmm29, zmm30, zmm31
-    multiply_two 0, zmm20, zmm21, zmm26, zmm27, zmm28
+    vbroadcasti32x4 zmm0, [key + H(8)]
+    vbroadcasti32x4 zmm1, [key + H(4)]
+    vbroadcasti32x4 zmm2, [key + S(8)]
+    multiply_two 1, zmm22, zmm23, zmm0, zmm1, zmm2
+    vbroadcasti32x4 zmm0, [key + H(16)]
+    vbroadcasti32x4 zmm1, [key + H(12)]
+    vbroadcasti32x4 zmm2, [key + S(16)]
+    multiply_two 0, zmm20, zmm21, zmm0, zmm1, zmm2
     reduce y
     add mac, 256
-    dec msteps
     test steps, steps
-    jz .Ltail
-.Lencrypt:
-    counters 4
-    rounds_but_last 4, 0
-    .irp i, 0, 1, 2, 3
-    vpxord ra, rk, [src + 64*\i]
-    vaesenclast zmm\i, zmm\i, ra
-    vmovdqu64 [dst + 64*\i], zmm\i
-    .endr
-    add src, 256
-    add dst, 256
-    dec steps
-    test msteps, msteps
+    jnz .Lencrypt
+    dec pending
     jnz .Lauthenticate
 
     /* What is left, and the block of lengths. */
@@ -418,16 +589,24 @@
 .Lfinish_mask:
     test flags, SEALANE_FLAG_LAST
     jz .Lfinish_part
-    vpshufb xmm0, xmm19, xmm11
+    vpshufb ymm0, ymm19, ymm15
     vpxor xmm0, xmm0, xmm5
     mov rax, [args + SEALANE_ARG_TAG]
     vmovdqu [rax], xmm0
     jmp .Ldone
 .Lfinish_part:
     vmovdqu64 [rax + SEALANE_GCM_STATE_Y], xmm19
-    vpshufb xmm0, xmm13, xmm11
-    vmovdqu [rax + SEALANE_GCM_STATE_COUNTER], xmm0
     vmovdqu [rax + SEALANE_GCM_STATE_MASK], xmm5
+    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
+    vpxord j0, j0, rk
+    vmovdqu64 [rax + SEALANE_GCM_STATE_COUNTER], xmm27
+    vmovd ebx, xmm26
+    shr left, 4
+    jz .Lfinish_counter
+    lea ebx, [rbx + left - 16]                                                  /* counters made it 16 more */
+.Lfinish_counter:
+    bswap ebx
+    mov [rax + SEALANE_GCM_STATE_COUNTER + 12], ebx
     jmp .Ldone
     tail 4
     tail 3
@@ -448,6 +627,7 @@
 #define end r11
 #define rcon r12
 .Lsetup:
+    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
     vpxor xmm1, xmm1, xmm1
     lea r8d, [rbx - 6]
     mov end, rbx
@@ -502,12 +682,12 @@
     cmp r9, end
     jb .Lhash_key
     vaesenclast xmm0, xmm0, [r13 + rax]
-    vpshufb xmm0, xmm0, xmm11
+    vpshufb xmm0, xmm0, xmm15
     vpsrlq xmm1, xmm0, 63
     vpslldq xmm1, xmm1, 8
     vpsrad xmm2, xmm0, 31
     vpshufd xmm2, xmm2, 0xff
-    vpshufd xmm3, xmm12, 0x4e
+    vpshufd xmm3, xmm25, 0x4e
     vpand xmm2, xmm2, xmm3
     vpaddq xmm0, xmm0, xmm0
     vpor xmm0, xmm0, xmm1
@@ -541,6 +721,21 @@
     sub rax, 64
     cmp rax, key
     jae .Lpowers
+    .irp i, 32, 16, 0                                                           /* H^24, H^28, H^32 */
+    vmovdqu [key + H32 + \i], xmm0
+    vpunpckhqdq xmm3, xmm0, xmm0
+    vpxor xmm3, xmm3, xmm0
+    .if \i == 32
+    vmovq [key + S24], xmm3
+    .elseif \i == 16
+    vmovq [key + S28], xmm3
+    .else
+    vmovq [key + S32], xmm3
+    .endif
+    .if \i
+    power_step xmm, xmm0, xmm1
+    .endif
+    .endr
 
 .Ldone:
     vzeroupper

@@ -13,40 +13,42 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	PCALIGN $64
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
-	WORD $0x198b // mov ebx,DWORD PTR [rcx]
-	LONG $0x487d7262; WORD $0x1a5a // vbroadcasti32x4 zmm11,XMMWORD PTR [rdx]
-	LONG $0x487d7262; WORD $0x625a; BYTE $0x07 // vbroadcasti32x4 zmm12,XMMWORD PTR [rdx+0x70]
+	LONG $0x487d7262; WORD $0x3a5a // vbroadcasti32x4 zmm15,XMMWORD PTR [rdx]
+	LONG $0x487d6262; WORD $0x4a5a; BYTE $0x01 // vbroadcasti32x4 zmm25,XMMWORD PTR [rdx+0x10]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x1626850f; WORD $0x0000 // jne 0x164a
+	LONG $0x2177850f; WORD $0x0000 // jne 0x2199
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
-	LONG $0x487d7262; WORD $0x725a; BYTE $0x06 // vbroadcasti32x4 zmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0x487d6262; WORD $0x495a; BYTE $0x01 // vbroadcasti32x4 zmm25,XMMWORD PTR [rcx+0x10]
+	LONG $0x487d6262; WORD $0x7258; BYTE $0x24 // vpbroadcastd zmm30,DWORD PTR [rdx+0x90]
+	LONG $0x487d6262; WORD $0x7a5a; BYTE $0x08 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x80]
+	LONG $0x008888b8; BYTE $0x00 // mov eax,0x8888
+	LONG $0xf892fbc5 // kmovd k7,eax
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	LONG $0x0128840f; WORD $0x0000 // je 0x172
+	LONG $0x011e840f; WORD $0x0000 // je 0x16f
+	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x0875 // jne 0x5f
-	LONG $0x487d7262; WORD $0x285a // vbroadcasti32x4 zmm13,XMMWORD PTR [rax]
-	WORD $0x24eb // jmp 0x83
-// 0x5f:
+	WORD $0x0f75 // jne 0x73
+	LONG $0x487d6262; WORD $0x185a // vbroadcasti32x4 zmm27,XMMWORD PTR [rax]
+	WORD $0x588b; BYTE $0x0c // mov ebx,DWORD PTR [rax+0xc]
+	WORD $0xcb0f // bswap ebx
+	WORD $0xc3ff // inc ebx
+	WORD $0x29eb // jmp 0x9c
+// 0x73:
 	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
 	LONG $0x2279e3c4; WORD $0x0440; BYTE $0x01 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
-	LONG $0x000000b8; BYTE $0x01 // mov eax,0x1000000
-	LONG $0x2279e3c4; WORD $0x03c0 // vpinsrd xmm0,xmm0,eax,0x3
-	LONG $0x487d7362; WORD $0xe843; BYTE $0x00 // vshufi32x4 zmm13,zmm0,zmm0,0x0
-// 0x83:
-	LONG $0x48151162; WORD $0xf9ef // vpxord zmm15,zmm13,zmm25
-	LONG $0x48155262; WORD $0xeb00 // vpshufb zmm13,zmm13,zmm11
-	QUAD $0x0020aafe48157162; WORD $0x0000 // vpaddd zmm13,zmm13,ZMMWORD PTR [rdx+0x20]
-	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
+	LONG $0x000000bb; BYTE $0x01 // mov ebx,0x1000000
+	LONG $0x2279e3c4; WORD $0x03c3 // vpinsrd xmm0,xmm0,ebx,0x3
+	LONG $0x487d6362; WORD $0xd843; BYTE $0x00 // vshufi32x4 zmm27,zmm0,zmm0,0x0
+	LONG $0x000002bb; BYTE $0x00 // mov ebx,0x2
+// 0x9c:
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	LONG $0x00e7840f; WORD $0x0000 // je 0x193
+	LONG $0x00dc840f; WORD $0x0000 // je 0x185
 	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
-// 0xb0:
+// 0xad:
 	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
 	WORD $0x394c; BYTE $0xe0 // cmp rax,r12
 	LONG $0xe0420f4c // cmovb r12,rax
@@ -54,208 +56,668 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0xf59842c4; BYTE $0xed // bzhi r13,r13,r12
 	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
 	LONG $0xc97fc162; WORD $0x226f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r10]
-	LONG $0x405dc262; WORD $0xe300 // vpshufb zmm20,zmm20,zmm11
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
 	LONG $0x24748d4d; BYTE $0x0f // lea r14,[r12+0xf]
 	LONG $0xf0e68349 // and r14,0xfffffffffffffff0
 	WORD $0xf749; BYTE $0xde // neg r14
 	WORD $0x0149; BYTE $0xce // add r14,rcx
-	LONG $0x487d3162; WORD $0xcc70; BYTE $0x4e // vpshufd zmm9,zmm20,0x4e
-	LONG $0x48353162; WORD $0xccef // vpxord zmm9,zmm9,zmm20
+	LONG $0x487d3162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm11,zmm20,0x4e
+	LONG $0x48253162; WORD $0xdcef // vpxord zmm11,zmm11,zmm20
 	QUAD $0x00094644405dc362 // vpclmullqlqdq zmm16,zmm20,ZMMWORD PTR [r14+0x240]
 	QUAD $0x11095644405dc362 // vpclmulhqhqdq zmm18,zmm20,ZMMWORD PTR [r14+0x240]
-	QUAD $0x000e4e444835c362 // vpclmullqlqdq zmm17,zmm9,ZMMWORD PTR [r14+0x380]
+	QUAD $0x000e4e444825c362 // vpclmullqlqdq zmm17,zmm11,ZMMWORD PTR [r14+0x380]
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407dd362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq zmm7,zmm16,zmm12
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x407de362; WORD $0xcf25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm7,0x96
-	LONG $0x4075d362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq zmm7,zmm17,zmm12
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x406de162; WORD $0xdfef // vpxord zmm19,zmm18,zmm7
+	LONG $0x406dc162; WORD $0xd9ef // vpxord zmm19,zmm18,zmm9
 	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
-	LONG $0x48fde362; WORD $0xdf3b; BYTE $0x01 // vextracti64x4 ymm7,zmm19,0x1
-	LONG $0x2065e162; WORD $0xdfef // vpxord ymm19,ymm19,ymm7
-	LONG $0x287de362; WORD $0xdf39; BYTE $0x01 // vextracti32x4 xmm7,ymm19,0x1
-	LONG $0x0065e162; WORD $0xdfef // vpxord xmm19,xmm19,xmm7
+	LONG $0x48fdc362; WORD $0xd93b; BYTE $0x01 // vextracti64x4 ymm9,zmm19,0x1
+	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
+	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	WORD $0x014d; BYTE $0xe2 // add r10,r12
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	LONG $0xff40850f; WORD $0xffff // jne 0xb0
-	WORD $0x21eb // jmp 0x193
-// 0x172:
+	LONG $0xff40850f; WORD $0xffff // jne 0xad
+	WORD $0x16eb // jmp 0x185
+// 0x16f:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x08fee162; WORD $0x186f // vmovdqu64 xmm19,XMMWORD PTR [rax]
-	LONG $0x487d7262; WORD $0x685a; BYTE $0x01 // vbroadcasti32x4 zmm13,XMMWORD PTR [rax+0x10]
-	LONG $0x48155262; WORD $0xeb00 // vpshufb zmm13,zmm13,zmm11
-	QUAD $0x0010aafe48157162; WORD $0x0000 // vpaddd zmm13,zmm13,ZMMWORD PTR [rdx+0x10]
-// 0x193:
+	LONG $0x487d6262; WORD $0x585a; BYTE $0x01 // vbroadcasti32x4 zmm27,XMMWORD PTR [rax+0x10]
+	WORD $0x588b; BYTE $0x1c // mov ebx,DWORD PTR [rax+0x1c]
+	WORD $0xcb0f // bswap ebx
+// 0x185:
+	LONG $0x487d6262; WORD $0xd37c // vpbroadcastd zmm26,ebx
+	LONG $0x402d6162; WORD $0x52fe; BYTE $0x01 // vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
+	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
+	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x03ca820f; WORD $0x0000 // jb 0x56a
+	LONG $0x0eca820f; WORD $0x0000 // jb 0x1078
 	WORD $0x894d; BYTE $0xca // mov r10,r9
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0xd0450f4d // cmovne r10,r8
+	WORD $0x314d; BYTE $0xed // xor r13,r13
+	LONG $0x30fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x230
+	LONG $0x0ace820f; WORD $0x0000 // jb 0xc9a
 	LONG $0xd0638d4d // lea r12,[r11-0x30]
-	LONG $0x08ecc149 // shr r12,0x8
-	WORD $0x894d; BYTE $0xe5 // mov r13,r12
+	LONG $0x09ecc149 // shr r12,0x9
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	LONG $0x08e0c148 // shl rax,0x8
+	LONG $0x09e0c148 // shl rax,0x9
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x014e840f; WORD $0x0000 // je 0x313
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-// 0x1c8:
-	LONG $0x487d6262; WORD $0x515a; BYTE $0x14 // vbroadcasti32x4 zmm26,XMMWORD PTR [rcx+0x140]
-	LONG $0x487d6262; WORD $0x595a; BYTE $0x18 // vbroadcasti32x4 zmm27,XMMWORD PTR [rcx+0x180]
-	LONG $0x487d6262; WORD $0x615a; BYTE $0x28 // vbroadcasti32x4 zmm28,XMMWORD PTR [rcx+0x280]
-	LONG $0x487d6262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm29,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x487d6262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm30,XMMWORD PTR [rcx+0x200]
-	LONG $0x487d6262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm31,XMMWORD PTR [rcx+0x300]
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
-	LONG $0x405dc262; WORD $0xe300 // vpshufb zmm20,zmm20,zmm11
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-	LONG $0x4055c262; WORD $0xeb00 // vpshufb zmm21,zmm21,zmm11
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-	LONG $0x404dc262; WORD $0xf300 // vpshufb zmm22,zmm22,zmm11
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-	LONG $0x4045c262; WORD $0xfb00 // vpshufb zmm23,zmm23,zmm11
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x40cd3162; WORD $0xcf6c // vpunpcklqdq zmm9,zmm22,zmm23
-	LONG $0x40cd3162; WORD $0xd76d // vpunpckhqdq zmm10,zmm22,zmm23
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x404d8362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm29
-	LONG $0x40459362; WORD $0xfe44; BYTE $0x00 // vpclmullqlqdq zmm7,zmm23,zmm30
-	LONG $0x407de162; WORD $0xc7ef // vpxord zmm16,zmm16,zmm7
-	LONG $0x404d8362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm29
-	LONG $0x40451362; WORD $0xc644; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm23,zmm30
-	LONG $0x406dc162; WORD $0xd0ef // vpxord zmm18,zmm18,zmm8
-	LONG $0x48358362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm9,zmm31
-	LONG $0x48351362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm9,zmm31
-	LONG $0x4075c162; WORD $0xcaef // vpxord zmm17,zmm17,zmm10
-	LONG $0x40dd3162; WORD $0xcd6c // vpunpcklqdq zmm9,zmm20,zmm21
-	LONG $0x40dd3162; WORD $0xd56d // vpunpckhqdq zmm10,zmm20,zmm21
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	LONG $0x405d9362; WORD $0xfa44; BYTE $0x00 // vpclmullqlqdq zmm7,zmm20,zmm26
-	LONG $0x40551362; WORD $0xc344; BYTE $0x00 // vpclmullqlqdq zmm8,zmm21,zmm27
-	LONG $0x4845c362; WORD $0xc025; BYTE $0x96 // vpternlogd zmm16,zmm7,zmm8,0x96
-	LONG $0x405d9362; WORD $0xfa44; BYTE $0x11 // vpclmulhqhqdq zmm7,zmm20,zmm26
-	LONG $0x40551362; WORD $0xc344; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm21,zmm27
-	LONG $0x4845c362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm18,zmm7,zmm8,0x96
-	LONG $0x48359362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq zmm7,zmm9,zmm28
-	LONG $0x48351362; WORD $0xc444; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm9,zmm28
-	LONG $0x4845c362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm17,zmm7,zmm8,0x96
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407dd362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq zmm7,zmm16,zmm12
-	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x407de362; WORD $0xcf25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm7,0x96
-	LONG $0x4075d362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq zmm7,zmm17,zmm12
-	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x406de162; WORD $0xdfef // vpxord zmm19,zmm18,zmm7
-	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
-	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	WORD $0xff49; BYTE $0xcd // dec r13
-	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x0257840f; WORD $0x0000 // je 0x56a
-// 0x313:
-	LONG $0x4815d262; WORD $0xc300 // vpshufb zmm0,zmm13,zmm11
-	LONG $0x487d9162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xcb00 // vpshufb zmm1,zmm13,zmm11
-	LONG $0x48759162; WORD $0xc9ef // vpxord zmm1,zmm1,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xd300 // vpshufb zmm2,zmm13,zmm11
-	LONG $0x486d9162; WORD $0xd1ef // vpxord zmm2,zmm2,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xdb00 // vpshufb zmm3,zmm13,zmm11
-	LONG $0x48659162; WORD $0xd9ef // vpxord zmm3,zmm3,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x487df262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x20]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x03 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x30]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x04 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x40]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x05 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x50]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x06 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x60]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x07 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x70]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x08 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x80]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x09 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x90]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0a // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xa0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
+	LONG $0x042d850f; WORD $0x0000 // jne 0x618
+	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
+	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
+	LONG $0x402d0262; WORD $0xef00 // vpshufb zmm29,zmm26,zmm31
+	LONG $0x50156162; WORD $0x69ef; BYTE $0x07 // vpxord zmm29,zmm29,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
+	LONG $0x4f7d9162; WORD $0xe570; BYTE $0x00 // vpshufd zmm4{k7},zmm29,0x0
+	LONG $0x48fd9162; WORD $0xeb6f // vmovdqa64 zmm5,zmm27
+	LONG $0x4f7d9162; WORD $0xed70; BYTE $0x55 // vpshufd zmm5{k7},zmm29,0x55
+	LONG $0x48fd9162; WORD $0xf36f // vmovdqa64 zmm6,zmm27
+	LONG $0x4f7d9162; WORD $0xf570; BYTE $0xaa // vpshufd zmm6{k7},zmm29,0xaa
+	LONG $0x48fd9162; WORD $0xfb6f // vmovdqa64 zmm7,zmm27
+	LONG $0x4f7d9162; WORD $0xfd70; BYTE $0xff // vpshufd zmm7{k7},zmm29,0xff
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x7e72 // jb 0x4f5
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0b // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xb0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0c // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xc0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	WORD $0x3e74 // je 0x4f5
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0d // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0e // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-// 0x4f5:
+	LONG $0x00de820f; WORD $0x0000 // jb 0x54f
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	WORD $0x6e74 // je 0x54f
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+// 0x54f:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	QUAD $0x0101745a487df262 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x484dd162; WORD $0x38ef // vpxord zmm7,zmm6,ZMMWORD PTR [r8]
-	LONG $0x487df262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm7
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
+	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	LONG $0x484dd162; WORD $0x78ef; BYTE $0x01 // vpxord zmm7,zmm6,ZMMWORD PTR [r8+0x40]
-	LONG $0x4875f262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm7
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x01 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
+	LONG $0x48759262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm24
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-	LONG $0x484dd162; WORD $0x78ef; BYTE $0x02 // vpxord zmm7,zmm6,ZMMWORD PTR [r8+0x80]
-	LONG $0x486df262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm7
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x02 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
+	LONG $0x486d9262; WORD $0xd0dd // vaesenclast zmm2,zmm2,zmm24
 	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-	LONG $0x484dd162; WORD $0x78ef; BYTE $0x03 // vpxord zmm7,zmm6,ZMMWORD PTR [r8+0xc0]
-	LONG $0x4865f262; WORD $0xdfdd // vaesenclast zmm3,zmm3,zmm7
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x03 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
+	LONG $0x48659262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm24
+	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x04 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x100]
+	LONG $0x485d9262; WORD $0xe0dd // vaesenclast zmm4,zmm4,zmm24
+	LONG $0x48fed162; WORD $0x617f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [r9+0x100],zmm4
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x05 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x140]
+	LONG $0x48559262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm24
+	LONG $0x48fed162; WORD $0x697f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [r9+0x140],zmm5
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x06 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x180]
+	LONG $0x484d9262; WORD $0xf0dd // vaesenclast zmm6,zmm6,zmm24
+	LONG $0x48fed162; WORD $0x717f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x07 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x1c0]
+	LONG $0x48459262; WORD $0xf8dd // vaesenclast zmm7,zmm7,zmm24
+	LONG $0x48fed162; WORD $0x797f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7
+	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
+	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
+	LONG $0x02c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x2
+	WORD $0xff49; BYTE $0xcc // dec r12
+	LONG $0x0682840f; WORD $0x0000 // je 0xc9a
+// 0x618:
+	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
+	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
+	LONG $0x402d0262; WORD $0xef00 // vpshufb zmm29,zmm26,zmm31
+	LONG $0x50156162; WORD $0x69ef; BYTE $0x07 // vpxord zmm29,zmm29,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
+	LONG $0x4f7d9162; WORD $0xe570; BYTE $0x00 // vpshufd zmm4{k7},zmm29,0x0
+	LONG $0x48fd9162; WORD $0xeb6f // vmovdqa64 zmm5,zmm27
+	LONG $0x4f7d9162; WORD $0xed70; BYTE $0x55 // vpshufd zmm5{k7},zmm29,0x55
+	LONG $0x48fd9162; WORD $0xf36f // vmovdqa64 zmm6,zmm27
+	LONG $0x4f7d9162; WORD $0xf570; BYTE $0xaa // vpshufd zmm6{k7},zmm29,0xaa
+	LONG $0x48fd9162; WORD $0xfb6f // vmovdqa64 zmm7,zmm27
+	LONG $0x4f7d9162; WORD $0xfd70; BYTE $0xff // vpshufd zmm7{k7},zmm29,0xff
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x02 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x80]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fe5162; WORD $0x726f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x480d5262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm15
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x3a0]
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x04 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x100]
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x10 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x100]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4835c162; WORD $0xc2ef // vpxord zmm16,zmm9,zmm10
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x05 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x140]
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c162; WORD $0xd2ef // vpxord zmm18,zmm9,zmm10
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x69 // vpbroadcastq zmm11,QWORD PTR [rcx+0x348]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x48 // vpbroadcastq zmm12,QWORD PTR [rcx+0x240]
+	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
+	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x4835c162; WORD $0xcaef // vpxord zmm17,zmm9,zmm10
+	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x06 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x180]
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
+	LONG $0x48fe5162; WORD $0x726f; BYTE $0x07 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0x1c0]
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x480d5262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm15
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
+	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x2a6f // vmovdqu64 zmm21,ZMMWORD PTR [r10]
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x01 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x40]
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4055a162; WORD $0xebef // vpxord zmm21,zmm21,zmm19
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
+	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x38 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x380]
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x39 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x390]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x6d // vpbroadcastq zmm11,QWORD PTR [rcx+0x368]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x6b // vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
+	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
+	LONG $0x00de820f; WORD $0x0000 // jb 0xb9a
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	WORD $0x6e74 // je 0xb9a
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+// 0xb9a:
+	WORD $0xd889 // mov eax,ebx
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
+	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x01 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
+	LONG $0x48759262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm24
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x02 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
+	LONG $0x486d9262; WORD $0xd0dd // vaesenclast zmm2,zmm2,zmm24
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x03 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
+	LONG $0x48659262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm24
+	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x04 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x100]
+	LONG $0x485d9262; WORD $0xe0dd // vaesenclast zmm4,zmm4,zmm24
+	LONG $0x48fed162; WORD $0x617f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [r9+0x100],zmm4
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x05 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x140]
+	LONG $0x48559262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm24
+	LONG $0x48fed162; WORD $0x697f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [r9+0x140],zmm5
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x06 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x180]
+	LONG $0x484d9262; WORD $0xf0dd // vaesenclast zmm6,zmm6,zmm24
+	LONG $0x48fed162; WORD $0x717f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x07 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x1c0]
+	LONG $0x48459262; WORD $0xf8dd // vaesenclast zmm7,zmm7,zmm24
+	LONG $0x48fed162; WORD $0x797f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
+	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
+	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
+	WORD $0xff49; BYTE $0xcc // dec r12
+	LONG $0xf97e850f; WORD $0xffff // jne 0x618
+// 0xc9a:
+	WORD $0x314d; BYTE $0xe4 // xor r12,r12
+	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
+	LONG $0x0274820f; WORD $0x0000 // jb 0xf1e
+	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
+	WORD $0xff49; BYTE $0xc4 // inc r12
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x0266850f; WORD $0x0000 // jne 0xf27
+// 0xcc1:
+	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
+	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
+	WORD $0x7e72 // jb 0xea2
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	WORD $0x3e74 // je 0xea2
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+// 0xea2:
+	WORD $0xd889 // mov eax,ebx
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
+	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x01 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
+	LONG $0x48759262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm24
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x02 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
+	LONG $0x486d9262; WORD $0xd0dd // vaesenclast zmm2,zmm2,zmm24
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x03 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
+	LONG $0x48659262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm24
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	WORD $0xff49; BYTE $0xcc // dec r12
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x015d850f; WORD $0x0000 // jne 0x1078
+	WORD $0xff49; BYTE $0xc5 // inc r13
+// 0xf1e:
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0xfc5e850f; WORD $0xffff // jne 0x1c8
-// 0x56a:
-	LONG $0x48fdd162; WORD $0xef6f // vmovdqa64 zmm5,zmm15
+	LONG $0x0151840f; WORD $0x0000 // je 0x1078
+// 0xf27:
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x487df262; WORD $0x415a; BYTE $0x1c // vbroadcasti32x4 zmm0,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x487df262; WORD $0x495a; BYTE $0x20 // vbroadcasti32x4 zmm1,XMMWORD PTR [rcx+0x200]
+	LONG $0x487df262; WORD $0x515a; BYTE $0x30 // vbroadcasti32x4 zmm2,XMMWORD PTR [rcx+0x300]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x404de362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm0
+	LONG $0x40457362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm1
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x404de362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm0
+	LONG $0x40457362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm1
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x4825e362; WORD $0xca44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm2
+	LONG $0x48257362; WORD $0xe244; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm2
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x487df262; WORD $0x415a; BYTE $0x14 // vbroadcasti32x4 zmm0,XMMWORD PTR [rcx+0x140]
+	LONG $0x487df262; WORD $0x495a; BYTE $0x18 // vbroadcasti32x4 zmm1,XMMWORD PTR [rcx+0x180]
+	LONG $0x487df262; WORD $0x515a; BYTE $0x28 // vbroadcasti32x4 zmm2,XMMWORD PTR [rcx+0x280]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x405d7362; WORD $0xc844; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm0
+	LONG $0x40557362; WORD $0xd144; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm1
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x405d7362; WORD $0xc844; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm0
+	LONG $0x40557362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm1
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x48257362; WORD $0xca44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm2
+	LONG $0x48257362; WORD $0xd244; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm2
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x406dc162; WORD $0xd9ef // vpxord zmm19,zmm18,zmm9
+	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
+	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
+	WORD $0x854d; BYTE $0xe4 // test r12,r12
+	LONG $0xfc52850f; WORD $0xffff // jne 0xcc1
+	WORD $0xff49; BYTE $0xcd // dec r13
+	LONG $0xfeaf850f; WORD $0xffff // jne 0xf27
+// 0x1078:
+	LONG $0x48fd9162; WORD $0xeb6f // vmovdqa64 zmm5,zmm27
 	LONG $0x0f738d4d // lea r14,[r11+0xf]
 	LONG $0x04eec149 // shr r14,0x4
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -269,729 +731,740 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
 	WORD $0xc085 // test eax,eax
-	WORD $0x3f74 // je 0x5e2
+	WORD $0x3f74 // je 0x10f0
 	LONG $0x477efac5; BYTE $0x48 // vmovq xmm0,QWORD PTR [rdi+0x48]
 	LONG $0x22f9e3c4; WORD $0x2047; BYTE $0x01 // vpinsrq xmm0,xmm0,QWORD PTR [rdi+0x20],0x1
 	LONG $0xf073f9c5; BYTE $0x03 // vpsllq xmm0,xmm0,0x3
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	WORD $0x0675 // jne 0x5bf
+	WORD $0x0675 // jne 0x10cd
 	LONG $0x087db162; WORD $0xc3ef // vpxord xmm0,xmm0,xmm19
-// 0x5bf:
-	LONG $0xc87079c5; BYTE $0x4e // vpshufd xmm9,xmm0,0x4e
-	LONG $0x08357162; WORD $0xc8ef // vpxord xmm9,xmm9,xmm0
+// 0x10cd:
+	LONG $0xd87079c5; BYTE $0x4e // vpshufd xmm11,xmm0,0x4e
+	LONG $0x08257162; WORD $0xd8ef // vpxord xmm11,xmm11,xmm0
 	QUAD $0x00234144087de362 // vpclmullqlqdq xmm16,xmm0,XMMWORD PTR [rcx+0x230]
 	QUAD $0x11235144087de362 // vpclmulhqhqdq xmm18,xmm0,XMMWORD PTR [rcx+0x230]
-	QUAD $0x003749440835e362 // vpclmullqlqdq xmm17,xmm9,XMMWORD PTR [rcx+0x370]
-// 0x5e2:
+	QUAD $0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
+// 0x10f0:
 	LONG $0x3f438d41 // lea eax,[r11+0x3f]
 	WORD $0xe8c1; BYTE $0x06 // shr eax,0x6
-	LONG $0x0f86840f; WORD $0x0000 // je 0x1575
+	LONG $0x0fc7840f; WORD $0x0000 // je 0x20c4
 	WORD $0x894d; BYTE $0xdc // mov r12,r11
 	WORD $0xf749; BYTE $0xdc // neg r12
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
 	LONG $0xf79b42c4; BYTE $0xed // shrx r13,r13,r12
 	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
 	WORD $0xf883; BYTE $0x02 // cmp eax,0x2
-	LONG $0x0dd4820f; WORD $0x0000 // jb 0x13e3
-	LONG $0x0b96840f; WORD $0x0000 // je 0x11ab
+	LONG $0x0e07820f; WORD $0x0000 // jb 0x1f24
+	LONG $0x0bc0840f; WORD $0x0000 // je 0x1ce3
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	LONG $0x0898820f; WORD $0x0000 // jb 0xeb6
-	LONG $0x04f3840f; WORD $0x0000 // je 0xb17
-	LONG $0x4815d262; WORD $0xc300 // vpshufb zmm0,zmm13,zmm11
-	LONG $0x487d9162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xcb00 // vpshufb zmm1,zmm13,zmm11
-	LONG $0x48759162; WORD $0xc9ef // vpxord zmm1,zmm1,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xd300 // vpshufb zmm2,zmm13,zmm11
-	LONG $0x486d9162; WORD $0xd1ef // vpxord zmm2,zmm2,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xdb00 // vpshufb zmm3,zmm13,zmm11
-	LONG $0x48659162; WORD $0xd9ef // vpxord zmm3,zmm3,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xe300 // vpshufb zmm4,zmm13,zmm11
-	LONG $0x485d9162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x487df262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x20]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x03 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x30]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x04 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x40]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x05 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x50]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x06 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x60]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x07 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x70]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x08 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x80]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x09 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x90]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0a // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xa0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
+	LONG $0x08be820f; WORD $0x0000 // jb 0x19ea
+	LONG $0x051a840f; WORD $0x0000 // je 0x164c
+	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
+	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
+	LONG $0x402d0262; WORD $0xef00 // vpshufb zmm29,zmm26,zmm31
+	LONG $0x50156162; WORD $0x69ef; BYTE $0x07 // vpxord zmm29,zmm29,DWORD BCST [rcx+0x1c]
+	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
+	LONG $0x4f7d9162; WORD $0xe570; BYTE $0x00 // vpshufd zmm4{k7},zmm29,0x0
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00ae820f; WORD $0x0000 // jb 0x8b8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0b // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xb0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0c // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xc0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	WORD $0x5674 // je 0x8b8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0d // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0e // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x485df262; WORD $0xe6dc // vaesenc zmm4,zmm4,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-// 0x8b8:
+	LONG $0x00ae820f; WORD $0x0000 // jb 0x13cd
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	WORD $0x5674 // je 0x13cd
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+// 0x13cd:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	QUAD $0x0101745a487df262 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x4855f262; WORD $0xeedd // vaesenclast zmm5,zmm5,zmm6
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x4855d262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm8
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
 	LONG $0x48fec162; WORD $0x786f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
-	LONG $0x484db162; WORD $0xfcef // vpxord zmm7,zmm6,zmm20
-	LONG $0x487df262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm7
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	LONG $0x484db162; WORD $0xfdef // vpxord zmm7,zmm6,zmm21
-	LONG $0x4875f262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm7
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-	LONG $0x484db162; WORD $0xfeef // vpxord zmm7,zmm6,zmm22
-	LONG $0x486df262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm7
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
 	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-	LONG $0x484db162; WORD $0xffef // vpxord zmm7,zmm6,zmm23
-	LONG $0x4865f262; WORD $0xdfdd // vaesenclast zmm3,zmm3,zmm7
+	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
+	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
-	LONG $0x484d9162; WORD $0xf8ef // vpxord zmm7,zmm6,zmm24
-	LONG $0x485df262; WORD $0xe7dd // vaesenclast zmm4,zmm4,zmm7
+	LONG $0x483d1162; WORD $0xc8ef // vpxord zmm9,zmm8,zmm24
+	LONG $0x485dd262; WORD $0xe1dd // vaesenclast zmm4,zmm4,zmm9
 	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1e75 // jne 0x972
+	WORD $0x1e75 // jne 0x1487
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-// 0x972:
-	LONG $0x405dc262; WORD $0xe300 // vpshufb zmm20,zmm20,zmm11
-	LONG $0x4055c262; WORD $0xeb00 // vpshufb zmm21,zmm21,zmm11
-	LONG $0x404dc262; WORD $0xf300 // vpshufb zmm22,zmm22,zmm11
-	LONG $0x4045c262; WORD $0xfb00 // vpshufb zmm23,zmm23,zmm11
-	LONG $0x403d4262; WORD $0xc300 // vpshufb zmm24,zmm24,zmm11
+// 0x1487:
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x403d4262; WORD $0xc700 // vpshufb zmm24,zmm24,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x40dd3162; WORD $0xcd6c // vpunpcklqdq zmm9,zmm20,zmm21
-	LONG $0x40dd3162; WORD $0xd56d // vpunpckhqdq zmm10,zmm20,zmm21
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	QUAD $0x00097e44405dd362 // vpclmullqlqdq zmm7,zmm20,ZMMWORD PTR [r14+0x240]
-	QUAD $0x000a464440555362 // vpclmullqlqdq zmm8,zmm21,ZMMWORD PTR [r14+0x280]
-	LONG $0x4845c362; WORD $0xc025; BYTE $0x96 // vpternlogd zmm16,zmm7,zmm8,0x96
-	QUAD $0x11097e44405dd362 // vpclmulhqhqdq zmm7,zmm20,ZMMWORD PTR [r14+0x240]
-	QUAD $0x110a464440555362 // vpclmulhqhqdq zmm8,zmm21,ZMMWORD PTR [r14+0x280]
-	LONG $0x4845c362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm18,zmm7,zmm8,0x96
-	QUAD $0x000e7e444835d362 // vpclmullqlqdq zmm7,zmm9,ZMMWORD PTR [r14+0x380]
-	QUAD $0x110e464448355362 // vpclmulhqhqdq zmm8,zmm9,ZMMWORD PTR [r14+0x380]
-	LONG $0x4845c362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm17,zmm7,zmm8,0x96
-	LONG $0x40cd3162; WORD $0xcf6c // vpunpcklqdq zmm9,zmm22,zmm23
-	LONG $0x40cd3162; WORD $0xd76d // vpunpckhqdq zmm10,zmm22,zmm23
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	QUAD $0x000b7e44404dd362 // vpclmullqlqdq zmm7,zmm22,ZMMWORD PTR [r14+0x2c0]
-	QUAD $0x000c464440455362 // vpclmullqlqdq zmm8,zmm23,ZMMWORD PTR [r14+0x300]
-	LONG $0x4845c362; WORD $0xc025; BYTE $0x96 // vpternlogd zmm16,zmm7,zmm8,0x96
-	QUAD $0x110b7e44404dd362 // vpclmulhqhqdq zmm7,zmm22,ZMMWORD PTR [r14+0x2c0]
-	QUAD $0x110c464440455362 // vpclmulhqhqdq zmm8,zmm23,ZMMWORD PTR [r14+0x300]
-	LONG $0x4845c362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm18,zmm7,zmm8,0x96
-	QUAD $0x00107e444835d362 // vpclmullqlqdq zmm7,zmm9,ZMMWORD PTR [r14+0x400]
-	QUAD $0x1110464448355362 // vpclmulhqhqdq zmm8,zmm9,ZMMWORD PTR [r14+0x400]
-	LONG $0x4845c362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm17,zmm7,zmm8,0x96
-	LONG $0x487d1162; WORD $0xc870; BYTE $0x4e // vpshufd zmm9,zmm24,0x4e
-	LONG $0x48351162; WORD $0xc8ef // vpxord zmm9,zmm9,zmm24
-	QUAD $0x000d7e44403dd362 // vpclmullqlqdq zmm7,zmm24,ZMMWORD PTR [r14+0x340]
-	QUAD $0x110d4644403d5362 // vpclmulhqhqdq zmm8,zmm24,ZMMWORD PTR [r14+0x340]
-	QUAD $0x00124e4448355362 // vpclmullqlqdq zmm9,zmm9,ZMMWORD PTR [r14+0x480]
-	LONG $0x407de162; WORD $0xc7ef // vpxord zmm16,zmm16,zmm7
-	LONG $0x406dc162; WORD $0xd0ef // vpxord zmm18,zmm18,zmm8
-	LONG $0x4075c162; WORD $0xc9ef // vpxord zmm17,zmm17,zmm9
-// 0xa7b:
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	QUAD $0x00094e44405d5362 // vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
+	QUAD $0x000a564440555362 // vpclmullqlqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	QUAD $0x11094e44405d5362 // vpclmulhqhqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
+	QUAD $0x110a564440555362 // vpclmulhqhqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	QUAD $0x000e4e4448255362 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x380]
+	QUAD $0x110e564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	QUAD $0x000b4e44404d5362 // vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
+	QUAD $0x000c564440455362 // vpclmullqlqdq zmm10,zmm23,ZMMWORD PTR [r14+0x300]
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	QUAD $0x110b4e44404d5362 // vpclmulhqhqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
+	QUAD $0x110c564440455362 // vpclmulhqhqdq zmm10,zmm23,ZMMWORD PTR [r14+0x300]
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	QUAD $0x00104e4448255362 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x400]
+	QUAD $0x1110564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x400]
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x487d1162; WORD $0xd870; BYTE $0x4e // vpshufd zmm11,zmm24,0x4e
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	QUAD $0x000d4e44403d5362 // vpclmullqlqdq zmm9,zmm24,ZMMWORD PTR [r14+0x340]
+	QUAD $0x110d5644403d5362 // vpclmulhqhqdq zmm10,zmm24,ZMMWORD PTR [r14+0x340]
+	QUAD $0x00125e4448255362 // vpclmullqlqdq zmm11,zmm11,ZMMWORD PTR [r14+0x480]
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
+// 0x1590:
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407dd362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq zmm7,zmm16,zmm12
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x407de362; WORD $0xcf25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm7,0x96
-	LONG $0x4075d362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq zmm7,zmm17,zmm12
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x406de162; WORD $0xdfef // vpxord zmm19,zmm18,zmm7
+	LONG $0x406dc162; WORD $0xd9ef // vpxord zmm19,zmm18,zmm9
 	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
-	LONG $0x48fde362; WORD $0xdf3b; BYTE $0x01 // vextracti64x4 ymm7,zmm19,0x1
-	LONG $0x2065e162; WORD $0xdfef // vpxord ymm19,ymm19,ymm7
-	LONG $0x287de362; WORD $0xdf39; BYTE $0x01 // vextracti32x4 xmm7,ymm19,0x1
-	LONG $0x0065e162; WORD $0xdfef // vpxord xmm19,xmm19,xmm7
-// 0xacb:
+	LONG $0x48fdc362; WORD $0xd93b; BYTE $0x01 // vextracti64x4 ymm9,zmm19,0x1
+	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
+	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+// 0x15e0:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0575 // jne 0xadd
+	WORD $0x0575 // jne 0x15f2
 	LONG $0x686ffac5; BYTE $0x20 // vmovdqu xmm5,XMMWORD PTR [rax+0x20]
-// 0xadd:
+// 0x15f2:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1774 // je 0xafd
-	LONG $0x0065d262; WORD $0xc300 // vpshufb xmm0,xmm19,xmm11
+	WORD $0x1774 // je 0x1612
+	LONG $0x2065d262; WORD $0xc700 // vpshufb ymm0,ymm19,ymm15
 	LONG $0xc5eff9c5 // vpxor xmm0,xmm0,xmm5
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x007ffac5 // vmovdqu XMMWORD PTR [rax],xmm0
-	LONG $0x000dc4e9; BYTE $0x00 // jmp 0x18c1
-// 0xafd:
+	LONG $0x000f09e9; BYTE $0x00 // jmp 0x251b
+// 0x1612:
 	LONG $0x08fee162; WORD $0x187f // vmovdqu64 XMMWORD PTR [rax],xmm19
-	LONG $0x0011c2c4; BYTE $0xc3 // vpshufb xmm0,xmm13,xmm11
-	LONG $0x407ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm0
 	LONG $0x687ffac5; BYTE $0x20 // vmovdqu XMMWORD PTR [rax+0x20],xmm5
-	LONG $0x000daae9; BYTE $0x00 // jmp 0x18c1
-// 0xb17:
-	LONG $0x4815d262; WORD $0xc300 // vpshufb zmm0,zmm13,zmm11
-	LONG $0x487d9162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xcb00 // vpshufb zmm1,zmm13,zmm11
-	LONG $0x48759162; WORD $0xc9ef // vpxord zmm1,zmm1,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xd300 // vpshufb zmm2,zmm13,zmm11
-	LONG $0x486d9162; WORD $0xd1ef // vpxord zmm2,zmm2,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xdb00 // vpshufb zmm3,zmm13,zmm11
-	LONG $0x48659162; WORD $0xd9ef // vpxord zmm3,zmm3,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x487df262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x20]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x03 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x30]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x04 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x40]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x05 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x50]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x06 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x60]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x07 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x70]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x08 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x80]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x09 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x90]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0a // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xa0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
+	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
+	LONG $0x08fe6162; WORD $0x587f; BYTE $0x01 // vmovdqu64 XMMWORD PTR [rax+0x10],xmm27
+	LONG $0x087d6162; WORD $0xd37e // vmovd ebx,xmm26
+	LONG $0x04ebc149 // shr r11,0x4
+	WORD $0x0574 // je 0x1642
+	LONG $0x1b5c8d42; BYTE $0xf0 // lea ebx,[rbx+r11*1-0x10]
+// 0x1642:
+	WORD $0xcb0f // bswap ebx
+	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
+	LONG $0x000ecfe9; BYTE $0x00 // jmp 0x251b
+// 0x164c:
+	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
+	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x0096820f; WORD $0x0000 // jb 0xd4b
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0b // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xb0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0c // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xc0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	WORD $0x4a74 // je 0xd4b
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0d // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0e // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4865f262; WORD $0xdedc // vaesenc zmm3,zmm3,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-// 0xd4b:
+	LONG $0x0096820f; WORD $0x0000 // jb 0x187f
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	WORD $0x4a74 // je 0x187f
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+// 0x187f:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	QUAD $0x0101745a487df262 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x4855f262; WORD $0xeedd // vaesenclast zmm5,zmm5,zmm6
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x4855d262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm8
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
 	LONG $0xc97fc162; WORD $0x786f; BYTE $0x03 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
-	LONG $0x484db162; WORD $0xfcef // vpxord zmm7,zmm6,zmm20
-	LONG $0x487df262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm7
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	LONG $0x484db162; WORD $0xfdef // vpxord zmm7,zmm6,zmm21
-	LONG $0x4875f262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm7
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-	LONG $0x484db162; WORD $0xfeef // vpxord zmm7,zmm6,zmm22
-	LONG $0x486df262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm7
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
 	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-	LONG $0x484db162; WORD $0xffef // vpxord zmm7,zmm6,zmm23
-	LONG $0x4865f262; WORD $0xdfdd // vaesenclast zmm3,zmm3,zmm7
+	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
+	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
 	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1875 // jne 0xde5
+	WORD $0x1875 // jne 0x1919
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-// 0xde5:
-	LONG $0x405dc262; WORD $0xe300 // vpshufb zmm20,zmm20,zmm11
-	LONG $0x4055c262; WORD $0xeb00 // vpshufb zmm21,zmm21,zmm11
-	LONG $0x404dc262; WORD $0xf300 // vpshufb zmm22,zmm22,zmm11
-	LONG $0x4045c262; WORD $0xfb00 // vpshufb zmm23,zmm23,zmm11
+// 0x1919:
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x40dd3162; WORD $0xcd6c // vpunpcklqdq zmm9,zmm20,zmm21
-	LONG $0x40dd3162; WORD $0xd56d // vpunpckhqdq zmm10,zmm20,zmm21
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	QUAD $0x00097e44405dd362 // vpclmullqlqdq zmm7,zmm20,ZMMWORD PTR [r14+0x240]
-	QUAD $0x000a464440555362 // vpclmullqlqdq zmm8,zmm21,ZMMWORD PTR [r14+0x280]
-	LONG $0x4845c362; WORD $0xc025; BYTE $0x96 // vpternlogd zmm16,zmm7,zmm8,0x96
-	QUAD $0x11097e44405dd362 // vpclmulhqhqdq zmm7,zmm20,ZMMWORD PTR [r14+0x240]
-	QUAD $0x110a464440555362 // vpclmulhqhqdq zmm8,zmm21,ZMMWORD PTR [r14+0x280]
-	LONG $0x4845c362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm18,zmm7,zmm8,0x96
-	QUAD $0x000e7e444835d362 // vpclmullqlqdq zmm7,zmm9,ZMMWORD PTR [r14+0x380]
-	QUAD $0x110e464448355362 // vpclmulhqhqdq zmm8,zmm9,ZMMWORD PTR [r14+0x380]
-	LONG $0x4845c362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm17,zmm7,zmm8,0x96
-	LONG $0x40cd3162; WORD $0xcf6c // vpunpcklqdq zmm9,zmm22,zmm23
-	LONG $0x40cd3162; WORD $0xd76d // vpunpckhqdq zmm10,zmm22,zmm23
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	QUAD $0x000b7e44404dd362 // vpclmullqlqdq zmm7,zmm22,ZMMWORD PTR [r14+0x2c0]
-	QUAD $0x000c464440455362 // vpclmullqlqdq zmm8,zmm23,ZMMWORD PTR [r14+0x300]
-	LONG $0x4845c362; WORD $0xc025; BYTE $0x96 // vpternlogd zmm16,zmm7,zmm8,0x96
-	QUAD $0x110b7e44404dd362 // vpclmulhqhqdq zmm7,zmm22,ZMMWORD PTR [r14+0x2c0]
-	QUAD $0x110c464440455362 // vpclmulhqhqdq zmm8,zmm23,ZMMWORD PTR [r14+0x300]
-	LONG $0x4845c362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm18,zmm7,zmm8,0x96
-	QUAD $0x00107e444835d362 // vpclmullqlqdq zmm7,zmm9,ZMMWORD PTR [r14+0x400]
-	QUAD $0x1110464448355362 // vpclmulhqhqdq zmm8,zmm9,ZMMWORD PTR [r14+0x400]
-	LONG $0x4845c362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm17,zmm7,zmm8,0x96
-	LONG $0xfffbc5e9; BYTE $0xff // jmp 0xa7b
-// 0xeb6:
-	LONG $0x4815d262; WORD $0xc300 // vpshufb zmm0,zmm13,zmm11
-	LONG $0x487d9162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xcb00 // vpshufb zmm1,zmm13,zmm11
-	LONG $0x48759162; WORD $0xc9ef // vpxord zmm1,zmm1,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xd300 // vpshufb zmm2,zmm13,zmm11
-	LONG $0x486d9162; WORD $0xd1ef // vpxord zmm2,zmm2,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x487df262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x20]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x03 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x30]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x04 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x40]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x05 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x50]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x06 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x60]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x07 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x70]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x08 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x80]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x09 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x90]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0a // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xa0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	QUAD $0x00094e44405d5362 // vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
+	QUAD $0x000a564440555362 // vpclmullqlqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	QUAD $0x11094e44405d5362 // vpclmulhqhqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
+	QUAD $0x110a564440555362 // vpclmulhqhqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	QUAD $0x000e4e4448255362 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x380]
+	QUAD $0x110e564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	QUAD $0x000b4e44404d5362 // vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
+	QUAD $0x000c564440455362 // vpclmullqlqdq zmm10,zmm23,ZMMWORD PTR [r14+0x300]
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	QUAD $0x110b4e44404d5362 // vpclmulhqhqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
+	QUAD $0x110c564440455362 // vpclmulhqhqdq zmm10,zmm23,ZMMWORD PTR [r14+0x300]
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	QUAD $0x00104e4448255362 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x400]
+	QUAD $0x1110564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x400]
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0xfffba6e9; BYTE $0xff // jmp 0x1590
+// 0x19ea:
+	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
+	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x7e72 // jb 0x1086
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0b // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xb0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0c // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xc0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	WORD $0x3e74 // je 0x1086
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0d // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0e // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x486df262; WORD $0xd6dc // vaesenc zmm2,zmm2,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-// 0x1086:
+	WORD $0x7e72 // jb 0x1bbe
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	WORD $0x3e74 // je 0x1bbe
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+// 0x1bbe:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	QUAD $0x0101745a487df262 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x4855f262; WORD $0xeedd // vaesenclast zmm5,zmm5,zmm6
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x4855d262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm8
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 	LONG $0xc97fc162; WORD $0x706f; BYTE $0x02 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]
-	LONG $0x484db162; WORD $0xfcef // vpxord zmm7,zmm6,zmm20
-	LONG $0x487df262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm7
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	LONG $0x484db162; WORD $0xfdef // vpxord zmm7,zmm6,zmm21
-	LONG $0x4875f262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm7
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-	LONG $0x484db162; WORD $0xfeef // vpxord zmm7,zmm6,zmm22
-	LONG $0x486df262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm7
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
 	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1275 // jne 0x1100
+	WORD $0x1275 // jne 0x1c38
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-// 0x1100:
-	LONG $0x405dc262; WORD $0xe300 // vpshufb zmm20,zmm20,zmm11
-	LONG $0x4055c262; WORD $0xeb00 // vpshufb zmm21,zmm21,zmm11
-	LONG $0x404dc262; WORD $0xf300 // vpshufb zmm22,zmm22,zmm11
+// 0x1c38:
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x40dd3162; WORD $0xcd6c // vpunpcklqdq zmm9,zmm20,zmm21
-	LONG $0x40dd3162; WORD $0xd56d // vpunpckhqdq zmm10,zmm20,zmm21
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	QUAD $0x00097e44405dd362 // vpclmullqlqdq zmm7,zmm20,ZMMWORD PTR [r14+0x240]
-	QUAD $0x000a464440555362 // vpclmullqlqdq zmm8,zmm21,ZMMWORD PTR [r14+0x280]
-	LONG $0x4845c362; WORD $0xc025; BYTE $0x96 // vpternlogd zmm16,zmm7,zmm8,0x96
-	QUAD $0x11097e44405dd362 // vpclmulhqhqdq zmm7,zmm20,ZMMWORD PTR [r14+0x240]
-	QUAD $0x110a464440555362 // vpclmulhqhqdq zmm8,zmm21,ZMMWORD PTR [r14+0x280]
-	LONG $0x4845c362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm18,zmm7,zmm8,0x96
-	QUAD $0x000e7e444835d362 // vpclmullqlqdq zmm7,zmm9,ZMMWORD PTR [r14+0x380]
-	QUAD $0x110e464448355362 // vpclmulhqhqdq zmm8,zmm9,ZMMWORD PTR [r14+0x380]
-	LONG $0x4845c362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm17,zmm7,zmm8,0x96
-	LONG $0x487d3162; WORD $0xce70; BYTE $0x4e // vpshufd zmm9,zmm22,0x4e
-	LONG $0x48353162; WORD $0xceef // vpxord zmm9,zmm9,zmm22
-	QUAD $0x000b7e44404dd362 // vpclmullqlqdq zmm7,zmm22,ZMMWORD PTR [r14+0x2c0]
-	QUAD $0x110b4644404d5362 // vpclmulhqhqdq zmm8,zmm22,ZMMWORD PTR [r14+0x2c0]
-	QUAD $0x00104e4448355362 // vpclmullqlqdq zmm9,zmm9,ZMMWORD PTR [r14+0x400]
-	LONG $0x407de162; WORD $0xc7ef // vpxord zmm16,zmm16,zmm7
-	LONG $0x406dc162; WORD $0xd0ef // vpxord zmm18,zmm18,zmm8
-	LONG $0x4075c162; WORD $0xc9ef // vpxord zmm17,zmm17,zmm9
-	LONG $0xfff8d0e9; BYTE $0xff // jmp 0xa7b
-// 0x11ab:
-	LONG $0x4815d262; WORD $0xc300 // vpshufb zmm0,zmm13,zmm11
-	LONG $0x487d9162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x4815d262; WORD $0xcb00 // vpshufb zmm1,zmm13,zmm11
-	LONG $0x48759162; WORD $0xc9ef // vpxord zmm1,zmm1,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x487df262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x20]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x03 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x30]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x04 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x40]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x05 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x50]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x06 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x60]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x07 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x70]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x08 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x80]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x09 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x90]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0a // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xa0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	QUAD $0x00094e44405d5362 // vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
+	QUAD $0x000a564440555362 // vpclmullqlqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	QUAD $0x11094e44405d5362 // vpclmulhqhqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
+	QUAD $0x110a564440555362 // vpclmulhqhqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	QUAD $0x000e4e4448255362 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x380]
+	QUAD $0x110e564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x487d3162; WORD $0xde70; BYTE $0x4e // vpshufd zmm11,zmm22,0x4e
+	LONG $0x48253162; WORD $0xdeef // vpxord zmm11,zmm11,zmm22
+	QUAD $0x000b4e44404d5362 // vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
+	QUAD $0x110b5644404d5362 // vpclmulhqhqdq zmm10,zmm22,ZMMWORD PTR [r14+0x2c0]
+	QUAD $0x00105e4448255362 // vpclmullqlqdq zmm11,zmm11,ZMMWORD PTR [r14+0x400]
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
+	LONG $0xfff8ade9; BYTE $0xff // jmp 0x1590
+// 0x1ce3:
+	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
+	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x6672 // jb 0x131b
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0b // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xb0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0c // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xc0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	WORD $0x3274 // je 0x131b
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0d // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0e // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4875f262; WORD $0xcedc // vaesenc zmm1,zmm1,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-// 0x131b:
+	WORD $0x6672 // jb 0x1e5c
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	WORD $0x3274 // je 0x1e5c
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+// 0x1e5c:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	QUAD $0x0101745a487df262 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x4855f262; WORD $0xeedd // vaesenclast zmm5,zmm5,zmm6
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x4855d262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm8
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
-	LONG $0x484db162; WORD $0xfcef // vpxord zmm7,zmm6,zmm20
-	LONG $0x487df262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm7
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	LONG $0x484db162; WORD $0xfdef // vpxord zmm7,zmm6,zmm21
-	LONG $0x4875f262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm7
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
 	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0c75 // jne 0x1375
+	WORD $0x0c75 // jne 0x1eb6
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-// 0x1375:
-	LONG $0x405dc262; WORD $0xe300 // vpshufb zmm20,zmm20,zmm11
-	LONG $0x4055c262; WORD $0xeb00 // vpshufb zmm21,zmm21,zmm11
+// 0x1eb6:
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x40dd3162; WORD $0xcd6c // vpunpcklqdq zmm9,zmm20,zmm21
-	LONG $0x40dd3162; WORD $0xd56d // vpunpckhqdq zmm10,zmm20,zmm21
-	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
-	QUAD $0x00097e44405dd362 // vpclmullqlqdq zmm7,zmm20,ZMMWORD PTR [r14+0x240]
-	QUAD $0x000a464440555362 // vpclmullqlqdq zmm8,zmm21,ZMMWORD PTR [r14+0x280]
-	LONG $0x4845c362; WORD $0xc025; BYTE $0x96 // vpternlogd zmm16,zmm7,zmm8,0x96
-	QUAD $0x11097e44405dd362 // vpclmulhqhqdq zmm7,zmm20,ZMMWORD PTR [r14+0x240]
-	QUAD $0x110a464440555362 // vpclmulhqhqdq zmm8,zmm21,ZMMWORD PTR [r14+0x280]
-	LONG $0x4845c362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm18,zmm7,zmm8,0x96
-	QUAD $0x000e7e444835d362 // vpclmullqlqdq zmm7,zmm9,ZMMWORD PTR [r14+0x380]
-	QUAD $0x110e464448355362 // vpclmulhqhqdq zmm8,zmm9,ZMMWORD PTR [r14+0x380]
-	LONG $0x4845c362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm17,zmm7,zmm8,0x96
-	LONG $0xfff698e9; BYTE $0xff // jmp 0xa7b
-// 0x13e3:
-	LONG $0x4815d262; WORD $0xc300 // vpshufb zmm0,zmm13,zmm11
-	LONG $0x487d9162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm25
-	LONG $0x48155162; WORD $0xeefe // vpaddd zmm13,zmm13,zmm14
-	LONG $0x487df262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x20]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x03 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x30]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x04 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x40]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x05 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x50]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x06 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x60]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x07 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x70]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x08 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x80]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x09 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x90]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0a // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xa0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	QUAD $0x00094e44405d5362 // vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
+	QUAD $0x000a564440555362 // vpclmullqlqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	QUAD $0x11094e44405d5362 // vpclmulhqhqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
+	QUAD $0x110a564440555362 // vpclmulhqhqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	QUAD $0x000e4e4448255362 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x380]
+	QUAD $0x110e564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0xfff66ce9; BYTE $0xff // jmp 0x1590
+// 0x1f24:
+	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
+	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x4e72 // jb 0x14f3
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0b // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xb0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0c // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xc0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	WORD $0x2674 // je 0x14f3
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0d // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0e // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487df262; WORD $0xc6dc // vaesenc zmm0,zmm0,zmm6
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-// 0x14f3:
+	WORD $0x4e72 // jb 0x2042
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	WORD $0x2674 // je 0x2042
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+// 0x2042:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	QUAD $0x0101745a487df262 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x4855f262; WORD $0xeedd // vaesenclast zmm5,zmm5,zmm6
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x4855d262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm8
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
-	LONG $0x484db162; WORD $0xfcef // vpxord zmm7,zmm6,zmm20
-	LONG $0x487df262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm7
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0675 // jne 0x152d
+	WORD $0x0675 // jne 0x207c
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-// 0x152d:
-	LONG $0x405dc262; WORD $0xe300 // vpshufb zmm20,zmm20,zmm11
+// 0x207c:
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x487d3162; WORD $0xcc70; BYTE $0x4e // vpshufd zmm9,zmm20,0x4e
-	LONG $0x48353162; WORD $0xccef // vpxord zmm9,zmm9,zmm20
-	QUAD $0x00097e44405dd362 // vpclmullqlqdq zmm7,zmm20,ZMMWORD PTR [r14+0x240]
-	QUAD $0x11094644405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r14+0x240]
-	QUAD $0x000e4e4448355362 // vpclmullqlqdq zmm9,zmm9,ZMMWORD PTR [r14+0x380]
-	LONG $0x407de162; WORD $0xc7ef // vpxord zmm16,zmm16,zmm7
-	LONG $0x406dc162; WORD $0xd0ef // vpxord zmm18,zmm18,zmm8
-	LONG $0x4075c162; WORD $0xc9ef // vpxord zmm17,zmm17,zmm9
-	LONG $0xfff506e9; BYTE $0xff // jmp 0xa7b
-// 0x1575:
-	LONG $0x487df262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x20]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x03 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x30]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x04 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x40]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x05 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x50]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x06 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x60]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x07 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x70]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x08 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x80]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x09 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x90]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0a // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xa0]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
+	LONG $0x487d3162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm11,zmm20,0x4e
+	LONG $0x48253162; WORD $0xdcef // vpxord zmm11,zmm11,zmm20
+	QUAD $0x00094e44405d5362 // vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
+	QUAD $0x11095644405d5362 // vpclmulhqhqdq zmm10,zmm20,ZMMWORD PTR [r14+0x240]
+	QUAD $0x000e5e4448255362 // vpclmullqlqdq zmm11,zmm11,ZMMWORD PTR [r14+0x380]
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
+	LONG $0xfff4cce9; BYTE $0xff // jmp 0x1590
+// 0x20c4:
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x3672 // jb 0x1625
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0b // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xb0]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0c // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xc0]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	WORD $0x1a74 // je 0x1625
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0d // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xd0]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-	LONG $0x487df262; WORD $0x715a; BYTE $0x0e // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0xe0]
-	LONG $0x4855f262; WORD $0xeedc // vaesenc zmm5,zmm5,zmm6
-// 0x1625:
+	WORD $0x3672 // jb 0x2174
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	WORD $0x1a74 // je 0x2174
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+// 0x2174:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	QUAD $0x0101745a487df262 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x4855f262; WORD $0xeedd // vaesenclast zmm5,zmm5,zmm6
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x4855d262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm8
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	LONG $0xf436850f; WORD $0xffff // jne 0xa7b
-	LONG $0xfff481e9; BYTE $0xff // jmp 0xacb
-// 0x164a:
+	LONG $0xf3fc850f; WORD $0xffff // jne 0x1590
+	LONG $0xfff447e9; BYTE $0xff // jmp 0x15e0
+// 0x2199:
+	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
 	WORD $0x8949; BYTE $0xdb // mov r11,rbx
@@ -1003,53 +1476,53 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x10698d4c // lea r13,[rcx+0x10]
 	LONG $0x10718d4c // lea r14,[rcx+0x10]
 	LONG $0x0d448b43; BYTE $0xfc // mov eax,DWORD PTR [r13+r9*1-0x4]
-// 0x1677:
+// 0x21c8:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x169c
+	WORD $0x2074 // je 0x21ed
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3f75 // jne 0x16c1
+	WORD $0x3975 // jne 0x220c
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3975 // jne 0x16c1
+	WORD $0x3375 // jne 0x220c
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x25eb // jmp 0x16c1
-// 0x169c:
+	WORD $0x1feb // jmp 0x220c
+// 0x21ed:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
-	QUAD $0x000080820079e2c4; BYTE $0x00 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x80]
+	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	QUAD $0x00009024bcb60f45; BYTE $0x00 // movzx r15d,BYTE PTR [r12+0x90]
+	LONG $0x7cb60f45; WORD $0x3024 // movzx r15d,BYTE PTR [r12+0x30]
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	WORD $0x3144; BYTE $0xf8 // xor eax,r15d
-// 0x16c1:
+// 0x220c:
 	WORD $0x3341; BYTE $0x06 // xor eax,DWORD PTR [r14]
 	LONG $0x04c68349 // add r14,0x4
 	LONG $0x0d448943; BYTE $0x00 // mov DWORD PTR [r13+r9*1+0x0],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x16dc
+	WORD $0x0372 // jb 0x2227
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x16dc:
+// 0x2227:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0x9672 // jb 0x1677
+	WORD $0x9c72 // jb 0x21c8
 	LONG $0x416ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rcx+0x10]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x16eb:
+// 0x2236:
 	LONG $0xdc79c2c4; WORD $0x0544; BYTE $0x00 // vaesenc xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0x10488d44 // lea r9d,[rax+0x10]
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xed72 // jb 0x16eb
+	WORD $0xed72 // jb 0x2236
 	LONG $0xdd79c2c4; WORD $0x0544; BYTE $0x00 // vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
-	LONG $0x0079c2c4; BYTE $0xc3 // vpshufb xmm0,xmm0,xmm11
+	LONG $0x0079c2c4; BYTE $0xc7 // vpshufb xmm0,xmm0,xmm15
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
 	LONG $0xf973f1c5; BYTE $0x08 // vpslldq xmm1,xmm1,0x8
 	LONG $0xe072e9c5; BYTE $0x1f // vpsrad xmm2,xmm0,0x1f
 	LONG $0xd270f9c5; BYTE $0xff // vpshufd xmm2,xmm2,0xff
-	LONG $0x7079c1c4; WORD $0x4edc // vpshufd xmm3,xmm12,0x4e
+	LONG $0x087d9162; WORD $0xd970; BYTE $0x4e // vpshufd xmm3,xmm25,0x4e
 	LONG $0xd3dbe9c5 // vpand xmm2,xmm2,xmm3
 	LONG $0xc0d4f9c5 // vpaddq xmm0,xmm0,xmm0
 	LONG $0xc1ebf9c5 // vpor xmm0,xmm0,xmm1
@@ -1057,42 +1530,42 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0xc86ff9c5 // vmovdqa xmm1,xmm0
 	LONG $0x087d6162; WORD $0xf070; BYTE $0x4e // vpshufd xmm30,xmm0,0x4e
 	LONG $0x000d6162; WORD $0xf0ef // vpxord xmm30,xmm30,xmm0
-	LONG $0xc97079c5; BYTE $0x4e // vpshufd xmm9,xmm1,0x4e
-	LONG $0x08357162; WORD $0xc9ef // vpxord xmm9,xmm9,xmm1
+	LONG $0xd97079c5; BYTE $0x4e // vpshufd xmm11,xmm1,0x4e
+	LONG $0x08257162; WORD $0xd9ef // vpxord xmm11,xmm11,xmm1
 	LONG $0x0875e362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq xmm16,xmm1,xmm0
 	LONG $0x0875e362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq xmm18,xmm1,xmm0
-	LONG $0x08358362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm17,xmm9,xmm30
+	LONG $0x08258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm17,xmm11,xmm30
 	LONG $0x007da362; WORD $0xca25; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm18,0x96
-	LONG $0x007dd362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq xmm7,xmm16,xmm12
+	LONG $0x007d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq xmm9,xmm16,xmm25
 	LONG $0x087da162; WORD $0xc070; BYTE $0x4e // vpshufd xmm16,xmm16,0x4e
-	LONG $0x007de362; WORD $0xcf25; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm7,0x96
-	LONG $0x0075d362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq xmm7,xmm17,xmm12
+	LONG $0x007dc362; WORD $0xc925; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm9,0x96
+	LONG $0x00751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq xmm9,xmm17,xmm25
 	LONG $0x087da162; WORD $0xc970; BYTE $0x4e // vpshufd xmm17,xmm17,0x4e
-	LONG $0x006df162; WORD $0xcfef // vpxord xmm1,xmm18,xmm7
+	LONG $0x006dd162; WORD $0xc9ef // vpxord xmm1,xmm18,xmm9
 	LONG $0x0875b162; WORD $0xc9ef // vpxord xmm1,xmm1,xmm17
 	LONG $0x3875e3c4; WORD $0x01c8 // vinserti128 ymm1,ymm1,xmm0,0x1
 	LONG $0x00fde3c4; WORD $0x44c1 // vpermq ymm0,ymm1,0x44
 	LONG $0xd16ffdc5 // vmovdqa ymm2,ymm1
 	LONG $0x287d6162; WORD $0xf070; BYTE $0x4e // vpshufd ymm30,ymm0,0x4e
 	LONG $0x200d6162; WORD $0xf0ef // vpxord ymm30,ymm30,ymm0
-	LONG $0xca707dc5; BYTE $0x4e // vpshufd ymm9,ymm2,0x4e
-	LONG $0x28357162; WORD $0xcaef // vpxord ymm9,ymm9,ymm2
+	LONG $0xda707dc5; BYTE $0x4e // vpshufd ymm11,ymm2,0x4e
+	LONG $0x28257162; WORD $0xdaef // vpxord ymm11,ymm11,ymm2
 	LONG $0x286de362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq ymm16,ymm2,ymm0
 	LONG $0x286de362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq ymm18,ymm2,ymm0
-	LONG $0x28358362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq ymm17,ymm9,ymm30
+	LONG $0x28258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq ymm17,ymm11,ymm30
 	LONG $0x207da362; WORD $0xca25; BYTE $0x96 // vpternlogd ymm17,ymm16,ymm18,0x96
-	LONG $0x207dd362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq ymm7,ymm16,ymm12
+	LONG $0x207d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq ymm9,ymm16,ymm25
 	LONG $0x287da162; WORD $0xc070; BYTE $0x4e // vpshufd ymm16,ymm16,0x4e
-	LONG $0x207de362; WORD $0xcf25; BYTE $0x96 // vpternlogd ymm17,ymm16,ymm7,0x96
-	LONG $0x2075d362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq ymm7,ymm17,ymm12
+	LONG $0x207dc362; WORD $0xc925; BYTE $0x96 // vpternlogd ymm17,ymm16,ymm9,0x96
+	LONG $0x20751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq ymm9,ymm17,ymm25
 	LONG $0x287da162; WORD $0xc970; BYTE $0x4e // vpshufd ymm17,ymm17,0x4e
-	LONG $0x206df162; WORD $0xd7ef // vpxord ymm2,ymm18,ymm7
+	LONG $0x206dd162; WORD $0xd1ef // vpxord ymm2,ymm18,ymm9
 	LONG $0x286db162; WORD $0xd1ef // vpxord ymm2,ymm2,ymm17
 	LONG $0x48edf362; WORD $0xc13a; BYTE $0x01 // vinserti64x4 zmm0,zmm2,ymm1,0x1
 	LONG $0x487df362; WORD $0xc843; BYTE $0x00 // vshufi32x4 zmm1,zmm0,zmm0,0x0
 	LONG $0x086df162; WORD $0xd2ef // vpxord xmm2,xmm2,xmm2
 	LONG $0x00818d48; WORD $0x0001; BYTE $0x00 // lea rax,[rcx+0x100]
-// 0x1829:
+// 0x2375:
 	LONG $0x48fef162; WORD $0x407f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [rax+0x100],zmm0
 	LONG $0x48fdf162; WORD $0xda6c // vpunpcklqdq zmm3,zmm0,zmm2
 	LONG $0x48fdf162; WORD $0xe26d // vpunpckhqdq zmm4,zmm0,zmm2
@@ -1101,46 +1574,88 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x48fdf162; WORD $0xd06f // vmovdqa64 zmm2,zmm0
 	LONG $0x487d6162; WORD $0xf170; BYTE $0x4e // vpshufd zmm30,zmm1,0x4e
 	LONG $0x400d6162; WORD $0xf1ef // vpxord zmm30,zmm30,zmm1
-	LONG $0x487d7162; WORD $0xc870; BYTE $0x4e // vpshufd zmm9,zmm0,0x4e
-	LONG $0x48357162; WORD $0xc8ef // vpxord zmm9,zmm9,zmm0
+	LONG $0x487d7162; WORD $0xd870; BYTE $0x4e // vpshufd zmm11,zmm0,0x4e
+	LONG $0x48257162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm0
 	LONG $0x487de362; WORD $0xc144; BYTE $0x00 // vpclmullqlqdq zmm16,zmm0,zmm1
 	LONG $0x487de362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm0,zmm1
-	LONG $0x48358362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm9,zmm30
+	LONG $0x48258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm30
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407dd362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq zmm7,zmm16,zmm12
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x407de362; WORD $0xcf25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm7,0x96
-	LONG $0x4075d362; WORD $0xfc44; BYTE $0x00 // vpclmullqlqdq zmm7,zmm17,zmm12
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x406df162; WORD $0xc7ef // vpxord zmm0,zmm18,zmm7
+	LONG $0x406dd162; WORD $0xc1ef // vpxord zmm0,zmm18,zmm9
 	LONG $0x487db162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm17
 	LONG $0x40e88348 // sub rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff68830f; WORD $0xffff // jae 0x1829
-// 0x18c1:
+	LONG $0xff68830f; WORD $0xffff // jae 0x2375
+	QUAD $0x000003a0817ffac5 // vmovdqu XMMWORD PTR [rcx+0x3a0],xmm0
+	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
+	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
+	QUAD $0x0000034899d6f9c5 // vmovq QWORD PTR [rcx+0x348],xmm3
+	LONG $0x087d6162; WORD $0xf170; BYTE $0x4e // vpshufd xmm30,xmm1,0x4e
+	LONG $0x000d6162; WORD $0xf1ef // vpxord xmm30,xmm30,xmm1
+	LONG $0xd87079c5; BYTE $0x4e // vpshufd xmm11,xmm0,0x4e
+	LONG $0x08257162; WORD $0xd8ef // vpxord xmm11,xmm11,xmm0
+	LONG $0x087de362; WORD $0xc144; BYTE $0x00 // vpclmullqlqdq xmm16,xmm0,xmm1
+	LONG $0x087de362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq xmm18,xmm0,xmm1
+	LONG $0x08258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm17,xmm11,xmm30
+	LONG $0x007da362; WORD $0xca25; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm18,0x96
+	LONG $0x007d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq xmm9,xmm16,xmm25
+	LONG $0x087da162; WORD $0xc070; BYTE $0x4e // vpshufd xmm16,xmm16,0x4e
+	LONG $0x007dc362; WORD $0xc925; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm9,0x96
+	LONG $0x00751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq xmm9,xmm17,xmm25
+	LONG $0x087da162; WORD $0xc970; BYTE $0x4e // vpshufd xmm17,xmm17,0x4e
+	LONG $0x006dd162; WORD $0xc1ef // vpxord xmm0,xmm18,xmm9
+	LONG $0x087db162; WORD $0xc1ef // vpxord xmm0,xmm0,xmm17
+	QUAD $0x00000390817ffac5 // vmovdqu XMMWORD PTR [rcx+0x390],xmm0
+	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
+	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
+	QUAD $0x0000035899d6f9c5 // vmovq QWORD PTR [rcx+0x358],xmm3
+	LONG $0x087d6162; WORD $0xf170; BYTE $0x4e // vpshufd xmm30,xmm1,0x4e
+	LONG $0x000d6162; WORD $0xf1ef // vpxord xmm30,xmm30,xmm1
+	LONG $0xd87079c5; BYTE $0x4e // vpshufd xmm11,xmm0,0x4e
+	LONG $0x08257162; WORD $0xd8ef // vpxord xmm11,xmm11,xmm0
+	LONG $0x087de362; WORD $0xc144; BYTE $0x00 // vpclmullqlqdq xmm16,xmm0,xmm1
+	LONG $0x087de362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq xmm18,xmm0,xmm1
+	LONG $0x08258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm17,xmm11,xmm30
+	LONG $0x007da362; WORD $0xca25; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm18,0x96
+	LONG $0x007d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq xmm9,xmm16,xmm25
+	LONG $0x087da162; WORD $0xc070; BYTE $0x4e // vpshufd xmm16,xmm16,0x4e
+	LONG $0x007dc362; WORD $0xc925; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm9,0x96
+	LONG $0x00751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq xmm9,xmm17,xmm25
+	LONG $0x087da162; WORD $0xc970; BYTE $0x4e // vpshufd xmm17,xmm17,0x4e
+	LONG $0x006dd162; WORD $0xc1ef // vpxord xmm0,xmm18,xmm9
+	LONG $0x087db162; WORD $0xc1ef // vpxord xmm0,xmm0,xmm17
+	QUAD $0x00000380817ffac5 // vmovdqu XMMWORD PTR [rcx+0x380],xmm0
+	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
+	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
+	QUAD $0x0000036899d6f9c5 // vmovq QWORD PTR [rcx+0x368],xmm3
+// 0x251b:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 
 DATA aesgcm_avx512_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
 DATA aesgcm_avx512_constants<>+8(SB)/8, $0x0001020304050607
-DATA aesgcm_avx512_constants<>+16(SB)/8, $0x0000000000000000
-DATA aesgcm_avx512_constants<>+24(SB)/8, $0x0000000000000000
-DATA aesgcm_avx512_constants<>+32(SB)/8, $0x0000000000000001
-DATA aesgcm_avx512_constants<>+40(SB)/8, $0x0000000000000000
-DATA aesgcm_avx512_constants<>+48(SB)/8, $0x0000000000000002
-DATA aesgcm_avx512_constants<>+56(SB)/8, $0x0000000000000000
-DATA aesgcm_avx512_constants<>+64(SB)/8, $0x0000000000000003
-DATA aesgcm_avx512_constants<>+72(SB)/8, $0x0000000000000000
-DATA aesgcm_avx512_constants<>+80(SB)/8, $0x0000000000000004
-DATA aesgcm_avx512_constants<>+88(SB)/8, $0x0000000000000000
-DATA aesgcm_avx512_constants<>+96(SB)/8, $0x0000000000000004
-DATA aesgcm_avx512_constants<>+104(SB)/8, $0x0000000000000000
-DATA aesgcm_avx512_constants<>+112(SB)/8, $0xc200000000000000
-DATA aesgcm_avx512_constants<>+120(SB)/8, $0x0000000000000001
-DATA aesgcm_avx512_constants<>+128(SB)/8, $0x0003020100030201
-DATA aesgcm_avx512_constants<>+136(SB)/8, $0x0003020100030201
-DATA aesgcm_avx512_constants<>+144(SB)/8, $0x8040201008040201
-DATA aesgcm_avx512_constants<>+152(SB)/8, $0x000000000000361b
+DATA aesgcm_avx512_constants<>+16(SB)/8, $0xc200000000000000
+DATA aesgcm_avx512_constants<>+24(SB)/8, $0x0000000000000001
+DATA aesgcm_avx512_constants<>+32(SB)/8, $0x0003020100030201
+DATA aesgcm_avx512_constants<>+40(SB)/8, $0x0003020100030201
+DATA aesgcm_avx512_constants<>+48(SB)/8, $0x8040201008040201
+DATA aesgcm_avx512_constants<>+56(SB)/8, $0x000000000000361b
+DATA aesgcm_avx512_constants<>+64(SB)/8, $0x0000000400000000
+DATA aesgcm_avx512_constants<>+72(SB)/8, $0x0000000c00000008
+DATA aesgcm_avx512_constants<>+80(SB)/8, $0x0000000500000001
+DATA aesgcm_avx512_constants<>+88(SB)/8, $0x0000000d00000009
+DATA aesgcm_avx512_constants<>+96(SB)/8, $0x0000000600000002
+DATA aesgcm_avx512_constants<>+104(SB)/8, $0x0000000e0000000a
+DATA aesgcm_avx512_constants<>+112(SB)/8, $0x0000000700000003
+DATA aesgcm_avx512_constants<>+120(SB)/8, $0x0000000f0000000b
+DATA aesgcm_avx512_constants<>+128(SB)/8, $0x0405060700010203
+DATA aesgcm_avx512_constants<>+136(SB)/8, $0x0c0d0e0f08090a0b
+DATA aesgcm_avx512_constants<>+144(SB)/8, $0x0000000000000010
+DATA aesgcm_avx512_constants<>+152(SB)/8, $0x0000000000000000
 DATA aesgcm_avx512_constants<>+160(SB)/8, $0x0000000000000000
 DATA aesgcm_avx512_constants<>+168(SB)/8, $0x0000000000000000
 DATA aesgcm_avx512_constants<>+176(SB)/8, $0x0000000000000000
