@@ -37,10 +37,10 @@ static void refill(key_stream *k)
     k->left = AES_BATCH;
 }
 
-static void start(key_stream *k, const uint8_t counter[16])
+static void start(key_stream *k, const uint8_t prefix[12], uint32_t counter)
 {
-    memcpy(k->prefix, counter, 12);
-    k->counter = swap32(load32(counter + 12));
+    memcpy(k->prefix, prefix, 12);
+    k->counter = counter;
     k->left = 0;
 }
 
@@ -112,14 +112,15 @@ void SEALANE_KERNEL_ABI sealane_aesgcm_portable(const sealane_args *a, void *scr
     sealane_aes_spread(&k.keys, key->schedule, (int)key->rounds);
     memcpy(&hash_key, key->table, sizeof hash_key);
     if (a->flags & SEALANE_FLAG_FIRST) {
-        start(&k, slot_bytes(a->nonce)); /* block J0 is not of the text */
-        refill(&k);
+        const uint8_t *nonce = slot_bytes(a->nonce);
+        start(&k, nonce, a->flags & SEALANE_FLAG_NONCE ? 1 : swap32(load32(nonce + 12)));
+        refill(&k); /* the block J0 is not for the text */
         memcpy(mask, k.buffer, 16);
         k.left -= 16;
         if (a->ad_bytes > 0)
             sealane_ghash_padded(&s, &hash_key, slot_bytes(a->ad), (size_t)a->ad_bytes);
     } else {
-        start(&k, state->counter);
+        start(&k, state->counter, swap32(load32(state->counter + 12)));
         memcpy(mask, state->mask, 16);
         s.y[1] = load64_be(state->y), s.y[0] = load64_be(state->y + 8);
     }

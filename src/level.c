@@ -26,40 +26,42 @@
 #define HAVE_ARM_KERNELS
 #endif
 
-#define KERNEL(level)                                       \
-    extern sealane_kernel sealane_chacha20poly1305_##level; \
-    extern const uint8_t sealane_chacha20poly1305_##level##_constants[];
+#define KERNEL(primitive, level)                         \
+    extern sealane_kernel sealane_##primitive##_##level; \
+    extern const uint8_t sealane_##primitive##_##level##_constants[];
 
-#define LEVEL(level, needs)                                                                             \
-    {                                                                                                   \
-#level, (needs), sealane_chacha20poly1305_##level, sealane_chacha20poly1305_##level##_constants \
+#define LEVEL(primitive, level, needs)                                                            \
+    {                                                                                             \
+#level, (needs), sealane_##primitive##_##level, sealane_##primitive##_##level##_constants \
     }
 
 #if defined(HAVE_X86_64_KERNELS)
-KERNEL(avx512)
-KERNEL(avx2)
-KERNEL(ssse3)
+KERNEL(chacha20poly1305, avx512)
+KERNEL(chacha20poly1305, avx2)
+KERNEL(chacha20poly1305, ssse3)
+KERNEL(aesgcm, avx512)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
-KERNEL(neon)
+KERNEL(chacha20poly1305, neon)
 #endif
 #if defined(HAVE_ARM_KERNELS)
-KERNEL(neon)
-KERNEL(armv6)
+KERNEL(chacha20poly1305, neon)
+KERNEL(chacha20poly1305, armv6)
 #endif
 
 const sealane_level sealane_levels[] = {
 #if defined(HAVE_X86_64_KERNELS)
-    LEVEL(avx512, SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL |
-                      SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA),
-    LEVEL(avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2),
-    LEVEL(ssse3, SEALANE_X86_SSSE3),
+    LEVEL(chacha20poly1305, avx512,
+          SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL |
+              SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA),
+    LEVEL(chacha20poly1305, avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2),
+    LEVEL(chacha20poly1305, ssse3, SEALANE_X86_SSSE3),
 #endif
 #if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_ARM_KERNELS)
-    LEVEL(neon, SEALANE_ARM_NEON),
+    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON),
 #endif
 #if defined(HAVE_ARM_KERNELS)
-    LEVEL(armv6, SEALANE_ARM_ARMV6),
+    LEVEL(chacha20poly1305, armv6, SEALANE_ARM_ARMV6),
 #endif
     {"portable", 0, sealane_chacha20poly1305_portable, NULL},
 };
@@ -67,6 +69,11 @@ const sealane_level sealane_levels[] = {
 const unsigned sealane_level_count = sizeof sealane_levels / sizeof sealane_levels[0];
 
 static const sealane_level aesgcm_levels[] = {
+#if defined(HAVE_X86_64_KERNELS)
+    LEVEL(aesgcm, avx512,
+          SEALANE_X86_BMI2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ |
+              SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL | SEALANE_X86_AVX512BW),
+#endif
     {"portable", 0, sealane_aesgcm_portable, NULL},
 };
 

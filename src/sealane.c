@@ -133,9 +133,9 @@ void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const seala
 void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes)
 {
     uint8_t h[16];
-    if (nonce_bytes == 12) {
-        memcpy(j0, nonce, 12);
-        j0[12] = j0[13] = j0[14] = 0, j0[15] = 1;
+    if (nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES) {
+        memcpy(j0, nonce, SEALANE_AES_GCM_NONCE_BYTES);
+        store32(j0 + SEALANE_AES_GCM_NONCE_BYTES, swap32(1));
         return;
     }
     sealane_gcm_hash_key(h, key_level(k), gcm_key_of(k));
@@ -146,6 +146,10 @@ void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonc
 static void run_gcm(const packet *p, uint8_t *tag, uint64_t direction)
 {
     uint8_t j0[16];
+    if (p->nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES) {
+        run(p, gcm_key_of(p->key), p->nonce, tag, direction | SEALANE_FLAG_NONCE);
+        return;
+    }
     sealane_begin_gcm(j0, p->key, p->nonce, p->nonce_bytes);
     run(p, gcm_key_of(p->key), j0, tag, direction);
     wipe(j0, sizeof j0);

@@ -19,6 +19,7 @@ static const uint8_t gcm_answer[16] = {0x9e, 0x5e, 0x8a, 0x1a, 0xb7, 0xa8, 0x7a,
 typedef struct {
     const sealane_level *level;
     const void *key;
+    int flags;         /* of all calls */
     uint8_t nonce[16]; /* AES-GCM: J0 */
     uint8_t tag[16], opened_tag[16];
     uint8_t ad[16 + 32];
@@ -46,7 +47,7 @@ static void run(const chain *c, uint8_t *out, const uint8_t *in, size_t bytes, s
         .nonce = slot(c->nonce),
         .tag = slot(tag),
         .total = bytes,
-        .flags = (uint64_t)flags | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
+        .flags = (uint64_t)(c->flags | flags) | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
     };
     c->level->kernel(&a, scratch, c->level->consts);
 }
@@ -110,7 +111,8 @@ int sealane_selftest(const sealane_level *level)
     return equal16(c.tag, chacha_answer);
 }
 
-/* Keys of the three lengths by turns; every second packet's counter wraps around at 2^32. */
+/* Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at
+ * 2^32. */
 int sealane_aesgcm_selftest(const sealane_level *level)
 {
     sealane_gcm_key keys[3];
@@ -126,8 +128,8 @@ int sealane_aesgcm_selftest(const sealane_level *level)
         level->kernel(&a, scratch, level->consts);
     }
     for (unsigned i = 0; i <= sizeof lengths / sizeof lengths[0]; i++) {
-        const uint32_t counter = i % 2 == 0 ? 1 : 0 - i;
-        store32(c.nonce + 12, swap32(counter));
+        c.flags = i % 2 == 0 ? SEALANE_FLAG_NONCE : 0;
+        store32(c.nonce + 12, swap32(0 - i));
         c.key = &keys[i % 3];
         if (i == sizeof lengths / sizeof lengths[0])
             seal_in_parts(&c);

@@ -77,32 +77,10 @@ func (k *aesGCM) Overhead() int  { return int(k.tagSize) }
 // Implementation returns the name of the level that k runs at.
 func (k *aesGCM) Implementation() string { return kernel.AESGCMLevels.Name(uint8(k.level)) }
 
-// begin sets j0 to the first counter block. It is made of whole words, which a kernel need not wait for.
-func (k *aesGCM) begin(j0 *[2]uint64, nonce []byte) {
+func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	if len(nonce) != k.nonceSize {
 		panic(gcmBadNonce)
 	}
-	if len(nonce) == gcmNonceSize {
-		j0[0] = binary.NativeEndian.Uint64(nonce)
-		j0[1] = lastWord(binary.NativeEndian.Uint32(nonce[8:]))
-		return
-	}
-	kernel.AESGCMNonce(k.level, &k.key, (*[16]byte)(unsafe.Pointer(j0)), nonce)
-}
-
-// lastWord returns a word that lies in memory as last does, followed by the big-endian block number 1.
-func lastWord(last uint32) uint64 {
-	if bigEndian {
-		return uint64(last)<<32 | 1
-	}
-	return uint64(last) | 1<<56
-}
-
-var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
-
-func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
-	var j0 [2]uint64
-	k.begin(&j0, nonce)
 	n, tagBytes := len(plaintext), int(k.tagSize)
 	if uint64(n) > gcmMaxText {
 		panic(gcmTooLarge)
@@ -122,9 +100,9 @@ func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	args.AD = unsafe.Pointer(unsafe.SliceData(additionalData))
 	args.ADBytes = uint64(len(additionalData))
 	args.Key = unsafe.Pointer(&k.key)
-	args.Nonce = unsafe.Pointer(&j0)
+	args.Nonce = unsafe.Pointer(unsafe.SliceData(nonce))
 	args.Total = uint64(n)
-	args.Flags = kernel.FlagFirst | kernel.FlagLast
+	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce
 	if tagBytes == tagSize {
 		args.Tag = unsafe.Pointer(&out[n])
 		k.run(&args)
@@ -138,8 +116,9 @@ func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 }
 
 func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
-	var j0 [2]uint64
-	k.begin(&j0, nonce)
+	if len(nonce) != k.nonceSize {
+		panic(gcmBadNonce)
+	}
 	n := len(ciphertext) - int(k.tagSize)
 	if n < 0 || uint64(n) > gcmMaxText {
 		return nil, errGCMOpen
@@ -160,10 +139,10 @@ func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 	args.AD = unsafe.Pointer(unsafe.SliceData(additionalData))
 	args.ADBytes = uint64(len(additionalData))
 	args.Key = unsafe.Pointer(&k.key)
-	args.Nonce = unsafe.Pointer(&j0)
+	args.Nonce = unsafe.Pointer(unsafe.SliceData(nonce))
 	args.Tag = unsafe.Pointer(&tag)
 	args.Total = uint64(n)
-	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen
+	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen | kernel.FlagNonce
 	k.run(&args)
 	differ := differs(&tag, ciphertext[n:])
 	tag = [2]uint64{}
@@ -187,22 +166,39 @@ func differs(tag *[2]uint64, came []byte) bool {
 }
 
 func (k *aesGCM) run(args *kernel.Args) {
-	if args.Bytes > partBytes {
-		k.inParts(args)
+	if args.Bytes > partBytes || k.nonceSize != gcmNonceSize {
+		k.runSeldom(args)
 	} else {
 		kernel.AESGCM(k.level, args)
 	}
 }
 
-// inParts does a packet of more than partBytes.
+// runSeldom does a packet whose nonce is not of 12 bytes, or which is longer than partBytes.
 //
 //go:noinline
+func (k *aesGCM) runSeldom(args *kernel.Args) {
+	packet := *args
+	var j0 [16]byte
+	if k.nonceSize != gcmNonceSize {
+		kernel.AESGCMNonce(k.level, &k.key, &j0, unsafe.Slice((*byte)(args.Nonce), k.nonceSize))
+		packet.Nonce = unsafe.Pointer(&j0)
+		packet.Flags &^= kernel.FlagNonce
+	}
+	if packet.Bytes > partBytes {
+		k.inParts(&packet)
+	} else {
+		kernel.AESGCM(k.level, &packet)
+	}
+	j0 = [16]byte{}
+}
+
+// inParts does a packet of more than partBytes.
 func (k *aesGCM) inParts(packet *kernel.Args) {
 	var state kernel.GCMState
 	part := *packet
 	part.State = state.State()
 	open := packet.Flags & kernel.FlagOpen
-	part.Flags = kernel.FlagFirst | open
+	part.Flags = packet.Flags &^ kernel.FlagLast
 	part.Bytes = partBytes
 	left := packet.Total
 	for ; left > partBytes; left -= partBytes {

@@ -26,11 +26,11 @@ type gcmStream struct {
 	buffer  [aesBatch]byte
 }
 
-func (s *gcmStream) start(block *[16]byte) {
+func (s *gcmStream) start(prefix *[12]byte, counter uint32) {
 	for i := range s.prefix {
-		s.prefix[i] = binary.LittleEndian.Uint32(block[4*i:])
+		s.prefix[i] = binary.LittleEndian.Uint32(prefix[4*i:])
 	}
-	s.counter = binary.BigEndian.Uint32(block[12:])
+	s.counter = counter
 	s.left = 0
 }
 
@@ -88,14 +88,18 @@ func AESGCMPortable(a *Args) {
 	var mask [16]byte
 	s.keys.spread(&key.schedule, int(key.rounds))
 	if a.Flags&FlagFirst != 0 {
-		s.start((*[16]byte)(a.Nonce)) // block J0 is not of the text
-		s.refill()
+		counter := uint32(1)
+		if a.Flags&FlagNonce == 0 {
+			counter = binary.BigEndian.Uint32((*[16]byte)(a.Nonce)[12:])
+		}
+		s.start((*[12]byte)(a.Nonce), counter)
+		s.refill() // the block J0 is not for the text
 		copy(mask[:], s.buffer[:])
 		s.left -= 16
 		g.padded(&key.hash, unsafe.Slice((*byte)(a.AD), int(a.ADBytes)))
 	} else {
 		state := a.gcmState()
-		s.start(&state.Counter)
+		s.start((*[12]byte)(state.Counter[:]), binary.BigEndian.Uint32(state.Counter[12:]))
 		mask = state.Mask
 		g.high, g.low = binary.BigEndian.Uint64(state.Y[:8]), binary.BigEndian.Uint64(state.Y[8:])
 	}
@@ -155,13 +159,8 @@ func AESGCMHashKey(level Level, key *GCMKey, h *[16]byte) {
 	state = GCMState{}
 }
 
-// AESGCMNonce sets j0 to the first counter block for a nonce of any length but 0 (section 7.1).
+// AESGCMNonce sets j0 to the first counter block for a nonce of any length but 0 and 12 (section 7.1).
 func AESGCMNonce(level Level, key *GCMKey, j0 *[16]byte, nonce []byte) {
-	if len(nonce) == 12 {
-		copy(j0[:], nonce)
-		j0[12], j0[13], j0[14], j0[15] = 0, 0, 0, 1
-		return
-	}
 	var h [16]byte
 	var k ghashKey
 	var g ghash
@@ -194,13 +193,14 @@ func aesGCMTest(level Level, corrupt bool) bool {
 	var ad [16 + 32]byte
 	var prev, tag [16]byte
 	a := Args{Nonce: unsafe.Pointer(&j0), AD: unsafe.Pointer(&ad)}
+	var nonceFlag uint64
 	begin := func(i, n int) {
 		a.Key = unsafe.Pointer(&keys[i%3])
-		counter := uint32(1)
+		nonceFlag = FlagNonce
 		if i%2 != 0 {
-			counter = -uint32(i)
+			nonceFlag = 0
+			binary.BigEndian.PutUint32(j0[12:], -uint32(i))
 		}
-		binary.BigEndian.PutUint32(j0[12:], counter)
 		pattern(plain[:], n)
 		copy(ad[:], prev[:])
 		copy(ad[16:], plain[:])
@@ -209,7 +209,7 @@ func aesGCMTest(level Level, corrupt bool) bool {
 		begin(i, n)
 		a.ADBytes, a.Bytes, a.Total = uint64(16+n%33), uint64(n), uint64(n)
 
-		a.Flags = FlagFirst | FlagLast
+		a.Flags = FlagFirst | FlagLast | nonceFlag
 		a.In, a.Out, a.Tag = unsafe.Pointer(&plain), unsafe.Pointer(&sealed), unsafe.Pointer(&prev)
 		AESGCM(level, &a)
 

@@ -19,7 +19,7 @@ type Args struct {
 	ADBytes uint64         // its bytes; with FlagLast they also go into the length block
 	Key     unsafe.Pointer // 32 bytes; AES-GCM: a GCMKey
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	Nonce   unsafe.Pointer // 12 bytes; AES-GCM: the 16 bytes of J0
+	Nonce   unsafe.Pointer // 12 bytes; AES-GCM without FlagNonce: the 16 bytes of J0
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
 	Tag     unsafe.Pointer // 16 bytes, written with FlagLast: the tag that belongs to the packet
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
@@ -34,6 +34,7 @@ const (
 	FlagFirst = asmFlagFirst // derive the Poly1305 key from block 0, absorb the associated data, start at block 1
 	FlagLast  = asmFlagLast  // absorb the lengths and write the tag
 	FlagOpen  = asmFlagOpen  // authenticate the input (ciphertext) instead of the output
+	FlagNonce = asmFlagNonce // AES-GCM: Nonce is 12 bytes, and J0 is those and a 32-bit 1
 	FlagSetup = asmFlagSetup // AES-GCM, alone: make a GCMKey from its rounds and the raw key in its schedule
 )
 

@@ -47,11 +47,23 @@ func ChaCha20Poly1305(level Level, a *Args) {
 }
 
 // aesGCMRows lists the kernels.
-func aesGCMRows() []dispatch.Row { return nil }
+func aesGCMRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(AVX512),
+			Name:    "avx512",
+			Summary: "4 blocks to a 512-bit vector, AES and carry-less products of all at once",
+			Needs:   []string{"avx", "avx2", "bmi2", "aes", "pclmul", "avx512f", "avx512vl", "avx512bw", "vaes", "vpclmulqdq"},
+			Test:    aesGCMTestOf(AVX512),
+		},
+	}
+}
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
 func AESGCM(level Level, a *Args) {
 	switch level {
+	case AVX512:
+		AESGCMAVX512(a)
 	default:
 		AESGCMPortable(a)
 	}

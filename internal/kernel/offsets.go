@@ -47,7 +47,7 @@ const (
 	asmGcmKeySchedule  = 16  // before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes
 	asmGcmKeyTable     = 256 // the level's own: powers of the hash key
 	asmGcmKeyBytes     = 960
-	asmGcmStateY       = 0  // 16 bytes: GHASH so far, in the level's own form
+	asmGcmStateY       = 0  // 16 bytes: GHASH so far, as the block that the standard has
 	asmGcmStateCounter = 16 // 16 bytes: the next counter block
 	asmGcmStateMask    = 32 // 16 bytes: the encrypted J0
 	asmGcmStateBytes   = 64

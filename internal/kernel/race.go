@@ -42,7 +42,7 @@ func raceGCMArgs(a *Args) {
 	raceRead(a.In, a.Bytes)
 	raceRead(a.Key, asmGcmKeyBytes)
 	if a.Flags&FlagFirst != 0 {
-		raceRead(a.Nonce, 16)
+		raceRead(a.Nonce, 12)
 		raceRead(a.AD, a.ADBytes)
 	}
 	raceWrite(a.Out, a.Bytes)
