@@ -29,9 +29,14 @@
     extern sealane_kernel sealane_chacha20poly1305_##level; \
     extern const uint8_t sealane_chacha20poly1305_##level##_constants[];
 
-#define LEVEL(level, needs)                                                                             \
-    {                                                                                                   \
-#level, (needs), sealane_chacha20poly1305_##level, sealane_chacha20poly1305_##level##_constants \
+#define LEVEL(level, needs, batch)                                                                             \
+    {                                                                                                          \
+#level, (needs), sealane_chacha20poly1305_##level, sealane_chacha20poly1305_##level##_constants, batch \
+    }
+
+#define NO_BATCH         \
+    {                    \
+        NULL, NULL, 0, 0 \
     }
 
 #if defined(HAVE_X86_64_KERNELS)
@@ -49,18 +54,20 @@ KERNEL(armv6)
 
 const sealane_level sealane_levels[] = {
 #if defined(HAVE_X86_64_KERNELS)
-    LEVEL(avx512, SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL |
-                      SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA),
-    LEVEL(avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2),
-    LEVEL(ssse3, SEALANE_X86_SSSE3),
+    LEVEL(avx512,
+          SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL |
+              SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA,
+          NO_BATCH),
+    LEVEL(avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2, NO_BATCH),
+    LEVEL(ssse3, SEALANE_X86_SSSE3, NO_BATCH),
 #endif
 #if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_ARM_KERNELS)
-    LEVEL(neon, SEALANE_ARM_NEON),
+    LEVEL(neon, SEALANE_ARM_NEON, NO_BATCH),
 #endif
 #if defined(HAVE_ARM_KERNELS)
-    LEVEL(armv6, SEALANE_ARM_ARMV6),
+    LEVEL(armv6, SEALANE_ARM_ARMV6, NO_BATCH),
 #endif
-    {"portable", 0, sealane_chacha20poly1305_portable, NULL},
+    {"portable", 0, sealane_chacha20poly1305_portable, NULL, {sealane_chacha20poly1305_batch_portable, NULL, 4095, 2}},
 };
 
 const unsigned sealane_level_count = sizeof sealane_levels / sizeof sealane_levels[0];
@@ -141,4 +148,31 @@ int sealane_level_of_process(void)
         atomic_store_explicit(&outcome, known, memory_order_release);
     }
     return known - 2;
+}
+
+static void report_failed_batch(const sealane_level *level)
+{
+    fprintf(stderr, "sealane: level %s fails its self-test of batches on this CPU, and does packets one by one\n",
+            level->name);
+}
+
+const sealane_batch *sealane_batch_choose(const sealane_level *level, _Atomic unsigned char *outcome,
+                                          void (*failed)(const sealane_level *))
+{
+    enum { UNKNOWN, WORKS, FAILS };
+    if (level->batch.kernel == NULL)
+        return NULL;
+    unsigned char known = atomic_load_explicit(outcome, memory_order_acquire);
+    if (known == UNKNOWN) {
+        known = sealane_batch_selftest(&level->batch) ? WORKS : FAILS;
+        if (atomic_exchange(outcome, known) == UNKNOWN && known == FAILS)
+            failed(level);
+    }
+    return known == WORKS ? &level->batch : NULL;
+}
+
+const sealane_batch *sealane_level_batch(const sealane_level *level)
+{
+    static _Atomic unsigned char outcomes[sizeof sealane_levels / sizeof sealane_levels[0]];
+    return sealane_batch_choose(level, &outcomes[level - sealane_levels], report_failed_batch);
 }

@@ -4,11 +4,22 @@
 
 #include "kernel.h"
 
+/* A kernel for many packets in one call, and when it pays. */
+typedef struct sealane_batch {
+    sealane_kernel *kernel; /* NULL: there is none, packets go one by one */
+    const void *consts;
+    uint16_t longest; /* bytes of text; longer packets go one by one; below 64 * SEALANE_BATCH_CLASSES */
+    uint16_t least;   /* packets; fewer go one by one */
+} sealane_batch;
+
+#define SEALANE_BATCH_CLASSES 64 /* of packets with the same number of whole blocks */
+
 typedef struct sealane_level {
     const char *name;
     uint32_t needs; /* SEALANE_X86_* or SEALANE_ARM_* */
     sealane_kernel *kernel;
     const void *consts;
+    sealane_batch batch;
 } sealane_level;
 
 extern const sealane_level sealane_levels[];
@@ -25,7 +36,16 @@ int sealane_level_choose(const sealane_level *levels, unsigned count, unsigned s
 /* The level for this process: chosen at the first call, the same ever after. -1 if not even portable works. */
 int sealane_level_of_process(void);
 
-/* 1 if the level gives the known answers (selftest.c). */
+/* What the level does batches with: NULL if nothing, or if that does not give the known answers, which is tested at
+ * the first call and reported. */
+const sealane_batch *sealane_level_batch(const sealane_level *level);
+
+/* The same for a level outside the table. outcome is 0 at first and remembers the test; failed is called once. */
+const sealane_batch *sealane_batch_choose(const sealane_level *level, _Atomic unsigned char *outcome,
+                                          void (*failed)(const sealane_level *));
+
+/* 1 if the level, or its batch kernel, gives the known answers (selftest.c). */
 int sealane_selftest(const sealane_level *level);
+int sealane_batch_selftest(const sealane_batch *batch);
 
 #endif
