@@ -11,3 +11,13 @@ func ChaCha20Poly1305(level Level, a *Args) {
 	ChaCha20Poly1305Portable(a)
 	raceArgs(a)
 }
+
+func chaCha20Poly1305BatchRows() []dispatch.Row { return nil }
+
+func chaCha20Poly1305BatchPlan(Level) BatchPlan { return BatchPlan{} }
+
+// ChaCha20Poly1305Batch runs a level's batch kernel.
+func ChaCha20Poly1305Batch(level Level, a *Args) {
+	ChaCha20Poly1305BatchPortable(a)
+	raceBatch(a)
+}
