@@ -57,7 +57,7 @@ static inline int alone(sealane_op *op, uint64_t direction)
 
 /* The packets of a chunk that share a call of the batch kernel. */
 typedef struct {
-    unsigned count;
+    unsigned count, gain;
     uint8_t op[CHUNK];    /* which of the chunk's they are */
     uint8_t class[CHUNK]; /* whole blocks of each */
     uint8_t in_class[SEALANE_BATCH_CLASSES];
@@ -77,20 +77,22 @@ static size_t make_plan(plan *p, sealane_op *ops, unsigned n, uint64_t direction
                         const sealane_batch *batch)
 {
     size_t good = 0;
-    p->count = 0;
+    p->count = p->gain = 0;
     memset(p->in_class, 0, sizeof p->in_class);
     for (unsigned i = 0; i < n; i++) {
         sealane_op *op = &ops[i];
         const sealane_status status = mistake(op);
+        const size_t class = op->in_bytes / 64;
         if (status != SEALANE_OK) {
             op->status = status;
-        } else if (op->in_bytes > batch->longest || key_level(op->key) != level || !is_chacha20(op->key)) {
+        } else if (class >= SEALANE_BATCH_CLASSES || batch->gain[class] == 0 || key_level(op->key) != level ||
+                   !is_chacha20(op->key)) {
             good += (size_t)alone(op, direction);
         } else {
-            const unsigned class = (unsigned)op->in_bytes / 64;
             p->op[p->count] = (uint8_t)i;
             p->class[p->count++] = (uint8_t) class;
             p->in_class[class]++;
+            p->gain += batch->gain[class];
         }
     }
     return good;
@@ -181,7 +183,7 @@ static size_t run_chunk(sealane_op *ops, unsigned n, uint64_t direction, sealane
     if (batch == NULL || n < batch->least)
         return one_by_one(ops, n, direction);
     good = make_plan(&p, ops, n, direction, level, batch);
-    if (p.count >= batch->least)
+    if (p.gain >= batch->cost)
         return good + side_by_side(&p, ops, direction, batch);
     for (unsigned i = 0; i < p.count; i++)
         good += (size_t)alone(&ops[p.op[i]], direction);

@@ -4,15 +4,17 @@
 
 #include "kernel.h"
 
-/* A kernel for many packets in one call, and when it pays. */
-typedef struct sealane_batch {
-    sealane_kernel *kernel; /* NULL: there is none, packets go one by one */
-    const void *consts;
-    uint16_t longest; /* bytes of text; longer packets go one by one; below 64 * SEALANE_BATCH_CLASSES */
-    uint16_t least;   /* packets; fewer go one by one */
-} sealane_batch;
+#define SEALANE_BATCH_CLASSES 32 /* of packets with the same number of whole blocks */
 
-#define SEALANE_BATCH_CLASSES 64 /* of packets with the same number of whole blocks */
+/* A kernel for many packets in one call, and when it pays: a call costs something, and every packet in it gains
+ * something over a call of its own. The unit does not matter. Packets that gain nothing go one by one. */
+typedef struct sealane_batch {
+    sealane_kernel *kernel; /* NULL: there is none, all packets go one by one */
+    const void *consts;
+    uint16_t least; /* packets; no fewer can pay */
+    uint16_t cost;
+    uint8_t gain[SEALANE_BATCH_CLASSES]; /* by whole blocks of text; longer packets gain nothing */
+} sealane_batch;
 
 typedef struct sealane_level {
     const char *name;

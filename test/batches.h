@@ -133,16 +133,11 @@ static int by_length(const void *a, const void *b)
     return x / 64 < y / 64 ? 1 : x / 64 > y / 64 ? -1 : 0;
 }
 
-static size_t longest_lane(void)
-{
-    return now.level.batch.longest < LONGEST_LANE ? now.level.batch.longest : LONGEST_LANE;
-}
-
 /* All lanes of one length: every length up to 700, later ones in steps; lane counts of all sizes. */
 static int group_batch_lengths(void)
 {
     lane_arenas_new();
-    for (size_t bytes = 0, step = 1; bytes <= longest_lane(); bytes += step) {
+    for (size_t bytes = 0, step = 1; bytes < LONGEST_LANE; bytes += step) {
         lane_count = 1 + (unsigned)below(bytes < 300 ? 40 : 20);
         now.open = (int)below(2);
         for (unsigned i = 0; i < lane_count; i++)
@@ -160,12 +155,12 @@ static int group_batch_mixes(void)
     static const size_t imix[] = {64, 64, 64, 64, 64, 64, 64, 576, 576, 576, 576, 1420};
     lane_arenas_new();
     for (int i = 0; i < 260; i++) {
-        const size_t most = 1 + below(i % 4 ? 300 : longest_lane());
+        const size_t most = 1 + below(i % 4 ? 300 : LONGEST_LANE);
         lane_count = i <= MAX_LANES ? (unsigned)i : (unsigned)below(MAX_LANES + 1);
         now.open = i & 1;
         for (unsigned n = 0; n < lane_count; n++) {
             const size_t bytes = i % 5 == 0 ? imix[below(12)] : below(most + 1);
-            plain_lane(&lane_jobs[n], bytes <= longest_lane() ? bytes : longest_lane());
+            plain_lane(&lane_jobs[n], bytes);
             lane_jobs[n].fill = i % 7 == 3 ? (below(2) ? 0xff : 0) : -1;
         }
         if (i % 3)
@@ -315,7 +310,8 @@ static const sealane_batch *test_choice(const sealane_level *level)
 
 static const sealane_batch *portable_choice(const sealane_level *level)
 {
-    static const sealane_batch stand_in = {sealane_chacha20poly1305_batch_portable, NULL, 1023, 3};
+    static const sealane_batch stand_in = {
+        .kernel = sealane_chacha20poly1305_batch_portable, .least = 3, .cost = 9, .gain = {5, 4, 3, 2, 1, 0, 1}};
     (void)level;
     return &stand_in;
 }

@@ -26,7 +26,7 @@ const chunk = 64
 func SealBatch(ops []Op) {
 	for len(ops) > 1 {
 		n := min(len(ops), chunk)
-		if plan, level := planFor(ops[:n]); n < plan.Least {
+		if plan, level := planFor(ops[:n]); plan == nil || n < plan.Least {
 			for i := range ops[:n] {
 				ops[i].seal()
 			}
@@ -44,7 +44,7 @@ func SealBatch(ops []Op) {
 func OpenBatch(ops []Op) (opened int) {
 	for len(ops) > 1 {
 		n := min(len(ops), chunk)
-		if plan, level := planFor(ops[:n]); n < plan.Least {
+		if plan, level := planFor(ops[:n]); plan == nil || n < plan.Least {
 			for i := range ops[:n] {
 				opened += ops[i].open()
 			}
@@ -73,18 +73,15 @@ func (op *Op) open() int {
 	return 1
 }
 
-// planFor returns the plan for the level of the first key that has one. The others are nearly always of that level, as
-// a process has but one; with no batch kernel, no number of packets is enough.
-func planFor(ops []Op) (kernel.BatchPlan, kernel.Level) {
+// planFor returns the level of the first key that has one, and its plan. The others are nearly always of that level, as
+// a process has but one.
+func planFor(ops []Op) (*kernel.BatchPlan, kernel.Level) {
 	for i := range ops {
 		if key, level, _ := chaCha20Key(ops[i].AEAD); key != nil {
-			if plan, ok := kernel.ChaCha20Poly1305BatchPlan(level); ok {
-				return plan, level
-			}
-			break
+			return kernel.ChaCha20Poly1305BatchPlan(level), level
 		}
 	}
-	return kernel.BatchPlan{Least: chunk + 1}, 0
+	return nil, 0
 }
 
 // chaCha20Key returns the key and level of this package's ciphers, and for others nil.
@@ -98,16 +95,22 @@ func chaCha20Key(a cipher.AEAD) (key *[keySize]byte, level kernel.Level, extende
 	return nil, 0, false
 }
 
+func gains(plan *kernel.BatchPlan, bytes int) bool {
+	return bytes < 64*kernel.BatchClasses && plan.Gain[bytes/64%kernel.BatchClasses] != 0
+}
+
 // order is a counting sort of packets by their whole blocks, longest first.
 type order struct {
 	count  int
+	gain   int
 	packet [chunk]uint8 // those that get a lane
 	class  [chunk]uint8 // blocks of each
 	place  [kernel.BatchClasses]uint8
 }
 
-func (o *order) add(packet, bytes int) {
+func (o *order) add(packet, bytes int, plan *kernel.BatchPlan) {
 	class := bytes / 64 % kernel.BatchClasses
+	o.gain += int(plan.Gain[class])
 	o.packet[o.count%chunk] = uint8(packet)
 	o.class[o.count%chunk] = uint8(class)
 	o.place[class]++
@@ -134,21 +137,21 @@ func (o *order) next(i int) (packet, lane int) {
 
 // sealChunk seals packets side by side where that pays. Pointers to what is on its stack may be stored in arrays of its
 // own only, or they would escape.
-func sealChunk(ops []Op, plan kernel.BatchPlan, level kernel.Level) {
+func sealChunk(ops []Op, plan *kernel.BatchPlan, level kernel.Level) {
 	var o order
 	for i := range ops {
 		op := &ops[i]
 		key, l, extended := chaCha20Key(op.AEAD)
-		if key == nil || l != level || len(op.Src) > plan.Longest {
+		if key == nil || l != level || !gains(plan, len(op.Src)) {
 			op.seal()
 			continue
 		}
 		checkNonce(op.Nonce, extended, "chacha20poly1305: bad nonce length passed to Seal")
 		op.Out, op.Err = extend(op.Dst, len(op.Src)+tagSize), nil
 		checkOverlap(op.Out[len(op.Dst):], op.Src, op.AD)
-		o.add(i, len(op.Src))
+		o.add(i, len(op.Src), plan)
 	}
-	if o.count < plan.Least {
+	if o.gain < plan.Cost {
 		for i := range o.count {
 			ops[o.packet[i]].seal()
 		}
@@ -185,22 +188,22 @@ func sealChunk(ops []Op, plan kernel.BatchPlan, level kernel.Level) {
 }
 
 // openChunk opens packets side by side where that pays, and returns how many are authentic.
-func openChunk(ops []Op, plan kernel.BatchPlan, level kernel.Level) (opened int) {
+func openChunk(ops []Op, plan *kernel.BatchPlan, level kernel.Level) (opened int) {
 	var o order
 	for i := range ops {
 		op := &ops[i]
 		key, l, extended := chaCha20Key(op.AEAD)
 		n := len(op.Src) - tagSize
-		if key == nil || l != level || n > plan.Longest || n < 0 {
+		if key == nil || l != level || n < 0 || !gains(plan, n) {
 			opened += op.open()
 			continue
 		}
 		checkNonce(op.Nonce, extended, "chacha20poly1305: bad nonce length passed to Open")
 		op.Out, op.Err = extend(op.Dst, n), nil
 		checkOverlap(op.Out[len(op.Dst):], op.Src[:n], op.AD)
-		o.add(i, n)
+		o.add(i, n, plan)
 	}
-	if o.count < plan.Least {
+	if o.gain < plan.Cost {
 		for i := range o.count {
 			opened += ops[o.packet[i]].open()
 		}

@@ -18,24 +18,28 @@ var ChaCha20Poly1305BatchLevels = dispatch.Table{
 	}),
 }
 
-// A BatchPlan says when a batch kernel pays.
+// A BatchPlan says when a batch kernel pays: a call costs something, and every packet in it gains something over a call
+// of its own. The unit does not matter. Packets that gain nothing go one by one.
 type BatchPlan struct {
-	Longest int // bytes of text; longer packets go one by one; below 64 * BatchClasses
-	Least   int // packets; fewer go one by one
+	Least int // packets; no fewer can pay
+	Cost  int
+	Gain  [BatchClasses]uint8 // by whole blocks of text; longer packets gain nothing
 }
 
-// BatchClasses is the number of classes of packets with as many whole blocks.
-const BatchClasses = 64
+// BatchClasses is the number of classes of packets with the same number of whole blocks.
+const BatchClasses = 32
 
-// ChaCha20Poly1305BatchPlan returns the plan of a level, and whether it has a batch kernel that works.
-func ChaCha20Poly1305BatchPlan(level Level) (BatchPlan, bool) {
+var portableBatchPlan = BatchPlan{Least: 2, Cost: 1, Gain: [BatchClasses]uint8{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}
+
+// ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
+func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
 	if !ChaCha20Poly1305BatchLevels.Works(uint8(level)) {
-		return BatchPlan{}, false
+		return nil
 	}
 	if level == Portable {
-		return BatchPlan{Longest: 4095, Least: 2}, true
+		return &portableBatchPlan
 	}
-	return chaCha20Poly1305BatchPlan(level), true
+	return chaCha20Poly1305BatchPlan(level)
 }
 
 // ChaCha20Poly1305BatchPortable is the batch kernel of the portable level.

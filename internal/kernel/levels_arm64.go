@@ -31,7 +31,7 @@ func ChaCha20Poly1305(level Level, a *Args) {
 // chaCha20Poly1305BatchRows lists the batch kernels.
 func chaCha20Poly1305BatchRows() []dispatch.Row { return nil }
 
-func chaCha20Poly1305BatchPlan(Level) BatchPlan { return BatchPlan{} }
+func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return nil }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
 func ChaCha20Poly1305Batch(level Level, a *Args) {

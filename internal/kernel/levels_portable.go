@@ -14,7 +14,7 @@ func ChaCha20Poly1305(level Level, a *Args) {
 
 func chaCha20Poly1305BatchRows() []dispatch.Row { return nil }
 
-func chaCha20Poly1305BatchPlan(Level) BatchPlan { return BatchPlan{} }
+func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return nil }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel.
 func ChaCha20Poly1305Batch(level Level, a *Args) {
