@@ -1012,8 +1012,8 @@ static int check_environment(void)
     return 1;
 }
 
-/* Features that a kernel's isa line names are those that its level asks for. */
-static int check_isa(void)
+/* The features that the isa line of an assembly file names; 0 and a failure, or -1 if there is no such file. */
+static int isa_line(const char *path, uint32_t *named)
 {
     static const struct {
         uint32_t bit;
@@ -1028,6 +1028,34 @@ static int check_isa(void)
 #endif
 #undef X
     };
+    const size_t count = sizeof features / sizeof *features;
+    char line[512], *at = NULL;
+    FILE *f = fopen(path, "r");
+    if (f == NULL)
+        return -1;
+    while (at == NULL && fgets(line, sizeof line, f))
+        if (strncmp(line, "isa ", 4) == 0 || strncmp(line, "    isa ", 8) == 0)
+            at = strstr(line, "isa ") + 4;
+    fclose(f);
+    if (at == NULL)
+        return fail("%s has no isa line", path);
+    *named = 0;
+    for (char *word = strtok(at, " ,\t\n"); word; word = strtok(NULL, " ,\t\n")) {
+        size_t j = 0;
+        while (j < count && strcmp(features[j].name, word + (*word == '.')) != 0)
+            j++;
+        if (j == count && strcmp(word, ".sse2") != 0)
+            return fail("%s: unknown extension %s", path, word);
+        *named |= j < count ? features[j].bit : 0;
+    }
+    if (corrupting_is("isa"))
+        *named ^= features[count - 1].bit;
+    return 1;
+}
+
+/* Features that the isa lines of a level's kernels name are those that the level asks for. */
+static int check_isa(void)
+{
 #if defined(__aarch64__)
     static const char folder[] = "aarch64";
 #elif defined(__arm__)
@@ -1035,34 +1063,21 @@ static int check_isa(void)
 #else
     static const char folder[] = "x86_64";
 #endif
+    static const char *const kernels[] = {"chacha20poly1305", "chacha20poly1305_batch"};
     const uint32_t implied = strcmp(folder, "x86_64") == 0 ? SEALANE_X86_AVX : 0; /* by AVX2 */
-    const size_t count = sizeof features / sizeof *features;
-    for (unsigned i = 0; i + 1 < sealane_level_count; i++) {
-        char path[256], line[512], *at = NULL;
-        snprintf(path, sizeof path, "asm/%s/chacha20poly1305_%s.S", folder, sealane_levels[i].name);
-        FILE *f = fopen(path, "r");
-        if (f == NULL)
-            return -1;
-        while (at == NULL && fgets(line, sizeof line, f))
-            if (strncmp(line, "isa ", 4) == 0 || strncmp(line, "    isa ", 8) == 0)
-                at = strstr(line, "isa ") + 4;
-        fclose(f);
-        if (at == NULL)
-            return fail("%s has no isa line", path);
-        uint32_t named = 0;
-        for (char *word = strtok(at, " ,\t\n"); word; word = strtok(NULL, " ,\t\n")) {
-            size_t j = 0;
-            while (j < count && strcmp(features[j].name, word + (*word == '.')) != 0)
-                j++;
-            if (j == count && strcmp(word, ".sse2") != 0)
-                return fail("%s: unknown extension %s", path, word);
-            named |= j < count ? features[j].bit : 0;
+    for (unsigned i = 0; i + 1 < sealane_level_count; i++)
+        for (int k = 0; k < 2; k++) {
+            char path[256];
+            uint32_t named = 0;
+            if (k == 1 && sealane_levels[i].batch.kernel == NULL)
+                continue;
+            snprintf(path, sizeof path, "asm/%s/%s_%s.S", folder, kernels[k], sealane_levels[i].name);
+            const int found = isa_line(path, &named);
+            if (found != 1)
+                return found;
+            if ((named & ~implied) != sealane_levels[i].needs)
+                return fail("%s: the isa line names %#x, the table %#x", path, named, sealane_levels[i].needs);
         }
-        if (corrupting_is("isa"))
-            named ^= features[count - 1].bit;
-        if ((named & ~implied) != sealane_levels[i].needs)
-            return fail("%s: the isa line names %#x, the table %#x", path, named, sealane_levels[i].needs);
-    }
     return 1;
 }
 
