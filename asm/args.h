@@ -35,7 +35,7 @@
  * FLAGS (OPEN or nothing). Each lane is a whole packet with its own key; lanes do not overlap each other.
  */
 #define SEALANE_BATCH_LANES 8  /* array of lanes, 64-byte aligned */
-#define SEALANE_BATCH_COUNT 16 /* how many; packets of like length stand side by side */
+#define SEALANE_BATCH_COUNT 16 /* how many, in any order; fastest where packets of like length stand side by side */
 
 /* A lane: the first eight slots of the arguments above, one cache line. */
 #define SEALANE_LANE_OUT 0
@@ -69,5 +69,6 @@
 #define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: registers that the C calling convention preserves */
 #define SEALANE_SCRATCH_SAVE_BYTES 256 /* kernels use what lies behind */
 #define SEALANE_SCRATCH_BYTES 4096
+#define SEALANE_BATCH_SCRATCH_BYTES 8192 /* of the kernels of many packets in one call */
 
 #endif

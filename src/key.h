@@ -65,13 +65,17 @@ int sealane_key_init_at(sealane_key *k, sealane_alg alg, const uint8_t *key, siz
 /* RFC 8439, section 2.8: the block counter has 32 bits, and block 0 makes the Poly1305 key. */
 #define CHACHA20_TEXT_MAX (((uint64_t)1 << 38) - 64)
 
+static inline size_t nonce_bytes_of(sealane_alg alg)
+{
+    return alg == SEALANE_XCHACHA20_POLY1305 ? SEALANE_XCHACHA20_POLY1305_NONCE_BYTES
+                                             : SEALANE_CHACHA20_POLY1305_NONCE_BYTES;
+}
+
 static inline int nonce_fits(sealane_alg alg, size_t nonce_bytes)
 {
-    if (alg == SEALANE_CHACHA20_POLY1305)
-        return nonce_bytes == SEALANE_CHACHA20_POLY1305_NONCE_BYTES;
-    if (alg == SEALANE_XCHACHA20_POLY1305)
-        return nonce_bytes == SEALANE_XCHACHA20_POLY1305_NONCE_BYTES;
-    return nonce_bytes != 0 && (uint64_t)nonce_bytes <= AESGCM_AD_MAX;
+    if (is_gcm(alg))
+        return nonce_bytes != 0 && (uint64_t)nonce_bytes <= AESGCM_AD_MAX;
+    return nonce_bytes == nonce_bytes_of(alg);
 }
 
 static inline uint64_t text_max(sealane_alg alg)

@@ -5,6 +5,7 @@
 #include "aesgcm.h"
 #include "bytes.h"
 #include "level.h"
+#include "portable.h"
 
 enum { LONGEST = 3200 };
 
@@ -137,4 +138,77 @@ int sealane_aesgcm_selftest(const sealane_level *level)
             return 0;
     }
     return equal16(c.tag, gcm_answer);
+}
+
+/* The same for a batch kernel: packets of 0, 1, 4, 9, ... 1024 bytes, among them whole blocks and all but one byte of
+ * them, each with its own key, nonce and associated data, are sealed and opened together. The tag of all their tags was
+ * computed with another implementation. */
+enum { PACKETS = 33, SQUARES = (PACKETS - 1) * PACKETS * (2 * PACKETS - 1) / 6 };
+
+static const uint8_t batch_answer[16] = {0x9f, 0x17, 0xba, 0xec, 0xc0, 0x3b, 0x80, 0xd2,
+                                         0x26, 0xe3, 0xa7, 0x8e, 0x01, 0x62, 0x47, 0x2d};
+
+typedef struct {
+    sealane_lane lane[PACKETS];
+    uint8_t key[PACKETS][32], nonce[PACKETS][12];
+    uint8_t tag[PACKETS][16], opened_tag[PACKETS][16];
+    uint8_t text[SQUARES];
+} squares;
+
+static void fill_squares(squares *s)
+{
+    size_t at = 0;
+    for (size_t n = 0; n < PACKETS; n++) {
+        for (size_t j = 0; j < 32; j++)
+            s->key[n][j] = (uint8_t)(0x80 + j + n);
+        memset(s->nonce[n], (int)n, 12);
+        for (size_t j = 0; j < n * n; j++)
+            s->text[at + j] = (uint8_t)(7 * j + n);
+        s->lane[n] = (sealane_lane){
+            .out = slot(s->text + at),
+            .in = slot(s->text + at),
+            .bytes = n * n,
+            .ad = slot(s->key),
+            .ad_bytes = n,
+            .key = slot(s->key[n]),
+            .nonce = slot(s->nonce[n]),
+            .tag = slot(s->tag[n]),
+        };
+        at += n * n;
+    }
+}
+
+static int squares_are_plain(const squares *s)
+{
+    size_t at = 0;
+    for (size_t n = 0; n < PACKETS; at += n * n, n++)
+        for (size_t j = 0; j < n * n; j++)
+            if (s->text[at + j] != (uint8_t)(7 * j + n))
+                return 0;
+    return memcmp(s->tag, s->opened_tag, sizeof s->tag) == 0;
+}
+
+int sealane_batch_selftest(const sealane_batch *batch)
+{
+    SEALANE_BATCH_SCRATCH(scratch);
+    _Alignas(64) squares s;
+    uint8_t tag[16];
+    fill_squares(&s);
+    const sealane_args seal = batch_args(s.lane, PACKETS, 0), open = batch_args(s.lane, PACKETS, SEALANE_FLAG_OPEN);
+    batch->kernel(&seal, scratch, batch->consts);
+
+    const sealane_args all_tags = {
+        .ad = slot(s.tag),
+        .ad_bytes = sizeof s.tag,
+        .key = slot(s.key),
+        .nonce = slot(s.nonce),
+        .tag = slot(tag),
+        .flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
+    };
+    sealane_chacha20poly1305_portable(&all_tags, NULL, NULL);
+
+    for (size_t n = 0; n < PACKETS; n++)
+        s.lane[n].tag = slot(s.opened_tag[n]);
+    batch->kernel(&open, scratch, batch->consts);
+    return squares_are_plain(&s) && equal16(tag, batch_answer);
 }

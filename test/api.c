@@ -74,6 +74,39 @@ typedef struct {
     size_t key_bytes, nonce_bytes, ad_bytes, text_bytes, sealed_bytes, tag_bytes;
 } vector;
 
+/* Opens a packet as one of a batch, between neighbours that are authentic: they must not notice. It comes out as the
+ * status says, and out has the text, or zeroes, or after a caller's mistake what it had. */
+static int in_batch(const sealane_key *k, uint8_t *out, const uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes,
+                    const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t bytes, sealane_status status)
+{
+    enum { PACKETS = 9 };
+    static uint8_t text[PACKETS][100], tags[PACKETS][16], numbers[PACKETS][LONGEST_NONCE];
+    static sealane_key keys[KINDS];
+    static int ready;
+    const size_t at = below(PACKETS);
+    sealane_op ops[PACKETS];
+    for (size_t i = 0; i < KINDS && !ready; i++)
+        if (sealane_key_init(&keys[i], kinds[i].alg, (const uint8_t[32]){3}, kinds[i].key_bytes) != 0)
+            return 0;
+    ready = 1;
+    const size_t first = below(KINDS);
+    for (size_t i = 0; i < PACKETS; i++) {
+        const size_t kind = i % 3 == 2 ? (first + i) % KINDS : i % 2; /* of many kinds, but most of the first two */
+        memset(text[i], (int)i, sizeof text[i]), numbers[i][0] = (uint8_t)i;
+        ops[i] = (sealane_op){.key = &keys[kind], .nonce = numbers[i], .nonce_bytes = kinds[kind].nonce_bytes};
+        ops[i].in = ops[i].out = text[i], ops[i].in_bytes = 8 * i, ops[i].tag = tags[i];
+    }
+    if (sealane_seal_batch(ops, PACKETS) != PACKETS)
+        return 0;
+    ops[at] = (sealane_op){k, nonce, nonce_bytes, ad, ad_bytes, in, out, bytes, (uint8_t *)(uintptr_t)tag, 0};
+    if (sealane_open_batch(ops, PACKETS) != PACKETS - (status != SEALANE_OK) || ops[at].status != status)
+        return 0;
+    for (size_t i = 0; i < PACKETS; i++)
+        if (i != at && (ops[i].status != SEALANE_OK || !all(text[i], sizeof text[i], (uint8_t)i)))
+            return 0;
+    return status != SEALANE_NOT_AUTHENTIC || all(out, bytes, 0);
+}
+
 /* Seals and opens; invalid ones must not open. */
 static int run_vector(sealane_alg alg, const vector *v, int valid)
 {
@@ -87,6 +120,15 @@ static int run_vector(sealane_alg alg, const vector *v, int valid)
     int opened =
         sealane_open(&k, out, v->tag, v->nonce, v->nonce_bytes, v->ad, v->ad_bytes, v->sealed, v->sealed_bytes) == 0;
     if (opened != valid)
+        return 0;
+    const int good_nonce = alg == SEALANE_CHACHA20_POLY1305    ? v->nonce_bytes == 12
+                           : alg == SEALANE_XCHACHA20_POLY1305 ? v->nonce_bytes == 24
+                                                               : v->nonce_bytes != 0;
+    const sealane_status status = !good_nonce ? SEALANE_INVALID_NONCE : valid ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
+    static uint8_t batched[8192];
+    if (!in_batch(&k, batched, v->tag, v->nonce, v->nonce_bytes, v->ad, v->ad_bytes, v->sealed, v->sealed_bytes,
+                  status) ||
+        (valid && memcmp(batched, v->text, v->text_bytes) != 0))
         return 0;
     if (!valid)
         return all(out, v->sealed_bytes, 0) || all(out, v->sealed_bytes, 0xa5);
@@ -284,6 +326,9 @@ static int rejected(const sealane_key *k, const uint8_t *tag, const uint8_t *non
     if (sealane_openv(k, tag, nonce, nonce_bytes, &ads, 1, pieces, 2) != -1 || !all(out, bytes, 0))
         return 0;
     memcpy(out, in, bytes);
+    if (!in_batch(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, out, bytes, SEALANE_NOT_AUTHENTIC))
+        return 0;
+    memcpy(out, in, bytes);
     return sealane_open(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, out, bytes) == -1 && all(out, bytes, 0);
 }
 
@@ -395,27 +440,34 @@ static int check_wrong_packets_of(sealane_alg alg, size_t key_bytes, uint64_t mo
         size_t ad_bytes;
         const uint8_t *in;
         size_t bytes;
+        sealane_status status;
     } cases[] = {
-        {"no key", NULL, m, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
-        {"wiped key", &wiped, m, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
-        {"no output", &k, NULL, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
-        {"no tag", &k, m, NULL, m + 800, 12, NULL, 0, m + 300, 100},
-        {"no nonce", &k, m, m + 900, NULL, 12, NULL, 0, m + 300, 100},
-        {"no nonce of no length", &k, m, m + 900, NULL, 0, NULL, 0, m + 300, 100},
-        {"short nonce", &k, m, m + 900, m + 800, gcm ? 0 : 11, NULL, 0, m + 300, 100},
-        {"long nonce", &k, m, m + 900, m + 800, gcm ? huge_ad : 24, NULL, 0, m + 300, 100},
-        {"long associated data", &k, m, m + 900, m + 800, 12, gcm ? m + 300 : NULL, huge_ad, m + 300, 100},
-        {"no associated data", &k, m, m + 900, m + 800, 12, NULL, 1, m + 300, 100},
-        {"no input", &k, m, m + 900, m + 800, 12, NULL, 0, NULL, 100},
-        {"too long", &k, m, m + 900, m + 800, 12, NULL, 0, m, huge},
-        {"longest number", &k, m, m + 900, m + 800, 12, NULL, 0, m, (size_t)-1},
-        {"output one above input", &k, m + 301, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
-        {"output one below input", &k, m + 299, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
-        {"output's last byte is input's first", &k, m + 201, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
-        {"output's first byte is input's last", &k, m + 399, m + 900, m + 800, 12, NULL, 0, m + 300, 100},
-        {"output over associated data", &k, m, m + 900, m + 800, 12, m + 99, 5, m + 300, 100},
-        {"output over nonce", &k, m, m + 900, m + 90, 12, NULL, 0, m + 300, 100},
-        {"output over tag", &k, m, m + 99, m + 800, 12, NULL, 0, m + 300, 100},
+        {"no key", NULL, m, m + 900, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_INVALID_KEY},
+        {"wiped key", &wiped, m, m + 900, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_INVALID_KEY},
+        {"no output", &k, NULL, m + 900, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_NULL},
+        {"no tag", &k, m, NULL, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_NULL},
+        {"no nonce", &k, m, m + 900, NULL, 12, NULL, 0, m + 300, 100, SEALANE_NULL},
+        {"no nonce of no length", &k, m, m + 900, NULL, 0, NULL, 0, m + 300, 100, SEALANE_INVALID_NONCE},
+        {"short nonce", &k, m, m + 900, m + 800, gcm ? 0 : 11, NULL, 0, m + 300, 100, SEALANE_INVALID_NONCE},
+        {"long nonce", &k, m, m + 900, m + 800, gcm ? huge_ad : 24, NULL, 0, m + 300, 100,
+         gcm && huge ? SEALANE_INVALID_NONCE : SEALANE_OVERLAP},
+        {"long associated data", &k, m, m + 900, m + 800, 12, gcm ? m + 300 : NULL, huge_ad, m + 300, 100,
+         gcm && huge ? SEALANE_TOO_LONG
+         : gcm       ? SEALANE_OVERLAP
+                     : SEALANE_NULL},
+        {"no associated data", &k, m, m + 900, m + 800, 12, NULL, 1, m + 300, 100, SEALANE_NULL},
+        {"no input", &k, m, m + 900, m + 800, 12, NULL, 0, NULL, 100, SEALANE_NULL},
+        {"too long", &k, m, m + 900, m + 800, 12, NULL, 0, m, huge, SEALANE_TOO_LONG},
+        {"longest number", &k, m, m + 900, m + 800, 12, NULL, 0, m, (size_t)-1, SEALANE_TOO_LONG},
+        {"output one above input", &k, m + 301, m + 900, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_OVERLAP},
+        {"output one below input", &k, m + 299, m + 900, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_OVERLAP},
+        {"output's last byte is input's first", &k, m + 201, m + 900, m + 800, 12, NULL, 0, m + 300, 100,
+         SEALANE_OVERLAP},
+        {"output's first byte is input's last", &k, m + 399, m + 900, m + 800, 12, NULL, 0, m + 300, 100,
+         SEALANE_OVERLAP},
+        {"output over associated data", &k, m, m + 900, m + 800, 12, m + 99, 5, m + 300, 100, SEALANE_OVERLAP},
+        {"output over nonce", &k, m, m + 900, m + 90, 12, NULL, 0, m + 300, 100, SEALANE_OVERLAP},
+        {"output over tag", &k, m, m + 99, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_OVERLAP},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (huge == 0 && strcmp(cases[i].what, "too long") == 0)
@@ -429,7 +481,9 @@ static int check_wrong_packets_of(sealane_alg alg, size_t key_bytes, uint64_t mo
             sealane_open(cases[i].k, cases[i].out, cases[i].tag, cases[i].nonce, cases[i].nonce_bytes, cases[i].ad,
                          cases[i].ad_bytes, cases[i].in, cases[i].bytes) != -1 ||
             sealane_sealv(cases[i].k, cases[i].tag, cases[i].nonce, cases[i].nonce_bytes, &ad, 1, &text, 1) != -1 ||
-            sealane_openv(cases[i].k, cases[i].tag, cases[i].nonce, cases[i].nonce_bytes, &ad, 1, &text, 1) != -1)
+            sealane_openv(cases[i].k, cases[i].tag, cases[i].nonce, cases[i].nonce_bytes, &ad, 1, &text, 1) != -1 ||
+            !in_batch(cases[i].k, cases[i].out, cases[i].tag, cases[i].nonce, cases[i].nonce_bytes, cases[i].ad,
+                      cases[i].ad_bytes, cases[i].in, cases[i].bytes, cases[i].status))
             return fail(cases[i].what, i);
         if (memcmp(memory, before, sizeof before) != 0)
             return fail("something was written", i);
@@ -607,6 +661,16 @@ static int check_pieces(void)
 
 static const sealane_key *shared_key;
 
+/* Opens the same packet three times in one batch, with a thread's own key and the shared one. */
+static int in_batch_of_threads(const sealane_key *mine, const uint8_t *in, uint8_t *tag, const uint8_t *nonce, size_t n)
+{
+    uint8_t out[3][300];
+    sealane_op ops[3];
+    for (int i = 0; i < 3; i++)
+        ops[i] = (sealane_op){i == 1 ? mine : shared_key, nonce, 12, NULL, 0, in, out[i], n, tag, 0};
+    return sealane_open_batch(ops, 3) == 3 && memcmp(out[0], out[1], n) == 0 && memcmp(out[0], out[2], n) == 0;
+}
+
 static void *thread(void *result)
 {
     const uint8_t key[32] = {7}, nonce[12] = {1}, text[300] = {3};
@@ -618,6 +682,7 @@ static void *thread(void *result)
         bad |= sealane_seal(&mine, out, tag, nonce, 12, NULL, 0, text, (size_t)i);
         bad |= sealane_seal(shared_key, out, tag2, nonce, 12, NULL, 0, text, (size_t)i);
         bad |= memcmp(tag, tag2, 16) != 0;
+        bad |= !in_batch_of_threads(&mine, out, tag, nonce, (size_t)i);
         bad |= sealane_open(shared_key, out, tag, nonce, 12, NULL, 0, out, (size_t)i);
     }
     *(int *)result = bad;

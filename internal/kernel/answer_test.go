@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"encoding/binary"
@@ -113,6 +114,38 @@ func gcmInverse(x gcmElement) gcmElement {
 		z = gcmProduct(z, x)
 	}
 	return z
+}
+
+// TestBatchAnswer does the same for the known-answer test of batches.
+func TestBatchAnswer(t *testing.T) {
+	seal := func(n int, text, ad []byte) []byte {
+		peer, err := chacha20poly1305.New(batchKeys()[32*n:][:32])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return peer.Seal(nil, bytes.Repeat([]byte{byte(n)}, 12), text, ad)[len(text):]
+	}
+	var tags []byte
+	for n := range 33 {
+		text := make([]byte, n*n)
+		for j := range text {
+			text[j] = byte(7*j + n)
+		}
+		tags = append(tags, seal(n, text, batchKeys()[:n])...)
+	}
+	if answer := seal(0, nil, tags); [16]byte(answer) != chaCha20Poly1305BatchAnswer {
+		t.Errorf("the answer is %x, the constant %x", answer, chaCha20Poly1305BatchAnswer)
+	}
+}
+
+// batchKeys returns the keys of its 33 packets, one behind the other.
+func batchKeys() (keys []byte) {
+	for n := range 33 {
+		for j := range 32 {
+			keys = append(keys, byte(0x80+j+n))
+		}
+	}
+	return keys
 }
 
 // TestHChaCha20 has the example of draft-irtf-cfrg-xchacha-03, section 2.2.1.

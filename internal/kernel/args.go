@@ -38,6 +38,33 @@ const (
 	FlagSetup = asmFlagSetup // AES-GCM, alone: make a GCMKey from its rounds and the raw key in its schedule
 )
 
+// Lane is one packet of a batch: the first slots of Args, with the same meaning.
+type Lane struct {
+	Out     unsafe.Pointer
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	In      unsafe.Pointer
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Bytes   uint64
+	AD      unsafe.Pointer
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	ADBytes uint64
+	Key     unsafe.Pointer
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Nonce   unsafe.Pointer
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Tag     [8 / unsafe.Sizeof(uintptr(0))]unsafe.Pointer // the first; padding of no bytes at the end would have some
+}
+
+// Batch returns a for a batch kernel: it has In at the lanes, and their count in Bytes.
+func Batch(lanes []Lane, direction uint64) (a Args) {
+	a.In = unsafe.Pointer(unsafe.SliceData(lanes))
+	a.Bytes = uint64(len(lanes))
+	a.Flags = direction
+	return a
+}
+
+func (a *Args) lanes() []Lane { return unsafe.Slice((*Lane)(a.In), a.Bytes) }
+
 // State is what lives on between the parts of one packet. It is secret: whoever owns one wipes it.
 type State struct {
 	H       [3]uint64 // Poly1305 accumulator, below 2^131, not fully reduced
@@ -81,6 +108,18 @@ var (
 	_ = [1]byte{}[unsafe.Offsetof(Args{}.Total)-asmArgTotal]
 	_ = [1]byte{}[unsafe.Offsetof(Args{}.Flags)-asmArgFlags]
 	_ = [1]byte{}[unsafe.Sizeof(Args{})-asmArgsBytes]
+
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.In)-asmBatchLanes]
+	_ = [1]byte{}[unsafe.Offsetof(Args{}.Bytes)-asmBatchCount]
+	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Out)-asmLaneOut]
+	_ = [1]byte{}[unsafe.Offsetof(Lane{}.In)-asmLaneIn]
+	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Bytes)-asmLaneBytes]
+	_ = [1]byte{}[unsafe.Offsetof(Lane{}.AD)-asmLaneAD]
+	_ = [1]byte{}[unsafe.Offsetof(Lane{}.ADBytes)-asmLaneADBytes]
+	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Key)-asmLaneKey]
+	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Nonce)-asmLaneNonce]
+	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Tag)-asmLaneTag]
+	_ = [1]byte{}[unsafe.Sizeof(Lane{})-asmLaneStride]
 
 	_ = [1]byte{}[unsafe.Offsetof(State{}.H)-asmStateH]
 	_ = [1]byte{}[unsafe.Offsetof(State{}.R)-asmStateR]

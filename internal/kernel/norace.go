@@ -4,5 +4,6 @@ package kernel
 
 func raceArgs(*Args)    {}
 func raceGCMArgs(*Args) {}
+func raceBatch(*Args)   {}
 
 const raceEnabled = false

@@ -28,7 +28,7 @@ const (
 	asmStateBytes   = 64
 
 	asmBatchLanes = 8  // array of lanes, 64-byte aligned
-	asmBatchCount = 16 // how many; packets of like length stand side by side
+	asmBatchCount = 16 // how many, in any order; fastest where packets of like length stand side by side
 
 	asmLaneOut     = 0
 	asmLaneIn      = 8
@@ -55,4 +55,6 @@ const (
 	asmScratchSave      = 0   // first 256 bytes: registers that the C calling convention preserves
 	asmScratchSaveBytes = 256 // kernels use what lies behind
 	asmScratchBytes     = 4096
+
+	asmBatchScratchBytes = 8192 // of the kernels of many packets in one call
 )
