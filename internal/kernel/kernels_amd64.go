@@ -4,6 +4,14 @@
 
 package kernel
 
+// AESGCMAESNI is sealane_aesgcm_aesni of asm/x86_64/aesgcm_aesni.S.
+//
+//go:noescape
+func AESGCMAESNI(a *Args)
+
+// AESGCMAESNIExtensions are the CPU extensions that AESGCMAESNI may use, in the assembler's names.
+const AESGCMAESNIExtensions = "sse2 ssse3 sse4 1 aes pclmul"
+
 // AESGCMAVX512 is sealane_aesgcm_avx512 of asm/x86_64/aesgcm_avx512.S.
 //
 //go:noescape
