@@ -469,6 +469,7 @@
 .Lcontinue:
     mov rax, [args + SEALANE_ARG_STATE]
     vmovdqu xmm11, [rax + SEALANE_GCM_STATE_Y]
+    vpshufb xmm11, xmm11, [consts + REVERSE]
     vmovdqu xmm0, [rax + SEALANE_GCM_STATE_COUNTER]
     mov ebx, [rax + SEALANE_GCM_STATE_COUNTER + 12]
     bswap ebx
@@ -635,6 +636,7 @@
     vmovdqu [rax], xmm11
     jmp .Lwipe
 .Lfinish_part:
+    vpshufb xmm11, xmm11, [consts + REVERSE]
     vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm11
     vmovdqu [rax + SEALANE_GCM_STATE_MASK], xmm0
     vmovdqu xmm0, [key + SEALANE_GCM_KEY_SCHEDULE]

@@ -461,6 +461,7 @@
 .Lcontinue:
     mov rax, [args + SEALANE_ARG_STATE]
     vmovdqu64 xmm19, [rax + SEALANE_GCM_STATE_Y]
+    vpshufb zmm19, zmm19, reverse
     vbroadcasti32x4 j0, [rax + SEALANE_GCM_STATE_COUNTER]
     mov ebx, [rax + SEALANE_GCM_STATE_COUNTER + 12]
     bswap ebx
@@ -595,7 +596,8 @@
     vmovdqu [rax], xmm0
     jmp .Ldone
 .Lfinish_part:
-    vmovdqu64 [rax + SEALANE_GCM_STATE_Y], xmm19
+    vpshufb ymm0, ymm19, ymm15
+    vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm0
     vmovdqu [rax + SEALANE_GCM_STATE_MASK], xmm5
     vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
     vpxord j0, j0, rk

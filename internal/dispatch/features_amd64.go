@@ -23,3 +23,6 @@ var features = map[string]*bool{
 	"vaes":         &cpu.X86.HasAVX512VAES,
 	"vpclmulqdq":   &cpu.X86.HasAVX512VPCLMULQDQ,
 }
+
+// levels are the names of the levels of all primitives, best first.
+var levels = []string{"avx512", "avx2", "aesni", "ssse3", "portable"}

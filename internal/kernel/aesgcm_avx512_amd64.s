@@ -16,7 +16,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487d7262; WORD $0x3a5a // vbroadcasti32x4 zmm15,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x4a5a; BYTE $0x01 // vbroadcasti32x4 zmm25,XMMWORD PTR [rdx+0x10]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x2177850f; WORD $0x0000 // jne 0x2199
+	LONG $0x2181850f; WORD $0x0000 // jne 0x21a3
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -46,7 +46,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 // 0x9c:
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	LONG $0x00dc840f; WORD $0x0000 // je 0x185
+	LONG $0x00e2840f; WORD $0x0000 // je 0x18b
 	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
 // 0xad:
 	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
@@ -82,34 +82,35 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	WORD $0x014d; BYTE $0xe2 // add r10,r12
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
 	LONG $0xff40850f; WORD $0xffff // jne 0xad
-	WORD $0x16eb // jmp 0x185
+	WORD $0x1ceb // jmp 0x18b
 // 0x16f:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x08fee162; WORD $0x186f // vmovdqu64 xmm19,XMMWORD PTR [rax]
+	LONG $0x4065c262; WORD $0xdf00 // vpshufb zmm19,zmm19,zmm15
 	LONG $0x487d6262; WORD $0x585a; BYTE $0x01 // vbroadcasti32x4 zmm27,XMMWORD PTR [rax+0x10]
 	WORD $0x588b; BYTE $0x1c // mov ebx,DWORD PTR [rax+0x1c]
 	WORD $0xcb0f // bswap ebx
-// 0x185:
+// 0x18b:
 	LONG $0x487d6262; WORD $0xd37c // vpbroadcastd zmm26,ebx
 	LONG $0x402d6162; WORD $0x52fe; BYTE $0x01 // vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
 	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
 	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x0eca820f; WORD $0x0000 // jb 0x1078
+	LONG $0x0eca820f; WORD $0x0000 // jb 0x107e
 	WORD $0x894d; BYTE $0xca // mov r10,r9
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
 	LONG $0xd0450f4d // cmovne r10,r8
 	WORD $0x314d; BYTE $0xed // xor r13,r13
 	LONG $0x30fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x230
-	LONG $0x0ace820f; WORD $0x0000 // jb 0xc9a
+	LONG $0x0ace820f; WORD $0x0000 // jb 0xca0
 	LONG $0xd0638d4d // lea r12,[r11-0x30]
 	LONG $0x09ecc149 // shr r12,0x9
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
 	LONG $0x09e0c148 // shl rax,0x9
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x042d850f; WORD $0x0000 // jne 0x618
+	LONG $0x042d850f; WORD $0x0000 // jne 0x61e
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -214,7 +215,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00de820f; WORD $0x0000 // jb 0x54f
+	LONG $0x00de820f; WORD $0x0000 // jb 0x555
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -233,7 +234,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	WORD $0x6e74 // je 0x54f
+	WORD $0x6e74 // je 0x555
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -252,7 +253,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-// 0x54f:
+// 0x555:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -284,8 +285,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x02c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x2
 	WORD $0xff49; BYTE $0xcc // dec r12
-	LONG $0x0682840f; WORD $0x0000 // je 0xc9a
-// 0x618:
+	LONG $0x0682840f; WORD $0x0000 // je 0xca0
+// 0x61e:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -471,7 +472,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00de820f; WORD $0x0000 // jb 0xb9a
+	LONG $0x00de820f; WORD $0x0000 // jb 0xba0
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -490,7 +491,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	WORD $0x6e74 // je 0xb9a
+	WORD $0x6e74 // je 0xba0
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -509,7 +510,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-// 0xb9a:
+// 0xba0:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -549,16 +550,16 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
 	WORD $0xff49; BYTE $0xcc // dec r12
-	LONG $0xf97e850f; WORD $0xffff // jne 0x618
-// 0xc9a:
+	LONG $0xf97e850f; WORD $0xffff // jne 0x61e
+// 0xca0:
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x0274820f; WORD $0x0000 // jb 0xf1e
+	LONG $0x0274820f; WORD $0x0000 // jb 0xf24
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0266850f; WORD $0x0000 // jne 0xf27
-// 0xcc1:
+	LONG $0x0266850f; WORD $0x0000 // jne 0xf2d
+// 0xcc7:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -616,7 +617,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x7e72 // jb 0xea2
+	WORD $0x7e72 // jb 0xea8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -627,7 +628,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3e74 // je 0xea2
+	WORD $0x3e74 // je 0xea8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -638,7 +639,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-// 0xea2:
+// 0xea8:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -658,12 +659,12 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	WORD $0xff49; BYTE $0xcc // dec r12
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x015d850f; WORD $0x0000 // jne 0x1078
+	LONG $0x015d850f; WORD $0x0000 // jne 0x107e
 	WORD $0xff49; BYTE $0xc5 // inc r13
-// 0xf1e:
+// 0xf24:
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x0151840f; WORD $0x0000 // je 0x1078
-// 0xf27:
+	LONG $0x0151840f; WORD $0x0000 // je 0x107e
+// 0xf2d:
 	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
@@ -713,10 +714,10 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0xfc52850f; WORD $0xffff // jne 0xcc1
+	LONG $0xfc52850f; WORD $0xffff // jne 0xcc7
 	WORD $0xff49; BYTE $0xcd // dec r13
-	LONG $0xfeaf850f; WORD $0xffff // jne 0xf27
-// 0x1078:
+	LONG $0xfeaf850f; WORD $0xffff // jne 0xf2d
+// 0x107e:
 	LONG $0x48fd9162; WORD $0xeb6f // vmovdqa64 zmm5,zmm27
 	LONG $0x0f738d4d // lea r14,[r11+0xf]
 	LONG $0x04eec149 // shr r14,0x4
@@ -731,34 +732,34 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
 	WORD $0xc085 // test eax,eax
-	WORD $0x3f74 // je 0x10f0
+	WORD $0x3f74 // je 0x10f6
 	LONG $0x477efac5; BYTE $0x48 // vmovq xmm0,QWORD PTR [rdi+0x48]
 	LONG $0x22f9e3c4; WORD $0x2047; BYTE $0x01 // vpinsrq xmm0,xmm0,QWORD PTR [rdi+0x20],0x1
 	LONG $0xf073f9c5; BYTE $0x03 // vpsllq xmm0,xmm0,0x3
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	WORD $0x0675 // jne 0x10cd
+	WORD $0x0675 // jne 0x10d3
 	LONG $0x087db162; WORD $0xc3ef // vpxord xmm0,xmm0,xmm19
-// 0x10cd:
+// 0x10d3:
 	LONG $0xd87079c5; BYTE $0x4e // vpshufd xmm11,xmm0,0x4e
 	LONG $0x08257162; WORD $0xd8ef // vpxord xmm11,xmm11,xmm0
 	QUAD $0x00234144087de362 // vpclmullqlqdq xmm16,xmm0,XMMWORD PTR [rcx+0x230]
 	QUAD $0x11235144087de362 // vpclmulhqhqdq xmm18,xmm0,XMMWORD PTR [rcx+0x230]
 	QUAD $0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
-// 0x10f0:
+// 0x10f6:
 	LONG $0x3f438d41 // lea eax,[r11+0x3f]
 	WORD $0xe8c1; BYTE $0x06 // shr eax,0x6
-	LONG $0x0fc7840f; WORD $0x0000 // je 0x20c4
+	LONG $0x0fcb840f; WORD $0x0000 // je 0x20ce
 	WORD $0x894d; BYTE $0xdc // mov r12,r11
 	WORD $0xf749; BYTE $0xdc // neg r12
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
 	LONG $0xf79b42c4; BYTE $0xed // shrx r13,r13,r12
 	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
 	WORD $0xf883; BYTE $0x02 // cmp eax,0x2
-	LONG $0x0e07820f; WORD $0x0000 // jb 0x1f24
-	LONG $0x0bc0840f; WORD $0x0000 // je 0x1ce3
+	LONG $0x0e0b820f; WORD $0x0000 // jb 0x1f2e
+	LONG $0x0bc4840f; WORD $0x0000 // je 0x1ced
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	LONG $0x08be820f; WORD $0x0000 // jb 0x19ea
-	LONG $0x051a840f; WORD $0x0000 // je 0x164c
+	LONG $0x08c2820f; WORD $0x0000 // jb 0x19f4
+	LONG $0x051e840f; WORD $0x0000 // je 0x1656
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -838,7 +839,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00ae820f; WORD $0x0000 // jb 0x13cd
+	LONG $0x00ae820f; WORD $0x0000 // jb 0x13d3
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -853,7 +854,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	WORD $0x5674 // je 0x13cd
+	WORD $0x5674 // je 0x13d3
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -868,7 +869,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-// 0x13cd:
+// 0x13d3:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -894,13 +895,13 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x485dd262; WORD $0xe1dd // vaesenclast zmm4,zmm4,zmm9
 	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1e75 // jne 0x1487
+	WORD $0x1e75 // jne 0x148d
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-// 0x1487:
+// 0x148d:
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
@@ -939,7 +940,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-// 0x1590:
+// 0x1596:
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
 	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
@@ -952,34 +953,35 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
 	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
-// 0x15e0:
+// 0x15e6:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0575 // jne 0x15f2
+	WORD $0x0575 // jne 0x15f8
 	LONG $0x686ffac5; BYTE $0x20 // vmovdqu xmm5,XMMWORD PTR [rax+0x20]
-// 0x15f2:
+// 0x15f8:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1774 // je 0x1612
+	WORD $0x1774 // je 0x1618
 	LONG $0x2065d262; WORD $0xc700 // vpshufb ymm0,ymm19,ymm15
 	LONG $0xc5eff9c5 // vpxor xmm0,xmm0,xmm5
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x007ffac5 // vmovdqu XMMWORD PTR [rax],xmm0
-	LONG $0x000f09e9; BYTE $0x00 // jmp 0x251b
-// 0x1612:
-	LONG $0x08fee162; WORD $0x187f // vmovdqu64 XMMWORD PTR [rax],xmm19
+	LONG $0x000f0de9; BYTE $0x00 // jmp 0x2525
+// 0x1618:
+	LONG $0x2065d262; WORD $0xc700 // vpshufb ymm0,ymm19,ymm15
+	LONG $0x007ffac5 // vmovdqu XMMWORD PTR [rax],xmm0
 	LONG $0x687ffac5; BYTE $0x20 // vmovdqu XMMWORD PTR [rax+0x20],xmm5
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
 	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
 	LONG $0x08fe6162; WORD $0x587f; BYTE $0x01 // vmovdqu64 XMMWORD PTR [rax+0x10],xmm27
 	LONG $0x087d6162; WORD $0xd37e // vmovd ebx,xmm26
 	LONG $0x04ebc149 // shr r11,0x4
-	WORD $0x0574 // je 0x1642
+	WORD $0x0574 // je 0x164c
 	LONG $0x1b5c8d42; BYTE $0xf0 // lea ebx,[rbx+r11*1-0x10]
-// 0x1642:
+// 0x164c:
 	WORD $0xcb0f // bswap ebx
 	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-	LONG $0x000ecfe9; BYTE $0x00 // jmp 0x251b
-// 0x164c:
+	LONG $0x000ecfe9; BYTE $0x00 // jmp 0x2525
+// 0x1656:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1046,7 +1048,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x0096820f; WORD $0x0000 // jb 0x187f
+	LONG $0x0096820f; WORD $0x0000 // jb 0x1889
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1059,7 +1061,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	WORD $0x4a74 // je 0x187f
+	WORD $0x4a74 // je 0x1889
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1072,7 +1074,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-// 0x187f:
+// 0x1889:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1094,12 +1096,12 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
 	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1875 // jne 0x1919
+	WORD $0x1875 // jne 0x1923
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-// 0x1919:
+// 0x1923:
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
@@ -1129,8 +1131,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	QUAD $0x00104e4448255362 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x400]
 	QUAD $0x1110564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x400]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0xfffba6e9; BYTE $0xff // jmp 0x1590
-// 0x19ea:
+	LONG $0xfffba2e9; BYTE $0xff // jmp 0x1596
+// 0x19f4:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1186,7 +1188,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x7e72 // jb 0x1bbe
+	WORD $0x7e72 // jb 0x1bc8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1197,7 +1199,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	WORD $0x3e74 // je 0x1bbe
+	WORD $0x3e74 // je 0x1bc8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1208,7 +1210,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-// 0x1bbe:
+// 0x1bc8:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1226,11 +1228,11 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
 	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1275 // jne 0x1c38
+	WORD $0x1275 // jne 0x1c42
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-// 0x1c38:
+// 0x1c42:
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
@@ -1255,8 +1257,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	LONG $0xfff8ade9; BYTE $0xff // jmp 0x1590
-// 0x1ce3:
+	LONG $0xfff8a9e9; BYTE $0xff // jmp 0x1596
+// 0x1ced:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1301,7 +1303,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x6672 // jb 0x1e5c
+	WORD $0x6672 // jb 0x1e66
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1310,7 +1312,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	WORD $0x3274 // je 0x1e5c
+	WORD $0x3274 // je 0x1e66
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1319,7 +1321,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-// 0x1e5c:
+// 0x1e66:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1333,10 +1335,10 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
 	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0c75 // jne 0x1eb6
+	WORD $0x0c75 // jne 0x1ec0
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-// 0x1eb6:
+// 0x1ec0:
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
@@ -1352,8 +1354,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	QUAD $0x000e4e4448255362 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x380]
 	QUAD $0x110e564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0xfff66ce9; BYTE $0xff // jmp 0x1590
-// 0x1f24:
+	LONG $0xfff668e9; BYTE $0xff // jmp 0x1596
+// 0x1f2e:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1387,21 +1389,21 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x4e72 // jb 0x2042
+	WORD $0x4e72 // jb 0x204c
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	WORD $0x2674 // je 0x2042
+	WORD $0x2674 // je 0x204c
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-// 0x2042:
+// 0x204c:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1411,9 +1413,9 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0675 // jne 0x207c
+	WORD $0x0675 // jne 0x2086
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-// 0x207c:
+// 0x2086:
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
 	LONG $0x487d3162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm11,zmm20,0x4e
@@ -1424,8 +1426,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	LONG $0xfff4cce9; BYTE $0xff // jmp 0x1590
-// 0x20c4:
+	LONG $0xfff4c8e9; BYTE $0xff // jmp 0x1596
+// 0x20ce:
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
@@ -1445,25 +1447,25 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x3672 // jb 0x2174
+	WORD $0x3672 // jb 0x217e
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	WORD $0x1a74 // je 0x2174
+	WORD $0x1a74 // je 0x217e
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-// 0x2174:
+// 0x217e:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x4855d262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm8
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	LONG $0xf3fc850f; WORD $0xffff // jne 0x1590
-	LONG $0xfff447e9; BYTE $0xff // jmp 0x15e0
-// 0x2199:
+	LONG $0xf3f8850f; WORD $0xffff // jne 0x1596
+	LONG $0xfff443e9; BYTE $0xff // jmp 0x15e6
+// 0x21a3:
 	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1476,19 +1478,19 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x10698d4c // lea r13,[rcx+0x10]
 	LONG $0x10718d4c // lea r14,[rcx+0x10]
 	LONG $0x0d448b43; BYTE $0xfc // mov eax,DWORD PTR [r13+r9*1-0x4]
-// 0x21c8:
+// 0x21d2:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x21ed
+	WORD $0x2074 // je 0x21f7
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3975 // jne 0x220c
+	WORD $0x3975 // jne 0x2216
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3375 // jne 0x220c
+	WORD $0x3375 // jne 0x2216
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1feb // jmp 0x220c
-// 0x21ed:
+	WORD $0x1feb // jmp 0x2216
+// 0x21f7:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1496,26 +1498,26 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x7cb60f45; WORD $0x3024 // movzx r15d,BYTE PTR [r12+0x30]
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	WORD $0x3144; BYTE $0xf8 // xor eax,r15d
-// 0x220c:
+// 0x2216:
 	WORD $0x3341; BYTE $0x06 // xor eax,DWORD PTR [r14]
 	LONG $0x04c68349 // add r14,0x4
 	LONG $0x0d448943; BYTE $0x00 // mov DWORD PTR [r13+r9*1+0x0],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x2227
+	WORD $0x0372 // jb 0x2231
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2227:
+// 0x2231:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0x9c72 // jb 0x21c8
+	WORD $0x9c72 // jb 0x21d2
 	LONG $0x416ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rcx+0x10]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2236:
+// 0x2240:
 	LONG $0xdc79c2c4; WORD $0x0544; BYTE $0x00 // vaesenc xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0x10488d44 // lea r9d,[rax+0x10]
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xed72 // jb 0x2236
+	WORD $0xed72 // jb 0x2240
 	LONG $0xdd79c2c4; WORD $0x0544; BYTE $0x00 // vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
 	LONG $0x0079c2c4; BYTE $0xc7 // vpshufb xmm0,xmm0,xmm15
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
@@ -1565,7 +1567,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487df362; WORD $0xc843; BYTE $0x00 // vshufi32x4 zmm1,zmm0,zmm0,0x0
 	LONG $0x086df162; WORD $0xd2ef // vpxord xmm2,xmm2,xmm2
 	LONG $0x00818d48; WORD $0x0001; BYTE $0x00 // lea rax,[rcx+0x100]
-// 0x2375:
+// 0x237f:
 	LONG $0x48fef162; WORD $0x407f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [rax+0x100],zmm0
 	LONG $0x48fdf162; WORD $0xda6c // vpunpcklqdq zmm3,zmm0,zmm2
 	LONG $0x48fdf162; WORD $0xe26d // vpunpckhqdq zmm4,zmm0,zmm2
@@ -1589,7 +1591,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487db162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm17
 	LONG $0x40e88348 // sub rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff68830f; WORD $0xffff // jae 0x2375
+	LONG $0xff68830f; WORD $0xffff // jae 0x237f
 	QUAD $0x000003a0817ffac5 // vmovdqu XMMWORD PTR [rcx+0x3a0],xmm0
 	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
 	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
@@ -1632,7 +1634,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
 	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
 	QUAD $0x0000036899d6f9c5 // vmovq QWORD PTR [rcx+0x368],xmm3
-// 0x251b:
+// 0x2525:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 

@@ -44,6 +44,14 @@ func ChaCha20Poly1305AVX512(a *Args)
 // ChaCha20Poly1305AVX512Extensions are the CPU extensions that ChaCha20Poly1305AVX512 may use, in the assembler's names.
 const ChaCha20Poly1305AVX512Extensions = "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma"
 
+// ChaCha20Poly1305BatchAVX512 is sealane_chacha20poly1305_batch_avx512 of asm/x86_64/chacha20poly1305_batch_avx512.S.
+//
+//go:noescape
+func ChaCha20Poly1305BatchAVX512(a *Args)
+
+// ChaCha20Poly1305BatchAVX512Extensions are the CPU extensions that ChaCha20Poly1305BatchAVX512 may use, in the assembler's names.
+const ChaCha20Poly1305BatchAVX512Extensions = "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma"
+
 // ChaCha20Poly1305SSSE3 is sealane_chacha20poly1305_ssse3 of asm/x86_64/chacha20poly1305_ssse3.S.
 //
 //go:noescape

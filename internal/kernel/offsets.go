@@ -28,7 +28,7 @@ const (
 	asmStateBytes   = 64
 
 	asmBatchLanes = 8  // array of lanes, 64-byte aligned
-	asmBatchCount = 16 // how many; packets of like length stand side by side
+	asmBatchCount = 16 // how many, in any order; fastest where packets of like length stand side by side
 
 	asmLaneOut     = 0
 	asmLaneIn      = 8
@@ -47,7 +47,7 @@ const (
 	asmGcmKeySchedule  = 16  // before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes
 	asmGcmKeyTable     = 256 // the level's own: powers of the hash key
 	asmGcmKeyBytes     = 960
-	asmGcmStateY       = 0  // 16 bytes: GHASH so far, in the level's own form
+	asmGcmStateY       = 0  // 16 bytes: GHASH so far, as the block that the standard has
 	asmGcmStateCounter = 16 // 16 bytes: the next counter block
 	asmGcmStateMask    = 32 // 16 bytes: the encrypted J0
 	asmGcmStateBytes   = 64
@@ -55,4 +55,6 @@ const (
 	asmScratchSave      = 0   // first 256 bytes: registers that the C calling convention preserves
 	asmScratchSaveBytes = 256 // kernels use what lies behind
 	asmScratchBytes     = 4096
+
+	asmBatchScratchBytes = 8192 // of the kernels of many packets in one call
 )
