@@ -419,6 +419,7 @@
 .Lcontinue:
     mov rax, [args + SEALANE_ARG_STATE]
     movdqu hi, [rax + SEALANE_GCM_STATE_Y]
+    pshufb hi, [consts + REVERSE]
     movdqu xmm0, [rax + SEALANE_GCM_STATE_COUNTER]
     mov ebx, [rax + SEALANE_GCM_STATE_COUNTER + 12]
     bswap ebx
@@ -560,6 +561,7 @@
     movdqu [rax], hi
     jmp .Lwipe
 .Lfinish_part:
+    pshufb hi, [consts + REVERSE]
     movdqu [rax + SEALANE_GCM_STATE_Y], hi
     movdqu [rax + SEALANE_GCM_STATE_MASK], xmm0
     movdqu xmm0, [key + SEALANE_GCM_KEY_SCHEDULE]

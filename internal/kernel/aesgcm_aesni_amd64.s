@@ -14,7 +14,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x1cb5850f; WORD $0x0000 // jne 0x1cca
+	LONG $0x1cc1850f; WORD $0x0000 // jne 0x1cd6
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -41,7 +41,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
 	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x01a6840f; WORD $0x0000 // je 0x229
+	LONG $0x01ac840f; WORD $0x0000 // je 0x22f
 // 0x83:
 	LONG $0x80c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x80
 	WORD $0x394d; BYTE $0xee // cmp r14,r13
@@ -137,15 +137,16 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
 	LONG $0xfe73850f; WORD $0xffff // jne 0x83
-	WORD $0x17eb // jmp 0x229
+	WORD $0x1deb // jmp 0x22f
 // 0x212:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x6f0f44f3; BYTE $0x18 // movdqu xmm11,XMMWORD PTR [rax]
+	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x406f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+0x10]
 	WORD $0x588b; BYTE $0x1c // mov ebx,DWORD PTR [rax+0x1c]
 	WORD $0xcb0f // bswap ebx
 	LONG $0xfb6e0f66 // movd xmm7,ebx
-// 0x229:
+// 0x22f:
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+0x10]
 	LONG $0x700f4566; WORD $0xfff0 // pshufd xmm14,xmm8,0xff
@@ -158,10 +159,10 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	WORD $0x894d; BYTE $0xde // mov r14,r11
 	LONG $0x7fe38349 // and r11,0x7f
 	LONG $0x07eec149 // shr r14,0x7
-	LONG $0x0f2e840f; WORD $0x0000 // je 0x11a1
+	LONG $0x0f2e840f; WORD $0x0000 // je 0x11a7
 	WORD $0x894d; BYTE $0xc2 // mov r10,r8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x047b850f; WORD $0x0000 // jne 0x6fe
+	LONG $0x047b850f; WORD $0x0000 // jne 0x704
 	WORD $0x894d; BYTE $0xca // mov r10,r9
 	QUAD $0x000110b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0x110]
 	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
@@ -273,7 +274,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00ea820f; WORD $0x0000 // jb 0x62b
+	LONG $0x00ea820f; WORD $0x0000 // jb 0x631
 	QUAD $0x00b024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xb0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -292,7 +293,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	WORD $0x7474 // je 0x62b
+	WORD $0x7474 // je 0x631
 	QUAD $0x00d024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xd0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -311,7 +312,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-// 0x62b:
+// 0x631:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
@@ -350,8 +351,8 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x80e88349 // sub r8,0xffffffffffffff80
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0x0796840f; WORD $0x0000 // je 0xe94
-// 0x6fe:
+	LONG $0x0796840f; WORD $0x0000 // je 0xe9a
+// 0x704:
 	QUAD $0x000110b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0x110]
 	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
 	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
@@ -577,7 +578,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00ea820f; WORD $0x0000 // jb 0xda0
+	LONG $0x00ea820f; WORD $0x0000 // jb 0xda6
 	QUAD $0x00b024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xb0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -596,7 +597,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	WORD $0x7474 // je 0xda0
+	WORD $0x7474 // je 0xda6
 	QUAD $0x00d024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xd0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -615,7 +616,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-// 0xda0:
+// 0xda6:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
@@ -658,10 +659,10 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
 	LONG $0x80ea8349 // sub r10,0xffffffffffffff80
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0xf877850f; WORD $0xffff // jne 0x6fe
+	LONG $0xf877850f; WORD $0xffff // jne 0x704
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x030d850f; WORD $0x0000 // jne 0x11a1
-// 0xe94:
+	LONG $0x030d850f; WORD $0x0000 // jne 0x11a7
+// 0xe9a:
 	LONG $0x6f0f45f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [r10]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
@@ -780,9 +781,9 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
-// 0x11a1:
+// 0x11a7:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x02bf870f; WORD $0x0000 // ja 0x146a
+	LONG $0x02bf870f; WORD $0x0000 // ja 0x1470
 	QUAD $0x000110b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0x110]
 	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
 	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
@@ -853,7 +854,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00a2820f; WORD $0x0000 // jb 0x1412
+	LONG $0x00a2820f; WORD $0x0000 // jb 0x1418
 	QUAD $0x00b024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xb0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -866,7 +867,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	WORD $0x5074 // je 0x1412
+	WORD $0x5074 // je 0x1418
 	QUAD $0x00d024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xd0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -879,7 +880,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-// 0x1412:
+// 0x1418:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
@@ -893,8 +894,8 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	QUAD $0x00000160967f0f66 // movdqa XMMWORD PTR [rsi+0x160],xmm2
 	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
 	QUAD $0x000001709e7f0f66 // movdqa XMMWORD PTR [rsi+0x170],xmm3
-	LONG $0x00048be9; BYTE $0x00 // jmp 0x18f5
-// 0x146a:
+	LONG $0x00048be9; BYTE $0x00 // jmp 0x18fb
+// 0x1470:
 	QUAD $0x000110b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0x110]
 	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
 	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
@@ -1015,7 +1016,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x0106820f; WORD $0x0000 // jb 0x186a
+	LONG $0x0106820f; WORD $0x0000 // jb 0x1870
 	QUAD $0x00b024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xb0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1036,7 +1037,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x0080840f; WORD $0x0000 // je 0x186a
+	LONG $0x0080840f; WORD $0x0000 // je 0x1870
 	QUAD $0x00d024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xd0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1057,7 +1058,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-// 0x186a:
+// 0x1870:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
@@ -1079,7 +1080,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	QUAD $0x000001a0b67f0f66 // movdqa XMMWORD PTR [rsi+0x1a0],xmm6
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
 	QUAD $0x000001b0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm7
-// 0x18f5:
+// 0x18fb:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x0f6b8d4d // lea r13,[r11+0xf]
 	LONG $0x04edc149 // shr r13,0x4
@@ -1087,7 +1088,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	WORD $0xe083; BYTE $0x02 // and eax,0x2
 	WORD $0xe8d1 // shr eax,1
 	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	LONG $0x02e3840f; WORD $0x0000 // je 0x1bf6
+	LONG $0x02e3840f; WORD $0x0000 // je 0x1bfc
 	LONG $0x05e5c149 // shl r13,0x5
 	WORD $0xf749; BYTE $0xdd // neg r13
 	WORD $0x014d; BYTE $0xe5 // add r13,r12
@@ -1097,16 +1098,16 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
 	WORD $0x894d; BYTE $0xde // mov r14,r11
 	LONG $0x10ee8349 // sub r14,0x10
-	LONG $0x0095820f; WORD $0x0000 // jb 0x19d5
-// 0x1940:
+	LONG $0x0095820f; WORD $0x0000 // jb 0x19db
+// 0x1946:
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0x6f0f4566; BYTE $0x2a // movdqa xmm13,XMMWORD PTR [r10]
 	LONG $0xef0f4566; BYTE $0xec // pxor xmm13,xmm12
 	LONG $0x7f0f45f3; BYTE $0x29 // movdqu XMMWORD PTR [r9],xmm13
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x1962
+	WORD $0x0575 // jne 0x1968
 	LONG $0x6f0f4566; BYTE $0xe5 // movdqa xmm12,xmm13
-// 0x1962:
+// 0x1968:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4466; BYTE $0xe0 // pxor xmm12,xmm0
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
@@ -1126,13 +1127,13 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x10c18349 // add r9,0x10
 	LONG $0x10c28349 // add r10,0x10
 	LONG $0x10ee8349 // sub r14,0x10
-	LONG $0xff6b830f; WORD $0xffff // jae 0x1940
-// 0x19d5:
+	LONG $0xff6b830f; WORD $0xffff // jae 0x1946
+// 0x19db:
 	LONG $0x10c68349 // add r14,0x10
-	LONG $0x0167840f; WORD $0x0000 // je 0x1b46
+	LONG $0x0167840f; WORD $0x0000 // je 0x1b4c
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2372 // jb 0x1a0a
+	WORD $0x2372 // jb 0x1a10
 	LONG $0x005c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -1141,18 +1142,18 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e0f45f3; BYTE $0x20 // movq xmm12,QWORD PTR [r8]
 	LONG $0x3a0f4c66; WORD $0xe322; BYTE $0x01 // pinsrq xmm12,rbx,0x1
-	WORD $0x53eb // jmp 0x1a5d
-// 0x1a0a:
+	WORD $0x53eb // jmp 0x1a63
+// 0x1a10:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x1a2b
+	WORD $0x1c72 // jb 0x1a31
 	LONG $0x005c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6e0f4c66; BYTE $0xe3 // movq xmm12,rbx
-	WORD $0x32eb // jmp 0x1a5d
-// 0x1a2b:
+	WORD $0x32eb // jmp 0x1a63
+// 0x1a31:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x08 // movzx ebx,BYTE PTR [r8+rcx*1]
@@ -1166,28 +1167,28 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0x6e0f4466; BYTE $0xf3 // movd xmm14,ebx
 	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
-// 0x1a5d:
+// 0x1a63:
 	LONG $0x6f0f4566; BYTE $0xec // movdqa xmm13,xmm12
 	LONG $0xef0f4566; BYTE $0x2a // pxor xmm13,XMMWORD PTR [r10]
 	WORD $0x894d; BYTE $0xea // mov r10,r13
 	LONG $0x7e0f4c66; BYTE $0xeb // movq rbx,xmm13
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1c72 // jb 0x1a90
+	WORD $0x1c72 // jb 0x1a96
 	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
 	LONG $0x3a0f4d66; WORD $0xed16; BYTE $0x01 // pextrq r13,xmm13,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xebad0f4c // shrd rbx,r13,cl
 	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3feb // jmp 0x1acf
-// 0x1a90:
+	WORD $0x3feb // jmp 0x1ad5
+// 0x1a96:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x1aa9
+	WORD $0x1472 // jb 0x1aaf
 	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x26eb // jmp 0x1acf
-// 0x1aa9:
+	WORD $0x26eb // jmp 0x1ad5
+// 0x1aaf:
 	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
@@ -1199,14 +1200,14 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
 	WORD $0xd349; BYTE $0xee // shr r14,cl
 	LONG $0x01748845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x1acf:
+// 0x1ad5:
 	WORD $0x894d; BYTE $0xd5 // mov r13,r10
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1275 // jne 0x1aed
+	WORD $0x1275 // jne 0x1af3
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	QUAD $0x008002a46f0f44f3; WORD $0x0000 // movdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
 	LONG $0xdb0f4566; BYTE $0xe5 // pand xmm12,xmm13
-// 0x1aed:
+// 0x1af3:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4466; BYTE $0xe0 // pxor xmm12,xmm0
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
@@ -1221,9 +1222,9 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	QUAD $0x000230bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x230]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-// 0x1b46:
+// 0x1b4c:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x6374 // je 0x1bb2
+	WORD $0x6374 // je 0x1bb8
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
@@ -1239,7 +1240,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	QUAD $0x021024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x210]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-// 0x1bb2:
+// 0x1bb8:
 	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
@@ -1252,21 +1253,22 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
-// 0x1bf6:
+// 0x1bfc:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	QUAD $0x00000130866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x130]
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0575 // jne 0x1c10
+	WORD $0x0575 // jne 0x1c16
 	LONG $0x406f0ff3; BYTE $0x20 // movdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x1c10:
+// 0x1c16:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1674 // je 0x1c2f
+	WORD $0x1674 // je 0x1c35
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
-	WORD $0x32eb // jmp 0x1c61
-// 0x1c2f:
+	WORD $0x38eb // jmp 0x1c6d
+// 0x1c35:
+	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407f0ff3; BYTE $0x20 // movdqu XMMWORD PTR [rax+0x20],xmm0
 	LONG $0x6f0f41f3; WORD $0x2444; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r12+0x10]
@@ -1277,7 +1279,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x1b5c8d42; BYTE $0xfc // lea ebx,[rbx+r11*1-0x4]
 	WORD $0xcb0f // bswap ebx
 	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-// 0x1c61:
+// 0x1c6d:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x00000110867f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm0
@@ -1291,8 +1293,8 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	QUAD $0x00000190867f0f66 // movdqa XMMWORD PTR [rsi+0x190],xmm0
 	QUAD $0x000001a0867f0f66 // movdqa XMMWORD PTR [rsi+0x1a0],xmm0
 	QUAD $0x000001b0867f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm0
-	LONG $0x0001ace9; BYTE $0x00 // jmp 0x1e76
-// 0x1cca:
+	LONG $0x0001ace9; BYTE $0x00 // jmp 0x1e82
+// 0x1cd6:
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1305,19 +1307,19 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1cfb:
+// 0x1d07:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x1d20
+	WORD $0x2074 // je 0x1d2c
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x1d3d
+	WORD $0x3775 // jne 0x1d49
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x1d3d
+	WORD $0x3175 // jne 0x1d49
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x1d3d
-// 0x1d20:
+	WORD $0x1deb // jmp 0x1d49
+// 0x1d2c:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -1325,28 +1327,28 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x1d3d:
+// 0x1d49:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x1d56
+	WORD $0x0372 // jb 0x1d62
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1d56:
+// 0x1d62:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1cfb
+	WORD $0xa072 // jb 0x1d07
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x1d65:
+// 0x1d71:
 	LONG $0x6f0f45f3; WORD $0x0604 // movdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0874 // je 0x1d7c
+	WORD $0x0874 // je 0x1d88
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	WORD $0xe9eb // jmp 0x1d65
-// 0x1d7c:
+	WORD $0xe9eb // jmp 0x1d71
+// 0x1d88:
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x00380f66; BYTE $0x02 // pshufb xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
@@ -1364,7 +1366,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0xd2ef0f66 // pxor xmm2,xmm2
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
 	QUAD $0x0000020024848d49 // lea rax,[r12+0x200]
-// 0x1dcf:
+// 0x1ddb:
 	LONG $0x7f0f44f3; BYTE $0x20 // movdqu XMMWORD PTR [rax],xmm12
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1394,8 +1396,8 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x20e88348 // sub rax,0x20
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff59830f; WORD $0xffff // jae 0x1dcf
-// 0x1e76:
+	LONG $0xff59830f; WORD $0xffff // jae 0x1ddb
+// 0x1e82:
 	RET
 
 DATA aesgcm_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
