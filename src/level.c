@@ -66,6 +66,8 @@ BATCH_KERNEL(avx512)
 KERNEL(chacha20poly1305, avx2)
 KERNEL(chacha20poly1305, ssse3)
 KERNEL(aesgcm, avx512)
+KERNEL(aesgcm, avx2)
+KERNEL(aesgcm, aesni)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
 KERNEL(chacha20poly1305, neon)
@@ -106,6 +108,10 @@ static const sealane_level aesgcm_levels[] = {
           SEALANE_X86_BMI2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ |
               SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL | SEALANE_X86_AVX512BW,
           NO_BATCH),
+    LEVEL(aesgcm, avx2,
+          SEALANE_X86_AVX2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ,
+          NO_BATCH),
+    LEVEL(aesgcm, aesni, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AES | SEALANE_X86_PCLMUL, NO_BATCH),
 #endif
     {"portable", 0, sealane_aesgcm_portable, NULL, NO_BATCH},
 };
