@@ -63,7 +63,7 @@ $(eval $(call variant,$(B)/asan,$(CC),$(SANITIZE)))
 $(eval $(call variant,$(B)/asan-clang,$(CLANG),$(SANITIZE)))
 $(eval $(call variant,$(B)/tsan,$(CC),-fsanitize=thread))
 $(eval $(call variant,$(B)/win64,$(CC),-DSEALANE_TEST_WIN64))
-$(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_NO_ASM))
+$(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_TEST_WORDS32 -DSEALANE_NO_ASM))
 $(eval $(call variant,$(B)/valgrind,$(CC),-DSEALANE_TEST_VALGRIND))
 
 lib: $(B)/libsealane.a $(B)/$(SONAME) ## static and shared library
@@ -205,11 +205,11 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
-GO_LIBRARY := . ./chacha20poly1305/... ./afalg/... ./internal/...
+GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/...
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
 $(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race $(GO_LIBRARY)))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
-    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./chacha20poly1305/...)))
+    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./batch/... ./chacha20poly1305/...)))
 $(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 linux-arm linux-386 linux-s390x js-wasm,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./...)))
