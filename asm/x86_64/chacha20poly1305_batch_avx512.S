@@ -72,6 +72,10 @@
 #define NEXT_SLOTS 308 /* of the next */
 #define KEYS 312      /* slots of this pass that hold Poly1305 keys, the first ones */
 #define TABLE 316     /* which half of SLOT is this pass's: 0 or SLOT_HALF */
+#define ONES 328      /* 64 bits */
+#define CRYPT_END 336 /* of the slots whose text waits for their keystream, in SLOT */
+#define SAVED_ARGS 344
+#define SAVED_CONSTS 352
 #define VECTOR 320    /* eight packets that Poly1305 is at: their place in RECORD */
 #define ACTIVE 384    /* packets that have blocks left, 32 of 32 bits */
 #define BLOCKS 512    /* by packet: blocks of keystream, 32 of 32 bits */
@@ -90,8 +94,8 @@
 #define WORDS_ROW 128
 #define ONCE 3264     /* two sets' words 4 to 15 as a pass begins */
 #define ONCE_SET 768
-#define POWERS 3264   /* when the pass has ended: r and r^2 of eight packets, each as y0, y1, y2, 20 y1, 20 y2 */
-#define POWER 320
+#define SPARE 1792    /* a register; the place of TAIL */
+#define PADS 3264     /* when the pass has ended: of a step's blocks the bits behind them, by packet */
 #define STREAM 4800   /* 32 blocks of keystream */
 #define STREAM_SET 1024
 #define KEY 6848      /* by vector of eight packets: r low, high, s low, high */
@@ -117,7 +121,11 @@
 #define back r15      /* -togo */
 #define longest r8    /* to the beginning of the longest packet */
 
-/* Vector registers of Poly1305. */
+/* Vector registers of Poly1305; zmm0 to zmm10 hold packets' blocks. */
+#define x0 zmm0
+#define x1 zmm1
+#define x2 zmm11
+#define vt zmm5
 #define lo0 zmm16
 #define lo1 zmm17
 #define lo2 zmm18
@@ -127,11 +135,11 @@
 #define h0 zmm22
 #define h1 zmm23
 #define h2 zmm24
-#define x0 zmm25
-#define x1 zmm26
-#define x2 zmm27
-#define vt zmm28
-#define mask44 zmm29
+#define mask44 zmm31
+/* Powers of r: y0, y1, y2, 20 y1, 20 y2. */
+#define R zmm12, zmm13, zmm14, zmm15, zmm25
+#define R2 zmm26, zmm27, zmm28, zmm29, zmm30
+
 /* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
 
 /* A quarter round is 12 steps: a += b; d ^= a; d <<<= 16;  c += d; b ^= c; b <<<= 12;  and again with 8 and 7. */
@@ -240,6 +248,62 @@
 .Lhanded_out\@:
 .endm
 
+/* The text of the slot at r14, with the keystream at r15. */
+.macro crypt
+    mov eax, [r14]
+    mov r12d, [r14 + 4]
+    shl rax, 6
+    shl r12, 6
+    add rax, [scratch + FIRST_LANE]
+    add r14, 8
+    mov rdi, [rax + SEALANE_LANE_IN]
+    mov rdx, [rax + SEALANE_LANE_OUT]
+    mov rax, [rax + SEALANE_LANE_BYTES]
+    sub rax, r12                                                                /* bytes behind this block */
+    jb .Lpartial\@
+    vmovdqu64 zmm16, [rdi + r12 - 64]
+    vpxorq zmm16, zmm16, [r15]
+    vmovdqu64 [rdx + r12 - 64], zmm16
+    add r15, 64
+    jmp .Lcrypt_done\@
+.Lpartial\@:
+    add eax, 64
+    bzhi rax, [scratch + ONES], rax
+    kmovq k1, rax
+    vmovdqu8 zmm16{k1}{z}, [rdi + r12 - 64]
+    vpxorq zmm16, zmm16, [r15]
+    vmovdqu8 [rdx + r12 - 64]{k1}, zmm16
+    add r15, 64
+.Lcrypt_done\@:
+.endm
+
+/* Of at most four slots, one at a time; zmm16 is not needed for a while. */
+.macro crypt_four
+    cmp r14, [scratch + CRYPT_END]
+    jae .Lcrypted\@
+    vmovdqa64 [scratch + SPARE], zmm16
+    .irp i, 1, 2, 3
+    crypt
+    cmp r14, [scratch + CRYPT_END]
+    je .Lcrypted_some\@
+    .endr
+    crypt
+.Lcrypted_some\@:
+    vmovdqa64 zmm16, [scratch + SPARE]
+.Lcrypted\@:
+.endm
+
+.macro crypt_begin
+    lea r14, [rbx + 8*r15]
+    shl r15d, 6
+    lea r15, [scratch + r15 + STREAM]
+.endm
+
+.macro crypt_end
+    mov args, [scratch + SAVED_ARGS]
+    mov consts, [scratch + SAVED_CONSTS]
+.endm
+
 /* How many slots the next pass has, of those that blocks are left for, at most eax: ecx. */
 .macro next_slots
     mov ecx, [scratch + TODO]
@@ -346,64 +410,44 @@
 
 /* ---- Poly1305 -------------------------------------------------------------------------------------------------- */
 
-/* acc += low or high 52 bits of v times part `y` of power `power`. */
-.macro times_part acc, high, v, power, y
-    .if \high
-    vpmadd52huq \acc, \v, [scratch + POWERS + POWER*(\power - 1) + 64*\y]
-    .else
-    vpmadd52luq \acc, \v, [scratch + POWERS + POWER*(\power - 1) + 64*\y]
-    .endif
+/* lo, hi += x0, x1, x2 times a power. Limb 0 comes last: h0 is last to be ready. */
+.macro times y0, y1, y2, y1_20, y2_20
+    vpmadd52luq lo0, x1, \y2_20
+    vpmadd52luq lo1, x1, \y0
+    vpmadd52luq lo2, x1, \y1
+    vpmadd52huq hi0, x1, \y2_20
+    vpmadd52huq hi1, x1, \y0
+    vpmadd52huq hi2, x1, \y1
+    vpmadd52luq lo0, x2, \y1_20
+    vpmadd52luq lo1, x2, \y2_20
+    vpmadd52luq lo2, x2, \y0
+    vpmadd52huq hi0, x2, \y1_20
+    vpmadd52huq hi1, x2, \y2_20
+    vpmadd52huq hi2, x2, \y0
+    vpmadd52luq lo0, x0, \y0
+    vpmadd52luq lo1, x0, \y1
+    vpmadd52luq lo2, x0, \y2
+    vpmadd52huq hi0, x0, \y0
+    vpmadd52huq hi1, x0, \y1
+    vpmadd52huq hi2, x0, \y2
 .endm
 
-.macro times_limb limb, v, power
-    .irp high, 0, 1
-        .if \high
-    times_limb_half \limb, \high, \v, \power, hi0, hi1, hi2
-        .else
-    times_limb_half \limb, \high, \v, \power, lo0, lo1, lo2
-        .endif
-    .endr
-.endm
-
-.macro times_limb_half limb, high, v, power, a0, a1, a2
-    .if \limb == 0
-    times_part \a0, \high, \v, \power, 0                                         /* x0 y0 */
-    times_part \a1, \high, \v, \power, 1                                         /* x0 y1 */
-    times_part \a2, \high, \v, \power, 2                                         /* x0 y2 */
-    .elseif \limb == 1
-    times_part \a0, \high, \v, \power, 4                                         /* 20 x1 y2 */
-    times_part \a1, \high, \v, \power, 0                                         /* x1 y0 */
-    times_part \a2, \high, \v, \power, 1                                         /* x1 y1 */
-    .else
-    times_part \a0, \high, \v, \power, 3                                         /* 20 x2 y1 */
-    times_part \a1, \high, \v, \power, 4                                         /* 20 x2 y2 */
-    times_part \a2, \high, \v, \power, 0                                         /* x2 y0 */
-    .endif
-.endm
-
-/* lo, hi += v0, v1, v2 times r^power. */
-.macro times v0, v1, v2, power
-    times_limb 0, \v0, \power
-    times_limb 1, \v1, \power
-    times_limb 2, \v2, \power
-.endm
-
-/* lo, hi -> three limbs lo of 44 bits (lo2: a little more). Of two products, one of them of limbs of 45 bits, no step
- * overflows: 256 hi0, 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4.
+/* lo, hi -> three limbs lo of a little more than 44 bits. Of two products, one of them of limbs of 45 bits, no step overflows:
+ * 256 hi0, 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4.
  */
-.macro carry
+.macro carry to0, to1, to2
     vpmadd52luq lo2, hi1, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 2^44 = 2^88 2^8 */
-    vpmadd52luq lo0, hi2, qword ptr [consts + FOLD140]{1to8}                    /* 2^52 2^88 = 2^140 */
     vpmadd52luq lo1, hi0, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 = 2^44 2^8 */
-    vpsrlq vt, lo2, 44
-    vpandq lo2, lo2, mask44
-    vpmadd52luq lo0, vt, qword ptr [consts + FOLD132]{1to8}                     /* 2^88 2^44 = 2^132 */
-    vpsrlq vt, lo0, 44
-    vpandq lo0, lo0, mask44
-    vpaddq lo1, lo1, vt
-    vpsrlq vt, lo1, 44
-    vpandq lo1, lo1, mask44
-    vpaddq lo2, lo2, vt
+    vpmadd52luq lo0, hi2, qword ptr [consts + FOLD140]{1to8}                    /* 2^52 2^88 = 2^140 */
+    vpsrlq hi2, lo2, 44
+    vpsrlq hi1, lo1, 44
+    vpsrlq hi0, lo0, 44
+    vpandq \to0, lo0, mask44
+    vpandq \to1, lo1, mask44
+    vpandq \to2, lo2, mask44
+    vpmadd52luq \to0, hi2, qword ptr [consts + FOLD132]{1to8}                   /* 2^88 2^44 = 2^132 */
+    vpaddq \to1, \to1, hi0
+    vpaddq \to2, \to2, hi1
 .endm
 
 .macro clear v
@@ -425,51 +469,25 @@
     vpternlogq x1, vt, mask44, 0xa8                                             /* (x1 | vt) & mask44 */
 .endm
 
-/* The blocks in two registers' lanes -> limbs, times r^power. */
-.macro times_blocks even, odd, pad, power
-    vpunpcklqdq x0, zmm\even, zmm\odd
-    vpunpckhqdq vt, zmm\even, zmm\odd
+/* Four 128-bit lanes each of a, b (even packets) and c, d (odd ones), one block of each packet -> limbs, but for the bit. */
+.macro blocks a, b, c, d, select
+    vshufi32x4 x0, zmm\a, zmm\b, \select
+    vshufi32x4 x1, zmm\c, zmm\d, \select
+    vpunpckhqdq vt, x0, x1
+    vpunpcklqdq x0, x0, x1
     limbs
-    vporq x2, x2, \pad
-    times x0, x1, x2, \power
-.endm
-
-/* The same, added to h before, times r^2. */
-.macro h_times_blocks even, odd, pad
-    vpunpcklqdq x0, zmm\even, zmm\odd
-    vpunpckhqdq vt, zmm\even, zmm\odd
-    limbs
-    vpaddq x0, x0, h0
-    vporq x2, x2, \pad
-    vpaddq x1, x1, h1
-    vpaddq x2, x2, h2
-    times x0, x1, x2, 2
 .endm
 
 /* Of lanes in k1, the bit that goes with block j of a step. */
 .macro pad_block j
-    .if \j == 0
-    vpbroadcastq zmm12{k1}{z}, [consts + PAD]
-    .elseif \j == 1
-    vpbroadcastq zmm13{k1}{z}, [consts + PAD]
-    .elseif \j == 2
-    vpbroadcastq zmm14{k1}{z}, [consts + PAD]
-    .else
-    vpbroadcastq zmm15{k1}{z}, [consts + PAD]
-    .endif
+    vpcmpleq k1, zmm9, qword ptr [consts + SIXTEENS + 8*\j]{1to8}
+    vpbroadcastq zmm10{k1}{z}, [consts + PAD]
+    vmovdqa64 [scratch + PADS + 64*\j], zmm10
 .endm
 
-/* Keeps a power, which is in v0, v1, v2. */
-.macro keep_power v0, v1, v2, power
-    clear 30
-    clear 31
-    vpmadd52luq zmm30, \v1, qword ptr [consts + FOLD132]{1to8}
-    vpmadd52luq zmm31, \v2, qword ptr [consts + FOLD132]{1to8}
-    vmovdqa64 [scratch + POWERS + POWER*(\power - 1)], \v0
-    vmovdqa64 [scratch + POWERS + POWER*(\power - 1) + 64], \v1
-    vmovdqa64 [scratch + POWERS + POWER*(\power - 1) + 128], \v2
-    vmovdqa64 [scratch + POWERS + POWER*(\power - 1) + 192], zmm30
-    vmovdqa64 [scratch + POWERS + POWER*(\power - 1) + 256], zmm31
+.macro times_twenty to, v
+    vpxord \to, \to, \to
+    vpmadd52luq \to, \v, qword ptr [consts + FOLD132]{1to8}
 .endm
 
 .macro tag packet, register, lane
@@ -485,6 +503,9 @@
     mov r13, [args + SEALANE_BATCH_COUNT]
     test r13, r13
     jz .Lend
+    mov [scratch + SAVED_ARGS], args
+    mov [scratch + SAVED_CONSTS], consts
+    mov qword ptr [scratch + ONES], -1
 
     /* A wave: its packets' blocks. Block 0 of packet i goes to slot i. */
 .Lwave:
@@ -554,6 +575,9 @@
     mov [scratch + ACTIVES], actives
     mov [scratch + BLOCK], block
     mov dword ptr [scratch + TABLE], 0
+    lea rax, [scratch + SLOT + SLOT_HALF]
+    mov [scratch + CRYPT_END], rax                                              /* none */
+    mov r15d, WAVE
 
     /* Keys and nonces, 16 packets at a time: [packet][word] -> [word][packet]. */
     .irp m, 1, 2, 3, 4, 5, 6, 7
@@ -604,7 +628,9 @@
     sub ecx, 16
     ja .Lwords
 
-    /* A pass. With its rounds, blocks are handed out for the next. */
+    /* A pass. With its rounds text waiting for keystream gets it, from slot r15 on, and blocks are handed out for the next
+     * pass, to the slots that have become vacant.
+     */
 .Lpass:
     mov ebx, [scratch + TABLE]
     mov r14d, ebx
@@ -624,21 +650,27 @@
     cmp dword ptr [scratch + SLOTS], 16
     ja .Lthirtytwo_begin
     set_begin 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    crypt_begin
 .Lsixteen:
     sixteen_round 0
+    crypt_four
     sixteen_round 1
     dec ecx
     jnz .Lsixteen
+    crypt_end
     jmp .Lrounds_done
 .Lthirtytwo_begin:
     set_begin 1, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     set_begin 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    crypt_begin
 .Lthirtytwo:
     thirtytwo_round 0
+    crypt_four
     hand_out_four
     thirtytwo_round 1
     dec ecx
     jnz .Lthirtytwo
+    crypt_end
     set_end 1, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     .irp r, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     vmovdqa64 [scratch + STREAM + STREAM_SET + 64*(\r - 16)], zmm\r
@@ -691,52 +723,27 @@
 
     /* Text of this pass: from where its keys end. */
 .Lcrypt:
-    mov ecx, [scratch + KEYS]
-    mov r8d, [scratch + SLOTS]
+    mov r15d, [scratch + KEYS]
+    mov eax, [scratch + SLOTS]
     mov dword ptr [scratch + KEYS], 0
-    mov r9, [scratch + FIRST_LANE]
-    sub r8d, ecx
-    jz .Lcrypted
     mov ebx, [scratch + TABLE]
     xor ebx, SLOT_HALF
     lea rbx, [scratch + rbx + SLOT]
-    lea rbx, [rbx + 8*rcx]
-    shl ecx, 6
-    lea r10, [scratch + rcx + STREAM]
-.Lblock:
-    mov eax, [rbx]
-    mov ecx, [rbx + 4]
-    shl rax, 6
-    shl rcx, 6
-    add rax, r9
-    vmovdqa64 zmm0, [r10]
-    mov r11, [rax + SEALANE_LANE_IN]
-    mov r12, [rax + SEALANE_LANE_OUT]
-    mov r13, [rax + SEALANE_LANE_BYTES]
-    add rbx, 8
-    add r10, 64
-    sub r13, rcx                                                                /* bytes behind this block */
-    jb .Lpartial
-    vpxorq zmm0, zmm0, [r11 + rcx - 64]
-    vmovdqu64 [r12 + rcx - 64], zmm0
-    dec r8d
-    jnz .Lblock
-    jmp .Lcrypted
-.Lpartial:
-    add r13d, 64
-    mov rax, -1
-    bzhi rax, rax, r13
-    kmovq k1, rax
-    vmovdqu8 zmm1{k1}{z}, [r11 + rcx - 64]
-    vpxorq zmm0, zmm0, zmm1
-    vmovdqu8 [r12 + rcx - 64]{k1}, zmm0
-    dec r8d
-    jnz .Lblock
-.Lcrypted:
+    lea rax, [rbx + 8*rax]
+    mov [scratch + CRYPT_END], rax
     mov eax, [scratch + NEXT_SLOTS]
     mov [scratch + SLOTS], eax
     test eax, eax
     jnz .Lpass
+    crypt_begin
+    cmp r14, [scratch + CRYPT_END]
+    jae .Lcrypted
+.Lcrypt_slot:
+    crypt
+    cmp r14, [scratch + CRYPT_END]
+    jb .Lcrypt_slot
+.Lcrypted:
+    crypt_end
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lwave_done
 
@@ -822,16 +829,20 @@
     vmovdqa64 x0, [scratch + rbx + KEY]
     vmovdqa64 vt, [scratch + rbx + KEY + 64]
     limbs
-    keep_power x0, x1, x2, 1
+    vmovdqa64 zmm12, x0
+    vmovdqa64 zmm13, x1
+    vmovdqa64 zmm14, x2
+    times_twenty zmm15, x1
+    times_twenty zmm25, x2
     clear_sums
-    times x0, x1, x2, 1
-    carry
-    keep_power lo0, lo1, lo2, 2
+    times R
+    carry zmm26, zmm27, zmm28
+    times_twenty zmm29, zmm27
+    times_twenty zmm30, zmm28
     clear 22
     clear 23
     clear 24
     lea r11, [longest + 48]
-    vpternlogq zmm11, zmm11, zmm11, 0xff
 .Lstep:
     mov back, togo
     neg back
@@ -839,18 +850,20 @@
     ja .Ledge
     cmp togo, 64
     je .Ledge
+    vpbroadcastq zmm8, [consts + PAD]
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
     mov rax, [scratch + MAC_END + 8*\j]
     vmovdqu64 zmm\j, [rax + back]
     .endr
-    .irp j, 12, 13, 14, 15
-    vpbroadcastq zmm\j, [consts + PAD]
+    .irp j, 0, 1, 2, 3
+    vmovdqa64 [scratch + PADS + 64*\j], zmm8
     .endr
     jmp .Lloaded
 
     /* A step where a packet begins or ends. */
 .Ledge:
     clear 8
+    vpternlogq zmm11, zmm11, zmm11, 0xff
     vpbroadcastq zmm9, togo
     vpsubq zmm10, zmm9, [scratch + TEXT16]                                      /* bytes before the text begins */
     vpsubq zmm9, zmm9, [scratch + ALL16]                                        /* and before the associated data begins */
@@ -858,10 +871,10 @@
     vpsllvq zmm10, zmm11, zmm10
     cmp togo, 64
     jne .Ledge_text
-    vmovdqa64 zmm8, [scratch + TEXT16]
-    vpsubq zmm8, zmm8, [scratch + TEXT_BYTES]                                   /* bytes behind the text */
-    vpsrlvq zmm8, zmm11, zmm8
-    vpandq zmm10, zmm10, zmm8
+    vmovdqa64 zmm7, [scratch + TEXT16]
+    vpsubq zmm7, zmm7, [scratch + TEXT_BYTES]                                   /* bytes behind the text */
+    vpsrlvq zmm7, zmm11, zmm7
+    vpandq zmm10, zmm10, zmm7
 .Ledge_text:
     vmovdqa64 [scratch + TAIL], zmm10
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
@@ -871,13 +884,12 @@
     .endr
     test r9d, r9d
     jz .Ledge_pad
-    clear 8
-    vpaddq zmm10, zmm9, [scratch + AD_BYTES]
-    vpmaxsq zmm12, zmm9, zmm8
-    vpmaxsq zmm10, zmm10, zmm8
-    vpsllvq zmm12, zmm11, zmm12
+    vpmaxsq zmm10, zmm9, zmm8
+    vpaddq zmm16, zmm9, [scratch + AD_BYTES]
+    vpmaxsq zmm16, zmm16, zmm8
     vpsllvq zmm10, zmm11, zmm10
-    vpandnq zmm10, zmm10, zmm12
+    vpsllvq zmm16, zmm11, zmm16
+    vpandnq zmm10, zmm16, zmm10
     vmovdqa64 [scratch + TAIL], zmm10
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
     mov rax, [scratch + AD_END + 8*\j]
@@ -885,12 +897,12 @@
     vmovdqu8 zmm\j{k1}, [rax + back]
     .endr
 .Ledge_pad:
-    .irp j, 0, 1, 2, 3
-    vpcmpleq k1, zmm9, qword ptr [consts + SIXTEENS + 8*\j]{1to8}
-    pad_block \j
-    .endr
+    pad_block 0
+    pad_block 1
+    pad_block 2
+    pad_block 3
 
-    /* Rows: even and odd packets' blocks 2 and 3, then 0 and 1. */
+    /* Packets -> blocks 0 and 1 of even and odd ones (zmm8, 9; 10, 4), blocks 2 and 3 (zmm2, 6; 3, 7). */
 .Lloaded:
     lea rax, [togo + 16]
     vshufi32x4 zmm8, zmm0, zmm2, 0x44
@@ -903,49 +915,56 @@
     vshufi32x4 zmm7, zmm5, zmm7, 0xee
     cmp r11, rax                                                                /* no packet has begun before? */
     jbe .Lhalf_step
-    vshufi32x4 zmm0, zmm8, zmm9, 0xdd
-    vshufi32x4 zmm1, zmm10, zmm4, 0xdd
     clear_sums
-    times_blocks 0, 1, zmm13, 1
+    blocks 8, 9, 10, 4, 0xdd
+    vporq x2, x2, [scratch + PADS + 64]
+    times R
     add rax, 16
     cmp r11, rax
     jbe .Lone_block
-    vshufi32x4 zmm8, zmm8, zmm9, 0x88
-    vshufi32x4 zmm10, zmm10, zmm4, 0x88
-    h_times_blocks 8, 10, zmm12
+    blocks 8, 9, 10, 4, 0x88
+    vporq x2, x2, [scratch + PADS]
+    vpaddq x1, x1, h1
+    vpaddq x2, x2, h2
+    vpaddq x0, x0, h0
+    times R2
 .Lone_block:
-    carry
-    vmovdqa64 h0, lo0
-    vmovdqa64 h1, lo1
-    vmovdqa64 h2, lo2
+    carry h0, h1, h2
 .Lhalf_step:
-    vshufi32x4 zmm0, zmm2, zmm6, 0xdd
-    vshufi32x4 zmm1, zmm3, zmm7, 0xdd
     clear_sums
-    vpunpcklqdq x0, zmm0, zmm1
-    vpunpckhqdq vt, zmm0, zmm1
     cmp togo, 64
-    jne .Lthird
-    vmovdqa64 x0, [scratch + AD_BYTES]                                          /* RFC 8439, 2.8: the lengths */
-    vmovdqa64 vt, [scratch + TEXT_BYTES]
+    je .Llength_block
+    blocks 2, 6, 3, 7, 0xdd
 .Lthird:
-    limbs
-    vporq x2, x2, zmm15
-    times x0, x1, x2, 1
+    vporq x2, x2, [scratch + PADS + 192]
+    times R
     cmp r11, togo
     jbe .Lstep_done
-    vshufi32x4 zmm2, zmm2, zmm6, 0x88
-    vshufi32x4 zmm3, zmm3, zmm7, 0x88
-    h_times_blocks 2, 3, zmm14
+    blocks 2, 6, 3, 7, 0x88
+    vporq x2, x2, [scratch + PADS + 128]
+    vpaddq x1, x1, h1
+    vpaddq x2, x2, h2
+    vpaddq x0, x0, h0
+    times R2
 .Lstep_done:
-    carry
-    vmovdqa64 h0, lo0
-    vmovdqa64 h1, lo1
-    vmovdqa64 h2, lo2
+    carry h0, h1, h2
     sub togo, 64
     jnz .Lstep
+    jmp .Lhash
+.Llength_block:
+    vmovdqa64 x0, [scratch + AD_BYTES]                                          /* RFC 8439, 2.8 */
+    vmovdqa64 vt, [scratch + TEXT_BYTES]
+    limbs
+    jmp .Lthird
 
+.Lhash:
     /* h mod p, plus s. */
+    vpsrlq vt, h0, 44
+    vpandq h0, h0, mask44
+    vpaddq h1, h1, vt
+    vpsrlq vt, h1, 44
+    vpandq h1, h1, mask44
+    vpaddq h2, h2, vt
     vpsrlq vt, h2, 42                                                           /* 2^130 = 5 */
     vpandq h2, h2, qword ptr [consts + MASK42]{1to8}
     vpmadd52luq h0, vt, qword ptr [consts + FOLD130]{1to8}
@@ -978,18 +997,18 @@
     vpcmpltuq k1, x0, vt
     vpaddq x1, x1, [scratch + rbx + KEY + 192]
     vpaddq x1{k1}, x1, qword ptr [consts + ONE]{1to8}
-    vpunpcklqdq zmm0, x0, x1
-    vpunpckhqdq zmm1, x0, x1
+    vpunpcklqdq zmm2, x0, x1                                                    /* tags of packets 0, 2, 4, 6 */
+    vpunpckhqdq zmm3, x0, x1
     mov ebx, [scratch + VECTOR]
     lea r8, [scratch + RECORD + 8*rbx]
-    tag 7, 1, 3                                                                 /* the last one last: lanes without a */
-    tag 6, 0, 3                                                                 /* packet point to the last packet's tag */
-    tag 5, 1, 2
-    tag 4, 0, 2
-    tag 3, 1, 1
-    tag 2, 0, 1
-    tag 1, 1, 0
-    tag 0, 0, 0
+    tag 7, 3, 3                                                                 /* the last one last: lanes without a */
+    tag 6, 2, 3                                                                 /* packet point to the last packet's tag */
+    tag 5, 3, 2
+    tag 4, 2, 2
+    tag 3, 3, 1
+    tag 2, 2, 1
+    tag 1, 3, 0
+    tag 0, 2, 0
     add ebx, 8
     mov [scratch + VECTOR], ebx
     cmp ebx, [scratch + PACKETS]
