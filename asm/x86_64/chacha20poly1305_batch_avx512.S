@@ -72,6 +72,10 @@
 #define NEXT_SLOTS 308 /* of the next */
 #define KEYS 312      /* slots of this pass that hold Poly1305 keys, the first ones */
 #define TABLE 316     /* which half of SLOT is this pass's: 0 or SLOT_HALF */
+#define ONES 328      /* 64 bits */
+#define CRYPT_END 336 /* of the slots whose text waits for their keystream, in SLOT */
+#define SAVED_ARGS 344
+#define SAVED_CONSTS 352
 #define VECTOR 320    /* eight packets that Poly1305 is at: their place in RECORD */
 #define ACTIVE 384    /* packets that have blocks left, 32 of 32 bits */
 #define BLOCKS 512    /* by packet: blocks of keystream, 32 of 32 bits */
@@ -90,6 +94,7 @@
 #define WORDS_ROW 128
 #define ONCE 3264     /* two sets' words 4 to 15 as a pass begins */
 #define ONCE_SET 768
+#define SPARE 1792    /* a register; the place of TAIL */
 #define PADS 3264     /* when the pass has ended: of a step's blocks the bits behind them, by packet */
 #define STREAM 4800   /* 32 blocks of keystream */
 #define STREAM_SET 1024
@@ -241,6 +246,62 @@
     hand_out
     dec vacant
 .Lhanded_out\@:
+.endm
+
+/* The text of the slot at r14, with the keystream at r15. */
+.macro crypt
+    mov eax, [r14]
+    mov r12d, [r14 + 4]
+    shl rax, 6
+    shl r12, 6
+    add rax, [scratch + FIRST_LANE]
+    add r14, 8
+    mov rdi, [rax + SEALANE_LANE_IN]
+    mov rdx, [rax + SEALANE_LANE_OUT]
+    mov rax, [rax + SEALANE_LANE_BYTES]
+    sub rax, r12                                                                /* bytes behind this block */
+    jb .Lpartial\@
+    vmovdqu64 zmm16, [rdi + r12 - 64]
+    vpxorq zmm16, zmm16, [r15]
+    vmovdqu64 [rdx + r12 - 64], zmm16
+    add r15, 64
+    jmp .Lcrypt_done\@
+.Lpartial\@:
+    add eax, 64
+    bzhi rax, [scratch + ONES], rax
+    kmovq k1, rax
+    vmovdqu8 zmm16{k1}{z}, [rdi + r12 - 64]
+    vpxorq zmm16, zmm16, [r15]
+    vmovdqu8 [rdx + r12 - 64]{k1}, zmm16
+    add r15, 64
+.Lcrypt_done\@:
+.endm
+
+/* Of at most four slots, one at a time; zmm16 is not needed for a while. */
+.macro crypt_four
+    cmp r14, [scratch + CRYPT_END]
+    jae .Lcrypted\@
+    vmovdqa64 [scratch + SPARE], zmm16
+    .irp i, 1, 2, 3
+    crypt
+    cmp r14, [scratch + CRYPT_END]
+    je .Lcrypted_some\@
+    .endr
+    crypt
+.Lcrypted_some\@:
+    vmovdqa64 zmm16, [scratch + SPARE]
+.Lcrypted\@:
+.endm
+
+.macro crypt_begin
+    lea r14, [rbx + 8*r15]
+    shl r15d, 6
+    lea r15, [scratch + r15 + STREAM]
+.endm
+
+.macro crypt_end
+    mov args, [scratch + SAVED_ARGS]
+    mov consts, [scratch + SAVED_CONSTS]
 .endm
 
 /* How many slots the next pass has, of those that blocks are left for, at most eax: ecx. */
@@ -442,6 +503,9 @@
     mov r13, [args + SEALANE_BATCH_COUNT]
     test r13, r13
     jz .Lend
+    mov [scratch + SAVED_ARGS], args
+    mov [scratch + SAVED_CONSTS], consts
+    mov qword ptr [scratch + ONES], -1
 
     /* A wave: its packets' blocks. Block 0 of packet i goes to slot i. */
 .Lwave:
@@ -511,6 +575,9 @@
     mov [scratch + ACTIVES], actives
     mov [scratch + BLOCK], block
     mov dword ptr [scratch + TABLE], 0
+    lea rax, [scratch + SLOT + SLOT_HALF]
+    mov [scratch + CRYPT_END], rax                                              /* none */
+    mov r15d, WAVE
 
     /* Keys and nonces, 16 packets at a time: [packet][word] -> [word][packet]. */
     .irp m, 1, 2, 3, 4, 5, 6, 7
@@ -561,7 +628,9 @@
     sub ecx, 16
     ja .Lwords
 
-    /* A pass. With its rounds, blocks are handed out for the next. */
+    /* A pass. With its rounds text waiting for keystream gets it, from slot r15 on, and blocks are handed out for the next
+     * pass, to the slots that have become vacant.
+     */
 .Lpass:
     mov ebx, [scratch + TABLE]
     mov r14d, ebx
@@ -581,21 +650,27 @@
     cmp dword ptr [scratch + SLOTS], 16
     ja .Lthirtytwo_begin
     set_begin 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    crypt_begin
 .Lsixteen:
     sixteen_round 0
+    crypt_four
     sixteen_round 1
     dec ecx
     jnz .Lsixteen
+    crypt_end
     jmp .Lrounds_done
 .Lthirtytwo_begin:
     set_begin 1, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     set_begin 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    crypt_begin
 .Lthirtytwo:
     thirtytwo_round 0
+    crypt_four
     hand_out_four
     thirtytwo_round 1
     dec ecx
     jnz .Lthirtytwo
+    crypt_end
     set_end 1, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     .irp r, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     vmovdqa64 [scratch + STREAM + STREAM_SET + 64*(\r - 16)], zmm\r
@@ -648,52 +723,27 @@
 
     /* Text of this pass: from where its keys end. */
 .Lcrypt:
-    mov ecx, [scratch + KEYS]
-    mov r8d, [scratch + SLOTS]
+    mov r15d, [scratch + KEYS]
+    mov eax, [scratch + SLOTS]
     mov dword ptr [scratch + KEYS], 0
-    mov r9, [scratch + FIRST_LANE]
-    sub r8d, ecx
-    jz .Lcrypted
     mov ebx, [scratch + TABLE]
     xor ebx, SLOT_HALF
     lea rbx, [scratch + rbx + SLOT]
-    lea rbx, [rbx + 8*rcx]
-    shl ecx, 6
-    lea r10, [scratch + rcx + STREAM]
-.Lblock:
-    mov eax, [rbx]
-    mov ecx, [rbx + 4]
-    shl rax, 6
-    shl rcx, 6
-    add rax, r9
-    vmovdqa64 zmm0, [r10]
-    mov r11, [rax + SEALANE_LANE_IN]
-    mov r12, [rax + SEALANE_LANE_OUT]
-    mov r13, [rax + SEALANE_LANE_BYTES]
-    add rbx, 8
-    add r10, 64
-    sub r13, rcx                                                                /* bytes behind this block */
-    jb .Lpartial
-    vpxorq zmm0, zmm0, [r11 + rcx - 64]
-    vmovdqu64 [r12 + rcx - 64], zmm0
-    dec r8d
-    jnz .Lblock
-    jmp .Lcrypted
-.Lpartial:
-    add r13d, 64
-    mov rax, -1
-    bzhi rax, rax, r13
-    kmovq k1, rax
-    vmovdqu8 zmm1{k1}{z}, [r11 + rcx - 64]
-    vpxorq zmm0, zmm0, zmm1
-    vmovdqu8 [r12 + rcx - 64]{k1}, zmm0
-    dec r8d
-    jnz .Lblock
-.Lcrypted:
+    lea rax, [rbx + 8*rax]
+    mov [scratch + CRYPT_END], rax
     mov eax, [scratch + NEXT_SLOTS]
     mov [scratch + SLOTS], eax
     test eax, eax
     jnz .Lpass
+    crypt_begin
+    cmp r14, [scratch + CRYPT_END]
+    jae .Lcrypted
+.Lcrypt_slot:
+    crypt
+    cmp r14, [scratch + CRYPT_END]
+    jb .Lcrypt_slot
+.Lcrypted:
+    crypt_end
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lwave_done
 
@@ -706,7 +756,7 @@
     lea r8, [scratch + RECORD + 8*rbx]
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
     mov rax, [r8 + 8*\j]
-    vmovdqa64 zmm\j, [rax]
+    vmovdqu64 zmm\j, [rax]
     .endr
     mov eax, [args + SEALANE_ARG_FLAGS]
     shr eax, 2
@@ -946,7 +996,8 @@
     vpaddq x0, x0, vt
     vpcmpltuq k1, x0, vt
     vpaddq x1, x1, [scratch + rbx + KEY + 192]
-    vpaddq x1{k1}, x1, qword ptr [consts + ONE]{1to8}
+    vpbroadcastq vt, [consts + ONE]                                             /* whole: a carry is secret */
+    vpaddq x1{k1}, x1, vt
     vpunpcklqdq zmm2, x0, x1                                                    /* tags of packets 0, 2, 4, 6 */
     vpunpckhqdq zmm3, x0, x1
     mov ebx, [scratch + VECTOR]

@@ -14,14 +14,17 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x08678b4c // mov r12,QWORD PTR [rdi+0x8]
 	LONG $0x106f8b4c // mov r13,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x2420840f; WORD $0x0000 // je 0x2431
-// 0x11:
+	LONG $0x286d840f; WORD $0x0000 // je 0x287e
+	LONG $0x58be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],rdi
+	LONG $0x60968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rdx
+	QUAD $0xff0000014886c748; WORD $0xffff; BYTE $0xff // mov QWORD PTR [rsi+0x148],0xffffffffffffffff
+// 0x2a:
 	LONG $0x00a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],r12
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	LONG $0x0001bb41; WORD $0x0000 // mov r11d,0x1
-// 0x27:
+// 0x40:
 	LONG $0x24448b49; BYTE $0x10 // mov rax,QWORD PTR [r12+0x10]
 	LONG $0x3fc08348 // add rax,0x3f
 	LONG $0x06e8c148 // shr rax,0x6
@@ -35,14 +38,14 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x40c48349 // add r12,0x40
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0xff49; BYTE $0xcd // dec r13
-	WORD $0x1874 // je 0x7c
+	WORD $0x1874 // je 0x95
 	LONG $0x07c0f741; WORD $0x0000; BYTE $0x00 // test r8d,0x7
-	WORD $0xba75 // jne 0x27
+	WORD $0xba75 // jne 0x40
 	LONG $0x20f88341 // cmp r8d,0x20
-	WORD $0x0974 // je 0x7c
+	WORD $0x0974 // je 0x95
 	LONG $0x40f98149; WORD $0x0001; BYTE $0x00 // cmp r9,0x140
-	WORD $0xab72 // jb 0x27
-// 0x7c:
+	WORD $0xab72 // jb 0x40
+// 0x95:
 	LONG $0x08a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],r12
 	LONG $0x10ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x110],r13
 	LONG $0x18868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x118],r8d
@@ -62,13 +65,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	WORD $0x2944; BYTE $0xc0 // sub eax,r8d
 	WORD $0x8945; BYTE $0xc5 // mov r13d,r8d
 	LONG $0x40ec8349 // sub r12,0x40
-// 0xf5:
+// 0x10e:
 	LONG $0x0fc0f741; WORD $0x0000; BYTE $0x00 // test r8d,0xf
-	WORD $0x0d74 // je 0x10b
+	WORD $0x0d74 // je 0x124
 	QUAD $0x00000280c6a4894e // mov QWORD PTR [rsi+r8*8+0x280],r12
 	WORD $0xff41; BYTE $0xc0 // inc r8d
-	WORD $0xeaeb // jmp 0xf5
-// 0x10b:
+	WORD $0xeaeb // jmp 0x10e
+// 0x124:
 	LONG $0x011c8e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x11c]
 	WORD $0xc139 // cmp ecx,eax
 	WORD $0x470f; BYTE $0xc8 // cmova ecx,eax
@@ -78,8 +81,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x4274 // je 0x172
-// 0x130:
+	WORD $0x4274 // je 0x18b
+// 0x149:
 	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
 	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -90,20 +93,23 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x16e
+	WORD $0x0c75 // jne 0x187
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x16e:
+// 0x187:
 	WORD $0xc9ff // dec ecx
-	WORD $0xbe75 // jne 0x130
-// 0x172:
+	WORD $0xbe75 // jne 0x149
+// 0x18b:
 	LONG $0x20868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x120],r8d
 	LONG $0x248e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x124],r9d
 	LONG $0x28968944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x128],r10d
 	LONG $0x2c9e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x12c],r11d
 	QUAD $0x00000000013c86c7; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],0x0
+	LONG $0x80868d48; WORD $0x0004; BYTE $0x00 // lea rax,[rsi+0x480]
+	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
+	LONG $0x0020bf41; WORD $0x0000 // mov r15d,0x20
 	LONG $0x4a90f8c5; BYTE $0x12 // kmovw k1,WORD PTR [rdx+0x12]
 	LONG $0x5290f8c5; BYTE $0x14 // kmovw k2,WORD PTR [rdx+0x14]
 	LONG $0x5a90f8c5; BYTE $0x16 // kmovw k3,WORD PTR [rdx+0x16]
@@ -114,7 +120,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
 	LONG $0x80868d4c; WORD $0x0002; BYTE $0x00 // lea r8,[rsi+0x280]
 	LONG $0x408e8d4c; WORD $0x0007; BYTE $0x00 // lea r9,[rsi+0x740]
-// 0x1cf:
+// 0x1fc:
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x20588b49 // mov rbx,QWORD PTR [r8+0x20]
 	LONG $0x28408b48 // mov rax,QWORD PTR [rax+0x28]
@@ -273,8 +279,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x40c18349 // add r9,0x40
 	WORD $0xe983; BYTE $0x10 // sub ecx,0x10
-	LONG $0xfcba870f; WORD $0xffff // ja 0x1cf
-// 0x515:
+	LONG $0xfcba870f; WORD $0xffff // ja 0x1fc
+// 0x542:
 	LONG $0x013c9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x13c]
 	WORD $0x8941; BYTE $0xde // mov r14d,ebx
 	LONG $0x0100f381; WORD $0x0000 // xor ebx,0x100
@@ -294,7 +300,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x2c9e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x12c]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
 	LONG $0x0130be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x130],0x10
-	LONG $0x039d870f; WORD $0x0000 // ja 0x924
+	LONG $0x05bd870f; WORD $0x0000 // ja 0xb71
 	LONG $0x48fdd162; WORD $0x0e6f // vmovdqa64 zmm1,ZMMWORD PTR [r14]
 	LONG $0x48fdd162; WORD $0x566f; BYTE $0x01 // vmovdqa64 zmm2,ZMMWORD PTR [r14+0x40]
 	LONG $0x48fef162; WORD $0x426f; BYTE $0x04 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x100]
@@ -339,7 +345,10 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
 	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
 	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
-// 0x6b7:
+	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
+	LONG $0x06e7c141 // shl r15d,0x6
+	QUAD $0x000012c03ebc8d4e // lea r15,[rsi+r15*1+0x12c0]
+// 0x6f4:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
@@ -388,6 +397,117 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
 	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x01f5830f; WORD $0x0000 // jae 0xa26
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm16
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x87e
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x8a9
+// 0x87e:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x8a9:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x0169840f; WORD $0x0000 // je 0xa1f
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x8fc
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x927
+// 0x8fc:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x927:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x00eb840f; WORD $0x0000 // je 0xa1f
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x97a
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x9a5
+// 0x97a:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x9a5:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	WORD $0x7174 // je 0xa1f
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x9f4
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0xa1f
+// 0x9f4:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0xa1f:
+	LONG $0x48fde162; WORD $0x466f; BYTE $0x1c // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x700]
+// 0xa26:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
@@ -437,9 +557,11 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	WORD $0xc9ff // dec ecx
-	LONG $0xfd98850f; WORD $0xffff // jne 0x6b7
-	LONG $0x00093fe9; BYTE $0x00 // jmp 0x1263
-// 0x924:
+	LONG $0xfb96850f; WORD $0xffff // jne 0x6f4
+	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
+	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
+	LONG $0x000b5fe9; BYTE $0x00 // jmp 0x16d0
+// 0xb71:
 	LONG $0x48fdc162; WORD $0x4e6f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [r14+0x80]
 	LONG $0x48fdc162; WORD $0x566f; BYTE $0x03 // vmovdqa64 zmm18,ZMMWORD PTR [r14+0xc0]
 	LONG $0x48fef162; WORD $0x426f; BYTE $0x04 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x100]
@@ -528,7 +650,10 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
 	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
 	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
-// 0xb85:
+	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
+	LONG $0x06e7c141 // shl r15d,0x6
+	QUAD $0x000012c03ebc8d4e // lea r15,[rsi+r15*1+0x12c0]
+// 0xde2:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
@@ -625,8 +750,119 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
 	LONG $0x404db162; WORD $0xce72; BYTE $0x07 // vprold zmm22,zmm22,0x7
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x01f5830f; WORD $0x0000 // jae 0x1244
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm16
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x109c
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x10c7
+// 0x109c:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x10c7:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x0169840f; WORD $0x0000 // je 0x123d
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x111a
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x1145
+// 0x111a:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x1145:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x00eb840f; WORD $0x0000 // je 0x123d
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x1198
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x11c3
+// 0x1198:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x11c3:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	WORD $0x7174 // je 0x123d
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x1212
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x123d
+// 0x1212:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x123d:
+	LONG $0x48fde162; WORD $0x466f; BYTE $0x1c // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x700]
+// 0x1244:
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x0112840f; WORD $0x0000 // je 0xf00
+	LONG $0x0112840f; WORD $0x0000 // je 0x135f
 	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
 	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -637,14 +873,14 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0xe2c
+	WORD $0x0c75 // jne 0x128b
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0xe2c:
+// 0x128b:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-	LONG $0x00cb840f; WORD $0x0000 // je 0xf00
+	LONG $0x00cb840f; WORD $0x0000 // je 0x135f
 	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
 	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -655,14 +891,14 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0xe73
+	WORD $0x0c75 // jne 0x12d2
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0xe73:
+// 0x12d2:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-	LONG $0x0084840f; WORD $0x0000 // je 0xf00
+	LONG $0x0084840f; WORD $0x0000 // je 0x135f
 	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
 	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -673,14 +909,14 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0xeba
+	WORD $0x0c75 // jne 0x1319
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0xeba:
+// 0x1319:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-	WORD $0x4174 // je 0xf00
+	WORD $0x4174 // je 0x135f
 	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
 	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -691,14 +927,14 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0xefd
+	WORD $0x0c75 // jne 0x135c
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0xefd:
+// 0x135c:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-// 0xf00:
+// 0x135f:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
@@ -796,7 +1032,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
 	LONG $0x405db162; WORD $0xcc72; BYTE $0x07 // vprold zmm20,zmm20,0x7
 	WORD $0xc9ff // dec ecx
-	LONG $0xfa1d850f; WORD $0xffff // jne 0xb85
+	LONG $0xf81b850f; WORD $0xffff // jne 0xde2
+	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
+	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
 	LONG $0x507de162; WORD $0x02fe // vpaddd zmm16,zmm16,DWORD BCST [rdx]
 	LONG $0x5075e162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm17,zmm17,DWORD BCST [rdx+0x4]
 	LONG $0x506de162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm18,zmm18,DWORD BCST [rdx+0x8]
@@ -833,7 +1071,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x248e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x124],r9d
 	LONG $0x28968944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x128],r10d
 	LONG $0x2c9e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x12c],r11d
-// 0x1263:
+// 0x16d0:
 	LONG $0x587df162; WORD $0x02fe // vpaddd zmm0,zmm0,DWORD BCST [rdx]
 	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
 	LONG $0x586df162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm2,zmm2,DWORD BCST [rdx+0x8]
@@ -854,9 +1092,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x308e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x130]
 	LONG $0xc09e8d48; WORD $0x0012; BYTE $0x00 // lea rbx,[rsi+0x12c0]
 	LONG $0xc0968d4c; WORD $0x001a; BYTE $0x00 // lea r10,[rsi+0x1ac0]
-// 0x12ee:
+// 0x175b:
 	WORD $0x8545; BYTE $0xc0 // test r8d,r8d
-	LONG $0x00cb8e0f; WORD $0x0000 // jle 0x13c2
+	LONG $0x00cb8e0f; WORD $0x0000 // jle 0x182f
 	LONG $0x48fe6162; WORD $0x726f; BYTE $0x06 // vmovdqu64 zmm30,ZMMWORD PTR [rdx+0x180]
 	LONG $0x48fe6162; WORD $0x7a6f; BYTE $0x07 // vmovdqu64 zmm31,ZMMWORD PTR [rdx+0x1c0]
 	LONG $0x48fd0162; WORD $0xe66f // vmovdqa64 zmm28,zmm30
@@ -888,8 +1126,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x484d6262; WORD $0xe776 // vpermi2d zmm28,zmm6,zmm7
 	LONG $0x48fd4162; WORD $0x627f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [r10+0x1c0],zmm28
 	LONG $0x10f88341 // cmp r8d,0x10
-	LONG $0x020f830f; WORD $0x0000 // jae 0x15d1
-// 0x13c2:
+	LONG $0x020f830f; WORD $0x0000 // jae 0x1a3e
+// 0x182f:
 	LONG $0x487de162; WORD $0xc162 // vpunpckldq zmm16,zmm0,zmm1
 	LONG $0x487de162; WORD $0xc96a // vpunpckhdq zmm17,zmm0,zmm1
 	LONG $0x486de162; WORD $0xd362 // vpunpckldq zmm18,zmm2,zmm3
@@ -970,12 +1208,12 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fde162; WORD $0x737f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm22
 	LONG $0x48fd7162; WORD $0x7b7f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rbx+0x2c0],zmm15
 	LONG $0x48fdf162; WORD $0x5b7f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rbx+0x3c0],zmm3
-// 0x15d1:
+// 0x1a3e:
 	LONG $0x00c38148; WORD $0x0004; BYTE $0x00 // add rbx,0x400
 	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
 	LONG $0x10e88341 // sub r8d,0x10
 	LONG $0x10e98341 // sub r9d,0x10
-	WORD $0x7476 // jbe 0x165d
+	WORD $0x7476 // jbe 0x1aca
 	LONG $0x48fdf162; WORD $0x036f // vmovdqa64 zmm0,ZMMWORD PTR [rbx]
 	LONG $0x48fdf162; WORD $0x4b6f; BYTE $0x01 // vmovdqa64 zmm1,ZMMWORD PTR [rbx+0x40]
 	LONG $0x48fdf162; WORD $0x536f; BYTE $0x02 // vmovdqa64 zmm2,ZMMWORD PTR [rbx+0x80]
@@ -992,83 +1230,85 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fd7162; WORD $0x6b6f; BYTE $0x0d // vmovdqa64 zmm13,ZMMWORD PTR [rbx+0x340]
 	LONG $0x48fd7162; WORD $0x736f; BYTE $0x0e // vmovdqa64 zmm14,ZMMWORD PTR [rbx+0x380]
 	LONG $0x48fd7162; WORD $0x7b6f; BYTE $0x0f // vmovdqa64 zmm15,ZMMWORD PTR [rbx+0x3c0]
-	LONG $0xfffc91e9; BYTE $0xff // jmp 0x12ee
-// 0x165d:
+	LONG $0xfffc91e9; BYTE $0xff // jmp 0x175b
+// 0x1aca:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0d74 // je 0x1673
+	WORD $0x0d74 // je 0x1ae0
 	LONG $0x0138be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x138],0x0
-	LONG $0x00e0850f; WORD $0x0000 // jne 0x1753
-// 0x1673:
-	LONG $0x01388e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x138]
-	LONG $0x30868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x130]
+	LONG $0x00f8850f; WORD $0x0000 // jne 0x1bd8
+// 0x1ae0:
+	LONG $0x38be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x138]
+	LONG $0x0130868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x130]
 	QUAD $0x00000000013886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x138],0x0
-	LONG $0x008e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x100]
-	WORD $0x2941; BYTE $0xc8 // sub r8d,ecx
-	LONG $0x0098840f; WORD $0x0000 // je 0x1732
 	LONG $0x013c9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x13c]
 	LONG $0x0100f381; WORD $0x0000 // xor ebx,0x100
 	QUAD $0x000003801e9c8d48 // lea rbx,[rsi+rbx*1+0x380]
-	LONG $0xcb1c8d48 // lea rbx,[rbx+rcx*8]
-	WORD $0xe1c1; BYTE $0x06 // shl ecx,0x6
-	QUAD $0x000012c00e948d4c // lea r10,[rsi+rcx*1+0x12c0]
-// 0x16bd:
-	WORD $0x038b // mov eax,DWORD PTR [rbx]
-	WORD $0x4b8b; BYTE $0x04 // mov ecx,DWORD PTR [rbx+0x4]
-	LONG $0x06e0c148 // shl rax,0x6
-	LONG $0x06e1c148 // shl rcx,0x6
-	WORD $0x014c; BYTE $0xc8 // add rax,r9
-	LONG $0x48fdd162; WORD $0x026f // vmovdqa64 zmm0,ZMMWORD PTR [r10]
-	LONG $0x08588b4c // mov r11,QWORD PTR [rax+0x8]
-	WORD $0x8b4c; BYTE $0x20 // mov r12,QWORD PTR [rax]
-	LONG $0x10688b4c // mov r13,QWORD PTR [rax+0x10]
-	LONG $0x08c38348 // add rbx,0x8
-	LONG $0x40c28349 // add r10,0x40
-	WORD $0x2949; BYTE $0xcd // sub r13,rcx
-	WORD $0x1772 // jb 0x1702
-	QUAD $0xff0b44ef48fdd162 // vpxorq zmm0,zmm0,ZMMWORD PTR [r11+rcx*1-0x40]
-	QUAD $0xff0c447f48fed162 // vmovdqu64 ZMMWORD PTR [r12+rcx*1-0x40],zmm0
-	WORD $0xff41; BYTE $0xc8 // dec r8d
-	WORD $0xbd75 // jne 0x16bd
-	WORD $0x30eb // jmp 0x1732
-// 0x1702:
-	LONG $0x40c58341 // add r13d,0x40
-	LONG $0xffc0c748; WORD $0xffff; BYTE $0xff // mov rax,0xffffffffffffffff
-	LONG $0xf590e2c4; BYTE $0xc0 // bzhi rax,rax,r13
-	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
-	QUAD $0xff0b4c6fc97fd162 // vmovdqu8 zmm1{k1}{z},ZMMWORD PTR [r11+rcx*1-0x40]
-	LONG $0x48fdf162; WORD $0xc1ef // vpxorq zmm0,zmm0,zmm1
-	QUAD $0xff0c447f497fd162 // vmovdqu8 ZMMWORD PTR [r12+rcx*1-0x40]{k1},zmm0
-	WORD $0xff41; BYTE $0xc8 // dec r8d
-	WORD $0x8b75 // jne 0x16bd
-// 0x1732:
+	LONG $0xc3048d48 // lea rax,[rbx+rax*8]
+	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
 	LONG $0x0134868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x134]
 	LONG $0x01308689; WORD $0x0000 // mov DWORD PTR [rsi+0x130],eax
 	WORD $0xc085 // test eax,eax
-	LONG $0xedcf850f; WORD $0xffff // jne 0x515
+	LONG $0xea18850f; WORD $0xffff // jne 0x542
+	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
+	LONG $0x06e7c141 // shl r15d,0x6
+	QUAD $0x000012c03ebc8d4e // lea r15,[rsi+r15*1+0x12c0]
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	WORD $0x7a73 // jae 0x1bbd
+// 0x1b43:
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x1b89
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x1bb4
+// 0x1b89:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x1bb4:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	WORD $0x8672 // jb 0x1b43
+// 0x1bbd:
+	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
+	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0cac850f; WORD $0x0000 // jne 0x23ff
-// 0x1753:
+	LONG $0x0c74850f; WORD $0x0000 // jne 0x284c
+// 0x1bd8:
 	QUAD $0x00000000014086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x140],0x0
-	LONG $0x48fd6262; WORD $0x6a59; BYTE $0x04 // vpbroadcastq zmm29,QWORD PTR [rdx+0x20]
-// 0x1764:
+	LONG $0x48fd6262; WORD $0x7a59; BYTE $0x04 // vpbroadcastq zmm31,QWORD PTR [rdx+0x20]
+// 0x1be9:
 	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
 	QUAD $0x00000280de848d4c // lea r8,[rsi+rbx*8+0x280]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
-	LONG $0x48fdf162; WORD $0x006f // vmovdqa64 zmm0,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
-	LONG $0x48fdf162; WORD $0x086f // vmovdqa64 zmm1,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x086f // vmovdqu64 zmm1,ZMMWORD PTR [rax]
 	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
-	LONG $0x48fdf162; WORD $0x106f // vmovdqa64 zmm2,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x106f // vmovdqu64 zmm2,ZMMWORD PTR [rax]
 	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
-	LONG $0x48fdf162; WORD $0x186f // vmovdqa64 zmm3,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x186f // vmovdqu64 zmm3,ZMMWORD PTR [rax]
 	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
-	LONG $0x48fdf162; WORD $0x206f // vmovdqa64 zmm4,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x206f // vmovdqu64 zmm4,ZMMWORD PTR [rax]
 	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
-	LONG $0x48fdf162; WORD $0x286f // vmovdqa64 zmm5,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x286f // vmovdqu64 zmm5,ZMMWORD PTR [rax]
 	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
-	LONG $0x48fdf162; WORD $0x306f // vmovdqa64 zmm6,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x306f // vmovdqu64 zmm6,ZMMWORD PTR [rax]
 	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
-	LONG $0x48fdf162; WORD $0x386f // vmovdqa64 zmm7,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x386f // vmovdqu64 zmm7,ZMMWORD PTR [rax]
 	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
 	WORD $0xe8c1; BYTE $0x02 // shr eax,0x2
 	WORD $0xe083; BYTE $0x01 // and eax,0x1
@@ -1135,79 +1375,72 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x3f708d4d // lea r14,[r8+0x3f]
 	LONG $0xc0e68349 // and r14,0xffffffffffffffc0
 	WORD $0xe3c1; BYTE $0x05 // shl ebx,0x5
-	QUAD $0x6b1e4c6f48fd6162 // vmovdqa64 zmm25,ZMMWORD PTR [rsi+rbx*1+0x1ac0]
-	QUAD $0x6c1e646f48fd6162 // vmovdqa64 zmm28,ZMMWORD PTR [rsi+rbx*1+0x1b00]
-	LONG $0x40ad9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm26,zmm25,0x2c
-	LONG $0x40a59162; WORD $0xd473; BYTE $0x18 // vpsrlq zmm27,zmm28,0x18
-	LONG $0x409d9162; WORD $0xf473; BYTE $0x14 // vpsllq zmm28,zmm28,0x14
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x409d0362; WORD $0xd525; BYTE $0xa8 // vpternlogq zmm26,zmm28,zmm29,0xa8
-	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
-	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
-	LONG $0x50ad6262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm30,zmm26,QWORD BCST [rdx+0x40]
-	LONG $0x50a56262; WORD $0x7ab4; BYTE $0x08 // vpmadd52luq zmm31,zmm27,QWORD BCST [rdx+0x40]
-	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm25
-	LONG $0x48fd6162; WORD $0x567f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm26
-	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm27
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm30
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x37 // vmovdqa64 ZMMWORD PTR [rsi+0xdc0],zmm31
+	QUAD $0x6b1e446f48fdf162 // vmovdqa64 zmm0,ZMMWORD PTR [rsi+rbx*1+0x1ac0]
+	QUAD $0x6c1e6c6f48fdf162 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+rbx*1+0x1b00]
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x48fd7162; WORD $0xe06f // vmovdqa64 zmm12,zmm0
+	LONG $0x48fd7162; WORD $0xe96f // vmovdqa64 zmm13,zmm1
+	LONG $0x48fd5162; WORD $0xf36f // vmovdqa64 zmm14,zmm11
+	LONG $0x48055162; WORD $0xffef // vpxord zmm15,zmm15,zmm15
+	LONG $0x58f57262; WORD $0x7ab4; BYTE $0x08 // vpmadd52luq zmm15,zmm1,QWORD BCST [rdx+0x40]
+	LONG $0x40350162; WORD $0xc9ef // vpxord zmm25,zmm25,zmm25
+	LONG $0x58a56262; WORD $0x4ab4; BYTE $0x08 // vpmadd52luq zmm25,zmm11,QWORD BCST [rdx+0x40]
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
 	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
 	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
 	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x33 // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x34 // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x35 // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x33 // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x34 // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x35 // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x37 // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x33 // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x34 // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x37 // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x33 // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x34 // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x36 // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x37 // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x33 // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x36 // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x37 // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x33 // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0xcc0]
+	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
+	LONG $0x48f58262; WORD $0xd9b5 // vpmadd52huq zmm19,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xe4b5 // vpmadd52huq zmm20,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xedb5 // vpmadd52huq zmm21,zmm1,zmm13
+	LONG $0x48a5c262; WORD $0xc7b4 // vpmadd52luq zmm16,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xc9b4 // vpmadd52luq zmm17,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm11,zmm12
+	LONG $0x48a5c262; WORD $0xdfb5 // vpmadd52huq zmm19,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xe1b5 // vpmadd52huq zmm20,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xecb5 // vpmadd52huq zmm21,zmm11,zmm12
+	LONG $0x48fdc262; WORD $0xc4b4 // vpmadd52luq zmm16,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xcdb4 // vpmadd52luq zmm17,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xd6b4 // vpmadd52luq zmm18,zmm0,zmm14
+	LONG $0x48fdc262; WORD $0xdcb5 // vpmadd52huq zmm19,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
 	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
-	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
 	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
-	LONG $0x409db162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm28,zmm18,0x2c
-	LONG $0x40ed8162; WORD $0xd5db // vpandq zmm18,zmm18,zmm29
-	LONG $0x509de262; WORD $0x42b4; BYTE $0x08 // vpmadd52luq zmm16,zmm28,QWORD BCST [rdx+0x40]
-	LONG $0x409db162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm28,zmm16,0x2c
-	LONG $0x40fd8162; WORD $0xc5db // vpandq zmm16,zmm16,zmm29
-	LONG $0x40f58162; WORD $0xccd4 // vpaddq zmm17,zmm17,zmm28
-	LONG $0x409db162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm28,zmm17,0x2c
-	LONG $0x40f58162; WORD $0xcddb // vpandq zmm17,zmm17,zmm29
-	LONG $0x40ed8162; WORD $0xd4d4 // vpaddq zmm18,zmm18,zmm28
-	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
-	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
-	LONG $0x50f56262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm30,zmm17,QWORD BCST [rdx+0x40]
-	LONG $0x50ed6262; WORD $0x7ab4; BYTE $0x08 // vpmadd52luq zmm31,zmm18,QWORD BCST [rdx+0x40]
-	LONG $0x48fde162; WORD $0x467f; BYTE $0x38 // vmovdqa64 ZMMWORD PTR [rsi+0xe00],zmm16
-	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x39 // vmovdqa64 ZMMWORD PTR [rsi+0xe40],zmm17
-	LONG $0x48fde162; WORD $0x567f; BYTE $0x3a // vmovdqa64 ZMMWORD PTR [rsi+0xe80],zmm18
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x3b // vmovdqa64 ZMMWORD PTR [rsi+0xec0],zmm30
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x3c // vmovdqa64 ZMMWORD PTR [rsi+0xf00],zmm31
+	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
+	LONG $0x40d5b162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm21,zmm18,0x2c
+	LONG $0x40ddb162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm20,zmm17,0x2c
+	LONG $0x40e5b162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm19,zmm16,0x2c
+	LONG $0x40fd0162; WORD $0xd7db // vpandq zmm26,zmm16,zmm31
+	LONG $0x40f50162; WORD $0xdfdb // vpandq zmm27,zmm17,zmm31
+	LONG $0x40ed0162; WORD $0xe7db // vpandq zmm28,zmm18,zmm31
+	LONG $0x50d56262; WORD $0x52b4; BYTE $0x08 // vpmadd52luq zmm26,zmm21,QWORD BCST [rdx+0x40]
+	LONG $0x40a52162; WORD $0xdbd4 // vpaddq zmm27,zmm27,zmm19
+	LONG $0x409d2162; WORD $0xe4d4 // vpaddq zmm28,zmm28,zmm20
+	LONG $0x40150162; WORD $0xedef // vpxord zmm29,zmm29,zmm29
+	LONG $0x50a56262; WORD $0x6ab4; BYTE $0x08 // vpmadd52luq zmm29,zmm27,QWORD BCST [rdx+0x40]
+	LONG $0x400d0162; WORD $0xf6ef // vpxord zmm30,zmm30,zmm30
+	LONG $0x509d6262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm30,zmm28,QWORD BCST [rdx+0x40]
 	LONG $0x004da162; WORD $0xf6ef // vpxord xmm22,xmm22,xmm22
 	LONG $0x0045a162; WORD $0xffef // vpxord xmm23,xmm23,xmm23
 	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
 	LONG $0x30588d4d // lea r11,[r8+0x30]
-	LONG $0x48a55362; WORD $0xdb25; BYTE $0xff // vpternlogq zmm11,zmm11,zmm11,0xff
-// 0x1af7:
+// 0x1f2f:
 	WORD $0x894d; BYTE $0xf7 // mov r15,r14
 	WORD $0xf749; BYTE $0xdf // neg r15
 	WORD $0x394d; BYTE $0xee // cmp r14,r13
-	LONG $0x009b870f; WORD $0x0000 // ja 0x1ba1
+	LONG $0x00a2870f; WORD $0x0000 // ja 0x1fe0
 	LONG $0x40fe8349 // cmp r14,0x40
-	LONG $0x0091840f; WORD $0x0000 // je 0x1ba1
+	LONG $0x0098840f; WORD $0x0000 // je 0x1fe0
+	LONG $0x48fd7262; WORD $0x4259; BYTE $0x06 // vpbroadcastq zmm8,QWORD PTR [rdx+0x30]
 	LONG $0x80868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x580]
 	LONG $0x48feb162; WORD $0x046f; BYTE $0x38 // vmovdqu64 zmm0,ZMMWORD PTR [rax+r15*1]
 	LONG $0x88868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x588]
@@ -1224,25 +1457,26 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48feb162; WORD $0x346f; BYTE $0x38 // vmovdqu64 zmm6,ZMMWORD PTR [rax+r15*1]
 	LONG $0xb8868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5b8]
 	LONG $0x48feb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu64 zmm7,ZMMWORD PTR [rax+r15*1]
-	LONG $0x48fd7262; WORD $0x6259; BYTE $0x06 // vpbroadcastq zmm12,QWORD PTR [rdx+0x30]
-	LONG $0x48fd7262; WORD $0x6a59; BYTE $0x06 // vpbroadcastq zmm13,QWORD PTR [rdx+0x30]
-	LONG $0x48fd7262; WORD $0x7259; BYTE $0x06 // vpbroadcastq zmm14,QWORD PTR [rdx+0x30]
-	LONG $0x48fd7262; WORD $0x7a59; BYTE $0x06 // vpbroadcastq zmm15,QWORD PTR [rdx+0x30]
-	LONG $0x000234e9; BYTE $0x00 // jmp 0x1dd5
-// 0x1ba1:
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm8
+	LONG $0x000251e9; BYTE $0x00 // jmp 0x2231
+// 0x1fe0:
 	LONG $0x083d5162; WORD $0xc0ef // vpxord xmm8,xmm8,xmm8
+	LONG $0x48a55362; WORD $0xdb25; BYTE $0xff // vpternlogq zmm11,zmm11,zmm11,0xff
 	LONG $0x48fd5262; WORD $0xce7c // vpbroadcastq zmm9,r14
 	LONG $0x48b57162; WORD $0x56fb; BYTE $0x17 // vpsubq zmm10,zmm9,ZMMWORD PTR [rsi+0x5c0]
 	LONG $0x48b57162; WORD $0x4efb; BYTE $0x19 // vpsubq zmm9,zmm9,ZMMWORD PTR [rsi+0x640]
 	LONG $0x48ad5262; WORD $0xd03d // vpmaxsq zmm10,zmm10,zmm8
 	LONG $0x48a55262; WORD $0xd247 // vpsllvq zmm10,zmm11,zmm10
 	LONG $0x40fe8349 // cmp r14,0x40
-	WORD $0x1a75 // jne 0x1be7
-	LONG $0x48fd7162; WORD $0x466f; BYTE $0x17 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x5c0]
-	LONG $0x48bd7162; WORD $0x46fb; BYTE $0x1b // vpsubq zmm8,zmm8,ZMMWORD PTR [rsi+0x6c0]
-	LONG $0x48a55262; WORD $0xc045 // vpsrlvq zmm8,zmm11,zmm8
-	LONG $0x48ad5162; WORD $0xd0db // vpandq zmm10,zmm10,zmm8
-// 0x1be7:
+	WORD $0x1a75 // jne 0x202d
+	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x17 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x5c0]
+	LONG $0x48c5f162; WORD $0x7efb; BYTE $0x1b // vpsubq zmm7,zmm7,ZMMWORD PTR [rsi+0x6c0]
+	LONG $0x48a5f262; WORD $0xff45 // vpsrlvq zmm7,zmm11,zmm7
+	LONG $0x48ad7162; WORD $0xd7db // vpandq zmm10,zmm10,zmm7
+// 0x202d:
 	LONG $0x48fd7162; WORD $0x567f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm10
 	LONG $0x80868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x580]
 	QUAD $0x0007008e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x700]
@@ -1269,14 +1503,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	QUAD $0x0007388e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x738]
 	LONG $0xc97fb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu8 zmm7{k1}{z},ZMMWORD PTR [rax+r15*1]
 	WORD $0x8545; BYTE $0xc9 // test r9d,r9d
-	LONG $0x00ea840f; WORD $0x0000 // je 0x1d99
-	LONG $0x083d5162; WORD $0xc0ef // vpxord xmm8,xmm8,xmm8
-	LONG $0x48b57162; WORD $0x56d4; BYTE $0x1a // vpaddq zmm10,zmm9,ZMMWORD PTR [rsi+0x680]
-	LONG $0x48b55262; WORD $0xe03d // vpmaxsq zmm12,zmm9,zmm8
-	LONG $0x48ad5262; WORD $0xd03d // vpmaxsq zmm10,zmm10,zmm8
-	LONG $0x48a55262; WORD $0xe447 // vpsllvq zmm12,zmm11,zmm12
+	LONG $0x00e4840f; WORD $0x0000 // je 0x21d9
+	LONG $0x48b55262; WORD $0xd03d // vpmaxsq zmm10,zmm9,zmm8
+	LONG $0x48b5e162; WORD $0x46d4; BYTE $0x1a // vpaddq zmm16,zmm9,ZMMWORD PTR [rsi+0x680]
+	LONG $0x40fdc262; WORD $0xc03d // vpmaxsq zmm16,zmm16,zmm8
 	LONG $0x48a55262; WORD $0xd247 // vpsllvq zmm10,zmm11,zmm10
-	LONG $0x48ad5162; WORD $0xd4df // vpandnq zmm10,zmm10,zmm12
+	LONG $0x48a5a262; WORD $0xc047 // vpsllvq zmm16,zmm11,zmm16
+	LONG $0x40fd5162; WORD $0xd2df // vpandnq zmm10,zmm16,zmm10
 	LONG $0x48fd7162; WORD $0x567f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm10
 	LONG $0x00868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x600]
 	QUAD $0x0007008e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x700]
@@ -1302,16 +1535,20 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x38868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x638]
 	QUAD $0x0007388e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x738]
 	LONG $0x497fb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu8 zmm7{k1},ZMMWORD PTR [rax+r15*1]
-// 0x1d99:
+// 0x21d9:
 	QUAD $0x020e4a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x70]
-	LONG $0xc9fd7262; WORD $0x6259; BYTE $0x06 // vpbroadcastq zmm12{k1}{z},QWORD PTR [rdx+0x30]
+	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm10
 	QUAD $0x020f4a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x78]
-	LONG $0xc9fd7262; WORD $0x6a59; BYTE $0x06 // vpbroadcastq zmm13{k1}{z},QWORD PTR [rdx+0x30]
+	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm10
 	QUAD $0x02104a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x80]
-	LONG $0xc9fd7262; WORD $0x7259; BYTE $0x06 // vpbroadcastq zmm14{k1}{z},QWORD PTR [rdx+0x30]
+	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm10
 	QUAD $0x02114a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x88]
-	LONG $0xc9fd7262; WORD $0x7a59; BYTE $0x06 // vpbroadcastq zmm15{k1}{z},QWORD PTR [rdx+0x30]
-// 0x1dd5:
+	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm10
+// 0x2231:
 	LONG $0x10468d49 // lea rax,[r14+0x10]
 	LONG $0x487d7362; WORD $0xc243; BYTE $0x44 // vshufi32x4 zmm8,zmm0,zmm2,0x44
 	LONG $0x487df362; WORD $0xd243; BYTE $0xee // vshufi32x4 zmm2,zmm0,zmm2,0xee
@@ -1322,261 +1559,271 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x4855f362; WORD $0xe743; BYTE $0x44 // vshufi32x4 zmm4,zmm5,zmm7,0x44
 	LONG $0x4855f362; WORD $0xff43; BYTE $0xee // vshufi32x4 zmm7,zmm5,zmm7,0xee
 	WORD $0x3949; BYTE $0xc3 // cmp r11,rax
-	LONG $0x0224860f; WORD $0x0000 // jbe 0x203e
+	LONG $0x01f0860f; WORD $0x0000 // jbe 0x2466
+	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
+	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
+	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
+	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
+	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
+	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
 	LONG $0x483dd362; WORD $0xc143; BYTE $0xdd // vshufi32x4 zmm0,zmm8,zmm9,0xdd
 	LONG $0x482df362; WORD $0xcc43; BYTE $0xdd // vshufi32x4 zmm1,zmm10,zmm4,0xdd
-	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
-	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
-	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
-	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
-	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
-	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
-	LONG $0x48fd6162; WORD $0xc96c // vpunpcklqdq zmm25,zmm0,zmm1
-	LONG $0x48fd6162; WORD $0xe16d // vpunpckhqdq zmm28,zmm0,zmm1
-	LONG $0x40ad9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm26,zmm25,0x2c
-	LONG $0x40a59162; WORD $0xd473; BYTE $0x18 // vpsrlq zmm27,zmm28,0x18
-	LONG $0x409d9162; WORD $0xf473; BYTE $0x14 // vpsllq zmm28,zmm28,0x14
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x409d0362; WORD $0xd525; BYTE $0xa8 // vpternlogq zmm26,zmm28,zmm29,0xa8
-	LONG $0x40a54162; WORD $0xddeb // vporq zmm27,zmm27,zmm13
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x33 // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x34 // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x35 // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x33 // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x34 // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x35 // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x37 // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x33 // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x34 // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x37 // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x33 // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x34 // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x36 // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x37 // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x33 // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x36 // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x37 // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x33 // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0xcc0]
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x34 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xd00]
+	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
+	LONG $0x48f58262; WORD $0xd9b5 // vpmadd52huq zmm19,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xe4b5 // vpmadd52huq zmm20,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xedb5 // vpmadd52huq zmm21,zmm1,zmm13
+	LONG $0x48a5c262; WORD $0xc7b4 // vpmadd52luq zmm16,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xc9b4 // vpmadd52luq zmm17,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm11,zmm12
+	LONG $0x48a5c262; WORD $0xdfb5 // vpmadd52huq zmm19,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xe1b5 // vpmadd52huq zmm20,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xecb5 // vpmadd52huq zmm21,zmm11,zmm12
+	LONG $0x48fdc262; WORD $0xc4b4 // vpmadd52luq zmm16,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xcdb4 // vpmadd52luq zmm17,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xd6b4 // vpmadd52luq zmm18,zmm0,zmm14
+	LONG $0x48fdc262; WORD $0xdcb5 // vpmadd52huq zmm19,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x3949; BYTE $0xc3 // cmp r11,rax
-	LONG $0x00d2860f; WORD $0x0000 // jbe 0x1fdd
-	LONG $0x483d5362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm8,zmm8,zmm9,0x88
-	LONG $0x482d7362; WORD $0xd443; BYTE $0x88 // vshufi32x4 zmm10,zmm10,zmm4,0x88
-	LONG $0x48bd4162; WORD $0xca6c // vpunpcklqdq zmm25,zmm8,zmm10
-	LONG $0x48bd4162; WORD $0xe26d // vpunpckhqdq zmm28,zmm8,zmm10
-	LONG $0x40ad9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm26,zmm25,0x2c
-	LONG $0x40a59162; WORD $0xd473; BYTE $0x18 // vpsrlq zmm27,zmm28,0x18
-	LONG $0x409d9162; WORD $0xf473; BYTE $0x14 // vpsllq zmm28,zmm28,0x14
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x409d0362; WORD $0xd525; BYTE $0xa8 // vpternlogq zmm26,zmm28,zmm29,0xa8
-	LONG $0x40b52162; WORD $0xced4 // vpaddq zmm25,zmm25,zmm22
-	LONG $0x40a54162; WORD $0xdceb // vporq zmm27,zmm27,zmm12
-	LONG $0x40ad2162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm23
-	LONG $0x40a50162; WORD $0xd8d4 // vpaddq zmm27,zmm27,zmm24
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x38 // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x39 // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x3a // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x38 // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x39 // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x3a // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x3c // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x38 // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x39 // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x3c // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x38 // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x39 // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x3b // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x3c // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x38 // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x3b // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x3c // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x38 // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0xe00]
-// 0x1fdd:
+	LONG $0x00c1860f; WORD $0x0000 // jbe 0x2417
+	LONG $0x483dd362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm0,zmm8,zmm9,0x88
+	LONG $0x482df362; WORD $0xcc43; BYTE $0x88 // vshufi32x4 zmm1,zmm10,zmm4,0x88
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x33 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xcc0]
+	LONG $0x48f5b162; WORD $0xcfd4 // vpaddq zmm1,zmm1,zmm23
+	LONG $0x48a51162; WORD $0xd8d4 // vpaddq zmm11,zmm11,zmm24
+	LONG $0x48fdb162; WORD $0xc6d4 // vpaddq zmm0,zmm0,zmm22
+	LONG $0x48f58262; WORD $0xc6b4 // vpmadd52luq zmm16,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xcab4 // vpmadd52luq zmm17,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xd3b4 // vpmadd52luq zmm18,zmm1,zmm27
+	LONG $0x48f58262; WORD $0xdeb5 // vpmadd52huq zmm19,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xe2b5 // vpmadd52huq zmm20,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xebb5 // vpmadd52huq zmm21,zmm1,zmm27
+	LONG $0x48a58262; WORD $0xc5b4 // vpmadd52luq zmm16,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xceb4 // vpmadd52luq zmm17,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xd2b4 // vpmadd52luq zmm18,zmm11,zmm26
+	LONG $0x48a58262; WORD $0xddb5 // vpmadd52huq zmm19,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xe6b5 // vpmadd52huq zmm20,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xeab5 // vpmadd52huq zmm21,zmm11,zmm26
+	LONG $0x48fd8262; WORD $0xc2b4 // vpmadd52luq zmm16,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xcbb4 // vpmadd52luq zmm17,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm0,zmm28
+	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
+// 0x2417:
 	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
-	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
 	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
-	LONG $0x409db162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm28,zmm18,0x2c
-	LONG $0x40ed8162; WORD $0xd5db // vpandq zmm18,zmm18,zmm29
-	LONG $0x509de262; WORD $0x42b4; BYTE $0x08 // vpmadd52luq zmm16,zmm28,QWORD BCST [rdx+0x40]
-	LONG $0x409db162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm28,zmm16,0x2c
-	LONG $0x40fd8162; WORD $0xc5db // vpandq zmm16,zmm16,zmm29
-	LONG $0x40f58162; WORD $0xccd4 // vpaddq zmm17,zmm17,zmm28
-	LONG $0x409db162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm28,zmm17,0x2c
-	LONG $0x40f58162; WORD $0xcddb // vpandq zmm17,zmm17,zmm29
-	LONG $0x40ed8162; WORD $0xd4d4 // vpaddq zmm18,zmm18,zmm28
-	LONG $0x48fda162; WORD $0xf06f // vmovdqa64 zmm22,zmm16
-	LONG $0x48fda162; WORD $0xf96f // vmovdqa64 zmm23,zmm17
-	LONG $0x48fd2162; WORD $0xc26f // vmovdqa64 zmm24,zmm18
-// 0x203e:
-	LONG $0x486df362; WORD $0xc643; BYTE $0xdd // vshufi32x4 zmm0,zmm2,zmm6,0xdd
-	LONG $0x4865f362; WORD $0xcf43; BYTE $0xdd // vshufi32x4 zmm1,zmm3,zmm7,0xdd
+	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
+	LONG $0x40d5b162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm21,zmm18,0x2c
+	LONG $0x40ddb162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm20,zmm17,0x2c
+	LONG $0x40e5b162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm19,zmm16,0x2c
+	LONG $0x40fd8162; WORD $0xf7db // vpandq zmm22,zmm16,zmm31
+	LONG $0x40f58162; WORD $0xffdb // vpandq zmm23,zmm17,zmm31
+	LONG $0x40ed0162; WORD $0xc7db // vpandq zmm24,zmm18,zmm31
+	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
+	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
+	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
+// 0x2466:
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
 	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
 	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
 	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
-	LONG $0x48fd6162; WORD $0xc96c // vpunpcklqdq zmm25,zmm0,zmm1
-	LONG $0x48fd6162; WORD $0xe16d // vpunpckhqdq zmm28,zmm0,zmm1
 	LONG $0x40fe8349 // cmp r14,0x40
-	WORD $0x0e75 // jne 0x2090
-	LONG $0x48fd6162; WORD $0x4e6f; BYTE $0x1a // vmovdqa64 zmm25,ZMMWORD PTR [rsi+0x680]
-	LONG $0x48fd6162; WORD $0x666f; BYTE $0x1b // vmovdqa64 zmm28,ZMMWORD PTR [rsi+0x6c0]
-// 0x2090:
-	LONG $0x40ad9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm26,zmm25,0x2c
-	LONG $0x40a59162; WORD $0xd473; BYTE $0x18 // vpsrlq zmm27,zmm28,0x18
-	LONG $0x409d9162; WORD $0xf473; BYTE $0x14 // vpsllq zmm28,zmm28,0x14
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x409d0362; WORD $0xd525; BYTE $0xa8 // vpternlogq zmm26,zmm28,zmm29,0xa8
-	LONG $0x40a54162; WORD $0xdfeb // vporq zmm27,zmm27,zmm15
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x33 // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x34 // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x35 // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x33 // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x34 // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x35 // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x37 // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x33 // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x34 // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x37 // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x33 // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x34 // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x36 // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x37 // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x33 // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x36 // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x37 // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x33 // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0xcc0]
+	LONG $0x01d4840f; WORD $0x0000 // je 0x2668
+	LONG $0x486df362; WORD $0xc643; BYTE $0xdd // vshufi32x4 zmm0,zmm2,zmm6,0xdd
+	LONG $0x4865f362; WORD $0xcf43; BYTE $0xdd // vshufi32x4 zmm1,zmm3,zmm7,0xdd
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+// 0x24d0:
+	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x36 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xd80]
+	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
+	LONG $0x48f58262; WORD $0xd9b5 // vpmadd52huq zmm19,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xe4b5 // vpmadd52huq zmm20,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xedb5 // vpmadd52huq zmm21,zmm1,zmm13
+	LONG $0x48a5c262; WORD $0xc7b4 // vpmadd52luq zmm16,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xc9b4 // vpmadd52luq zmm17,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm11,zmm12
+	LONG $0x48a5c262; WORD $0xdfb5 // vpmadd52huq zmm19,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xe1b5 // vpmadd52huq zmm20,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xecb5 // vpmadd52huq zmm21,zmm11,zmm12
+	LONG $0x48fdc262; WORD $0xc4b4 // vpmadd52luq zmm16,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xcdb4 // vpmadd52luq zmm17,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xd6b4 // vpmadd52luq zmm18,zmm0,zmm14
+	LONG $0x48fdc262; WORD $0xdcb5 // vpmadd52huq zmm19,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
 	WORD $0x394d; BYTE $0xf3 // cmp r11,r14
-	LONG $0x00d2860f; WORD $0x0000 // jbe 0x2211
-	LONG $0x486df362; WORD $0xd643; BYTE $0x88 // vshufi32x4 zmm2,zmm2,zmm6,0x88
-	LONG $0x4865f362; WORD $0xdf43; BYTE $0x88 // vshufi32x4 zmm3,zmm3,zmm7,0x88
-	LONG $0x48ed6162; WORD $0xcb6c // vpunpcklqdq zmm25,zmm2,zmm3
-	LONG $0x48ed6162; WORD $0xe36d // vpunpckhqdq zmm28,zmm2,zmm3
-	LONG $0x40ad9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm26,zmm25,0x2c
-	LONG $0x40a59162; WORD $0xd473; BYTE $0x18 // vpsrlq zmm27,zmm28,0x18
-	LONG $0x409d9162; WORD $0xf473; BYTE $0x14 // vpsllq zmm28,zmm28,0x14
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x409d0362; WORD $0xd525; BYTE $0xa8 // vpternlogq zmm26,zmm28,zmm29,0xa8
-	LONG $0x40b52162; WORD $0xced4 // vpaddq zmm25,zmm25,zmm22
-	LONG $0x40a54162; WORD $0xdeeb // vporq zmm27,zmm27,zmm14
-	LONG $0x40ad2162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm23
-	LONG $0x40a50162; WORD $0xd8d4 // vpaddq zmm27,zmm27,zmm24
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x38 // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x39 // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x3a // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x38 // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x39 // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x3a // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x3c // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x38 // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x39 // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x3c // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x38 // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x39 // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x3b // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x3c // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x38 // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x3b // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x3c // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x38 // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0xe00]
-// 0x2211:
+	LONG $0x00c1860f; WORD $0x0000 // jbe 0x260d
+	LONG $0x486df362; WORD $0xc643; BYTE $0x88 // vshufi32x4 zmm0,zmm2,zmm6,0x88
+	LONG $0x4865f362; WORD $0xcf43; BYTE $0x88 // vshufi32x4 zmm1,zmm3,zmm7,0x88
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x35 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xd40]
+	LONG $0x48f5b162; WORD $0xcfd4 // vpaddq zmm1,zmm1,zmm23
+	LONG $0x48a51162; WORD $0xd8d4 // vpaddq zmm11,zmm11,zmm24
+	LONG $0x48fdb162; WORD $0xc6d4 // vpaddq zmm0,zmm0,zmm22
+	LONG $0x48f58262; WORD $0xc6b4 // vpmadd52luq zmm16,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xcab4 // vpmadd52luq zmm17,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xd3b4 // vpmadd52luq zmm18,zmm1,zmm27
+	LONG $0x48f58262; WORD $0xdeb5 // vpmadd52huq zmm19,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xe2b5 // vpmadd52huq zmm20,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xebb5 // vpmadd52huq zmm21,zmm1,zmm27
+	LONG $0x48a58262; WORD $0xc5b4 // vpmadd52luq zmm16,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xceb4 // vpmadd52luq zmm17,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xd2b4 // vpmadd52luq zmm18,zmm11,zmm26
+	LONG $0x48a58262; WORD $0xddb5 // vpmadd52huq zmm19,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xe6b5 // vpmadd52huq zmm20,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xeab5 // vpmadd52huq zmm21,zmm11,zmm26
+	LONG $0x48fd8262; WORD $0xc2b4 // vpmadd52luq zmm16,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xcbb4 // vpmadd52luq zmm17,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm0,zmm28
+	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
+// 0x260d:
 	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
-	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
 	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
-	LONG $0x409db162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm28,zmm18,0x2c
-	LONG $0x40ed8162; WORD $0xd5db // vpandq zmm18,zmm18,zmm29
-	LONG $0x509de262; WORD $0x42b4; BYTE $0x08 // vpmadd52luq zmm16,zmm28,QWORD BCST [rdx+0x40]
-	LONG $0x409db162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm28,zmm16,0x2c
-	LONG $0x40fd8162; WORD $0xc5db // vpandq zmm16,zmm16,zmm29
-	LONG $0x40f58162; WORD $0xccd4 // vpaddq zmm17,zmm17,zmm28
-	LONG $0x409db162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm28,zmm17,0x2c
-	LONG $0x40f58162; WORD $0xcddb // vpandq zmm17,zmm17,zmm29
-	LONG $0x40ed8162; WORD $0xd4d4 // vpaddq zmm18,zmm18,zmm28
-	LONG $0x48fda162; WORD $0xf06f // vmovdqa64 zmm22,zmm16
-	LONG $0x48fda162; WORD $0xf96f // vmovdqa64 zmm23,zmm17
-	LONG $0x48fd2162; WORD $0xc26f // vmovdqa64 zmm24,zmm18
+	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
+	LONG $0x40d5b162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm21,zmm18,0x2c
+	LONG $0x40ddb162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm20,zmm17,0x2c
+	LONG $0x40e5b162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm19,zmm16,0x2c
+	LONG $0x40fd8162; WORD $0xf7db // vpandq zmm22,zmm16,zmm31
+	LONG $0x40f58162; WORD $0xffdb // vpandq zmm23,zmm17,zmm31
+	LONG $0x40ed0162; WORD $0xc7db // vpandq zmm24,zmm18,zmm31
+	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
+	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
+	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
 	LONG $0x40ee8349 // sub r14,0x40
-	LONG $0xf87b850f; WORD $0xffff // jne 0x1af7
-	LONG $0x409d9162; WORD $0xd073; BYTE $0x2a // vpsrlq zmm28,zmm24,0x2a
+	LONG $0xf8c9850f; WORD $0xffff // jne 0x1f2f
+	WORD $0x35eb // jmp 0x269d
+// 0x2668:
+	LONG $0x48fdf162; WORD $0x466f; BYTE $0x1a // vmovdqa64 zmm0,ZMMWORD PTR [rsi+0x680]
+	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x1b // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x6c0]
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0xfffe33e9; BYTE $0xff // jmp 0x24d0
+// 0x269d:
+	LONG $0x48d5b162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm5,zmm22,0x2c
+	LONG $0x40cd8162; WORD $0xf7db // vpandq zmm22,zmm22,zmm31
+	LONG $0x40c5e162; WORD $0xfdd4 // vpaddq zmm23,zmm23,zmm5
+	LONG $0x48d5b162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm5,zmm23,0x2c
+	LONG $0x40c58162; WORD $0xffdb // vpandq zmm23,zmm23,zmm31
+	LONG $0x40bd6162; WORD $0xc5d4 // vpaddq zmm24,zmm24,zmm5
+	LONG $0x48d59162; WORD $0xd073; BYTE $0x2a // vpsrlq zmm5,zmm24,0x2a
 	LONG $0x50bd6162; WORD $0x42db; BYTE $0x05 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x28]
-	LONG $0x509de262; WORD $0x72b4; BYTE $0x0a // vpmadd52luq zmm22,zmm28,QWORD BCST [rdx+0x50]
-	LONG $0x409db162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm28,zmm22,0x2c
-	LONG $0x40cd8162; WORD $0xf5db // vpandq zmm22,zmm22,zmm29
-	LONG $0x40c58162; WORD $0xfcd4 // vpaddq zmm23,zmm23,zmm28
-	LONG $0x409db162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm28,zmm23,0x2c
-	LONG $0x40c58162; WORD $0xfddb // vpandq zmm23,zmm23,zmm29
-	LONG $0x40bd0162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm28
-	LONG $0x50cd6162; WORD $0x4ad4; BYTE $0x0a // vpaddq zmm25,zmm22,QWORD BCST [rdx+0x50]
-	LONG $0x409d9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm28,zmm25,0x2c
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x40c50162; WORD $0xd4d4 // vpaddq zmm26,zmm23,zmm28
-	LONG $0x409d9162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm28,zmm26,0x2c
-	LONG $0x40ad0162; WORD $0xd5db // vpandq zmm26,zmm26,zmm29
-	LONG $0x40bd0162; WORD $0xdcd4 // vpaddq zmm27,zmm24,zmm28
-	QUAD $0x06054a1e50a5f362 // vpcmpnleuq k1,zmm27,QWORD BCST [rdx+0x28]
-	LONG $0x49fd8162; WORD $0xf16f // vmovdqa64 zmm22{k1},zmm25
-	LONG $0x49fd8162; WORD $0xfa6f // vmovdqa64 zmm23{k1},zmm26
-	LONG $0x49fd0162; WORD $0xc36f // vmovdqa64 zmm24{k1},zmm27
-	LONG $0x40b5b162; WORD $0xf773; BYTE $0x2c // vpsllq zmm25,zmm23,0x2c
-	LONG $0x40b52162; WORD $0xceeb // vporq zmm25,zmm25,zmm22
-	LONG $0x40adb162; WORD $0xd773; BYTE $0x14 // vpsrlq zmm26,zmm23,0x14
+	LONG $0x58d5e262; WORD $0x72b4; BYTE $0x0a // vpmadd52luq zmm22,zmm5,QWORD BCST [rdx+0x50]
+	LONG $0x48d5b162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm5,zmm22,0x2c
+	LONG $0x40cd8162; WORD $0xf7db // vpandq zmm22,zmm22,zmm31
+	LONG $0x40c5e162; WORD $0xfdd4 // vpaddq zmm23,zmm23,zmm5
+	LONG $0x48d5b162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm5,zmm23,0x2c
+	LONG $0x40c58162; WORD $0xffdb // vpandq zmm23,zmm23,zmm31
+	LONG $0x40bd6162; WORD $0xc5d4 // vpaddq zmm24,zmm24,zmm5
+	LONG $0x50cdf162; WORD $0x42d4; BYTE $0x0a // vpaddq zmm0,zmm22,QWORD BCST [rdx+0x50]
+	LONG $0x48d5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm5,zmm0,0x2c
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x40c5f162; WORD $0xcdd4 // vpaddq zmm1,zmm23,zmm5
+	LONG $0x48d5f162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm5,zmm1,0x2c
+	LONG $0x48f59162; WORD $0xcfdb // vpandq zmm1,zmm1,zmm31
+	LONG $0x40bd7162; WORD $0xddd4 // vpaddq zmm11,zmm24,zmm5
+	QUAD $0x06054a1e58a5f362 // vpcmpnleuq k1,zmm11,QWORD BCST [rdx+0x28]
+	LONG $0x49fde162; WORD $0xf06f // vmovdqa64 zmm22{k1},zmm0
+	LONG $0x49fde162; WORD $0xf96f // vmovdqa64 zmm23{k1},zmm1
+	LONG $0x49fd4162; WORD $0xc36f // vmovdqa64 zmm24{k1},zmm11
+	LONG $0x48fdb162; WORD $0xf773; BYTE $0x2c // vpsllq zmm0,zmm23,0x2c
+	LONG $0x48fdb162; WORD $0xc6eb // vporq zmm0,zmm0,zmm22
+	LONG $0x48f5b162; WORD $0xd773; BYTE $0x14 // vpsrlq zmm1,zmm23,0x14
 	LONG $0x40bd9162; WORD $0xf073; BYTE $0x18 // vpsllq zmm24,zmm24,0x18
-	LONG $0x40ad0162; WORD $0xd0eb // vporq zmm26,zmm26,zmm24
+	LONG $0x48f59162; WORD $0xc8eb // vporq zmm1,zmm1,zmm24
 	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
 	WORD $0xe3c1; BYTE $0x05 // shl ebx,0x5
-	QUAD $0x6d1e646f48fd6162 // vmovdqa64 zmm28,ZMMWORD PTR [rsi+rbx*1+0x1b40]
-	LONG $0x40b50162; WORD $0xccd4 // vpaddq zmm25,zmm25,zmm28
-	LONG $0x40b59362; WORD $0xcc1e; BYTE $0x01 // vpcmpltuq k1,zmm25,zmm28
-	QUAD $0x6e1e54d440ad6162 // vpaddq zmm26,zmm26,ZMMWORD PTR [rsi+rbx*1+0x1b80]
-	LONG $0x51ad6162; WORD $0x52d4; BYTE $0x13 // vpaddq zmm26{k1},zmm26,QWORD BCST [rdx+0x98]
-	LONG $0x40b59162; WORD $0xc26c // vpunpcklqdq zmm0,zmm25,zmm26
-	LONG $0x40b59162; WORD $0xca6d // vpunpckhqdq zmm1,zmm25,zmm26
+	QUAD $0x6d1e6c6f48fdf162 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+rbx*1+0x1b40]
+	LONG $0x48fdf162; WORD $0xc5d4 // vpaddq zmm0,zmm0,zmm5
+	LONG $0x48fdf362; WORD $0xcd1e; BYTE $0x01 // vpcmpltuq k1,zmm0,zmm5
+	QUAD $0x6e1e4cd448f5f162 // vpaddq zmm1,zmm1,ZMMWORD PTR [rsi+rbx*1+0x1b80]
+	LONG $0x48fdf262; WORD $0x6a59; BYTE $0x13 // vpbroadcastq zmm5,QWORD PTR [rdx+0x98]
+	LONG $0x49f5f162; WORD $0xcdd4 // vpaddq zmm1{k1},zmm1,zmm5
+	LONG $0x48fdf162; WORD $0xd16c // vpunpcklqdq zmm2,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xd96d // vpunpckhqdq zmm3,zmm0,zmm1
 	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
 	QUAD $0x00000280de848d4c // lea r8,[rsi+rbx*8+0x280]
 	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x0839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x3
+	LONG $0x487df362; WORD $0x1839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x3
 	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x0039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x3
+	LONG $0x487df362; WORD $0x1039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x3
 	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x0839; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x2
+	LONG $0x487df362; WORD $0x1839; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x2
 	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x0039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x2
+	LONG $0x487df362; WORD $0x1039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x2
 	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x0839; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x1
+	LONG $0x487df362; WORD $0x1839; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x1
 	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x0039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x1
+	LONG $0x487df362; WORD $0x1039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x1
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x0839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x0
+	LONG $0x487df362; WORD $0x1839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x0
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x0039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x0
+	LONG $0x487df362; WORD $0x1039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x0
 	WORD $0xc383; BYTE $0x08 // add ebx,0x8
 	LONG $0x01409e89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],ebx
 	LONG $0x01189e3b; WORD $0x0000 // cmp ebx,DWORD PTR [rsi+0x118]
-	LONG $0xf372820f; WORD $0xffff // jb 0x1764
+	LONG $0xf3aa820f; WORD $0xffff // jb 0x1be9
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xf274850f; WORD $0xffff // jne 0x1673
-// 0x23ff:
+	LONG $0xf294850f; WORD $0xffff // jne 0x1ae0
+// 0x284c:
 	LONG $0x08a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x108]
 	LONG $0x10ae8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x110]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0xdbfb850f; WORD $0xffff // jne 0x11
+	LONG $0xd7c7850f; WORD $0xffff // jne 0x2a
 	LONG $0x087df162; WORD $0xc0ef // vpxord xmm0,xmm0,xmm0
 	LONG $0x001dc0b9; BYTE $0x00 // mov ecx,0x1dc0
-// 0x2421:
+// 0x286e:
 	QUAD $0x030e447f48fdf162 // vmovdqa64 ZMMWORD PTR [rsi+rcx*1+0xc0],zmm0
 	WORD $0xe983; BYTE $0x40 // sub ecx,0x40
-	WORD $0xf377 // ja 0x2421
+	WORD $0xf377 // ja 0x286e
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x2431:
+// 0x287e:
 	RET
 
 DATA chacha20poly1305_batch_avx512_constants<>+0(SB)/8, $0x3320646e61707865
