@@ -291,3 +291,25 @@ void SEALANE_KERNEL_ABI sealane_chacha20poly1305_portable(const sealane_args *a,
     wipe(&s, sizeof s);
     wipe(chacha, sizeof chacha);
 }
+
+void SEALANE_KERNEL_ABI sealane_chacha20poly1305_batch_portable(const sealane_args *a, void *scratch,
+                                                                const void *consts)
+{
+    const sealane_lane *lanes = slot_lanes(a->in);
+    for (size_t i = 0; i < a->bytes; i++) {
+        const sealane_lane *l = &lanes[i];
+        const sealane_args packet = {
+            .out = l->out,
+            .in = l->in,
+            .bytes = l->bytes,
+            .ad = l->ad,
+            .ad_bytes = l->ad_bytes,
+            .key = l->key,
+            .nonce = l->nonce,
+            .tag = l->tag,
+            .total = l->bytes,
+            .flags = a->flags | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
+        };
+        sealane_chacha20poly1305_portable(&packet, scratch, consts);
+    }
+}

@@ -7,6 +7,9 @@
 /* The kernel of the portable level; scratch and consts are not used. */
 sealane_kernel sealane_chacha20poly1305_portable;
 
+/* Its batch kernel: one packet after the other. */
+sealane_kernel sealane_chacha20poly1305_batch_portable;
+
 /* One 64-byte block of ChaCha20 key stream (RFC 8439, section 2.3). */
 void sealane_chacha20_block(uint8_t out[64], const uint8_t key[32], const uint8_t nonce[12], uint32_t counter);
 
