@@ -20,10 +20,18 @@ typedef struct {
 } work;
 
 static const work works[] = {
-    {"ChaCha20-Poly1305", 64, 1.3, 0},   {"ChaCha20-Poly1305", 256, 1.6, 0},   {"ChaCha20-Poly1305", 576, 0, 0},
-    {"ChaCha20-Poly1305", 1024, 0, 0},   {"ChaCha20-Poly1305", 1420, 2.0, 0},  {"ChaCha20-Poly1305", 4096, 0, 0},
-    {"ChaCha20-Poly1305", 8192, 1.6, 0}, {"ChaCha20-Poly1305", 16384, 1.6, 0}, {"ChaCha20", 64, 1.0, 0},
-    {"ChaCha20", 256, 0, 0},           {"ChaCha20", 1024, 0, 0},           {"ChaCha20", 1420, 1.0, 0},
+    {"ChaCha20-Poly1305", 64, 1.3, 0},
+    {"ChaCha20-Poly1305", 256, 1.6, 0},
+    {"ChaCha20-Poly1305", 576, 0, 0},
+    {"ChaCha20-Poly1305", 1024, 0, 0},
+    {"ChaCha20-Poly1305", 1420, 2.0, 0},
+    {"ChaCha20-Poly1305", 4096, 0, 0},
+    {"ChaCha20-Poly1305", 8192, 1.6, 0},
+    {"ChaCha20-Poly1305", 16384, 1.6, 0},
+    {"ChaCha20", 64, 1.0, 0},
+    {"ChaCha20", 256, 0, 0},
+    {"ChaCha20", 1024, 0, 0},
+    {"ChaCha20", 1420, 1.0, 0},
     {"ChaCha20", 16384, 1.0, 0},
 };
 enum { WORKS = sizeof works / sizeof works[0] };

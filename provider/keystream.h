@@ -13,6 +13,12 @@ enum {
     KEYSTREAM_SHORT = 1024  /* up to here the kernel is not the fastest way */
 };
 
+/* The level of ChaCha20-Poly1305 in this process; only asked for once the provider has seen that there is one. */
+static inline const sealane_level *chacha20_level(void)
+{
+    return &sealane_levels[sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20POLY1305])];
+}
+
 /* 1 if key stream alone is no slower here than OpenSSL's: without that, ChaCha20 is left to the default provider. The
  * kernels below avx512 lose too much on pieces of a few hundred bytes. */
 static inline int keystream_is_fast(const sealane_level *level)

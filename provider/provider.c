@@ -136,16 +136,15 @@ static int refuse(const core *c, const char *why)
 /* Reasons not to be loaded; OpenSSL then goes on with its own provider. */
 static int is_fit(core *c)
 {
-    const int level = sealane_level_of_process();
-    if (level < 0)
+    if (sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20POLY1305]) < 0)
         return refuse(c, "no level passes its known-answer test on this CPU");
-    const char *name = sealane_levels[level].name;
+    const char *name = chacha20_level()->name;
     if (strcmp(name, "portable") == 0 && !is_asked_for())
         return refuse(c, "this CPU has only the portable level, which is slower than OpenSSL");
     const char *failed = selftest(c);
     if (failed != NULL)
         return refuse(c, failed);
-    offer(c, &sealane_levels[level]);
+    offer(c, chacha20_level());
     snprintf(c->build_info, sizeof c->build_info, SEALANE_VERSION ", level %s", name);
     return 1;
 }
