@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "test/providers.h"
+#include "providers.h"
 
 enum { SIDES = 2, LONGEST = 16384, BATCH_NS = 20000 };
 
