@@ -24,7 +24,7 @@ ISA := $(patsubst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachin
 C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S test/*.h)
-C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch])
+C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c)
 SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm) afalg/vm/run
 
 .DEFAULT_GOAL := all
@@ -131,6 +131,8 @@ test-$(1): $(2)
 	+@$(SUITE) $(1) $(3)
 endef
 
+-include provider/provider.mk
+
 $(B)/wycheproof.txt: test/vectors/flatten.go $(wildcard test/vectors/wycheproof/*.json)
 	@mkdir -p $(@D)
 	$(GO) run $< $(wildcard test/vectors/wycheproof/*.json) > $@
@@ -215,7 +217,7 @@ $(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 li
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./...)))
 endif
 
--include test/arm.mk tools/armcost/armcost.mk afalg/afalg.mk
+-include test/arm.mk tools/armcost/armcost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk
 
 suites: $(SUITES:%=test-%)
 

@@ -34,7 +34,7 @@
 /* ChaCha20-Poly1305 of many packets in one call. The same argument block, of which these slots are used, and with
  * FLAGS (OPEN or nothing). Each lane is a whole packet with its own key; lanes do not overlap each other.
  */
-#define SEALANE_BATCH_LANES 8  /* array of lanes, 64-byte aligned */
+#define SEALANE_BATCH_LANES 8  /* array of lanes, aligned to 64 bytes in C, to 8 in Go */
 #define SEALANE_BATCH_COUNT 16 /* how many, in any order; fastest where packets of like length stand side by side */
 
 /* A lane: the first eight slots of the arguments above, one cache line. */

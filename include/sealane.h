@@ -132,15 +132,15 @@ typedef enum {
 
 /* One packet: what sealane_seal and sealane_open take, in a structure. Only status is written. */
 typedef struct sealane_op {
-    const sealane_key *key;
-    const uint8_t *nonce;
-    size_t nonce_bytes;
+    uint8_t *out;
+    const uint8_t *in;
+    size_t in_bytes;
     const uint8_t *ad;
     size_t ad_bytes;
-    const uint8_t *in;
-    uint8_t *out;
-    size_t in_bytes;
-    uint8_t *tag;          /* SEALANE_TAG_BYTES: written by seal, only read by open */
+    const sealane_key *key;
+    const uint8_t *nonce;
+    uint8_t *tag; /* SEALANE_TAG_BYTES: written by seal, only read by open */
+    size_t nonce_bytes;
     sealane_status status; /* result */
 } sealane_op;
 

@@ -8,6 +8,13 @@
  * has about 36 packets of 64 bytes, 20 of 576 and 5 of 1420 in 64. */
 enum { CHUNK = 64 };
 
+/* Keeps the rest from taking registers from the loop that matters. */
+#if defined(__GNUC__)
+#define OUT_OF_LINE __attribute__((noinline))
+#else
+#define OUT_OF_LINE
+#endif
+
 /* The caller's mistakes in one packet; SEALANE_OK if there is none. */
 static inline sealane_status mistake(const sealane_op *op)
 {
@@ -40,7 +47,7 @@ static inline int is_chacha20(const sealane_key *k)
 }
 
 /* One packet by itself; 1 if it succeeded. */
-static inline int alone(sealane_op *op, uint64_t direction)
+static int alone(sealane_op *op, uint64_t direction)
 {
     const int failed = direction == SEALANE_FLAG_OPEN
                            ? sealane_open(op->key, op->out, op->tag, op->nonce, op->nonce_bytes, op->ad, op->ad_bytes,
@@ -58,110 +65,152 @@ static inline int alone(sealane_op *op, uint64_t direction)
 
 /* The packets of a chunk that share a call of the batch kernel. */
 typedef struct {
-    unsigned count, gain;
-    uint8_t op[CHUNK];    /* which of the chunk's they are */
-    uint8_t class[CHUNK]; /* whole blocks of each */
-    uint8_t in_class[SEALANE_BATCH_CLASSES];
-} plan;
-
-/* Lanes in the kernel's order, and what they point to that is not the caller's. */
-typedef struct {
-    _Alignas(64) sealane_lane lane[CHUNK];
-    uint8_t op[CHUNK];
+    _Alignas(64) sealane_lane lane[CHUNK], sorted[CHUNK];
+    unsigned count, gain, subkeys;
+    uint8_t op[CHUNK];                              /* which of the chunk's they are */
+    uint8_t class[CHUNK];                           /* whole blocks of text */
     uint8_t tag[CHUNK][16];                         /* open: to be compared */
     uint8_t subkey[CHUNK][32], subnonce[CHUNK][12]; /* XChaCha20-Poly1305 */
-    unsigned subkeys;
-} lanes;
+} plan;
+
+/* Lane number i, for packet number n of the chunk, with the key and nonce of ChaCha20-Poly1305 that it needs. */
+static inline void set_lane(plan *p, unsigned i, sealane_op *op, unsigned n, uint64_t direction, const uint8_t *key,
+                            const uint8_t *nonce)
+{
+    p->lane[i] = (sealane_lane){
+        .out = slot(op->out),
+        .in = slot(op->in),
+        .bytes = op->in_bytes,
+        .ad = slot(op->ad),
+        .ad_bytes = op->ad_bytes,
+        .key = slot(key),
+        .nonce = slot(nonce),
+        .tag = slot(direction == SEALANE_FLAG_OPEN ? p->tag[i] : op->tag),
+    };
+    p->op[i] = (uint8_t)n;
+    p->class[i] = (uint8_t)(op->in_bytes / 64);
+    op->status = SEALANE_OK; /* until its tag is found wrong */
+}
+
+/* 1 if [p, p + n) and [out, out + bytes) have a byte in common; neither is empty, and out is not near the top of
+ * memory.
+ */
+static inline int touches(const void *p, size_t n, const void *out, size_t bytes)
+{
+    return (uintptr_t)p - (uintptr_t)out + (n - 1) < bytes + (n - 1);
+}
+
+/* 1 if a packet with a key of ChaCha20-Poly1305 and a text of some class is without mistakes: what mistake finds, in
+ * fewer instructions. */
+static inline int well_formed(const sealane_op *op)
+{
+    const size_t n = op->in_bytes;
+    if (op->nonce_bytes != 12 || op->nonce == NULL || op->tag == NULL)
+        return 0;
+    if (op->ad_bytes != 0 && (op->ad == NULL || (n != 0 && touches(op->ad, op->ad_bytes, op->out, n))))
+        return 0;
+    if (n == 0)
+        return 1;
+    if (op->in == NULL || op->out == NULL || touches(op->nonce, 12, op->out, n) || touches(op->tag, 16, op->out, n))
+        return 0;
+    return op->out == op->in || !touches(op->in, n, op->out, n);
+}
+
+/* Lanes for packets of plain ChaCha20-Poly1305 without mistakes, from number n on; returns the first that is not such.
+ */
+OUT_OF_LINE static unsigned plan_plain(plan *p, sealane_op *ops, unsigned n, unsigned end, uint64_t direction,
+                                       uint64_t key_word, const sealane_batch *batch)
+{
+    unsigned count = p->count, gain = p->gain;
+    for (; n < end; n++) {
+        sealane_op *op = &ops[n];
+        const size_t class = op->in_bytes / 64;
+        if (op->key == NULL || op->key->opaque[0] != key_word || class >= SEALANE_BATCH_CLASSES ||
+            batch->gain[class] == 0 || !well_formed(op))
+            break;
+        gain += batch->gain[class];
+        set_lane(p, count++, op, n, direction, key_bytes_of(op->key), op->nonce);
+    }
+    p->count = count, p->gain = gain;
+    return n;
+}
+
+/* Any other packet: does it, unless it gets a lane; 1 if it succeeded. */
+OUT_OF_LINE static int plan_special(plan *p, sealane_op *op, unsigned n, uint64_t direction, const sealane_level *level,
+                                    const sealane_batch *batch)
+{
+    const size_t class = op->in_bytes / 64;
+    if (class >= SEALANE_BATCH_CLASSES || batch->gain[class] == 0 || !key_valid(op->key) ||
+        key_level(op->key) != level || key_alg(op->key) != SEALANE_XCHACHA20_POLY1305)
+        return alone(op, direction);
+    op->status = mistake(op);
+    if (op->status != SEALANE_OK)
+        return 0;
+    uint8_t *subkey = p->subkey[p->subkeys], *subnonce = p->subnonce[p->subkeys];
+    p->subkeys++;
+    xchacha_begin(subkey, subnonce, op->key, op->nonce);
+    p->gain += batch->gain[class];
+    set_lane(p, p->count++, op, n, direction, subkey, subnonce);
+    return 0;
+}
 
 /* Does the packets that no lane is for, and plans the others; the number of those that succeeded. */
 static size_t make_plan(plan *p, sealane_op *ops, unsigned n, uint64_t direction, const sealane_level *level,
                         const sealane_batch *batch)
 {
+    const uint64_t plain = key_word(SEALANE_CHACHA20_POLY1305, (int)(level - sealane_levels));
     size_t good = 0;
-    p->count = p->gain = 0;
-    memset(p->in_class, 0, sizeof p->in_class);
-    for (unsigned i = 0; i < n; i++) {
-        sealane_op *op = &ops[i];
-        const sealane_status status = mistake(op);
-        const size_t class = op->in_bytes / 64;
-        if (status != SEALANE_OK) {
-            op->status = status;
-        } else if (class >= SEALANE_BATCH_CLASSES || batch->gain[class] == 0 || key_level(op->key) != level ||
-                   !is_chacha20(op->key)) {
-            good += (size_t)alone(op, direction);
-        } else {
-            p->op[p->count] = (uint8_t)i;
-            p->class[p->count++] = (uint8_t) class;
-            p->in_class[class]++;
-            p->gain += batch->gain[class];
-        }
-    }
+    unsigned i = 0;
+    p->count = p->gain = p->subkeys = 0;
+    while ((i = plan_plain(p, ops, i, n, direction, plain, batch)) < n)
+        good += (size_t)plan_special(p, &ops[i], i, direction, level, batch), i++;
     return good;
 }
 
-/* Turns the sizes of the classes into the place of each one's first packet; the longest packets come first. */
-static void place_classes(plan *p)
+/* The lanes by falling class: a counting sort, left out where there is nothing to do. */
+static const sealane_lane *sorted_lanes(plan *p)
 {
-    unsigned place = 0;
+    uint8_t place[SEALANE_BATCH_CLASSES] = {0};
+    unsigned i = 1, next = 0;
+    while (i < p->count && p->class[i] <= p->class[i - 1])
+        i++;
+    if (i >= p->count)
+        return p->lane;
+    for (i = 0; i < p->count; i++)
+        place[p->class[i]]++;
     for (int class = SEALANE_BATCH_CLASSES - 1; class >= 0; class --) {
-        const unsigned size = p->in_class[class];
-        p->in_class[class] = (uint8_t)place;
-        place += size;
+        const unsigned size = place[class];
+        place[class] = (uint8_t)next;
+        next += size;
     }
-}
-
-static void fill_lanes(lanes *l, plan *p, const sealane_op *ops, uint64_t direction)
-{
-    l->subkeys = 0;
-    for (unsigned i = 0; i < p->count; i++) {
-        const sealane_op *op = &ops[p->op[i]];
-        const unsigned place = p->in_class[p->class[i]]++;
-        const uint8_t *key = key_bytes_of(op->key), *nonce = op->nonce;
-        if (key_alg(op->key) == SEALANE_XCHACHA20_POLY1305) {
-            xchacha_begin(l->subkey[l->subkeys], l->subnonce[l->subkeys], op->key, op->nonce);
-            key = l->subkey[l->subkeys], nonce = l->subnonce[l->subkeys++];
-        }
-        l->op[place] = p->op[i];
-        l->lane[place] = (sealane_lane){
-            .out = slot(op->out),
-            .in = slot(op->in),
-            .bytes = op->in_bytes,
-            .ad = slot(op->ad),
-            .ad_bytes = op->ad_bytes,
-            .key = slot(key),
-            .nonce = slot(nonce),
-            .tag = slot(direction == SEALANE_FLAG_OPEN ? l->tag[place] : op->tag),
-        };
-    }
+    for (i = 0; i < p->count; i++)
+        p->sorted[place[p->class[i]]++] = p->lane[i];
+    return p->sorted;
 }
 
 /* Compares the tags of all packets, and zeroes what forgeries have left. */
-static size_t settle(lanes *l, sealane_op *ops, unsigned count, uint64_t direction)
+static size_t authenticate(plan *p, sealane_op *ops)
 {
-    size_t good = 0;
-    for (unsigned i = 0; i < count; i++) {
-        sealane_op *op = &ops[l->op[i]];
-        const int authentic = direction != SEALANE_FLAG_OPEN || equal16(l->tag[i], op->tag);
-        op->status = authentic ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
-        good += (size_t)authentic;
-        if (!authentic && op->in_bytes != 0)
+    size_t good = p->count;
+    for (unsigned i = 0; i < p->count; i++) {
+        sealane_op *op = &ops[p->op[i]];
+        if (equal16(p->tag[i], op->tag))
+            continue;
+        good--;
+        op->status = SEALANE_NOT_AUTHENTIC;
+        if (op->in_bytes != 0)
             memset(op->out, 0, op->in_bytes);
     }
-    if (direction == SEALANE_FLAG_OPEN)
-        wipe(l->tag, sizeof l->tag[0] * count);
-    wipe(l->subkey, sizeof l->subkey[0] * l->subkeys);
+    wipe(p->tag, sizeof p->tag[0] * p->count);
     return good;
 }
 
 static size_t side_by_side(plan *p, sealane_op *ops, uint64_t direction, const sealane_batch *batch)
 {
     SEALANE_BATCH_SCRATCH(scratch);
-    lanes l;
-    place_classes(p);
-    fill_lanes(&l, p, ops, direction);
-    const sealane_args a = batch_args(l.lane, p->count, direction);
+    const sealane_args a = batch_args(sorted_lanes(p), p->count, direction);
     batch->kernel(&a, scratch, batch->consts);
-    return settle(&l, ops, p->count, direction);
+    return direction == SEALANE_FLAG_OPEN ? authenticate(p, ops) : p->count;
 }
 
 static size_t one_by_one(sealane_op *ops, size_t n, uint64_t direction)
@@ -172,6 +221,21 @@ static size_t one_by_one(sealane_op *ops, size_t n, uint64_t direction)
     return good;
 }
 
+/* Packets of a level, those of others by themselves. */
+static size_t run_planned(sealane_op *ops, unsigned n, uint64_t direction, const sealane_level *level,
+                          const sealane_batch *batch)
+{
+    plan p;
+    size_t good = make_plan(&p, ops, n, direction, level, batch);
+    if (p.gain >= batch->cost)
+        good += side_by_side(&p, ops, direction, batch);
+    else
+        for (unsigned i = 0; i < p.count; i++)
+            good += (size_t)alone(&ops[p.op[i]], direction);
+    wipe(p.subkey, sizeof p.subkey[0] * p.subkeys);
+    return good;
+}
+
 static size_t run_chunk(sealane_op *ops, unsigned n, uint64_t direction, sealane_batch_choice *choice)
 {
     unsigned first = 0;
@@ -179,16 +243,9 @@ static size_t run_chunk(sealane_op *ops, unsigned n, uint64_t direction, sealane
         first++;
     const sealane_level *level = first < n ? key_level(ops[first].key) : NULL;
     const sealane_batch *batch = level ? choice(level) : NULL;
-    size_t good;
-    plan p;
     if (batch == NULL || n < batch->least)
         return one_by_one(ops, n, direction);
-    good = make_plan(&p, ops, n, direction, level, batch);
-    if (p.gain >= batch->cost)
-        return good + side_by_side(&p, ops, direction, batch);
-    for (unsigned i = 0; i < p.count; i++)
-        good += (size_t)alone(&ops[p.op[i]], direction);
-    return good;
+    return run_planned(ops, n, direction, level, batch);
 }
 
 size_t sealane_batch_run(sealane_op *ops, size_t n, uint64_t direction, sealane_batch_choice *choice)

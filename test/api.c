@@ -103,7 +103,7 @@ static int in_batch(const sealane_key *k, uint8_t *out, const uint8_t *tag, cons
     }
     if (sealane_seal_batch(ops, PACKETS) != PACKETS)
         return 0;
-    ops[at] = (sealane_op){k, nonce, nonce_bytes, ad, ad_bytes, in, out, bytes, (uint8_t *)(uintptr_t)tag, 0};
+    ops[at] = (sealane_op){out, in, bytes, ad, ad_bytes, k, nonce, (uint8_t *)(uintptr_t)tag, nonce_bytes, 0};
     if (sealane_open_batch(ops, PACKETS) != PACKETS - (status != SEALANE_OK) || ops[at].status != status)
         return 0;
     for (size_t i = 0; i < PACKETS; i++)
@@ -672,7 +672,7 @@ static int in_batch_of_threads(const sealane_key *mine, const uint8_t *in, uint8
     uint8_t out[3][300];
     sealane_op ops[3];
     for (int i = 0; i < 3; i++)
-        ops[i] = (sealane_op){i == 1 ? mine : shared_key, nonce, 12, NULL, 0, in, out[i], n, tag, 0};
+        ops[i] = (sealane_op){out[i], in, n, NULL, 0, i == 1 ? mine : shared_key, nonce, tag, 12, 0};
     return sealane_open_batch(ops, 3) == 3 && memcmp(out[0], out[1], n) == 0 && memcmp(out[0], out[2], n) == 0;
 }
 

@@ -120,8 +120,8 @@ static void batched(const sealane_key *k, size_t bytes, size_t ad_bytes, source 
     sealane_op ops[MOST_IN_BATCH];
     for (size_t i = 0; i < n; i++) {
         memcpy(nonces[i], nonce, 12), nonces[i][3] ^= (uint8_t)i;
-        ops[i] = (sealane_op){k,    nonces[i], 12, ad,      take_number(s, (ad_bytes < 40 ? ad_bytes : 40) + 1),
-                              text, out[i],    0,  tags[i], 0};
+        ops[i] = (sealane_op){out[i], text,      0,       ad, take_number(s, (ad_bytes < 40 ? ad_bytes : 40) + 1),
+                              k,      nonces[i], tags[i], 12, 0};
         ops[i].in_bytes = take_number(s, most + 1);
     }
     if (sealane_seal_batch(ops, n) != n)

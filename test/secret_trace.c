@@ -299,8 +299,8 @@ static int prepare_batch(const scenario *s, int number)
     const size_t nonce_bytes = s->alg == SEALANE_CHACHA20_POLY1305 ? 12 : 24;
     for (size_t i = 0; i < PACKETS; i++) {
         memcpy(texts[i], text, LONGEST);
-        ops[i] = (sealane_op){&k,       nonce,    nonce_bytes,       ad,      s->ad_bytes,
-                              texts[i], texts[i], batch_bytes(s, i), tags[i], SEALANE_OK};
+        ops[i] = (sealane_op){texts[i], texts[i], batch_bytes(s, i), ad,          s->ad_bytes,
+                              &k,       nonce,    tags[i],           nonce_bytes, SEALANE_OK};
         lanes[i] = (sealane_lane){slot(texts[i]), slot(texts[i]), batch_bytes(s, i), slot(ad),
                                   s->ad_bytes,    slot(key),      slot(nonce),       slot(computed[i])};
     }

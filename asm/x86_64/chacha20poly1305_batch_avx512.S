@@ -16,8 +16,8 @@
  * Poly1305 (2.5), p = 2^130 - 5, of eight packets at a time: a register is one limb of all eight. x = x0 + 2^44 x1 + 2^88 x2;
  * 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
- * Four blocks a step, h := (h + m) r^4 + m' r^3 + m'' r^2 + m''' r. Steps are counted from the end of a packet (associated
- * data, text, lengths): all end together, and what lies before the beginning of a packet adds nothing.
+ * h := (h + m) r^2 + m' r; steps of two times two blocks are counted from the end of a packet (associated data, text, lengths):
+ * all end together, and what lies before the beginning of a packet adds nothing.
  */
 #include "../asm.S"
 
@@ -26,31 +26,36 @@
 /* Constants. */
 #define SIGMA 0       /* "expand 32-byte k" */
 #define NONCE_LANES 16 /* eight masks, 16 bits each: 64-bit word 2l, 32-bit word 4l + 2 of 128-bit lane l */
-#define EVEN 64       /* 32-bit words 0, 2, .. 30 of two registers */
-#define ODD 128       /* 1, 3, .. 31 */
-#define LOW_PAIRS 192 /* words 0 to 7 of two registers, in pairs */
-#define HIGH_PAIRS 256 /* words 8 to 15 */
-#define ONES 320      /* 64 bytes 0xff */
-#define MASK44 384    /* 2^44 - 1 */
-#define MASK42 392    /* 2^42 - 1 */
-#define PAD 400       /* 2^128 in limb 2: the bit that RFC 8439, 2.5.1 adds to every block */
-#define SHIFT8 408    /* 2^8: from 52 to 44 bits */
-#define FOLD132 416   /* 20 = 2^132 mod p */
-#define FOLD140 424   /* 5120 = 2^140 mod p */
-#define FOLD130 432   /* 5 = 2^130 mod p */
-#define CLAMP 440     /* RFC 8439, 2.5: the bits of r that are not zero */
+#define MASK44 32     /* 2^44 - 1 */
+#define MASK42 40     /* 2^42 - 1 */
+#define PAD 48        /* 2^128 in limb 2: the bit that RFC 8439, 2.5.1 adds to every block */
+#define SHIFT8 56     /* 2^8: from 52 to 44 bits */
+#define FOLD132 64    /* 20 = 2^132 mod p */
+#define FOLD140 72    /* 5120 = 2^140 mod p */
+#define FOLD130 80    /* 5 = 2^130 mod p */
+#define CLAMP 88      /* RFC 8439, 2.5: the bits of r that are not zero */
+#define MINUS16 104
+#define SIXTEENS 112  /* 0, 16, 32, 48 */
+#define FIFTEEN 144
+#define ONE 152
+#define EIGHT 160
+#define IOTA 192      /* 0 .. 7 */
+#define EVEN 256      /* 32-bit words 0, 2, .. 30 of two registers */
+#define ODD 320       /* 1, 3, .. 31 */
+#define LOW_PAIRS 384 /* words 0 to 7 of two registers, in pairs */
+#define HIGH_PAIRS 448 /* words 8 to 15 */
 
     constants sealane_chacha20poly1305_batch_avx512_constants
     .ascii "expand 32-byte k"
     .short 0x01, 0x04, 0x10, 0x40, 0x0004, 0x0040, 0x0400, 0x4000
-    .quad 0, 0, 0, 0
+    .quad 0xfffffffffff, 0x3ffffffffff, 0x10000000000, 256, 20, 5120, 5
+    .quad 0x0ffffffc0fffffff, 0x0ffffffc0ffffffc
+    .quad -16, 0, 16, 32, 48, 15, 1, 8, 0, 0, 0
+    .quad 0, 1, 2, 3, 4, 5, 6, 7
     .long 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
     .long 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
     .long 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
     .long 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-    .quad -1, -1, -1, -1, -1, -1, -1, -1
-    .quad 0xfffffffffff, 0x3ffffffffff, 0x10000000000, 256, 20, 5120, 5
-    .quad 0x0ffffffc0fffffff, 0x0ffffffc0ffffffc
     endconstants
 
 /* Scratch. */
@@ -67,6 +72,10 @@
 #define NEXT_SLOTS 308 /* of the next */
 #define KEYS 312      /* slots of this pass that hold Poly1305 keys, the first ones */
 #define TABLE 316     /* which half of SLOT is this pass's: 0 or SLOT_HALF */
+#define ONES 328      /* 64 bits */
+#define CRYPT_END 336 /* of the slots whose text waits for their keystream, in SLOT */
+#define SAVED_ARGS 344
+#define SAVED_CONSTS 352
 #define VECTOR 320    /* eight packets that Poly1305 is at: their place in RECORD */
 #define ACTIVE 384    /* packets that have blocks left, 32 of 32 bits */
 #define BLOCKS 512    /* by packet: blocks of keystream, 32 of 32 bits */
@@ -80,19 +89,18 @@
 #define ALL16 1600    /* bytes from the associated data's beginning to there */
 #define AD_BYTES 1664
 #define TEXT_BYTES 1728 /* directly behind AD_BYTES */
-#define TAIL 1792     /* in the last step: which bytes are text */
-#define TAGS 1856     /* eight */
-#define WORDS 1984    /* [word 4 .. 11, 13 .. 15][packet]: keys and nonces */
+#define TAIL 1792     /* which bytes of a step are text, or associated data; by packet */
+#define WORDS 1856    /* [word 4 .. 11, 13 .. 15][packet]: keys and nonces */
 #define WORDS_ROW 128
-#define ONCE 3392     /* two sets' words 4 to 15 as a pass begins */
+#define ONCE 3264     /* two sets' words 4 to 15 as a pass begins */
 #define ONCE_SET 768
-#define POWERS 3392   /* when the pass has ended: r, r^2, r^3, r^4 of eight packets, each as y0, y1, y2, 20 y1, 20 y2 */
-#define POWER 320
-#define STREAM 4928   /* 32 blocks of keystream */
+#define SPARE 1792    /* a register; the place of TAIL */
+#define PADS 3264     /* when the pass has ended: of a step's blocks the bits behind them, by packet */
+#define STREAM 4800   /* 32 blocks of keystream */
 #define STREAM_SET 1024
-#define KEY 6976      /* by vector of eight packets: r low, high, s low, high */
+#define KEY 6848      /* by vector of eight packets: r low, high, s low, high */
 #define KEY_BYTES 256
-#define END 8000
+#define END 7872
 
 #define WAVE 32       /* packets, at most */
 #define WAVE_BLOCKS 320 /* eight packets more only while the wave has fewer: both its input and its output should stay in L1 */
@@ -102,7 +110,22 @@
 #define scratch rsi
 #define consts rdx
 
-/* Vector registers of Poly1305. */
+/* As blocks are handed out: */
+#define from r8
+#define to r9
+#define actives r10d
+#define block r11d
+#define vacant r13d
+/* In Poly1305, counted in bytes of 16-byte blocks, from the block of lengths backwards: */
+#define togo r14      /* to the beginning of this step */
+#define back r15      /* -togo */
+#define longest r8    /* to the beginning of the longest packet */
+
+/* Vector registers of Poly1305; zmm0 to zmm10 hold packets' blocks. */
+#define x0 zmm0
+#define x1 zmm1
+#define x2 zmm11
+#define vt zmm5
 #define lo0 zmm16
 #define lo1 zmm17
 #define lo2 zmm18
@@ -112,15 +135,10 @@
 #define h0 zmm22
 #define h1 zmm23
 #define h2 zmm24
-#define x0 zmm25
-#define x1 zmm26
-#define x2 zmm27
-#define vt zmm28
-#define mask44 zmm29
-#define pad0 zmm12
-#define pad1 zmm13
-#define pad2 zmm14
-#define pad3 zmm15
+#define mask44 zmm31
+/* Powers of r: y0, y1, y2, 20 y1, 20 y2. */
+#define R zmm12, zmm13, zmm14, zmm15, zmm25
+#define R2 zmm26, zmm27, zmm28, zmm29, zmm30
 
 /* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
 
@@ -196,50 +214,108 @@
     .endr
 .endm
 
-/* Hands out blocks to the next pass's slots, which are at rbx. */
+/* Hands out a block to a slot of the next pass, at rbx. */
 .macro hand_out
-    mov ecx, [scratch + TODO]
-    mov eax, 32
-    cmp ecx, eax
-    cmova ecx, eax
-    mov [scratch + NEXT_SLOTS], ecx
-    sub [scratch + TODO], ecx
-    test ecx, ecx
-    jz .Lnothing\@
-    mov r8d, [scratch + FROM]
-    mov r9d, [scratch + TO]
-    mov r10d, [scratch + ACTIVES]
-    mov r11d, [scratch + BLOCK]
-.Lslot\@:
-    mov eax, [scratch + ACTIVE + 4*r8]
-    mov [scratch + ACTIVE + 4*r9], eax
+    mov eax, [scratch + ACTIVE + 4*from]
+    mov [scratch + ACTIVE + 4*to], eax
     mov [rbx], eax
-    mov [rbx + 4], r11d
+    mov [rbx + 4], block
     add rbx, 8
     lea r12d, [r11 + 1]
     cmp r12d, [scratch + BLOCKS + 4*rax]
     adc r9d, 0                                                                  /* it stays, if it has more blocks */
     inc r8d
-    cmp r8d, r10d
+    cmp r8d, actives
     jne .Lsame_block\@
-    mov r10d, r9d
+    mov actives, r9d
     xor r8d, r8d
     xor r9d, r9d
-    mov r11d, r12d
+    mov block, r12d
 .Lsame_block\@:
-    dec ecx
-    jnz .Lslot\@
-    mov [scratch + FROM], r8d
-    mov [scratch + TO], r9d
-    mov [scratch + ACTIVES], r10d
-    mov [scratch + BLOCK], r11d
-.Lnothing\@:
 .endm
 
-/* Words of the initial states of 16 slots, which are at rbx, in registers r0 .. r15; kept in ONCE, too. */
+/* To at most four slots. */
+.macro hand_out_four
+    test vacant, vacant
+    jz .Lhanded_out\@
+    .irp i, 1, 2, 3
+    hand_out
+    dec vacant
+    jz .Lhanded_out\@
+    .endr
+    hand_out
+    dec vacant
+.Lhanded_out\@:
+.endm
+
+/* The text of the slot at r14, with the keystream at r15. */
+.macro crypt
+    mov eax, [r14]
+    mov r12d, [r14 + 4]
+    shl rax, 6
+    shl r12, 6
+    add rax, [scratch + FIRST_LANE]
+    add r14, 8
+    mov rdi, [rax + SEALANE_LANE_IN]
+    mov rdx, [rax + SEALANE_LANE_OUT]
+    mov rax, [rax + SEALANE_LANE_BYTES]
+    sub rax, r12                                                                /* bytes behind this block */
+    jb .Lpartial\@
+    vmovdqu64 zmm16, [rdi + r12 - 64]
+    vpxorq zmm16, zmm16, [r15]
+    vmovdqu64 [rdx + r12 - 64], zmm16
+    add r15, 64
+    jmp .Lcrypt_done\@
+.Lpartial\@:
+    add eax, 64
+    bzhi rax, [scratch + ONES], rax
+    kmovq k1, rax
+    vmovdqu8 zmm16{k1}{z}, [rdi + r12 - 64]
+    vpxorq zmm16, zmm16, [r15]
+    vmovdqu8 [rdx + r12 - 64]{k1}, zmm16
+    add r15, 64
+.Lcrypt_done\@:
+.endm
+
+/* Of at most four slots, one at a time; zmm16 is not needed for a while. */
+.macro crypt_four
+    cmp r14, [scratch + CRYPT_END]
+    jae .Lcrypted\@
+    vmovdqa64 [scratch + SPARE], zmm16
+    .irp i, 1, 2, 3
+    crypt
+    cmp r14, [scratch + CRYPT_END]
+    je .Lcrypted_some\@
+    .endr
+    crypt
+.Lcrypted_some\@:
+    vmovdqa64 zmm16, [scratch + SPARE]
+.Lcrypted\@:
+.endm
+
+.macro crypt_begin
+    lea r14, [rbx + 8*r15]
+    shl r15d, 6
+    lea r15, [scratch + r15 + STREAM]
+.endm
+
+.macro crypt_end
+    mov args, [scratch + SAVED_ARGS]
+    mov consts, [scratch + SAVED_CONSTS]
+.endm
+
+/* How many slots the next pass has, of those that blocks are left for, at most eax: ecx. */
+.macro next_slots
+    mov ecx, [scratch + TODO]
+    cmp ecx, eax
+    cmova ecx, eax
+    sub [scratch + TODO], ecx
+.endm
+
+/* Words of the initial states of 16 slots, which are at r14, in registers r0 .. r15; kept in ONCE, too. */
 .macro set_begin set, index, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
-    vmovdqa64 zmm\r1, [rbx + 128*\set]
-    vmovdqa64 zmm\r2, [rbx + 128*\set + 64]
+    vmovdqa64 zmm\r1, [r14 + 128*\set]
+    vmovdqa64 zmm\r2, [r14 + 128*\set + 64]
     vmovdqu64 zmm\index, [consts + EVEN]
     vmovdqu64 zmm\r12, [consts + ODD]
     vpermi2d zmm\index, zmm\r1, zmm\r2
@@ -334,64 +410,44 @@
 
 /* ---- Poly1305 -------------------------------------------------------------------------------------------------- */
 
-/* acc += low or high 52 bits of v times part `y` of power `power`. */
-.macro times_part acc, high, v, power, y
-    .if \high
-    vpmadd52huq \acc, \v, [scratch + POWERS + POWER*(\power - 1) + 64*\y]
-    .else
-    vpmadd52luq \acc, \v, [scratch + POWERS + POWER*(\power - 1) + 64*\y]
-    .endif
+/* lo, hi += x0, x1, x2 times a power. Limb 0 comes last: h0 is last to be ready. */
+.macro times y0, y1, y2, y1_20, y2_20
+    vpmadd52luq lo0, x1, \y2_20
+    vpmadd52luq lo1, x1, \y0
+    vpmadd52luq lo2, x1, \y1
+    vpmadd52huq hi0, x1, \y2_20
+    vpmadd52huq hi1, x1, \y0
+    vpmadd52huq hi2, x1, \y1
+    vpmadd52luq lo0, x2, \y1_20
+    vpmadd52luq lo1, x2, \y2_20
+    vpmadd52luq lo2, x2, \y0
+    vpmadd52huq hi0, x2, \y1_20
+    vpmadd52huq hi1, x2, \y2_20
+    vpmadd52huq hi2, x2, \y0
+    vpmadd52luq lo0, x0, \y0
+    vpmadd52luq lo1, x0, \y1
+    vpmadd52luq lo2, x0, \y2
+    vpmadd52huq hi0, x0, \y0
+    vpmadd52huq hi1, x0, \y1
+    vpmadd52huq hi2, x0, \y2
 .endm
 
-.macro times_limb limb, v, power
-    .irp high, 0, 1
-        .if \high
-    times_limb_half \limb, \high, \v, \power, hi0, hi1, hi2
-        .else
-    times_limb_half \limb, \high, \v, \power, lo0, lo1, lo2
-        .endif
-    .endr
-.endm
-
-.macro times_limb_half limb, high, v, power, a0, a1, a2
-    .if \limb == 0
-    times_part \a0, \high, \v, \power, 0                                         /* x0 y0 */
-    times_part \a1, \high, \v, \power, 1                                         /* x0 y1 */
-    times_part \a2, \high, \v, \power, 2                                         /* x0 y2 */
-    .elseif \limb == 1
-    times_part \a0, \high, \v, \power, 4                                         /* 20 x1 y2 */
-    times_part \a1, \high, \v, \power, 0                                         /* x1 y0 */
-    times_part \a2, \high, \v, \power, 1                                         /* x1 y1 */
-    .else
-    times_part \a0, \high, \v, \power, 3                                         /* 20 x2 y1 */
-    times_part \a1, \high, \v, \power, 4                                         /* 20 x2 y2 */
-    times_part \a2, \high, \v, \power, 0                                         /* x2 y0 */
-    .endif
-.endm
-
-/* lo, hi += v0, v1, v2 times r^power. */
-.macro times v0, v1, v2, power
-    times_limb 0, \v0, \power
-    times_limb 1, \v1, \power
-    times_limb 2, \v2, \power
-.endm
-
-/* lo, hi -> three limbs lo of 44 bits (lo2: a little more). Of four products, one of them of limbs of 45 bits, no step
- * overflows: 256 hi0, 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4.
+/* lo, hi -> three limbs lo of a little more than 44 bits. Of two products, one of them of limbs of 45 bits, no step overflows:
+ * 256 hi0, 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4.
  */
-.macro carry
+.macro carry to0, to1, to2
     vpmadd52luq lo2, hi1, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 2^44 = 2^88 2^8 */
-    vpmadd52luq lo0, hi2, qword ptr [consts + FOLD140]{1to8}                    /* 2^52 2^88 = 2^140 */
     vpmadd52luq lo1, hi0, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 = 2^44 2^8 */
-    vpsrlq vt, lo2, 44
-    vpandq lo2, lo2, mask44
-    vpmadd52luq lo0, vt, qword ptr [consts + FOLD132]{1to8}                     /* 2^88 2^44 = 2^132 */
-    vpsrlq vt, lo0, 44
-    vpandq lo0, lo0, mask44
-    vpaddq lo1, lo1, vt
-    vpsrlq vt, lo1, 44
-    vpandq lo1, lo1, mask44
-    vpaddq lo2, lo2, vt
+    vpmadd52luq lo0, hi2, qword ptr [consts + FOLD140]{1to8}                    /* 2^52 2^88 = 2^140 */
+    vpsrlq hi2, lo2, 44
+    vpsrlq hi1, lo1, 44
+    vpsrlq hi0, lo0, 44
+    vpandq \to0, lo0, mask44
+    vpandq \to1, lo1, mask44
+    vpandq \to2, lo2, mask44
+    vpmadd52luq \to0, hi2, qword ptr [consts + FOLD132]{1to8}                   /* 2^88 2^44 = 2^132 */
+    vpaddq \to1, \to1, hi0
+    vpaddq \to2, \to2, hi1
 .endm
 
 .macro clear v
@@ -413,26 +469,31 @@
     vpternlogq x1, vt, mask44, 0xa8                                             /* (x1 | vt) & mask44 */
 .endm
 
-/* The blocks in two registers' lanes -> limbs, times r^power. */
-.macro times_blocks even, odd, pad, power
-    vpunpcklqdq x0, zmm\even, zmm\odd
-    vpunpckhqdq vt, zmm\even, zmm\odd
+/* Four 128-bit lanes each of a, b (even packets) and c, d (odd ones), one block of each packet -> limbs, but for the bit. */
+.macro blocks a, b, c, d, select
+    vshufi32x4 x0, zmm\a, zmm\b, \select
+    vshufi32x4 x1, zmm\c, zmm\d, \select
+    vpunpckhqdq vt, x0, x1
+    vpunpcklqdq x0, x0, x1
     limbs
-    vporq x2, x2, \pad
-    times x0, x1, x2, \power
 .endm
 
-/* Keeps a power, which is in v0, v1, v2. */
-.macro keep_power v0, v1, v2, power
-    clear 30
-    clear 31
-    vpmadd52luq zmm30, \v1, qword ptr [consts + FOLD132]{1to8}
-    vpmadd52luq zmm31, \v2, qword ptr [consts + FOLD132]{1to8}
-    vmovdqa64 [scratch + POWERS + POWER*(\power - 1)], \v0
-    vmovdqa64 [scratch + POWERS + POWER*(\power - 1) + 64], \v1
-    vmovdqa64 [scratch + POWERS + POWER*(\power - 1) + 128], \v2
-    vmovdqa64 [scratch + POWERS + POWER*(\power - 1) + 192], zmm30
-    vmovdqa64 [scratch + POWERS + POWER*(\power - 1) + 256], zmm31
+/* Of lanes in k1, the bit that goes with block j of a step. */
+.macro pad_block j
+    vpcmpleq k1, zmm9, qword ptr [consts + SIXTEENS + 8*\j]{1to8}
+    vpbroadcastq zmm10{k1}{z}, [consts + PAD]
+    vmovdqa64 [scratch + PADS + 64*\j], zmm10
+.endm
+
+.macro times_twenty to, v
+    vpxord \to, \to, \to
+    vpmadd52luq \to, \v, qword ptr [consts + FOLD132]{1to8}
+.endm
+
+.macro tag packet, register, lane
+    mov rax, [r8 + 8*\packet]
+    mov rax, [rax + SEALANE_LANE_TAG]
+    vextracti32x4 [rax], zmm\register, \lane
 .endm
 
 /* ---- The kernel ------------------------------------------------------------------------------------------------ */
@@ -442,20 +503,28 @@
     mov r13, [args + SEALANE_BATCH_COUNT]
     test r13, r13
     jz .Lend
+    mov [scratch + SAVED_ARGS], args
+    mov [scratch + SAVED_CONSTS], consts
+    mov qword ptr [scratch + ONES], -1
 
-    /* A wave: its packets' blocks. */
+    /* A wave: its packets' blocks. Block 0 of packet i goes to slot i. */
 .Lwave:
     mov [scratch + FIRST_LANE], r12
     xor r8d, r8d
     xor r9d, r9d
+    xor r10d, r10d
+    mov r11d, 1
 .Lpacket:
     mov rax, [r12 + SEALANE_LANE_BYTES]
-    add rax, 127
+    add rax, 63
     shr rax, 6
-    mov [scratch + BLOCKS + 4*r8], eax
-    mov [scratch + ACTIVE + 4*r8], r8d
-    mov [scratch + RECORD + 8*r8], r12
     add r9, rax
+    mov [scratch + ACTIVE + 4*r10], r8d
+    cmp rax, r11
+    sbb r10d, -1                                                                /* it stays, if it has text */
+    inc eax
+    mov [scratch + BLOCKS + 4*r8], eax
+    mov [scratch + RECORD + 8*r8], r12
     add r12, SEALANE_LANE_STRIDE
     inc r8d
     dec r13
@@ -471,8 +540,16 @@
     mov [scratch + LEFT], r13
     mov [scratch + PACKETS], r8d
     mov [scratch + KEYS], r8d
-    mov [scratch + ACTIVES], r8d
     mov [scratch + TODO], r9d
+    vmovdqu64 zmm0, [consts + IOTA]
+    .irp i, 0, 1, 2, 3
+    vmovdqa64 [scratch + SLOT + 64*\i], zmm0
+    vpaddq zmm0, zmm0, qword ptr [consts + EIGHT]{1to8}
+    .endr
+    lea rbx, [scratch + SLOT + 8*r8]
+    mov eax, WAVE
+    sub eax, r8d
+    mov r13d, r8d
     sub r12, SEALANE_LANE_STRIDE
 .Lno_packet:
     test r8d, 15
@@ -481,13 +558,26 @@
     inc r8d
     jmp .Lno_packet
 .Lrecords:
-    xor eax, eax
-    mov [scratch + FROM], eax
-    mov [scratch + TO], eax
-    mov [scratch + BLOCK], eax
-    mov [scratch + TABLE], eax
-    lea rbx, [scratch + SLOT]
+    next_slots
+    add r13d, ecx
+    mov [scratch + SLOTS], r13d
+    xor r8d, r8d
+    xor r9d, r9d
+    test ecx, ecx
+    jz .Lfirst_slots
+.Lfirst_slot:
     hand_out
+    dec ecx
+    jnz .Lfirst_slot
+.Lfirst_slots:
+    mov [scratch + FROM], r8d
+    mov [scratch + TO], r9d
+    mov [scratch + ACTIVES], actives
+    mov [scratch + BLOCK], block
+    mov dword ptr [scratch + TABLE], 0
+    lea rax, [scratch + SLOT + SLOT_HALF]
+    mov [scratch + CRYPT_END], rax                                              /* none */
+    mov r15d, WAVE
 
     /* Keys and nonces, 16 packets at a time: [packet][word] -> [word][packet]. */
     .irp m, 1, 2, 3, 4, 5, 6, 7
@@ -538,41 +628,59 @@
     sub ecx, 16
     ja .Lwords
 
-    /* A pass. */
+    /* A pass. With its rounds text waiting for keystream gets it, from slot r15 on, and blocks are handed out for the next
+     * pass, to the slots that have become vacant.
+     */
 .Lpass:
     mov ebx, [scratch + TABLE]
-    mov eax, [scratch + NEXT_SLOTS]
-    mov [scratch + SLOTS], eax
+    mov r14d, ebx
+    xor ebx, SLOT_HALF
+    mov [scratch + TABLE], ebx
     lea rbx, [scratch + rbx + SLOT]
+    lea r14, [scratch + r14 + SLOT]
+    mov eax, 32
+    next_slots
+    mov [scratch + NEXT_SLOTS], ecx
+    mov vacant, ecx
+    mov r8d, [scratch + FROM]
+    mov r9d, [scratch + TO]
+    mov actives, [scratch + ACTIVES]
+    mov block, [scratch + BLOCK]
     mov ecx, 10
-    cmp eax, 16
+    cmp dword ptr [scratch + SLOTS], 16
     ja .Lthirtytwo_begin
     set_begin 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    crypt_begin
 .Lsixteen:
     sixteen_round 0
+    crypt_four
     sixteen_round 1
     dec ecx
     jnz .Lsixteen
+    crypt_end
     jmp .Lrounds_done
 .Lthirtytwo_begin:
     set_begin 1, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     set_begin 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    crypt_begin
 .Lthirtytwo:
     thirtytwo_round 0
+    crypt_four
+    hand_out_four
     thirtytwo_round 1
     dec ecx
     jnz .Lthirtytwo
+    crypt_end
     set_end 1, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     .irp r, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     vmovdqa64 [scratch + STREAM + STREAM_SET + 64*(\r - 16)], zmm\r
     .endr
+    mov [scratch + FROM], r8d
+    mov [scratch + TO], r9d
+    mov [scratch + ACTIVES], actives
+    mov [scratch + BLOCK], block
 .Lrounds_done:
     set_end 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    mov ebx, [scratch + TABLE]
-    xor ebx, SLOT_HALF
-    mov [scratch + TABLE], ebx
-    lea rbx, [scratch + rbx + SLOT]
-    hand_out
 
     /* [word][slot] -> keys and keystream, 16 slots at a time. */
     mov r8d, [scratch + KEYS]
@@ -615,268 +723,248 @@
 
     /* Text of this pass: from where its keys end. */
 .Lcrypt:
-    mov ecx, [scratch + KEYS]
-    mov r8d, [scratch + SLOTS]
+    mov r15d, [scratch + KEYS]
+    mov eax, [scratch + SLOTS]
     mov dword ptr [scratch + KEYS], 0
-    mov r9, [scratch + FIRST_LANE]
-    sub r8d, ecx
-    jz .Lcrypted
     mov ebx, [scratch + TABLE]
     xor ebx, SLOT_HALF
     lea rbx, [scratch + rbx + SLOT]
-    lea rbx, [rbx + 8*rcx]
-    shl ecx, 6
-    lea r10, [scratch + rcx + STREAM]
-.Lblock:
-    mov eax, [rbx]
-    mov ecx, [rbx + 4]
-    shl rax, 6
-    shl rcx, 6
-    add rax, r9
-    vmovdqa64 zmm0, [r10]
-    mov r11, [rax + SEALANE_LANE_IN]
-    mov r12, [rax + SEALANE_LANE_OUT]
-    mov r13, [rax + SEALANE_LANE_BYTES]
-    add rbx, 8
-    add r10, 64
-    sub r13, rcx                                                                /* bytes behind this block */
-    jb .Lpartial
-    vpxorq zmm0, zmm0, [r11 + rcx - 64]
-    vmovdqu64 [r12 + rcx - 64], zmm0
-    dec r8d
-    jnz .Lblock
-    jmp .Lcrypted
-.Lpartial:
-    add r13d, 64
-    mov rax, -1
-    bzhi rax, rax, r13
-    kmovq k1, rax
-    vmovdqu8 zmm1{k1}{z}, [r11 + rcx - 64]
-    vpxorq zmm0, zmm0, zmm1
-    vmovdqu8 [r12 + rcx - 64]{k1}, zmm0
-    dec r8d
-    jnz .Lblock
+    lea rax, [rbx + 8*rax]
+    mov [scratch + CRYPT_END], rax
+    mov eax, [scratch + NEXT_SLOTS]
+    mov [scratch + SLOTS], eax
+    test eax, eax
+    jnz .Lpass
+    crypt_begin
+    cmp r14, [scratch + CRYPT_END]
+    jae .Lcrypted
+.Lcrypt_slot:
+    crypt
+    cmp r14, [scratch + CRYPT_END]
+    jb .Lcrypt_slot
 .Lcrypted:
-    cmp dword ptr [scratch + NEXT_SLOTS], 0
-    jne .Lpass
+    crypt_end
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lwave_done
 
-    /* Poly1305 of the wave's packets, eight at a time. First what goes with the lengths. */
+    /* Poly1305 of the wave's packets, eight at a time. First what goes with the lengths: from the lanes' columns. */
 .Lauthenticate:
     mov dword ptr [scratch + VECTOR], 0
     vpbroadcastq mask44, [consts + MASK44]
 .Lvector:
-    mov r15d, [args + SEALANE_ARG_FLAGS]
-    and r15d, SEALANE_FLAG_OPEN
-    add r15d, r15d                                                              /* SEALANE_LANE_IN or SEALANE_LANE_OUT */
     mov ebx, [scratch + VECTOR]
     lea r8, [scratch + RECORD + 8*rbx]
-    xor r9d, r9d                                                                /* associated data of any packet */
-    xor r14d, r14d                                                              /* the largest ALL16 */
-    mov r13, -1                                                                 /* the smallest TEXT16 */
-    xor ecx, ecx
-.Llengths:
-    mov rax, [r8 + 8*rcx]
-    mov rbx, [rax + SEALANE_LANE_BYTES]
-    mov r11, [rax + r15]
-    lea r10, [rbx + 31]
-    and r10, -16
-    test rbx, rbx
-    cmovz r11, rax                                                              /* an address that may be looked at */
-    add r11, r10
-    mov [scratch + TEXT_BYTES + 8*rcx], rbx
-    mov [scratch + MAC_END + 8*rcx], r11
-    mov [scratch + TEXT16 + 8*rcx], r10
-    sub rbx, r10
-    add rbx, 64
-    mov r12, -1
-    bzhi r12, r12, rbx
-    mov [scratch + TAIL + 8*rcx], r12
-    cmp r10, r13
-    cmovb r13, r10
-    mov rbx, [rax + SEALANE_LANE_AD_BYTES]
-    mov r11, [rax + SEALANE_LANE_AD]
-    lea r12, [rbx + 15]
-    and r12, -16
-    add r10, r12
-    or r9, rbx
-    test rbx, rbx
-    cmovz r11, rax
-    add r11, r10
-    mov [scratch + AD_BYTES + 8*rcx], rbx
-    mov [scratch + AD_END + 8*rcx], r11
-    mov [scratch + ALL16 + 8*rcx], r10
-    cmp r10, r14
-    cmova r14, r10
-    inc ecx
-    cmp ecx, 8
-    jne .Llengths
-    mov r8, r14                                                                 /* the largest ALL16 */
-    add r14, 63
-    and r14, -64                                                                /* bytes to go, whole steps */
+    .irp j, 0, 1, 2, 3, 4, 5, 6, 7
+    mov rax, [r8 + 8*\j]
+    vmovdqu64 zmm\j, [rax]
+    .endr
+    mov eax, [args + SEALANE_ARG_FLAGS]
+    shr eax, 2
+    and eax, 1
+    neg eax
+    kmovw k1, eax                                                               /* all, to open */
+    vpunpckhqdq zmm8, zmm0, zmm1                                                /* in, associated data */
+    vpunpckhqdq zmm9, zmm2, zmm3
+    vpunpckhqdq zmm10, zmm4, zmm5
+    vpunpckhqdq zmm11, zmm6, zmm7
+    vpunpcklqdq zmm0, zmm0, zmm1                                                /* out, bytes, bytes of associated data */
+    vpunpcklqdq zmm1, zmm2, zmm3
+    vpunpcklqdq zmm2, zmm4, zmm5
+    vpunpcklqdq zmm3, zmm6, zmm7
+    vshufi32x4 zmm4, zmm0, zmm1, 0x44
+    vshufi32x4 zmm5, zmm2, zmm3, 0x44
+    vshufi32x4 zmm8, zmm8, zmm9, 0x44
+    vshufi32x4 zmm9, zmm10, zmm11, 0x44
+    vshufi32x4 zmm0, zmm0, zmm1, 0xee
+    vshufi32x4 zmm1, zmm2, zmm3, 0xee
+    vshufi32x4 zmm2, zmm4, zmm5, 0xdd                                           /* bytes */
+    vshufi32x4 zmm3, zmm8, zmm9, 0xdd                                           /* associated data */
+    vshufi32x4 zmm4, zmm4, zmm5, 0x88                                           /* out */
+    vshufi64x2 zmm4{k1}, zmm8, zmm9, 0x88                                       /* in */
+    vshufi32x4 zmm0, zmm0, zmm1, 0x88                                           /* bytes of associated data */
+    vptestnmq k1, zmm2, zmm2
+    vptestnmq k2, zmm0, zmm0
+    vmovdqa64 zmm4{k1}, [r8]                                                    /* an address that may be looked at */
+    vmovdqa64 zmm3{k2}, [r8]
+    knotw k2, k2
+    kmovw r9d, k2
+    and r9d, 0xff                                                               /* some have associated data */
+    vpbroadcastq zmm8, [consts + FIFTEEN]
+    vpbroadcastq zmm9, [consts + MINUS16]
+    vpaddq zmm5, zmm2, zmm8
+    vpaddq zmm6, zmm0, zmm8
+    vpandq zmm5, zmm5, zmm9
+    vpandq zmm6, zmm6, zmm9
+    vpsubq zmm5, zmm5, zmm9                                                     /* bytes of text and lengths */
+    vpaddq zmm6, zmm6, zmm5                                                     /* of all */
+    vpaddq zmm4, zmm4, zmm5
+    vpaddq zmm3, zmm3, zmm6
+    vmovdqa64 [scratch + TEXT_BYTES], zmm2
+    vmovdqa64 [scratch + AD_BYTES], zmm0
+    vmovdqa64 [scratch + TEXT16], zmm5
+    vmovdqa64 [scratch + ALL16], zmm6
+    vmovdqa64 [scratch + MAC_END], zmm4
+    vmovdqa64 [scratch + AD_END], zmm3
+    clear 7
+    vpsubq zmm7, zmm7, zmm5
+    vpunpcklqdq zmm8, zmm6, zmm7                                                /* the largest of all, the least of text */
+    vpunpckhqdq zmm9, zmm6, zmm7
+    vpmaxsq zmm8, zmm8, zmm9
+    vextracti64x4 ymm9, zmm8, 1
+    vpmaxsq ymm8, ymm8, ymm9
+    vextracti32x4 xmm9, ymm8, 1
+    vpmaxsq xmm8, xmm8, xmm9
+    vmovq longest, xmm8
+    vpextrq r13, xmm8, 1
+    neg r13
     and r13, -64                                                                /* to go when whole steps of all are text */
     mov eax, 64
     cmp r13, rax
     cmovb r13, rax
+    lea togo, [longest + 63]
+    and togo, -64
 
-    /* Powers of r. */
-    mov ebx, [scratch + VECTOR]
+    /* r and r^2. */
     shl ebx, 5
     vmovdqa64 x0, [scratch + rbx + KEY]
     vmovdqa64 vt, [scratch + rbx + KEY + 64]
     limbs
-    keep_power x0, x1, x2, 1
+    vmovdqa64 zmm12, x0
+    vmovdqa64 zmm13, x1
+    vmovdqa64 zmm14, x2
+    times_twenty zmm15, x1
+    times_twenty zmm25, x2
     clear_sums
-    times x0, x1, x2, 1
-    carry
-    keep_power lo0, lo1, lo2, 2
-    vmovdqa64 x0, lo0
-    vmovdqa64 x1, lo1
-    vmovdqa64 x2, lo2
-    clear_sums
-    times x0, x1, x2, 1
-    carry
-    keep_power lo0, lo1, lo2, 3
-    clear_sums
-    times x0, x1, x2, 2
-    carry
-    keep_power lo0, lo1, lo2, 4
-
-    .irp v, 22, 23, 24
-    clear \v
-    .endr
-    mov r10d, 64
-    xor r11d, r11d
-    mov r12, -1
+    times R
+    carry zmm26, zmm27, zmm28
+    times_twenty zmm29, zmm27
+    times_twenty zmm30, zmm28
+    clear 22
+    clear 23
+    clear 24
+    lea r11, [longest + 48]
 .Lstep:
-    cmp r14, r13
+    mov back, togo
+    neg back
+    cmp togo, r13
     ja .Ledge
-    cmp r14, r10
+    cmp togo, 64
     je .Ledge
+    vpbroadcastq zmm8, [consts + PAD]
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
     mov rax, [scratch + MAC_END + 8*\j]
-    sub rax, r14
-    vmovdqu64 zmm\j, [rax]
+    vmovdqu64 zmm\j, [rax + back]
     .endr
-    .irp j, 12, 13, 14, 15
-    vpbroadcastq zmm\j, [consts + PAD]
+    .irp j, 0, 1, 2, 3
+    vmovdqa64 [scratch + PADS + 64*\j], zmm8
     .endr
     jmp .Lloaded
 
     /* A step where a packet begins or ends. */
 .Ledge:
-    lea r15, [scratch + TAIL]
-    cmp r14, r10
-    je .Ledge_text
-    lea r15, [consts + ONES]
+    clear 8
+    vpternlogq zmm11, zmm11, zmm11, 0xff
+    vpbroadcastq zmm9, togo
+    vpsubq zmm10, zmm9, [scratch + TEXT16]                                      /* bytes before the text begins */
+    vpsubq zmm9, zmm9, [scratch + ALL16]                                        /* and before the associated data begins */
+    vpmaxsq zmm10, zmm10, zmm8
+    vpsllvq zmm10, zmm11, zmm10
+    cmp togo, 64
+    jne .Ledge_text
+    vmovdqa64 zmm7, [scratch + TEXT16]
+    vpsubq zmm7, zmm7, [scratch + TEXT_BYTES]                                   /* bytes behind the text */
+    vpsrlvq zmm7, zmm11, zmm7
+    vpandq zmm10, zmm10, zmm7
 .Ledge_text:
+    vmovdqa64 [scratch + TAIL], zmm10
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
-    mov rcx, r14
     mov rax, [scratch + MAC_END + 8*\j]
-    sub rcx, [scratch + TEXT16 + 8*\j]                                          /* bytes before the text begins */
-    cmovb rcx, r11
-    cmp rcx, r10
-    cmova rcx, r10
-    bzhi rcx, r12, rcx
-    andn rcx, rcx, [r15 + 8*\j]
-    kmovq k1, rcx
-    sub rax, r14
-    vmovdqu8 zmm\j{k1}{z}, [rax]
+    kmovq k1, [scratch + TAIL + 8*\j]
+    vmovdqu8 zmm\j{k1}{z}, [rax + back]
     .endr
-    test r9, r9
+    test r9d, r9d
     jz .Ledge_pad
+    vpmaxsq zmm10, zmm9, zmm8
+    vpaddq zmm16, zmm9, [scratch + AD_BYTES]
+    vpmaxsq zmm16, zmm16, zmm8
+    vpsllvq zmm10, zmm11, zmm10
+    vpsllvq zmm16, zmm11, zmm16
+    vpandnq zmm10, zmm16, zmm10
+    vmovdqa64 [scratch + TAIL], zmm10
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
-    mov rcx, r14
     mov rax, [scratch + AD_END + 8*\j]
-    mov rbx, [scratch + AD_BYTES + 8*\j]
-    sub rcx, [scratch + ALL16 + 8*\j]                                           /* bytes before the associated data begins */
-    add rbx, rcx                                                                /* and before it ends */
-    cmovs rbx, r11
-    test rcx, rcx
-    cmovs rcx, r11
-    cmp rcx, r10
-    cmova rcx, r10
-    cmp rbx, r10
-    cmova rbx, r10
-    bzhi rcx, r12, rcx
-    bzhi rbx, r12, rbx
-    andn rcx, rcx, rbx
-    kmovq k1, rcx
-    sub rax, r14
-    vmovdqu8 zmm\j{k1}, [rax]
+    kmovq k1, [scratch + TAIL + 8*\j]
+    vmovdqu8 zmm\j{k1}, [rax + back]
     .endr
 .Ledge_pad:
-    vmovdqa64 x0, [scratch + ALL16]
-    vpbroadcastq x1, [consts + PAD]
-    lea rax, [r14 - 48]
-    vpbroadcastq vt, rax
-    vpcmpnltuq k1, x0, vt
-    vmovdqa64 pad3{k1}{z}, x1
-    .irp j, 14, 13, 12
-    add rax, 16
-    vpbroadcastq vt, rax
-    vpcmpnltuq k1, x0, vt
-    vmovdqa64 zmm\j{k1}{z}, x1
-    .endr
+    pad_block 0
+    pad_block 1
+    pad_block 2
+    pad_block 3
 
-    /* Rows: even and odd packets' blocks 2 and 3, then 0 and 1. */
+    /* Packets -> blocks 0 and 1 of even and odd ones (zmm8, 9; 10, 4), blocks 2 and 3 (zmm2, 6; 3, 7). */
 .Lloaded:
+    lea rax, [togo + 16]
     vshufi32x4 zmm8, zmm0, zmm2, 0x44
     vshufi32x4 zmm2, zmm0, zmm2, 0xee
     vshufi32x4 zmm9, zmm4, zmm6, 0x44
     vshufi32x4 zmm6, zmm4, zmm6, 0xee
     vshufi32x4 zmm10, zmm1, zmm3, 0x44
     vshufi32x4 zmm3, zmm1, zmm3, 0xee
-    vshufi32x4 zmm11, zmm5, zmm7, 0x44
+    vshufi32x4 zmm4, zmm5, zmm7, 0x44
     vshufi32x4 zmm7, zmm5, zmm7, 0xee
-    vshufi32x4 zmm0, zmm2, zmm6, 0xdd
-    vshufi32x4 zmm1, zmm3, zmm7, 0xdd
-    vshufi32x4 zmm2, zmm2, zmm6, 0x88
-    vshufi32x4 zmm3, zmm3, zmm7, 0x88
+    cmp r11, rax                                                                /* no packet has begun before? */
+    jbe .Lhalf_step
     clear_sums
-    vpunpcklqdq x0, zmm0, zmm1
-    vpunpckhqdq vt, zmm0, zmm1
-    cmp r14, r10
-    jne .Lthird
-    vmovdqa64 x0, [scratch + AD_BYTES]                                          /* RFC 8439, 2.8: the lengths */
-    vmovdqa64 vt, [scratch + TEXT_BYTES]
-.Lthird:
-    limbs
-    vporq x2, x2, pad3
-    times x0, x1, x2, 1
-    lea rax, [r14 - 48]                                                         /* no packet has begun before? */
-    cmp r8, rax
-    jbe .Lstep_done
-    times_blocks 2, 3, pad2, 2
+    blocks 8, 9, 10, 4, 0xdd
+    vporq x2, x2, [scratch + PADS + 64]
+    times R
     add rax, 16
-    cmp r8, rax
-    jbe .Lstep_done
-    vshufi32x4 zmm4, zmm8, zmm9, 0xdd
-    vshufi32x4 zmm5, zmm10, zmm11, 0xdd
-    times_blocks 4, 5, pad1, 3
-    add rax, 16
-    cmp r8, rax
-    jbe .Lstep_done
-    vshufi32x4 zmm6, zmm8, zmm9, 0x88
-    vshufi32x4 zmm7, zmm10, zmm11, 0x88
-    vpunpcklqdq x0, zmm6, zmm7
-    vpunpckhqdq vt, zmm6, zmm7
-    limbs
-    vporq x2, x2, pad0
-    vpaddq x0, x0, h0
+    cmp r11, rax
+    jbe .Lone_block
+    blocks 8, 9, 10, 4, 0x88
+    vporq x2, x2, [scratch + PADS]
     vpaddq x1, x1, h1
     vpaddq x2, x2, h2
-    times x0, x1, x2, 4
+    vpaddq x0, x0, h0
+    times R2
+.Lone_block:
+    carry h0, h1, h2
+.Lhalf_step:
+    clear_sums
+    cmp togo, 64
+    je .Llength_block
+    blocks 2, 6, 3, 7, 0xdd
+.Lthird:
+    vporq x2, x2, [scratch + PADS + 192]
+    times R
+    cmp r11, togo
+    jbe .Lstep_done
+    blocks 2, 6, 3, 7, 0x88
+    vporq x2, x2, [scratch + PADS + 128]
+    vpaddq x1, x1, h1
+    vpaddq x2, x2, h2
+    vpaddq x0, x0, h0
+    times R2
 .Lstep_done:
-    carry
-    vmovdqa64 h0, lo0
-    vmovdqa64 h1, lo1
-    vmovdqa64 h2, lo2
-    sub r14, 64
+    carry h0, h1, h2
+    sub togo, 64
     jnz .Lstep
+    jmp .Lhash
+.Llength_block:
+    vmovdqa64 x0, [scratch + AD_BYTES]                                          /* RFC 8439, 2.8 */
+    vmovdqa64 vt, [scratch + TEXT_BYTES]
+    limbs
+    jmp .Lthird
 
+.Lhash:
     /* h mod p, plus s. */
+    vpsrlq vt, h0, 44
+    vpandq h0, h0, mask44
+    vpaddq h1, h1, vt
+    vpsrlq vt, h1, 44
+    vpandq h1, h1, mask44
+    vpaddq h2, h2, vt
     vpsrlq vt, h2, 42                                                           /* 2^130 = 5 */
     vpandq h2, h2, qword ptr [consts + MASK42]{1to8}
     vpmadd52luq h0, vt, qword ptr [consts + FOLD130]{1to8}
@@ -908,35 +996,22 @@
     vpaddq x0, x0, vt
     vpcmpltuq k1, x0, vt
     vpaddq x1, x1, [scratch + rbx + KEY + 192]
-    vpsubq x1{k1}, x1, qword ptr [consts + ONES]{1to8}
-    vpunpcklqdq zmm0, x0, x1
-    vpunpckhqdq zmm1, x0, x1
-    vmovdqa64 [scratch + TAGS], zmm0                                            /* of packets 0, 2, 4, 6 */
-    vmovdqa64 [scratch + TAGS + 64], zmm1                                       /* of 1, 3, 5, 7 */
+    vpbroadcastq vt, [consts + ONE]                                             /* whole: a carry is secret */
+    vpaddq x1{k1}, x1, vt
+    vpunpcklqdq zmm2, x0, x1                                                    /* tags of packets 0, 2, 4, 6 */
+    vpunpckhqdq zmm3, x0, x1
     mov ebx, [scratch + VECTOR]
-    mov ecx, [scratch + PACKETS]
     lea r8, [scratch + RECORD + 8*rbx]
+    tag 7, 3, 3                                                                 /* the last one last: lanes without a */
+    tag 6, 2, 3                                                                 /* packet point to the last packet's tag */
+    tag 5, 3, 2
+    tag 4, 2, 2
+    tag 3, 3, 1
+    tag 2, 2, 1
+    tag 1, 3, 0
+    tag 0, 2, 0
     add ebx, 8
     mov [scratch + VECTOR], ebx
-    sub ecx, ebx
-    add ecx, 8
-    mov eax, 8
-    cmp ecx, eax
-    cmova ecx, eax
-    lea rbx, [scratch + TAGS]
-    mov r9d, 64
-.Ltag:
-    mov rax, [r8]
-    vmovdqa xmm0, [rbx]
-    mov rax, [rax + SEALANE_LANE_TAG]
-    vmovdqu [rax], xmm0
-    add r8, 8
-    add rbx, r9
-    neg r9
-    add r9, 16
-    dec ecx
-    jnz .Ltag
-    mov ebx, [scratch + VECTOR]
     cmp ebx, [scratch + PACKETS]
     jb .Lvector
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN

@@ -14,63 +14,75 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x08678b4c // mov r12,QWORD PTR [rdi+0x8]
 	LONG $0x106f8b4c // mov r13,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x267b840f; WORD $0x0000 // je 0x268c
-// 0x11:
+	LONG $0x286d840f; WORD $0x0000 // je 0x287e
+	LONG $0x58be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],rdi
+	LONG $0x60968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rdx
+	QUAD $0xff0000014886c748; WORD $0xffff; BYTE $0xff // mov QWORD PTR [rsi+0x148],0xffffffffffffffff
+// 0x2a:
 	LONG $0x00a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],r12
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
-// 0x1e:
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+	LONG $0x0001bb41; WORD $0x0000 // mov r11d,0x1
+// 0x40:
 	LONG $0x24448b49; BYTE $0x10 // mov rax,QWORD PTR [r12+0x10]
-	LONG $0x7fc08348 // add rax,0x7f
+	LONG $0x3fc08348 // add rax,0x3f
 	LONG $0x06e8c148 // shr rax,0x6
-	QUAD $0x0000020086848942 // mov DWORD PTR [rsi+r8*4+0x200],eax
-	QUAD $0x0000018086848946 // mov DWORD PTR [rsi+r8*4+0x180],r8d
-	QUAD $0x00000280c6a4894e // mov QWORD PTR [rsi+r8*8+0x280],r12
 	WORD $0x0149; BYTE $0xc1 // add r9,rax
+	QUAD $0x0000018096848946 // mov DWORD PTR [rsi+r10*4+0x180],r8d
+	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
+	LONG $0xffda8341 // sbb r10d,0xffffffff
+	WORD $0xc0ff // inc eax
+	QUAD $0x0000020086848942 // mov DWORD PTR [rsi+r8*4+0x200],eax
+	QUAD $0x00000280c6a4894e // mov QWORD PTR [rsi+r8*8+0x280],r12
 	LONG $0x40c48349 // add r12,0x40
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0xff49; BYTE $0xcd // dec r13
-	WORD $0x1874 // je 0x6a
+	WORD $0x1874 // je 0x95
 	LONG $0x07c0f741; WORD $0x0000; BYTE $0x00 // test r8d,0x7
-	WORD $0xc375 // jne 0x1e
+	WORD $0xba75 // jne 0x40
 	LONG $0x20f88341 // cmp r8d,0x20
-	WORD $0x0974 // je 0x6a
+	WORD $0x0974 // je 0x95
 	LONG $0x40f98149; WORD $0x0001; BYTE $0x00 // cmp r9,0x140
-	WORD $0xb472 // jb 0x1e
-// 0x6a:
+	WORD $0xab72 // jb 0x40
+// 0x95:
 	LONG $0x08a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],r12
 	LONG $0x10ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x110],r13
 	LONG $0x18868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x118],r8d
 	LONG $0x38868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x138],r8d
-	LONG $0x28868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x128],r8d
 	LONG $0x1c8e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x11c],r9d
+	LONG $0x48fef162; WORD $0x426f; BYTE $0x03 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0xc0]
+	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rsi+0x380],zmm0
+	LONG $0x58fdf162; WORD $0x42d4; BYTE $0x14 // vpaddq zmm0,zmm0,QWORD BCST [rdx+0xa0]
+	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rsi+0x3c0],zmm0
+	LONG $0x58fdf162; WORD $0x42d4; BYTE $0x14 // vpaddq zmm0,zmm0,QWORD BCST [rdx+0xa0]
+	LONG $0x48fdf162; WORD $0x467f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rsi+0x400],zmm0
+	LONG $0x58fdf162; WORD $0x42d4; BYTE $0x14 // vpaddq zmm0,zmm0,QWORD BCST [rdx+0xa0]
+	LONG $0x48fdf162; WORD $0x467f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rsi+0x440],zmm0
+	LONG $0x58fdf162; WORD $0x42d4; BYTE $0x14 // vpaddq zmm0,zmm0,QWORD BCST [rdx+0xa0]
+	QUAD $0x00000380c69c8d4a // lea rbx,[rsi+r8*8+0x380]
+	LONG $0x000020b8; BYTE $0x00 // mov eax,0x20
+	WORD $0x2944; BYTE $0xc0 // sub eax,r8d
+	WORD $0x8945; BYTE $0xc5 // mov r13d,r8d
 	LONG $0x40ec8349 // sub r12,0x40
-// 0x98:
+// 0x10e:
 	LONG $0x0fc0f741; WORD $0x0000; BYTE $0x00 // test r8d,0xf
-	WORD $0x0d74 // je 0xae
+	WORD $0x0d74 // je 0x124
 	QUAD $0x00000280c6a4894e // mov QWORD PTR [rsi+r8*8+0x280],r12
 	WORD $0xff41; BYTE $0xc0 // inc r8d
-	WORD $0xeaeb // jmp 0x98
-// 0xae:
-	WORD $0xc031 // xor eax,eax
-	LONG $0x01208689; WORD $0x0000 // mov DWORD PTR [rsi+0x120],eax
-	LONG $0x01248689; WORD $0x0000 // mov DWORD PTR [rsi+0x124],eax
-	LONG $0x012c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x12c],eax
-	LONG $0x013c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],eax
-	LONG $0x809e8d48; WORD $0x0003; BYTE $0x00 // lea rbx,[rsi+0x380]
+	WORD $0xeaeb // jmp 0x10e
+// 0x124:
 	LONG $0x011c8e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x11c]
-	LONG $0x000020b8; BYTE $0x00 // mov eax,0x20
 	WORD $0xc139 // cmp ecx,eax
 	WORD $0x470f; BYTE $0xc8 // cmova ecx,eax
-	LONG $0x01348e89; WORD $0x0000 // mov DWORD PTR [rsi+0x134],ecx
 	LONG $0x011c8e29; WORD $0x0000 // sub DWORD PTR [rsi+0x11c],ecx
+	WORD $0x0141; BYTE $0xcd // add r13d,ecx
+	LONG $0x30ae8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x130],r13d
+	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
+	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x7a74 // je 0x169
-	LONG $0x20868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x120]
-	LONG $0x248e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x124]
-	LONG $0x28968b44; WORD $0x0001; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0x128]
-	LONG $0x2c9e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x12c]
-// 0x10b:
+	WORD $0x4274 // je 0x18b
+// 0x149:
 	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
 	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -81,19 +93,23 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x149
+	WORD $0x0c75 // jne 0x187
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x149:
+// 0x187:
 	WORD $0xc9ff // dec ecx
-	WORD $0xbe75 // jne 0x10b
+	WORD $0xbe75 // jne 0x149
+// 0x18b:
 	LONG $0x20868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x120],r8d
 	LONG $0x248e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x124],r9d
 	LONG $0x28968944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x128],r10d
 	LONG $0x2c9e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x12c],r11d
-// 0x169:
+	QUAD $0x00000000013c86c7; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],0x0
+	LONG $0x80868d48; WORD $0x0004; BYTE $0x00 // lea rax,[rsi+0x480]
+	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
+	LONG $0x0020bf41; WORD $0x0000 // mov r15d,0x20
 	LONG $0x4a90f8c5; BYTE $0x12 // kmovw k1,WORD PTR [rdx+0x12]
 	LONG $0x5290f8c5; BYTE $0x14 // kmovw k2,WORD PTR [rdx+0x14]
 	LONG $0x5a90f8c5; BYTE $0x16 // kmovw k3,WORD PTR [rdx+0x16]
@@ -103,8 +119,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x7a90f8c5; BYTE $0x1e // kmovw k7,WORD PTR [rdx+0x1e]
 	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
 	LONG $0x80868d4c; WORD $0x0002; BYTE $0x00 // lea r8,[rsi+0x280]
-	LONG $0xc08e8d4c; WORD $0x0007; BYTE $0x00 // lea r9,[rsi+0x7c0]
-// 0x1a0:
+	LONG $0x408e8d4c; WORD $0x0007; BYTE $0x00 // lea r9,[rsi+0x740]
+// 0x1fc:
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x20588b49 // mov rbx,QWORD PTR [r8+0x20]
 	LONG $0x28408b48 // mov rax,QWORD PTR [rax+0x28]
@@ -263,509 +279,590 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x40c18349 // add r9,0x40
 	WORD $0xe983; BYTE $0x10 // sub ecx,0x10
-	LONG $0xfcba870f; WORD $0xffff // ja 0x1a0
-// 0x4e6:
+	LONG $0xfcba870f; WORD $0xffff // ja 0x1fc
+// 0x542:
 	LONG $0x013c9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x13c]
-	LONG $0x0134868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x134]
-	LONG $0x01308689; WORD $0x0000 // mov DWORD PTR [rsi+0x130],eax
-	QUAD $0x000003801e9c8d48 // lea rbx,[rsi+rbx*1+0x380]
-	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-	WORD $0xf883; BYTE $0x10 // cmp eax,0x10
-	LONG $0x039d870f; WORD $0x0000 // ja 0x8ab
-	LONG $0x48fdf162; WORD $0x0b6f // vmovdqa64 zmm1,ZMMWORD PTR [rbx]
-	LONG $0x48fdf162; WORD $0x536f; BYTE $0x01 // vmovdqa64 zmm2,ZMMWORD PTR [rbx+0x40]
-	LONG $0x48fef162; WORD $0x426f; BYTE $0x01 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x40]
-	LONG $0x48fe7162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x80]
-	LONG $0x4875f262; WORD $0xc276 // vpermi2d zmm0,zmm1,zmm2
-	LONG $0x48757262; WORD $0xe276 // vpermi2d zmm12,zmm1,zmm2
-	LONG $0x48fd7162; WORD $0x667f; BYTE $0x3d // vmovdqa64 ZMMWORD PTR [rsi+0xf40],zmm12
-	LONG $0x48fdf162; WORD $0x666f; BYTE $0x1f // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x7c0]
-	LONG $0x487df262; WORD $0x667e; BYTE $0x20 // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x800]
-	LONG $0x48fdf162; WORD $0x667f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm4
-	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x21 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x840]
-	LONG $0x487df262; WORD $0x6e7e; BYTE $0x22 // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x880]
-	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm5
-	LONG $0x48fdf162; WORD $0x766f; BYTE $0x23 // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x8c0]
-	LONG $0x487df262; WORD $0x767e; BYTE $0x24 // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x900]
-	LONG $0x48fdf162; WORD $0x767f; BYTE $0x37 // vmovdqa64 ZMMWORD PTR [rsi+0xdc0],zmm6
-	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x25 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x940]
-	LONG $0x487df262; WORD $0x7e7e; BYTE $0x26 // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x980]
-	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x38 // vmovdqa64 ZMMWORD PTR [rsi+0xe00],zmm7
-	LONG $0x48fd7162; WORD $0x466f; BYTE $0x27 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x9c0]
-	LONG $0x487d7262; WORD $0x467e; BYTE $0x28 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0xa00]
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x39 // vmovdqa64 ZMMWORD PTR [rsi+0xe40],zmm8
-	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x29 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0xa40]
-	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x2a // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0xa80]
-	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x3a // vmovdqa64 ZMMWORD PTR [rsi+0xe80],zmm9
-	LONG $0x48fd7162; WORD $0x566f; BYTE $0x2b // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0xac0]
-	LONG $0x487d7262; WORD $0x567e; BYTE $0x2c // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0xb00]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x3b // vmovdqa64 ZMMWORD PTR [rsi+0xec0],zmm10
-	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x2d // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0xb40]
-	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x2e // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0xb80]
-	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x3c // vmovdqa64 ZMMWORD PTR [rsi+0xf00],zmm11
-	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x2f // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0xbc0]
-	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x30 // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xc00]
-	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x3e // vmovdqa64 ZMMWORD PTR [rsi+0xf80],zmm13
-	LONG $0x48fd7162; WORD $0x766f; BYTE $0x31 // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xc40]
-	LONG $0x487d7262; WORD $0x767e; BYTE $0x32 // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xc80]
-	LONG $0x48fd7162; WORD $0x767f; BYTE $0x3f // vmovdqa64 ZMMWORD PTR [rsi+0xfc0],zmm14
-	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x33 // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x34 // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x40 // vmovdqa64 ZMMWORD PTR [rsi+0x1000],zmm15
-	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
-	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
-	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
-	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
-// 0x63e:
-	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
-	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
-	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
-	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
-	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	WORD $0xc9ff // dec ecx
-	LONG $0xfd98850f; WORD $0xffff // jne 0x63e
-	LONG $0x000808e9; BYTE $0x00 // jmp 0x10b3
-// 0x8ab:
-	LONG $0x48fde162; WORD $0x4b6f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rbx+0x80]
-	LONG $0x48fde162; WORD $0x536f; BYTE $0x03 // vmovdqa64 zmm18,ZMMWORD PTR [rbx+0xc0]
-	LONG $0x48fef162; WORD $0x426f; BYTE $0x01 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x40]
-	LONG $0x48fe6162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm28,ZMMWORD PTR [rdx+0x80]
-	LONG $0x4075b262; WORD $0xc276 // vpermi2d zmm0,zmm17,zmm18
-	LONG $0x40752262; WORD $0xe276 // vpermi2d zmm28,zmm17,zmm18
-	LONG $0x48fd6162; WORD $0x667f; BYTE $0x49 // vmovdqa64 ZMMWORD PTR [rsi+0x1240],zmm28
-	LONG $0x48fde162; WORD $0x666f; BYTE $0x1f // vmovdqa64 zmm20,ZMMWORD PTR [rsi+0x7c0]
-	LONG $0x487de262; WORD $0x667e; BYTE $0x20 // vpermt2d zmm20,zmm0,ZMMWORD PTR [rsi+0x800]
-	LONG $0x48fde162; WORD $0x667f; BYTE $0x41 // vmovdqa64 ZMMWORD PTR [rsi+0x1040],zmm20
-	LONG $0x48fde162; WORD $0x6e6f; BYTE $0x21 // vmovdqa64 zmm21,ZMMWORD PTR [rsi+0x840]
-	LONG $0x487de262; WORD $0x6e7e; BYTE $0x22 // vpermt2d zmm21,zmm0,ZMMWORD PTR [rsi+0x880]
-	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x42 // vmovdqa64 ZMMWORD PTR [rsi+0x1080],zmm21
-	LONG $0x48fde162; WORD $0x766f; BYTE $0x23 // vmovdqa64 zmm22,ZMMWORD PTR [rsi+0x8c0]
-	LONG $0x487de262; WORD $0x767e; BYTE $0x24 // vpermt2d zmm22,zmm0,ZMMWORD PTR [rsi+0x900]
-	LONG $0x48fde162; WORD $0x767f; BYTE $0x43 // vmovdqa64 ZMMWORD PTR [rsi+0x10c0],zmm22
-	LONG $0x48fde162; WORD $0x7e6f; BYTE $0x25 // vmovdqa64 zmm23,ZMMWORD PTR [rsi+0x940]
-	LONG $0x487de262; WORD $0x7e7e; BYTE $0x26 // vpermt2d zmm23,zmm0,ZMMWORD PTR [rsi+0x980]
-	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x44 // vmovdqa64 ZMMWORD PTR [rsi+0x1100],zmm23
-	LONG $0x48fd6162; WORD $0x466f; BYTE $0x27 // vmovdqa64 zmm24,ZMMWORD PTR [rsi+0x9c0]
-	LONG $0x487d6262; WORD $0x467e; BYTE $0x28 // vpermt2d zmm24,zmm0,ZMMWORD PTR [rsi+0xa00]
-	LONG $0x48fd6162; WORD $0x467f; BYTE $0x45 // vmovdqa64 ZMMWORD PTR [rsi+0x1140],zmm24
-	LONG $0x48fd6162; WORD $0x4e6f; BYTE $0x29 // vmovdqa64 zmm25,ZMMWORD PTR [rsi+0xa40]
-	LONG $0x487d6262; WORD $0x4e7e; BYTE $0x2a // vpermt2d zmm25,zmm0,ZMMWORD PTR [rsi+0xa80]
-	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x46 // vmovdqa64 ZMMWORD PTR [rsi+0x1180],zmm25
-	LONG $0x48fd6162; WORD $0x566f; BYTE $0x2b // vmovdqa64 zmm26,ZMMWORD PTR [rsi+0xac0]
-	LONG $0x487d6262; WORD $0x567e; BYTE $0x2c // vpermt2d zmm26,zmm0,ZMMWORD PTR [rsi+0xb00]
-	LONG $0x48fd6162; WORD $0x567f; BYTE $0x47 // vmovdqa64 ZMMWORD PTR [rsi+0x11c0],zmm26
-	LONG $0x48fd6162; WORD $0x5e6f; BYTE $0x2d // vmovdqa64 zmm27,ZMMWORD PTR [rsi+0xb40]
-	LONG $0x487d6262; WORD $0x5e7e; BYTE $0x2e // vpermt2d zmm27,zmm0,ZMMWORD PTR [rsi+0xb80]
-	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x48 // vmovdqa64 ZMMWORD PTR [rsi+0x1200],zmm27
-	LONG $0x48fd6162; WORD $0x6e6f; BYTE $0x2f // vmovdqa64 zmm29,ZMMWORD PTR [rsi+0xbc0]
-	LONG $0x487d6262; WORD $0x6e7e; BYTE $0x30 // vpermt2d zmm29,zmm0,ZMMWORD PTR [rsi+0xc00]
-	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x4a // vmovdqa64 ZMMWORD PTR [rsi+0x1280],zmm29
-	LONG $0x48fd6162; WORD $0x766f; BYTE $0x31 // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0xc40]
-	LONG $0x487d6262; WORD $0x767e; BYTE $0x32 // vpermt2d zmm30,zmm0,ZMMWORD PTR [rsi+0xc80]
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x4b // vmovdqa64 ZMMWORD PTR [rsi+0x12c0],zmm30
-	LONG $0x48fd6162; WORD $0x7e6f; BYTE $0x33 // vmovdqa64 zmm31,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x487d6262; WORD $0x7e7e; BYTE $0x34 // vpermt2d zmm31,zmm0,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x4c // vmovdqa64 ZMMWORD PTR [rsi+0x1300],zmm31
-	LONG $0x487de262; WORD $0x0258 // vpbroadcastd zmm16,DWORD PTR [rdx]
-	LONG $0x487de262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm17,DWORD PTR [rdx+0x4]
-	LONG $0x487de262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm18,DWORD PTR [rdx+0x8]
-	LONG $0x487de262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm19,DWORD PTR [rdx+0xc]
-	LONG $0x48fdf162; WORD $0x0b6f // vmovdqa64 zmm1,ZMMWORD PTR [rbx]
-	LONG $0x48fdf162; WORD $0x536f; BYTE $0x01 // vmovdqa64 zmm2,ZMMWORD PTR [rbx+0x40]
-	LONG $0x48fef162; WORD $0x426f; BYTE $0x01 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x40]
-	LONG $0x48fe7162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x80]
-	LONG $0x4875f262; WORD $0xc276 // vpermi2d zmm0,zmm1,zmm2
-	LONG $0x48757262; WORD $0xe276 // vpermi2d zmm12,zmm1,zmm2
-	LONG $0x48fd7162; WORD $0x667f; BYTE $0x3d // vmovdqa64 ZMMWORD PTR [rsi+0xf40],zmm12
-	LONG $0x48fdf162; WORD $0x666f; BYTE $0x1f // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x7c0]
-	LONG $0x487df262; WORD $0x667e; BYTE $0x20 // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x800]
-	LONG $0x48fdf162; WORD $0x667f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm4
-	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x21 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x840]
-	LONG $0x487df262; WORD $0x6e7e; BYTE $0x22 // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x880]
-	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm5
-	LONG $0x48fdf162; WORD $0x766f; BYTE $0x23 // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x8c0]
-	LONG $0x487df262; WORD $0x767e; BYTE $0x24 // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x900]
-	LONG $0x48fdf162; WORD $0x767f; BYTE $0x37 // vmovdqa64 ZMMWORD PTR [rsi+0xdc0],zmm6
-	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x25 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x940]
-	LONG $0x487df262; WORD $0x7e7e; BYTE $0x26 // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x980]
-	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x38 // vmovdqa64 ZMMWORD PTR [rsi+0xe00],zmm7
-	LONG $0x48fd7162; WORD $0x466f; BYTE $0x27 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x9c0]
-	LONG $0x487d7262; WORD $0x467e; BYTE $0x28 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0xa00]
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x39 // vmovdqa64 ZMMWORD PTR [rsi+0xe40],zmm8
-	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x29 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0xa40]
-	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x2a // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0xa80]
-	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x3a // vmovdqa64 ZMMWORD PTR [rsi+0xe80],zmm9
-	LONG $0x48fd7162; WORD $0x566f; BYTE $0x2b // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0xac0]
-	LONG $0x487d7262; WORD $0x567e; BYTE $0x2c // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0xb00]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x3b // vmovdqa64 ZMMWORD PTR [rsi+0xec0],zmm10
-	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x2d // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0xb40]
-	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x2e // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0xb80]
-	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x3c // vmovdqa64 ZMMWORD PTR [rsi+0xf00],zmm11
-	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x2f // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0xbc0]
-	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x30 // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xc00]
-	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x3e // vmovdqa64 ZMMWORD PTR [rsi+0xf80],zmm13
-	LONG $0x48fd7162; WORD $0x766f; BYTE $0x31 // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xc40]
-	LONG $0x487d7262; WORD $0x767e; BYTE $0x32 // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xc80]
-	LONG $0x48fd7162; WORD $0x767f; BYTE $0x3f // vmovdqa64 ZMMWORD PTR [rsi+0xfc0],zmm14
-	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x33 // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x34 // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x40 // vmovdqa64 ZMMWORD PTR [rsi+0x1000],zmm15
-	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
-	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
-	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
-	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
-// 0xb0c:
-	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
-	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
-	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
-	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
-	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x407da162; WORD $0xc4fe // vpaddd zmm16,zmm16,zmm20
-	LONG $0x4075a162; WORD $0xcdfe // vpaddd zmm17,zmm17,zmm21
-	LONG $0x406da162; WORD $0xd6fe // vpaddd zmm18,zmm18,zmm22
-	LONG $0x4065a162; WORD $0xdffe // vpaddd zmm19,zmm19,zmm23
-	LONG $0x401d2162; WORD $0xe0ef // vpxord zmm28,zmm28,zmm16
-	LONG $0x40152162; WORD $0xe9ef // vpxord zmm29,zmm29,zmm17
-	LONG $0x400d2162; WORD $0xf2ef // vpxord zmm30,zmm30,zmm18
-	LONG $0x40052162; WORD $0xfbef // vpxord zmm31,zmm31,zmm19
-	LONG $0x401d9162; WORD $0xcc72; BYTE $0x10 // vprold zmm28,zmm28,0x10
-	LONG $0x40159162; WORD $0xcd72; BYTE $0x10 // vprold zmm29,zmm29,0x10
-	LONG $0x400d9162; WORD $0xce72; BYTE $0x10 // vprold zmm30,zmm30,0x10
-	LONG $0x40059162; WORD $0xcf72; BYTE $0x10 // vprold zmm31,zmm31,0x10
-	LONG $0x403d0162; WORD $0xc4fe // vpaddd zmm24,zmm24,zmm28
-	LONG $0x40350162; WORD $0xcdfe // vpaddd zmm25,zmm25,zmm29
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
-	LONG $0x40250162; WORD $0xdffe // vpaddd zmm27,zmm27,zmm31
-	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
-	LONG $0x40558162; WORD $0xe9ef // vpxord zmm21,zmm21,zmm25
-	LONG $0x404d8162; WORD $0xf2ef // vpxord zmm22,zmm22,zmm26
-	LONG $0x40458162; WORD $0xfbef // vpxord zmm23,zmm23,zmm27
-	LONG $0x405db162; WORD $0xcc72; BYTE $0x0c // vprold zmm20,zmm20,0xc
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
-	LONG $0x404db162; WORD $0xce72; BYTE $0x0c // vprold zmm22,zmm22,0xc
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x0c // vprold zmm23,zmm23,0xc
-	LONG $0x407da162; WORD $0xc4fe // vpaddd zmm16,zmm16,zmm20
-	LONG $0x4075a162; WORD $0xcdfe // vpaddd zmm17,zmm17,zmm21
-	LONG $0x406da162; WORD $0xd6fe // vpaddd zmm18,zmm18,zmm22
-	LONG $0x4065a162; WORD $0xdffe // vpaddd zmm19,zmm19,zmm23
-	LONG $0x401d2162; WORD $0xe0ef // vpxord zmm28,zmm28,zmm16
-	LONG $0x40152162; WORD $0xe9ef // vpxord zmm29,zmm29,zmm17
-	LONG $0x400d2162; WORD $0xf2ef // vpxord zmm30,zmm30,zmm18
-	LONG $0x40052162; WORD $0xfbef // vpxord zmm31,zmm31,zmm19
-	LONG $0x401d9162; WORD $0xcc72; BYTE $0x08 // vprold zmm28,zmm28,0x8
-	LONG $0x40159162; WORD $0xcd72; BYTE $0x08 // vprold zmm29,zmm29,0x8
-	LONG $0x400d9162; WORD $0xce72; BYTE $0x08 // vprold zmm30,zmm30,0x8
-	LONG $0x40059162; WORD $0xcf72; BYTE $0x08 // vprold zmm31,zmm31,0x8
-	LONG $0x403d0162; WORD $0xc4fe // vpaddd zmm24,zmm24,zmm28
-	LONG $0x40350162; WORD $0xcdfe // vpaddd zmm25,zmm25,zmm29
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
-	LONG $0x40250162; WORD $0xdffe // vpaddd zmm27,zmm27,zmm31
-	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
-	LONG $0x40558162; WORD $0xe9ef // vpxord zmm21,zmm21,zmm25
-	LONG $0x404d8162; WORD $0xf2ef // vpxord zmm22,zmm22,zmm26
-	LONG $0x40458162; WORD $0xfbef // vpxord zmm23,zmm23,zmm27
-	LONG $0x405db162; WORD $0xcc72; BYTE $0x07 // vprold zmm20,zmm20,0x7
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	LONG $0x404db162; WORD $0xce72; BYTE $0x07 // vprold zmm22,zmm22,0x7
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x407da162; WORD $0xc5fe // vpaddd zmm16,zmm16,zmm21
-	LONG $0x4075a162; WORD $0xcefe // vpaddd zmm17,zmm17,zmm22
-	LONG $0x406da162; WORD $0xd7fe // vpaddd zmm18,zmm18,zmm23
-	LONG $0x4065a162; WORD $0xdcfe // vpaddd zmm19,zmm19,zmm20
-	LONG $0x40052162; WORD $0xf8ef // vpxord zmm31,zmm31,zmm16
-	LONG $0x401d2162; WORD $0xe1ef // vpxord zmm28,zmm28,zmm17
-	LONG $0x40152162; WORD $0xeaef // vpxord zmm29,zmm29,zmm18
-	LONG $0x400d2162; WORD $0xf3ef // vpxord zmm30,zmm30,zmm19
-	LONG $0x40059162; WORD $0xcf72; BYTE $0x10 // vprold zmm31,zmm31,0x10
-	LONG $0x401d9162; WORD $0xcc72; BYTE $0x10 // vprold zmm28,zmm28,0x10
-	LONG $0x40159162; WORD $0xcd72; BYTE $0x10 // vprold zmm29,zmm29,0x10
-	LONG $0x400d9162; WORD $0xce72; BYTE $0x10 // vprold zmm30,zmm30,0x10
-	LONG $0x402d0162; WORD $0xd7fe // vpaddd zmm26,zmm26,zmm31
-	LONG $0x40250162; WORD $0xdcfe // vpaddd zmm27,zmm27,zmm28
-	LONG $0x403d0162; WORD $0xc5fe // vpaddd zmm24,zmm24,zmm29
-	LONG $0x40350162; WORD $0xcefe // vpaddd zmm25,zmm25,zmm30
-	LONG $0x40558162; WORD $0xeaef // vpxord zmm21,zmm21,zmm26
-	LONG $0x404d8162; WORD $0xf3ef // vpxord zmm22,zmm22,zmm27
-	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
-	LONG $0x405d8162; WORD $0xe1ef // vpxord zmm20,zmm20,zmm25
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
-	LONG $0x404db162; WORD $0xce72; BYTE $0x0c // vprold zmm22,zmm22,0xc
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x0c // vprold zmm23,zmm23,0xc
-	LONG $0x405db162; WORD $0xcc72; BYTE $0x0c // vprold zmm20,zmm20,0xc
-	LONG $0x407da162; WORD $0xc5fe // vpaddd zmm16,zmm16,zmm21
-	LONG $0x4075a162; WORD $0xcefe // vpaddd zmm17,zmm17,zmm22
-	LONG $0x406da162; WORD $0xd7fe // vpaddd zmm18,zmm18,zmm23
-	LONG $0x4065a162; WORD $0xdcfe // vpaddd zmm19,zmm19,zmm20
-	LONG $0x40052162; WORD $0xf8ef // vpxord zmm31,zmm31,zmm16
-	LONG $0x401d2162; WORD $0xe1ef // vpxord zmm28,zmm28,zmm17
-	LONG $0x40152162; WORD $0xeaef // vpxord zmm29,zmm29,zmm18
-	LONG $0x400d2162; WORD $0xf3ef // vpxord zmm30,zmm30,zmm19
-	LONG $0x40059162; WORD $0xcf72; BYTE $0x08 // vprold zmm31,zmm31,0x8
-	LONG $0x401d9162; WORD $0xcc72; BYTE $0x08 // vprold zmm28,zmm28,0x8
-	LONG $0x40159162; WORD $0xcd72; BYTE $0x08 // vprold zmm29,zmm29,0x8
-	LONG $0x400d9162; WORD $0xce72; BYTE $0x08 // vprold zmm30,zmm30,0x8
-	LONG $0x402d0162; WORD $0xd7fe // vpaddd zmm26,zmm26,zmm31
-	LONG $0x40250162; WORD $0xdcfe // vpaddd zmm27,zmm27,zmm28
-	LONG $0x403d0162; WORD $0xc5fe // vpaddd zmm24,zmm24,zmm29
-	LONG $0x40350162; WORD $0xcefe // vpaddd zmm25,zmm25,zmm30
-	LONG $0x40558162; WORD $0xeaef // vpxord zmm21,zmm21,zmm26
-	LONG $0x404d8162; WORD $0xf3ef // vpxord zmm22,zmm22,zmm27
-	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
-	LONG $0x405d8162; WORD $0xe1ef // vpxord zmm20,zmm20,zmm25
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	LONG $0x404db162; WORD $0xce72; BYTE $0x07 // vprold zmm22,zmm22,0x7
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
-	LONG $0x405db162; WORD $0xcc72; BYTE $0x07 // vprold zmm20,zmm20,0x7
-	WORD $0xc9ff // dec ecx
-	LONG $0xfb38850f; WORD $0xffff // jne 0xb0c
-	LONG $0x507de162; WORD $0x02fe // vpaddd zmm16,zmm16,DWORD BCST [rdx]
-	LONG $0x5075e162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm17,zmm17,DWORD BCST [rdx+0x4]
-	LONG $0x506de162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm18,zmm18,DWORD BCST [rdx+0x8]
-	LONG $0x5065e162; WORD $0x5afe; BYTE $0x03 // vpaddd zmm19,zmm19,DWORD BCST [rdx+0xc]
-	LONG $0x405de162; WORD $0x66fe; BYTE $0x41 // vpaddd zmm20,zmm20,ZMMWORD PTR [rsi+0x1040]
-	LONG $0x4055e162; WORD $0x6efe; BYTE $0x42 // vpaddd zmm21,zmm21,ZMMWORD PTR [rsi+0x1080]
-	LONG $0x404de162; WORD $0x76fe; BYTE $0x43 // vpaddd zmm22,zmm22,ZMMWORD PTR [rsi+0x10c0]
-	LONG $0x4045e162; WORD $0x7efe; BYTE $0x44 // vpaddd zmm23,zmm23,ZMMWORD PTR [rsi+0x1100]
-	LONG $0x403d6162; WORD $0x46fe; BYTE $0x45 // vpaddd zmm24,zmm24,ZMMWORD PTR [rsi+0x1140]
-	LONG $0x40356162; WORD $0x4efe; BYTE $0x46 // vpaddd zmm25,zmm25,ZMMWORD PTR [rsi+0x1180]
-	LONG $0x402d6162; WORD $0x56fe; BYTE $0x47 // vpaddd zmm26,zmm26,ZMMWORD PTR [rsi+0x11c0]
-	LONG $0x40256162; WORD $0x5efe; BYTE $0x48 // vpaddd zmm27,zmm27,ZMMWORD PTR [rsi+0x1200]
-	LONG $0x401d6162; WORD $0x66fe; BYTE $0x49 // vpaddd zmm28,zmm28,ZMMWORD PTR [rsi+0x1240]
-	LONG $0x40156162; WORD $0x6efe; BYTE $0x4a // vpaddd zmm29,zmm29,ZMMWORD PTR [rsi+0x1280]
-	LONG $0x400d6162; WORD $0x76fe; BYTE $0x4b // vpaddd zmm30,zmm30,ZMMWORD PTR [rsi+0x12c0]
-	LONG $0x40056162; WORD $0x7efe; BYTE $0x4c // vpaddd zmm31,zmm31,ZMMWORD PTR [rsi+0x1300]
-	LONG $0x48fde162; WORD $0x467f; BYTE $0x5d // vmovdqa64 ZMMWORD PTR [rsi+0x1740],zmm16
-	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x5e // vmovdqa64 ZMMWORD PTR [rsi+0x1780],zmm17
-	LONG $0x48fde162; WORD $0x567f; BYTE $0x5f // vmovdqa64 ZMMWORD PTR [rsi+0x17c0],zmm18
-	LONG $0x48fde162; WORD $0x5e7f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm19
-	LONG $0x48fde162; WORD $0x667f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm20
-	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm21
-	LONG $0x48fde162; WORD $0x767f; BYTE $0x63 // vmovdqa64 ZMMWORD PTR [rsi+0x18c0],zmm22
-	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm23
-	LONG $0x48fd6162; WORD $0x467f; BYTE $0x65 // vmovdqa64 ZMMWORD PTR [rsi+0x1940],zmm24
-	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x66 // vmovdqa64 ZMMWORD PTR [rsi+0x1980],zmm25
-	LONG $0x48fd6162; WORD $0x567f; BYTE $0x67 // vmovdqa64 ZMMWORD PTR [rsi+0x19c0],zmm26
-	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x68 // vmovdqa64 ZMMWORD PTR [rsi+0x1a00],zmm27
-	LONG $0x48fd6162; WORD $0x667f; BYTE $0x69 // vmovdqa64 ZMMWORD PTR [rsi+0x1a40],zmm28
-	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x6a // vmovdqa64 ZMMWORD PTR [rsi+0x1a80],zmm29
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x6b // vmovdqa64 ZMMWORD PTR [rsi+0x1ac0],zmm30
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x6c // vmovdqa64 ZMMWORD PTR [rsi+0x1b00],zmm31
-// 0x10b3:
-	LONG $0x587df162; WORD $0x02fe // vpaddd zmm0,zmm0,DWORD BCST [rdx]
-	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
-	LONG $0x586df162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm2,zmm2,DWORD BCST [rdx+0x8]
-	LONG $0x5865f162; WORD $0x5afe; BYTE $0x03 // vpaddd zmm3,zmm3,DWORD BCST [rdx+0xc]
-	LONG $0x485df162; WORD $0x66fe; BYTE $0x35 // vpaddd zmm4,zmm4,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x4855f162; WORD $0x6efe; BYTE $0x36 // vpaddd zmm5,zmm5,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x484df162; WORD $0x76fe; BYTE $0x37 // vpaddd zmm6,zmm6,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x4845f162; WORD $0x7efe; BYTE $0x38 // vpaddd zmm7,zmm7,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x483d7162; WORD $0x46fe; BYTE $0x39 // vpaddd zmm8,zmm8,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x48357162; WORD $0x4efe; BYTE $0x3a // vpaddd zmm9,zmm9,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x482d7162; WORD $0x56fe; BYTE $0x3b // vpaddd zmm10,zmm10,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x48257162; WORD $0x5efe; BYTE $0x3c // vpaddd zmm11,zmm11,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x481d7162; WORD $0x66fe; BYTE $0x3d // vpaddd zmm12,zmm12,ZMMWORD PTR [rsi+0xf40]
-	LONG $0x48157162; WORD $0x6efe; BYTE $0x3e // vpaddd zmm13,zmm13,ZMMWORD PTR [rsi+0xf80]
-	LONG $0x480d7162; WORD $0x76fe; BYTE $0x3f // vpaddd zmm14,zmm14,ZMMWORD PTR [rsi+0xfc0]
-	LONG $0x48057162; WORD $0x7efe; BYTE $0x40 // vpaddd zmm15,zmm15,ZMMWORD PTR [rsi+0x1000]
-	LONG $0x013c9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x13c]
+	WORD $0x8941; BYTE $0xde // mov r14d,ebx
 	LONG $0x0100f381; WORD $0x0000 // xor ebx,0x100
 	LONG $0x013c9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],ebx
 	QUAD $0x000003801e9c8d48 // lea rbx,[rsi+rbx*1+0x380]
-	LONG $0x011c8e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x11c]
+	QUAD $0x0000038036b48d4e // lea r14,[rsi+r14*1+0x380]
 	LONG $0x000020b8; BYTE $0x00 // mov eax,0x20
+	LONG $0x011c8e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x11c]
 	WORD $0xc139 // cmp ecx,eax
 	WORD $0x470f; BYTE $0xc8 // cmova ecx,eax
-	LONG $0x01348e89; WORD $0x0000 // mov DWORD PTR [rsi+0x134],ecx
 	LONG $0x011c8e29; WORD $0x0000 // sub DWORD PTR [rsi+0x11c],ecx
-	WORD $0xc985 // test ecx,ecx
-	WORD $0x7a74 // je 0x11d6
+	LONG $0x01348e89; WORD $0x0000 // mov DWORD PTR [rsi+0x134],ecx
+	WORD $0x8941; BYTE $0xcd // mov r13d,ecx
 	LONG $0x20868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x120]
 	LONG $0x248e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x124]
 	LONG $0x28968b44; WORD $0x0001; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0x128]
 	LONG $0x2c9e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x12c]
-// 0x1178:
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
+	LONG $0x0130be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x130],0x10
+	LONG $0x05bd870f; WORD $0x0000 // ja 0xb71
+	LONG $0x48fdd162; WORD $0x0e6f // vmovdqa64 zmm1,ZMMWORD PTR [r14]
+	LONG $0x48fdd162; WORD $0x566f; BYTE $0x01 // vmovdqa64 zmm2,ZMMWORD PTR [r14+0x40]
+	LONG $0x48fef162; WORD $0x426f; BYTE $0x04 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x100]
+	LONG $0x48fe7162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x140]
+	LONG $0x4875f262; WORD $0xc276 // vpermi2d zmm0,zmm1,zmm2
+	LONG $0x48757262; WORD $0xe276 // vpermi2d zmm12,zmm1,zmm2
+	LONG $0x48fd7162; WORD $0x667f; BYTE $0x3b // vmovdqa64 ZMMWORD PTR [rsi+0xec0],zmm12
+	LONG $0x48fdf162; WORD $0x666f; BYTE $0x1d // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x740]
+	LONG $0x487df262; WORD $0x667e; BYTE $0x1e // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x780]
+	LONG $0x48fdf162; WORD $0x667f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm4
+	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x1f // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x7c0]
+	LONG $0x487df262; WORD $0x6e7e; BYTE $0x20 // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x800]
+	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm5
+	LONG $0x48fdf162; WORD $0x766f; BYTE $0x21 // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x840]
+	LONG $0x487df262; WORD $0x767e; BYTE $0x22 // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x880]
+	LONG $0x48fdf162; WORD $0x767f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm6
+	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x23 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x8c0]
+	LONG $0x487df262; WORD $0x7e7e; BYTE $0x24 // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x900]
+	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm7
+	LONG $0x48fd7162; WORD $0x466f; BYTE $0x25 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x940]
+	LONG $0x487d7262; WORD $0x467e; BYTE $0x26 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0x980]
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x37 // vmovdqa64 ZMMWORD PTR [rsi+0xdc0],zmm8
+	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x27 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x9c0]
+	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x28 // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0xa00]
+	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x38 // vmovdqa64 ZMMWORD PTR [rsi+0xe00],zmm9
+	LONG $0x48fd7162; WORD $0x566f; BYTE $0x29 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0xa40]
+	LONG $0x487d7262; WORD $0x567e; BYTE $0x2a // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0xa80]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x39 // vmovdqa64 ZMMWORD PTR [rsi+0xe40],zmm10
+	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x2b // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0xac0]
+	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x2c // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0xb00]
+	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x3a // vmovdqa64 ZMMWORD PTR [rsi+0xe80],zmm11
+	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x2d // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0xb40]
+	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x2e // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xb80]
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x3c // vmovdqa64 ZMMWORD PTR [rsi+0xf00],zmm13
+	LONG $0x48fd7162; WORD $0x766f; BYTE $0x2f // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xbc0]
+	LONG $0x487d7262; WORD $0x767e; BYTE $0x30 // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xc00]
+	LONG $0x48fd7162; WORD $0x767f; BYTE $0x3d // vmovdqa64 ZMMWORD PTR [rsi+0xf40],zmm14
+	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x31 // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xc40]
+	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x32 // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xc80]
+	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x3e // vmovdqa64 ZMMWORD PTR [rsi+0xf80],zmm15
+	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
+	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
+	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
+	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
+	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
+	LONG $0x06e7c141 // shl r15d,0x6
+	QUAD $0x000012c03ebc8d4e // lea r15,[rsi+r15*1+0x12c0]
+// 0x6f4:
+	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
+	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
+	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
+	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
+	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
+	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
+	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x01f5830f; WORD $0x0000 // jae 0xa26
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm16
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x87e
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x8a9
+// 0x87e:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x8a9:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x0169840f; WORD $0x0000 // je 0xa1f
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x8fc
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x927
+// 0x8fc:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x927:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x00eb840f; WORD $0x0000 // je 0xa1f
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x97a
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x9a5
+// 0x97a:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x9a5:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	WORD $0x7174 // je 0xa1f
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x9f4
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0xa1f
+// 0x9f4:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0xa1f:
+	LONG $0x48fde162; WORD $0x466f; BYTE $0x1c // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x700]
+// 0xa26:
+	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
+	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
+	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
+	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
+	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
+	WORD $0xc9ff // dec ecx
+	LONG $0xfb96850f; WORD $0xffff // jne 0x6f4
+	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
+	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
+	LONG $0x000b5fe9; BYTE $0x00 // jmp 0x16d0
+// 0xb71:
+	LONG $0x48fdc162; WORD $0x4e6f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [r14+0x80]
+	LONG $0x48fdc162; WORD $0x566f; BYTE $0x03 // vmovdqa64 zmm18,ZMMWORD PTR [r14+0xc0]
+	LONG $0x48fef162; WORD $0x426f; BYTE $0x04 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x100]
+	LONG $0x48fe6162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm28,ZMMWORD PTR [rdx+0x140]
+	LONG $0x4075b262; WORD $0xc276 // vpermi2d zmm0,zmm17,zmm18
+	LONG $0x40752262; WORD $0xe276 // vpermi2d zmm28,zmm17,zmm18
+	LONG $0x48fd6162; WORD $0x667f; BYTE $0x47 // vmovdqa64 ZMMWORD PTR [rsi+0x11c0],zmm28
+	LONG $0x48fde162; WORD $0x666f; BYTE $0x1d // vmovdqa64 zmm20,ZMMWORD PTR [rsi+0x740]
+	LONG $0x487de262; WORD $0x667e; BYTE $0x1e // vpermt2d zmm20,zmm0,ZMMWORD PTR [rsi+0x780]
+	LONG $0x48fde162; WORD $0x667f; BYTE $0x3f // vmovdqa64 ZMMWORD PTR [rsi+0xfc0],zmm20
+	LONG $0x48fde162; WORD $0x6e6f; BYTE $0x1f // vmovdqa64 zmm21,ZMMWORD PTR [rsi+0x7c0]
+	LONG $0x487de262; WORD $0x6e7e; BYTE $0x20 // vpermt2d zmm21,zmm0,ZMMWORD PTR [rsi+0x800]
+	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x40 // vmovdqa64 ZMMWORD PTR [rsi+0x1000],zmm21
+	LONG $0x48fde162; WORD $0x766f; BYTE $0x21 // vmovdqa64 zmm22,ZMMWORD PTR [rsi+0x840]
+	LONG $0x487de262; WORD $0x767e; BYTE $0x22 // vpermt2d zmm22,zmm0,ZMMWORD PTR [rsi+0x880]
+	LONG $0x48fde162; WORD $0x767f; BYTE $0x41 // vmovdqa64 ZMMWORD PTR [rsi+0x1040],zmm22
+	LONG $0x48fde162; WORD $0x7e6f; BYTE $0x23 // vmovdqa64 zmm23,ZMMWORD PTR [rsi+0x8c0]
+	LONG $0x487de262; WORD $0x7e7e; BYTE $0x24 // vpermt2d zmm23,zmm0,ZMMWORD PTR [rsi+0x900]
+	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x42 // vmovdqa64 ZMMWORD PTR [rsi+0x1080],zmm23
+	LONG $0x48fd6162; WORD $0x466f; BYTE $0x25 // vmovdqa64 zmm24,ZMMWORD PTR [rsi+0x940]
+	LONG $0x487d6262; WORD $0x467e; BYTE $0x26 // vpermt2d zmm24,zmm0,ZMMWORD PTR [rsi+0x980]
+	LONG $0x48fd6162; WORD $0x467f; BYTE $0x43 // vmovdqa64 ZMMWORD PTR [rsi+0x10c0],zmm24
+	LONG $0x48fd6162; WORD $0x4e6f; BYTE $0x27 // vmovdqa64 zmm25,ZMMWORD PTR [rsi+0x9c0]
+	LONG $0x487d6262; WORD $0x4e7e; BYTE $0x28 // vpermt2d zmm25,zmm0,ZMMWORD PTR [rsi+0xa00]
+	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x44 // vmovdqa64 ZMMWORD PTR [rsi+0x1100],zmm25
+	LONG $0x48fd6162; WORD $0x566f; BYTE $0x29 // vmovdqa64 zmm26,ZMMWORD PTR [rsi+0xa40]
+	LONG $0x487d6262; WORD $0x567e; BYTE $0x2a // vpermt2d zmm26,zmm0,ZMMWORD PTR [rsi+0xa80]
+	LONG $0x48fd6162; WORD $0x567f; BYTE $0x45 // vmovdqa64 ZMMWORD PTR [rsi+0x1140],zmm26
+	LONG $0x48fd6162; WORD $0x5e6f; BYTE $0x2b // vmovdqa64 zmm27,ZMMWORD PTR [rsi+0xac0]
+	LONG $0x487d6262; WORD $0x5e7e; BYTE $0x2c // vpermt2d zmm27,zmm0,ZMMWORD PTR [rsi+0xb00]
+	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x46 // vmovdqa64 ZMMWORD PTR [rsi+0x1180],zmm27
+	LONG $0x48fd6162; WORD $0x6e6f; BYTE $0x2d // vmovdqa64 zmm29,ZMMWORD PTR [rsi+0xb40]
+	LONG $0x487d6262; WORD $0x6e7e; BYTE $0x2e // vpermt2d zmm29,zmm0,ZMMWORD PTR [rsi+0xb80]
+	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x48 // vmovdqa64 ZMMWORD PTR [rsi+0x1200],zmm29
+	LONG $0x48fd6162; WORD $0x766f; BYTE $0x2f // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0xbc0]
+	LONG $0x487d6262; WORD $0x767e; BYTE $0x30 // vpermt2d zmm30,zmm0,ZMMWORD PTR [rsi+0xc00]
+	LONG $0x48fd6162; WORD $0x767f; BYTE $0x49 // vmovdqa64 ZMMWORD PTR [rsi+0x1240],zmm30
+	LONG $0x48fd6162; WORD $0x7e6f; BYTE $0x31 // vmovdqa64 zmm31,ZMMWORD PTR [rsi+0xc40]
+	LONG $0x487d6262; WORD $0x7e7e; BYTE $0x32 // vpermt2d zmm31,zmm0,ZMMWORD PTR [rsi+0xc80]
+	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x4a // vmovdqa64 ZMMWORD PTR [rsi+0x1280],zmm31
+	LONG $0x487de262; WORD $0x0258 // vpbroadcastd zmm16,DWORD PTR [rdx]
+	LONG $0x487de262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm17,DWORD PTR [rdx+0x4]
+	LONG $0x487de262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm18,DWORD PTR [rdx+0x8]
+	LONG $0x487de262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm19,DWORD PTR [rdx+0xc]
+	LONG $0x48fdd162; WORD $0x0e6f // vmovdqa64 zmm1,ZMMWORD PTR [r14]
+	LONG $0x48fdd162; WORD $0x566f; BYTE $0x01 // vmovdqa64 zmm2,ZMMWORD PTR [r14+0x40]
+	LONG $0x48fef162; WORD $0x426f; BYTE $0x04 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x100]
+	LONG $0x48fe7162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x140]
+	LONG $0x4875f262; WORD $0xc276 // vpermi2d zmm0,zmm1,zmm2
+	LONG $0x48757262; WORD $0xe276 // vpermi2d zmm12,zmm1,zmm2
+	LONG $0x48fd7162; WORD $0x667f; BYTE $0x3b // vmovdqa64 ZMMWORD PTR [rsi+0xec0],zmm12
+	LONG $0x48fdf162; WORD $0x666f; BYTE $0x1d // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x740]
+	LONG $0x487df262; WORD $0x667e; BYTE $0x1e // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x780]
+	LONG $0x48fdf162; WORD $0x667f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm4
+	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x1f // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x7c0]
+	LONG $0x487df262; WORD $0x6e7e; BYTE $0x20 // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x800]
+	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm5
+	LONG $0x48fdf162; WORD $0x766f; BYTE $0x21 // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x840]
+	LONG $0x487df262; WORD $0x767e; BYTE $0x22 // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x880]
+	LONG $0x48fdf162; WORD $0x767f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm6
+	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x23 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x8c0]
+	LONG $0x487df262; WORD $0x7e7e; BYTE $0x24 // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x900]
+	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm7
+	LONG $0x48fd7162; WORD $0x466f; BYTE $0x25 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x940]
+	LONG $0x487d7262; WORD $0x467e; BYTE $0x26 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0x980]
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x37 // vmovdqa64 ZMMWORD PTR [rsi+0xdc0],zmm8
+	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x27 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x9c0]
+	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x28 // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0xa00]
+	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x38 // vmovdqa64 ZMMWORD PTR [rsi+0xe00],zmm9
+	LONG $0x48fd7162; WORD $0x566f; BYTE $0x29 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0xa40]
+	LONG $0x487d7262; WORD $0x567e; BYTE $0x2a // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0xa80]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x39 // vmovdqa64 ZMMWORD PTR [rsi+0xe40],zmm10
+	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x2b // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0xac0]
+	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x2c // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0xb00]
+	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x3a // vmovdqa64 ZMMWORD PTR [rsi+0xe80],zmm11
+	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x2d // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0xb40]
+	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x2e // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xb80]
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x3c // vmovdqa64 ZMMWORD PTR [rsi+0xf00],zmm13
+	LONG $0x48fd7162; WORD $0x766f; BYTE $0x2f // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xbc0]
+	LONG $0x487d7262; WORD $0x767e; BYTE $0x30 // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xc00]
+	LONG $0x48fd7162; WORD $0x767f; BYTE $0x3d // vmovdqa64 ZMMWORD PTR [rsi+0xf40],zmm14
+	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x31 // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xc40]
+	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x32 // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xc80]
+	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x3e // vmovdqa64 ZMMWORD PTR [rsi+0xf80],zmm15
+	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
+	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
+	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
+	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
+	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
+	LONG $0x06e7c141 // shl r15d,0x6
+	QUAD $0x000012c03ebc8d4e // lea r15,[rsi+r15*1+0x12c0]
+// 0xde2:
+	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
+	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
+	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
+	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
+	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
+	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
+	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x407da162; WORD $0xc4fe // vpaddd zmm16,zmm16,zmm20
+	LONG $0x4075a162; WORD $0xcdfe // vpaddd zmm17,zmm17,zmm21
+	LONG $0x406da162; WORD $0xd6fe // vpaddd zmm18,zmm18,zmm22
+	LONG $0x4065a162; WORD $0xdffe // vpaddd zmm19,zmm19,zmm23
+	LONG $0x401d2162; WORD $0xe0ef // vpxord zmm28,zmm28,zmm16
+	LONG $0x40152162; WORD $0xe9ef // vpxord zmm29,zmm29,zmm17
+	LONG $0x400d2162; WORD $0xf2ef // vpxord zmm30,zmm30,zmm18
+	LONG $0x40052162; WORD $0xfbef // vpxord zmm31,zmm31,zmm19
+	LONG $0x401d9162; WORD $0xcc72; BYTE $0x10 // vprold zmm28,zmm28,0x10
+	LONG $0x40159162; WORD $0xcd72; BYTE $0x10 // vprold zmm29,zmm29,0x10
+	LONG $0x400d9162; WORD $0xce72; BYTE $0x10 // vprold zmm30,zmm30,0x10
+	LONG $0x40059162; WORD $0xcf72; BYTE $0x10 // vprold zmm31,zmm31,0x10
+	LONG $0x403d0162; WORD $0xc4fe // vpaddd zmm24,zmm24,zmm28
+	LONG $0x40350162; WORD $0xcdfe // vpaddd zmm25,zmm25,zmm29
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x40250162; WORD $0xdffe // vpaddd zmm27,zmm27,zmm31
+	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
+	LONG $0x40558162; WORD $0xe9ef // vpxord zmm21,zmm21,zmm25
+	LONG $0x404d8162; WORD $0xf2ef // vpxord zmm22,zmm22,zmm26
+	LONG $0x40458162; WORD $0xfbef // vpxord zmm23,zmm23,zmm27
+	LONG $0x405db162; WORD $0xcc72; BYTE $0x0c // vprold zmm20,zmm20,0xc
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
+	LONG $0x404db162; WORD $0xce72; BYTE $0x0c // vprold zmm22,zmm22,0xc
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x0c // vprold zmm23,zmm23,0xc
+	LONG $0x407da162; WORD $0xc4fe // vpaddd zmm16,zmm16,zmm20
+	LONG $0x4075a162; WORD $0xcdfe // vpaddd zmm17,zmm17,zmm21
+	LONG $0x406da162; WORD $0xd6fe // vpaddd zmm18,zmm18,zmm22
+	LONG $0x4065a162; WORD $0xdffe // vpaddd zmm19,zmm19,zmm23
+	LONG $0x401d2162; WORD $0xe0ef // vpxord zmm28,zmm28,zmm16
+	LONG $0x40152162; WORD $0xe9ef // vpxord zmm29,zmm29,zmm17
+	LONG $0x400d2162; WORD $0xf2ef // vpxord zmm30,zmm30,zmm18
+	LONG $0x40052162; WORD $0xfbef // vpxord zmm31,zmm31,zmm19
+	LONG $0x401d9162; WORD $0xcc72; BYTE $0x08 // vprold zmm28,zmm28,0x8
+	LONG $0x40159162; WORD $0xcd72; BYTE $0x08 // vprold zmm29,zmm29,0x8
+	LONG $0x400d9162; WORD $0xce72; BYTE $0x08 // vprold zmm30,zmm30,0x8
+	LONG $0x40059162; WORD $0xcf72; BYTE $0x08 // vprold zmm31,zmm31,0x8
+	LONG $0x403d0162; WORD $0xc4fe // vpaddd zmm24,zmm24,zmm28
+	LONG $0x40350162; WORD $0xcdfe // vpaddd zmm25,zmm25,zmm29
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x40250162; WORD $0xdffe // vpaddd zmm27,zmm27,zmm31
+	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
+	LONG $0x40558162; WORD $0xe9ef // vpxord zmm21,zmm21,zmm25
+	LONG $0x404d8162; WORD $0xf2ef // vpxord zmm22,zmm22,zmm26
+	LONG $0x40458162; WORD $0xfbef // vpxord zmm23,zmm23,zmm27
+	LONG $0x405db162; WORD $0xcc72; BYTE $0x07 // vprold zmm20,zmm20,0x7
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
+	LONG $0x404db162; WORD $0xce72; BYTE $0x07 // vprold zmm22,zmm22,0x7
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x01f5830f; WORD $0x0000 // jae 0x1244
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm16
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x109c
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x10c7
+// 0x109c:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x10c7:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x0169840f; WORD $0x0000 // je 0x123d
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x111a
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x1145
+// 0x111a:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x1145:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	LONG $0x00eb840f; WORD $0x0000 // je 0x123d
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x1198
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x11c3
+// 0x1198:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x11c3:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	WORD $0x7174 // je 0x123d
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x1212
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x123d
+// 0x1212:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x123d:
+	LONG $0x48fde162; WORD $0x466f; BYTE $0x1c // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x700]
+// 0x1244:
+	WORD $0x8545; BYTE $0xed // test r13d,r13d
+	LONG $0x0112840f; WORD $0x0000 // je 0x135f
 	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
 	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -776,35 +873,237 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x11b6
+	WORD $0x0c75 // jne 0x128b
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x11b6:
+// 0x128b:
+	WORD $0xff41; BYTE $0xcd // dec r13d
+	LONG $0x00cb840f; WORD $0x0000 // je 0x135f
+	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
+	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
+	WORD $0x0389 // mov DWORD PTR [rbx],eax
+	LONG $0x045b8944 // mov DWORD PTR [rbx+0x4],r11d
+	LONG $0x08c38348 // add rbx,0x8
+	LONG $0x01638d45 // lea r12d,[r11+0x1]
+	QUAD $0x0000020086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x200]
+	LONG $0x00d18341 // adc r9d,0x0
+	WORD $0xff41; BYTE $0xc0 // inc r8d
+	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
+	WORD $0x0c75 // jne 0x12d2
+	WORD $0x8945; BYTE $0xca // mov r10d,r9d
+	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
+	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
+	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
+// 0x12d2:
+	WORD $0xff41; BYTE $0xcd // dec r13d
+	LONG $0x0084840f; WORD $0x0000 // je 0x135f
+	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
+	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
+	WORD $0x0389 // mov DWORD PTR [rbx],eax
+	LONG $0x045b8944 // mov DWORD PTR [rbx+0x4],r11d
+	LONG $0x08c38348 // add rbx,0x8
+	LONG $0x01638d45 // lea r12d,[r11+0x1]
+	QUAD $0x0000020086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x200]
+	LONG $0x00d18341 // adc r9d,0x0
+	WORD $0xff41; BYTE $0xc0 // inc r8d
+	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
+	WORD $0x0c75 // jne 0x1319
+	WORD $0x8945; BYTE $0xca // mov r10d,r9d
+	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
+	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
+	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
+// 0x1319:
+	WORD $0xff41; BYTE $0xcd // dec r13d
+	WORD $0x4174 // je 0x135f
+	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
+	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
+	WORD $0x0389 // mov DWORD PTR [rbx],eax
+	LONG $0x045b8944 // mov DWORD PTR [rbx+0x4],r11d
+	LONG $0x08c38348 // add rbx,0x8
+	LONG $0x01638d45 // lea r12d,[r11+0x1]
+	QUAD $0x0000020086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x200]
+	LONG $0x00d18341 // adc r9d,0x0
+	WORD $0xff41; BYTE $0xc0 // inc r8d
+	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
+	WORD $0x0c75 // jne 0x135c
+	WORD $0x8945; BYTE $0xca // mov r10d,r9d
+	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
+	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
+	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
+// 0x135c:
+	WORD $0xff41; BYTE $0xcd // dec r13d
+// 0x135f:
+	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
+	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
+	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
+	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
+	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
+	LONG $0x407da162; WORD $0xc5fe // vpaddd zmm16,zmm16,zmm21
+	LONG $0x4075a162; WORD $0xcefe // vpaddd zmm17,zmm17,zmm22
+	LONG $0x406da162; WORD $0xd7fe // vpaddd zmm18,zmm18,zmm23
+	LONG $0x4065a162; WORD $0xdcfe // vpaddd zmm19,zmm19,zmm20
+	LONG $0x40052162; WORD $0xf8ef // vpxord zmm31,zmm31,zmm16
+	LONG $0x401d2162; WORD $0xe1ef // vpxord zmm28,zmm28,zmm17
+	LONG $0x40152162; WORD $0xeaef // vpxord zmm29,zmm29,zmm18
+	LONG $0x400d2162; WORD $0xf3ef // vpxord zmm30,zmm30,zmm19
+	LONG $0x40059162; WORD $0xcf72; BYTE $0x10 // vprold zmm31,zmm31,0x10
+	LONG $0x401d9162; WORD $0xcc72; BYTE $0x10 // vprold zmm28,zmm28,0x10
+	LONG $0x40159162; WORD $0xcd72; BYTE $0x10 // vprold zmm29,zmm29,0x10
+	LONG $0x400d9162; WORD $0xce72; BYTE $0x10 // vprold zmm30,zmm30,0x10
+	LONG $0x402d0162; WORD $0xd7fe // vpaddd zmm26,zmm26,zmm31
+	LONG $0x40250162; WORD $0xdcfe // vpaddd zmm27,zmm27,zmm28
+	LONG $0x403d0162; WORD $0xc5fe // vpaddd zmm24,zmm24,zmm29
+	LONG $0x40350162; WORD $0xcefe // vpaddd zmm25,zmm25,zmm30
+	LONG $0x40558162; WORD $0xeaef // vpxord zmm21,zmm21,zmm26
+	LONG $0x404d8162; WORD $0xf3ef // vpxord zmm22,zmm22,zmm27
+	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
+	LONG $0x405d8162; WORD $0xe1ef // vpxord zmm20,zmm20,zmm25
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
+	LONG $0x404db162; WORD $0xce72; BYTE $0x0c // vprold zmm22,zmm22,0xc
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x0c // vprold zmm23,zmm23,0xc
+	LONG $0x405db162; WORD $0xcc72; BYTE $0x0c // vprold zmm20,zmm20,0xc
+	LONG $0x407da162; WORD $0xc5fe // vpaddd zmm16,zmm16,zmm21
+	LONG $0x4075a162; WORD $0xcefe // vpaddd zmm17,zmm17,zmm22
+	LONG $0x406da162; WORD $0xd7fe // vpaddd zmm18,zmm18,zmm23
+	LONG $0x4065a162; WORD $0xdcfe // vpaddd zmm19,zmm19,zmm20
+	LONG $0x40052162; WORD $0xf8ef // vpxord zmm31,zmm31,zmm16
+	LONG $0x401d2162; WORD $0xe1ef // vpxord zmm28,zmm28,zmm17
+	LONG $0x40152162; WORD $0xeaef // vpxord zmm29,zmm29,zmm18
+	LONG $0x400d2162; WORD $0xf3ef // vpxord zmm30,zmm30,zmm19
+	LONG $0x40059162; WORD $0xcf72; BYTE $0x08 // vprold zmm31,zmm31,0x8
+	LONG $0x401d9162; WORD $0xcc72; BYTE $0x08 // vprold zmm28,zmm28,0x8
+	LONG $0x40159162; WORD $0xcd72; BYTE $0x08 // vprold zmm29,zmm29,0x8
+	LONG $0x400d9162; WORD $0xce72; BYTE $0x08 // vprold zmm30,zmm30,0x8
+	LONG $0x402d0162; WORD $0xd7fe // vpaddd zmm26,zmm26,zmm31
+	LONG $0x40250162; WORD $0xdcfe // vpaddd zmm27,zmm27,zmm28
+	LONG $0x403d0162; WORD $0xc5fe // vpaddd zmm24,zmm24,zmm29
+	LONG $0x40350162; WORD $0xcefe // vpaddd zmm25,zmm25,zmm30
+	LONG $0x40558162; WORD $0xeaef // vpxord zmm21,zmm21,zmm26
+	LONG $0x404d8162; WORD $0xf3ef // vpxord zmm22,zmm22,zmm27
+	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
+	LONG $0x405d8162; WORD $0xe1ef // vpxord zmm20,zmm20,zmm25
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
+	LONG $0x404db162; WORD $0xce72; BYTE $0x07 // vprold zmm22,zmm22,0x7
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
+	LONG $0x405db162; WORD $0xcc72; BYTE $0x07 // vprold zmm20,zmm20,0x7
 	WORD $0xc9ff // dec ecx
-	WORD $0xbe75 // jne 0x1178
+	LONG $0xf81b850f; WORD $0xffff // jne 0xde2
+	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
+	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
+	LONG $0x507de162; WORD $0x02fe // vpaddd zmm16,zmm16,DWORD BCST [rdx]
+	LONG $0x5075e162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm17,zmm17,DWORD BCST [rdx+0x4]
+	LONG $0x506de162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm18,zmm18,DWORD BCST [rdx+0x8]
+	LONG $0x5065e162; WORD $0x5afe; BYTE $0x03 // vpaddd zmm19,zmm19,DWORD BCST [rdx+0xc]
+	LONG $0x405de162; WORD $0x66fe; BYTE $0x3f // vpaddd zmm20,zmm20,ZMMWORD PTR [rsi+0xfc0]
+	LONG $0x4055e162; WORD $0x6efe; BYTE $0x40 // vpaddd zmm21,zmm21,ZMMWORD PTR [rsi+0x1000]
+	LONG $0x404de162; WORD $0x76fe; BYTE $0x41 // vpaddd zmm22,zmm22,ZMMWORD PTR [rsi+0x1040]
+	LONG $0x4045e162; WORD $0x7efe; BYTE $0x42 // vpaddd zmm23,zmm23,ZMMWORD PTR [rsi+0x1080]
+	LONG $0x403d6162; WORD $0x46fe; BYTE $0x43 // vpaddd zmm24,zmm24,ZMMWORD PTR [rsi+0x10c0]
+	LONG $0x40356162; WORD $0x4efe; BYTE $0x44 // vpaddd zmm25,zmm25,ZMMWORD PTR [rsi+0x1100]
+	LONG $0x402d6162; WORD $0x56fe; BYTE $0x45 // vpaddd zmm26,zmm26,ZMMWORD PTR [rsi+0x1140]
+	LONG $0x40256162; WORD $0x5efe; BYTE $0x46 // vpaddd zmm27,zmm27,ZMMWORD PTR [rsi+0x1180]
+	LONG $0x401d6162; WORD $0x66fe; BYTE $0x47 // vpaddd zmm28,zmm28,ZMMWORD PTR [rsi+0x11c0]
+	LONG $0x40156162; WORD $0x6efe; BYTE $0x48 // vpaddd zmm29,zmm29,ZMMWORD PTR [rsi+0x1200]
+	LONG $0x400d6162; WORD $0x76fe; BYTE $0x49 // vpaddd zmm30,zmm30,ZMMWORD PTR [rsi+0x1240]
+	LONG $0x40056162; WORD $0x7efe; BYTE $0x4a // vpaddd zmm31,zmm31,ZMMWORD PTR [rsi+0x1280]
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x5b // vmovdqa64 ZMMWORD PTR [rsi+0x16c0],zmm16
+	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x5c // vmovdqa64 ZMMWORD PTR [rsi+0x1700],zmm17
+	LONG $0x48fde162; WORD $0x567f; BYTE $0x5d // vmovdqa64 ZMMWORD PTR [rsi+0x1740],zmm18
+	LONG $0x48fde162; WORD $0x5e7f; BYTE $0x5e // vmovdqa64 ZMMWORD PTR [rsi+0x1780],zmm19
+	LONG $0x48fde162; WORD $0x667f; BYTE $0x5f // vmovdqa64 ZMMWORD PTR [rsi+0x17c0],zmm20
+	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm21
+	LONG $0x48fde162; WORD $0x767f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm22
+	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm23
+	LONG $0x48fd6162; WORD $0x467f; BYTE $0x63 // vmovdqa64 ZMMWORD PTR [rsi+0x18c0],zmm24
+	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm25
+	LONG $0x48fd6162; WORD $0x567f; BYTE $0x65 // vmovdqa64 ZMMWORD PTR [rsi+0x1940],zmm26
+	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x66 // vmovdqa64 ZMMWORD PTR [rsi+0x1980],zmm27
+	LONG $0x48fd6162; WORD $0x667f; BYTE $0x67 // vmovdqa64 ZMMWORD PTR [rsi+0x19c0],zmm28
+	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x68 // vmovdqa64 ZMMWORD PTR [rsi+0x1a00],zmm29
+	LONG $0x48fd6162; WORD $0x767f; BYTE $0x69 // vmovdqa64 ZMMWORD PTR [rsi+0x1a40],zmm30
+	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x6a // vmovdqa64 ZMMWORD PTR [rsi+0x1a80],zmm31
 	LONG $0x20868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x120],r8d
 	LONG $0x248e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x124],r9d
 	LONG $0x28968944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x128],r10d
 	LONG $0x2c9e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x12c],r11d
-// 0x11d6:
+// 0x16d0:
+	LONG $0x587df162; WORD $0x02fe // vpaddd zmm0,zmm0,DWORD BCST [rdx]
+	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
+	LONG $0x586df162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm2,zmm2,DWORD BCST [rdx+0x8]
+	LONG $0x5865f162; WORD $0x5afe; BYTE $0x03 // vpaddd zmm3,zmm3,DWORD BCST [rdx+0xc]
+	LONG $0x485df162; WORD $0x66fe; BYTE $0x33 // vpaddd zmm4,zmm4,ZMMWORD PTR [rsi+0xcc0]
+	LONG $0x4855f162; WORD $0x6efe; BYTE $0x34 // vpaddd zmm5,zmm5,ZMMWORD PTR [rsi+0xd00]
+	LONG $0x484df162; WORD $0x76fe; BYTE $0x35 // vpaddd zmm6,zmm6,ZMMWORD PTR [rsi+0xd40]
+	LONG $0x4845f162; WORD $0x7efe; BYTE $0x36 // vpaddd zmm7,zmm7,ZMMWORD PTR [rsi+0xd80]
+	LONG $0x483d7162; WORD $0x46fe; BYTE $0x37 // vpaddd zmm8,zmm8,ZMMWORD PTR [rsi+0xdc0]
+	LONG $0x48357162; WORD $0x4efe; BYTE $0x38 // vpaddd zmm9,zmm9,ZMMWORD PTR [rsi+0xe00]
+	LONG $0x482d7162; WORD $0x56fe; BYTE $0x39 // vpaddd zmm10,zmm10,ZMMWORD PTR [rsi+0xe40]
+	LONG $0x48257162; WORD $0x5efe; BYTE $0x3a // vpaddd zmm11,zmm11,ZMMWORD PTR [rsi+0xe80]
+	LONG $0x481d7162; WORD $0x66fe; BYTE $0x3b // vpaddd zmm12,zmm12,ZMMWORD PTR [rsi+0xec0]
+	LONG $0x48157162; WORD $0x6efe; BYTE $0x3c // vpaddd zmm13,zmm13,ZMMWORD PTR [rsi+0xf00]
+	LONG $0x480d7162; WORD $0x76fe; BYTE $0x3d // vpaddd zmm14,zmm14,ZMMWORD PTR [rsi+0xf40]
+	LONG $0x48057162; WORD $0x7efe; BYTE $0x3e // vpaddd zmm15,zmm15,ZMMWORD PTR [rsi+0xf80]
 	LONG $0x38868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x138]
 	LONG $0x308e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x130]
-	LONG $0x409e8d48; WORD $0x0013; BYTE $0x00 // lea rbx,[rsi+0x1340]
-	LONG $0x40968d4c; WORD $0x001b; BYTE $0x00 // lea r10,[rsi+0x1b40]
-// 0x11f2:
+	LONG $0xc09e8d48; WORD $0x0012; BYTE $0x00 // lea rbx,[rsi+0x12c0]
+	LONG $0xc0968d4c; WORD $0x001a; BYTE $0x00 // lea r10,[rsi+0x1ac0]
+// 0x175b:
 	WORD $0x8545; BYTE $0xc0 // test r8d,r8d
-	LONG $0x00cb8e0f; WORD $0x0000 // jle 0x12c6
-	LONG $0x48fe6162; WORD $0x726f; BYTE $0x03 // vmovdqu64 zmm30,ZMMWORD PTR [rdx+0xc0]
-	LONG $0x48fe6162; WORD $0x7a6f; BYTE $0x04 // vmovdqu64 zmm31,ZMMWORD PTR [rdx+0x100]
+	LONG $0x00cb8e0f; WORD $0x0000 // jle 0x182f
+	LONG $0x48fe6162; WORD $0x726f; BYTE $0x06 // vmovdqu64 zmm30,ZMMWORD PTR [rdx+0x180]
+	LONG $0x48fe6162; WORD $0x7a6f; BYTE $0x07 // vmovdqu64 zmm31,ZMMWORD PTR [rdx+0x1c0]
 	LONG $0x48fd0162; WORD $0xe66f // vmovdqa64 zmm28,zmm30
 	LONG $0x487d6262; WORD $0xe176 // vpermi2d zmm28,zmm0,zmm1
-	LONG $0x509d6162; WORD $0x62db; BYTE $0x37 // vpandq zmm28,zmm28,QWORD BCST [rdx+0x1b8]
+	LONG $0x509d6162; WORD $0x62db; BYTE $0x0b // vpandq zmm28,zmm28,QWORD BCST [rdx+0x58]
 	LONG $0x48fd4162; WORD $0x227f // vmovdqa64 ZMMWORD PTR [r10],zmm28
 	LONG $0x48fd0162; WORD $0xe66f // vmovdqa64 zmm28,zmm30
 	LONG $0x486d6262; WORD $0xe376 // vpermi2d zmm28,zmm2,zmm3
-	LONG $0x509d6162; WORD $0x62db; BYTE $0x38 // vpandq zmm28,zmm28,QWORD BCST [rdx+0x1c0]
+	LONG $0x509d6162; WORD $0x62db; BYTE $0x0c // vpandq zmm28,zmm28,QWORD BCST [rdx+0x60]
 	LONG $0x48fd4162; WORD $0x627f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [r10+0x40],zmm28
 	LONG $0x48fd0162; WORD $0xe66f // vmovdqa64 zmm28,zmm30
 	LONG $0x485d6262; WORD $0xe576 // vpermi2d zmm28,zmm4,zmm5
@@ -814,11 +1113,11 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fd4162; WORD $0x627f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [r10+0xc0],zmm28
 	LONG $0x48fd0162; WORD $0xe76f // vmovdqa64 zmm28,zmm31
 	LONG $0x487d6262; WORD $0xe176 // vpermi2d zmm28,zmm0,zmm1
-	LONG $0x509d6162; WORD $0x62db; BYTE $0x37 // vpandq zmm28,zmm28,QWORD BCST [rdx+0x1b8]
+	LONG $0x509d6162; WORD $0x62db; BYTE $0x0b // vpandq zmm28,zmm28,QWORD BCST [rdx+0x58]
 	LONG $0x48fd4162; WORD $0x627f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [r10+0x100],zmm28
 	LONG $0x48fd0162; WORD $0xe76f // vmovdqa64 zmm28,zmm31
 	LONG $0x486d6262; WORD $0xe376 // vpermi2d zmm28,zmm2,zmm3
-	LONG $0x509d6162; WORD $0x62db; BYTE $0x38 // vpandq zmm28,zmm28,QWORD BCST [rdx+0x1c0]
+	LONG $0x509d6162; WORD $0x62db; BYTE $0x0c // vpandq zmm28,zmm28,QWORD BCST [rdx+0x60]
 	LONG $0x48fd4162; WORD $0x627f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [r10+0x140],zmm28
 	LONG $0x48fd0162; WORD $0xe76f // vmovdqa64 zmm28,zmm31
 	LONG $0x485d6262; WORD $0xe576 // vpermi2d zmm28,zmm4,zmm5
@@ -827,8 +1126,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x484d6262; WORD $0xe776 // vpermi2d zmm28,zmm6,zmm7
 	LONG $0x48fd4162; WORD $0x627f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [r10+0x1c0],zmm28
 	LONG $0x10f88341 // cmp r8d,0x10
-	LONG $0x020f830f; WORD $0x0000 // jae 0x14d5
-// 0x12c6:
+	LONG $0x020f830f; WORD $0x0000 // jae 0x1a3e
+// 0x182f:
 	LONG $0x487de162; WORD $0xc162 // vpunpckldq zmm16,zmm0,zmm1
 	LONG $0x487de162; WORD $0xc96a // vpunpckhdq zmm17,zmm0,zmm1
 	LONG $0x486de162; WORD $0xd362 // vpunpckldq zmm18,zmm2,zmm3
@@ -909,12 +1208,12 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fde162; WORD $0x737f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm22
 	LONG $0x48fd7162; WORD $0x7b7f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rbx+0x2c0],zmm15
 	LONG $0x48fdf162; WORD $0x5b7f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rbx+0x3c0],zmm3
-// 0x14d5:
+// 0x1a3e:
 	LONG $0x00c38148; WORD $0x0004; BYTE $0x00 // add rbx,0x400
 	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
 	LONG $0x10e88341 // sub r8d,0x10
 	LONG $0x10e98341 // sub r9d,0x10
-	WORD $0x7476 // jbe 0x1561
+	WORD $0x7476 // jbe 0x1aca
 	LONG $0x48fdf162; WORD $0x036f // vmovdqa64 zmm0,ZMMWORD PTR [rbx]
 	LONG $0x48fdf162; WORD $0x4b6f; BYTE $0x01 // vmovdqa64 zmm1,ZMMWORD PTR [rbx+0x40]
 	LONG $0x48fdf162; WORD $0x536f; BYTE $0x02 // vmovdqa64 zmm2,ZMMWORD PTR [rbx+0x80]
@@ -931,873 +1230,664 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fd7162; WORD $0x6b6f; BYTE $0x0d // vmovdqa64 zmm13,ZMMWORD PTR [rbx+0x340]
 	LONG $0x48fd7162; WORD $0x736f; BYTE $0x0e // vmovdqa64 zmm14,ZMMWORD PTR [rbx+0x380]
 	LONG $0x48fd7162; WORD $0x7b6f; BYTE $0x0f // vmovdqa64 zmm15,ZMMWORD PTR [rbx+0x3c0]
-	LONG $0xfffc91e9; BYTE $0xff // jmp 0x11f2
-// 0x1561:
+	LONG $0xfffc91e9; BYTE $0xff // jmp 0x175b
+// 0x1aca:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0d74 // je 0x1577
+	WORD $0x0d74 // je 0x1ae0
 	LONG $0x0138be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x138],0x0
-	LONG $0x00d9850f; WORD $0x0000 // jne 0x1650
-// 0x1577:
-	LONG $0x01388e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x138]
-	LONG $0x30868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x130]
+	LONG $0x00f8850f; WORD $0x0000 // jne 0x1bd8
+// 0x1ae0:
+	LONG $0x38be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x138]
+	LONG $0x0130868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x130]
 	QUAD $0x00000000013886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x138],0x0
-	LONG $0x008e8b4c; WORD $0x0001; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x100]
-	WORD $0x2941; BYTE $0xc8 // sub r8d,ecx
-	LONG $0x0098840f; WORD $0x0000 // je 0x1636
 	LONG $0x013c9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x13c]
 	LONG $0x0100f381; WORD $0x0000 // xor ebx,0x100
 	QUAD $0x000003801e9c8d48 // lea rbx,[rsi+rbx*1+0x380]
-	LONG $0xcb1c8d48 // lea rbx,[rbx+rcx*8]
-	WORD $0xe1c1; BYTE $0x06 // shl ecx,0x6
-	QUAD $0x000013400e948d4c // lea r10,[rsi+rcx*1+0x1340]
-// 0x15c1:
-	WORD $0x038b // mov eax,DWORD PTR [rbx]
-	WORD $0x4b8b; BYTE $0x04 // mov ecx,DWORD PTR [rbx+0x4]
+	LONG $0xc3048d48 // lea rax,[rbx+rax*8]
+	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
+	LONG $0x0134868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x134]
+	LONG $0x01308689; WORD $0x0000 // mov DWORD PTR [rsi+0x130],eax
+	WORD $0xc085 // test eax,eax
+	LONG $0xea18850f; WORD $0xffff // jne 0x542
+	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
+	LONG $0x06e7c141 // shl r15d,0x6
+	QUAD $0x000012c03ebc8d4e // lea r15,[rsi+r15*1+0x12c0]
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	WORD $0x7a73 // jae 0x1bbd
+// 0x1b43:
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
-	LONG $0x06e1c148 // shl rcx,0x6
-	WORD $0x014c; BYTE $0xc8 // add rax,r9
-	LONG $0x48fdd162; WORD $0x026f // vmovdqa64 zmm0,ZMMWORD PTR [r10]
-	LONG $0x08588b4c // mov r11,QWORD PTR [rax+0x8]
-	WORD $0x8b4c; BYTE $0x20 // mov r12,QWORD PTR [rax]
-	LONG $0x10688b4c // mov r13,QWORD PTR [rax+0x10]
-	LONG $0x08c38348 // add rbx,0x8
-	LONG $0x40c28349 // add r10,0x40
-	WORD $0x2949; BYTE $0xcd // sub r13,rcx
-	WORD $0x1772 // jb 0x1606
-	QUAD $0xff0b44ef48fdd162 // vpxorq zmm0,zmm0,ZMMWORD PTR [r11+rcx*1-0x40]
-	QUAD $0xff0c447f48fed162 // vmovdqu64 ZMMWORD PTR [r12+rcx*1-0x40],zmm0
-	WORD $0xff41; BYTE $0xc8 // dec r8d
-	WORD $0xbd75 // jne 0x15c1
-	WORD $0x30eb // jmp 0x1636
-// 0x1606:
-	LONG $0x40c58341 // add r13d,0x40
-	LONG $0xffc0c748; WORD $0xffff; BYTE $0xff // mov rax,0xffffffffffffffff
-	LONG $0xf590e2c4; BYTE $0xc0 // bzhi rax,rax,r13
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	LONG $0x08c68349 // add r14,0x8
+	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
+	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
+	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
+	WORD $0x294c; BYTE $0xe0 // sub rax,r12
+	WORD $0x1c72 // jb 0x1b89
+	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x2beb // jmp 0x1bb4
+// 0x1b89:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
-	QUAD $0xff0b4c6fc97fd162 // vmovdqu8 zmm1{k1}{z},ZMMWORD PTR [r11+rcx*1-0x40]
-	LONG $0x48fdf162; WORD $0xc1ef // vpxorq zmm0,zmm0,zmm1
-	QUAD $0xff0c447f497fd162 // vmovdqu8 ZMMWORD PTR [r12+rcx*1-0x40]{k1},zmm0
-	WORD $0xff41; BYTE $0xc8 // dec r8d
-	WORD $0x8b75 // jne 0x15c1
-// 0x1636:
-	LONG $0x0134be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x134],0x0
-	LONG $0xeea3850f; WORD $0xffff // jne 0x4e6
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x1bb4:
+	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
+	WORD $0x8672 // jb 0x1b43
+// 0x1bbd:
+	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
+	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x100a850f; WORD $0x0000 // jne 0x265a
-// 0x1650:
+	LONG $0x0c74850f; WORD $0x0000 // jne 0x284c
+// 0x1bd8:
 	QUAD $0x00000000014086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x140],0x0
-	LONG $0x48fd6262; WORD $0x6a59; BYTE $0x30 // vpbroadcastq zmm29,QWORD PTR [rdx+0x180]
-// 0x1661:
-	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
-	LONG $0x04e78341 // and r15d,0x4
-	WORD $0x0145; BYTE $0xff // add r15d,r15d
+	LONG $0x48fd6262; WORD $0x7a59; BYTE $0x04 // vpbroadcastq zmm31,QWORD PTR [rdx+0x20]
+// 0x1be9:
 	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
 	QUAD $0x00000280de848d4c // lea r8,[rsi+rbx*8+0x280]
-	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
-	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
-	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
-	WORD $0xc931 // xor ecx,ecx
-// 0x1689:
-	LONG $0xc8048b49 // mov rax,QWORD PTR [r8+rcx*8]
-	LONG $0x10588b48 // mov rbx,QWORD PTR [rax+0x10]
-	LONG $0x381c8b4e // mov r11,QWORD PTR [rax+r15*1]
-	LONG $0x1f538d4c // lea r10,[rbx+0x1f]
-	LONG $0xf0e28349 // and r10,0xfffffffffffffff0
-	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0xd8440f4c // cmove r11,rax
-	WORD $0x014d; BYTE $0xd3 // add r11,r10
-	QUAD $0x000006c0ce9c8948 // mov QWORD PTR [rsi+rcx*8+0x6c0],rbx
-	QUAD $0x00000580ce9c894c // mov QWORD PTR [rsi+rcx*8+0x580],r11
-	QUAD $0x000005c0ce94894c // mov QWORD PTR [rsi+rcx*8+0x5c0],r10
-	WORD $0x294c; BYTE $0xd3 // sub rbx,r10
-	LONG $0x40c38348 // add rbx,0x40
-	LONG $0xffc4c749; WORD $0xffff; BYTE $0xff // mov r12,0xffffffffffffffff
-	LONG $0xf5e042c4; BYTE $0xe4 // bzhi r12,r12,rbx
-	QUAD $0x00000700cea4894c // mov QWORD PTR [rsi+rcx*8+0x700],r12
-	WORD $0x394d; BYTE $0xea // cmp r10,r13
-	LONG $0xea420f4d // cmovb r13,r10
-	LONG $0x20588b48 // mov rbx,QWORD PTR [rax+0x20]
-	LONG $0x18588b4c // mov r11,QWORD PTR [rax+0x18]
-	LONG $0x0f638d4c // lea r12,[rbx+0xf]
-	LONG $0xf0e48349 // and r12,0xfffffffffffffff0
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x0949; BYTE $0xd9 // or r9,rbx
-	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0xd8440f4c // cmove r11,rax
-	WORD $0x014d; BYTE $0xd3 // add r11,r10
-	QUAD $0x00000680ce9c8948 // mov QWORD PTR [rsi+rcx*8+0x680],rbx
-	QUAD $0x00000600ce9c894c // mov QWORD PTR [rsi+rcx*8+0x600],r11
-	QUAD $0x00000640ce94894c // mov QWORD PTR [rsi+rcx*8+0x640],r10
-	WORD $0x394d; BYTE $0xf2 // cmp r10,r14
-	LONG $0xf2470f4d // cmova r14,r10
-	WORD $0xc1ff // inc ecx
-	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	LONG $0xff5e850f; WORD $0xffff // jne 0x1689
-	WORD $0x894d; BYTE $0xf0 // mov r8,r14
-	LONG $0x3fc68349 // add r14,0x3f
-	LONG $0xc0e68349 // and r14,0xffffffffffffffc0
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	LONG $0x48fef162; WORD $0x086f // vmovdqu64 zmm1,ZMMWORD PTR [rax]
+	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
+	LONG $0x48fef162; WORD $0x106f // vmovdqu64 zmm2,ZMMWORD PTR [rax]
+	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
+	LONG $0x48fef162; WORD $0x186f // vmovdqu64 zmm3,ZMMWORD PTR [rax]
+	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
+	LONG $0x48fef162; WORD $0x206f // vmovdqu64 zmm4,ZMMWORD PTR [rax]
+	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
+	LONG $0x48fef162; WORD $0x286f // vmovdqu64 zmm5,ZMMWORD PTR [rax]
+	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
+	LONG $0x48fef162; WORD $0x306f // vmovdqu64 zmm6,ZMMWORD PTR [rax]
+	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
+	LONG $0x48fef162; WORD $0x386f // vmovdqu64 zmm7,ZMMWORD PTR [rax]
+	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
+	WORD $0xe8c1; BYTE $0x02 // shr eax,0x2
+	WORD $0xe083; BYTE $0x01 // and eax,0x1
+	WORD $0xd8f7 // neg eax
+	LONG $0xc892f8c5 // kmovw k1,eax
+	LONG $0x48fd7162; WORD $0xc16d // vpunpckhqdq zmm8,zmm0,zmm1
+	LONG $0x48ed7162; WORD $0xcb6d // vpunpckhqdq zmm9,zmm2,zmm3
+	LONG $0x48dd7162; WORD $0xd56d // vpunpckhqdq zmm10,zmm4,zmm5
+	LONG $0x48cd7162; WORD $0xdf6d // vpunpckhqdq zmm11,zmm6,zmm7
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48edf162; WORD $0xcb6c // vpunpcklqdq zmm1,zmm2,zmm3
+	LONG $0x48ddf162; WORD $0xd56c // vpunpcklqdq zmm2,zmm4,zmm5
+	LONG $0x48cdf162; WORD $0xdf6c // vpunpcklqdq zmm3,zmm6,zmm7
+	LONG $0x487df362; WORD $0xe143; BYTE $0x44 // vshufi32x4 zmm4,zmm0,zmm1,0x44
+	LONG $0x486df362; WORD $0xeb43; BYTE $0x44 // vshufi32x4 zmm5,zmm2,zmm3,0x44
+	LONG $0x483d5362; WORD $0xc143; BYTE $0x44 // vshufi32x4 zmm8,zmm8,zmm9,0x44
+	LONG $0x482d5362; WORD $0xcb43; BYTE $0x44 // vshufi32x4 zmm9,zmm10,zmm11,0x44
+	LONG $0x487df362; WORD $0xc143; BYTE $0xee // vshufi32x4 zmm0,zmm0,zmm1,0xee
+	LONG $0x486df362; WORD $0xcb43; BYTE $0xee // vshufi32x4 zmm1,zmm2,zmm3,0xee
+	LONG $0x485df362; WORD $0xd543; BYTE $0xdd // vshufi32x4 zmm2,zmm4,zmm5,0xdd
+	LONG $0x483dd362; WORD $0xd943; BYTE $0xdd // vshufi32x4 zmm3,zmm8,zmm9,0xdd
+	LONG $0x485df362; WORD $0xe543; BYTE $0x88 // vshufi32x4 zmm4,zmm4,zmm5,0x88
+	LONG $0x49bdd362; WORD $0xe143; BYTE $0x88 // vshufi64x2 zmm4{k1},zmm8,zmm9,0x88
+	LONG $0x487df362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm0,zmm0,zmm1,0x88
+	LONG $0x48eef262; WORD $0xca27 // vptestnmq k1,zmm2,zmm2
+	LONG $0x48fef262; WORD $0xd027 // vptestnmq k2,zmm0,zmm0
+	LONG $0x49fdd162; WORD $0x206f // vmovdqa64 zmm4{k1},ZMMWORD PTR [r8]
+	LONG $0x4afdd162; WORD $0x186f // vmovdqa64 zmm3{k2},ZMMWORD PTR [r8]
+	LONG $0xd244f8c5 // knotw k2,k2
+	LONG $0xca9378c5 // kmovw r9d,k2
+	LONG $0xffe18141; WORD $0x0000; BYTE $0x00 // and r9d,0xff
+	LONG $0x48fd7262; WORD $0x4259; BYTE $0x12 // vpbroadcastq zmm8,QWORD PTR [rdx+0x90]
+	LONG $0x48fd7262; WORD $0x4a59; BYTE $0x0d // vpbroadcastq zmm9,QWORD PTR [rdx+0x68]
+	LONG $0x48edd162; WORD $0xe8d4 // vpaddq zmm5,zmm2,zmm8
+	LONG $0x48fdd162; WORD $0xf0d4 // vpaddq zmm6,zmm0,zmm8
+	LONG $0x48d5d162; WORD $0xe9db // vpandq zmm5,zmm5,zmm9
+	LONG $0x48cdd162; WORD $0xf1db // vpandq zmm6,zmm6,zmm9
+	LONG $0x48d5d162; WORD $0xe9fb // vpsubq zmm5,zmm5,zmm9
+	LONG $0x48cdf162; WORD $0xf5d4 // vpaddq zmm6,zmm6,zmm5
+	LONG $0x48ddf162; WORD $0xe5d4 // vpaddq zmm4,zmm4,zmm5
+	LONG $0x48e5f162; WORD $0xded4 // vpaddq zmm3,zmm3,zmm6
+	LONG $0x48fdf162; WORD $0x567f; BYTE $0x1b // vmovdqa64 ZMMWORD PTR [rsi+0x6c0],zmm2
+	LONG $0x48fdf162; WORD $0x467f; BYTE $0x1a // vmovdqa64 ZMMWORD PTR [rsi+0x680],zmm0
+	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x17 // vmovdqa64 ZMMWORD PTR [rsi+0x5c0],zmm5
+	LONG $0x48fdf162; WORD $0x767f; BYTE $0x19 // vmovdqa64 ZMMWORD PTR [rsi+0x640],zmm6
+	LONG $0x48fdf162; WORD $0x667f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [rsi+0x580],zmm4
+	LONG $0x48fdf162; WORD $0x5e7f; BYTE $0x18 // vmovdqa64 ZMMWORD PTR [rsi+0x600],zmm3
+	LONG $0x0845f162; WORD $0xffef // vpxord xmm7,xmm7,xmm7
+	LONG $0x48c5f162; WORD $0xfdfb // vpsubq zmm7,zmm7,zmm5
+	LONG $0x48cd7162; WORD $0xc76c // vpunpcklqdq zmm8,zmm6,zmm7
+	LONG $0x48cd7162; WORD $0xcf6d // vpunpckhqdq zmm9,zmm6,zmm7
+	LONG $0x48bd5262; WORD $0xc13d // vpmaxsq zmm8,zmm8,zmm9
+	LONG $0x48fd5362; WORD $0xc13b; BYTE $0x01 // vextracti64x4 ymm9,zmm8,0x1
+	LONG $0x28bd5262; WORD $0xc13d // vpmaxsq ymm8,ymm8,ymm9
+	LONG $0x287d5362; WORD $0xc139; BYTE $0x01 // vextracti32x4 xmm9,ymm8,0x1
+	LONG $0x08bd5262; WORD $0xc13d // vpmaxsq xmm8,xmm8,xmm9
+	LONG $0x7ef941c4; BYTE $0xc0 // vmovq r8,xmm8
+	LONG $0x16f943c4; WORD $0x01c5 // vpextrq r13,xmm8,0x1
+	WORD $0xf749; BYTE $0xdd // neg r13
 	LONG $0xc0e58349 // and r13,0xffffffffffffffc0
 	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
 	WORD $0x3949; BYTE $0xc5 // cmp r13,rax
 	LONG $0xe8420f4c // cmovb r13,rax
-	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
+	LONG $0x3f708d4d // lea r14,[r8+0x3f]
+	LONG $0xc0e68349 // and r14,0xffffffffffffffc0
 	WORD $0xe3c1; BYTE $0x05 // shl ebx,0x5
-	QUAD $0x6d1e4c6f48fd6162 // vmovdqa64 zmm25,ZMMWORD PTR [rsi+rbx*1+0x1b40]
-	QUAD $0x6e1e646f48fd6162 // vmovdqa64 zmm28,ZMMWORD PTR [rsi+rbx*1+0x1b80]
-	LONG $0x40ad9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm26,zmm25,0x2c
-	LONG $0x40a59162; WORD $0xd473; BYTE $0x18 // vpsrlq zmm27,zmm28,0x18
-	LONG $0x409d9162; WORD $0xf473; BYTE $0x14 // vpsllq zmm28,zmm28,0x14
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x409d0362; WORD $0xd525; BYTE $0xa8 // vpternlogq zmm26,zmm28,zmm29,0xa8
-	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
-	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
-	LONG $0x50ad6262; WORD $0x72b4; BYTE $0x34 // vpmadd52luq zmm30,zmm26,QWORD BCST [rdx+0x1a0]
-	LONG $0x50a56262; WORD $0x7ab4; BYTE $0x34 // vpmadd52luq zmm31,zmm27,QWORD BCST [rdx+0x1a0]
-	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm25
-	LONG $0x48fd6162; WORD $0x567f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm26
-	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x37 // vmovdqa64 ZMMWORD PTR [rsi+0xdc0],zmm27
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x38 // vmovdqa64 ZMMWORD PTR [rsi+0xe00],zmm30
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x39 // vmovdqa64 ZMMWORD PTR [rsi+0xe40],zmm31
+	QUAD $0x6b1e446f48fdf162 // vmovdqa64 zmm0,ZMMWORD PTR [rsi+rbx*1+0x1ac0]
+	QUAD $0x6c1e6c6f48fdf162 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+rbx*1+0x1b00]
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x48fd7162; WORD $0xe06f // vmovdqa64 zmm12,zmm0
+	LONG $0x48fd7162; WORD $0xe96f // vmovdqa64 zmm13,zmm1
+	LONG $0x48fd5162; WORD $0xf36f // vmovdqa64 zmm14,zmm11
+	LONG $0x48055162; WORD $0xffef // vpxord zmm15,zmm15,zmm15
+	LONG $0x58f57262; WORD $0x7ab4; BYTE $0x08 // vpmadd52luq zmm15,zmm1,QWORD BCST [rdx+0x40]
+	LONG $0x40350162; WORD $0xc9ef // vpxord zmm25,zmm25,zmm25
+	LONG $0x58a56262; WORD $0x4ab4; BYTE $0x08 // vpmadd52luq zmm25,zmm11,QWORD BCST [rdx+0x40]
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
 	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
 	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
 	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x35 // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x36 // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x37 // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x35 // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x36 // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x37 // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x39 // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x35 // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x36 // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x39 // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x35 // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x36 // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x38 // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x39 // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x35 // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x38 // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x39 // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x35 // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x50dde262; WORD $0x52b4; BYTE $0x33 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x198]
-	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x35 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x1a8]
-	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x33 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x198]
-	LONG $0x409db162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm28,zmm18,0x2c
-	LONG $0x40ed8162; WORD $0xd5db // vpandq zmm18,zmm18,zmm29
-	LONG $0x509de262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm16,zmm28,QWORD BCST [rdx+0x1a0]
-	LONG $0x409db162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm28,zmm16,0x2c
-	LONG $0x40fd8162; WORD $0xc5db // vpandq zmm16,zmm16,zmm29
-	LONG $0x40f58162; WORD $0xccd4 // vpaddq zmm17,zmm17,zmm28
-	LONG $0x409db162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm28,zmm17,0x2c
-	LONG $0x40f58162; WORD $0xcddb // vpandq zmm17,zmm17,zmm29
-	LONG $0x40ed8162; WORD $0xd4d4 // vpaddq zmm18,zmm18,zmm28
-	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
-	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
-	LONG $0x50f56262; WORD $0x72b4; BYTE $0x34 // vpmadd52luq zmm30,zmm17,QWORD BCST [rdx+0x1a0]
-	LONG $0x50ed6262; WORD $0x7ab4; BYTE $0x34 // vpmadd52luq zmm31,zmm18,QWORD BCST [rdx+0x1a0]
-	LONG $0x48fde162; WORD $0x467f; BYTE $0x3a // vmovdqa64 ZMMWORD PTR [rsi+0xe80],zmm16
-	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x3b // vmovdqa64 ZMMWORD PTR [rsi+0xec0],zmm17
-	LONG $0x48fde162; WORD $0x567f; BYTE $0x3c // vmovdqa64 ZMMWORD PTR [rsi+0xf00],zmm18
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x3d // vmovdqa64 ZMMWORD PTR [rsi+0xf40],zmm30
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x3e // vmovdqa64 ZMMWORD PTR [rsi+0xf80],zmm31
-	LONG $0x48fd2162; WORD $0xc86f // vmovdqa64 zmm25,zmm16
-	LONG $0x48fd2162; WORD $0xd16f // vmovdqa64 zmm26,zmm17
-	LONG $0x48fd2162; WORD $0xda6f // vmovdqa64 zmm27,zmm18
-	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
-	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
-	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
-	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
-	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
-	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x35 // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x36 // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x37 // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x35 // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x36 // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x37 // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x39 // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x35 // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x36 // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x39 // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x35 // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x36 // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x38 // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x39 // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x35 // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x38 // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x39 // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x35 // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x50dde262; WORD $0x52b4; BYTE $0x33 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x198]
-	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x35 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x1a8]
-	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x33 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x198]
-	LONG $0x409db162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm28,zmm18,0x2c
-	LONG $0x40ed8162; WORD $0xd5db // vpandq zmm18,zmm18,zmm29
-	LONG $0x509de262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm16,zmm28,QWORD BCST [rdx+0x1a0]
-	LONG $0x409db162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm28,zmm16,0x2c
-	LONG $0x40fd8162; WORD $0xc5db // vpandq zmm16,zmm16,zmm29
-	LONG $0x40f58162; WORD $0xccd4 // vpaddq zmm17,zmm17,zmm28
-	LONG $0x409db162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm28,zmm17,0x2c
-	LONG $0x40f58162; WORD $0xcddb // vpandq zmm17,zmm17,zmm29
-	LONG $0x40ed8162; WORD $0xd4d4 // vpaddq zmm18,zmm18,zmm28
-	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
-	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
-	LONG $0x50f56262; WORD $0x72b4; BYTE $0x34 // vpmadd52luq zmm30,zmm17,QWORD BCST [rdx+0x1a0]
-	LONG $0x50ed6262; WORD $0x7ab4; BYTE $0x34 // vpmadd52luq zmm31,zmm18,QWORD BCST [rdx+0x1a0]
-	LONG $0x48fde162; WORD $0x467f; BYTE $0x3f // vmovdqa64 ZMMWORD PTR [rsi+0xfc0],zmm16
-	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x40 // vmovdqa64 ZMMWORD PTR [rsi+0x1000],zmm17
-	LONG $0x48fde162; WORD $0x567f; BYTE $0x41 // vmovdqa64 ZMMWORD PTR [rsi+0x1040],zmm18
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x42 // vmovdqa64 ZMMWORD PTR [rsi+0x1080],zmm30
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x43 // vmovdqa64 ZMMWORD PTR [rsi+0x10c0],zmm31
-	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
-	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
-	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
-	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
-	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
-	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x3a // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x3b // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x3c // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x3a // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x3b // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x3c // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x3e // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0xf80]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x3a // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x3b // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x3e // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0xf80]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x3a // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x3b // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x3d // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0xf40]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x3e // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0xf80]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x3a // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x3d // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0xf40]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x3e // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0xf80]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x3a // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x50dde262; WORD $0x52b4; BYTE $0x33 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x198]
-	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x35 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x1a8]
-	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x33 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x198]
-	LONG $0x409db162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm28,zmm18,0x2c
-	LONG $0x40ed8162; WORD $0xd5db // vpandq zmm18,zmm18,zmm29
-	LONG $0x509de262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm16,zmm28,QWORD BCST [rdx+0x1a0]
-	LONG $0x409db162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm28,zmm16,0x2c
-	LONG $0x40fd8162; WORD $0xc5db // vpandq zmm16,zmm16,zmm29
-	LONG $0x40f58162; WORD $0xccd4 // vpaddq zmm17,zmm17,zmm28
-	LONG $0x409db162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm28,zmm17,0x2c
-	LONG $0x40f58162; WORD $0xcddb // vpandq zmm17,zmm17,zmm29
-	LONG $0x40ed8162; WORD $0xd4d4 // vpaddq zmm18,zmm18,zmm28
-	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
-	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
-	LONG $0x50f56262; WORD $0x72b4; BYTE $0x34 // vpmadd52luq zmm30,zmm17,QWORD BCST [rdx+0x1a0]
-	LONG $0x50ed6262; WORD $0x7ab4; BYTE $0x34 // vpmadd52luq zmm31,zmm18,QWORD BCST [rdx+0x1a0]
-	LONG $0x48fde162; WORD $0x467f; BYTE $0x44 // vmovdqa64 ZMMWORD PTR [rsi+0x1100],zmm16
-	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x45 // vmovdqa64 ZMMWORD PTR [rsi+0x1140],zmm17
-	LONG $0x48fde162; WORD $0x567f; BYTE $0x46 // vmovdqa64 ZMMWORD PTR [rsi+0x1180],zmm18
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x47 // vmovdqa64 ZMMWORD PTR [rsi+0x11c0],zmm30
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x48 // vmovdqa64 ZMMWORD PTR [rsi+0x1200],zmm31
+	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
+	LONG $0x48f58262; WORD $0xd9b5 // vpmadd52huq zmm19,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xe4b5 // vpmadd52huq zmm20,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xedb5 // vpmadd52huq zmm21,zmm1,zmm13
+	LONG $0x48a5c262; WORD $0xc7b4 // vpmadd52luq zmm16,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xc9b4 // vpmadd52luq zmm17,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm11,zmm12
+	LONG $0x48a5c262; WORD $0xdfb5 // vpmadd52huq zmm19,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xe1b5 // vpmadd52huq zmm20,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xecb5 // vpmadd52huq zmm21,zmm11,zmm12
+	LONG $0x48fdc262; WORD $0xc4b4 // vpmadd52luq zmm16,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xcdb4 // vpmadd52luq zmm17,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xd6b4 // vpmadd52luq zmm18,zmm0,zmm14
+	LONG $0x48fdc262; WORD $0xdcb5 // vpmadd52huq zmm19,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
+	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
+	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
+	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
+	LONG $0x40d5b162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm21,zmm18,0x2c
+	LONG $0x40ddb162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm20,zmm17,0x2c
+	LONG $0x40e5b162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm19,zmm16,0x2c
+	LONG $0x40fd0162; WORD $0xd7db // vpandq zmm26,zmm16,zmm31
+	LONG $0x40f50162; WORD $0xdfdb // vpandq zmm27,zmm17,zmm31
+	LONG $0x40ed0162; WORD $0xe7db // vpandq zmm28,zmm18,zmm31
+	LONG $0x50d56262; WORD $0x52b4; BYTE $0x08 // vpmadd52luq zmm26,zmm21,QWORD BCST [rdx+0x40]
+	LONG $0x40a52162; WORD $0xdbd4 // vpaddq zmm27,zmm27,zmm19
+	LONG $0x409d2162; WORD $0xe4d4 // vpaddq zmm28,zmm28,zmm20
+	LONG $0x40150162; WORD $0xedef // vpxord zmm29,zmm29,zmm29
+	LONG $0x50a56262; WORD $0x6ab4; BYTE $0x08 // vpmadd52luq zmm29,zmm27,QWORD BCST [rdx+0x40]
+	LONG $0x400d0162; WORD $0xf6ef // vpxord zmm30,zmm30,zmm30
+	LONG $0x509d6262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm30,zmm28,QWORD BCST [rdx+0x40]
 	LONG $0x004da162; WORD $0xf6ef // vpxord xmm22,xmm22,xmm22
 	LONG $0x0045a162; WORD $0xffef // vpxord xmm23,xmm23,xmm23
 	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
-	LONG $0x0040ba41; WORD $0x0000 // mov r10d,0x40
-	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
-	LONG $0xffc4c749; WORD $0xffff; BYTE $0xff // mov r12,0xffffffffffffffff
-// 0x1b7c:
+	LONG $0x30588d4d // lea r11,[r8+0x30]
+// 0x1f2f:
+	WORD $0x894d; BYTE $0xf7 // mov r15,r14
+	WORD $0xf749; BYTE $0xdf // neg r15
 	WORD $0x394d; BYTE $0xee // cmp r14,r13
-	LONG $0x00aa870f; WORD $0x0000 // ja 0x1c2f
-	WORD $0x394d; BYTE $0xd6 // cmp r14,r10
-	LONG $0x00a1840f; WORD $0x0000 // je 0x1c2f
+	LONG $0x00a2870f; WORD $0x0000 // ja 0x1fe0
+	LONG $0x40fe8349 // cmp r14,0x40
+	LONG $0x0098840f; WORD $0x0000 // je 0x1fe0
+	LONG $0x48fd7262; WORD $0x4259; BYTE $0x06 // vpbroadcastq zmm8,QWORD PTR [rdx+0x30]
 	LONG $0x80868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x580]
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
+	LONG $0x48feb162; WORD $0x046f; BYTE $0x38 // vmovdqu64 zmm0,ZMMWORD PTR [rax+r15*1]
 	LONG $0x88868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x588]
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x48fef162; WORD $0x086f // vmovdqu64 zmm1,ZMMWORD PTR [rax]
+	LONG $0x48feb162; WORD $0x0c6f; BYTE $0x38 // vmovdqu64 zmm1,ZMMWORD PTR [rax+r15*1]
 	LONG $0x90868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x590]
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x48fef162; WORD $0x106f // vmovdqu64 zmm2,ZMMWORD PTR [rax]
+	LONG $0x48feb162; WORD $0x146f; BYTE $0x38 // vmovdqu64 zmm2,ZMMWORD PTR [rax+r15*1]
 	LONG $0x98868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x598]
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x48fef162; WORD $0x186f // vmovdqu64 zmm3,ZMMWORD PTR [rax]
+	LONG $0x48feb162; WORD $0x1c6f; BYTE $0x38 // vmovdqu64 zmm3,ZMMWORD PTR [rax+r15*1]
 	LONG $0xa0868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5a0]
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x48fef162; WORD $0x206f // vmovdqu64 zmm4,ZMMWORD PTR [rax]
+	LONG $0x48feb162; WORD $0x246f; BYTE $0x38 // vmovdqu64 zmm4,ZMMWORD PTR [rax+r15*1]
 	LONG $0xa8868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5a8]
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x48fef162; WORD $0x286f // vmovdqu64 zmm5,ZMMWORD PTR [rax]
+	LONG $0x48feb162; WORD $0x2c6f; BYTE $0x38 // vmovdqu64 zmm5,ZMMWORD PTR [rax+r15*1]
 	LONG $0xb0868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5b0]
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x48fef162; WORD $0x306f // vmovdqu64 zmm6,ZMMWORD PTR [rax]
+	LONG $0x48feb162; WORD $0x346f; BYTE $0x38 // vmovdqu64 zmm6,ZMMWORD PTR [rax+r15*1]
 	LONG $0xb8868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5b8]
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x48fef162; WORD $0x386f // vmovdqu64 zmm7,ZMMWORD PTR [rax]
-	LONG $0x48fd7262; WORD $0x6259; BYTE $0x32 // vpbroadcastq zmm12,QWORD PTR [rdx+0x190]
-	LONG $0x48fd7262; WORD $0x6a59; BYTE $0x32 // vpbroadcastq zmm13,QWORD PTR [rdx+0x190]
-	LONG $0x48fd7262; WORD $0x7259; BYTE $0x32 // vpbroadcastq zmm14,QWORD PTR [rdx+0x190]
-	LONG $0x48fd7262; WORD $0x7a59; BYTE $0x32 // vpbroadcastq zmm15,QWORD PTR [rdx+0x190]
-	LONG $0x0004b5e9; BYTE $0x00 // jmp 0x20e4
-// 0x1c2f:
-	LONG $0x00be8d4c; WORD $0x0007; BYTE $0x00 // lea r15,[rsi+0x700]
-	WORD $0x394d; BYTE $0xd6 // cmp r14,r10
-	WORD $0x0774 // je 0x1c42
-	LONG $0x40ba8d4c; WORD $0x0001; BYTE $0x00 // lea r15,[rdx+0x140]
-// 0x1c42:
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	LONG $0x48feb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu64 zmm7,ZMMWORD PTR [rax+r15*1]
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm8
+	LONG $0x000251e9; BYTE $0x00 // jmp 0x2231
+// 0x1fe0:
+	LONG $0x083d5162; WORD $0xc0ef // vpxord xmm8,xmm8,xmm8
+	LONG $0x48a55362; WORD $0xdb25; BYTE $0xff // vpternlogq zmm11,zmm11,zmm11,0xff
+	LONG $0x48fd5262; WORD $0xce7c // vpbroadcastq zmm9,r14
+	LONG $0x48b57162; WORD $0x56fb; BYTE $0x17 // vpsubq zmm10,zmm9,ZMMWORD PTR [rsi+0x5c0]
+	LONG $0x48b57162; WORD $0x4efb; BYTE $0x19 // vpsubq zmm9,zmm9,ZMMWORD PTR [rsi+0x640]
+	LONG $0x48ad5262; WORD $0xd03d // vpmaxsq zmm10,zmm10,zmm8
+	LONG $0x48a55262; WORD $0xd247 // vpsllvq zmm10,zmm11,zmm10
+	LONG $0x40fe8349 // cmp r14,0x40
+	WORD $0x1a75 // jne 0x202d
+	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x17 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x5c0]
+	LONG $0x48c5f162; WORD $0x7efb; BYTE $0x1b // vpsubq zmm7,zmm7,ZMMWORD PTR [rsi+0x6c0]
+	LONG $0x48a5f262; WORD $0xff45 // vpsrlvq zmm7,zmm11,zmm7
+	LONG $0x48ad7162; WORD $0xd7db // vpandq zmm10,zmm10,zmm7
+// 0x202d:
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm10
 	LONG $0x80868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x580]
-	LONG $0xc08e2b48; WORD $0x0005; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x5c0]
-	LONG $0xcb420f49 // cmovb rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf2f0c2c4; BYTE $0x0f // andn rcx,rcx,QWORD PTR [r15]
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0xc97ff162; WORD $0x006f // vmovdqu8 zmm0{k1}{z},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007008e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x700]
+	LONG $0xc97fb162; WORD $0x046f; BYTE $0x38 // vmovdqu8 zmm0{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0x88868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x588]
-	LONG $0xc88e2b48; WORD $0x0005; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x5c8]
-	LONG $0xcb420f49 // cmovb rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf2f0c2c4; WORD $0x084f // andn rcx,rcx,QWORD PTR [r15+0x8]
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0xc97ff162; WORD $0x086f // vmovdqu8 zmm1{k1}{z},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007088e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x708]
+	LONG $0xc97fb162; WORD $0x0c6f; BYTE $0x38 // vmovdqu8 zmm1{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0x90868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x590]
-	LONG $0xd08e2b48; WORD $0x0005; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x5d0]
-	LONG $0xcb420f49 // cmovb rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf2f0c2c4; WORD $0x104f // andn rcx,rcx,QWORD PTR [r15+0x10]
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0xc97ff162; WORD $0x106f // vmovdqu8 zmm2{k1}{z},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007108e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x710]
+	LONG $0xc97fb162; WORD $0x146f; BYTE $0x38 // vmovdqu8 zmm2{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0x98868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x598]
-	LONG $0xd88e2b48; WORD $0x0005; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x5d8]
-	LONG $0xcb420f49 // cmovb rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf2f0c2c4; WORD $0x184f // andn rcx,rcx,QWORD PTR [r15+0x18]
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0xc97ff162; WORD $0x186f // vmovdqu8 zmm3{k1}{z},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007188e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x718]
+	LONG $0xc97fb162; WORD $0x1c6f; BYTE $0x38 // vmovdqu8 zmm3{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0xa0868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5a0]
-	LONG $0xe08e2b48; WORD $0x0005; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x5e0]
-	LONG $0xcb420f49 // cmovb rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf2f0c2c4; WORD $0x204f // andn rcx,rcx,QWORD PTR [r15+0x20]
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0xc97ff162; WORD $0x206f // vmovdqu8 zmm4{k1}{z},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007208e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x720]
+	LONG $0xc97fb162; WORD $0x246f; BYTE $0x38 // vmovdqu8 zmm4{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0xa8868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5a8]
-	LONG $0xe88e2b48; WORD $0x0005; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x5e8]
-	LONG $0xcb420f49 // cmovb rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf2f0c2c4; WORD $0x284f // andn rcx,rcx,QWORD PTR [r15+0x28]
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0xc97ff162; WORD $0x286f // vmovdqu8 zmm5{k1}{z},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007288e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x728]
+	LONG $0xc97fb162; WORD $0x2c6f; BYTE $0x38 // vmovdqu8 zmm5{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0xb0868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5b0]
-	LONG $0xf08e2b48; WORD $0x0005; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x5f0]
-	LONG $0xcb420f49 // cmovb rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf2f0c2c4; WORD $0x304f // andn rcx,rcx,QWORD PTR [r15+0x30]
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0xc97ff162; WORD $0x306f // vmovdqu8 zmm6{k1}{z},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007308e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x730]
+	LONG $0xc97fb162; WORD $0x346f; BYTE $0x38 // vmovdqu8 zmm6{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0xb8868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5b8]
-	LONG $0xf88e2b48; WORD $0x0005; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x5f8]
-	LONG $0xcb420f49 // cmovb rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf2f0c2c4; WORD $0x384f // andn rcx,rcx,QWORD PTR [r15+0x38]
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0xc97ff162; WORD $0x386f // vmovdqu8 zmm7{k1}{z},ZMMWORD PTR [rax]
-	WORD $0x854d; BYTE $0xc9 // test r9,r9
-	LONG $0x0288840f; WORD $0x0000 // je 0x207a
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007388e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x738]
+	LONG $0xc97fb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu8 zmm7{k1}{z},ZMMWORD PTR [rax+r15*1]
+	WORD $0x8545; BYTE $0xc9 // test r9d,r9d
+	LONG $0x00e4840f; WORD $0x0000 // je 0x21d9
+	LONG $0x48b55262; WORD $0xd03d // vpmaxsq zmm10,zmm9,zmm8
+	LONG $0x48b5e162; WORD $0x46d4; BYTE $0x1a // vpaddq zmm16,zmm9,ZMMWORD PTR [rsi+0x680]
+	LONG $0x40fdc262; WORD $0xc03d // vpmaxsq zmm16,zmm16,zmm8
+	LONG $0x48a55262; WORD $0xd247 // vpsllvq zmm10,zmm11,zmm10
+	LONG $0x48a5a262; WORD $0xc047 // vpsllvq zmm16,zmm11,zmm16
+	LONG $0x40fd5162; WORD $0xd2df // vpandnq zmm10,zmm16,zmm10
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm10
 	LONG $0x00868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x600]
-	LONG $0x809e8b48; WORD $0x0006; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x680]
-	LONG $0x408e2b48; WORD $0x0006; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x640]
-	WORD $0x0148; BYTE $0xcb // add rbx,rcx
-	LONG $0xdb480f49 // cmovs rbx,r11
-	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0xcb480f49 // cmovs rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	WORD $0x394c; BYTE $0xd3 // cmp rbx,r10
-	LONG $0xda470f49 // cmova rbx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf5e0c2c4; BYTE $0xdc // bzhi rbx,r12,rbx
-	LONG $0xf2f0e2c4; BYTE $0xcb // andn rcx,rcx,rbx
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x497ff162; WORD $0x006f // vmovdqu8 zmm0{k1},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007008e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x700]
+	LONG $0x497fb162; WORD $0x046f; BYTE $0x38 // vmovdqu8 zmm0{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0x08868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x608]
-	LONG $0x889e8b48; WORD $0x0006; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x688]
-	LONG $0x488e2b48; WORD $0x0006; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x648]
-	WORD $0x0148; BYTE $0xcb // add rbx,rcx
-	LONG $0xdb480f49 // cmovs rbx,r11
-	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0xcb480f49 // cmovs rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	WORD $0x394c; BYTE $0xd3 // cmp rbx,r10
-	LONG $0xda470f49 // cmova rbx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf5e0c2c4; BYTE $0xdc // bzhi rbx,r12,rbx
-	LONG $0xf2f0e2c4; BYTE $0xcb // andn rcx,rcx,rbx
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x497ff162; WORD $0x086f // vmovdqu8 zmm1{k1},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007088e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x708]
+	LONG $0x497fb162; WORD $0x0c6f; BYTE $0x38 // vmovdqu8 zmm1{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0x10868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x610]
-	LONG $0x909e8b48; WORD $0x0006; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x690]
-	LONG $0x508e2b48; WORD $0x0006; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x650]
-	WORD $0x0148; BYTE $0xcb // add rbx,rcx
-	LONG $0xdb480f49 // cmovs rbx,r11
-	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0xcb480f49 // cmovs rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	WORD $0x394c; BYTE $0xd3 // cmp rbx,r10
-	LONG $0xda470f49 // cmova rbx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf5e0c2c4; BYTE $0xdc // bzhi rbx,r12,rbx
-	LONG $0xf2f0e2c4; BYTE $0xcb // andn rcx,rcx,rbx
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x497ff162; WORD $0x106f // vmovdqu8 zmm2{k1},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007108e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x710]
+	LONG $0x497fb162; WORD $0x146f; BYTE $0x38 // vmovdqu8 zmm2{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0x18868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x618]
-	LONG $0x989e8b48; WORD $0x0006; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x698]
-	LONG $0x588e2b48; WORD $0x0006; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x658]
-	WORD $0x0148; BYTE $0xcb // add rbx,rcx
-	LONG $0xdb480f49 // cmovs rbx,r11
-	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0xcb480f49 // cmovs rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	WORD $0x394c; BYTE $0xd3 // cmp rbx,r10
-	LONG $0xda470f49 // cmova rbx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf5e0c2c4; BYTE $0xdc // bzhi rbx,r12,rbx
-	LONG $0xf2f0e2c4; BYTE $0xcb // andn rcx,rcx,rbx
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x497ff162; WORD $0x186f // vmovdqu8 zmm3{k1},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007188e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x718]
+	LONG $0x497fb162; WORD $0x1c6f; BYTE $0x38 // vmovdqu8 zmm3{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0x20868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x620]
-	LONG $0xa09e8b48; WORD $0x0006; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x6a0]
-	LONG $0x608e2b48; WORD $0x0006; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x660]
-	WORD $0x0148; BYTE $0xcb // add rbx,rcx
-	LONG $0xdb480f49 // cmovs rbx,r11
-	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0xcb480f49 // cmovs rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	WORD $0x394c; BYTE $0xd3 // cmp rbx,r10
-	LONG $0xda470f49 // cmova rbx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf5e0c2c4; BYTE $0xdc // bzhi rbx,r12,rbx
-	LONG $0xf2f0e2c4; BYTE $0xcb // andn rcx,rcx,rbx
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x497ff162; WORD $0x206f // vmovdqu8 zmm4{k1},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007208e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x720]
+	LONG $0x497fb162; WORD $0x246f; BYTE $0x38 // vmovdqu8 zmm4{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0x28868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x628]
-	LONG $0xa89e8b48; WORD $0x0006; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x6a8]
-	LONG $0x688e2b48; WORD $0x0006; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x668]
-	WORD $0x0148; BYTE $0xcb // add rbx,rcx
-	LONG $0xdb480f49 // cmovs rbx,r11
-	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0xcb480f49 // cmovs rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	WORD $0x394c; BYTE $0xd3 // cmp rbx,r10
-	LONG $0xda470f49 // cmova rbx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf5e0c2c4; BYTE $0xdc // bzhi rbx,r12,rbx
-	LONG $0xf2f0e2c4; BYTE $0xcb // andn rcx,rcx,rbx
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x497ff162; WORD $0x286f // vmovdqu8 zmm5{k1},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007288e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x728]
+	LONG $0x497fb162; WORD $0x2c6f; BYTE $0x38 // vmovdqu8 zmm5{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0x30868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x630]
-	LONG $0xb09e8b48; WORD $0x0006; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x6b0]
-	LONG $0x708e2b48; WORD $0x0006; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x670]
-	WORD $0x0148; BYTE $0xcb // add rbx,rcx
-	LONG $0xdb480f49 // cmovs rbx,r11
-	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0xcb480f49 // cmovs rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	WORD $0x394c; BYTE $0xd3 // cmp rbx,r10
-	LONG $0xda470f49 // cmova rbx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf5e0c2c4; BYTE $0xdc // bzhi rbx,r12,rbx
-	LONG $0xf2f0e2c4; BYTE $0xcb // andn rcx,rcx,rbx
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x497ff162; WORD $0x306f // vmovdqu8 zmm6{k1},ZMMWORD PTR [rax]
-	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
+	QUAD $0x0007308e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x730]
+	LONG $0x497fb162; WORD $0x346f; BYTE $0x38 // vmovdqu8 zmm6{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0x38868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x638]
-	LONG $0xb89e8b48; WORD $0x0006; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x6b8]
-	LONG $0x788e2b48; WORD $0x0006; BYTE $0x00 // sub rcx,QWORD PTR [rsi+0x678]
-	WORD $0x0148; BYTE $0xcb // add rbx,rcx
-	LONG $0xdb480f49 // cmovs rbx,r11
-	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0xcb480f49 // cmovs rcx,r11
-	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xca470f49 // cmova rcx,r10
-	WORD $0x394c; BYTE $0xd3 // cmp rbx,r10
-	LONG $0xda470f49 // cmova rbx,r10
-	LONG $0xf5f0c2c4; BYTE $0xcc // bzhi rcx,r12,rcx
-	LONG $0xf5e0c2c4; BYTE $0xdc // bzhi rbx,r12,rbx
-	LONG $0xf2f0e2c4; BYTE $0xcb // andn rcx,rcx,rbx
-	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
-	WORD $0x294c; BYTE $0xf0 // sub rax,r14
-	LONG $0x497ff162; WORD $0x386f // vmovdqu8 zmm7{k1},ZMMWORD PTR [rax]
-// 0x207a:
-	LONG $0x48fd6162; WORD $0x4e6f; BYTE $0x19 // vmovdqa64 zmm25,ZMMWORD PTR [rsi+0x640]
-	LONG $0x48fd6262; WORD $0x5259; BYTE $0x32 // vpbroadcastq zmm26,QWORD PTR [rdx+0x190]
-	LONG $0xd0468d49 // lea rax,[r14-0x30]
-	LONG $0x48fd6262; WORD $0xe07c // vpbroadcastq zmm28,rax
-	LONG $0x40b59362; WORD $0xcc1e; BYTE $0x05 // vpcmpnltuq k1,zmm25,zmm28
-	LONG $0xc9fd1162; WORD $0xfa6f // vmovdqa64 zmm15{k1}{z},zmm26
-	LONG $0x10c08348 // add rax,0x10
-	LONG $0x48fd6262; WORD $0xe07c // vpbroadcastq zmm28,rax
-	LONG $0x40b59362; WORD $0xcc1e; BYTE $0x05 // vpcmpnltuq k1,zmm25,zmm28
-	LONG $0xc9fd1162; WORD $0xf26f // vmovdqa64 zmm14{k1}{z},zmm26
-	LONG $0x10c08348 // add rax,0x10
-	LONG $0x48fd6262; WORD $0xe07c // vpbroadcastq zmm28,rax
-	LONG $0x40b59362; WORD $0xcc1e; BYTE $0x05 // vpcmpnltuq k1,zmm25,zmm28
-	LONG $0xc9fd1162; WORD $0xea6f // vmovdqa64 zmm13{k1}{z},zmm26
-	LONG $0x10c08348 // add rax,0x10
-	LONG $0x48fd6262; WORD $0xe07c // vpbroadcastq zmm28,rax
-	LONG $0x40b59362; WORD $0xcc1e; BYTE $0x05 // vpcmpnltuq k1,zmm25,zmm28
-	LONG $0xc9fd1162; WORD $0xe26f // vmovdqa64 zmm12{k1}{z},zmm26
-// 0x20e4:
+	QUAD $0x0007388e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x738]
+	LONG $0x497fb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu8 zmm7{k1},ZMMWORD PTR [rax+r15*1]
+// 0x21d9:
+	QUAD $0x020e4a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x70]
+	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm10
+	QUAD $0x020f4a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x78]
+	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm10
+	QUAD $0x02104a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x80]
+	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm10
+	QUAD $0x02114a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x88]
+	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm10
+// 0x2231:
+	LONG $0x10468d49 // lea rax,[r14+0x10]
 	LONG $0x487d7362; WORD $0xc243; BYTE $0x44 // vshufi32x4 zmm8,zmm0,zmm2,0x44
 	LONG $0x487df362; WORD $0xd243; BYTE $0xee // vshufi32x4 zmm2,zmm0,zmm2,0xee
 	LONG $0x485d7362; WORD $0xce43; BYTE $0x44 // vshufi32x4 zmm9,zmm4,zmm6,0x44
 	LONG $0x485df362; WORD $0xf643; BYTE $0xee // vshufi32x4 zmm6,zmm4,zmm6,0xee
 	LONG $0x48757362; WORD $0xd343; BYTE $0x44 // vshufi32x4 zmm10,zmm1,zmm3,0x44
 	LONG $0x4875f362; WORD $0xdb43; BYTE $0xee // vshufi32x4 zmm3,zmm1,zmm3,0xee
-	LONG $0x48557362; WORD $0xdf43; BYTE $0x44 // vshufi32x4 zmm11,zmm5,zmm7,0x44
+	LONG $0x4855f362; WORD $0xe743; BYTE $0x44 // vshufi32x4 zmm4,zmm5,zmm7,0x44
 	LONG $0x4855f362; WORD $0xff43; BYTE $0xee // vshufi32x4 zmm7,zmm5,zmm7,0xee
-	LONG $0x486df362; WORD $0xc643; BYTE $0xdd // vshufi32x4 zmm0,zmm2,zmm6,0xdd
-	LONG $0x4865f362; WORD $0xcf43; BYTE $0xdd // vshufi32x4 zmm1,zmm3,zmm7,0xdd
-	LONG $0x486df362; WORD $0xd643; BYTE $0x88 // vshufi32x4 zmm2,zmm2,zmm6,0x88
-	LONG $0x4865f362; WORD $0xdf43; BYTE $0x88 // vshufi32x4 zmm3,zmm3,zmm7,0x88
+	WORD $0x3949; BYTE $0xc3 // cmp r11,rax
+	LONG $0x01f0860f; WORD $0x0000 // jbe 0x2466
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
 	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
 	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
 	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
-	LONG $0x48fd6162; WORD $0xc96c // vpunpcklqdq zmm25,zmm0,zmm1
-	LONG $0x48fd6162; WORD $0xe16d // vpunpckhqdq zmm28,zmm0,zmm1
-	WORD $0x394d; BYTE $0xd6 // cmp r14,r10
-	WORD $0x0e75 // jne 0x217b
-	LONG $0x48fd6162; WORD $0x4e6f; BYTE $0x1a // vmovdqa64 zmm25,ZMMWORD PTR [rsi+0x680]
-	LONG $0x48fd6162; WORD $0x666f; BYTE $0x1b // vmovdqa64 zmm28,ZMMWORD PTR [rsi+0x6c0]
-// 0x217b:
-	LONG $0x40ad9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm26,zmm25,0x2c
-	LONG $0x40a59162; WORD $0xd473; BYTE $0x18 // vpsrlq zmm27,zmm28,0x18
-	LONG $0x409d9162; WORD $0xf473; BYTE $0x14 // vpsllq zmm28,zmm28,0x14
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x409d0362; WORD $0xd525; BYTE $0xa8 // vpternlogq zmm26,zmm28,zmm29,0xa8
-	LONG $0x40a54162; WORD $0xdfeb // vporq zmm27,zmm27,zmm15
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x35 // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x36 // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x37 // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x35 // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x36 // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x37 // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x39 // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x35 // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x36 // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x39 // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x35 // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x36 // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x38 // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x39 // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x35 // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x38 // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x39 // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x35 // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0xd40]
-	LONG $0xd0468d49 // lea rax,[r14-0x30]
-	WORD $0x3949; BYTE $0xc0 // cmp r8,rax
-	LONG $0x025e860f; WORD $0x0000 // jbe 0x248c
-	LONG $0x48ed6162; WORD $0xcb6c // vpunpcklqdq zmm25,zmm2,zmm3
-	LONG $0x48ed6162; WORD $0xe36d // vpunpckhqdq zmm28,zmm2,zmm3
-	LONG $0x40ad9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm26,zmm25,0x2c
-	LONG $0x40a59162; WORD $0xd473; BYTE $0x18 // vpsrlq zmm27,zmm28,0x18
-	LONG $0x409d9162; WORD $0xf473; BYTE $0x14 // vpsllq zmm28,zmm28,0x14
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x409d0362; WORD $0xd525; BYTE $0xa8 // vpternlogq zmm26,zmm28,zmm29,0xa8
-	LONG $0x40a54162; WORD $0xdeeb // vporq zmm27,zmm27,zmm14
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x3a // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x3b // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x3c // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x3a // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x3b // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x3c // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x3e // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0xf80]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x3a // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x3b // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x3e // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0xf80]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x3a // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x3b // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x3d // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0xf40]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x3e // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0xf80]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x3a // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x3d // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0xf40]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x3e // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0xf80]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x3a // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0xe80]
+	LONG $0x483dd362; WORD $0xc143; BYTE $0xdd // vshufi32x4 zmm0,zmm8,zmm9,0xdd
+	LONG $0x482df362; WORD $0xcc43; BYTE $0xdd // vshufi32x4 zmm1,zmm10,zmm4,0xdd
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x34 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xd00]
+	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
+	LONG $0x48f58262; WORD $0xd9b5 // vpmadd52huq zmm19,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xe4b5 // vpmadd52huq zmm20,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xedb5 // vpmadd52huq zmm21,zmm1,zmm13
+	LONG $0x48a5c262; WORD $0xc7b4 // vpmadd52luq zmm16,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xc9b4 // vpmadd52luq zmm17,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm11,zmm12
+	LONG $0x48a5c262; WORD $0xdfb5 // vpmadd52huq zmm19,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xe1b5 // vpmadd52huq zmm20,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xecb5 // vpmadd52huq zmm21,zmm11,zmm12
+	LONG $0x48fdc262; WORD $0xc4b4 // vpmadd52luq zmm16,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xcdb4 // vpmadd52luq zmm17,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xd6b4 // vpmadd52luq zmm18,zmm0,zmm14
+	LONG $0x48fdc262; WORD $0xdcb5 // vpmadd52huq zmm19,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
 	LONG $0x10c08348 // add rax,0x10
-	WORD $0x3949; BYTE $0xc0 // cmp r8,rax
-	LONG $0x019f860f; WORD $0x0000 // jbe 0x248c
-	LONG $0x483dd362; WORD $0xe143; BYTE $0xdd // vshufi32x4 zmm4,zmm8,zmm9,0xdd
-	LONG $0x482dd362; WORD $0xeb43; BYTE $0xdd // vshufi32x4 zmm5,zmm10,zmm11,0xdd
-	LONG $0x48dd6162; WORD $0xcd6c // vpunpcklqdq zmm25,zmm4,zmm5
-	LONG $0x48dd6162; WORD $0xe56d // vpunpckhqdq zmm28,zmm4,zmm5
-	LONG $0x40ad9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm26,zmm25,0x2c
-	LONG $0x40a59162; WORD $0xd473; BYTE $0x18 // vpsrlq zmm27,zmm28,0x18
-	LONG $0x409d9162; WORD $0xf473; BYTE $0x14 // vpsllq zmm28,zmm28,0x14
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x409d0362; WORD $0xd525; BYTE $0xa8 // vpternlogq zmm26,zmm28,zmm29,0xa8
-	LONG $0x40a54162; WORD $0xddeb // vporq zmm27,zmm27,zmm13
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x3f // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0xfc0]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x40 // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0x1000]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x41 // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0x1040]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x3f // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0xfc0]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x40 // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0x1000]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x41 // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0x1040]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x43 // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0x10c0]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x3f // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0xfc0]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x40 // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0x1000]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x43 // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0x10c0]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x3f // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0xfc0]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x40 // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0x1000]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x42 // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0x1080]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x43 // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0x10c0]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x3f // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0xfc0]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x42 // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0x1080]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x43 // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0x10c0]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x3f // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0xfc0]
-	LONG $0x10c08348 // add rax,0x10
-	WORD $0x3949; BYTE $0xc0 // cmp r8,rax
-	LONG $0x00d2860f; WORD $0x0000 // jbe 0x248c
-	LONG $0x483dd362; WORD $0xf143; BYTE $0x88 // vshufi32x4 zmm6,zmm8,zmm9,0x88
-	LONG $0x482dd362; WORD $0xfb43; BYTE $0x88 // vshufi32x4 zmm7,zmm10,zmm11,0x88
-	LONG $0x48cd6162; WORD $0xcf6c // vpunpcklqdq zmm25,zmm6,zmm7
-	LONG $0x48cd6162; WORD $0xe76d // vpunpckhqdq zmm28,zmm6,zmm7
-	LONG $0x40ad9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm26,zmm25,0x2c
-	LONG $0x40a59162; WORD $0xd473; BYTE $0x18 // vpsrlq zmm27,zmm28,0x18
-	LONG $0x409d9162; WORD $0xf473; BYTE $0x14 // vpsllq zmm28,zmm28,0x14
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x409d0362; WORD $0xd525; BYTE $0xa8 // vpternlogq zmm26,zmm28,zmm29,0xa8
-	LONG $0x40a54162; WORD $0xdceb // vporq zmm27,zmm27,zmm12
-	LONG $0x40b52162; WORD $0xced4 // vpaddq zmm25,zmm25,zmm22
-	LONG $0x40ad2162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm23
-	LONG $0x40a50162; WORD $0xd8d4 // vpaddq zmm27,zmm27,zmm24
-	LONG $0x40b5e262; WORD $0x46b4; BYTE $0x44 // vpmadd52luq zmm16,zmm25,ZMMWORD PTR [rsi+0x1100]
-	LONG $0x40b5e262; WORD $0x4eb4; BYTE $0x45 // vpmadd52luq zmm17,zmm25,ZMMWORD PTR [rsi+0x1140]
-	LONG $0x40b5e262; WORD $0x56b4; BYTE $0x46 // vpmadd52luq zmm18,zmm25,ZMMWORD PTR [rsi+0x1180]
-	LONG $0x40b5e262; WORD $0x5eb5; BYTE $0x44 // vpmadd52huq zmm19,zmm25,ZMMWORD PTR [rsi+0x1100]
-	LONG $0x40b5e262; WORD $0x66b5; BYTE $0x45 // vpmadd52huq zmm20,zmm25,ZMMWORD PTR [rsi+0x1140]
-	LONG $0x40b5e262; WORD $0x6eb5; BYTE $0x46 // vpmadd52huq zmm21,zmm25,ZMMWORD PTR [rsi+0x1180]
-	LONG $0x40ade262; WORD $0x46b4; BYTE $0x48 // vpmadd52luq zmm16,zmm26,ZMMWORD PTR [rsi+0x1200]
-	LONG $0x40ade262; WORD $0x4eb4; BYTE $0x44 // vpmadd52luq zmm17,zmm26,ZMMWORD PTR [rsi+0x1100]
-	LONG $0x40ade262; WORD $0x56b4; BYTE $0x45 // vpmadd52luq zmm18,zmm26,ZMMWORD PTR [rsi+0x1140]
-	LONG $0x40ade262; WORD $0x5eb5; BYTE $0x48 // vpmadd52huq zmm19,zmm26,ZMMWORD PTR [rsi+0x1200]
-	LONG $0x40ade262; WORD $0x66b5; BYTE $0x44 // vpmadd52huq zmm20,zmm26,ZMMWORD PTR [rsi+0x1100]
-	LONG $0x40ade262; WORD $0x6eb5; BYTE $0x45 // vpmadd52huq zmm21,zmm26,ZMMWORD PTR [rsi+0x1140]
-	LONG $0x40a5e262; WORD $0x46b4; BYTE $0x47 // vpmadd52luq zmm16,zmm27,ZMMWORD PTR [rsi+0x11c0]
-	LONG $0x40a5e262; WORD $0x4eb4; BYTE $0x48 // vpmadd52luq zmm17,zmm27,ZMMWORD PTR [rsi+0x1200]
-	LONG $0x40a5e262; WORD $0x56b4; BYTE $0x44 // vpmadd52luq zmm18,zmm27,ZMMWORD PTR [rsi+0x1100]
-	LONG $0x40a5e262; WORD $0x5eb5; BYTE $0x47 // vpmadd52huq zmm19,zmm27,ZMMWORD PTR [rsi+0x11c0]
-	LONG $0x40a5e262; WORD $0x66b5; BYTE $0x48 // vpmadd52huq zmm20,zmm27,ZMMWORD PTR [rsi+0x1200]
-	LONG $0x40a5e262; WORD $0x6eb5; BYTE $0x44 // vpmadd52huq zmm21,zmm27,ZMMWORD PTR [rsi+0x1100]
-// 0x248c:
-	LONG $0x50dde262; WORD $0x52b4; BYTE $0x33 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x198]
-	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x35 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x1a8]
-	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x33 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x198]
-	LONG $0x409db162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm28,zmm18,0x2c
-	LONG $0x40ed8162; WORD $0xd5db // vpandq zmm18,zmm18,zmm29
-	LONG $0x509de262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm16,zmm28,QWORD BCST [rdx+0x1a0]
-	LONG $0x409db162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm28,zmm16,0x2c
-	LONG $0x40fd8162; WORD $0xc5db // vpandq zmm16,zmm16,zmm29
-	LONG $0x40f58162; WORD $0xccd4 // vpaddq zmm17,zmm17,zmm28
-	LONG $0x409db162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm28,zmm17,0x2c
-	LONG $0x40f58162; WORD $0xcddb // vpandq zmm17,zmm17,zmm29
-	LONG $0x40ed8162; WORD $0xd4d4 // vpaddq zmm18,zmm18,zmm28
-	LONG $0x48fda162; WORD $0xf06f // vmovdqa64 zmm22,zmm16
-	LONG $0x48fda162; WORD $0xf96f // vmovdqa64 zmm23,zmm17
-	LONG $0x48fd2162; WORD $0xc26f // vmovdqa64 zmm24,zmm18
+	WORD $0x3949; BYTE $0xc3 // cmp r11,rax
+	LONG $0x00c1860f; WORD $0x0000 // jbe 0x2417
+	LONG $0x483dd362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm0,zmm8,zmm9,0x88
+	LONG $0x482df362; WORD $0xcc43; BYTE $0x88 // vshufi32x4 zmm1,zmm10,zmm4,0x88
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x33 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xcc0]
+	LONG $0x48f5b162; WORD $0xcfd4 // vpaddq zmm1,zmm1,zmm23
+	LONG $0x48a51162; WORD $0xd8d4 // vpaddq zmm11,zmm11,zmm24
+	LONG $0x48fdb162; WORD $0xc6d4 // vpaddq zmm0,zmm0,zmm22
+	LONG $0x48f58262; WORD $0xc6b4 // vpmadd52luq zmm16,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xcab4 // vpmadd52luq zmm17,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xd3b4 // vpmadd52luq zmm18,zmm1,zmm27
+	LONG $0x48f58262; WORD $0xdeb5 // vpmadd52huq zmm19,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xe2b5 // vpmadd52huq zmm20,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xebb5 // vpmadd52huq zmm21,zmm1,zmm27
+	LONG $0x48a58262; WORD $0xc5b4 // vpmadd52luq zmm16,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xceb4 // vpmadd52luq zmm17,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xd2b4 // vpmadd52luq zmm18,zmm11,zmm26
+	LONG $0x48a58262; WORD $0xddb5 // vpmadd52huq zmm19,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xe6b5 // vpmadd52huq zmm20,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xeab5 // vpmadd52huq zmm21,zmm11,zmm26
+	LONG $0x48fd8262; WORD $0xc2b4 // vpmadd52luq zmm16,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xcbb4 // vpmadd52luq zmm17,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm0,zmm28
+	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
+// 0x2417:
+	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
+	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
+	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
+	LONG $0x40d5b162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm21,zmm18,0x2c
+	LONG $0x40ddb162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm20,zmm17,0x2c
+	LONG $0x40e5b162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm19,zmm16,0x2c
+	LONG $0x40fd8162; WORD $0xf7db // vpandq zmm22,zmm16,zmm31
+	LONG $0x40f58162; WORD $0xffdb // vpandq zmm23,zmm17,zmm31
+	LONG $0x40ed0162; WORD $0xc7db // vpandq zmm24,zmm18,zmm31
+	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
+	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
+	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
+// 0x2466:
+	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
+	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
+	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
+	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
+	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
+	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
+	LONG $0x40fe8349 // cmp r14,0x40
+	LONG $0x01d4840f; WORD $0x0000 // je 0x2668
+	LONG $0x486df362; WORD $0xc643; BYTE $0xdd // vshufi32x4 zmm0,zmm2,zmm6,0xdd
+	LONG $0x4865f362; WORD $0xcf43; BYTE $0xdd // vshufi32x4 zmm1,zmm3,zmm7,0xdd
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+// 0x24d0:
+	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x36 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xd80]
+	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
+	LONG $0x48f58262; WORD $0xd9b5 // vpmadd52huq zmm19,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xe4b5 // vpmadd52huq zmm20,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xedb5 // vpmadd52huq zmm21,zmm1,zmm13
+	LONG $0x48a5c262; WORD $0xc7b4 // vpmadd52luq zmm16,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xc9b4 // vpmadd52luq zmm17,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm11,zmm12
+	LONG $0x48a5c262; WORD $0xdfb5 // vpmadd52huq zmm19,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xe1b5 // vpmadd52huq zmm20,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xecb5 // vpmadd52huq zmm21,zmm11,zmm12
+	LONG $0x48fdc262; WORD $0xc4b4 // vpmadd52luq zmm16,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xcdb4 // vpmadd52luq zmm17,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xd6b4 // vpmadd52luq zmm18,zmm0,zmm14
+	LONG $0x48fdc262; WORD $0xdcb5 // vpmadd52huq zmm19,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
+	WORD $0x394d; BYTE $0xf3 // cmp r11,r14
+	LONG $0x00c1860f; WORD $0x0000 // jbe 0x260d
+	LONG $0x486df362; WORD $0xc643; BYTE $0x88 // vshufi32x4 zmm0,zmm2,zmm6,0x88
+	LONG $0x4865f362; WORD $0xcf43; BYTE $0x88 // vshufi32x4 zmm1,zmm3,zmm7,0x88
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x35 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xd40]
+	LONG $0x48f5b162; WORD $0xcfd4 // vpaddq zmm1,zmm1,zmm23
+	LONG $0x48a51162; WORD $0xd8d4 // vpaddq zmm11,zmm11,zmm24
+	LONG $0x48fdb162; WORD $0xc6d4 // vpaddq zmm0,zmm0,zmm22
+	LONG $0x48f58262; WORD $0xc6b4 // vpmadd52luq zmm16,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xcab4 // vpmadd52luq zmm17,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xd3b4 // vpmadd52luq zmm18,zmm1,zmm27
+	LONG $0x48f58262; WORD $0xdeb5 // vpmadd52huq zmm19,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xe2b5 // vpmadd52huq zmm20,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xebb5 // vpmadd52huq zmm21,zmm1,zmm27
+	LONG $0x48a58262; WORD $0xc5b4 // vpmadd52luq zmm16,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xceb4 // vpmadd52luq zmm17,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xd2b4 // vpmadd52luq zmm18,zmm11,zmm26
+	LONG $0x48a58262; WORD $0xddb5 // vpmadd52huq zmm19,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xe6b5 // vpmadd52huq zmm20,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xeab5 // vpmadd52huq zmm21,zmm11,zmm26
+	LONG $0x48fd8262; WORD $0xc2b4 // vpmadd52luq zmm16,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xcbb4 // vpmadd52luq zmm17,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm0,zmm28
+	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
+// 0x260d:
+	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
+	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
+	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
+	LONG $0x40d5b162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm21,zmm18,0x2c
+	LONG $0x40ddb162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm20,zmm17,0x2c
+	LONG $0x40e5b162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm19,zmm16,0x2c
+	LONG $0x40fd8162; WORD $0xf7db // vpandq zmm22,zmm16,zmm31
+	LONG $0x40f58162; WORD $0xffdb // vpandq zmm23,zmm17,zmm31
+	LONG $0x40ed0162; WORD $0xc7db // vpandq zmm24,zmm18,zmm31
+	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
+	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
+	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
 	LONG $0x40ee8349 // sub r14,0x40
-	LONG $0xf685850f; WORD $0xffff // jne 0x1b7c
-	LONG $0x409d9162; WORD $0xd073; BYTE $0x2a // vpsrlq zmm28,zmm24,0x2a
-	LONG $0x50bd6162; WORD $0x42db; BYTE $0x31 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x188]
-	LONG $0x509de262; WORD $0x72b4; BYTE $0x36 // vpmadd52luq zmm22,zmm28,QWORD BCST [rdx+0x1b0]
-	LONG $0x409db162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm28,zmm22,0x2c
-	LONG $0x40cd8162; WORD $0xf5db // vpandq zmm22,zmm22,zmm29
-	LONG $0x40c58162; WORD $0xfcd4 // vpaddq zmm23,zmm23,zmm28
-	LONG $0x409db162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm28,zmm23,0x2c
-	LONG $0x40c58162; WORD $0xfddb // vpandq zmm23,zmm23,zmm29
-	LONG $0x40bd0162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm28
-	LONG $0x50cd6162; WORD $0x4ad4; BYTE $0x36 // vpaddq zmm25,zmm22,QWORD BCST [rdx+0x1b0]
-	LONG $0x409d9162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm28,zmm25,0x2c
-	LONG $0x40b50162; WORD $0xcddb // vpandq zmm25,zmm25,zmm29
-	LONG $0x40c50162; WORD $0xd4d4 // vpaddq zmm26,zmm23,zmm28
-	LONG $0x409d9162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm28,zmm26,0x2c
-	LONG $0x40ad0162; WORD $0xd5db // vpandq zmm26,zmm26,zmm29
-	LONG $0x40bd0162; WORD $0xdcd4 // vpaddq zmm27,zmm24,zmm28
-	QUAD $0x06314a1e50a5f362 // vpcmpnleuq k1,zmm27,QWORD BCST [rdx+0x188]
-	LONG $0x49fd8162; WORD $0xf16f // vmovdqa64 zmm22{k1},zmm25
-	LONG $0x49fd8162; WORD $0xfa6f // vmovdqa64 zmm23{k1},zmm26
-	LONG $0x49fd0162; WORD $0xc36f // vmovdqa64 zmm24{k1},zmm27
-	LONG $0x40b5b162; WORD $0xf773; BYTE $0x2c // vpsllq zmm25,zmm23,0x2c
-	LONG $0x40b52162; WORD $0xceeb // vporq zmm25,zmm25,zmm22
-	LONG $0x40adb162; WORD $0xd773; BYTE $0x14 // vpsrlq zmm26,zmm23,0x14
+	LONG $0xf8c9850f; WORD $0xffff // jne 0x1f2f
+	WORD $0x35eb // jmp 0x269d
+// 0x2668:
+	LONG $0x48fdf162; WORD $0x466f; BYTE $0x1a // vmovdqa64 zmm0,ZMMWORD PTR [rsi+0x680]
+	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x1b // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x6c0]
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0xfffe33e9; BYTE $0xff // jmp 0x24d0
+// 0x269d:
+	LONG $0x48d5b162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm5,zmm22,0x2c
+	LONG $0x40cd8162; WORD $0xf7db // vpandq zmm22,zmm22,zmm31
+	LONG $0x40c5e162; WORD $0xfdd4 // vpaddq zmm23,zmm23,zmm5
+	LONG $0x48d5b162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm5,zmm23,0x2c
+	LONG $0x40c58162; WORD $0xffdb // vpandq zmm23,zmm23,zmm31
+	LONG $0x40bd6162; WORD $0xc5d4 // vpaddq zmm24,zmm24,zmm5
+	LONG $0x48d59162; WORD $0xd073; BYTE $0x2a // vpsrlq zmm5,zmm24,0x2a
+	LONG $0x50bd6162; WORD $0x42db; BYTE $0x05 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x28]
+	LONG $0x58d5e262; WORD $0x72b4; BYTE $0x0a // vpmadd52luq zmm22,zmm5,QWORD BCST [rdx+0x50]
+	LONG $0x48d5b162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm5,zmm22,0x2c
+	LONG $0x40cd8162; WORD $0xf7db // vpandq zmm22,zmm22,zmm31
+	LONG $0x40c5e162; WORD $0xfdd4 // vpaddq zmm23,zmm23,zmm5
+	LONG $0x48d5b162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm5,zmm23,0x2c
+	LONG $0x40c58162; WORD $0xffdb // vpandq zmm23,zmm23,zmm31
+	LONG $0x40bd6162; WORD $0xc5d4 // vpaddq zmm24,zmm24,zmm5
+	LONG $0x50cdf162; WORD $0x42d4; BYTE $0x0a // vpaddq zmm0,zmm22,QWORD BCST [rdx+0x50]
+	LONG $0x48d5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm5,zmm0,0x2c
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x40c5f162; WORD $0xcdd4 // vpaddq zmm1,zmm23,zmm5
+	LONG $0x48d5f162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm5,zmm1,0x2c
+	LONG $0x48f59162; WORD $0xcfdb // vpandq zmm1,zmm1,zmm31
+	LONG $0x40bd7162; WORD $0xddd4 // vpaddq zmm11,zmm24,zmm5
+	QUAD $0x06054a1e58a5f362 // vpcmpnleuq k1,zmm11,QWORD BCST [rdx+0x28]
+	LONG $0x49fde162; WORD $0xf06f // vmovdqa64 zmm22{k1},zmm0
+	LONG $0x49fde162; WORD $0xf96f // vmovdqa64 zmm23{k1},zmm1
+	LONG $0x49fd4162; WORD $0xc36f // vmovdqa64 zmm24{k1},zmm11
+	LONG $0x48fdb162; WORD $0xf773; BYTE $0x2c // vpsllq zmm0,zmm23,0x2c
+	LONG $0x48fdb162; WORD $0xc6eb // vporq zmm0,zmm0,zmm22
+	LONG $0x48f5b162; WORD $0xd773; BYTE $0x14 // vpsrlq zmm1,zmm23,0x14
 	LONG $0x40bd9162; WORD $0xf073; BYTE $0x18 // vpsllq zmm24,zmm24,0x18
-	LONG $0x40ad0162; WORD $0xd0eb // vporq zmm26,zmm26,zmm24
+	LONG $0x48f59162; WORD $0xc8eb // vporq zmm1,zmm1,zmm24
 	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
 	WORD $0xe3c1; BYTE $0x05 // shl ebx,0x5
-	QUAD $0x6f1e646f48fd6162 // vmovdqa64 zmm28,ZMMWORD PTR [rsi+rbx*1+0x1bc0]
-	LONG $0x40b50162; WORD $0xccd4 // vpaddq zmm25,zmm25,zmm28
-	LONG $0x40b59362; WORD $0xcc1e; BYTE $0x01 // vpcmpltuq k1,zmm25,zmm28
-	QUAD $0x701e54d440ad6162 // vpaddq zmm26,zmm26,ZMMWORD PTR [rsi+rbx*1+0x1c00]
-	LONG $0x51ad6162; WORD $0x52fb; BYTE $0x28 // vpsubq zmm26{k1},zmm26,QWORD BCST [rdx+0x140]
-	LONG $0x40b59162; WORD $0xc26c // vpunpcklqdq zmm0,zmm25,zmm26
-	LONG $0x40b59162; WORD $0xca6d // vpunpckhqdq zmm1,zmm25,zmm26
-	LONG $0x48fdf162; WORD $0x467f; BYTE $0x1d // vmovdqa64 ZMMWORD PTR [rsi+0x740],zmm0
-	LONG $0x48fdf162; WORD $0x4e7f; BYTE $0x1e // vmovdqa64 ZMMWORD PTR [rsi+0x780],zmm1
+	QUAD $0x6d1e6c6f48fdf162 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+rbx*1+0x1b40]
+	LONG $0x48fdf162; WORD $0xc5d4 // vpaddq zmm0,zmm0,zmm5
+	LONG $0x48fdf362; WORD $0xcd1e; BYTE $0x01 // vpcmpltuq k1,zmm0,zmm5
+	QUAD $0x6e1e4cd448f5f162 // vpaddq zmm1,zmm1,ZMMWORD PTR [rsi+rbx*1+0x1b80]
+	LONG $0x48fdf262; WORD $0x6a59; BYTE $0x13 // vpbroadcastq zmm5,QWORD PTR [rdx+0x98]
+	LONG $0x49f5f162; WORD $0xcdd4 // vpaddq zmm1{k1},zmm1,zmm5
+	LONG $0x48fdf162; WORD $0xd16c // vpunpcklqdq zmm2,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xd96d // vpunpckhqdq zmm3,zmm0,zmm1
 	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
-	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
 	QUAD $0x00000280de848d4c // lea r8,[rsi+rbx*8+0x280]
+	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x3
+	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x3
+	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1839; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x2
+	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x2
+	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1839; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x1
+	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x1
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x0
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x0
 	WORD $0xc383; BYTE $0x08 // add ebx,0x8
 	LONG $0x01409e89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],ebx
-	WORD $0xd929 // sub ecx,ebx
-	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0x000008b8; BYTE $0x00 // mov eax,0x8
-	WORD $0xc139 // cmp ecx,eax
-	WORD $0x470f; BYTE $0xc8 // cmova ecx,eax
-	LONG $0x409e8d48; WORD $0x0007; BYTE $0x00 // lea rbx,[rsi+0x740]
-	LONG $0x0040b941; WORD $0x0000 // mov r9d,0x40
-// 0x261a:
-	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
-	LONG $0x036ff9c5 // vmovdqa xmm0,XMMWORD PTR [rbx]
-	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x007ffac5 // vmovdqu XMMWORD PTR [rax],xmm0
-	LONG $0x08c08349 // add r8,0x8
-	WORD $0x014c; BYTE $0xcb // add rbx,r9
-	WORD $0xf749; BYTE $0xd9 // neg r9
-	LONG $0x10c18349 // add r9,0x10
-	WORD $0xc9ff // dec ecx
-	WORD $0xdf75 // jne 0x261a
-	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
 	LONG $0x01189e3b; WORD $0x0000 // cmp ebx,DWORD PTR [rsi+0x118]
-	LONG $0xf014820f; WORD $0xffff // jb 0x1661
+	LONG $0xf3aa820f; WORD $0xffff // jb 0x1be9
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xef1d850f; WORD $0xffff // jne 0x1577
-// 0x265a:
+	LONG $0xf294850f; WORD $0xffff // jne 0x1ae0
+// 0x284c:
 	LONG $0x08a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x108]
 	LONG $0x10ae8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x110]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0xd9a0850f; WORD $0xffff // jne 0x11
+	LONG $0xd7c7850f; WORD $0xffff // jne 0x2a
 	LONG $0x087df162; WORD $0xc0ef // vpxord xmm0,xmm0,xmm0
-	LONG $0x001e40b9; BYTE $0x00 // mov ecx,0x1e40
-// 0x267c:
+	LONG $0x001dc0b9; BYTE $0x00 // mov ecx,0x1dc0
+// 0x286e:
 	QUAD $0x030e447f48fdf162 // vmovdqa64 ZMMWORD PTR [rsi+rcx*1+0xc0],zmm0
 	WORD $0xe983; BYTE $0x40 // sub ecx,0x40
-	WORD $0xf377 // ja 0x267c
+	WORD $0xf377 // ja 0x286e
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x268c:
+// 0x287e:
 	RET
 
 DATA chacha20poly1305_batch_avx512_constants<>+0(SB)/8, $0x3320646e61707865
 DATA chacha20poly1305_batch_avx512_constants<>+8(SB)/8, $0x6b20657479622d32
 DATA chacha20poly1305_batch_avx512_constants<>+16(SB)/8, $0x0040001000040001
 DATA chacha20poly1305_batch_avx512_constants<>+24(SB)/8, $0x4000040000400004
-DATA chacha20poly1305_batch_avx512_constants<>+32(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_avx512_constants<>+40(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_avx512_constants<>+48(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_avx512_constants<>+56(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_avx512_constants<>+64(SB)/8, $0x0000000200000000
-DATA chacha20poly1305_batch_avx512_constants<>+72(SB)/8, $0x0000000600000004
-DATA chacha20poly1305_batch_avx512_constants<>+80(SB)/8, $0x0000000a00000008
-DATA chacha20poly1305_batch_avx512_constants<>+88(SB)/8, $0x0000000e0000000c
-DATA chacha20poly1305_batch_avx512_constants<>+96(SB)/8, $0x0000001200000010
-DATA chacha20poly1305_batch_avx512_constants<>+104(SB)/8, $0x0000001600000014
-DATA chacha20poly1305_batch_avx512_constants<>+112(SB)/8, $0x0000001a00000018
-DATA chacha20poly1305_batch_avx512_constants<>+120(SB)/8, $0x0000001e0000001c
-DATA chacha20poly1305_batch_avx512_constants<>+128(SB)/8, $0x0000000300000001
-DATA chacha20poly1305_batch_avx512_constants<>+136(SB)/8, $0x0000000700000005
-DATA chacha20poly1305_batch_avx512_constants<>+144(SB)/8, $0x0000000b00000009
-DATA chacha20poly1305_batch_avx512_constants<>+152(SB)/8, $0x0000000f0000000d
-DATA chacha20poly1305_batch_avx512_constants<>+160(SB)/8, $0x0000001300000011
-DATA chacha20poly1305_batch_avx512_constants<>+168(SB)/8, $0x0000001700000015
-DATA chacha20poly1305_batch_avx512_constants<>+176(SB)/8, $0x0000001b00000019
-DATA chacha20poly1305_batch_avx512_constants<>+184(SB)/8, $0x0000001f0000001d
-DATA chacha20poly1305_batch_avx512_constants<>+192(SB)/8, $0x0000001000000000
-DATA chacha20poly1305_batch_avx512_constants<>+200(SB)/8, $0x0000001100000001
-DATA chacha20poly1305_batch_avx512_constants<>+208(SB)/8, $0x0000001200000002
-DATA chacha20poly1305_batch_avx512_constants<>+216(SB)/8, $0x0000001300000003
-DATA chacha20poly1305_batch_avx512_constants<>+224(SB)/8, $0x0000001400000004
-DATA chacha20poly1305_batch_avx512_constants<>+232(SB)/8, $0x0000001500000005
-DATA chacha20poly1305_batch_avx512_constants<>+240(SB)/8, $0x0000001600000006
-DATA chacha20poly1305_batch_avx512_constants<>+248(SB)/8, $0x0000001700000007
-DATA chacha20poly1305_batch_avx512_constants<>+256(SB)/8, $0x0000001800000008
-DATA chacha20poly1305_batch_avx512_constants<>+264(SB)/8, $0x0000001900000009
-DATA chacha20poly1305_batch_avx512_constants<>+272(SB)/8, $0x0000001a0000000a
-DATA chacha20poly1305_batch_avx512_constants<>+280(SB)/8, $0x0000001b0000000b
-DATA chacha20poly1305_batch_avx512_constants<>+288(SB)/8, $0x0000001c0000000c
-DATA chacha20poly1305_batch_avx512_constants<>+296(SB)/8, $0x0000001d0000000d
-DATA chacha20poly1305_batch_avx512_constants<>+304(SB)/8, $0x0000001e0000000e
-DATA chacha20poly1305_batch_avx512_constants<>+312(SB)/8, $0x0000001f0000000f
-DATA chacha20poly1305_batch_avx512_constants<>+320(SB)/8, $0xffffffffffffffff
-DATA chacha20poly1305_batch_avx512_constants<>+328(SB)/8, $0xffffffffffffffff
-DATA chacha20poly1305_batch_avx512_constants<>+336(SB)/8, $0xffffffffffffffff
-DATA chacha20poly1305_batch_avx512_constants<>+344(SB)/8, $0xffffffffffffffff
-DATA chacha20poly1305_batch_avx512_constants<>+352(SB)/8, $0xffffffffffffffff
-DATA chacha20poly1305_batch_avx512_constants<>+360(SB)/8, $0xffffffffffffffff
-DATA chacha20poly1305_batch_avx512_constants<>+368(SB)/8, $0xffffffffffffffff
-DATA chacha20poly1305_batch_avx512_constants<>+376(SB)/8, $0xffffffffffffffff
-DATA chacha20poly1305_batch_avx512_constants<>+384(SB)/8, $0x00000fffffffffff
-DATA chacha20poly1305_batch_avx512_constants<>+392(SB)/8, $0x000003ffffffffff
-DATA chacha20poly1305_batch_avx512_constants<>+400(SB)/8, $0x0000010000000000
-DATA chacha20poly1305_batch_avx512_constants<>+408(SB)/8, $0x0000000000000100
-DATA chacha20poly1305_batch_avx512_constants<>+416(SB)/8, $0x0000000000000014
-DATA chacha20poly1305_batch_avx512_constants<>+424(SB)/8, $0x0000000000001400
-DATA chacha20poly1305_batch_avx512_constants<>+432(SB)/8, $0x0000000000000005
-DATA chacha20poly1305_batch_avx512_constants<>+440(SB)/8, $0x0ffffffc0fffffff
-DATA chacha20poly1305_batch_avx512_constants<>+448(SB)/8, $0x0ffffffc0ffffffc
-DATA chacha20poly1305_batch_avx512_constants<>+456(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_avx512_constants<>+464(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_avx512_constants<>+472(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_avx512_constants<>+480(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_avx512_constants<>+488(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_avx512_constants<>+496(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_avx512_constants<>+504(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_batch_avx512_constants<>+32(SB)/8, $0x00000fffffffffff
+DATA chacha20poly1305_batch_avx512_constants<>+40(SB)/8, $0x000003ffffffffff
+DATA chacha20poly1305_batch_avx512_constants<>+48(SB)/8, $0x0000010000000000
+DATA chacha20poly1305_batch_avx512_constants<>+56(SB)/8, $0x0000000000000100
+DATA chacha20poly1305_batch_avx512_constants<>+64(SB)/8, $0x0000000000000014
+DATA chacha20poly1305_batch_avx512_constants<>+72(SB)/8, $0x0000000000001400
+DATA chacha20poly1305_batch_avx512_constants<>+80(SB)/8, $0x0000000000000005
+DATA chacha20poly1305_batch_avx512_constants<>+88(SB)/8, $0x0ffffffc0fffffff
+DATA chacha20poly1305_batch_avx512_constants<>+96(SB)/8, $0x0ffffffc0ffffffc
+DATA chacha20poly1305_batch_avx512_constants<>+104(SB)/8, $0xfffffffffffffff0
+DATA chacha20poly1305_batch_avx512_constants<>+112(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_batch_avx512_constants<>+120(SB)/8, $0x0000000000000010
+DATA chacha20poly1305_batch_avx512_constants<>+128(SB)/8, $0x0000000000000020
+DATA chacha20poly1305_batch_avx512_constants<>+136(SB)/8, $0x0000000000000030
+DATA chacha20poly1305_batch_avx512_constants<>+144(SB)/8, $0x000000000000000f
+DATA chacha20poly1305_batch_avx512_constants<>+152(SB)/8, $0x0000000000000001
+DATA chacha20poly1305_batch_avx512_constants<>+160(SB)/8, $0x0000000000000008
+DATA chacha20poly1305_batch_avx512_constants<>+168(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_batch_avx512_constants<>+176(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_batch_avx512_constants<>+184(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_batch_avx512_constants<>+192(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_batch_avx512_constants<>+200(SB)/8, $0x0000000000000001
+DATA chacha20poly1305_batch_avx512_constants<>+208(SB)/8, $0x0000000000000002
+DATA chacha20poly1305_batch_avx512_constants<>+216(SB)/8, $0x0000000000000003
+DATA chacha20poly1305_batch_avx512_constants<>+224(SB)/8, $0x0000000000000004
+DATA chacha20poly1305_batch_avx512_constants<>+232(SB)/8, $0x0000000000000005
+DATA chacha20poly1305_batch_avx512_constants<>+240(SB)/8, $0x0000000000000006
+DATA chacha20poly1305_batch_avx512_constants<>+248(SB)/8, $0x0000000000000007
+DATA chacha20poly1305_batch_avx512_constants<>+256(SB)/8, $0x0000000200000000
+DATA chacha20poly1305_batch_avx512_constants<>+264(SB)/8, $0x0000000600000004
+DATA chacha20poly1305_batch_avx512_constants<>+272(SB)/8, $0x0000000a00000008
+DATA chacha20poly1305_batch_avx512_constants<>+280(SB)/8, $0x0000000e0000000c
+DATA chacha20poly1305_batch_avx512_constants<>+288(SB)/8, $0x0000001200000010
+DATA chacha20poly1305_batch_avx512_constants<>+296(SB)/8, $0x0000001600000014
+DATA chacha20poly1305_batch_avx512_constants<>+304(SB)/8, $0x0000001a00000018
+DATA chacha20poly1305_batch_avx512_constants<>+312(SB)/8, $0x0000001e0000001c
+DATA chacha20poly1305_batch_avx512_constants<>+320(SB)/8, $0x0000000300000001
+DATA chacha20poly1305_batch_avx512_constants<>+328(SB)/8, $0x0000000700000005
+DATA chacha20poly1305_batch_avx512_constants<>+336(SB)/8, $0x0000000b00000009
+DATA chacha20poly1305_batch_avx512_constants<>+344(SB)/8, $0x0000000f0000000d
+DATA chacha20poly1305_batch_avx512_constants<>+352(SB)/8, $0x0000001300000011
+DATA chacha20poly1305_batch_avx512_constants<>+360(SB)/8, $0x0000001700000015
+DATA chacha20poly1305_batch_avx512_constants<>+368(SB)/8, $0x0000001b00000019
+DATA chacha20poly1305_batch_avx512_constants<>+376(SB)/8, $0x0000001f0000001d
+DATA chacha20poly1305_batch_avx512_constants<>+384(SB)/8, $0x0000001000000000
+DATA chacha20poly1305_batch_avx512_constants<>+392(SB)/8, $0x0000001100000001
+DATA chacha20poly1305_batch_avx512_constants<>+400(SB)/8, $0x0000001200000002
+DATA chacha20poly1305_batch_avx512_constants<>+408(SB)/8, $0x0000001300000003
+DATA chacha20poly1305_batch_avx512_constants<>+416(SB)/8, $0x0000001400000004
+DATA chacha20poly1305_batch_avx512_constants<>+424(SB)/8, $0x0000001500000005
+DATA chacha20poly1305_batch_avx512_constants<>+432(SB)/8, $0x0000001600000006
+DATA chacha20poly1305_batch_avx512_constants<>+440(SB)/8, $0x0000001700000007
+DATA chacha20poly1305_batch_avx512_constants<>+448(SB)/8, $0x0000001800000008
+DATA chacha20poly1305_batch_avx512_constants<>+456(SB)/8, $0x0000001900000009
+DATA chacha20poly1305_batch_avx512_constants<>+464(SB)/8, $0x0000001a0000000a
+DATA chacha20poly1305_batch_avx512_constants<>+472(SB)/8, $0x0000001b0000000b
+DATA chacha20poly1305_batch_avx512_constants<>+480(SB)/8, $0x0000001c0000000c
+DATA chacha20poly1305_batch_avx512_constants<>+488(SB)/8, $0x0000001d0000000d
+DATA chacha20poly1305_batch_avx512_constants<>+496(SB)/8, $0x0000001e0000000e
+DATA chacha20poly1305_batch_avx512_constants<>+504(SB)/8, $0x0000001f0000000f
 GLOBL chacha20poly1305_batch_avx512_constants<>(SB), RODATA|NOPTR, $512

@@ -27,7 +27,7 @@ const (
 	asmStateCounter = 56 // the next ChaCha20 block's counter, in 64 bits
 	asmStateBytes   = 64
 
-	asmBatchLanes = 8  // array of lanes, 64-byte aligned
+	asmBatchLanes = 8  // array of lanes, aligned to 64 bytes in C, to 8 in Go
 	asmBatchCount = 16 // how many, in any order; fastest where packets of like length stand side by side
 
 	asmLaneOut     = 0
