@@ -149,10 +149,12 @@ $(B)/secret_valgrind: test/secret_valgrind.c $(B)/valgrind/libsealane.a
 $(B)/secret_trace: test/secret_trace.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -static -o $@ $^
 
-LEVELS := avx512 avx2 ssse3 portable
+LEVELS := avx512 avx2 aesni ssse3 portable
 
 $(eval $(call suite,check,$(B)/check,$(B)/check))
 $(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))
+$(eval $(call suite,corrupters-aesgcm,$(B)/check,--must-fail "$(B)/check --primitive=aesgcm --level=portable --corrupt=%" \
+    $$$$($(B)/check --primitive=aesgcm --list)))
 $(eval $(call suite,check-clang,$(B)/clang/check,$(B)/clang/check))
 $(eval $(call suite,check-asan,$(B)/asan/check,$(B)/asan/check))
 $(eval $(call suite,check-asan-clang,$(B)/asan-clang/check,$(B)/asan-clang/check))
