@@ -60,11 +60,19 @@ extern "C" {
 #define SEALANE_XCHACHA20_POLY1305_KEY_BYTES 32
 #define SEALANE_XCHACHA20_POLY1305_NONCE_BYTES 24
 
+/* NIST SP 800-38D: keys of 16, 24 or 32 bytes, at most 2^36 - 32 bytes of text. Nonces should have 12 bytes; any other
+ * length but 0 is right too, and slower. */
+#define SEALANE_AES_128_GCM_KEY_BYTES 16
+#define SEALANE_AES_192_GCM_KEY_BYTES 24
+#define SEALANE_AES_256_GCM_KEY_BYTES 32
+#define SEALANE_AES_GCM_NONCE_BYTES 12
+
 typedef enum {
     SEALANE_CHACHA20_POLY1305 = 1,
     SEALANE_XCHACHA20_POLY1305 = 2,
-    SEALANE_AES_128_GCM = 3, /* not supported by this version */
-    SEALANE_AES_256_GCM = 4  /* not supported by this version */
+    SEALANE_AES_128_GCM = 3,
+    SEALANE_AES_256_GCM = 4,
+    SEALANE_AES_192_GCM = 5
 } sealane_alg;
 
 /* A key, and the implementation that was chosen for it. The caller's memory; it may be copied and moved by plain
@@ -75,8 +83,9 @@ typedef struct sealane_key {
 
 /* Makes a key ready for use by all the functions below.
  *
- * key_bytes must be what alg asks for. The first call in a process also picks the fastest implementation that this CPU
- * can run and that passes a known-answer test; the environment variables SEALANE_CPU (the name of the best level to
+ * key_bytes must be what alg asks for. The first call in a process for ChaCha20-Poly1305 of either kind, and the first
+ * for AES-GCM, also picks the fastest implementation that this CPU can run and that passes a known-answer test; the
+ * environment variables SEALANE_CPU (the name of the best level to
  * use) and SEALANE_ASM=0 (portable code only) restrict the choice, except in set-uid programs.
  * -1: unknown or unsupported alg, wrong key_bytes, NULL, or no implementation works. */
 SEALANE_API SEALANE_CHECKED int sealane_key_init(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes);
@@ -85,15 +94,15 @@ SEALANE_API SEALANE_CHECKED int sealane_key_init(sealane_key *k, sealane_alg alg
  */
 SEALANE_API void sealane_key_wipe(sealane_key *k);
 
-/* Name of the implementation that k uses: "avx512", "avx2", "ssse3" or "portable"; "none" if *k is no valid key.
- * The string lives for ever. */
+/* Name of the implementation that k uses, such as "avx512", "neon" or "portable"; "none" if *k is no valid key. Keys of
+ * different algorithms may use different ones. The string lives for ever. */
 SEALANE_API SEALANE_CHECKED const char *sealane_impl_name(const sealane_key *k);
 
 /* Encrypts in_bytes of in to out, and writes the tag that authenticates them together with the ad_bytes of ad.
  *
- * The nonce must have the length that the key's algorithm asks for, and must never be used twice under one key for
+ * The nonce must have the length that the key's algorithm asks for (AES-GCM: any but 0), and must never be used twice under one key for
  * different packets: that reveals both plaintexts and lets others forge packets.
- * -1: invalid key, wrong nonce_bytes, in_bytes over the limit, a NULL with a length, an overlap. */
+ * -1: invalid key, wrong nonce_bytes, in_bytes or ad_bytes over the limit, a NULL with a length, an overlap. */
 SEALANE_API SEALANE_CHECKED int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[SEALANE_TAG_BYTES],
                                              const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                                              size_t ad_bytes, const uint8_t *in, size_t in_bytes);

@@ -20,10 +20,11 @@ static inline sealane_status mistake(const sealane_op *op)
 {
     if (!key_valid(op->key))
         return SEALANE_INVALID_KEY;
-    const uint64_t bytes = op->in_bytes; /* size_t may be too narrow for the comparison */
-    if (op->nonce_bytes != nonce_bytes_of(key_alg(op->key)))
+    const sealane_alg alg = key_alg(op->key);
+    const uint64_t bytes = op->in_bytes, ad_bytes = op->ad_bytes; /* size_t may be too narrow for the comparison */
+    if (!nonce_fits(alg, op->nonce_bytes))
         return SEALANE_INVALID_NONCE;
-    if (bytes > CHACHA20_TEXT_MAX)
+    if (bytes > text_max(alg) || ad_bytes > ad_max(alg))
         return SEALANE_TOO_LONG;
     if (op->nonce == NULL || op->tag == NULL || (op->ad_bytes != 0 && op->ad == NULL))
         return SEALANE_NULL;
@@ -37,6 +38,12 @@ static inline sealane_status mistake(const sealane_op *op)
             return SEALANE_OVERLAP;
     }
     return SEALANE_OK;
+}
+
+/* Other algorithms have no batch kernels. */
+static inline int is_chacha20(const sealane_key *k)
+{
+    return !is_gcm(key_alg(k));
 }
 
 /* One packet by itself; 1 if it succeeded. */
@@ -232,7 +239,7 @@ static size_t run_planned(sealane_op *ops, unsigned n, uint64_t direction, const
 static size_t run_chunk(sealane_op *ops, unsigned n, uint64_t direction, sealane_batch_choice *choice)
 {
     unsigned first = 0;
-    while (first < n && !key_valid(ops[first].key))
+    while (first < n && !(key_valid(ops[first].key) && is_chacha20(ops[first].key)))
         first++;
     const sealane_level *level = first < n ? key_level(ops[first].key) : NULL;
     const sealane_batch *batch = level ? choice(level) : NULL;

@@ -202,7 +202,11 @@ void sealane_poly1305_finish(sealane_state *s, uint8_t tag[16], uint64_t ad_byte
     store64(lengths, ad_bytes);
     store64(lengths + 8, text_bytes);
     sealane_poly1305_blocks(s, lengths, 1);
+    sealane_poly1305_tag(s, tag);
+}
 
+void sealane_poly1305_tag(const sealane_state *s, uint8_t tag[16])
+{
     /* h below 2^131 is made below 2^130 + 40; then h is at least p exactly if h + 5 reaches 2^130. */
     uint64_t carry = 0;
     uint64_t h0 = add_carry(s->h[0], 5 * (s->h[2] >> 2), &carry);

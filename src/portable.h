@@ -21,5 +21,6 @@ void sealane_poly1305_key(sealane_state *s, const uint8_t block[32]);
 void sealane_poly1305_blocks(sealane_state *s, const uint8_t *in, size_t blocks);
 void sealane_poly1305_padded(sealane_state *s, const uint8_t *in, size_t bytes);
 void sealane_poly1305_finish(sealane_state *s, uint8_t tag[16], uint64_t ad_bytes, uint64_t text_bytes);
+void sealane_poly1305_tag(const sealane_state *s, uint8_t tag[16]); /* without absorbing lengths */
 
 #endif

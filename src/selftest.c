@@ -1,6 +1,8 @@
-/* The known-answer test: a chain of packets of lengths where kernels change their ways, each authenticated by the tag
- * of the one before, so that one tag at the end answers for all of them. It was computed with OpenSSL's implementation.
+/* The known-answer tests: a chain of packets of lengths where kernels change their ways, each authenticated by the tag
+ * of the one before, so that one tag at the end answers for all of them. Those tags were computed with OpenSSL's
+ * implementation of ChaCha20-Poly1305, and with AES-GCM of Go's standard library.
  */
+#include "aesgcm.h"
 #include "bytes.h"
 #include "level.h"
 #include "portable.h"
@@ -10,12 +12,16 @@ enum { LONGEST = 3200 };
 static const uint16_t lengths[] = {0,   1,   16,   31,   64,   65,   127,  128,  192,  256, 257,
                                    511, 512, 1023, 1024, 1420, 1472, 1536, 1537, 2100, 3200};
 
-static const uint8_t answer[16] = {0x8b, 0x9b, 0xa7, 0x78, 0x69, 0x59, 0x51, 0x4d,
-                                   0x2f, 0xca, 0x03, 0xaf, 0x99, 0x8d, 0x62, 0xab};
+static const uint8_t chacha_answer[16] = {0x8b, 0x9b, 0xa7, 0x78, 0x69, 0x59, 0x51, 0x4d,
+                                          0x2f, 0xca, 0x03, 0xaf, 0x99, 0x8d, 0x62, 0xab};
+static const uint8_t gcm_answer[16] = {0x9e, 0x5e, 0x8a, 0x1a, 0xb7, 0xa8, 0x7a, 0x14,
+                                       0x6f, 0x4d, 0x95, 0x98, 0x9b, 0x83, 0x24, 0x61};
 
 typedef struct {
     const sealane_level *level;
-    uint8_t key[32], nonce[12];
+    const void *key;
+    int flags;         /* of all calls */
+    uint8_t nonce[16]; /* AES-GCM: J0 */
     uint8_t tag[16], opened_tag[16];
     uint8_t ad[16 + 32];
     uint8_t plain[LONGEST], sealed[LONGEST];
@@ -42,7 +48,7 @@ static void run(const chain *c, uint8_t *out, const uint8_t *in, size_t bytes, s
         .nonce = slot(c->nonce),
         .tag = slot(tag),
         .total = bytes,
-        .flags = (uint64_t)flags | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
+        .flags = (uint64_t)(c->flags | flags) | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
     };
     c->level->kernel(&a, scratch, c->level->consts);
 }
@@ -61,6 +67,7 @@ static void seal_in_parts(chain *c)
 {
     static const uint16_t ends[] = {0, 1024, 2048, LONGEST};
     SEALANE_SCRATCH(scratch);
+    _Static_assert(sizeof(sealane_state) == sizeof(sealane_gcm_state), "one size for both");
     sealane_state state;
     fill(c, LONGEST);
     for (int i = 0; i < 3; i++) {
@@ -83,19 +90,54 @@ static void seal_in_parts(chain *c)
     }
 }
 
+static const uint8_t nonce[12] = {7, 0, 0, 0, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47};
+
+static void make_key(uint8_t key[32])
+{
+    for (int i = 0; i < 32; i++)
+        key[i] = (uint8_t)(0x80 + i);
+}
+
 int sealane_selftest(const sealane_level *level)
 {
-    static const uint8_t nonce[12] = {7, 0, 0, 0, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47};
-    chain c = {.level = level};
-    for (int i = 0; i < 32; i++)
-        c.key[i] = (uint8_t)(0x80 + i);
+    uint8_t key[32];
+    chain c = {.level = level, .key = key};
+    make_key(key);
     memcpy(c.nonce, nonce, sizeof nonce);
 
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         if (!link_of_chain(&c, lengths[i]))
             return 0;
     seal_in_parts(&c);
-    return equal16(c.tag, answer);
+    return equal16(c.tag, chacha_answer);
+}
+
+/* Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at
+ * 2^32. */
+int sealane_aesgcm_selftest(const sealane_level *level)
+{
+    sealane_gcm_key keys[3];
+    uint8_t key[32];
+    chain c = {.level = level};
+    make_key(key);
+    memcpy(c.nonce, nonce, sizeof nonce);
+    for (int i = 0; i < 3; i++) {
+        SEALANE_SCRATCH(scratch);
+        const sealane_args a = {.key = slot(&keys[i]), .flags = SEALANE_FLAG_SETUP};
+        keys[i].rounds = (uint64_t)(10 + 2 * i);
+        memcpy(keys[i].schedule, key, (size_t)(16 + 8 * i));
+        level->kernel(&a, scratch, level->consts);
+    }
+    for (unsigned i = 0; i <= sizeof lengths / sizeof lengths[0]; i++) {
+        c.flags = i % 2 == 0 ? SEALANE_FLAG_NONCE : 0;
+        store32(c.nonce + 12, swap32(0 - i));
+        c.key = &keys[i % 3];
+        if (i == sizeof lengths / sizeof lengths[0])
+            seal_in_parts(&c);
+        else if (!link_of_chain(&c, lengths[i]))
+            return 0;
+    }
+    return equal16(c.tag, gcm_answer);
 }
 
 /* The same for a batch kernel: packets of 0, 1, 4, 9, ... 1024 bytes, among them whole blocks and all but one byte of

@@ -187,7 +187,8 @@ static uint8_t *twin(const uint8_t *p)
 /* The keys of a batch, at the level in question and some at portable; their twins are all portable. */
 static void make_keys(void)
 {
-    const int level = sealane_level_find(now.level.name), by_portable = (int)sealane_level_count - 1;
+    const int level = sealane_level_find(&sealane_tables[SEALANE_CHACHA20POLY1305], now.level.name),
+              by_portable = (int)sealane_level_count - 1;
     for (int i = 0; i < KEYS; i++) {
         const sealane_alg alg = below(3) ? SEALANE_CHACHA20_POLY1305 : SEALANE_XCHACHA20_POLY1305;
         const int foreign = below(20) == 0;

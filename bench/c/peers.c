@@ -240,7 +240,7 @@ static const char *sealane_version(void)
 static int sealane_rekey(void *session, const uint8_t key[32])
 {
     sealane_session *s = session;
-    if (s->level == sealane_level_of_process())
+    if (s->level == sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20POLY1305]))
         return sealane_key_init(&s->key, SEALANE_CHACHA20_POLY1305, key, 32);
     return sealane_key_init_at(&s->key, SEALANE_CHACHA20_POLY1305, key, 32, s->level);
 }
@@ -250,7 +250,7 @@ static void *sealane_start(const peer *self, const uint8_t key[32])
     sealane_session *s = malloc(sizeof *s);
     if (!s)
         return NULL;
-    s->level = sealane_level_find(self->level);
+    s->level = sealane_level_find(&sealane_tables[SEALANE_CHACHA20POLY1305], self->level);
     return sealane_rekey(s, key) ? NULL : s;
 }
 

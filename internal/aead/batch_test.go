@@ -156,7 +156,10 @@ func TestBatchBadInput(t *testing.T) {
 				t.Errorf("OpenBatch with %s: %q, want %q", what, got, want)
 			}
 		}
-		// The plaintext may go behind the ciphertext, over the tag.
+		if v.table == &kernel.AESGCMLevels {
+			return
+		}
+		// The plaintext may go behind the ciphertext, over the tag; crypto/cipher does not allow it.
 		text := []byte("text")
 		ops := make([]Op, 5)
 		for i := range ops {

@@ -120,14 +120,6 @@ func (t *Table) index(name string) int {
 	return -1
 }
 
-func (t *Table) names() []string {
-	var names []string
-	for _, r := range t.Rows {
-		names = append(names, r.Name)
-	}
-	return names
-}
-
 // Name returns the name of a level.
 func (t *Table) Name(level uint8) string {
 	for _, r := range t.Rows {

@@ -17,13 +17,13 @@ type Args struct {
 	AD      unsafe.Pointer // associated data; read only with FlagFirst
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
 	ADBytes uint64         // its bytes; with FlagLast they also go into the length block
-	Key     unsafe.Pointer // 32 bytes
+	Key     unsafe.Pointer // 32 bytes; AES-GCM: a GCMKey
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	Nonce   unsafe.Pointer // 12 bytes
+	Nonce   unsafe.Pointer // 12 bytes; AES-GCM without FlagNonce: the 16 bytes of J0
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
 	Tag     unsafe.Pointer // 16 bytes, written with FlagLast: the tag that belongs to the packet
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	State   *State // read without FlagFirst, written without FlagLast
+	State   *State // read without FlagFirst, written without FlagLast; AES-GCM: a GCMState
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
 	Total   uint64 // bytes of text in the whole packet; read with FlagLast
 	Flags   uint64
@@ -34,6 +34,8 @@ const (
 	FlagFirst = asmFlagFirst // derive the Poly1305 key from block 0, absorb the associated data, start at block 1
 	FlagLast  = asmFlagLast  // absorb the lengths and write the tag
 	FlagOpen  = asmFlagOpen  // authenticate the input (ciphertext) instead of the output
+	FlagNonce = asmFlagNonce // AES-GCM: Nonce is 12 bytes, and J0 is those and a 32-bit 1
+	FlagSetup = asmFlagSetup // AES-GCM, alone: make a GCMKey from its rounds and the raw key in its schedule
 )
 
 // Lane is one packet of a batch: the first slots of Args, with the same meaning.
@@ -71,6 +73,27 @@ type State struct {
 	Counter uint64 // the next ChaCha20 block's counter
 }
 
+// GCMKey is an AES-GCM key, made and read by the kernel of one level.
+type GCMKey struct {
+	Rounds   uint64 // 10, 12 or 14
+	_        uint64
+	Schedule [asmGcmKeyTable - asmGcmKeySchedule]byte // before FlagSetup the key of 16, 24 or 32 bytes
+	Table    [asmGcmKeyBytes - asmGcmKeyTable]byte    // powers of the hash key
+}
+
+// GCMState is what lives on between the parts of one AES-GCM packet, the same at every level.
+type GCMState struct {
+	Y       [16]byte // GHASH so far
+	Counter [16]byte // the next counter block
+	Mask    [16]byte // the encrypted J0
+	_       [2]uint64
+}
+
+// State is s as Args takes it.
+func (s *GCMState) State() *State { return (*State)(unsafe.Pointer(s)) }
+
+func (a *Args) gcmState() *GCMState { return (*GCMState)(unsafe.Pointer(a.State)) }
+
 // A layout other than that of asm/args.h is an index out of range, and does not compile.
 var (
 	_ = [1]byte{}[unsafe.Offsetof(Args{}.Out)-asmArgOut]
@@ -103,4 +126,14 @@ var (
 	_ = [1]byte{}[unsafe.Offsetof(State{}.S)-asmStateS]
 	_ = [1]byte{}[unsafe.Offsetof(State{}.Counter)-asmStateCounter]
 	_ = [1]byte{}[unsafe.Sizeof(State{})-asmStateBytes]
+
+	_ = [1]byte{}[unsafe.Offsetof(GCMKey{}.Rounds)-asmGcmKeyRounds]
+	_ = [1]byte{}[unsafe.Offsetof(GCMKey{}.Schedule)-asmGcmKeySchedule]
+	_ = [1]byte{}[unsafe.Offsetof(GCMKey{}.Table)-asmGcmKeyTable]
+	_ = [1]byte{}[unsafe.Sizeof(GCMKey{})-asmGcmKeyBytes]
+
+	_ = [1]byte{}[unsafe.Offsetof(GCMState{}.Y)-asmGcmStateY]
+	_ = [1]byte{}[unsafe.Offsetof(GCMState{}.Counter)-asmGcmStateCounter]
+	_ = [1]byte{}[unsafe.Offsetof(GCMState{}.Mask)-asmGcmStateMask]
+	_ = [1]byte{}[unsafe.Sizeof(GCMState{})-asmGcmStateBytes]
 )

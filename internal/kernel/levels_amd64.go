@@ -78,3 +78,45 @@ func ChaCha20Poly1305Batch(level Level, a *Args) {
 	}
 	raceBatch(a)
 }
+
+// aesGCMRows lists the kernels.
+func aesGCMRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(AVX512),
+			Name:    "avx512",
+			Summary: "4 blocks to a 512-bit vector, AES and carry-less products of all at once",
+			Needs:   []string{"avx", "avx2", "bmi2", "aes", "pclmul", "avx512f", "avx512vl", "avx512bw", "vaes", "vpclmulqdq"},
+			Test:    aesGCMTestOf(AVX512),
+		},
+		{
+			Level:   uint8(AVX2),
+			Name:    "avx2",
+			Summary: "2 blocks to a 256-bit vector, AES and carry-less products of both at once",
+			Needs:   []string{"avx", "avx2", "aes", "pclmul", "vaes", "vpclmulqdq"},
+			Test:    aesGCMTestOf(AVX2),
+		},
+		{
+			Level:   uint8(AESNI),
+			Name:    "aesni",
+			Summary: "one block to a 128-bit vector",
+			Needs:   []string{"sse2", "ssse3", "sse4.1", "aes", "pclmul"},
+			Test:    aesGCMTestOf(AESNI),
+		},
+	}
+}
+
+// AESGCM runs a level's kernel. The CPU must have what it needs.
+func AESGCM(level Level, a *Args) {
+	switch level {
+	case AVX512:
+		AESGCMAVX512(a)
+	case AVX2:
+		AESGCMAVX2(a)
+	case AESNI:
+		AESGCMAESNI(a)
+	default:
+		AESGCMPortable(a)
+	}
+	raceGCMArgs(a)
+}

@@ -12,6 +12,14 @@ func ChaCha20Poly1305(level Level, a *Args) {
 	raceArgs(a)
 }
 
+func aesGCMRows() []dispatch.Row { return nil }
+
+// AESGCM runs a level's kernel.
+func AESGCM(level Level, a *Args) {
+	AESGCMPortable(a)
+	raceGCMArgs(a)
+}
+
 func chaCha20Poly1305BatchRows() []dispatch.Row { return nil }
 
 func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return nil }

@@ -2,7 +2,8 @@
 
 package kernel
 
-func raceArgs(*Args)  {}
-func raceBatch(*Args) {}
+func raceArgs(*Args)    {}
+func raceGCMArgs(*Args) {}
+func raceBatch(*Args)   {}
 
 const raceEnabled = false
