@@ -7,6 +7,7 @@ package kernel
 var generatedKernels = map[string]func(*Args){
 	"ChaCha20Poly1305AVX2":        ChaCha20Poly1305AVX2,
 	"ChaCha20Poly1305AVX512":      ChaCha20Poly1305AVX512,
+	"ChaCha20Poly1305BatchAVX2":   ChaCha20Poly1305BatchAVX2,
 	"ChaCha20Poly1305BatchAVX512": ChaCha20Poly1305BatchAVX512,
 	"ChaCha20Poly1305SSSE3":       ChaCha20Poly1305SSSE3,
 }
