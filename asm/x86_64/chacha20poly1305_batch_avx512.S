@@ -756,7 +756,7 @@
     lea r8, [scratch + RECORD + 8*rbx]
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
     mov rax, [r8 + 8*\j]
-    vmovdqa64 zmm\j, [rax]
+    vmovdqu64 zmm\j, [rax]
     .endr
     mov eax, [args + SEALANE_ARG_FLAGS]
     shr eax, 2
@@ -996,7 +996,8 @@
     vpaddq x0, x0, vt
     vpcmpltuq k1, x0, vt
     vpaddq x1, x1, [scratch + rbx + KEY + 192]
-    vpaddq x1{k1}, x1, qword ptr [consts + ONE]{1to8}
+    vpbroadcastq vt, [consts + ONE]                                             /* whole: a carry is secret */
+    vpaddq x1{k1}, x1, vt
     vpunpcklqdq zmm2, x0, x1                                                    /* tags of packets 0, 2, 4, 6 */
     vpunpckhqdq zmm3, x0, x1
     mov ebx, [scratch + VECTOR]

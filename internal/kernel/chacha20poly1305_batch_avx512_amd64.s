@@ -14,7 +14,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x08678b4c // mov r12,QWORD PTR [rdi+0x8]
 	LONG $0x106f8b4c // mov r13,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x2867840f; WORD $0x0000 // je 0x2878
+	LONG $0x286d840f; WORD $0x0000 // je 0x287e
 	LONG $0x58be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],rdi
 	LONG $0x60968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rdx
 	QUAD $0xff0000014886c748; WORD $0xffff; BYTE $0xff // mov QWORD PTR [rsi+0x148],0xffffffffffffffff
@@ -1286,7 +1286,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0c6e850f; WORD $0x0000 // jne 0x2846
+	LONG $0x0c74850f; WORD $0x0000 // jne 0x284c
 // 0x1bd8:
 	QUAD $0x00000000014086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x140],0x0
 	LONG $0x48fd6262; WORD $0x7a59; BYTE $0x04 // vpbroadcastq zmm31,QWORD PTR [rdx+0x20]
@@ -1294,21 +1294,21 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
 	QUAD $0x00000280de848d4c // lea r8,[rsi+rbx*8+0x280]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
-	LONG $0x48fdf162; WORD $0x006f // vmovdqa64 zmm0,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
-	LONG $0x48fdf162; WORD $0x086f // vmovdqa64 zmm1,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x086f // vmovdqu64 zmm1,ZMMWORD PTR [rax]
 	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
-	LONG $0x48fdf162; WORD $0x106f // vmovdqa64 zmm2,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x106f // vmovdqu64 zmm2,ZMMWORD PTR [rax]
 	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
-	LONG $0x48fdf162; WORD $0x186f // vmovdqa64 zmm3,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x186f // vmovdqu64 zmm3,ZMMWORD PTR [rax]
 	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
-	LONG $0x48fdf162; WORD $0x206f // vmovdqa64 zmm4,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x206f // vmovdqu64 zmm4,ZMMWORD PTR [rax]
 	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
-	LONG $0x48fdf162; WORD $0x286f // vmovdqa64 zmm5,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x286f // vmovdqu64 zmm5,ZMMWORD PTR [rax]
 	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
-	LONG $0x48fdf162; WORD $0x306f // vmovdqa64 zmm6,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x306f // vmovdqu64 zmm6,ZMMWORD PTR [rax]
 	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
-	LONG $0x48fdf162; WORD $0x386f // vmovdqa64 zmm7,ZMMWORD PTR [rax]
+	LONG $0x48fef162; WORD $0x386f // vmovdqu64 zmm7,ZMMWORD PTR [rax]
 	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
 	WORD $0xe8c1; BYTE $0x02 // shr eax,0x2
 	WORD $0xe083; BYTE $0x01 // and eax,0x1
@@ -1775,7 +1775,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fdf162; WORD $0xc5d4 // vpaddq zmm0,zmm0,zmm5
 	LONG $0x48fdf362; WORD $0xcd1e; BYTE $0x01 // vpcmpltuq k1,zmm0,zmm5
 	QUAD $0x6e1e4cd448f5f162 // vpaddq zmm1,zmm1,ZMMWORD PTR [rsi+rbx*1+0x1b80]
-	LONG $0x59f5f162; WORD $0x4ad4; BYTE $0x13 // vpaddq zmm1{k1},zmm1,QWORD BCST [rdx+0x98]
+	LONG $0x48fdf262; WORD $0x6a59; BYTE $0x13 // vpbroadcastq zmm5,QWORD PTR [rdx+0x98]
+	LONG $0x49f5f162; WORD $0xcdd4 // vpaddq zmm1{k1},zmm1,zmm5
 	LONG $0x48fdf162; WORD $0xd16c // vpunpcklqdq zmm2,zmm0,zmm1
 	LONG $0x48fdf162; WORD $0xd96d // vpunpckhqdq zmm3,zmm0,zmm1
 	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
@@ -1807,22 +1808,22 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	WORD $0xc383; BYTE $0x08 // add ebx,0x8
 	LONG $0x01409e89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],ebx
 	LONG $0x01189e3b; WORD $0x0000 // cmp ebx,DWORD PTR [rsi+0x118]
-	LONG $0xf3b0820f; WORD $0xffff // jb 0x1be9
+	LONG $0xf3aa820f; WORD $0xffff // jb 0x1be9
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xf29a850f; WORD $0xffff // jne 0x1ae0
-// 0x2846:
+	LONG $0xf294850f; WORD $0xffff // jne 0x1ae0
+// 0x284c:
 	LONG $0x08a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x108]
 	LONG $0x10ae8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x110]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0xd7cd850f; WORD $0xffff // jne 0x2a
+	LONG $0xd7c7850f; WORD $0xffff // jne 0x2a
 	LONG $0x087df162; WORD $0xc0ef // vpxord xmm0,xmm0,xmm0
 	LONG $0x001dc0b9; BYTE $0x00 // mov ecx,0x1dc0
-// 0x2868:
+// 0x286e:
 	QUAD $0x030e447f48fdf162 // vmovdqa64 ZMMWORD PTR [rsi+rcx*1+0xc0],zmm0
 	WORD $0xe983; BYTE $0x40 // sub ecx,0x40
-	WORD $0xf377 // ja 0x2868
+	WORD $0xf377 // ja 0x286e
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x2878:
+// 0x287e:
 	RET
 
 DATA chacha20poly1305_batch_avx512_constants<>+0(SB)/8, $0x3320646e61707865

@@ -4,6 +4,30 @@
 
 package kernel
 
+// AESGCMAESNI is sealane_aesgcm_aesni of asm/x86_64/aesgcm_aesni.S.
+//
+//go:noescape
+func AESGCMAESNI(a *Args)
+
+// AESGCMAESNIExtensions are the CPU extensions that AESGCMAESNI may use, in the assembler's names.
+const AESGCMAESNIExtensions = "sse2 ssse3 sse4 1 aes pclmul"
+
+// AESGCMAVX2 is sealane_aesgcm_avx2 of asm/x86_64/aesgcm_avx2.S.
+//
+//go:noescape
+func AESGCMAVX2(a *Args)
+
+// AESGCMAVX2Extensions are the CPU extensions that AESGCMAVX2 may use, in the assembler's names.
+const AESGCMAVX2Extensions = "avx avx2 aes pclmul vaes vpclmulqdq"
+
+// AESGCMAVX512 is sealane_aesgcm_avx512 of asm/x86_64/aesgcm_avx512.S.
+//
+//go:noescape
+func AESGCMAVX512(a *Args)
+
+// AESGCMAVX512Extensions are the CPU extensions that AESGCMAVX512 may use, in the assembler's names.
+const AESGCMAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
+
 // ChaCha20Poly1305AVX2 is sealane_chacha20poly1305_avx2 of asm/x86_64/chacha20poly1305_avx2.S.
 //
 //go:noescape

@@ -1,0 +1,48 @@
+// The command sealane-gateway reads captures and live traffic, and writes the plaintext of the TLS connections in them that
+// it has keys for.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+var logFormat string
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := &cobra.Command{
+		Use:           "sealane-gateway",
+		Short:         "See inside your own TLS",
+		Long:          "sealane-gateway decrypts TLS 1.3 and 1.2 whose keys you have, and writes what it held as captures or streams.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			switch logFormat {
+			case "text":
+				slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+			case "json":
+				slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+			default:
+				return fmt.Errorf("--log %q: it is text or json", logFormat)
+			}
+			return nil
+		},
+	}
+	root.PersistentFlags().StringVar(&logFormat, "log", "text", "format of the log on standard error: text or json")
+	root.AddCommand(readCommand())
+	if err := root.ExecuteContext(ctx); err != nil {
+		if !errors.Is(err, context.Canceled) {
+			fmt.Fprintln(os.Stderr, "sealane-gateway:", err)
+		}
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sealane/sealane/gateway/internal/output"
+)
+
+// outputs are the flags that say where plaintext goes, and what they open.
+type outputs struct {
+	write       string
+	streams     string
+	segment     int
+	noChecksums bool
+	ports       []string
+	vlan        uint16
+
+	file    *output.File
+	closers []io.Closer
+}
+
+func (o *outputs) flags(f *pflag.FlagSet) {
+	f.StringVarP(&o.write, "write", "w", "", "write a capture with the plaintext; pcapng if the name ends so, - is standard output")
+	f.StringVar(&o.streams, "streams", "", "write the bytes of each connection to files in this folder")
+	f.IntVar(&o.segment, "segment", output.DefaultSegment, "most bytes of plaintext in one packet")
+	f.BoolVar(&o.noChecksums, "no-checksums", false, "leave IP and TCP checksums out")
+	f.StringSliceVar(&o.ports, "map-port", []string{"443=80", "8443=8080"},
+		"servers' ports in the output, as tools look for TLS on those of TLS")
+	f.Uint16Var(&o.vlan, "mark-vlan", 0, "mark packets with this VLAN identifier")
+}
+
+func (o *outputs) options() (output.Options, error) {
+	opts := output.Options{Segment: o.segment, VLAN: o.vlan, NoChecksums: o.noChecksums, Ports: make(map[uint16]uint16)}
+	if o.vlan > 4094 {
+		return opts, fmt.Errorf("--mark-vlan %d: the largest is 4094", o.vlan)
+	}
+	if o.segment < 1 || o.segment > 65000 {
+		return opts, fmt.Errorf("--segment %d: it is 1 to 65000", o.segment)
+	}
+	for _, p := range o.ports {
+		from, to, ok := strings.Cut(p, "=")
+		a, err1 := strconv.ParseUint(from, 10, 16)
+		b, err2 := strconv.ParseUint(to, 10, 16)
+		if !ok || err1 != nil || err2 != nil {
+			return opts, fmt.Errorf("--map-port %q: it is FROM=TO, two port numbers", p)
+		}
+		opts.Ports[uint16(a)] = uint16(b)
+	}
+	return opts, nil
+}
+
+// failed is told about the first error of an output; the rest goes on.
+func failed(what string) func(error) {
+	return func(err error) { slog.Error("output stopped", "output", what, "error", err) }
+}
+
+// open opens what is shared by all cores.
+func (o *outputs) open() error {
+	if o.write != "" {
+		var w io.Writer = os.Stdout
+		if o.write != "-" {
+			f, err := os.OpenFile(o.write, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+			if err != nil {
+				return err
+			}
+			o.closers = append(o.closers, f)
+			w = f
+		}
+		o.file = output.NewFile(w, strings.HasSuffix(o.write, ".pcapng"), failed(o.write))
+	}
+	if o.streams != "" {
+		if err := os.MkdirAll(o.streams, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sink returns where one core puts plaintext.
+func (o *outputs) sink() (output.Sink, error) {
+	opts, err := o.options()
+	if err != nil {
+		return nil, err
+	}
+	var m output.Many
+	if o.file != nil {
+		m = append(m, output.NewSynthetic(o.file.Core(), opts))
+	}
+	if o.streams != "" {
+		m = append(m, output.NewStreams(o.streams, failed(o.streams)))
+	}
+	if len(m) == 1 {
+		return m[0], nil
+	}
+	return m, nil
+}
+
+func (o *outputs) close() error {
+	var first error
+	for _, c := range o.closers {
+		if err := c.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/sealane/sealane/gateway/internal/capture"
+	"github.com/sealane/sealane/gateway/internal/engine"
+	"github.com/sealane/sealane/gateway/internal/keys"
+)
+
+func readCommand() *cobra.Command {
+	var (
+		out      outputs
+		keyFiles []string
+		allow    bool
+		progress bool
+		workers  int
+		flows    int
+	)
+	cmd := &cobra.Command{
+		Use:   "read CAPTURE",
+		Short: "Decrypt a pcap or pcapng capture, - for standard input",
+		Example: "  sealane-gateway read capture.pcap --keys sslkeys.log --write plain.pcap\n" +
+			"  tcpdump -w - port 443 | sealane-gateway read - --keys sslkeys.log --write - | tshark -r -",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store := keys.NewStore(1 << 20)
+			log := &keys.Log{Store: store}
+			for _, name := range keyFiles {
+				if err := loadKeys(name, allow, log); err != nil {
+					return err
+				}
+			}
+			var in io.Reader = os.Stdin
+			size := int64(-1)
+			if args[0] != "-" {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
+					size = st.Size()
+				}
+				in = f
+			}
+			if progress {
+				bar := progressbar.NewOptions64(size, progressbar.OptionShowBytes(true), progressbar.OptionSetWriter(os.Stderr),
+					progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+				defer bar.Finish()
+				in = io.TeeReader(in, bar)
+			}
+			r, err := capture.NewReader(in)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			r.Secrets = func(b []byte) {
+				log.Write(b)
+				log.Flush()
+			}
+			if err := out.open(); err != nil {
+				return err
+			}
+			var all []*engine.Worker
+			for range max(workers, 1) {
+				sink, err := out.sink()
+				if err != nil {
+					return err
+				}
+				all = append(all, engine.NewWorker(store, sink, engine.Options{Flows: flows / max(workers, 1)}))
+			}
+			err = engine.Run(r, all, func() bool { return cmd.Context().Err() != nil })
+			if err2 := out.close(); err == nil {
+				err = err2
+			}
+			var s engine.Stats
+			for _, w := range all {
+				s.Add(&w.Stats)
+			}
+			report(&s, log)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return cmd.Context().Err()
+		},
+	}
+	f := cmd.Flags()
+	out.flags(f)
+	f.StringSliceVarP(&keyFiles, "keys", "k", nil, "key log, as SSLKEYLOGFILE makes it; may be given more than once")
+	f.BoolVar(&allow, "allow-readable-keys", false, "take key logs that other users can read")
+	f.BoolVar(&progress, "progress", false, "show how far it is, and how fast")
+	f.IntVar(&workers, "workers", runtime.NumCPU(), "cores to use")
+	f.IntVar(&flows, "flows", 1<<18, "connections to follow at the same time; the memory for each is 340 bytes, and 2 KiB if it is TLS")
+	return cmd
+}
+
+// report logs what was found.
+func report(s *engine.Stats, log *keys.Log) {
+	slog.Info("done", "packets", s.Frames, "bytes", s.Bytes, "connections", s.Flows, "decrypted", s.Decrypted,
+		"without_keys", s.Undecrypted, "records", s.TLS.Records, "plaintext_bytes", s.TLS.Bytes)
+	warn := func(message string, n uint64, args ...any) {
+		if n > 0 {
+			slog.Warn(message, append([]any{"count", n}, args...)...)
+		}
+	}
+	warn("malformed packets", s.Verdicts[3])
+	warn("IP fragments: they are not put together", s.Verdicts[2])
+	warn("holes in TCP streams", s.Holes, "bytes", s.HoleBytes)
+	warn("bytes cut off by the capture's snapshot length", s.Cut)
+	warn("segments that contradict others", s.Conflicts)
+	warn("records that do not authenticate: wrong keys, forged or damaged", s.TLS.BadRecords)
+	warn("bytes of records lost", s.TLS.LostBytes)
+	warn("bytes of 0-RTT data not delivered: the server did not accept them, or their key is missing", s.TLS.EarlyDropped)
+	warn("connections removed because the table was full", s.Evicted)
+	warn("lines that are no key log", log.Bad)
+}

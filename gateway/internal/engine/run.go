@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"io"
+	"sync"
+
+	"github.com/sealane/sealane/gateway/internal/capture"
+	"github.com/sealane/sealane/gateway/internal/packet"
+)
+
+// Run reads a capture to its end. With one worker it does all in this goroutine; with more, each has a goroutine, and gets
+// the frames of its connections from every block. It closes the workers.
+//
+// What Reader.Secrets does has happened before the frames behind the secrets are handled.
+func Run(r *capture.Reader, workers []*Worker, stop func() bool) error {
+	defer func() {
+		for _, w := range workers {
+			w.Close()
+		}
+	}()
+	if len(workers) == 1 {
+		var b capture.Block
+		for !stop() {
+			if err := r.ReadBlock(&b); err != nil {
+				return end(err)
+			}
+			workers[0].Frames(b.Frames)
+		}
+		return nil
+	}
+	return runMany(r, workers, stop)
+}
+
+func end(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// share is a block, and which of its frames are whose.
+type share struct {
+	block  capture.Block
+	frames [][]capture.Frame // by worker
+	left   sync.WaitGroup
+}
+
+// runMany deals out whole blocks: one message to each worker for a megabyte of packets.
+func runMany(r *capture.Reader, workers []*Worker, stop func() bool) error {
+	const blocks = 4
+	free := make(chan *share, blocks)
+	for range blocks {
+		free <- &share{frames: make([][]capture.Frame, len(workers))}
+	}
+	inputs := make([]chan *share, len(workers))
+	var running sync.WaitGroup
+	for i, w := range workers {
+		inputs[i] = make(chan *share, blocks)
+		running.Add(1)
+		go func() {
+			defer running.Done()
+			for s := range inputs[i] {
+				w.Frames(s.frames[i])
+				s.left.Done()
+			}
+		}()
+	}
+	defer running.Wait()
+	defer func() {
+		for _, in := range inputs {
+			close(in)
+		}
+	}()
+	var segment packet.Segment
+	for !stop() {
+		s := <-free
+		// The memory of a block is used again when all have done their part.
+		s.left.Wait()
+		if err := r.ReadBlock(&s.block); err != nil {
+			return end(err)
+		}
+		for i := range s.frames {
+			s.frames[i] = s.frames[i][:0]
+		}
+		for _, f := range s.block.Frames {
+			i := 0
+			if packet.Parse(&segment, f.Link, f.Data) == packet.TCP {
+				i = Shard(segment.Tuple.Hash(), len(workers))
+			}
+			s.frames[i] = append(s.frames[i], f)
+		}
+		s.left.Add(len(workers))
+		for _, in := range inputs {
+			in <- s
+		}
+		free <- s
+	}
+	return nil
+}
+
+// Shard returns which of n workers has the connections with a hash. The table of a worker uses the other half of it.
+func Shard(hash uint64, n int) int { return int(hash >> 32 * uint64(n) >> 32) }

@@ -1,0 +1,176 @@
+// Package keys takes in TLS secrets and keeps them until a connection asks for them.
+package keys
+
+import (
+	"bytes"
+	"encoding/hex"
+)
+
+// MaxSecret is the longest secret, in bytes: the master secret of TLS 1.2, and traffic secrets made with SHA-384.
+const MaxSecret = 48
+
+// A Label says what a secret is for.
+type Label uint8
+
+// Labels, in the order of their use in a connection.
+const (
+	Master          Label = iota // TLS 1.2
+	Early                        // 0-RTT data of the client
+	ClientHandshake              //
+	ServerHandshake              //
+	ClientTraffic                // application data, before the first KeyUpdate
+	ServerTraffic                //
+	labels
+)
+
+// Names in the NSS key log format, https://www.ietf.org/archive/id/draft-ietf-tls-keylogfile-05.html.
+var labelNames = [labels]string{
+	"CLIENT_RANDOM", "CLIENT_EARLY_TRAFFIC_SECRET", "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+	"SERVER_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0",
+}
+
+// Names that other secrets have; they are of no use here, and no reason for complaint.
+var otherNames = []string{"EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "RSA", "PMS_CLIENT_RANDOM", "ECH_SECRET", "ECH_CONFIG"}
+
+func (l Label) String() string { return labelNames[l] }
+
+// Secrets are those of one connection.
+type Secrets struct {
+	bytes [labels][MaxSecret]byte
+	sizes [labels]uint8
+}
+
+// Get returns a secret, or nil. It points into s.
+func (s *Secrets) Get(l Label) []byte {
+	if s.sizes[l] == 0 {
+		return nil
+	}
+	return s.bytes[l][:s.sizes[l]]
+}
+
+func (s *Secrets) set(l Label, secret []byte) {
+	clear(s.bytes[l][:])
+	s.sizes[l] = uint8(copy(s.bytes[l][:], secret))
+}
+
+// Wipe forgets all secrets.
+func (s *Secrets) Wipe() { *s = Secrets{} }
+
+// A Log parses the NSS key log format, in pieces of any size, and puts what it finds into a Store.
+type Log struct {
+	Store *Store
+
+	// Secrets, Ignored and Bad count lines that held a secret, that held nothing of use, and that were no key log lines.
+	Secrets, Ignored, Bad uint64
+
+	partial  []byte // the beginning of a line
+	overlong bool
+}
+
+// A line is at most a label, a random and a secret in hexadecimal digits, and some spaces.
+const maxLine = 512
+
+// Write takes in a piece of the log. It never fails.
+func (l *Log) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			break
+		}
+		line := p[:end]
+		p = p[end+1:]
+		if len(l.partial) > 0 || l.overlong {
+			l.keep(line)
+			line = l.partial
+		}
+		l.line(line)
+		clear(l.partial)
+		l.partial, l.overlong = l.partial[:0], false
+	}
+	l.keep(p)
+	return n, nil
+}
+
+func (l *Log) keep(p []byte) {
+	if len(l.partial)+len(p) > maxLine {
+		l.overlong = true
+		clear(l.partial)
+		l.partial = l.partial[:0]
+		return
+	}
+	if l.partial == nil && len(p) > 0 {
+		l.partial = make([]byte, 0, maxLine)
+	}
+	l.partial = append(l.partial, p...)
+}
+
+// Flush takes the last line although it has no end. Half a line does no harm: its secret has the wrong length, or no
+// record opens with it.
+func (l *Log) Flush() {
+	if len(l.partial) > 0 {
+		l.Write([]byte{'\n'})
+	}
+}
+
+func (l *Log) line(line []byte) {
+	if l.overlong || len(line) > maxLine {
+		l.Bad++
+		return
+	}
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || line[0] == '#' {
+		return
+	}
+	name, rest, _ := bytes.Cut(line, []byte{' '})
+	label, ok := labelOf(name)
+	if !ok {
+		if known(name) {
+			l.Ignored++
+		} else {
+			l.Bad++
+		}
+		return
+	}
+	hexRandom, hexSecret, _ := bytes.Cut(bytes.TrimLeft(rest, " \t"), []byte{' '})
+	hexSecret = bytes.TrimLeft(hexSecret, " \t")
+	var random [32]byte
+	var secret [MaxSecret]byte
+	defer clear(secret[:])
+	size := len(hexSecret) / 2
+	// 32 bytes with SHA-256, 48 with SHA-384 and in TLS 1.2.
+	right := size == 48 || size == 32 && label != Master
+	if len(hexRandom) != 64 || !right {
+		l.Bad++
+		return
+	}
+	if _, err := hex.Decode(random[:], hexRandom); err != nil {
+		l.Bad++
+		return
+	}
+	if _, err := hex.Decode(secret[:], hexSecret); err != nil {
+		l.Bad++
+		return
+	}
+	l.Secrets++
+	l.Store.Add(&random, label, secret[:size])
+}
+
+func labelOf(name []byte) (Label, bool) {
+	for i, n := range labelNames {
+		if string(name) == n {
+			return Label(i), true
+		}
+	}
+	return 0, false
+}
+
+func known(name []byte) bool {
+	for _, n := range otherNames {
+		if string(name) == n {
+			return true
+		}
+	}
+	// OpenSSL writes the secrets after each KeyUpdate; they follow from the first.
+	return bytes.HasPrefix(name, []byte("CLIENT_TRAFFIC_SECRET_")) || bytes.HasPrefix(name, []byte("SERVER_TRAFFIC_SECRET_"))
+}

@@ -1,0 +1,79 @@
+package keys
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A Store holds secrets by the client random of their connection. It is safe for concurrent use.
+type Store struct {
+	mu      sync.RWMutex
+	byHello map[[32]byte]*Secrets
+	order   [][32]byte // oldest first, a ring
+	head    int
+	evicted uint64
+
+	changes atomic.Uint64
+}
+
+// NewStore returns a store for at most limit connections. When it is full, the oldest secrets make room.
+func NewStore(limit int) *Store {
+	return &Store{byHello: make(map[[32]byte]*Secrets), order: make([][32]byte, 0, limit)}
+}
+
+// Add puts in a secret. A later one of the same connection and label replaces it.
+func (s *Store) Add(random *[32]byte, l Label, secret []byte) {
+	s.mu.Lock()
+	e := s.byHello[*random]
+	if e == nil {
+		e = new(Secrets)
+		if len(s.order) < cap(s.order) {
+			s.order = append(s.order, *random)
+		} else {
+			oldest := &s.order[s.head]
+			if o := s.byHello[*oldest]; o != nil {
+				o.Wipe()
+				delete(s.byHello, *oldest)
+				s.evicted++
+			}
+			*oldest = *random
+			s.head = (s.head + 1) % len(s.order)
+		}
+		s.byHello[*random] = e
+	}
+	e.set(l, secret)
+	s.mu.Unlock()
+	s.changes.Add(1)
+}
+
+// Get copies the secrets of a connection, and tells whether there are any.
+func (s *Store) Get(random *[32]byte, into *Secrets) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	e := s.byHello[*random]
+	if e == nil {
+		return false
+	}
+	*into = *e
+	return true
+}
+
+// Forget wipes the secrets of a connection.
+func (s *Store) Forget(random *[32]byte) {
+	s.mu.Lock()
+	if e := s.byHello[*random]; e != nil {
+		e.Wipe()
+		delete(s.byHello, *random)
+	}
+	s.mu.Unlock()
+}
+
+// Changes grows with each secret added: who found none need not ask again before.
+func (s *Store) Changes() uint64 { return s.changes.Load() }
+
+// Size returns the number of connections with secrets, and how many had to make room for others.
+func (s *Store) Size() (connections int, evicted uint64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.byHello), s.evicted
+}

@@ -1,0 +1,175 @@
+// Package output writes the plaintext of connections: as captures with TCP around it, or as it is.
+package output
+
+import (
+	"net/netip"
+
+	"github.com/sealane/sealane/gateway/internal/packet"
+)
+
+// A Flow is a connection as its plaintext is seen.
+type Flow struct {
+	Client, Server netip.AddrPort
+	IPv6           bool
+	Link           [12]byte // Ethernet addresses of packets to the server: destination, source
+	Time           int64    // of the packet that is being handled, in nanoseconds since 1970
+
+	synth *synth
+	files *files
+}
+
+// A Sink takes the plaintext of many connections. It belongs to one core.
+type Sink interface {
+	// Data takes the next bytes from one side, tls.Client or tls.Server. It does not keep data.
+	Data(f *Flow, side uint8, data []byte)
+	// Gap says that about n bytes are missing.
+	Gap(f *Flow, side uint8, n int)
+	// End says that nothing more will come.
+	End(f *Flow)
+	// Flush passes on what was written.
+	Flush()
+}
+
+// Many is a Sink that passes on to several.
+type Many []Sink
+
+// Data implements Sink.
+func (m Many) Data(f *Flow, side uint8, data []byte) {
+	for _, s := range m {
+		s.Data(f, side, data)
+	}
+}
+
+// Gap implements Sink.
+func (m Many) Gap(f *Flow, side uint8, n int) {
+	for _, s := range m {
+		s.Gap(f, side, n)
+	}
+}
+
+// End implements Sink.
+func (m Many) End(f *Flow) {
+	for _, s := range m {
+		s.End(f)
+	}
+}
+
+// Flush implements Sink.
+func (m Many) Flush() {
+	for _, s := range m {
+		s.Flush()
+	}
+}
+
+// Packets are where frames go.
+type Packets interface {
+	// Room returns memory for a frame of n bytes. Commit takes it.
+	Room(n int) []byte
+	Commit(n int, time int64)
+	Flush()
+}
+
+// Options say how the packets look.
+type Options struct {
+	Segment     int               // most bytes of plaintext in one packet
+	Ports       map[uint16]uint16 // servers' ports as tools shall see them
+	VLAN        uint16            // marks the packets, unless 0
+	NoChecksums bool
+}
+
+// DefaultSegment holds a TLS record; captures with offloaded segmentation have such packets.
+const DefaultSegment = 1 << 14
+
+// synth is the TCP connection that is made up around plaintext.
+type synth struct {
+	to  [2]packet.Template // from client, from server
+	seq [2]uint32
+	id  uint16
+}
+
+// Synthetic is a Sink that makes up TCP connections with the plaintext in them.
+type Synthetic struct {
+	out Packets
+	o   Options
+}
+
+// NewSynthetic returns a Sink that puts packets in out.
+func NewSynthetic(out Packets, o Options) *Synthetic {
+	if o.Segment <= 0 || o.Segment > packet.MaxPayload {
+		o.Segment = DefaultSegment
+	}
+	return &Synthetic{out: out, o: o}
+}
+
+func (s *Synthetic) open(f *Flow) *synth {
+	if f.synth != nil {
+		return f.synth
+	}
+	c := new(synth)
+	f.synth = c
+	port := f.Server.Port()
+	if p, ok := s.o.Ports[port]; ok {
+		port = p
+	}
+	link := f.Link
+	if link == [12]byte{} {
+		// Locally administered addresses for captures without any.
+		link = [12]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}
+	}
+	var back [12]byte
+	copy(back[:6], link[6:])
+	copy(back[6:], link[:6])
+	client, server := f.Client.Addr().As16(), f.Server.Addr().As16()
+	c.to[0].Init(&link, s.o.VLAN, f.IPv6, &client, &server, f.Client.Port(), port)
+	c.to[1].Init(&back, s.o.VLAN, f.IPv6, &server, &client, port, f.Client.Port())
+	c.seq = [2]uint32{1, 1}
+	s.packet(f, c, 0, c.seq[0]-1, 0, packet.SYN, nil)
+	s.packet(f, c, 1, c.seq[1]-1, c.seq[0], packet.SYN|packet.ACK, nil)
+	s.packet(f, c, 0, c.seq[0], c.seq[1], packet.ACK, nil)
+	return c
+}
+
+func (s *Synthetic) packet(f *Flow, c *synth, side uint8, seq, ack uint32, flags uint8, data []byte) {
+	t := &c.to[side]
+	n := t.Size() + len(data)
+	c.id++
+	t.Build(s.out.Room(n), seq, ack, flags, c.id, data, !s.o.NoChecksums)
+	s.out.Commit(n, f.Time)
+}
+
+// Data implements Sink.
+func (s *Synthetic) Data(f *Flow, side uint8, data []byte) {
+	c := s.open(f)
+	for len(data) > 0 {
+		n := min(len(data), s.o.Segment)
+		flags := uint8(packet.ACK)
+		if n == len(data) {
+			flags |= packet.PSH
+		}
+		s.packet(f, c, side, c.seq[side], c.seq[1-side], flags, data[:n])
+		c.seq[side] += uint32(n)
+		data = data[n:]
+	}
+}
+
+// Gap implements Sink: sequence numbers are left out, as if a packet had been lost.
+func (s *Synthetic) Gap(f *Flow, side uint8, n int) {
+	if f.synth != nil {
+		f.synth.seq[side] += uint32(n)
+	}
+}
+
+// End implements Sink.
+func (s *Synthetic) End(f *Flow) {
+	c := f.synth
+	if c == nil {
+		return
+	}
+	s.packet(f, c, 0, c.seq[0], c.seq[1], packet.FIN|packet.ACK, nil)
+	s.packet(f, c, 1, c.seq[1], c.seq[0]+1, packet.FIN|packet.ACK, nil)
+	s.packet(f, c, 0, c.seq[0]+1, c.seq[1]+1, packet.ACK, nil)
+	f.synth = nil
+}
+
+// Flush implements Sink.
+func (s *Synthetic) Flush() { s.out.Flush() }

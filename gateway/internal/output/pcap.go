@@ -1,0 +1,135 @@
+package output
+
+import (
+	"encoding/binary"
+	"io"
+	"sync"
+)
+
+// A File is a capture that several cores write to. What one core writes stays in order; cores take turns in pieces of
+// about a megabyte, so packets of different connections are not in the order of time. It is safe for concurrent use.
+type File struct {
+	ng bool
+
+	mu     sync.Mutex
+	w      io.Writer
+	err    error
+	failed func(error)
+	Bytes  uint64
+}
+
+// NewFile writes the header of a capture to w, of pcapng if ng. After the first error it writes nothing more, and tells
+// failed.
+func NewFile(w io.Writer, ng bool, failed func(error)) *File {
+	f := &File{w: w, ng: ng, failed: failed}
+	f.write(f.Header())
+	return f
+}
+
+// Header returns what a capture begins with: Ethernet frames, and time in nanoseconds.
+func (f *File) Header() []byte {
+	le := binary.LittleEndian
+	const snap = 1 << 18
+	if !f.ng {
+		h := make([]byte, 24)
+		le.PutUint32(h, 0xa1b23c4d)
+		le.PutUint16(h[4:], 2)
+		le.PutUint16(h[6:], 4)
+		le.PutUint32(h[16:], snap)
+		le.PutUint32(h[20:], 1)
+		return h
+	}
+	h := make([]byte, 28+32)
+	le.PutUint32(h, 0x0a0d0d0a)
+	le.PutUint32(h[4:], 28)
+	le.PutUint32(h[8:], 0x1a2b3c4d)
+	le.PutUint16(h[12:], 1)
+	le.PutUint64(h[16:], ^uint64(0)) // the length is not known
+	le.PutUint32(h[24:], 28)
+	i := h[28:]
+	le.PutUint32(i, 1)
+	le.PutUint32(i[4:], 32)
+	le.PutUint16(i[8:], 1)
+	le.PutUint32(i[12:], snap)
+	le.PutUint16(i[16:], 9) // if_tsresol
+	le.PutUint16(i[18:], 1)
+	i[20] = 9
+	le.PutUint32(i[28:], 32)
+	return h
+}
+
+func (f *File) write(b []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil || len(b) == 0 {
+		return
+	}
+	n, err := f.w.Write(b)
+	f.Bytes += uint64(n)
+	if err != nil {
+		f.err = err
+		f.failed(err)
+	}
+}
+
+// Core returns what one core writes to.
+func (f *File) Core() Packets {
+	return &filePackets{file: f, buf: make([]byte, fileBuffer)}
+}
+
+const fileBuffer = 256 << 10
+
+type filePackets struct {
+	file *File
+	buf  []byte
+	used int
+}
+
+const (
+	recordHeader   = 16
+	enhancedHeader = 28
+)
+
+func (p *filePackets) header() int {
+	if p.file.ng {
+		return enhancedHeader
+	}
+	return recordHeader
+}
+
+func (p *filePackets) Room(n int) []byte {
+	if p.used+n+enhancedHeader+8 > len(p.buf) {
+		p.Flush()
+	}
+	return p.buf[p.used+p.header():][:n]
+}
+
+func (p *filePackets) Commit(n int, time int64) {
+	le := binary.LittleEndian
+	h := p.buf[p.used:]
+	if !p.file.ng {
+		le.PutUint32(h, uint32(time/1e9))
+		le.PutUint32(h[4:], uint32(time%1e9))
+		le.PutUint32(h[8:], uint32(n))
+		le.PutUint32(h[12:], uint32(n))
+		p.used += recordHeader + n
+		return
+	}
+	padded := (n + 3) &^ 3
+	total := enhancedHeader + padded + 4
+	le.PutUint32(h, 6)
+	le.PutUint32(h[4:], uint32(total))
+	le.PutUint32(h[8:], 0)
+	le.PutUint32(h[12:], uint32(uint64(time)>>32))
+	le.PutUint32(h[16:], uint32(time))
+	le.PutUint32(h[20:], uint32(n))
+	le.PutUint32(h[24:], uint32(n))
+	clear(h[enhancedHeader+n : enhancedHeader+padded])
+	le.PutUint32(h[enhancedHeader+padded:], uint32(total))
+	p.used += total
+}
+
+func (p *filePackets) Flush() {
+	p.file.write(p.buf[:p.used])
+	p.used = 0
+}

@@ -1,0 +1,98 @@
+package output
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// files are the two streams of a connection.
+type files struct {
+	name [2]string
+}
+
+// Streams is a Sink that writes the bytes of each connection to files in a folder: ADDRESS_PORT-ADDRESS_PORT.client for
+// what the client sent, .server for what the server sent. Connections with the same addresses one after another get a
+// number in between. Where bytes are missing, a file just goes on; a third file, .gaps, lists the places.
+//
+// It opens and closes a file for each piece, so that the number of connections does not matter. It is meant for looking
+// at captures, not for speed.
+type Streams struct {
+	dir    string
+	used   map[string]int
+	failed func(error)
+	bad    bool
+}
+
+// NewStreams returns a Sink that writes to a folder, which must be there.
+func NewStreams(dir string, failed func(error)) *Streams {
+	return &Streams{dir: dir, used: make(map[string]int), failed: failed}
+}
+
+func (s *Streams) fail(err error) {
+	if !s.bad {
+		s.bad = true
+		s.failed(err)
+	}
+}
+
+func (s *Streams) open(f *Flow) *files {
+	if f.files == nil {
+		base := strings.NewReplacer(":", ".", "[", "", "]", "").Replace(
+			fmt.Sprintf("%v_%d-%v_%d", f.Client.Addr(), f.Client.Port(), f.Server.Addr(), f.Server.Port()))
+		s.used[base]++
+		if n := s.used[base]; n > 1 {
+			base = fmt.Sprintf("%s.%d", base, n)
+		}
+		base = filepath.Join(s.dir, base)
+		f.files = &files{name: [2]string{base + ".client", base + ".server"}}
+		for _, n := range append(f.files.name[:], base+".gaps") {
+			os.Remove(n)
+		}
+	}
+	return f.files
+}
+
+func (s *Streams) append(name string, data []byte) {
+	if s.bad {
+		return
+	}
+	w, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	_, err = w.Write(data)
+	if e := w.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		s.fail(err)
+	}
+}
+
+// Data implements Sink.
+func (s *Streams) Data(f *Flow, side uint8, data []byte) {
+	s.append(s.open(f).name[side], data)
+}
+
+// Gap implements Sink.
+func (s *Streams) Gap(f *Flow, side uint8, n int) {
+	if f.files == nil {
+		return
+	}
+	name := f.files.name[side]
+	at := int64(0)
+	if st, err := os.Stat(name); err == nil {
+		at = st.Size()
+	}
+	gaps := strings.TrimSuffix(name, filepath.Ext(name)) + ".gaps"
+	s.append(gaps, fmt.Appendf(nil, "%s: about %d bytes of records are missing at %d\n", filepath.Ext(name)[1:], n, at))
+}
+
+// End implements Sink.
+func (s *Streams) End(f *Flow) { f.files = nil }
+
+// Flush implements Sink.
+func (s *Streams) Flush() {}

@@ -1,0 +1,136 @@
+package packet
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// sum adds b to a one's complement sum (RFC 1071), 8 bytes at a time. The order of bytes does not matter to such sums:
+// they are swapped once, at the end.
+func sum(s uint64, b []byte) uint64 {
+	var c uint64
+	for len(b) >= 64 {
+		_ = b[63]
+		s, c = bits.Add64(s, binary.LittleEndian.Uint64(b), 0)
+		s, c = bits.Add64(s, binary.LittleEndian.Uint64(b[8:]), c)
+		s, c = bits.Add64(s, binary.LittleEndian.Uint64(b[16:]), c)
+		s, c = bits.Add64(s, binary.LittleEndian.Uint64(b[24:]), c)
+		s, c = bits.Add64(s, binary.LittleEndian.Uint64(b[32:]), c)
+		s, c = bits.Add64(s, binary.LittleEndian.Uint64(b[40:]), c)
+		s, c = bits.Add64(s, binary.LittleEndian.Uint64(b[48:]), c)
+		s, c = bits.Add64(s, binary.LittleEndian.Uint64(b[56:]), c)
+		s += c
+		b = b[64:]
+	}
+	for len(b) >= 8 {
+		s, c = bits.Add64(s, binary.LittleEndian.Uint64(b), 0)
+		s += c
+		b = b[8:]
+	}
+	if len(b) > 0 {
+		var last [8]byte
+		copy(last[:], b)
+		s, c = bits.Add64(s, binary.LittleEndian.Uint64(last[:]), 0)
+		s += c
+	}
+	return s
+}
+
+func fold(s uint64) uint16 {
+	s = s>>32 + s&0xffffffff
+	s = s>>32 + s&0xffffffff
+	s = s>>16 + s&0xffff
+	s = s>>16 + s&0xffff
+	return bits.ReverseBytes16(uint16(s))
+}
+
+// Checksum returns the Internet checksum of b, on top of a sum from before.
+func Checksum(before uint64, b []byte) uint16 { return ^fold(sum(before, b)) }
+
+// HeaderBytes is the most that Build writes in front of the payload.
+const HeaderBytes = 14 + 4 + 40 + 20
+
+// A Template makes frames of one direction of a connection.
+type Template struct {
+	size   int // of all headers
+	ip     int // where the IP header is
+	tcp    int
+	pseudo uint64 // sum of the addresses, ports and the protocol
+	head   [HeaderBytes]byte
+}
+
+// Init fills in all that does not change. link holds destination and source address; vlan is left out if 0.
+func (t *Template) Init(link *[12]byte, vlan uint16, ipv6 bool, src, dst *[16]byte, srcPort, dstPort uint16) {
+	h := &t.head
+	*h = [HeaderBytes]byte{}
+	copy(h[:], link[:])
+	n := 12
+	if vlan != 0 {
+		be.PutUint16(h[n:], typeVLAN)
+		be.PutUint16(h[n+2:], vlan)
+		n += 4
+	}
+	kind := uint16(typeIPv4)
+	if ipv6 {
+		kind = typeIPv6
+	}
+	be.PutUint16(h[n:], kind)
+	t.ip = n + 2
+	ip := h[t.ip:]
+	if ipv6 {
+		ip[0] = 6 << 4
+		ip[6], ip[7] = 6, 64
+		copy(ip[8:], src[:])
+		copy(ip[24:], dst[:])
+		t.pseudo = sum(0, ip[8:40])
+		t.tcp = t.ip + 40
+	} else {
+		ip[0] = 4<<4 | 5
+		ip[6] = 0x40 // don't fragment
+		ip[8], ip[9] = 64, 6
+		copy(ip[12:], src[12:])
+		copy(ip[16:], dst[12:])
+		t.pseudo = sum(0, ip[12:20])
+		t.tcp = t.ip + 20
+	}
+	tcp := h[t.tcp:]
+	be.PutUint16(tcp, srcPort)
+	be.PutUint16(tcp[2:], dstPort)
+	tcp[12] = 5 << 4
+	be.PutUint16(tcp[14:], 0xffff) // window
+	t.pseudo = sum(t.pseudo, []byte{0, 6})
+	t.size = t.tcp + 20
+}
+
+// Size returns the bytes that come before the payload.
+func (t *Template) Size() int { return t.size }
+
+// MaxPayload is the most that an IP packet holds behind the headers of Build.
+const MaxPayload = 0xffff - 40 - 20
+
+// Build writes a frame to b, which must have room for Size()+len(payload), and returns its size. Payload may be there
+// already.
+func (t *Template) Build(b []byte, seq, ack uint32, flags uint8, id uint16, payload []byte, checksums bool) int {
+	copy(b, t.head[:t.size])
+	ip, tcp := b[t.ip:], b[t.tcp:]
+	size := 20 + len(payload)
+	var words [2]byte
+	be.PutUint16(words[:], uint16(size))
+	if ip[0]>>4 == 6 {
+		be.PutUint16(ip[4:], uint16(size))
+	} else {
+		be.PutUint16(ip[2:], uint16(20+size))
+		be.PutUint16(ip[4:], id)
+		if checksums {
+			be.PutUint16(ip[10:], Checksum(0, ip[:20]))
+		}
+	}
+	be.PutUint32(tcp[4:], seq)
+	be.PutUint32(tcp[8:], ack)
+	tcp[13] = flags
+	copy(tcp[20:], payload)
+	if checksums {
+		be.PutUint16(tcp[16:], Checksum(sum(t.pseudo, words[:]), tcp[:size]))
+	}
+	return t.tcp + size
+}

@@ -1,0 +1,303 @@
+// Package packet finds the TCP segment in a captured frame, and writes frames with segments of its own.
+//
+// The parser is written by hand because it runs for every packet: it looks at each header once, keeps no layers and
+// allocates nothing.
+package packet
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"net/netip"
+	"unsafe"
+)
+
+// A LinkType says how frames begin; the numbers are those of pcap (https://www.tcpdump.org/linktypes.html).
+type LinkType uint16
+
+// The link types that Parse knows.
+const (
+	LinkNull      LinkType = 0   // BSD loopback
+	LinkEthernet  LinkType = 1   //
+	LinkRawBSD    LinkType = 12  // IP, as some BSDs number it
+	LinkRawOpen   LinkType = 14  // IP, as OpenBSD numbers it
+	LinkRaw       LinkType = 101 // IP
+	LinkLoop      LinkType = 108 // OpenBSD loopback
+	LinkLinuxSLL  LinkType = 113 // Linux "any" device
+	LinkIPv4      LinkType = 228
+	LinkIPv6      LinkType = 229
+	LinkLinuxSLL2 LinkType = 276
+)
+
+// TCP flags.
+const (
+	FIN = 1 << 0
+	SYN = 1 << 1
+	RST = 1 << 2
+	PSH = 1 << 3
+	ACK = 1 << 4
+)
+
+// A Tuple is a connection: two endpoints, the lower first, so that both directions have the same tuple. IPv4 addresses
+// are mapped into IPv6.
+type Tuple struct {
+	Addr [2][16]byte
+	Port [2]uint16
+}
+
+// Endpoint returns address and port of one side.
+func (t *Tuple) Endpoint(side uint8) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom16(t.Addr[side]).Unmap(), t.Port[side])
+}
+
+// TupleOf returns the tuple of a connection, and the side that the first endpoint has in it.
+func TupleOf(from, to netip.AddrPort) (t Tuple, side uint8) {
+	a, b := from.Addr().As16(), to.Addr().As16()
+	t = Tuple{Addr: [2][16]byte{a, b}, Port: [2]uint16{from.Port(), to.Port()}}
+	if t.swapped() {
+		t.swap()
+		side = 1
+	}
+	return t, side
+}
+
+func (t *Tuple) swapped() bool {
+	for i := 0; i < 16; i += 8 {
+		a, b := binary.BigEndian.Uint64(t.Addr[0][i:]), binary.BigEndian.Uint64(t.Addr[1][i:])
+		if a != b {
+			return a > b
+		}
+	}
+	return t.Port[0] > t.Port[1]
+}
+
+func (t *Tuple) swap() {
+	t.Addr[0], t.Addr[1] = t.Addr[1], t.Addr[0]
+	t.Port[0], t.Port[1] = t.Port[1], t.Port[0]
+}
+
+// The seed differs in each process, so that nobody can choose connections that fall into one place of the flow table.
+var seed = maphash.MakeSeed()
+
+// Hash returns a number that is the same for both directions of a connection.
+func (t *Tuple) Hash() uint64 {
+	return maphash.Bytes(seed, unsafe.Slice((*byte)(unsafe.Pointer(t)), unsafe.Sizeof(*t)))
+}
+
+// A Segment is what a frame says about TCP. Payload points into the frame.
+type Segment struct {
+	Tuple   Tuple
+	Side    uint8 // the sender is Tuple.Addr[Side]
+	Flags   uint8
+	IPv6    bool
+	VLAN    uint16 // identifier of the outermost tag, 0 if there is none
+	Seq     uint32
+	Ack     uint32
+	Payload []byte
+	Missing int    // bytes of payload that the capture has cut off
+	Link    []byte // Ethernet destination and source, or nil
+}
+
+// A Verdict is what Parse made of a frame.
+type Verdict uint8
+
+// Verdicts.
+const (
+	TCP       Verdict = iota // a segment
+	Other                    // not TCP over IP
+	Fragment                 // a part of an IP packet
+	Malformed                // shorter than its headers say, or headers that contradict each other
+	verdicts
+)
+
+// Verdicts is the number of different verdicts.
+const Verdicts = int(verdicts)
+
+var verdictNames = [...]string{"tcp", "other", "fragment", "malformed"}
+
+func (v Verdict) String() string { return verdictNames[v] }
+
+const (
+	typeIPv4 = 0x0800
+	typeIPv6 = 0x86dd
+	typeVLAN = 0x8100
+	typeQinQ = 0x88a8
+	typeOldQ = 0x9100
+)
+
+var be = binary.BigEndian
+
+// Parse fills s from a frame. If the verdict is not TCP, s is undefined.
+func Parse(s *Segment, link LinkType, frame []byte) Verdict {
+	s.Link, s.VLAN = nil, 0
+	var kind uint16
+	switch link {
+	case LinkEthernet:
+		if len(frame) < 14 {
+			return Malformed
+		}
+		s.Link = frame[:12:12]
+		kind = be.Uint16(frame[12:])
+		frame = frame[14:]
+		// Two tags are customary; four are patience enough.
+		for tags := 0; kind == typeVLAN || kind == typeQinQ || kind == typeOldQ; tags++ {
+			if len(frame) < 4 || tags == 4 {
+				return Malformed
+			}
+			if tags == 0 {
+				s.VLAN = be.Uint16(frame) & 0xfff
+			}
+			kind = be.Uint16(frame[2:])
+			frame = frame[4:]
+		}
+	case LinkRaw, LinkRawBSD, LinkRawOpen, LinkIPv4, LinkIPv6:
+		if len(frame) < 1 {
+			return Malformed
+		}
+		kind = typeIPv4
+		if frame[0]>>4 == 6 {
+			kind = typeIPv6
+		}
+	case LinkNull, LinkLoop:
+		// The family is in the byte order of the machine that captured; its IPv6 differs between systems.
+		if len(frame) < 5 {
+			return Malformed
+		}
+		frame = frame[4:]
+		kind = typeIPv4
+		if frame[0]>>4 == 6 {
+			kind = typeIPv6
+		}
+	case LinkLinuxSLL:
+		if len(frame) < 16 {
+			return Malformed
+		}
+		kind = be.Uint16(frame[14:])
+		frame = frame[16:]
+	case LinkLinuxSLL2:
+		if len(frame) < 20 {
+			return Malformed
+		}
+		kind = be.Uint16(frame)
+		frame = frame[20:]
+	default:
+		return Other
+	}
+	switch kind {
+	case typeIPv4:
+		return parseIPv4(s, frame)
+	case typeIPv6:
+		return parseIPv6(s, frame)
+	}
+	return Other
+}
+
+func parseIPv4(s *Segment, b []byte) Verdict {
+	if len(b) < 20 || b[0]>>4 != 4 {
+		return Malformed
+	}
+	header := int(b[0]&15) * 4
+	total := int(be.Uint16(b[2:]))
+	if total == 0 {
+		total = len(b) // a super-frame that the network card was to fill in
+	}
+	if header < 20 || total < header || len(b) < header {
+		return Malformed
+	}
+	if be.Uint16(b[6:])&0x3fff != 0 {
+		return Fragment
+	}
+	if b[9] != 6 {
+		return Other
+	}
+	const mapped = 0xffff
+	src, dst := be.Uint32(b[12:]), be.Uint32(b[16:])
+	be.PutUint64(s.Tuple.Addr[0][:], 0)
+	be.PutUint64(s.Tuple.Addr[0][8:], mapped<<32|uint64(src))
+	be.PutUint64(s.Tuple.Addr[1][:], 0)
+	be.PutUint64(s.Tuple.Addr[1][8:], mapped<<32|uint64(dst))
+	s.IPv6 = false
+	missing := 0
+	if total < len(b) {
+		b = b[:total] // Ethernet pads short frames
+	} else {
+		missing = total - len(b)
+	}
+	return parseTCP(s, b[header:], missing)
+}
+
+// parseIPv6 walks over extension headers (RFC 8200, section 4).
+func parseIPv6(s *Segment, b []byte) Verdict {
+	if len(b) < 40 || b[0]>>4 != 6 {
+		return Malformed
+	}
+	total := int(be.Uint16(b[4:]))
+	next := b[6]
+	s.Tuple.Addr[0] = [16]byte(b[8:24])
+	s.Tuple.Addr[1] = [16]byte(b[24:40])
+	s.IPv6 = true
+	b = b[40:]
+	missing := 0
+	switch {
+	case total == 0: // a super-frame, or a jumbogram
+	case total < len(b):
+		b = b[:total]
+	default:
+		missing = total - len(b)
+	}
+	for headers := 0; ; headers++ {
+		if next == 6 {
+			return parseTCP(s, b, missing)
+		}
+		if headers == 8 {
+			return Malformed
+		}
+		var size int
+		switch next {
+		case 0, 43, 60, 135, 139, 140: // hop-by-hop, routing, destination, mobility, HIP, shim6
+			if len(b) < 8 {
+				return Malformed
+			}
+			size = int(b[1])*8 + 8
+		case 51: // authentication, in units of 4 bytes
+			if len(b) < 8 {
+				return Malformed
+			}
+			size = int(b[1])*4 + 8
+		case 44:
+			if len(b) < 8 {
+				return Malformed
+			}
+			if be.Uint16(b[2:])&0xfff9 != 0 {
+				return Fragment
+			}
+			size = 8 // an atomic fragment is whole (RFC 6946)
+		default:
+			return Other
+		}
+		if len(b) < size {
+			return Malformed
+		}
+		next = b[0]
+		b = b[size:]
+	}
+}
+
+func parseTCP(s *Segment, b []byte, missing int) Verdict {
+	if len(b) < 20 {
+		return Malformed
+	}
+	header := int(b[12]>>4) * 4
+	if header < 20 || len(b) < header {
+		return Malformed
+	}
+	s.Tuple.Port = [2]uint16{be.Uint16(b), be.Uint16(b[2:])}
+	s.Seq, s.Ack, s.Flags = be.Uint32(b[4:]), be.Uint32(b[8:]), b[13]
+	s.Payload = b[header:]
+	s.Missing = missing
+	s.Side = 0
+	if s.Tuple.swapped() {
+		s.Tuple.swap()
+		s.Side = 1
+	}
+	return TCP
+}

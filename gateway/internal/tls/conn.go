@@ -1,0 +1,184 @@
+// Package tls follows TLS connections from the outside: given their secrets, it opens the records of TLS 1.3 and of the
+// AEAD suites of TLS 1.2.
+//
+// Nothing is delivered that was not authenticated. What cannot be opened, for want of keys, after loss, or because it is
+// forged, is counted and reported as lost.
+package tls
+
+import (
+	"crypto/cipher"
+
+	"github.com/sealane/sealane/gateway/internal/keys"
+)
+
+// The sides of a connection.
+const (
+	Client uint8 = 0
+	Server uint8 = 1
+)
+
+const (
+	headerBytes = 5
+	tagBytes    = 16
+	// RFC 8446, section 5.2, and RFC 5246, section 6.2.3.
+	maxText13 = 1<<14 + 256
+	maxText12 = 1<<14 + 2048
+	maxRecord = headerBytes + maxText12
+	// A record of TLS 1.3 has at least a type byte and a tag.
+	minRecord = headerBytes + 1 + tagBytes
+)
+
+// Record types.
+const (
+	typeCCS       = 20
+	typeAlert     = 21
+	typeHandshake = 22
+	typeData      = 23
+)
+
+// An epoch is the time for which one key protects a direction; only KeyUpdate changes keys within one.
+type epoch uint8
+
+const (
+	plain epoch = iota
+	early
+	handshake
+	blind // the handshake keys are missing; application keys are tried on every record
+	application
+	protected12
+)
+
+// A mode is what happens to the bytes of a direction.
+type mode uint8
+
+const (
+	reading  mode = iota
+	holding       // until the other direction, or a key, tells how to go on
+	scanning      // for the next record that opens, after loss
+	counting      // there are no keys; records are only counted
+	ignoring      // nothing will be delivered
+)
+
+// A half is one direction. Its first 64 bytes are all that a record within one packet needs.
+type half struct {
+	aead    cipher.AEAD
+	seq     uint64 // number of the next record
+	iv      [12]byte
+	epoch   epoch
+	next    epoch // to be entered with the next record, unless plain
+	mode    mode
+	have    uint16 // bytes of the record that is partial
+	doubt   uint32 // how many records may have been lost
+	size    uint32 // of the partial record, once its header is there
+	skip    uint32 // bytes to pass over
+	part    []byte // the partial record, from the pool
+	fails   uint16 // records in a row that did not open
+	opened  bool   // at least one record opened in this epoch
+	cut     bool   // what is ignored would have been delivered
+	missing uint32 // bytes lost since the last record that was delivered
+	gone    uint32 // records lost, as far as they were counted
+	head    [headerBytes]byte
+	hs      messages
+	held    []byte // bytes that wait, in order
+	secret  [48]byte
+}
+
+// earlyState is what became of 0-RTT data.
+type earlyState uint8
+
+const (
+	earlyNone earlyState = iota
+	earlyOffered
+	earlyAccepted
+	earlyRejected
+)
+
+// A Conn is one connection. It belongs to one Decrypter.
+type Conn struct {
+	half    [2]half
+	suite   *suite
+	version uint16
+	hello   [2]bool
+	hellos  uint32 // of the client
+	retried bool
+	early   earlyState
+	wake    [2]bool // a direction may go on
+	expired bool    // no more waiting for keys
+	given   bool    // keys came with the tuple, there are no secrets
+	found   bool    // secrets holds something
+	asked   uint64  // state of the store at the last question
+	trials  uint32
+	random  [2][32]byte
+	secrets keys.Secrets
+	held0   []byte // 0-RTT data, opened, until it is known to be accepted
+
+	// Owner is for the user of the package.
+	Owner any
+
+	// Since is when the connection began to wait for keys, for the user of the package; 0 if it does not.
+	Since   int64
+	waiting bool
+	state   State
+}
+
+// A State is how far a connection can be read.
+type State uint8
+
+// States.
+const (
+	Starting      State = iota
+	Readable            // at least one record was opened
+	Undecryptable       // there are no keys, or they are wrong
+	Unsupported         // a version or suite without AEAD
+	NotTLS
+)
+
+var stateNames = [...]string{"starting", "readable", "undecryptable", "unsupported", "not TLS"}
+
+func (s State) String() string { return stateNames[s] }
+
+// State returns how far the connection can be read.
+func (c *Conn) State() State { return c.state }
+
+// Waiting tells whether a direction waits for keys.
+func (c *Conn) Waiting() bool { return c.waiting }
+
+// Suite returns the number of the cipher suite and of the version, 0 if they are not known.
+func (c *Conn) Suite() (suite, version uint16) {
+	if c.suite == nil {
+		return 0, 0
+	}
+	return c.suite.id, c.version
+}
+
+// Random returns the client random, by which key logs name the connection.
+func (c *Conn) Random() [32]byte { return c.random[Client] }
+
+// plausible tells whether b, of at least 5 bytes, may begin a record.
+func plausible(b []byte) bool {
+	n := int(be.Uint16(b[3:]))
+	return b[0] >= typeCCS && b[0] <= typeData && b[1] == 3 && b[2] <= 4 && n > 0 && n <= maxText12
+}
+
+// overhead returns how much longer a record is than the application data in it.
+func (c *Conn) overhead() int {
+	switch {
+	case c.version == version13:
+		return headerBytes + 1 + tagBytes
+	case c.suite != nil && c.suite.explicit():
+		return headerBytes + 8 + tagBytes
+	}
+	return headerBytes + tagBytes
+}
+
+// LooksLikeClientHello tells whether a stream that begins with b can be that of a TLS client. Three bytes are enough to
+// say no, six to say yes.
+func LooksLikeClientHello(b []byte) bool {
+	return len(b) >= 3 && b[0] == typeHandshake && b[1] == 3 && b[2] <= 4 && (len(b) < 6 || b[5] == msgClientHello)
+}
+
+// Touch brings into the cache what the next record of a direction needs.
+func (c *Conn) Touch(side uint8) uint32 {
+	h := &c.half[side]
+	return h.skip + uint32(h.epoch)
+}

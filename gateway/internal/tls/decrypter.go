@@ -1,0 +1,842 @@
+package tls
+
+import (
+	"errors"
+
+	"github.com/sealane/sealane/gateway/internal/keys"
+)
+
+// Stats count what a Decrypter did.
+type Stats struct {
+	Records       uint64 // opened
+	Bytes         uint64 // of application data delivered
+	BadRecords    uint64 // did not open with any key that was due
+	BadPadding    uint64 // opened, and held nothing but zeroes
+	LostBytes     uint64 // of the stream, as far as they may have held application data
+	Trials        uint64 // openings tried after loss
+	Resyncs       uint64 // times that reading went on after loss
+	KeyUpdates    uint64 //
+	EarlyAccepted uint64 // bytes of 0-RTT data delivered
+	EarlyDropped  uint64 // bytes of 0-RTT data that the server did not accept
+	GivenUp       uint64 // directions of which nothing more will be read
+	HeldOut       uint64 // bytes dropped because too many waited
+	PartialOut    uint64 // records dropped because too many were partial
+}
+
+// Limits bound the memory of a Decrypter, in bytes.
+type Limits struct {
+	HeldFlow int // ciphertext and 0-RTT data waiting in one direction
+	Held     int // all ciphertext waiting
+	Partial  int // all partial records
+}
+
+// DefaultLimits fit a machine with a few hundred MB to spare.
+var DefaultLimits = Limits{HeldFlow: 256 << 10, Held: 64 << 20, Partial: 128 << 20}
+
+// A Decrypter reads many connections. It is not safe for concurrent use: there is one for each core.
+type Decrypter struct {
+	Store  *keys.Store
+	Limits Limits
+	Wait   bool // keys may come after the records that need them
+
+	// Plaintext gets application data. data is valid until it returns.
+	Plaintext func(c *Conn, side uint8, data []byte)
+	// Lost is told about a hole in the application data. bytes is how much is missing: exactly if the lost records held
+	// nothing else and had no padding, else an estimate.
+	Lost func(c *Conn, side uint8, bytes int)
+	// Opened, if set, is called when the first record of a connection has been opened.
+	Opened func(c *Conn)
+
+	Stats Stats
+
+	held    int
+	partial int
+	scratch []byte
+	nonce   [12]byte
+	aad     [13]byte
+	small   [][]byte
+	large   [][]byte
+	each    func(kind uint8, body []byte)
+	current *Conn // for each
+	side    uint8
+}
+
+// NewDecrypter returns one that takes secrets from store.
+func NewDecrypter(store *keys.Store) *Decrypter {
+	d := &Decrypter{Store: store, Limits: DefaultLimits, scratch: make([]byte, maxRecord)}
+	d.each = func(kind uint8, body []byte) { d.message(d.current, d.side, kind, body) }
+	return d
+}
+
+// Feed takes the next bytes of a direction. p is not kept and not changed.
+func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {
+	d.feed(c, side, p)
+	for c.wake[0] || c.wake[1] {
+		for s := range uint8(2) {
+			if c.wake[s] {
+				c.wake[s] = false
+				d.resume(c, s)
+			}
+		}
+	}
+}
+
+// Retry is called when keys may have come for a connection that waits.
+func (d *Decrypter) Retry(c *Conn) {
+	if c.half[0].mode == holding || c.half[1].mode == holding {
+		c.wake = [2]bool{true, true}
+		d.Feed(c, Client, nil)
+	}
+}
+
+// Expire ends the waiting for keys.
+func (d *Decrypter) Expire(c *Conn) {
+	if !c.expired {
+		c.expired = true
+		d.Retry(c)
+	}
+}
+
+// resume feeds what a direction held.
+func (d *Decrypter) resume(c *Conn, side uint8) {
+	h := &c.half[side]
+	if h.mode != holding {
+		return
+	}
+	held := h.held
+	h.held, h.mode = nil, reading
+	d.held -= len(held)
+	d.feed(c, side, held)
+	if c.half[0].mode != holding && c.half[1].mode != holding {
+		c.waiting = false
+	}
+}
+
+func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
+	h := &c.half[side]
+	for len(p) > 0 {
+		switch h.mode {
+		case ignoring:
+			if h.cut {
+				d.Stats.LostBytes += uint64(len(p))
+			}
+			return
+		case holding:
+			d.hold(c, side, p)
+			return
+		case scanning:
+			d.scan(c, side, p)
+			return
+		}
+		if h.skip > 0 {
+			n := min(int(h.skip), len(p))
+			h.skip -= uint32(n)
+			p = p[n:]
+			continue
+		}
+		if h.have == 0 && len(p) >= headerBytes {
+			if size := headerBytes + int(be.Uint16(p[3:])); len(p) >= size {
+				if !d.whole(c, side, p[:size]) {
+					d.hold(c, side, p)
+					return
+				}
+				// A scan begins behind the byte that is no header.
+				if h.mode == scanning {
+					d.scan(c, side, p)
+					return
+				}
+				p = p[size:]
+				continue
+			}
+		}
+		n, ok := d.gather(c, side, p)
+		p = p[n:]
+		if !ok {
+			if h.mode == reading {
+				d.hold(c, side, d.takePart(h))
+				d.hold(c, side, p)
+				d.dropPart(h)
+			}
+			return
+		}
+	}
+}
+
+// gather adds to the partial record. It returns how many bytes it took, and false if the record has to wait: then it is
+// still in part.
+func (d *Decrypter) gather(c *Conn, side uint8, p []byte) (int, bool) {
+	h := &c.half[side]
+	n := 0
+	if h.have < headerBytes {
+		n = copy(h.head[h.have:], p)
+		h.have += uint16(n)
+		if h.have < headerBytes {
+			return n, true
+		}
+		if !plausible(h.head[:]) {
+			h.have = 0
+			d.unframed(c, side)
+			if h.mode == scanning {
+				d.scan(c, side, h.head[:])
+			}
+			return n, true
+		}
+		h.size = headerBytes + uint32(be.Uint16(h.head[3:]))
+		if !d.takeBuffer(h) {
+			d.Stats.PartialOut++
+			h.have = 0
+			h.skip = h.size - headerBytes
+			d.passOver(c, side, h.size)
+			return n, true
+		}
+	}
+	m := min(int(h.size)-int(h.have), len(p)-n)
+	copy(h.part[h.have:h.size], p[n:n+m])
+	h.have += uint16(m)
+	n += m
+	if uint32(h.have) < h.size {
+		return n, true
+	}
+	if !d.whole(c, side, h.part[:h.size]) {
+		return n, false
+	}
+	if h.mode == scanning {
+		rec := h.part[:h.size]
+		keep := h.part
+		h.part, h.have = nil, 0
+		d.scan(c, side, rec)
+		d.giveBuffer(keep)
+		return n, true
+	}
+	d.dropPart(h)
+	return n, true
+}
+
+func (d *Decrypter) takePart(h *half) []byte { return h.part[:h.have] }
+
+func (d *Decrypter) dropPart(h *half) {
+	if h.part != nil {
+		d.giveBuffer(h.part)
+		h.part = nil
+	}
+	h.have, h.size = 0, 0
+}
+
+const smallRecord = 2048
+
+func (d *Decrypter) takeBuffer(h *half) bool {
+	pool, size := &d.large, maxRecord
+	if h.size <= smallRecord {
+		pool, size = &d.small, smallRecord
+	}
+	if d.partial+size > d.Limits.Partial {
+		return false
+	}
+	d.partial += size
+	if n := len(*pool); n > 0 {
+		h.part = (*pool)[n-1]
+		*pool = (*pool)[:n-1]
+	} else {
+		h.part = make([]byte, size)
+	}
+	copy(h.part, h.head[:])
+	return true
+}
+
+func (d *Decrypter) giveBuffer(b []byte) {
+	b = b[:cap(b)]
+	d.partial -= len(b)
+	pool := &d.large
+	if len(b) == smallRecord {
+		pool = &d.small
+	}
+	if len(*pool) < 4096 {
+		*pool = append(*pool, b)
+	}
+}
+
+// hold keeps bytes until the direction can go on.
+func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
+	h := &c.half[side]
+	h.mode = holding
+	c.waiting = true
+	if len(p) == 0 {
+		return
+	}
+	if len(h.held)+len(p) > d.Limits.HeldFlow || d.held+len(p) > d.Limits.Held {
+		if c.expired {
+			// It is not keys that it waits for: the other direction never came.
+			d.Stats.HeldOut += uint64(len(h.held) + len(p))
+			d.giveUp(c, Undecryptable)
+			return
+		}
+		// Go on without keys: records are counted, and found again if the keys come yet.
+		c.expired = true
+		c.wake = [2]bool{true, true}
+	}
+	d.held += len(p)
+	h.held = append(h.held, p...)
+}
+
+// whole takes a whole record. It returns false if the record has to wait.
+func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
+	h := &c.half[side]
+	if h.mode == counting && !d.late(c, side) {
+		if c.state == Readable {
+			d.Stats.LostBytes += uint64(len(rec))
+		}
+		if plausible(rec) {
+			if rec[0] == typeData || c.version == version12 {
+				h.seq++
+			}
+			return true
+		}
+		d.abandon(c, side)
+		return true
+	}
+	if h.next != plain && rec[0] == typeData {
+		if !d.enter(c, side) {
+			return false
+		}
+		if h.mode != reading {
+			return true
+		}
+	}
+	// The usual case first.
+	if h.epoch == application && rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 {
+		if text := d.open13(h, h.seq, rec); text != nil {
+			h.seq++
+			h.fails, h.doubt, h.opened = 0, 0, true
+			d.inner13(c, side, text)
+			return true
+		}
+		return d.mismatch(c, side, rec)
+	}
+	if !plausible(rec) {
+		d.unframed(c, side)
+		return true
+	}
+	switch h.epoch {
+	case plain:
+		return d.plainRecord(c, side, rec)
+	case protected12:
+		if text := d.open12(c.suite, h, h.seq, rec); text != nil {
+			h.seq++
+			h.fails, h.doubt, h.opened = 0, 0, true
+			d.inner12(c, side, rec[0], text)
+			return true
+		}
+		return d.mismatch(c, side, rec)
+	}
+	if rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2 {
+		return true // for middleboxes, or from a side without keys
+	}
+	if rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 && h.epoch != blind {
+		if text := d.open13(h, h.seq, rec); text != nil {
+			h.seq++
+			h.fails, h.doubt, h.opened = 0, 0, true
+			d.inner13(c, side, text)
+			return true
+		}
+	}
+	return d.mismatch(c, side, rec)
+}
+
+// unframed is called where a record should begin and does not.
+func (d *Decrypter) unframed(c *Conn, side uint8) {
+	h := &c.half[side]
+	if h.epoch == plain && (h.next == plain || !d.enter(c, side) || h.mode != reading) {
+		d.giveUp(c, NotTLS)
+		return
+	}
+	d.Stats.BadRecords++
+	if h.aead == nil {
+		d.abandon(c, side) // there is nothing to search with
+		return
+	}
+	d.lost(c, side, headerBytes)
+	d.beginScan(h, 0)
+}
+
+// abandon ends the reading of a direction.
+func (d *Decrypter) abandon(c *Conn, side uint8) {
+	h := &c.half[side]
+	h.mode, h.cut = ignoring, true
+	d.Stats.GivenUp++
+	d.lost(c, side, 1)
+	if c.state == Starting {
+		c.state = Undecryptable
+	}
+}
+
+func (d *Decrypter) giveUp(c *Conn, why State) {
+	if c.state != Readable {
+		c.state = why
+	}
+	for s := range c.half {
+		h := &c.half[s]
+		d.held -= len(h.held)
+		h.held = nil
+		d.dropPart(h)
+		if h.mode != ignoring {
+			d.Stats.GivenUp++
+			h.mode, h.cut = ignoring, c.state == Readable
+		}
+	}
+	c.waiting = false
+}
+
+// undecryptable says that one direction cannot be opened now. Its records are counted, so that later keys find them.
+func (d *Decrypter) undecryptable(c *Conn, side uint8) {
+	c.half[side].mode = counting
+	if c.state == Starting {
+		c.state = Undecryptable
+	}
+}
+
+// plainRecord takes a record that is not encrypted.
+func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
+	h := &c.half[side]
+	body := rec[headerBytes:]
+	switch rec[0] {
+	case typeHandshake:
+		if side == Server && !c.hello[Client] {
+			return false // captured before the ClientHello
+		}
+		d.current, d.side = c, side
+		h.hs.feed(body, d.each)
+		if h.hs.lost {
+			d.giveUp(c, NotTLS)
+		}
+		return true
+	case typeCCS:
+		if !c.hello[Server] && !c.retried {
+			return false
+		}
+		if c.version == version12 {
+			return d.protect12(c, side)
+		}
+		return true
+	case typeData:
+		if c.retried && c.hellos < 2 {
+			d.Stats.EarlyDropped += uint64(len(body)) // 0-RTT data before the second ClientHello
+			return true
+		}
+		if !c.hello[Server] {
+			return false
+		}
+		// TLS 1.3 enters its first epoch through next.
+		d.giveUp(c, NotTLS)
+	}
+	return true
+}
+
+// message takes a handshake message.
+func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
+	h := &c.half[side]
+	switch {
+	case kind == msgClientHello && side == Client:
+		hello, ok := parseClientHello(body)
+		if !ok {
+			d.giveUp(c, NotTLS)
+			return
+		}
+		if c.random[Client] != hello.random {
+			c.secrets.Wipe()
+			c.found = false
+			c.random[Client] = hello.random
+		}
+		c.early = earlyNone
+		if hello.earlyData && !c.retried {
+			c.early = earlyOffered
+		}
+		c.hello = [2]bool{true, false}
+		c.hellos++
+		c.wake[Server] = true
+	case kind == msgServerHello && side == Server:
+		d.serverHello(c, body)
+	case kind == msgEncryptedExtensions && side == Server && h.epoch == handshake:
+		if accepted, ok := acceptsEarlyData(body); ok && c.early == earlyOffered {
+			d.decideEarly(c, accepted)
+		}
+	case kind == msgFinished && c.version == version13 && h.epoch == handshake:
+		h.next = application
+	case kind == msgEndOfEarlyData && side == Client && h.epoch == early:
+		d.decideEarly(c, true)
+		h.next = handshake
+	case kind == msgKeyUpdate && h.epoch == application:
+		d.Stats.KeyUpdates++
+		var k keySet
+		if c.given || !k.update(c.suite, &h.secret) {
+			d.undecryptable(c, side)
+			return
+		}
+		h.install(&k)
+		h.epoch = application
+	}
+}
+
+func (d *Decrypter) serverHello(c *Conn, body []byte) {
+	hello, ok := parseServerHello(body)
+	if !ok {
+		d.giveUp(c, NotTLS)
+		return
+	}
+	if hello.retry {
+		c.retried = true
+		c.wake[Client] = true
+		if c.early != earlyNone {
+			c.early = earlyRejected
+		}
+		return
+	}
+	c.version, c.random[Server] = hello.version, hello.random
+	c.suite = suites[hello.suite]
+	if c.suite == nil || c.suite.version != c.version {
+		c.suite = nil
+		d.giveUp(c, Unsupported)
+		return
+	}
+	c.hello[Server] = true
+	c.wake[Client] = true
+	if c.version == version13 {
+		c.half[Server].next = handshake
+		c.half[Client].next = handshake
+		if c.early == earlyOffered {
+			c.half[Client].next = early
+		}
+	}
+}
+
+// decideEarly delivers or drops 0-RTT data.
+func (d *Decrypter) decideEarly(c *Conn, accepted bool) {
+	if c.early != earlyOffered {
+		return
+	}
+	data := c.held0
+	c.held0 = nil
+	d.held -= len(data)
+	if !accepted {
+		c.early = earlyRejected
+		d.Stats.EarlyDropped += uint64(len(data))
+		clear(data)
+		return
+	}
+	c.early = earlyAccepted
+	d.Stats.EarlyAccepted += uint64(len(data))
+	d.deliver(c, Client, data)
+	clear(data)
+}
+
+func (d *Decrypter) deliver(c *Conn, side uint8, data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	if c.half[side].missing > 0 {
+		d.reportLost(c, side)
+	}
+	d.Stats.Bytes += uint64(len(data))
+	d.Plaintext(c, side, data)
+}
+
+// inner13 takes what a record of TLS 1.3 held (RFC 8446, section 5.4).
+func (d *Decrypter) inner13(c *Conn, side uint8, text []byte) {
+	h := &c.half[side]
+	n := len(text) - 1
+	for n >= 0 && text[n] == 0 {
+		n--
+	}
+	d.Stats.Records++
+	if c.state != Readable {
+		d.readable(c)
+	}
+	if n < 0 {
+		d.Stats.BadPadding++
+		return
+	}
+	kind := text[n]
+	text = text[:n]
+	switch kind {
+	case typeData:
+		switch h.epoch {
+		case application:
+			d.deliver(c, side, text)
+		case early:
+			d.earlyData(c, text)
+		}
+	case typeHandshake:
+		d.current, d.side = c, side
+		h.hs.feed(text, d.each)
+	}
+}
+
+func (d *Decrypter) earlyData(c *Conn, text []byte) {
+	switch {
+	case c.early == earlyAccepted:
+		d.Stats.EarlyAccepted += uint64(len(text))
+		d.deliver(c, Client, text)
+	case c.early == earlyOffered && len(c.held0)+len(text) <= d.Limits.HeldFlow && d.held+len(text) <= d.Limits.Held:
+		d.held += len(text)
+		c.held0 = append(c.held0, text...)
+	default:
+		d.Stats.EarlyDropped += uint64(len(text))
+	}
+}
+
+func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
+	d.Stats.Records++
+	if c.state != Readable {
+		d.readable(c)
+	}
+	h := &c.half[side]
+	switch kind {
+	case typeData:
+		d.deliver(c, side, text)
+	case typeHandshake: // a renegotiation
+		d.current, d.side = c, side
+		h.hs.feed(text, d.each)
+	case typeCCS:
+		if !d.protect12(c, side) {
+			d.undecryptable(c, side) // the keys of a renegotiation are late
+		}
+	}
+}
+
+func (d *Decrypter) readable(c *Conn) {
+	c.state = Readable
+	if d.Opened != nil {
+		d.Opened(c)
+	}
+}
+
+// secret asks for a secret. If it is not there, wait tells whether it may come.
+func (d *Decrypter) secret(c *Conn, l keys.Label) (secret []byte, wait bool) {
+	if s := c.secrets.Get(l); s != nil {
+		return s, false
+	}
+	if changes := d.Store.Changes(); !c.found || changes != c.asked {
+		c.asked = changes
+		c.found = d.Store.Get(&c.random[Client], &c.secrets)
+		if s := c.secrets.Get(l); s != nil {
+			return s, false
+		}
+	}
+	return nil, d.Wait && !c.expired
+}
+
+var labelOf = [...][2]keys.Label{
+	early:       {keys.Early, keys.Early},
+	handshake:   {keys.ClientHandshake, keys.ServerHandshake},
+	application: {keys.ClientTraffic, keys.ServerTraffic},
+}
+
+// enter begins the next epoch. It returns false if the keys may still come.
+func (d *Decrypter) enter(c *Conn, side uint8) bool {
+	h := &c.half[side]
+	secret, wait := d.secret(c, labelOf[h.next][side])
+	if wait {
+		return false
+	}
+	var k keySet
+	if secret != nil && k.fromTraffic(c.suite, secret) {
+		h.install(&k)
+		h.missing, h.gone = 0, 0
+		h.epoch, h.next = h.next, plain
+		return true
+	}
+	switch h.next {
+	case early: // what it protected is passed over
+		h.next = handshake
+		return d.enter(c, side)
+	case handshake:
+		if s, wait := d.secret(c, labelOf[application][side]); s != nil {
+			h.epoch, h.next = blind, plain
+			return true
+		} else if wait {
+			return false
+		}
+	}
+	h.epoch, h.next, h.seq = blind, plain, 0
+	d.undecryptable(c, side)
+	return true
+}
+
+// late looks whether keys have come for a direction that had none.
+func (d *Decrypter) late(c *Conn, side uint8) bool {
+	h := &c.half[side]
+	if c.suite == nil || c.given || d.Store.Changes() == c.asked {
+		return false
+	}
+	var k keySet
+	if c.version == version12 {
+		s, _ := d.secret(c, keys.Master)
+		if s == nil || !k.fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
+			return false
+		}
+		n := h.seq
+		h.install(&k)
+		h.seq, h.epoch, h.mode = n, protected12, reading
+		return true
+	}
+	s, _ := d.secret(c, labelOf[application][side])
+	if s == nil || !k.fromTraffic(c.suite, s) {
+		return false
+	}
+	// The count includes the records of the handshake; up to 16 of them are customary.
+	n := h.seq
+	h.install(&k)
+	h.seq, h.doubt = n-min(n, 32), uint32(min(n, 32))
+	h.epoch, h.mode = application, reading
+	return true
+}
+
+// protect12 follows a ChangeCipherSpec of TLS 1.2. It returns false if the keys may still come.
+func (d *Decrypter) protect12(c *Conn, side uint8) bool {
+	h := &c.half[side]
+	if c.suite == nil || !c.hello[Server] {
+		d.giveUp(c, NotTLS)
+		return true
+	}
+	secret, wait := d.secret(c, keys.Master)
+	if wait {
+		return false
+	}
+	var k keySet
+	h.epoch = protected12
+	if secret == nil || !k.fromMaster(c.suite, side, secret, &c.random[Client], &c.random[Server]) {
+		h.seq = 0
+		d.undecryptable(c, side)
+		return true
+	}
+	h.install(&k)
+	return true
+}
+
+func (h *half) install(k *keySet) {
+	h.aead, h.iv, h.secret = k.aead, k.iv, k.secret
+	h.seq, h.fails, h.doubt, h.opened = 0, 0, 0, false
+	h.hs.reset()
+	*k = keySet{}
+}
+
+// open13 opens a record of TLS 1.3 into the scratch memory. It returns nil if that fails.
+func (d *Decrypter) open13(h *half, seq uint64, rec []byte) []byte {
+	d.nonce = h.iv
+	be.PutUint64(d.nonce[4:], be.Uint64(d.nonce[4:])^seq)
+	text, err := h.aead.Open(d.scratch[:0], d.nonce[:], rec[headerBytes:], rec[:headerBytes])
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// open12 opens a record of TLS 1.2 (RFC 5288, RFC 7905).
+func (d *Decrypter) open12(s *suite, h *half, seq uint64, rec []byte) []byte {
+	sealed := rec[headerBytes:]
+	d.nonce = h.iv
+	if s.explicit() {
+		if len(sealed) < 8 {
+			return nil
+		}
+		copy(d.nonce[4:], sealed)
+		sealed = sealed[8:]
+	} else {
+		be.PutUint64(d.nonce[4:], be.Uint64(d.nonce[4:])^seq)
+	}
+	if len(sealed) < tagBytes {
+		return nil
+	}
+	be.PutUint64(d.aad[:], seq)
+	copy(d.aad[8:], rec[:3])
+	be.PutUint16(d.aad[11:], uint16(len(sealed)-tagBytes))
+	text, err := h.aead.Open(d.scratch[:0], d.nonce[:], sealed, d.aad[:])
+	if err != nil {
+		return nil
+	}
+	if text == nil {
+		text = d.scratch[:0]
+	}
+	return text
+}
+
+// ErrTuple says that keys given for a connection cannot be used.
+var ErrTuple = errors.New("no such suite, or a key or IV of the wrong size")
+
+// Given are keys of one direction that come with the connection's addresses, not with its handshake.
+type Given struct {
+	Suite   uint16
+	Key, IV []byte // as in RFC 8446; in TLS 1.2 with AES-GCM the IV is 4 bytes
+	Next    uint64 // number of the next record
+}
+
+// CheckGiven tells whether g can be used.
+func CheckGiven(g *Given) error {
+	s := suites[g.Suite]
+	if s == nil || len(g.Key) != s.keyBytes {
+		return ErrTuple
+	}
+	if want := 12; len(g.IV) != want && !(s.explicit() && len(g.IV) == 4) {
+		return ErrTuple
+	}
+	return nil
+}
+
+// Give starts one direction of a connection in the middle of its stream.
+func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
+	if err := CheckGiven(g); err != nil {
+		return err
+	}
+	s := suites[g.Suite]
+	h := &c.half[side]
+	var k keySet
+	copy(k.iv[:], g.IV)
+	var err error
+	if k.aead, err = newAEAD(s, g.Key); err != nil {
+		return err
+	}
+	if !c.given {
+		c.half[1-side].mode = ignoring
+	}
+	c.suite, c.version, c.given = s, s.version, true
+	h.install(&k)
+	h.epoch = application
+	if s.version == version12 {
+		h.epoch = protected12
+	}
+	d.beginScan(h, 0)
+	h.seq, h.doubt = g.Next, maxTrials
+	return nil
+}
+
+// Close ends a connection and wipes its keys.
+func (d *Decrypter) Close(c *Conn) {
+	if len(c.held0) > 0 {
+		d.Stats.EarlyDropped += uint64(len(c.held0))
+		d.held -= len(c.held0)
+		clear(c.held0)
+		c.held0 = nil
+	}
+	for s := range c.half {
+		h := &c.half[s]
+		if n := int(h.have) + len(h.held); n > 0 && c.state == Readable {
+			// A record that did not become whole, or the rest of what was searched.
+			d.Stats.LostBytes += uint64(n)
+			h.missing += uint32(n)
+		}
+		if h.missing > 0 && c.state == Readable {
+			d.reportLost(c, uint8(s))
+		}
+		d.held -= len(h.held)
+		d.dropPart(h)
+		*h = half{mode: ignoring}
+	}
+	d.forget(c)
+}
+
+func (d *Decrypter) forget(c *Conn) {
+	if c.found {
+		d.Store.Forget(&c.random[Client])
+	}
+	c.secrets.Wipe()
+	c.found, c.asked = false, 0
+}

@@ -1,0 +1,192 @@
+package tls
+
+import "encoding/binary"
+
+var be = binary.BigEndian
+
+// A reader takes fields from the front; after an overrun it is empty and bad.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) take(n int) []byte {
+	if n > len(r.b) {
+		r.b, r.bad = nil, true
+		return nil
+	}
+	p := r.b[:n]
+	r.b = r.b[n:]
+	return p
+}
+
+func (r *reader) u8() int {
+	if p := r.take(1); p != nil {
+		return int(p[0])
+	}
+	return 0
+}
+
+func (r *reader) u16() int {
+	if p := r.take(2); p != nil {
+		return int(be.Uint16(p))
+	}
+	return 0
+}
+
+// Extensions that matter here.
+const (
+	extEarlyData         = 42
+	extSupportedVersions = 43
+)
+
+// extensions calls each for every one. It tells whether the list is well formed.
+func (r *reader) extensions(each func(kind int, value []byte)) bool {
+	if len(r.b) == 0 {
+		return true
+	}
+	list := reader{b: r.take(r.u16())}
+	for len(list.b) > 0 {
+		kind := list.u16()
+		value := list.take(list.u16())
+		if list.bad {
+			return false
+		}
+		each(kind, value)
+	}
+	return !r.bad
+}
+
+type clientHello struct {
+	random    [32]byte
+	earlyData bool
+}
+
+func parseClientHello(body []byte) (h clientHello, ok bool) {
+	r := reader{b: body}
+	r.take(2)
+	copy(h.random[:], r.take(32))
+	r.take(r.u8())  // session identifier
+	r.take(r.u16()) // cipher suites
+	r.take(r.u8())  // compression methods
+	ok = !r.bad && r.extensions(func(kind int, _ []byte) {
+		if kind == extEarlyData {
+			h.earlyData = true
+		}
+	})
+	return h, ok
+}
+
+type serverHello struct {
+	random  [32]byte
+	version uint16
+	suite   uint16
+	retry   bool
+}
+
+// The random of a HelloRetryRequest: SHA-256 of "HelloRetryRequest" (RFC 8446, section 4.1.3).
+var retryRandom = [32]byte{
+	0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+	0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+}
+
+func parseServerHello(body []byte) (h serverHello, ok bool) {
+	r := reader{b: body}
+	h.version = uint16(r.u16())
+	copy(h.random[:], r.take(32))
+	r.take(r.u8()) // session identifier
+	h.suite = uint16(r.u16())
+	r.take(1) // compression method
+	ok = !r.bad && r.extensions(func(kind int, value []byte) {
+		if kind == extSupportedVersions && len(value) == 2 {
+			h.version = be.Uint16(value)
+		}
+	})
+	h.retry = h.random == retryRandom
+	return h, ok
+}
+
+// acceptsEarlyData reads EncryptedExtensions.
+func acceptsEarlyData(body []byte) (accepted, ok bool) {
+	r := reader{b: body}
+	ok = r.extensions(func(kind int, _ []byte) {
+		if kind == extEarlyData {
+			accepted = true
+		}
+	})
+	return accepted, ok
+}
+
+// Handshake messages that matter here.
+const (
+	msgClientHello         = 1
+	msgServerHello         = 2
+	msgEndOfEarlyData      = 5
+	msgEncryptedExtensions = 8
+	msgFinished            = 20
+	msgKeyUpdate           = 24
+)
+
+// A ClientHello with post-quantum key shares is under 2 KiB, one padded by ECH under 4.
+const maxMessage = 32 << 10
+
+// messages cuts a stream of handshake records into messages.
+type messages struct {
+	head  [4]byte
+	have  uint8 // bytes of head
+	lost  bool  // not at a message boundary, or not known to be
+	need  int   // bytes of the body that are still to come
+	body  []byte
+	whole bool // the body is wanted
+}
+
+func wanted(kind uint8) bool {
+	return kind == msgClientHello || kind == msgServerHello || kind == msgEncryptedExtensions
+}
+
+// feed calls each for every message that is complete. Bodies that nobody wants are nil.
+func (m *messages) feed(p []byte, each func(kind uint8, body []byte)) {
+	for len(p) > 0 && !m.lost {
+		if m.have < 4 {
+			n := copy(m.head[m.have:], p)
+			m.have += uint8(n)
+			p = p[n:]
+			if m.have < 4 {
+				return
+			}
+			m.need = int(be.Uint32(m.head[:]) & 0xffffff)
+			m.whole = wanted(m.head[0])
+			if m.whole && m.need > maxMessage {
+				m.lost = true
+				return
+			}
+		}
+		n := min(m.need, len(p))
+		part := p[:n]
+		p = p[n:]
+		m.need -= n
+		if m.whole && (m.need > 0 || len(m.body) > 0) {
+			m.body = append(m.body, part...)
+			part = m.body
+		}
+		if m.need > 0 {
+			return
+		}
+		kind := m.head[0]
+		m.have = 0
+		if m.whole {
+			each(kind, part)
+		} else {
+			each(kind, nil)
+		}
+		m.body = nil
+	}
+	// A message without a body is complete with its header.
+	if m.have == 4 && m.need == 0 && !m.lost {
+		m.have = 0
+		each(m.head[0], nil)
+	}
+}
+
+// reset says that the next record begins with a message.
+func (m *messages) reset() { *m = messages{} }

@@ -1,0 +1,315 @@
+package tls
+
+// What happens after loss. A hole within a record whose header was seen costs that record only: the next begins at a known
+// place and has a known number. Otherwise the stream is searched for what looks like a record, and the numbers that it may
+// have are tried; the tag decides. The records lost may have changed the keys, so the keys that follow are tried too.
+
+const (
+	// So many records in a row do not open only if the keys are wrong.
+	maxFails = 16
+	// Numbers tried for one record, and openings tried in the life of one connection: what an attacker can make us do.
+	maxTrials     = 4096
+	maxConnTrials = 1 << 16
+	// A record of TLS 1.2 with ChaCha20-Poly1305 that holds nothing is the shortest.
+	shortest = headerBytes + tagBytes
+)
+
+// Lose says that the next n bytes of a direction will not come.
+func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
+	h := &c.half[side]
+	if n <= 0 {
+		return
+	}
+	switch h.mode {
+	case ignoring:
+		return
+	case counting:
+		// The records that follow could be found only by opening them.
+		d.dropPart(h)
+		d.abandon(c, side)
+		return
+	case holding:
+		n += len(h.held)
+		d.Stats.HeldOut += uint64(len(h.held))
+		d.held -= len(h.held)
+		h.held, h.mode = nil, reading
+		if h.next != plain && !d.enter(c, side) {
+			// Without keys there is nothing to search with.
+			d.abandon(c, side)
+			return
+		}
+		if h.mode != reading {
+			return
+		}
+	case scanning:
+		// A hole in what is searched: what was collected cannot become whole.
+		n += len(h.held)
+		h.held = h.held[:0]
+		d.lost(c, side, n)
+		h.doubt = min(h.doubt+uint32(min(n, 1<<30)/shortest)+1, maxTrials)
+		return
+	}
+	if h.aead == nil && h.epoch != plain && h.epoch != blind {
+		d.abandon(c, side)
+		return
+	}
+	if left := int(h.size) - int(h.have); h.have >= headerBytes && n <= left && (h.epoch != plain || c.hello[Server]) {
+		h.skip = uint32(left - n)
+		size := h.size
+		d.dropPart(h)
+		d.passOver(c, side, size)
+		return
+	}
+	if h.epoch == plain && h.next == plain {
+		// There is no telling where the next record of a handshake in plain text begins.
+		d.giveUp(c, Undecryptable)
+		return
+	}
+	if h.next != plain {
+		if !d.enter(c, side) || h.mode != reading {
+			d.abandon(c, side)
+			return
+		}
+	}
+	if int(h.skip) >= n {
+		h.skip -= uint32(n)
+		return
+	}
+	n -= int(h.skip)
+	h.skip = 0
+	if h.have > 0 {
+		n += int(h.have)
+		d.dropPart(h)
+	}
+	d.lost(c, side, n)
+	d.beginScan(h, n)
+}
+
+// passOver leaves out a record of known size.
+func (d *Decrypter) passOver(c *Conn, side uint8, size uint32) {
+	h := &c.half[side]
+	h.seq++
+	h.gone++
+	h.doubt = min(h.doubt+1, maxTrials)
+	h.hs.reset()
+	h.hs.lost = h.epoch == handshake || h.epoch == early
+	d.lost(c, side, int(size))
+}
+
+// lost notes that n bytes of the stream will not be opened. They are reported before what comes after them, when it is
+// known how many records they were.
+func (d *Decrypter) lost(c *Conn, side uint8, n int) {
+	h := &c.half[side]
+	if h.epoch != plain {
+		d.Stats.LostBytes += uint64(n)
+		h.missing = uint32(min(uint64(h.missing)+uint64(n), 1<<30))
+	}
+}
+
+func (d *Decrypter) reportLost(c *Conn, side uint8) {
+	h := &c.half[side]
+	n := max(1, int(h.missing)-int(h.gone)*c.overhead())
+	h.missing, h.gone = 0, 0
+	d.Lost(c, side, n)
+}
+
+func (d *Decrypter) beginScan(h *half, lost int) {
+	h.mode = scanning
+	h.held = nil
+	h.doubt = uint32(min(int(h.doubt)+lost/shortest+1, maxTrials))
+	h.hs.reset()
+	h.hs.lost = h.epoch == handshake || h.epoch == early
+}
+
+// scan looks for the next record that opens.
+func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
+	h := &c.half[side]
+	h.mode = scanning
+	h.held = append(h.held, p...)
+	d.held += len(p)
+	b := h.held
+	i := 0
+	for ; len(b)-i >= headerBytes; i++ {
+		if !plausible(b[i:]) {
+			continue
+		}
+		size := headerBytes + int(be.Uint16(b[i+3:]))
+		if len(b)-i < size {
+			break
+		}
+		if rest := b[i+size:]; len(rest) >= headerBytes && !plausible(rest) {
+			continue
+		}
+		// The bytes before it belong to records that are lost.
+		before := h.missing
+		h.missing = uint32(min(uint64(before)+uint64(i), 1<<30))
+		if d.find(c, side, b[i:i+size], 0) {
+			d.Stats.Resyncs++
+			d.Stats.LostBytes += uint64(i)
+			h.held = nil
+			d.held -= len(b)
+			if h.mode == scanning {
+				h.mode = reading
+			}
+			d.feed(c, side, b[i+size:])
+			return
+		}
+		h.missing = before
+		if h.mode != scanning {
+			d.held -= len(b)
+			h.held = nil
+			return
+		}
+	}
+	d.lost(c, side, i)
+	h.doubt = uint32(min(int(h.doubt)+i/shortest, maxTrials))
+	d.held -= i
+	h.held = append(h.held[:0], b[i:]...)
+}
+
+// mismatch is called for a record that does not open with the key and number that are due.
+func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
+	h := &c.half[side]
+	if h.epoch == early || h.epoch == blind {
+		// The keys that come next may be late as well.
+		next := application
+		if h.epoch == early {
+			next = handshake
+		}
+		if _, wait := d.secret(c, labelOf[next][side]); wait {
+			return false
+		}
+	}
+	if d.find(c, side, rec, 1) {
+		return true
+	}
+	switch {
+	case h.mode != reading:
+		return true
+	case h.epoch == blind:
+		// A record of the handshake. Certificates of 64 KiB would be a surprise.
+		if h.fails++; h.fails > 64 {
+			d.undecryptable(c, side)
+		}
+		return true
+	case side == Client && h.epoch == handshake && !h.opened && c.early != earlyNone && h.fails < 1<<10:
+		// 0-RTT data that the server will not read, or for which there is no key.
+		h.fails++
+		d.Stats.EarlyDropped += uint64(len(rec))
+		return true
+	}
+	d.Stats.BadRecords++
+	h.fails++
+	h.seq++
+	h.gone++
+	h.doubt = min(h.doubt+1, maxTrials)
+	if !h.opened && h.fails >= maxFails {
+		d.abandon(c, side)
+		return true
+	}
+	d.lost(c, side, len(rec))
+	return true
+}
+
+// find tries the keys and numbers that a record may have, and takes it if one of them is right. Numbers below from are
+// left out for the key in use.
+func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) bool {
+	h := &c.half[side]
+	if c.trials > maxConnTrials {
+		d.abandon(c, side)
+		return false
+	}
+	if h.epoch == protected12 {
+		for n := from; n <= h.doubt; n++ {
+			c.trials++
+			d.Stats.Trials++
+			if text := d.open12(c.suite, h, h.seq+uint64(n), rec); text != nil {
+				h.gone += n
+				h.settle(h.seq + uint64(n) + 1)
+				d.inner12(c, side, rec[0], text)
+				return true
+			}
+		}
+		return false
+	}
+	if rec[0] != typeData || len(rec) < minRecord || len(rec) > headerBytes+maxText13 {
+		return false
+	}
+	if h.epoch != blind && h.epoch != plain {
+		for n := from; n <= h.doubt; n++ {
+			c.trials++
+			d.Stats.Trials++
+			if text := d.open13(h, h.seq+uint64(n), rec); text != nil {
+				h.gone += n
+				h.settle(h.seq + uint64(n) + 1)
+				d.inner13(c, side, text)
+				return true
+			}
+		}
+	}
+	return d.findNext(c, side, rec)
+}
+
+func (h *half) settle(seq uint64) {
+	h.seq, h.doubt, h.fails, h.opened = seq, 0, 0, true
+	if h.mode == scanning {
+		h.mode = reading
+	}
+}
+
+// findNext tries the keys of the epochs that follow, and those after a KeyUpdate.
+func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
+	h := &c.half[side]
+	if c.suite == nil || c.given {
+		return false
+	}
+	var k keySet
+	try := h.epoch
+	for {
+		switch try {
+		case early:
+			try = handshake
+		case handshake, blind:
+			try = application
+		default:
+			// Only loss, or a record that did not open, can hide a KeyUpdate.
+			if try != h.epoch || h.doubt == 0 || !k.update(c.suite, &h.secret) {
+				return false
+			}
+			return d.tryKeys(c, side, &k, application, rec)
+		}
+		// Handshake messages are not lost if the records before all opened.
+		if h.epoch == handshake && h.doubt == 0 {
+			return false
+		}
+		if secret, _ := d.secret(c, labelOf[try][side]); secret != nil && k.fromTraffic(c.suite, secret) {
+			if d.tryKeys(c, side, &k, try, rec) {
+				return true
+			}
+		}
+		if try == application {
+			return false
+		}
+	}
+}
+
+func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte) bool {
+	h := &c.half[side]
+	t := half{aead: k.aead, iv: k.iv}
+	for n := uint64(0); n <= uint64(h.doubt); n++ {
+		c.trials++
+		d.Stats.Trials++
+		if text := d.open13(&t, n, rec); text != nil {
+			if n == 0 && h.epoch != application {
+				h.missing, h.gone = 0, 0 // it was the handshake that was lost
+			}
+			h.install(k)
+			h.epoch = e
+			h.gone += uint32(n)
+			h.settle(n + 1)
+			d.inner13(c, side, text)
+			return true
+		}
+	}
+	return false
+}

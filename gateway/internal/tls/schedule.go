@@ -1,0 +1,203 @@
+package tls
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/binary"
+
+	"github.com/sealane/sealane/chacha20poly1305"
+)
+
+type hash uint8
+
+const (
+	hashSHA256 hash = iota
+	hashSHA384
+)
+
+func (h hash) size() int {
+	if h == hashSHA384 {
+		return 48
+	}
+	return 32
+}
+
+// A suite is what of a cipher suite concerns records.
+type suite struct {
+	id       uint16
+	version  uint16 // the only one that it belongs to
+	hash     hash
+	chacha   bool
+	keyBytes int
+}
+
+// explicit tells whether records carry a part of their nonce (RFC 5288, section 3).
+func (s *suite) explicit() bool { return s.version == version12 && !s.chacha }
+
+const (
+	version12 = 0x0303
+	version13 = 0x0304
+)
+
+// https://www.iana.org/assignments/tls-parameters
+var suites = makeSuites()
+
+func makeSuites() map[uint16]*suite {
+	all := []suite{
+		{0x1301, version13, hashSHA256, false, 16},
+		{0x1302, version13, hashSHA384, false, 32},
+		{0x1303, version13, hashSHA256, true, 32},
+	}
+	// RSA, DHE_RSA, DHE_DSS, PSK, DHE_PSK, RSA_PSK, ECDHE_ECDSA, ECDHE_RSA: AES-128-GCM, and AES-256-GCM next to it.
+	for _, id := range []uint16{0x009c, 0x009e, 0x00a2, 0x00a8, 0x00aa, 0x00ac, 0xc02b, 0xc02f} {
+		all = append(all, suite{id, version12, hashSHA256, false, 16}, suite{id + 1, version12, hashSHA384, false, 32})
+	}
+	// ECDHE_PSK (RFC 8442).
+	all = append(all, suite{0xd001, version12, hashSHA256, false, 16}, suite{0xd002, version12, hashSHA384, false, 32})
+	for id := uint16(0xcca8); id <= 0xccae; id++ {
+		all = append(all, suite{id, version12, hashSHA256, true, 32})
+	}
+	m := make(map[uint16]*suite, len(all))
+	for i := range all {
+		m[all[i].id] = &all[i]
+	}
+	return m
+}
+
+// newAEAD is the one place that decides where AEADs come from.
+func newAEAD(s *suite, key []byte) (cipher.AEAD, error) {
+	if s.chacha {
+		return chacha20poly1305.New(key)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// hmac computes HMAC (RFC 2104) of a short message, on the stack: a connection needs about twenty.
+func (h hash) hmac(out *[48]byte, key, message []byte) {
+	const longest = 160
+	if h == hashSHA384 {
+		var inner [128 + longest]byte
+		var outer [128 + 48]byte
+		copy(inner[:], key)
+		copy(outer[:], key)
+		for i := range 128 {
+			inner[i] ^= 0x36
+			outer[i] ^= 0x5c
+		}
+		n := 128 + copy(inner[128:], message)
+		sum := sha512.Sum384(inner[:n])
+		copy(outer[128:], sum[:])
+		*out = sha512.Sum384(outer[:])
+		clear(inner[:])
+		clear(outer[:])
+		return
+	}
+	var inner [64 + longest]byte
+	var outer [64 + 32]byte
+	copy(inner[:], key)
+	copy(outer[:], key)
+	for i := range 64 {
+		inner[i] ^= 0x36
+		outer[i] ^= 0x5c
+	}
+	n := 64 + copy(inner[64:], message)
+	sum := sha256.Sum256(inner[:n])
+	copy(outer[64:], sum[:])
+	sum = sha256.Sum256(outer[:])
+	copy(out[:], sum[:])
+	clear(inner[:])
+	clear(outer[:])
+}
+
+// expandLabel is HKDF-Expand-Label with no context (RFC 8446, section 7.1), for outputs no longer than the hash.
+func (h hash) expandLabel(out, secret []byte, label string) {
+	var info [32]byte
+	binary.BigEndian.PutUint16(info[:], uint16(len(out)))
+	info[2] = uint8(6 + len(label))
+	n := 3 + copy(info[3:], "tls13 ")
+	n += copy(info[n:], label)
+	info[n] = 0   // no context
+	info[n+1] = 1 // the first block of HKDF-Expand
+	var block [48]byte
+	h.hmac(&block, secret, info[:n+2])
+	copy(out, block[:])
+	clear(block[:])
+}
+
+// prf is the pseudorandom function of TLS 1.2 (RFC 5246, section 5).
+func (h hash) prf(out, secret []byte, label string, seed ...[]byte) {
+	var a, block [48]byte
+	var message [48 + 128]byte
+	s := message[h.size():h.size()]
+	s = append(s, label...)
+	for _, part := range seed {
+		s = append(s, part...)
+	}
+	end := h.size() + len(s)
+	h.hmac(&a, secret, s)
+	for len(out) > 0 {
+		copy(message[:h.size()], a[:])
+		h.hmac(&block, secret, message[:end])
+		out = out[copy(out, block[:h.size()]):]
+		h.hmac(&a, secret, a[:h.size()])
+	}
+	clear(a[:])
+	clear(block[:])
+	clear(message[:])
+}
+
+// A direction's keys are derived from a traffic secret (RFC 8446, section 7.3) or cut from the key block (RFC 5246,
+// section 6.3).
+type keySet struct {
+	aead   cipher.AEAD
+	iv     [12]byte // of GCM in TLS 1.2 only the first 4 bytes
+	secret [48]byte // TLS 1.3: what the next secret follows from
+}
+
+func (k *keySet) fromTraffic(s *suite, secret []byte) bool {
+	if len(secret) != s.hash.size() {
+		return false
+	}
+	var key [32]byte
+	s.hash.expandLabel(key[:s.keyBytes], secret, "key")
+	s.hash.expandLabel(k.iv[:], secret, "iv")
+	clear(k.secret[:])
+	copy(k.secret[:], secret)
+	var err error
+	k.aead, err = newAEAD(s, key[:s.keyBytes])
+	clear(key[:])
+	return err == nil
+}
+
+// update follows a KeyUpdate (RFC 8446, section 7.2).
+func (k *keySet) update(s *suite, from *[48]byte) bool {
+	var next [48]byte
+	s.hash.expandLabel(next[:s.hash.size()], from[:s.hash.size()], "traffic upd")
+	ok := k.fromTraffic(s, next[:s.hash.size()])
+	clear(next[:])
+	return ok
+}
+
+func (k *keySet) fromMaster(s *suite, side uint8, master []byte, client, server *[32]byte) bool {
+	ivBytes := 4
+	if s.chacha {
+		ivBytes = 12
+	}
+	var block [2 * (32 + 12)]byte
+	b := block[:2*(s.keyBytes+ivBytes)]
+	s.hash.prf(b, master, "key expansion", server[:], client[:])
+	key := b[int(side)*s.keyBytes:][:s.keyBytes]
+	iv := b[2*s.keyBytes+int(side)*ivBytes:][:ivBytes]
+	clear(k.iv[:])
+	copy(k.iv[:], iv)
+	var err error
+	k.aead, err = newAEAD(s, key)
+	clear(block[:])
+	return err == nil
+}
