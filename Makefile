@@ -24,8 +24,8 @@ ISA := $(patsubst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachin
 C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S test/*.h)
-C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm)
+C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c)
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm) afalg/vm/run
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib check
@@ -63,7 +63,7 @@ $(eval $(call variant,$(B)/asan,$(CC),$(SANITIZE)))
 $(eval $(call variant,$(B)/asan-clang,$(CLANG),$(SANITIZE)))
 $(eval $(call variant,$(B)/tsan,$(CC),-fsanitize=thread))
 $(eval $(call variant,$(B)/win64,$(CC),-DSEALANE_TEST_WIN64))
-$(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_NO_ASM))
+$(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_TEST_WORDS32 -DSEALANE_NO_ASM))
 $(eval $(call variant,$(B)/valgrind,$(CC),-DSEALANE_TEST_VALGRIND))
 
 lib: $(B)/libsealane.a $(B)/$(SONAME) ## static and shared library
@@ -130,6 +130,8 @@ SUITES += $(1)
 test-$(1): $(2)
 	+@$(SUITE) $(1) $(3)
 endef
+
+-include provider/provider.mk
 
 $(B)/wycheproof.txt: test/vectors/flatten.go $(wildcard test/vectors/wycheproof/*.json)
 	@mkdir -p $(@D)
@@ -203,17 +205,17 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
-GO_LIBRARY := . ./chacha20poly1305/... ./internal/...
+GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/...
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
 $(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race $(GO_LIBRARY)))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
-    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./chacha20poly1305/...)))
+    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./batch/... ./chacha20poly1305/...)))
 $(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 linux-arm linux-386 linux-s390x js-wasm,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./...)))
 endif
 
--include test/arm.mk tools/armcost/armcost.mk gateway/gateway.mk
+-include test/arm.mk tools/armcost/armcost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk
 
 suites: $(SUITES:%=test-%)
 

@@ -39,7 +39,7 @@ type Feature struct {
 // Ciphers reports on all ciphers. It runs the known-answer tests that have not run yet in this process.
 func Ciphers() []Cipher {
 	var ciphers []Cipher
-	for _, t := range []*dispatch.Table{&kernel.ChaCha20Poly1305Levels} {
+	for _, t := range []*dispatch.Table{&kernel.ChaCha20Poly1305Levels, &kernel.AESGCMLevels} {
 		c := Cipher{Name: t.Primitive, EnvironmentError: t.Environment()}
 		for _, r := range t.Report() {
 			l := Level{

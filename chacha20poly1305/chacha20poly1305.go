@@ -14,6 +14,7 @@ import (
 	"crypto/cipher"
 
 	"github.com/sealane/sealane/internal/aead"
+	"github.com/sealane/sealane/internal/offload"
 )
 
 const (
@@ -41,7 +42,11 @@ func New(key []byte) (cipher.AEAD, error) {
 	if err != nil {
 		return nil, err
 	}
-	return aead.NewChaCha20Poly1305(level, key)
+	a, err := aead.NewChaCha20Poly1305(level, key)
+	if offload.New != nil && err == nil {
+		a = offload.New("chacha20poly1305", key, a)
+	}
+	return a, err
 }
 
 // NewX returns an XChaCha20-Poly1305 AEAD that uses a copy of the given 32-byte key. Its nonces are 24 bytes, long

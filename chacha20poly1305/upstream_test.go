@@ -55,7 +55,7 @@ func TestUpstream(t *testing.T) {
 				t.Skipf("NOT RUN: level %s: %s", level.Name, level.Why)
 			}
 			t.Setenv("SEALANE_CPU", level.Name)
-			out := command("test", "-overlay="+file, "-count=1", "-v", ".")
+			out := command("test", "-overlay="+file, "-exec="+os.Getenv("SEALANE_TEST_EXEC"), "-count=1", "-v", ".")
 			for _, want := range []string{"--- PASS: TestVectors", "--- PASS: TestRandom/Standard", "--- PASS: TestRandom/X", "--- PASS: ExampleNewX"} {
 				if !strings.Contains(out, want) {
 					t.Errorf("no %q in:\n%s", want, out)

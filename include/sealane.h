@@ -60,11 +60,19 @@ extern "C" {
 #define SEALANE_XCHACHA20_POLY1305_KEY_BYTES 32
 #define SEALANE_XCHACHA20_POLY1305_NONCE_BYTES 24
 
+/* NIST SP 800-38D: keys of 16, 24 or 32 bytes, at most 2^36 - 32 bytes of text. Nonces should have 12 bytes; any other
+ * length but 0 is right too, and slower. */
+#define SEALANE_AES_128_GCM_KEY_BYTES 16
+#define SEALANE_AES_192_GCM_KEY_BYTES 24
+#define SEALANE_AES_256_GCM_KEY_BYTES 32
+#define SEALANE_AES_GCM_NONCE_BYTES 12
+
 typedef enum {
     SEALANE_CHACHA20_POLY1305 = 1,
     SEALANE_XCHACHA20_POLY1305 = 2,
-    SEALANE_AES_128_GCM = 3, /* not supported by this version */
-    SEALANE_AES_256_GCM = 4  /* not supported by this version */
+    SEALANE_AES_128_GCM = 3,
+    SEALANE_AES_256_GCM = 4,
+    SEALANE_AES_192_GCM = 5
 } sealane_alg;
 
 /* A key, and the implementation that was chosen for it. The caller's memory; it may be copied and moved by plain
@@ -75,8 +83,9 @@ typedef struct sealane_key {
 
 /* Makes a key ready for use by all the functions below.
  *
- * key_bytes must be what alg asks for. The first call in a process also picks the fastest implementation that this CPU
- * can run and that passes a known-answer test; the environment variables SEALANE_CPU (the name of the best level to
+ * key_bytes must be what alg asks for. The first call in a process for ChaCha20-Poly1305 of either kind, and the first
+ * for AES-GCM, also picks the fastest implementation that this CPU can run and that passes a known-answer test; the
+ * environment variables SEALANE_CPU (the name of the best level to
  * use) and SEALANE_ASM=0 (portable code only) restrict the choice, except in set-uid programs.
  * -1: unknown or unsupported alg, wrong key_bytes, NULL, or no implementation works. */
 SEALANE_API SEALANE_CHECKED int sealane_key_init(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes);
@@ -85,15 +94,15 @@ SEALANE_API SEALANE_CHECKED int sealane_key_init(sealane_key *k, sealane_alg alg
  */
 SEALANE_API void sealane_key_wipe(sealane_key *k);
 
-/* Name of the implementation that k uses: "avx512", "avx2", "ssse3" or "portable"; "none" if *k is no valid key.
- * The string lives for ever. */
+/* Name of the implementation that k uses, such as "avx512", "neon" or "portable"; "none" if *k is no valid key. Keys of
+ * different algorithms may use different ones. The string lives for ever. */
 SEALANE_API SEALANE_CHECKED const char *sealane_impl_name(const sealane_key *k);
 
 /* Encrypts in_bytes of in to out, and writes the tag that authenticates them together with the ad_bytes of ad.
  *
- * The nonce must have the length that the key's algorithm asks for, and must never be used twice under one key for
+ * The nonce must have the length that the key's algorithm asks for (AES-GCM: any but 0), and must never be used twice under one key for
  * different packets: that reveals both plaintexts and lets others forge packets.
- * -1: invalid key, wrong nonce_bytes, in_bytes over the limit, a NULL with a length, an overlap. */
+ * -1: invalid key, wrong nonce_bytes, in_bytes or ad_bytes over the limit, a NULL with a length, an overlap. */
 SEALANE_API SEALANE_CHECKED int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[SEALANE_TAG_BYTES],
                                              const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                                              size_t ad_bytes, const uint8_t *in, size_t in_bytes);
@@ -105,6 +114,47 @@ SEALANE_API SEALANE_CHECKED int sealane_seal(const sealane_key *k, uint8_t *out,
 SEALANE_API SEALANE_CHECKED int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[SEALANE_TAG_BYTES],
                                              const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                                              size_t ad_bytes, const uint8_t *in, size_t in_bytes);
+
+/* Batches: many packets in one call. Small packets of a batch run side by side in the lanes of the CPU's vectors,
+ * several times as fast as one by one; nothing else is different. */
+
+/* What became of one packet of a batch. */
+typedef enum {
+    SEALANE_OK = 0,
+    SEALANE_NOT_AUTHENTIC = -1, /* open: the tag is wrong, whatever the reason; out is zeroed */
+    /* The caller's mistakes; nothing was written. */
+    SEALANE_INVALID_KEY = -2,   /* NULL, never set up, or wiped */
+    SEALANE_INVALID_NONCE = -3, /* its length is not what the key's algorithm asks for */
+    SEALANE_TOO_LONG = -4,      /* in_bytes is over the limit */
+    SEALANE_NULL = -5,          /* a NULL where something must be */
+    SEALANE_OVERLAP = -6        /* out overlaps in elsewhere than exactly, or ad, nonce or tag */
+} sealane_status;
+
+/* One packet: what sealane_seal and sealane_open take, in a structure. Only status is written. */
+typedef struct sealane_op {
+    uint8_t *out;
+    const uint8_t *in;
+    size_t in_bytes;
+    const uint8_t *ad;
+    size_t ad_bytes;
+    const sealane_key *key;
+    const uint8_t *nonce;
+    uint8_t *tag; /* SEALANE_TAG_BYTES: written by seal, only read by open */
+    size_t nonce_bytes;
+    sealane_status status; /* result */
+} sealane_op;
+
+/* Seals or opens n packets, any mix of keys, algorithms and lengths, and returns when all are done: how many have
+ * SEALANE_OK. A packet that fails does not affect the others.
+ *
+ * Within a packet the rules are those of sealane_seal and sealane_open, and are checked. What one packet writes (out,
+ * tag, status) must not overlap anything of another packet; that is not checked, and packets of which it is not true
+ * may fail or hold the wrong bytes. Inputs, keys, nonces and associated data may be shared.
+ *
+ * Give as many packets at once as there are, best some dozens of them; their order does not matter. About 16 KiB of
+ * stack is used (40 KiB by the first batch in a process, which runs a known-answer test). */
+SEALANE_API size_t sealane_seal_batch(sealane_op *ops, size_t n);
+SEALANE_API SEALANE_CHECKED size_t sealane_open_batch(sealane_op *ops, size_t n);
 
 /* Scatter/gather: one piece of a packet. Pieces of any length, also 0, make up the text in the order given. For
  * associated data out is not looked at. */

@@ -1,4 +1,4 @@
-/* Bytes and words: little-endian loads and stores, wiping, constant-time comparison, overlap. */
+/* Bytes and words: loads and stores, wiping, constant-time comparison, overlap. */
 #ifndef SEALANE_SRC_BYTES_H
 #define SEALANE_SRC_BYTES_H
 
@@ -28,6 +28,22 @@ static inline void store64(uint8_t *p, uint64_t v)
 {
     store32(p, (uint32_t)v);
     store32(p + 4, (uint32_t)(v >> 32));
+}
+
+static inline uint32_t swap32(uint32_t v)
+{
+    return v >> 24 | (v >> 8 & 0xff00) | (v << 8 & 0xff0000) | v << 24;
+}
+
+static inline uint64_t load64_be(const uint8_t *p)
+{
+    return (uint64_t)swap32(load32(p)) << 32 | swap32(load32(p + 4));
+}
+
+static inline void store64_be(uint8_t *p, uint64_t v)
+{
+    store32(p, swap32((uint32_t)(v >> 32)));
+    store32(p + 4, swap32((uint32_t)v));
 }
 
 /* Tells the compiler that the memory at p is read, so that the writes before cannot be left out. */

@@ -24,6 +24,10 @@ uint32_t sealane_cpu_features(void)
         found |= SEALANE_X86_SSSE3;
     if (c & bit_SSE4_1)
         found |= SEALANE_X86_SSE41;
+    if (c & bit_AES)
+        found |= SEALANE_X86_AES;
+    if (c & bit_PCLMUL)
+        found |= SEALANE_X86_PCLMUL;
     const uint64_t saved = (c & bit_OSXSAVE) ? xcr0() : 0;
     const int has_avx = (c & bit_AVX) && (saved & ymm) == ymm;
     const int has_avx512 = has_avx && (saved & zmm) == zmm;
@@ -40,6 +44,10 @@ uint32_t sealane_cpu_features(void)
         found |= SEALANE_X86_ADX;
     if (has_avx && (b & bit_AVX2))
         found |= SEALANE_X86_AVX2;
+    if (has_avx && (c & bit_VAES))
+        found |= SEALANE_X86_VAES;
+    if (has_avx && (c & bit_VPCLMULQDQ))
+        found |= SEALANE_X86_VPCLMULQDQ;
     if (!has_avx512 || !(b & bit_AVX512F))
         return found;
     found |= SEALANE_X86_AVX512F;

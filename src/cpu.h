@@ -5,21 +5,25 @@
 #include <stdint.h>
 
 /* One bit per extension, under the names that the assembler and a kernel's isa line use. */
-#define SEALANE_X86_FEATURES(X)  \
-    X(SSSE3, "ssse3")            \
-    X(SSE41, "sse4.1")           \
-    X(BMI, "bmi")                \
-    X(BMI2, "bmi2")              \
-    X(ADX, "adx")                \
-    X(AVX, "avx")                \
-    X(AVX2, "avx2")              \
-    X(AVX512F, "avx512f")        \
-    X(AVX512VL, "avx512vl")      \
-    X(AVX512BW, "avx512bw")      \
-    X(AVX512DQ, "avx512dq")      \
-    X(AVX512IFMA, "avx512ifma")  \
-    X(AVX512VBMI, "avx512_vbmi") \
-    X(AVX512VBMI2, "avx512_vbmi2")
+#define SEALANE_X86_FEATURES(X)    \
+    X(SSSE3, "ssse3")              \
+    X(SSE41, "sse4.1")             \
+    X(BMI, "bmi")                  \
+    X(BMI2, "bmi2")                \
+    X(ADX, "adx")                  \
+    X(AVX, "avx")                  \
+    X(AVX2, "avx2")                \
+    X(AVX512F, "avx512f")          \
+    X(AVX512VL, "avx512vl")        \
+    X(AVX512BW, "avx512bw")        \
+    X(AVX512DQ, "avx512dq")        \
+    X(AVX512IFMA, "avx512ifma")    \
+    X(AVX512VBMI, "avx512_vbmi")   \
+    X(AVX512VBMI2, "avx512_vbmi2") \
+    X(AES, "aes")                  \
+    X(PCLMUL, "pclmul")            \
+    X(VAES, "vaes")                \
+    X(VPCLMULQDQ, "vpclmulqdq")
 
 #define SEALANE_ARM_FEATURES(X) \
     X(NEON, "neon")             \

@@ -31,6 +31,24 @@ typedef struct sealane_state {
     uint64_t counter;
 } sealane_state;
 
+/* One packet of a batch: the first slots of the arguments, with the same meaning. */
+typedef struct sealane_lane {
+    uint64_t out, in, bytes;
+    uint64_t ad, ad_bytes;
+    uint64_t key, nonce, tag;
+} sealane_lane;
+
+static inline sealane_lane *slot_lanes(uint64_t v)
+{
+    return (sealane_lane *)(uintptr_t)v;
+}
+
+/* The arguments of a batch kernel (asm/args.h: BATCH_LANES, BATCH_COUNT). */
+static inline sealane_args batch_args(const sealane_lane *lanes, size_t count, uint64_t direction)
+{
+    return (sealane_args){.in = slot(lanes), .bytes = count, .flags = direction};
+}
+
 #define SEALANE_AT(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #member)
 SEALANE_AT(sealane_args, out, SEALANE_ARG_OUT);
 SEALANE_AT(sealane_args, in, SEALANE_ARG_IN);
@@ -47,6 +65,17 @@ SEALANE_AT(sealane_state, h, SEALANE_STATE_H);
 SEALANE_AT(sealane_state, r, SEALANE_STATE_R);
 SEALANE_AT(sealane_state, s, SEALANE_STATE_S);
 SEALANE_AT(sealane_state, counter, SEALANE_STATE_COUNTER);
+SEALANE_AT(sealane_args, in, SEALANE_BATCH_LANES);
+SEALANE_AT(sealane_args, bytes, SEALANE_BATCH_COUNT);
+SEALANE_AT(sealane_lane, out, SEALANE_LANE_OUT);
+SEALANE_AT(sealane_lane, in, SEALANE_LANE_IN);
+SEALANE_AT(sealane_lane, bytes, SEALANE_LANE_BYTES);
+SEALANE_AT(sealane_lane, ad, SEALANE_LANE_AD);
+SEALANE_AT(sealane_lane, ad_bytes, SEALANE_LANE_AD_BYTES);
+SEALANE_AT(sealane_lane, key, SEALANE_LANE_KEY);
+SEALANE_AT(sealane_lane, nonce, SEALANE_LANE_NONCE);
+SEALANE_AT(sealane_lane, tag, SEALANE_LANE_TAG);
+_Static_assert(sizeof(sealane_lane) == SEALANE_LANE_STRIDE, "lane");
 _Static_assert(sizeof(sealane_args) == SEALANE_ARGS_BYTES, "args");
 _Static_assert(sizeof(sealane_state) == SEALANE_STATE_BYTES, "state");
 
@@ -61,9 +90,11 @@ typedef void SEALANE_KERNEL_ABI sealane_kernel(const sealane_args *args, void *s
 
 /* Scratch memory as a kernel wants it, on the stack and uninitialised. */
 #if defined(__GNUC__)
-#define SEALANE_SCRATCH(name) uint8_t name[SEALANE_SCRATCH_BYTES] __attribute__((aligned(64)))
+#define SEALANE_SCRATCH_OF(name, bytes) uint8_t name[bytes] __attribute__((aligned(64)))
 #else
-#define SEALANE_SCRATCH(name) _Alignas(64) uint8_t name[SEALANE_SCRATCH_BYTES]
+#define SEALANE_SCRATCH_OF(name, bytes) _Alignas(64) uint8_t name[bytes]
 #endif
+#define SEALANE_SCRATCH(name) SEALANE_SCRATCH_OF(name, SEALANE_SCRATCH_BYTES)
+#define SEALANE_BATCH_SCRATCH(name) SEALANE_SCRATCH_OF(name, SEALANE_BATCH_SCRATCH_BYTES)
 
 #endif

@@ -3,12 +3,13 @@
 #define SEALANE_SRC_KEY_H
 
 #include "../include/sealane.h"
+#include "aesgcm.h"
 #include "bytes.h"
 #include "level.h"
 #include "portable.h"
 
 /* opaque[0]: a mark in the upper half, by which a key that was never set up or was wiped is told; below it the level's
- * index and the algorithm. opaque[1] to [4]: the 32 bytes of a ChaCha20 key. */
+ * index and the algorithm. opaque[1] to [4]: the 32 bytes of a ChaCha20 key. opaque[8] to [127]: an AES-GCM key. */
 #define KEY_MARK ((uint64_t)0x736c6b31 << 32)
 
 static inline uint64_t key_word(sealane_alg alg, int level)
@@ -26,15 +27,37 @@ static inline sealane_alg key_alg(const sealane_key *k)
     return (sealane_alg)(k->opaque[0] & 0xff);
 }
 
+static inline int is_gcm(sealane_alg alg)
+{
+    return alg == SEALANE_AES_128_GCM || alg == SEALANE_AES_192_GCM || alg == SEALANE_AES_256_GCM;
+}
+
+/* The table that an algorithm's levels are in. */
+static inline const sealane_table *table_of(sealane_alg alg)
+{
+    return &sealane_tables[is_gcm(alg) ? SEALANE_AESGCM : SEALANE_CHACHA20POLY1305];
+}
+
 static inline const sealane_level *key_level(const sealane_key *k)
 {
-    return &sealane_levels[k->opaque[0] >> 8 & 0xff];
+    return &table_of(key_alg(k))->levels[k->opaque[0] >> 8 & 0xff];
 }
 
 static inline const uint8_t *key_bytes_of(const sealane_key *k)
 {
     return (const uint8_t *)&k->opaque[1];
 }
+
+static inline const sealane_gcm_key *gcm_key_of(const sealane_key *k)
+{
+    return (const sealane_gcm_key *)&k->opaque[8];
+}
+
+/* The hash key H. */
+void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const sealane_gcm_key *key);
+
+/* J0 of a packet under k (NIST SP 800-38D, section 7.1). */
+void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes);
 
 /* sealane_key_init with a level of the caller's choice; for tests and benchmarks. */
 int sealane_key_init_at(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, int level);
@@ -46,6 +69,23 @@ static inline size_t nonce_bytes_of(sealane_alg alg)
 {
     return alg == SEALANE_XCHACHA20_POLY1305 ? SEALANE_XCHACHA20_POLY1305_NONCE_BYTES
                                              : SEALANE_CHACHA20_POLY1305_NONCE_BYTES;
+}
+
+static inline int nonce_fits(sealane_alg alg, size_t nonce_bytes)
+{
+    if (is_gcm(alg))
+        return nonce_bytes != 0 && (uint64_t)nonce_bytes <= AESGCM_AD_MAX;
+    return nonce_bytes == nonce_bytes_of(alg);
+}
+
+static inline uint64_t text_max(sealane_alg alg)
+{
+    return is_gcm(alg) ? AESGCM_TEXT_MAX : CHACHA20_TEXT_MAX;
+}
+
+static inline uint64_t ad_max(sealane_alg alg)
+{
+    return is_gcm(alg) ? AESGCM_AD_MAX : UINT64_MAX;
 }
 
 /* XChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.3) is ChaCha20 with a subkey, and four zero bytes and the rest of

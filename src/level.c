@@ -12,6 +12,7 @@
 #include <unistd.h>
 #endif
 
+#include "aesgcm.h"
 #include "cpu.h"
 #include "portable.h"
 
@@ -25,66 +26,125 @@
 #define HAVE_ARM_KERNELS
 #endif
 
-#define KERNEL(level)                                       \
-    extern sealane_kernel sealane_chacha20poly1305_##level; \
-    extern const uint8_t sealane_chacha20poly1305_##level##_constants[];
+#define KERNEL(primitive, level)                         \
+    extern sealane_kernel sealane_##primitive##_##level; \
+    extern const uint8_t sealane_##primitive##_##level##_constants[];
 
-#define LEVEL(level, needs)                                                                             \
-    {                                                                                                   \
-#level, (needs), sealane_chacha20poly1305_##level, sealane_chacha20poly1305_##level##_constants \
+#define LEVEL(primitive, level, needs, batch)                                                            \
+    {                                                                                                    \
+#level, (needs), sealane_##primitive##_##level, sealane_##primitive##_##level##_constants, batch \
     }
 
+/* The level's batch kernel, and when it pays: see sealane_batch. */
+#define BATCH_KERNEL(level)                                       \
+    extern sealane_kernel sealane_chacha20poly1305_batch_##level; \
+    extern const uint8_t sealane_chacha20poly1305_batch_##level##_constants[];
+
+#define BATCH(level, least, cost, ...)                                                                               \
+    {                                                                                                                \
+        sealane_chacha20poly1305_batch_##level, sealane_chacha20poly1305_batch_##level##_constants, (least), (cost), \
+        {                                                                                                            \
+            __VA_ARGS__                                                                                              \
+        }                                                                                                            \
+    }
+
+#define NO_BATCH          \
+    {                     \
+        NULL, NULL, 0, 0, \
+        {                 \
+            0             \
+        }                 \
+    }
+
+/* Nanoseconds, measured on Zen 5: one packet by itself less one of 64 in a batch; and what a batch of 3 takes more than
+ * three times that. internal/kernel has the same for Go. */
+#define AVX512_BATCH                                                                                                 \
+    BATCH(avx512, 3, 240, 85, 92, 108, 106, 102, 96, 90, 84, 79, 79, 74, 67, 64, 56, 45, 40, 33, 45, 39, 35, 23, 19, \
+          11, 9)
+
 #if defined(HAVE_X86_64_KERNELS)
-KERNEL(avx512)
-KERNEL(avx2)
-KERNEL(ssse3)
+KERNEL(chacha20poly1305, avx512)
+BATCH_KERNEL(avx512)
+KERNEL(chacha20poly1305, avx2)
+KERNEL(chacha20poly1305, ssse3)
+KERNEL(aesgcm, avx512)
+KERNEL(aesgcm, avx2)
+KERNEL(aesgcm, aesni)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
-KERNEL(neon)
+KERNEL(chacha20poly1305, neon)
 #endif
 #if defined(HAVE_ARM_KERNELS)
-KERNEL(neon)
-KERNEL(armv6)
+KERNEL(chacha20poly1305, neon)
+KERNEL(chacha20poly1305, armv6)
 #endif
 
 const sealane_level sealane_levels[] = {
 #if defined(HAVE_X86_64_KERNELS)
-    LEVEL(avx512, SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL |
-                      SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA),
-    LEVEL(avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2),
-    LEVEL(ssse3, SEALANE_X86_SSSE3),
+    LEVEL(chacha20poly1305, avx512,
+          SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL |
+              SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA,
+          AVX512_BATCH),
+    LEVEL(chacha20poly1305, avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2,
+          NO_BATCH),
+    LEVEL(chacha20poly1305, ssse3, SEALANE_X86_SSSE3, NO_BATCH),
 #endif
 #if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_ARM_KERNELS)
-    LEVEL(neon, SEALANE_ARM_NEON),
+    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NO_BATCH),
 #endif
 #if defined(HAVE_ARM_KERNELS)
-    LEVEL(armv6, SEALANE_ARM_ARMV6),
+    LEVEL(chacha20poly1305, armv6, SEALANE_ARM_ARMV6, NO_BATCH),
 #endif
-    {"portable", 0, sealane_chacha20poly1305_portable, NULL},
+    {"portable",
+     0,
+     sealane_chacha20poly1305_portable,
+     NULL,
+     {sealane_chacha20poly1305_batch_portable, NULL, 2, 1, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}},
 };
 
 const unsigned sealane_level_count = sizeof sealane_levels / sizeof sealane_levels[0];
 
-/* Every name that may be asked for on any build, best first. */
-static const char *const known_names[] = {"avx512", "avx2", "ssse3", "neon", "armv6", "portable"};
+static const sealane_level aesgcm_levels[] = {
+#if defined(HAVE_X86_64_KERNELS)
+    LEVEL(aesgcm, avx512,
+          SEALANE_X86_BMI2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ |
+              SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL | SEALANE_X86_AVX512BW,
+          NO_BATCH),
+    LEVEL(aesgcm, avx2,
+          SEALANE_X86_AVX2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ,
+          NO_BATCH),
+    LEVEL(aesgcm, aesni, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AES | SEALANE_X86_PCLMUL, NO_BATCH),
+#endif
+    {"portable", 0, sealane_aesgcm_portable, NULL, NO_BATCH},
+};
 
-int sealane_level_find(const char *name)
+const sealane_table sealane_tables[SEALANE_TABLES] = {
+    {"chacha20poly1305", sealane_levels, sizeof sealane_levels / sizeof sealane_levels[0], sealane_selftest},
+    {"aesgcm", aesgcm_levels, sizeof aesgcm_levels / sizeof aesgcm_levels[0], sealane_aesgcm_selftest},
+};
+
+/* Every name that may be asked for on any build and of any primitive, best first. A primitive that has no level of the
+ * name takes the next below. */
+static const char *const known_names[] = {"avx512", "avx2", "aesni", "ssse3",   "ce",
+                                          "ce32",   "neon", "armv6", "portable"};
+
+int sealane_level_find(const sealane_table *table, const char *name)
 {
-    for (unsigned i = 0; i < sealane_level_count; i++)
-        if (strcmp(sealane_levels[i].name, name) == 0)
+    for (unsigned i = 0; i < table->count; i++)
+        if (strcmp(table->levels[i].name, name) == 0)
             return (int)i;
     return -1;
 }
 
-int sealane_level_choose(const sealane_level *levels, unsigned count, unsigned start, uint32_t features,
+int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t features,
                          void (*failed)(const sealane_level *))
 {
-    for (unsigned i = start; i < count; i++) {
-        if ((levels[i].needs & ~features) != 0)
+    for (unsigned i = start; i < table->count; i++) {
+        if ((table->levels[i].needs & ~features) != 0)
             continue;
-        if (sealane_selftest(&levels[i]))
+        if (table->selftest(&table->levels[i]))
             return (int)i;
-        failed(&levels[i]);
+        failed(&table->levels[i]);
     }
     return -1;
 }
@@ -102,11 +162,11 @@ static const char *environment(const char *name)
 }
 
 /* Index of the best level that the environment allows; unknown names are ignored, with one warning. */
-static unsigned best_allowed(int warn)
+static unsigned best_allowed(const sealane_table *table, int warn)
 {
     const char *asm_switch = environment("SEALANE_ASM");
     if (asm_switch != NULL && strcmp(asm_switch, "0") == 0)
-        return sealane_level_count - 1;
+        return table->count - 1;
 
     const char *cap = environment("SEALANE_CPU");
     if (cap == NULL || *cap == 0)
@@ -114,7 +174,7 @@ static unsigned best_allowed(int warn)
     const unsigned names = sizeof known_names / sizeof known_names[0];
     for (unsigned i = 0, found = 0; i < names; i++) {
         found |= strcmp(known_names[i], cap) == 0;
-        int level = found ? sealane_level_find(known_names[i]) : -1;
+        int level = found ? sealane_level_find(table, known_names[i]) : -1;
         if (level >= 0)
             return (unsigned)level;
     }
@@ -125,20 +185,51 @@ static unsigned best_allowed(int warn)
 
 static void report_failed(const sealane_level *level)
 {
-    fprintf(stderr, "sealane: level %s fails its self-test on this CPU and is not used\n", level->name);
+    for (const sealane_table *t = sealane_tables; t < sealane_tables + SEALANE_TABLES; t++)
+        for (unsigned i = 0; i < t->count; i++)
+            if (level == &t->levels[i])
+                fprintf(stderr, "sealane: %s: level %s fails its self-test on this CPU and is not used\n", t->primitive,
+                        level->name);
 }
 
-int sealane_level_of_process(void)
+int sealane_level_of_process(const sealane_table *table)
 {
-    static atomic_int outcome; /* 0: not known yet; else level + 2, so that 1 stands for -1 */
+    static atomic_int outcomes[SEALANE_TABLES]; /* 0: not known yet; else level + 2, so that 1 stands for -1 */
     static atomic_flag warned = ATOMIC_FLAG_INIT;
 
-    int known = atomic_load_explicit(&outcome, memory_order_acquire);
+    atomic_int *outcome = &outcomes[table - sealane_tables];
+    int known = atomic_load_explicit(outcome, memory_order_acquire);
     if (known == 0) {
-        unsigned start = best_allowed(!atomic_flag_test_and_set(&warned));
-        known =
-            2 + sealane_level_choose(sealane_levels, sealane_level_count, start, sealane_cpu_features(), report_failed);
-        atomic_store_explicit(&outcome, known, memory_order_release);
+        unsigned start = best_allowed(table, !atomic_flag_test_and_set(&warned));
+        known = 2 + sealane_level_choose(table, start, sealane_cpu_features(), report_failed);
+        atomic_store_explicit(outcome, known, memory_order_release);
     }
     return known - 2;
+}
+
+static void report_failed_batch(const sealane_level *level)
+{
+    fprintf(stderr, "sealane: level %s fails its self-test of batches on this CPU, and does packets one by one\n",
+            level->name);
+}
+
+const sealane_batch *sealane_batch_choose(const sealane_level *level, _Atomic unsigned char *outcome,
+                                          void (*failed)(const sealane_level *))
+{
+    enum { UNKNOWN, WORKS, FAILS };
+    if (level->batch.kernel == NULL)
+        return NULL;
+    unsigned char known = atomic_load_explicit(outcome, memory_order_acquire);
+    if (known == UNKNOWN) {
+        known = sealane_batch_selftest(&level->batch) ? WORKS : FAILS;
+        if (atomic_exchange(outcome, known) == UNKNOWN && known == FAILS)
+            failed(level);
+    }
+    return known == WORKS ? &level->batch : NULL;
+}
+
+const sealane_batch *sealane_level_batch(const sealane_level *level)
+{
+    static _Atomic unsigned char outcomes[sizeof sealane_levels / sizeof sealane_levels[0]];
+    return sealane_batch_choose(level, &outcomes[level - sealane_levels], report_failed_batch);
 }

@@ -1,31 +1,67 @@
-/* The levels: one table, best first, that drives dispatch, self-test, tests and benchmark. */
+/* The levels: one table for each primitive, best first, that drives dispatch, self-test, tests and benchmark. */
 #ifndef SEALANE_SRC_LEVEL_H
 #define SEALANE_SRC_LEVEL_H
 
 #include "kernel.h"
+
+#define SEALANE_BATCH_CLASSES 32 /* of packets with the same number of whole blocks */
+
+/* A kernel for many packets in one call, and when it pays: a call costs something, and every packet in it gains
+ * something over a call of its own. The unit does not matter. Packets that gain nothing go one by one. */
+typedef struct sealane_batch {
+    sealane_kernel *kernel; /* NULL: there is none, all packets go one by one */
+    const void *consts;
+    uint16_t least; /* packets; no fewer can pay */
+    uint16_t cost;
+    uint8_t gain[SEALANE_BATCH_CLASSES]; /* by whole blocks of text; longer packets gain nothing */
+} sealane_batch;
 
 typedef struct sealane_level {
     const char *name;
     uint32_t needs; /* SEALANE_X86_* or SEALANE_ARM_* */
     sealane_kernel *kernel;
     const void *consts;
+    sealane_batch batch;
 } sealane_level;
 
+typedef struct sealane_table {
+    const char *primitive;
+    const sealane_level *levels;
+    unsigned count;
+    int (*selftest)(const sealane_level *); /* 1 if the level gives the known answers (selftest.c) */
+} sealane_table;
+
+enum { SEALANE_CHACHA20POLY1305, SEALANE_AESGCM, SEALANE_TABLES };
+
+extern const sealane_table sealane_tables[SEALANE_TABLES];
+
+/* The levels of ChaCha20-Poly1305. */
 extern const sealane_level sealane_levels[];
 extern const unsigned sealane_level_count;
 
 /* Index of the level of that name, or -1. */
-int sealane_level_find(const char *name);
+int sealane_level_find(const sealane_table *table, const char *name);
 
 /* The first level of a table, from start on, that the features allow and that passes its known-answer test; -1 if
  * there is none. failed is called with each level that does not pass. */
-int sealane_level_choose(const sealane_level *levels, unsigned count, unsigned start, uint32_t features,
+int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t features,
                          void (*failed)(const sealane_level *));
 
-/* The level for this process: chosen at the first call, the same ever after. -1 if not even portable works. */
-int sealane_level_of_process(void);
+/* The level of one of sealane_tables for this process: chosen at the first call, the same ever after. -1 if not even
+ * portable works. */
+int sealane_level_of_process(const sealane_table *table);
 
-/* 1 if the level gives the known answers (selftest.c). */
+/* What the level does batches with: NULL if nothing, or if that does not give the known answers, which is tested at
+ * the first call and reported. */
+const sealane_batch *sealane_level_batch(const sealane_level *level);
+
+/* The same for a level outside the table. outcome is 0 at first and remembers the test; failed is called once. */
+const sealane_batch *sealane_batch_choose(const sealane_level *level, _Atomic unsigned char *outcome,
+                                          void (*failed)(const sealane_level *));
+
+/* 1 if the level, or its batch kernel, gives the known answers (selftest.c). */
 int sealane_selftest(const sealane_level *level);
+int sealane_aesgcm_selftest(const sealane_level *level);
+int sealane_batch_selftest(const sealane_batch *batch);
 
 #endif

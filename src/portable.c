@@ -202,7 +202,11 @@ void sealane_poly1305_finish(sealane_state *s, uint8_t tag[16], uint64_t ad_byte
     store64(lengths, ad_bytes);
     store64(lengths + 8, text_bytes);
     sealane_poly1305_blocks(s, lengths, 1);
+    sealane_poly1305_tag(s, tag);
+}
 
+void sealane_poly1305_tag(const sealane_state *s, uint8_t tag[16])
+{
     /* h below 2^131 is made below 2^130 + 40; then h is at least p exactly if h + 5 reaches 2^130. */
     uint64_t carry = 0;
     uint64_t h0 = add_carry(s->h[0], 5 * (s->h[2] >> 2), &carry);
@@ -286,4 +290,26 @@ void SEALANE_KERNEL_ABI sealane_chacha20poly1305_portable(const sealane_args *a,
         memcpy(slot_bytes(a->state), &s, sizeof s);
     wipe(&s, sizeof s);
     wipe(chacha, sizeof chacha);
+}
+
+void SEALANE_KERNEL_ABI sealane_chacha20poly1305_batch_portable(const sealane_args *a, void *scratch,
+                                                                const void *consts)
+{
+    const sealane_lane *lanes = slot_lanes(a->in);
+    for (size_t i = 0; i < a->bytes; i++) {
+        const sealane_lane *l = &lanes[i];
+        const sealane_args packet = {
+            .out = l->out,
+            .in = l->in,
+            .bytes = l->bytes,
+            .ad = l->ad,
+            .ad_bytes = l->ad_bytes,
+            .key = l->key,
+            .nonce = l->nonce,
+            .tag = l->tag,
+            .total = l->bytes,
+            .flags = a->flags | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
+        };
+        sealane_chacha20poly1305_portable(&packet, scratch, consts);
+    }
 }

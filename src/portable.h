@@ -7,6 +7,9 @@
 /* The kernel of the portable level; scratch and consts are not used. */
 sealane_kernel sealane_chacha20poly1305_portable;
 
+/* Its batch kernel: one packet after the other. */
+sealane_kernel sealane_chacha20poly1305_batch_portable;
+
 /* One 64-byte block of ChaCha20 key stream (RFC 8439, section 2.3). */
 void sealane_chacha20_block(uint8_t out[64], const uint8_t key[32], const uint8_t nonce[12], uint32_t counter);
 
@@ -18,5 +21,6 @@ void sealane_poly1305_key(sealane_state *s, const uint8_t block[32]);
 void sealane_poly1305_blocks(sealane_state *s, const uint8_t *in, size_t blocks);
 void sealane_poly1305_padded(sealane_state *s, const uint8_t *in, size_t bytes);
 void sealane_poly1305_finish(sealane_state *s, uint8_t tag[16], uint64_t ad_bytes, uint64_t text_bytes);
+void sealane_poly1305_tag(const sealane_state *s, uint8_t tag[16]); /* without absorbing lengths */
 
 #endif

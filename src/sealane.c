@@ -1,20 +1,49 @@
 /* The front end: checks what callers hand in, and runs whole packets through a kernel. */
 #include "key.h"
 
+static size_t key_bytes_for(sealane_alg alg)
+{
+    switch (alg) {
+    case SEALANE_CHACHA20_POLY1305:
+    case SEALANE_XCHACHA20_POLY1305:
+    case SEALANE_AES_256_GCM:
+        return 32;
+    case SEALANE_AES_192_GCM:
+        return 24;
+    case SEALANE_AES_128_GCM:
+        return 16;
+    }
+    return 0;
+}
+
+static void set_up_gcm(sealane_key *k, const uint8_t *key, size_t key_bytes)
+{
+    SEALANE_SCRATCH(scratch);
+    const sealane_level *level = key_level(k);
+    sealane_gcm_key *gcm = (sealane_gcm_key *)&k->opaque[8];
+    const sealane_args a = {.key = slot(gcm), .flags = SEALANE_FLAG_SETUP};
+    gcm->rounds = 6 + key_bytes / 4;
+    memcpy(gcm->schedule, key, key_bytes);
+    level->kernel(&a, scratch, level->consts);
+}
+
 int sealane_key_init_at(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, int level)
 {
-    if (k == NULL || key == NULL || key_bytes != 32 || level < 0)
-        return -1;
-    if (alg != SEALANE_CHACHA20_POLY1305 && alg != SEALANE_XCHACHA20_POLY1305)
+    if (k == NULL || key == NULL || key_bytes == 0 || key_bytes != key_bytes_for(alg) || level < 0)
         return -1;
     k->opaque[0] = key_word(alg, level);
-    memcpy(&k->opaque[1], key, 32);
+    if (is_gcm(alg))
+        set_up_gcm(k, key, key_bytes);
+    else
+        memcpy(&k->opaque[1], key, 32);
     return 0;
 }
 
 int sealane_key_init(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes)
 {
-    return sealane_key_init_at(k, alg, key, key_bytes, sealane_level_of_process());
+    if (key_bytes_for(alg) == 0)
+        return -1;
+    return sealane_key_init_at(k, alg, key, key_bytes, sealane_level_of_process(table_of(alg)));
 }
 
 void sealane_key_wipe(sealane_key *k)
@@ -40,8 +69,9 @@ static inline int well_formed(const packet *p, const uint8_t *tag)
 {
     if (!key_valid(p->key) || p->nonce == NULL || tag == NULL)
         return 0;
-    const uint64_t bytes = p->bytes; /* size_t may be too narrow for the comparison */
-    if (p->nonce_bytes != nonce_bytes_of(key_alg(p->key)) || bytes > CHACHA20_TEXT_MAX)
+    const sealane_alg alg = key_alg(p->key);
+    const uint64_t bytes = p->bytes, ad_bytes = p->ad_bytes; /* size_t may be too narrow for the comparison */
+    if (!nonce_fits(alg, p->nonce_bytes) || bytes > text_max(alg) || ad_bytes > ad_max(alg))
         return 0;
     if (p->ad_bytes != 0 && (p->ad == NULL || overlap(p->out, p->bytes, p->ad, p->ad_bytes)))
         return 0;
@@ -56,7 +86,7 @@ static inline int well_formed(const packet *p, const uint8_t *tag)
     return 1;
 }
 
-static inline void run(const packet *p, const uint8_t *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction)
+static inline void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction)
 {
     SEALANE_SCRATCH(scratch);
     const sealane_level *level = key_level(p->key);
@@ -83,12 +113,57 @@ static void run_xchacha(const packet *p, uint8_t *tag, uint64_t direction)
     wipe(subkey, sizeof subkey);
 }
 
-static inline void run_either(const packet *p, uint8_t *tag, uint64_t direction)
+/* The hash key H is the encrypted block of zeroes, which every level gives as the mask for a J0 of zeroes. */
+void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const sealane_gcm_key *key)
 {
-    if (key_alg(p->key) == SEALANE_CHACHA20_POLY1305)
+    static const uint8_t zero[16] = {0};
+    SEALANE_SCRATCH(scratch);
+    sealane_gcm_state state;
+    const sealane_args a = {
+        .key = slot(key),
+        .nonce = slot(zero),
+        .state = slot(&state),
+        .flags = SEALANE_FLAG_FIRST,
+    };
+    level->kernel(&a, scratch, level->consts);
+    memcpy(h, state.mask, 16);
+    wipe(&state, sizeof state);
+}
+
+void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes)
+{
+    uint8_t h[16];
+    if (nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES) {
+        memcpy(j0, nonce, SEALANE_AES_GCM_NONCE_BYTES);
+        store32(j0 + SEALANE_AES_GCM_NONCE_BYTES, swap32(1));
+        return;
+    }
+    sealane_gcm_hash_key(h, key_level(k), gcm_key_of(k));
+    sealane_aesgcm_j0(j0, h, nonce, nonce_bytes);
+    wipe(h, sizeof h);
+}
+
+static void run_gcm(const packet *p, uint8_t *tag, uint64_t direction)
+{
+    uint8_t j0[16];
+    if (p->nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES) {
+        run(p, gcm_key_of(p->key), p->nonce, tag, direction | SEALANE_FLAG_NONCE);
+        return;
+    }
+    sealane_begin_gcm(j0, p->key, p->nonce, p->nonce_bytes);
+    run(p, gcm_key_of(p->key), j0, tag, direction);
+    wipe(j0, sizeof j0);
+}
+
+static inline void run_any(const packet *p, uint8_t *tag, uint64_t direction)
+{
+    const sealane_alg alg = key_alg(p->key);
+    if (alg == SEALANE_CHACHA20_POLY1305)
         run(p, key_bytes_of(p->key), p->nonce, tag, direction);
-    else
+    else if (alg == SEALANE_XCHACHA20_POLY1305)
         run_xchacha(p, tag, direction);
+    else
+        run_gcm(p, tag, direction);
 }
 
 int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
@@ -97,7 +172,7 @@ int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint
     const packet p = {k, out, nonce, ad, in, nonce_bytes, ad_bytes, in_bytes};
     if (!well_formed(&p, tag))
         return -1;
-    run_either(&p, tag, 0);
+    run_any(&p, tag, 0);
     return 0;
 }
 
@@ -108,7 +183,7 @@ int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], cons
     uint8_t expected[16];
     if (!well_formed(&p, tag))
         return -1;
-    run_either(&p, expected, SEALANE_FLAG_OPEN);
+    run_any(&p, expected, SEALANE_FLAG_OPEN);
     const int authentic = equal16(expected, tag);
     wipe(expected, sizeof expected);
     if (!authentic) {

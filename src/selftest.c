@@ -1,20 +1,27 @@
-/* The known-answer test: a chain of packets of lengths where kernels change their ways, each authenticated by the tag
- * of the one before, so that one tag at the end answers for all of them. It was computed with OpenSSL's implementation.
+/* The known-answer tests: a chain of packets of lengths where kernels change their ways, each authenticated by the tag
+ * of the one before, so that one tag at the end answers for all of them. Those tags were computed with OpenSSL's
+ * implementation of ChaCha20-Poly1305, and with AES-GCM of Go's standard library.
  */
+#include "aesgcm.h"
 #include "bytes.h"
 #include "level.h"
+#include "portable.h"
 
 enum { LONGEST = 3200 };
 
 static const uint16_t lengths[] = {0,   1,   16,   31,   64,   65,   127,  128,  192,  256, 257,
                                    511, 512, 1023, 1024, 1420, 1472, 1536, 1537, 2100, 3200};
 
-static const uint8_t answer[16] = {0x8b, 0x9b, 0xa7, 0x78, 0x69, 0x59, 0x51, 0x4d,
-                                   0x2f, 0xca, 0x03, 0xaf, 0x99, 0x8d, 0x62, 0xab};
+static const uint8_t chacha_answer[16] = {0x8b, 0x9b, 0xa7, 0x78, 0x69, 0x59, 0x51, 0x4d,
+                                          0x2f, 0xca, 0x03, 0xaf, 0x99, 0x8d, 0x62, 0xab};
+static const uint8_t gcm_answer[16] = {0x9e, 0x5e, 0x8a, 0x1a, 0xb7, 0xa8, 0x7a, 0x14,
+                                       0x6f, 0x4d, 0x95, 0x98, 0x9b, 0x83, 0x24, 0x61};
 
 typedef struct {
     const sealane_level *level;
-    uint8_t key[32], nonce[12];
+    const void *key;
+    int flags;         /* of all calls */
+    uint8_t nonce[16]; /* AES-GCM: J0 */
     uint8_t tag[16], opened_tag[16];
     uint8_t ad[16 + 32];
     uint8_t plain[LONGEST], sealed[LONGEST];
@@ -41,7 +48,7 @@ static void run(const chain *c, uint8_t *out, const uint8_t *in, size_t bytes, s
         .nonce = slot(c->nonce),
         .tag = slot(tag),
         .total = bytes,
-        .flags = (uint64_t)flags | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
+        .flags = (uint64_t)(c->flags | flags) | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
     };
     c->level->kernel(&a, scratch, c->level->consts);
 }
@@ -60,6 +67,7 @@ static void seal_in_parts(chain *c)
 {
     static const uint16_t ends[] = {0, 1024, 2048, LONGEST};
     SEALANE_SCRATCH(scratch);
+    _Static_assert(sizeof(sealane_state) == sizeof(sealane_gcm_state), "one size for both");
     sealane_state state;
     fill(c, LONGEST);
     for (int i = 0; i < 3; i++) {
@@ -82,17 +90,125 @@ static void seal_in_parts(chain *c)
     }
 }
 
+static const uint8_t nonce[12] = {7, 0, 0, 0, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47};
+
+static void make_key(uint8_t key[32])
+{
+    for (int i = 0; i < 32; i++)
+        key[i] = (uint8_t)(0x80 + i);
+}
+
 int sealane_selftest(const sealane_level *level)
 {
-    static const uint8_t nonce[12] = {7, 0, 0, 0, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47};
-    chain c = {.level = level};
-    for (int i = 0; i < 32; i++)
-        c.key[i] = (uint8_t)(0x80 + i);
+    uint8_t key[32];
+    chain c = {.level = level, .key = key};
+    make_key(key);
     memcpy(c.nonce, nonce, sizeof nonce);
 
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         if (!link_of_chain(&c, lengths[i]))
             return 0;
     seal_in_parts(&c);
-    return equal16(c.tag, answer);
+    return equal16(c.tag, chacha_answer);
+}
+
+/* Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at
+ * 2^32. */
+int sealane_aesgcm_selftest(const sealane_level *level)
+{
+    sealane_gcm_key keys[3];
+    uint8_t key[32];
+    chain c = {.level = level};
+    make_key(key);
+    memcpy(c.nonce, nonce, sizeof nonce);
+    for (int i = 0; i < 3; i++) {
+        SEALANE_SCRATCH(scratch);
+        const sealane_args a = {.key = slot(&keys[i]), .flags = SEALANE_FLAG_SETUP};
+        keys[i].rounds = (uint64_t)(10 + 2 * i);
+        memcpy(keys[i].schedule, key, (size_t)(16 + 8 * i));
+        level->kernel(&a, scratch, level->consts);
+    }
+    for (unsigned i = 0; i <= sizeof lengths / sizeof lengths[0]; i++) {
+        c.flags = i % 2 == 0 ? SEALANE_FLAG_NONCE : 0;
+        store32(c.nonce + 12, swap32(0 - i));
+        c.key = &keys[i % 3];
+        if (i == sizeof lengths / sizeof lengths[0])
+            seal_in_parts(&c);
+        else if (!link_of_chain(&c, lengths[i]))
+            return 0;
+    }
+    return equal16(c.tag, gcm_answer);
+}
+
+/* The same for a batch kernel: packets of 0, 1, 4, 9, ... 1024 bytes, among them whole blocks and all but one byte of
+ * them, each with its own key, nonce and associated data, are sealed and opened together. The tag of all their tags was
+ * computed with another implementation. */
+enum { PACKETS = 33, SQUARES = (PACKETS - 1) * PACKETS * (2 * PACKETS - 1) / 6 };
+
+static const uint8_t batch_answer[16] = {0x9f, 0x17, 0xba, 0xec, 0xc0, 0x3b, 0x80, 0xd2,
+                                         0x26, 0xe3, 0xa7, 0x8e, 0x01, 0x62, 0x47, 0x2d};
+
+typedef struct {
+    sealane_lane lane[PACKETS];
+    uint8_t key[PACKETS][32], nonce[PACKETS][12];
+    uint8_t tag[PACKETS][16], opened_tag[PACKETS][16];
+    uint8_t text[SQUARES];
+} squares;
+
+static void fill_squares(squares *s)
+{
+    size_t at = 0;
+    for (size_t n = 0; n < PACKETS; n++) {
+        for (size_t j = 0; j < 32; j++)
+            s->key[n][j] = (uint8_t)(0x80 + j + n);
+        memset(s->nonce[n], (int)n, 12);
+        for (size_t j = 0; j < n * n; j++)
+            s->text[at + j] = (uint8_t)(7 * j + n);
+        s->lane[n] = (sealane_lane){
+            .out = slot(s->text + at),
+            .in = slot(s->text + at),
+            .bytes = n * n,
+            .ad = slot(s->key),
+            .ad_bytes = n,
+            .key = slot(s->key[n]),
+            .nonce = slot(s->nonce[n]),
+            .tag = slot(s->tag[n]),
+        };
+        at += n * n;
+    }
+}
+
+static int squares_are_plain(const squares *s)
+{
+    size_t at = 0;
+    for (size_t n = 0; n < PACKETS; at += n * n, n++)
+        for (size_t j = 0; j < n * n; j++)
+            if (s->text[at + j] != (uint8_t)(7 * j + n))
+                return 0;
+    return memcmp(s->tag, s->opened_tag, sizeof s->tag) == 0;
+}
+
+int sealane_batch_selftest(const sealane_batch *batch)
+{
+    SEALANE_BATCH_SCRATCH(scratch);
+    _Alignas(64) squares s;
+    uint8_t tag[16];
+    fill_squares(&s);
+    const sealane_args seal = batch_args(s.lane, PACKETS, 0), open = batch_args(s.lane, PACKETS, SEALANE_FLAG_OPEN);
+    batch->kernel(&seal, scratch, batch->consts);
+
+    const sealane_args all_tags = {
+        .ad = slot(s.tag),
+        .ad_bytes = sizeof s.tag,
+        .key = slot(s.key),
+        .nonce = slot(s.nonce),
+        .tag = slot(tag),
+        .flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
+    };
+    sealane_chacha20poly1305_portable(&all_tags, NULL, NULL);
+
+    for (size_t n = 0; n < PACKETS; n++)
+        s.lane[n].tag = slot(s.opened_tag[n]);
+    batch->kernel(&open, scratch, batch->consts);
+    return squares_are_plain(&s) && equal16(tag, batch_answer);
 }

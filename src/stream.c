@@ -1,7 +1,9 @@
 /* Packets in pieces: the stream, and scatter/gather on top of it.
  *
- * The state is the kernels' own, so whole 64-byte blocks go through the kernel of the key's level, and the ends of
- * pieces through portable code. */
+ * The state is the kernels' own, so whole 64-byte blocks go through the kernel of the key's level. The ends of pieces
+ * go through portable code for ChaCha20-Poly1305; for AES-GCM, whose keys only their level can read, through the kernel
+ * too: zeroes sealed give the key stream, and a block is authenticated by opening it once more. */
+#include "ghash.h"
 #include "key.h"
 
 /* Associated data is held back at first: if it is short, as it nearly always is, the kernel takes it together with the
@@ -18,11 +20,15 @@ typedef struct MAY_ALIAS stream {
     uint64_t mark; /* KEY_MARK while a packet is in progress */
     uint64_t phase, direction;
     const sealane_level *level;
-    uint64_t ad_bytes, text_bytes;
-    sealane_state state;
-    uint8_t key[32], nonce[12], unused[4];
-    uint8_t keystream[64]; /* of the block that text_bytes lies in */
-    uint8_t block[64];     /* associated data or ciphertext that is not yet authenticated */
+    const sealane_gcm_key *gcm; /* NULL: ChaCha20-Poly1305 */
+    uint64_t ad_bytes, text_bytes, text_max, ad_max;
+    union {
+        sealane_state state;
+        sealane_gcm_state gcm_state;
+    };
+    uint8_t key[32], nonce[16]; /* AES-GCM: no key, and J0 */
+    uint8_t keystream[64];      /* of the 64 bytes that text_bytes lies in */
+    uint8_t block[64];          /* associated data or ciphertext that is not yet authenticated */
 } stream;
 
 _Static_assert(sizeof(stream) <= sizeof(sealane_stream), "sealane_stream is too small");
@@ -37,7 +43,7 @@ int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_di
                         size_t nonce_bytes)
 {
     stream *s = (stream *)handle;
-    if (s == NULL || !key_valid(k) || nonce == NULL || nonce_bytes != nonce_bytes_of(key_alg(k)))
+    if (s == NULL || !key_valid(k) || nonce == NULL || !nonce_fits(key_alg(k), nonce_bytes))
         return -1;
     if (direction != SEALANE_STREAM_SEAL && direction != SEALANE_STREAM_OPEN)
         return -1;
@@ -46,13 +52,56 @@ int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_di
     s->direction = direction;
     s->level = key_level(k);
     s->ad_bytes = s->text_bytes = 0;
-    if (key_alg(k) == SEALANE_XCHACHA20_POLY1305) {
+    s->text_max = text_max(key_alg(k)), s->ad_max = ad_max(key_alg(k));
+    s->gcm = NULL;
+    if (is_gcm(key_alg(k))) {
+        s->gcm = gcm_key_of(k);
+        sealane_begin_gcm(s->nonce, k, nonce, nonce_bytes);
+    } else if (key_alg(k) == SEALANE_XCHACHA20_POLY1305) {
         xchacha_begin(s->key, s->nonce, k, nonce);
     } else {
         memcpy(s->key, key_bytes_of(k), 32);
         memcpy(s->nonce, nonce, 12);
     }
     return 0;
+}
+
+static void run_kernel(stream *s, void *state, uint8_t *out, const uint8_t *in, size_t bytes, size_t ad_bytes,
+                       uint8_t *tag, uint64_t flags)
+{
+    SEALANE_SCRATCH(scratch);
+    const sealane_args a = {
+        .out = slot(out),
+        .in = slot(in),
+        .bytes = bytes,
+        .ad = slot(s->block),
+        .ad_bytes = flags & SEALANE_FLAG_LAST ? s->ad_bytes : ad_bytes,
+        .key = s->gcm ? slot(s->gcm) : slot(s->key),
+        .nonce = slot(s->nonce),
+        .tag = slot(tag),
+        .state = slot(state),
+        .total = s->text_bytes,
+        .flags = flags,
+    };
+    s->level->kernel(&a, scratch, s->level->consts);
+}
+
+/* Authenticates blocks that the kernel is not given: associated data, and ChaCha20-Poly1305's ends of pieces. */
+static void absorb(stream *s, const uint8_t *in, size_t blocks)
+{
+    if (s->gcm == NULL) {
+        sealane_poly1305_blocks(&s->state, in, blocks);
+        return;
+    }
+    uint8_t h[16];
+    ghash_key key;
+    ghash_sum sum = {{load64_be(s->gcm_state.y + 8), load64_be(s->gcm_state.y)}};
+    sealane_gcm_hash_key(h, s->level, s->gcm);
+    sealane_ghash_key(&key, h);
+    sealane_ghash_blocks(&sum, &key, in, blocks);
+    store64_be(s->gcm_state.y, sum.y[1]), store64_be(s->gcm_state.y + 8, sum.y[0]);
+    wipe(h, sizeof h);
+    wipe(&key, sizeof key);
 }
 
 static void absorb_ad(stream *s, const uint8_t *ad, size_t ad_bytes)
@@ -65,31 +114,37 @@ static void absorb_ad(stream *s, const uint8_t *ad, size_t ad_bytes)
         ad += n, ad_bytes -= n;
         if (held + n < 16)
             return;
-        sealane_poly1305_blocks(&s->state, s->block, 1);
+        absorb(s, s->block, 1);
     }
-    sealane_poly1305_blocks(&s->state, ad, ad_bytes / 16);
+    if (ad_bytes >= 16)
+        absorb(s, ad, ad_bytes / 16);
     if (ad_bytes % 16 != 0)
         memcpy(s->block, ad + ad_bytes / 16 * 16, ad_bytes % 16);
 }
 
-/* Makes the Poly1305 key, and absorbs what was held back. */
+/* Makes the Poly1305 key or the encrypted J0, and absorbs what was held back. */
 static void stop_holding(stream *s)
 {
     uint8_t held[sizeof s->block];
     const size_t n = (size_t)s->ad_bytes;
+    s->phase = ABSORBING_AD;
+    if (s->gcm) {
+        run_kernel(s, &s->gcm_state, NULL, NULL, 0, n - n % 16, NULL, SEALANE_FLAG_FIRST);
+        memmove(s->block, s->block + (n - n % 16), n % 16);
+        return;
+    }
     sealane_chacha20_block(s->keystream, s->key, s->nonce, 0);
     sealane_poly1305_key(&s->state, s->keystream);
     s->state.counter = 1;
     memcpy(held, s->block, n);
     s->ad_bytes = 0;
     absorb_ad(s, held, n);
-    s->phase = ABSORBING_AD;
 }
 
 int sealane_stream_ad(sealane_stream *handle, const uint8_t *ad, size_t ad_bytes)
 {
     stream *s = in_progress(handle);
-    if (s == NULL || s->phase == TEXT || (ad == NULL && ad_bytes != 0))
+    if (s == NULL || s->phase == TEXT || (ad == NULL && ad_bytes != 0) || ad_bytes > s->ad_max - s->ad_bytes)
         return -1;
     if (ad_bytes == 0)
         return 0;
@@ -106,11 +161,39 @@ int sealane_stream_ad(sealane_stream *handle, const uint8_t *ad, size_t ad_bytes
 
 static void begin_text(stream *s)
 {
+    if (s->phase == HOLDING_AD && s->gcm) {
+        run_kernel(s, &s->gcm_state, NULL, NULL, 0, s->ad_bytes, NULL, SEALANE_FLAG_FIRST);
+        s->phase = TEXT;
+    }
     if (s->phase == HOLDING_AD)
         stop_holding(s);
-    if (s->phase == ABSORBING_AD)
-        sealane_poly1305_padded(&s->state, s->block, s->ad_bytes % 16);
+    if (s->phase == ABSORBING_AD && s->ad_bytes % 16 != 0) {
+        memset(s->block + s->ad_bytes % 16, 0, 16 - s->ad_bytes % 16);
+        absorb(s, s->block, 1);
+    }
     s->phase = TEXT;
+}
+
+/* The key stream of the next 64 bytes. */
+static void make_keystream(stream *s)
+{
+    if (s->gcm == NULL) {
+        sealane_chacha20_block(s->keystream, s->key, s->nonce, (uint32_t)s->state.counter++);
+        return;
+    }
+    sealane_gcm_state copy = s->gcm_state; /* what is sealed here is not authenticated */
+    memset(s->keystream, 0, sizeof s->keystream);
+    run_kernel(s, &copy, s->keystream, s->keystream, sizeof s->keystream, 0, NULL, 0);
+    wipe(&copy, sizeof copy);
+}
+
+/* Authenticates the 64 bytes whose key stream was used up. */
+static void absorb_text(stream *s)
+{
+    if (s->gcm == NULL)
+        absorb(s, s->block, 4);
+    else
+        run_kernel(s, &s->gcm_state, s->keystream, s->block, sizeof s->block, 0, NULL, SEALANE_FLAG_OPEN);
 }
 
 /* Text within one block, whose key stream is at hand. */
@@ -124,26 +207,15 @@ static void update_within_block(stream *s, uint8_t *out, const uint8_t *in, size
     }
     s->text_bytes += bytes;
     if (at + bytes == 64)
-        sealane_poly1305_blocks(&s->state, s->block, 4);
+        absorb_text(s);
 }
 
 /* Whole blocks, on the kernel; FIRST if the associated data is still held. */
 static void update_blocks(stream *s, uint8_t *out, const uint8_t *in, size_t bytes)
 {
     const uint64_t first = s->phase == HOLDING_AD ? SEALANE_FLAG_FIRST : 0;
-    SEALANE_SCRATCH(scratch);
-    const sealane_args a = {
-        .out = slot(out),
-        .in = slot(in),
-        .bytes = bytes,
-        .ad = slot(s->block),
-        .ad_bytes = s->ad_bytes,
-        .key = slot(s->key),
-        .nonce = slot(s->nonce),
-        .state = slot(&s->state),
-        .flags = first | (s->direction == SEALANE_STREAM_OPEN ? SEALANE_FLAG_OPEN : 0),
-    };
-    s->level->kernel(&a, scratch, s->level->consts);
+    run_kernel(s, &s->state, out, in, bytes, first ? (size_t)s->ad_bytes : 0, NULL,
+               first | (s->direction == SEALANE_STREAM_OPEN ? SEALANE_FLAG_OPEN : 0));
     s->phase = TEXT;
     s->text_bytes += bytes;
 }
@@ -155,7 +227,7 @@ int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *i
         return -1;
     if (in_bytes == 0)
         return 0;
-    if (in == NULL || out == NULL || in_bytes > CHACHA20_TEXT_MAX - s->text_bytes)
+    if (in == NULL || out == NULL || in_bytes > s->text_max - s->text_bytes)
         return -1;
     if (out != in && overlap(out, in_bytes, in, in_bytes))
         return -1;
@@ -172,7 +244,7 @@ int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *i
     if (whole != 0)
         update_blocks(s, out, in, whole);
     if (in_bytes != whole) {
-        sealane_chacha20_block(s->keystream, s->key, s->nonce, (uint32_t)s->state.counter++);
+        make_keystream(s);
         update_within_block(s, out + whole, in + whole, in_bytes - whole);
     }
     return 0;
@@ -181,8 +253,13 @@ int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *i
 static void finish(stream *s, uint8_t tag[16])
 {
     begin_text(s);
-    sealane_poly1305_padded(&s->state, s->block, s->text_bytes % 64);
-    sealane_poly1305_finish(&s->state, tag, s->ad_bytes, s->text_bytes);
+    if (s->gcm) {
+        run_kernel(s, &s->gcm_state, s->keystream, s->block, s->text_bytes % 64, 0, tag,
+                   SEALANE_FLAG_OPEN | SEALANE_FLAG_LAST);
+    } else {
+        sealane_poly1305_padded(&s->state, s->block, s->text_bytes % 64);
+        sealane_poly1305_finish(&s->state, tag, s->ad_bytes, s->text_bytes);
+    }
     wipe(s, sizeof *s);
 }
 
@@ -216,19 +293,21 @@ void sealane_stream_wipe(sealane_stream *handle)
 /* ---- Scatter/gather ---- */
 
 static int pieces_well_formed(const sealane_iovec *text, size_t pieces, const sealane_iovec *ad, size_t ad_pieces,
-                              const uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes)
+                              const uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes, sealane_alg alg)
 {
-    uint64_t total = 0;
+    uint64_t total = 0, ad_total = 0;
     if ((text == NULL && pieces != 0) || (ad == NULL && ad_pieces != 0) || pieces > SEALANE_IOV_MAX)
         return 0;
-    for (size_t j = 0; j < ad_pieces; j++)
-        if (ad[j].in == NULL && ad[j].bytes != 0)
+    for (size_t j = 0; j < ad_pieces; j++) {
+        if ((ad[j].in == NULL && ad[j].bytes != 0) || ad[j].bytes > ad_max(alg) - ad_total)
             return 0;
+        ad_total += ad[j].bytes;
+    }
     for (size_t i = 0; i < pieces; i++) {
         const sealane_iovec *t = &text[i];
         if (t->bytes == 0)
             continue;
-        if (t->in == NULL || t->out == NULL || t->bytes > CHACHA20_TEXT_MAX - total)
+        if (t->in == NULL || t->out == NULL || t->bytes > text_max(alg) - total)
             return 0;
         total += t->bytes;
         if (overlap(t->out, t->bytes, nonce, nonce_bytes) || overlap(t->out, t->bytes, tag, SEALANE_TAG_BYTES))
@@ -252,9 +331,9 @@ static int run_pieces(sealane_stream *s, const sealane_key *k, sealane_direction
                       const sealane_iovec *text, size_t text_pieces)
 {
     int failed = 0;
-    if (tag == NULL || nonce == NULL)
+    if (tag == NULL || nonce == NULL || !key_valid(k))
         return -1;
-    if (!pieces_well_formed(text, text_pieces, ad, ad_pieces, tag, nonce, nonce_bytes))
+    if (!pieces_well_formed(text, text_pieces, ad, ad_pieces, tag, nonce, nonce_bytes, key_alg(k)))
         return -1;
     if (sealane_stream_init(s, k, direction, nonce, nonce_bytes) != 0)
         return -1;

@@ -11,9 +11,9 @@ $(B)/cross/$(1)/built:
 $$(eval $$(call suite,$(1),$(B)/cross/$(1)/built $(B)/wycheproof.txt,test/arm $(B) $(1)))
 endef
 
-# $(call go_arm,name,environment,qemu and its options): the packages below the public one; that one's tests start programs.
+# $(call go_arm,name,environment,qemu and its options). Tests that start programs find the emulator in SEALANE_TEST_EXEC.
 define go_arm
-$$(eval $$(call suite,go-$(1),,env CGO_ENABLED=0 $(2) $(GO) test -v -exec "$(3)" ./internal/...))
+$$(eval $$(call suite,go-$(1),,env CGO_ENABLED=0 $(2) SEALANE_TEST_EXEC="$(3)" $(GO) test -v -exec "$(3)" $(GO_LIBRARY)))
 endef
 
 # Without the compilers or qemu-user there is one suite that says so.

@@ -1,4 +1,4 @@
-/* fuzz_openssl: every level, the stream and the pieces against OpenSSL's ChaCha20-Poly1305.
+/* fuzz_openssl: every level, the stream, the pieces and batches against OpenSSL's ChaCha20-Poly1305.
  *
  *     fuzz_openssl [--seconds=N] [--seed=N] [--corrupt]    random packets; --corrupt plants a difference: must fail
  *     clang -fsanitize=fuzzer ... -DSEALANE_LIBFUZZER      the same, steered by coverage
@@ -109,6 +109,38 @@ static void in_pieces(const sealane_key *k, size_t bytes, size_t ad_bytes, sourc
         die("pieces were sealed differently", sealane_impl_name(k), bytes, ad_bytes);
 }
 
+enum { MOST_IN_BATCH = 40, LONGEST_IN_BATCH = 2200 };
+
+/* Parts of the text as packets of a batch, each with its own nonce and length; what was sealed is opened in place. */
+static void batched(const sealane_key *k, size_t bytes, size_t ad_bytes, source *s)
+{
+    static uint8_t out[MOST_IN_BATCH][LONGEST_IN_BATCH], tags[MOST_IN_BATCH][16], nonces[MOST_IN_BATCH][12];
+    const size_t n = take_number(s, MOST_IN_BATCH + 1),
+                 most = take_number(s, (bytes < LONGEST_IN_BATCH ? bytes : LONGEST_IN_BATCH) + 1);
+    sealane_op ops[MOST_IN_BATCH];
+    for (size_t i = 0; i < n; i++) {
+        memcpy(nonces[i], nonce, 12), nonces[i][3] ^= (uint8_t)i;
+        ops[i] = (sealane_op){out[i], text,      0,       ad, take_number(s, (ad_bytes < 40 ? ad_bytes : 40) + 1),
+                              k,      nonces[i], tags[i], 12, 0};
+        ops[i].in_bytes = take_number(s, most + 1);
+    }
+    if (sealane_seal_batch(ops, n) != n)
+        die("a batch was not sealed", sealane_impl_name(k), bytes, ad_bytes);
+    for (size_t i = 0; i < n; i++) {
+        openssl_seal(want, want_tag, key, nonces[i], ad, ops[i].ad_bytes, text, ops[i].in_bytes);
+        if (memcmp(out[i], want, ops[i].in_bytes) != 0 || memcmp(tags[i], want_tag, 16) != 0)
+            die("sealed differently in a batch", sealane_impl_name(k), ops[i].in_bytes, ops[i].ad_bytes);
+        ops[i].in = out[i];
+    }
+    const size_t forged = n ? take_number(s, n) : 0;
+    tags[forged][take_number(s, 16)] ^= 1;
+    if (n && (sealane_open_batch(ops, n) != n - 1 || ops[forged].status != SEALANE_NOT_AUTHENTIC))
+        die("not opened in a batch", sealane_impl_name(k), bytes, ad_bytes);
+    for (size_t i = 0; i < n; i++)
+        if (i != forged && memcmp(out[i], text, ops[i].in_bytes) != 0)
+            die("opened differently in a batch", sealane_impl_name(k), ops[i].in_bytes, ops[i].ad_bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -131,6 +163,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         whole(&k, bytes, ad_bytes);
         streamed(&k, bytes, ad_bytes, &cuts);
         in_pieces(&k, bytes, ad_bytes, &cuts);
+    }
+    for (unsigned l = 0; shape % 4 == 0 && l < sealane_level_count; l++) {
+        sealane_key k;
+        source cuts = s;
+        if (!(sealane_levels[l].needs & ~features) &&
+            sealane_key_init_at(&k, SEALANE_CHACHA20_POLY1305, key, 32, (int)l) == 0)
+            batched(&k, bytes, ad_bytes, &cuts);
     }
     packets++;
     return 0;

@@ -272,13 +272,47 @@ typedef struct {
     int level, plant; /* plant: -1, or what to run instead */
     size_t bytes, ad_bytes;
     sealane_alg alg;
-    enum { SEAL, OPEN, OPEN_WRONG, STREAM } what;
+    enum { SEAL, OPEN, OPEN_WRONG, STREAM, BATCH_SEAL, BATCH_OPEN, BATCH_KERNEL } what;
 } scenario;
 
 enum { LONGEST = 4096 };
 
 static uint8_t key[32], nonce[24], ad[256], text[LONGEST], out[LONGEST], tag[16];
 static sealane_key k;
+
+/* A batch of packets of up to s->bytes. */
+enum { PACKETS = 19, FORGED = 4 };
+
+static sealane_op ops[PACKETS];
+static uint8_t texts[PACKETS][LONGEST], tags[PACKETS][16], computed[PACKETS][16];
+static _Alignas(64) sealane_lane lanes[PACKETS];
+
+static size_t batch_bytes(const scenario *s, size_t i)
+{
+    return s->bytes - s->bytes / 4 * i / PACKETS;
+}
+
+/* Seals the batch that is to be opened. For the interface the same packet is forged each time, each time elsewhere, as
+ * erasing its text is no secret; for the kernel it is none the first time, and then one after the other. */
+static int prepare_batch(const scenario *s, int number)
+{
+    const size_t nonce_bytes = s->alg == SEALANE_CHACHA20_POLY1305 ? 12 : 24;
+    for (size_t i = 0; i < PACKETS; i++) {
+        memcpy(texts[i], text, LONGEST);
+        ops[i] = (sealane_op){texts[i], texts[i], batch_bytes(s, i), ad,          s->ad_bytes,
+                              &k,       nonce,    tags[i],           nonce_bytes, SEALANE_OK};
+        lanes[i] = (sealane_lane){slot(texts[i]), slot(texts[i]), batch_bytes(s, i), slot(ad),
+                                  s->ad_bytes,    slot(key),      slot(nonce),       slot(computed[i])};
+    }
+    const int bad = sealane_seal_batch(ops, PACKETS) != PACKETS;
+    if (s->what == BATCH_SEAL)
+        memcpy(texts, text, LONGEST);
+    else if (s->what == BATCH_OPEN)
+        tags[FORGED][number * 4] ^= 0x10;
+    else if (number > 0)
+        texts[number % PACKETS][0] ^= 1;
+    return bad;
+}
 
 __attribute__((noinline)) static int call(const scenario *s)
 {
@@ -300,6 +334,15 @@ __attribute__((noinline)) static int call(const scenario *s)
         bad |= sealane_stream_update(&stream, out, text, s->bytes / 3);
         bad |= sealane_stream_update(&stream, out + s->bytes / 3, text + s->bytes / 3, s->bytes - s->bytes / 3);
         bad |= sealane_stream_open_final(&stream, tag);
+    } else if (s->what == BATCH_SEAL) {
+        bad = sealane_seal_batch(ops, PACKETS) != PACKETS;
+    } else if (s->what == BATCH_OPEN) {
+        bad = sealane_open_batch(ops, PACKETS) != PACKETS - 1;
+    } else if (s->what == BATCH_KERNEL) {
+        SEALANE_BATCH_SCRATCH(scratch);
+        const sealane_batch *batch = &sealane_levels[s->level].batch;
+        const sealane_args a = batch_args(lanes, PACKETS, SEALANE_FLAG_OPEN);
+        batch->kernel(&a, scratch, batch->consts);
     } else {
         bad = sealane_open(&k, out, tag, nonce, nonce_bytes, ad, s->ad_bytes, text, s->bytes);
         bad = s->what == OPEN_WRONG ? !bad : bad;
@@ -322,7 +365,9 @@ static void choose_secrets(const scenario *s, int number)
     if (s->plant >= 0)
         return;
     int bad = sealane_key_init_at(&k, s->alg, key, 32, s->level);
-    if (s->what != SEAL)
+    if (s->what >= BATCH_SEAL)
+        bad |= prepare_batch(s, number);
+    else if (s->what != SEAL)
         bad |= sealane_seal(&k, text, tag, nonce, s->alg == SEALANE_CHACHA20_POLY1305 ? 12 : 24, ad, s->ad_bytes, text,
                             s->bytes);
     if (s->what == OPEN_WRONG)
@@ -340,7 +385,8 @@ static int run(trace *t, const scenario *s, int secret)
     return call(s);
 }
 
-static const char *const what_names[] = {"seal", "open", "open a wrong tag", "stream"};
+static const char *const what_names[] = {"seal",         "open",         "open a wrong tag", "stream",
+                                         "seal a batch", "open a batch", "the batch kernel"};
 
 static void where(const scenario *s, uint64_t pc)
 {
@@ -378,6 +424,25 @@ static int same_for_all_secrets(const scenario *s, size_t *steps, int secrets)
     return first.steps >= 20;
 }
 
+static int trace_batches(int level, size_t *steps, int thorough)
+{
+    static const size_t few[] = {64, 200}, many[] = {0, 1, 16, 63, 64, 65, 128, 200, 300, 576, 1000, 1420};
+    const size_t *sizes = thorough ? many : few,
+                 count = thorough ? sizeof many / sizeof *many : sizeof few / sizeof *few;
+    for (size_t i = 0; i < count; i++)
+        for (int what = BATCH_SEAL; what <= BATCH_KERNEL; what++) {
+            scenario s = {.name = sealane_levels[level].name, .level = level, .plant = -1, .bytes = sizes[i]};
+            s.ad_bytes = sizes[i] * 7 % 40;
+            s.what = (unsigned)what;
+            s.alg = what == BATCH_OPEN ? SEALANE_XCHACHA20_POLY1305 : SEALANE_CHACHA20_POLY1305;
+            if (what == BATCH_KERNEL ? sealane_levels[level].batch.kernel == NULL : !thorough && i > 0)
+                continue;
+            if (!same_for_all_secrets(&s, steps, thorough ? 4 : 2))
+                return 0;
+        }
+    return 1;
+}
+
 static int trace_level(int level, size_t *steps, int thorough)
 {
     static const size_t few[] = {0, 1, 64, 100, 256, 576, 1420, 3000};
@@ -394,7 +459,7 @@ static int trace_level(int level, size_t *steps, int thorough)
             if (!same_for_all_secrets(&s, steps, thorough ? 4 : 2))
                 return 0;
         }
-    return 1;
+    return trace_batches(level, steps, thorough);
 }
 
 int main(int argc, char **argv)

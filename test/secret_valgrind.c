@@ -28,6 +28,22 @@ static void make_secret(void)
     (void)VALGRIND_MAKE_MEM_UNDEFINED(tag, sizeof tag);
 }
 
+/* A few packets of up to that length, sealed, one of them forged, and opened. */
+static int run_batch(const sealane_key *k, size_t bytes, size_t nonce_bytes)
+{
+    enum { PACKETS = 7 };
+    static uint8_t texts[PACKETS][LONGEST], tags[PACKETS][16];
+    sealane_op ops[PACKETS];
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(texts, sizeof texts);
+    for (size_t i = 0; i < PACKETS; i++)
+        ops[i] = (sealane_op){texts[i],    texts[i],  bytes - bytes * i / 50, ad, bytes % 40, k, nonce, tags[i],
+                              nonce_bytes, SEALANE_OK};
+    int bad = sealane_seal_batch(ops, PACKETS) != PACKETS;
+    tags[3][5] ^= 1;
+    bad |= sealane_open_batch(ops, PACKETS) != PACKETS - 1;
+    return bad;
+}
+
 static int run(int level, size_t bytes)
 {
     static const sealane_alg algs[] = {SEALANE_CHACHA20_POLY1305, SEALANE_XCHACHA20_POLY1305};
@@ -50,6 +66,7 @@ static int run(int level, size_t bytes)
             refused |= sealane_stream_update(&s, out + at, text + at, n);
         }
         refused |= sealane_stream_seal_final(&s, tag);
+        refused |= run_batch(&k, bytes, nonce_bytes);
         sealane_key_wipe(&k);
     }
     return refused;

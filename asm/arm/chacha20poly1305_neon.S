@@ -471,14 +471,13 @@ isa neon
 /* ---- the kernel ---- */
 
 function sealane_chacha20poly1305_neon
-    add r1, r1, #FRAME
     ldr r3, [r0, #SEALANE_ARG_FLAGS]
     ldr r4, [r0, #SEALANE_ARG_BYTES]
     ldr r5, [r0, #SEALANE_ARG_IN]
     ldr r6, [r0, #SEALANE_ARG_OUT]
     orrs r7, r4, r3, lsl #30             /* nothing but OPEN: nothing to do */
-    subeq r1, r1, #FRAME
     beq .Ldone
+    add r1, r1, #FRAME
     ldr r11, [r0, #SEALANE_ARG_KEY]
     ldr r12, [r0, #SEALANE_ARG_NONCE]
     str r3, [r1, #FLAGS]

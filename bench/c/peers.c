@@ -91,7 +91,7 @@ static int openssl_open(void *session, uint8_t *out, const uint8_t tag[16], cons
 static void add_openssl(void)
 {
     add((peer){"openssl", "OpenSSL", "EVP, one context per key", openssl_version, openssl_start, openssl_rekey,
-               openssl_seal, openssl_open, NULL});
+               openssl_seal, openssl_open, NULL, NULL, NULL});
 }
 #else
 static void add_openssl(void)
@@ -119,7 +119,7 @@ static void add_sodium(void)
 {
     if (sodium_init() >= 0)
         add((peer){"libsodium", "libsodium", "ietf, detached tag", sodium_version_string, copy_key, NULL, sodium_seal,
-                   sodium_open, NULL});
+                   sodium_open, NULL, NULL, NULL});
 }
 #else
 static void add_sodium(void)
@@ -216,9 +216,9 @@ static void add_ipsec(void)
     if (imb_get_errno(manager) != 0)
         return;
     add((peer){"ipsec-mb direct", "ipsec-mb", "init, update, finalize", ipsec_version, copy_key, NULL,
-               ipsec_direct_seal, ipsec_direct_open, NULL});
+               ipsec_direct_seal, ipsec_direct_open, NULL, NULL, NULL});
     add((peer){"ipsec-mb job", "ipsec-mb", "job, submitted without checks", ipsec_version, copy_key, NULL,
-               ipsec_job_seal, ipsec_job_open, NULL});
+               ipsec_job_seal, ipsec_job_open, NULL, NULL, NULL});
 }
 #else
 static void add_ipsec(void)
@@ -240,7 +240,7 @@ static const char *sealane_version(void)
 static int sealane_rekey(void *session, const uint8_t key[32])
 {
     sealane_session *s = session;
-    if (s->level == sealane_level_of_process())
+    if (s->level == sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20POLY1305]))
         return sealane_key_init(&s->key, SEALANE_CHACHA20_POLY1305, key, 32);
     return sealane_key_init_at(&s->key, SEALANE_CHACHA20_POLY1305, key, 32, s->level);
 }
@@ -250,7 +250,7 @@ static void *sealane_start(const peer *self, const uint8_t key[32])
     sealane_session *s = malloc(sizeof *s);
     if (!s)
         return NULL;
-    s->level = sealane_level_find(self->level);
+    s->level = sealane_level_find(&sealane_tables[SEALANE_CHACHA20POLY1305], self->level);
     return sealane_rekey(s, key) ? NULL : s;
 }
 
@@ -266,6 +266,32 @@ static int sealane_open_packet(void *session, uint8_t *out, const uint8_t tag[16
     return sealane_open(&((sealane_session *)session)->key, out, tag, nonce, 12, ad, ad_bytes, in, bytes);
 }
 
+static size_t run_packets(size_t run(sealane_op *, size_t), const packet *packets, size_t n)
+{
+    sealane_op ops[MAX_BATCHED];
+    for (size_t i = 0; i < n; i++) {
+        const packet *p = &packets[i];
+        ops[i] = (sealane_op){.key = &((sealane_session *)p->session)->key,
+                              .nonce = p->nonce,
+                              .nonce_bytes = 12,
+                              .in = p->in,
+                              .out = p->out,
+                              .in_bytes = p->bytes,
+                              .tag = p->tag};
+    }
+    return run(ops, n);
+}
+
+static size_t sealane_seal_packets(const packet *packets, size_t n)
+{
+    return run_packets(sealane_seal_batch, packets, n);
+}
+
+static size_t sealane_open_packets(const packet *packets, size_t n)
+{
+    return run_packets(sealane_open_batch, packets, n);
+}
+
 static void add_sealane(void)
 {
     static char names[MAX_PEERS][32];
@@ -275,8 +301,9 @@ static void add_sealane(void)
         if ((level->needs & ~features) != 0 || !sealane_selftest(level))
             continue;
         snprintf(names[i], sizeof names[i], "sealane %s", level->name);
-        add((peer){names[i], "sealane", "sealane_seal, sealane_open", sealane_version, sealane_start, sealane_rekey,
-                   sealane_seal_packet, sealane_open_packet, level->name});
+        add((peer){names[i], "sealane", "sealane_seal, sealane_open, sealane_seal_batch, sealane_open_batch",
+                   sealane_version, sealane_start, sealane_rekey, sealane_seal_packet, sealane_open_packet, level->name,
+                   sealane_seal_packets, sealane_open_packets});
     }
 }
 

@@ -6,6 +6,15 @@
 #include <stdint.h>
 
 #define MAX_PEERS 16
+#define MAX_BATCHED 64 /* packets in one call */
+
+/* A packet of a batch: the arguments of seal and open below, with its own session. */
+typedef struct packet {
+    void *session;
+    uint8_t *out, *tag;
+    const uint8_t *nonce, *in;
+    size_t bytes;
+} packet;
 
 typedef struct peer {
     const char *name;    /* unique, as in the results */
@@ -22,6 +31,10 @@ typedef struct peer {
     int (*open)(void *session, uint8_t *out, const uint8_t tag[16], const uint8_t nonce[12], const uint8_t *ad,
                 size_t ad_bytes, const uint8_t *in, size_t bytes);
     const char *level; /* sealane's own: which implementation */
+    /* All packets in one call, without associated data; NULL where a library has no such thing that is any faster.
+     * Fewer than all is failure. */
+    size_t (*seal_batch)(const packet *packets, size_t n);
+    size_t (*open_batch)(const packet *packets, size_t n);
 } peer;
 
 extern peer peers[MAX_PEERS];

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sealane/sealane"
+	"github.com/sealane/sealane/afalg"
 	"github.com/sealane/sealane/cmd/sealane/internal/binary"
 )
 
@@ -47,6 +48,17 @@ type machine struct {
 	GOARCH  string          `json:"goarch"`
 	CPU     string          `json:"cpu"`
 	Ciphers []machineCipher `json:"ciphers"`
+	AFALG   []machineKernel `json:"af_alg"`
+}
+
+// machineKernel is what the operating system's kernel offers by way of AF_ALG.
+type machineKernel struct {
+	Name      string `json:"name"`
+	Usable    bool   `json:"usable"`
+	Why       string `json:"why,omitempty"`
+	Driver    string `json:"driver,omitempty"`
+	Hardware  bool   `json:"hardware"`
+	Selection string `json:"selection,omitempty"` // what SEALANE_AFALG=auto came to
 }
 
 type machineCipher struct {
@@ -80,7 +92,34 @@ func thisMachine() machine {
 		}
 		m.Ciphers = append(m.Ciphers, cipher)
 	}
+	m.AFALG = kernels()
 	return m
+}
+
+func kernels() []machineKernel {
+	var all []machineKernel
+	for _, s := range afalg.Available() {
+		all = append(all, machineKernel{Name: string(s.Algorithm), Usable: s.Usable, Why: s.Why, Driver: s.Driver, Hardware: s.Hardware})
+	}
+	for i, s := range afalg.Selections() {
+		choice := "in the process: "
+		if s.Kernel {
+			choice = "in the kernel: "
+		}
+		all[i].Selection = choice + s.Why
+	}
+	return all
+}
+
+func (k machineKernel) String() string {
+	if !k.Usable {
+		return "not usable: " + k.Why
+	}
+	kind := "software"
+	if k.Hardware {
+		kind = "hardware, by its name"
+	}
+	return "known answers given; driver " + k.Driver + ", " + kind
 }
 
 func selfTest(l sealane.Level) string {
@@ -112,6 +151,13 @@ func machineInfo(w io.Writer, asJSON bool) error {
 				needs = strings.Join(l.Needs, " ")
 			}
 			fmt.Fprintf(w, "             %s; needs %s\n", l.Description, needs)
+		}
+	}
+	fmt.Fprintf(w, "\nLinux kernel, by AF_ALG (used only by programs that import package afalg, with SEALANE_AFALG=auto)\n")
+	for _, k := range m.AFALG {
+		fmt.Fprintf(w, "  %s  %s\n", k.Name, k)
+		if k.Selection != "" {
+			fmt.Fprintf(w, "             SEALANE_AFALG=auto: %s\n", k.Selection)
 		}
 	}
 	return nil

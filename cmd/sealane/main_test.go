@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,23 +65,24 @@ func TestOneLineErrors(t *testing.T) {
 
 // TestInfo has the choice follow the environment, and the two forms agree.
 func TestInfo(t *testing.T) {
-	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+	for i, row := range slices.Concat(kernel.ChaCha20Poly1305Levels.Rows, kernel.AESGCMLevels.Rows) {
 		if lacks := row.Lacks(); lacks != nil {
 			t.Logf("NOT RUN: level %s needs %v, which this CPU lacks", row.Name, lacks)
 			continue
 		}
+		cipher := min(i/len(kernel.ChaCha20Poly1305Levels.Rows), 1)
 		environ := []string{"SEALANE_CPU=" + row.Name}
 		out, _, err := command(environ, "info", "--json")
 		var m machine
 		if err != nil || json.Unmarshal([]byte(out), &m) != nil {
 			t.Fatal(err, out)
 		}
-		for _, l := range m.Ciphers[0].Levels {
+		for _, l := range m.Ciphers[cipher].Levels {
 			if l.Chosen != (l.Name == row.Name) || l.SelfTest != "passed" && len(l.Lacks) == 0 || l.Why == "" {
 				t.Errorf("%v: %+v", environ, l)
 			}
 		}
-		if text, _, err := command(environ, "info"); err != nil || !strings.Contains(text, "\n* "+row.Name+" ") || strings.Count(text, "\n* ") != 1 {
+		if text, _, err := command(environ, "info"); err != nil || !strings.Contains(text, "\n* "+row.Name+" ") || strings.Count(text, "\n* ") != len(m.Ciphers) {
 			t.Errorf("%v: %v\n%s", environ, err, text)
 		}
 	}
@@ -88,7 +90,7 @@ func TestInfo(t *testing.T) {
 
 func TestSelftest(t *testing.T) {
 	out, _, err := command(nil, "selftest")
-	if want := len(kernel.ChaCha20Poly1305Levels.Rows); err != nil || strings.Count(out, "\n") != want || !strings.Contains(out, "portable  passed") {
+	if want := len(kernel.ChaCha20Poly1305Levels.Rows) + len(kernel.AESGCMLevels.Rows); err != nil || strings.Count(out, "\n") != want || !strings.Contains(out, "portable  passed") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -1,6 +1,7 @@
 package aead
 
 import (
+	"crypto/aes"
 	"crypto/cipher"
 	"flag"
 	"fmt"
@@ -37,28 +38,58 @@ func random(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// A variant is one of the two ciphers, ours and x/crypto's.
+// A variant is one of the ciphers, ours and that of x/crypto or the standard library.
 type variant struct {
-	name      string
-	nonceSize int
-	ours      func(level kernel.Level, key []byte) (cipher.AEAD, error)
-	peer      func(key []byte) (cipher.AEAD, error)
+	name                        string
+	table                       *dispatch.Table
+	keySize, nonceSize, tagSize int
+	maxText                     uint64
+	errOpen                     error
+	ours                        func(level kernel.Level, key []byte) (cipher.AEAD, error)
+	peer                        func(key []byte) (cipher.AEAD, error)
 }
 
 var variants = []variant{
-	{"ChaCha20", nonceSize, NewChaCha20Poly1305, chacha20poly1305.New},
-	{"XChaCha20", nonceSizeX, NewXChaCha20Poly1305, chacha20poly1305.NewX},
+	{"ChaCha20", &kernel.ChaCha20Poly1305Levels, keySize, nonceSize, tagSize, maxText, errOpen, NewChaCha20Poly1305, chacha20poly1305.New},
+	{"XChaCha20", &kernel.ChaCha20Poly1305Levels, keySize, nonceSizeX, tagSize, maxText, errOpen, NewXChaCha20Poly1305, chacha20poly1305.NewX},
+	gcmVariant("AES128GCM", 16, 12, 16),
+	gcmVariant("AES192GCM", 24, 12, 16),
+	gcmVariant("AES256GCM", 32, 12, 16),
+	gcmVariant("AES128GCMNonce1", 16, 1, 16),
+	gcmVariant("AES256GCMNonce16", 32, 16, 16),
+	gcmVariant("AES192GCMTag12", 24, 12, 12),
+	gcmVariant("AES256GCMNonce100", 32, 100, 16),
+	gcmVariant("AES128GCMTag15", 16, 12, 15),
 }
 
-// forEach runs f for every level and variant. Levels that the CPU lacks are skipped by name.
-func forEach(t *testing.T, f func(t *testing.T, v variant, level kernel.Level)) {
-	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
-		t.Run(row.Name, func(t *testing.T) {
-			skipUnsupported(t, row)
-			for _, v := range variants {
-				t.Run(v.name, func(t *testing.T) { f(t, v, kernel.Level(row.Level)) })
+func gcmVariant(name string, keySize, nonceSize, tagSize int) variant {
+	return variant{
+		name, &kernel.AESGCMLevels, keySize, nonceSize, tagSize, gcmMaxText, errGCMOpen,
+		func(level kernel.Level, key []byte) (cipher.AEAD, error) {
+			return NewAESGCM(level, key, nonceSize, tagSize)
+		},
+		func(key []byte) (cipher.AEAD, error) {
+			block, err := aes.NewCipher(key)
+			if err != nil {
+				return nil, err
 			}
-		})
+			if tagSize != 16 {
+				return cipher.NewGCMWithTagSize(block, tagSize)
+			}
+			return cipher.NewGCMWithNonceSize(block, nonceSize)
+		},
+	}
+}
+
+// forEach runs f for every variant and level. Levels that the CPU lacks are skipped by name.
+func forEach(t *testing.T, f func(t *testing.T, v variant, level kernel.Level)) {
+	for _, v := range variants {
+		for _, row := range v.table.Rows {
+			t.Run(v.name+"/"+row.Name, func(t *testing.T) {
+				skipUnsupported(t, row)
+				f(t, v, kernel.Level(row.Level))
+			})
+		}
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
+const batched = " batched"
+
 // TestRaces has one goroutine change what another's kernel reads or writes: the race detector must see it, although it
 // does not see into assembly.
 func TestRaces(t *testing.T) {
@@ -26,11 +28,13 @@ func TestRaces(t *testing.T) {
 				t.Skip("NOT RUN: the compiler annotates Go code, and the detector does not find every race in it")
 			}
 			for what, races := range map[string]bool{"nothing": false, "input": true, "output": true, "tag": true, "additional data": true, "nonce": true} {
-				cmd := exec.Command(os.Args[0], "-test.run=^TestRaces$")
-				cmd.Env = append(os.Environ(), child+"="+row.Name+"/"+what, "GORACE=exitcode=66 atexit_sleep_ms=0")
-				out, err := cmd.CombinedOutput()
-				if found := strings.Contains(string(out), "DATA RACE"); found != races || (err != nil) != races {
-					t.Errorf("%s: race found: %v, want %v; %v\n%s", what, found, races, err, out)
+				for _, how := range []string{"", batched} {
+					cmd := exec.Command(os.Args[0], "-test.run=^TestRaces$")
+					cmd.Env = append(os.Environ(), child+"="+row.Name+how+"/"+what, "GORACE=exitcode=66 atexit_sleep_ms=0")
+					out, err := cmd.CombinedOutput()
+					if found := strings.Contains(string(out), "DATA RACE"); found != races || (err != nil) != races {
+						t.Errorf("%s%s: race found: %v, want %v; %v\n%s", what, how, found, races, err, out)
+					}
 				}
 			}
 		})
@@ -40,7 +44,7 @@ func TestRaces(t *testing.T) {
 func race(t *testing.T, what string) {
 	name, what, _ := strings.Cut(what, "/")
 	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
-		if row.Name != name {
+		if row.Name != strings.TrimSuffix(name, batched) {
 			continue
 		}
 		a, err := NewChaCha20Poly1305(kernel.Level(row.Level), make([]byte, keySize))
@@ -55,7 +59,12 @@ func race(t *testing.T, what string) {
 			}
 			close(done)
 		}()
-		a.Seal(out[:0], nonce, in, ad)
+		if strings.HasSuffix(name, batched) {
+			ops := []Op{{AEAD: a, Nonce: make([]byte, nonceSize)}, {AEAD: a, Dst: out[:0], Nonce: nonce, Src: in, AD: ad}, {AEAD: a, Nonce: make([]byte, nonceSize)}}
+			SealBatch(ops)
+		} else {
+			a.Seal(out[:0], nonce, in, ad)
+		}
 		<-done
 	}
 }

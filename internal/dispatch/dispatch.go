@@ -22,7 +22,8 @@ type Table struct {
 	Primitive string
 	Rows      []Row
 
-	chosen atomic.Uint32 // a level; 0 before the choice, none if no row passed
+	works  [16]atomic.Uint32 // by level: what Works knows
+	chosen atomic.Uint32     // a level; 0 before the choice, none if no row passed
 	mu     sync.Mutex
 	tests  map[string]bool // outcomes of the known-answer tests that have run
 }
@@ -79,6 +80,36 @@ func (t *Table) test(r Row) bool {
 	return passed
 }
 
+// Works says whether the table has that level and its known-answer test passed. The first call for a level tests, the
+// others read the outcome. It is for keys that have a level already, which the CPU can run.
+func (t *Table) Works(level uint8) bool {
+	const yes, no = 1, 2
+	known := t.works[level].Load()
+	if known == 0 {
+		known = no
+		if t.testLevel(level) {
+			known = yes
+		}
+		t.works[level].Store(known)
+	}
+	return known == yes
+}
+
+func (t *Table) testLevel(level uint8) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.Rows {
+		if r.Level == level {
+			if _, done := t.tests[r.Name]; t.test(r) {
+				return true
+			} else if !done {
+				warn(t.Primitive + ": level " + r.Name + " fails its known-answer test and is not used")
+			}
+		}
+	}
+	return false
+}
+
 // index returns the row of that name, or -1.
 func (t *Table) index(name string) int {
 	for i, r := range t.Rows {
@@ -87,14 +118,6 @@ func (t *Table) index(name string) int {
 		}
 	}
 	return -1
-}
-
-func (t *Table) names() []string {
-	var names []string
-	for _, r := range t.Rows {
-		names = append(names, r.Name)
-	}
-	return names
 }
 
 // Name returns the name of a level.

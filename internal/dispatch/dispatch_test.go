@@ -19,6 +19,8 @@ func TestChoice(t *testing.T) {
 	defer func(w io.Writer) { stderr = w }(stderr)
 	stderr = io.Discard
 	defer func(e func() env) { environment = e }(environment)
+	defer func(l []string) { levels = l }(levels)
+	levels = []string{"c", "a0", "a", "a1", "b", "b0", "portable"}
 	all := map[string]bool{"a": true, "b": true, "c": true, "portable": true}
 	but := func(names ...string) map[string]bool {
 		m := make(map[string]bool)
@@ -47,10 +49,13 @@ func TestChoice(t *testing.T) {
 		{"capped", env{cpu: "b"}, "", all, 2, []Status{no, capped, chosen, lesser}, ""},
 		{"capped to portable", env{cpu: "portable"}, "", all, 1, []Status{no, capped, capped, chosen}, ""},
 		{"capped to what the CPU lacks", env{cpu: "c"}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
+		{"capped to another primitive's best", env{cpu: "a0"}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
+		{"capped to another primitive's level between", env{cpu: "a1"}, "", all, 2, []Status{no, capped, chosen, lesser}, ""},
+		{"capped to another primitive's least", env{cpu: "b0"}, "", all, 1, []Status{no, capped, capped, chosen}, ""},
 		{"no assembly", env{asm: "0"}, "", all, 1, []Status{no, capped, capped, chosen}, ""},
 		{"no assembly and a cap", env{asm: "0", cpu: "a"}, "", all, 1, []Status{no, capped, capped, chosen}, ""},
 		{"assembly", env{asm: "1"}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
-		{"unknown level", env{cpu: "sse9"}, "", all, 3, []Status{no, chosen, lesser, lesser}, `SEALANE_CPU="sse9" has no effect: test has the levels c a b portable here`},
+		{"unknown level", env{cpu: "sse9"}, "", all, 3, []Status{no, chosen, lesser, lesser}, `SEALANE_CPU="sse9" has no effect: the levels here are c a0 a a1 b b0 portable`},
 		{"unknown switch", env{asm: "no"}, "", all, 3, []Status{no, chosen, lesser, lesser}, `SEALANE_ASM="no" has no effect: it may be 0 or 1`},
 		{"failing", env{}, "", but("a"), 2, []Status{no, failed, chosen, lesser}, ""},
 		{"corrupted", env{}, "a", all, 2, []Status{no, failed, chosen, lesser}, ""},

@@ -2,6 +2,8 @@ package dispatch
 
 import "golang.org/x/sys/cpu"
 
+var hasVAES, hasVPCLMULQDQ = cpu.X86.HasAVX512VAES, cpu.X86.HasAVX512VPCLMULQDQ
+
 var features = map[string]*bool{
 	"sse2":         &cpu.X86.HasSSE2,
 	"sse4.1":       &cpu.X86.HasSSE41,
@@ -20,6 +22,9 @@ var features = map[string]*bool{
 	"avx512ifma":   &cpu.X86.HasAVX512IFMA,
 	"avx512_vbmi":  &cpu.X86.HasAVX512VBMI,
 	"avx512_vbmi2": &cpu.X86.HasAVX512VBMI2,
-	"vaes":         &cpu.X86.HasAVX512VAES,
-	"vpclmulqdq":   &cpu.X86.HasAVX512VPCLMULQDQ,
+	"vaes":         &hasVAES,
+	"vpclmulqdq":   &hasVPCLMULQDQ,
 }
+
+// levels are the names of the levels of all primitives, best first.
+var levels = []string{"avx512", "avx2", "aesni", "ssse3", "portable"}

@@ -5,3 +5,6 @@ import "golang.org/x/sys/cpu"
 var features = map[string]*bool{
 	"neon": &cpu.ARM64.HasASIMD,
 }
+
+// levels are the names of the levels of all primitives, best first.
+var levels = []string{"ce", "neon", "portable"}

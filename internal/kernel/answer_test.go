@@ -1,6 +1,10 @@
 package kernel
 
 import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
 	"encoding/hex"
 	"testing"
 
@@ -27,13 +31,121 @@ func TestAnswer(t *testing.T) {
 		ad := append(prev, text[:adBytes]...)
 		prev = peer.Seal(nil, nonce, text[:n], ad)[n:]
 	}
-	for _, n := range []int{0, 1, 16, 31, 64, 65, 127, 128, 192, 256, 257, 511, 512, 1023, 1024, 1420, 1472, 1536, 1537, 2100, 3200} {
+	for _, n := range answerSizes {
 		seal(n, n%33)
 	}
 	seal(3200, 0)
 	if [16]byte(prev) != chaCha20Poly1305Answer {
 		t.Errorf("the answer is %x, the constant %x", prev, chaCha20Poly1305Answer)
 	}
+}
+
+// TestAESGCMAnswer computes the constant of AES-GCM's with the standard library. Its nonces become J0 through H: for a
+// counter that wraps around at once, the nonce is computed backwards.
+func TestAESGCMAnswer(t *testing.T) {
+	var key [32]byte
+	for i := range key {
+		key[i] = byte(0x80 + i)
+	}
+	prev, text := make([]byte, 16), make([]byte, 3200)
+	for i, n := range append(answerSizes[:], 3200) {
+		pattern(text, n)
+		ad := append([]byte(nil), prev...)
+		if i < len(answerSizes) {
+			ad = append(ad, text[:n%33]...)
+		}
+		block, err := aes.NewCipher(key[:16+8*(i%3)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		j0 := [16]byte{7, 0, 0, 0, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0, 0, 0, 1}
+		nonce := j0[:12]
+		if i%2 != 0 {
+			binary.BigEndian.PutUint32(j0[12:], -uint32(i))
+			nonce = nonceOf(block, j0)
+		}
+		peer, err := cipher.NewGCMWithNonceSize(block, len(nonce))
+		if err != nil {
+			t.Fatal(err)
+		}
+		prev = peer.Seal(nil, nonce, text[:n], ad)[n:]
+	}
+	if [16]byte(prev) != aesGCMAnswer {
+		t.Errorf("the answer is %x, the constant %x", prev, aesGCMAnswer)
+	}
+}
+
+// nonceOf returns the 16-byte nonce that leads to j0 = (nonce H + lengths) H.
+func nonceOf(block cipher.Block, j0 [16]byte) []byte {
+	var h [16]byte
+	block.Encrypt(h[:], h[:])
+	inverse := gcmInverse(gcmElementOf(h[:]))
+	y := gcmProduct(gcmElementOf(j0[:]), inverse)
+	y[1] ^= 128
+	y = gcmProduct(y, inverse)
+	nonce := binary.BigEndian.AppendUint64(nil, y[0])
+	return binary.BigEndian.AppendUint64(nonce, y[1])
+}
+
+// gcmElement is a 16-byte block as GHASH sees it: the coefficient of x^i is bit i from the left.
+type gcmElement [2]uint64
+
+func gcmElementOf(b []byte) gcmElement {
+	return gcmElement{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+}
+
+// gcmProduct is NIST SP 800-38D, algorithm 1.
+func gcmProduct(x, v gcmElement) (z gcmElement) {
+	for i := range 128 {
+		if x[i/64]>>(63-i%64)&1 != 0 {
+			z[0], z[1] = z[0]^v[0], z[1]^v[1]
+		}
+		low := v[1] & 1
+		v[0], v[1] = v[0]>>1^low*(0xe1<<56), v[1]>>1|v[0]<<63
+	}
+	return z
+}
+
+// gcmInverse is x^(2^128 - 2).
+func gcmInverse(x gcmElement) gcmElement {
+	z := gcmElement{1 << 63, 0}
+	for range 127 {
+		x = gcmProduct(x, x)
+		z = gcmProduct(z, x)
+	}
+	return z
+}
+
+// TestBatchAnswer does the same for the known-answer test of batches.
+func TestBatchAnswer(t *testing.T) {
+	seal := func(n int, text, ad []byte) []byte {
+		peer, err := chacha20poly1305.New(batchKeys()[32*n:][:32])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return peer.Seal(nil, bytes.Repeat([]byte{byte(n)}, 12), text, ad)[len(text):]
+	}
+	var tags []byte
+	for n := range 33 {
+		text := make([]byte, n*n)
+		for j := range text {
+			text[j] = byte(7*j + n)
+		}
+		tags = append(tags, seal(n, text, batchKeys()[:n])...)
+	}
+	if answer := seal(0, nil, tags); [16]byte(answer) != chaCha20Poly1305BatchAnswer {
+		t.Errorf("the answer is %x, the constant %x", answer, chaCha20Poly1305BatchAnswer)
+	}
+}
+
+// batchKeys returns the keys of its 33 packets, one behind the other.
+func batchKeys() (keys []byte) {
+	for n := range 33 {
+		for j := range 32 {
+			keys = append(keys, byte(0x80+j+n))
+		}
+	}
+	return keys
 }
 
 // TestHChaCha20 has the example of draft-irtf-cfrg-xchacha-03, section 2.2.1.

@@ -46,6 +46,12 @@ func ChaCha20Poly1305Portable(a *Args) {
 	p = poly1305{}
 }
 
+// answerSizes are the packets of the known-answer tests, and answerParts those of the last one.
+var (
+	answerSizes = [...]int{0, 1, 16, 31, 64, 65, 127, 128, 192, 256, 257, 511, 512, 1023, 1024, 1420, 1472, 1536, 1537, 2100, 3200}
+	answerParts = [...]struct{ at, bytes, flags int }{{0, 1024, FlagFirst}, {1024, 1024, 0}, {2048, 1152, FlagLast}}
+)
+
 // pattern is the plaintext of the known-answer test: byte j of packet n is 7j + n.
 func pattern(p []byte, n int) {
 	for j := range p {
@@ -60,7 +66,6 @@ var chaCha20Poly1305Answer = [16]byte{0x8b, 0x9b, 0xa7, 0x78, 0x69, 0x59, 0x51, 
 // under the tag of the one before as associated data, and the last is sealed in three parts. The same test is in the
 // C library. With corrupt one bit of the level's output is flipped, and the test must fail.
 func chaCha20Poly1305Test(level Level, corrupt bool) bool {
-	sizes := [...]int{0, 1, 16, 31, 64, 65, 127, 128, 192, 256, 257, 511, 512, 1023, 1024, 1420, 1472, 1536, 1537, 2100, 3200}
 	const most = 3200
 	var key [32]byte
 	for i := range key {
@@ -71,7 +76,7 @@ func chaCha20Poly1305Test(level Level, corrupt bool) bool {
 	var ad [16 + 32]byte
 	var prev, tag [16]byte
 	a := Args{Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&nonce), AD: unsafe.Pointer(&ad)}
-	for _, n := range sizes {
+	for _, n := range answerSizes {
 		pattern(plain[:], n)
 		copy(ad[:], prev[:])
 		copy(ad[16:], plain[:n%33])
@@ -94,7 +99,7 @@ func chaCha20Poly1305Test(level Level, corrupt bool) bool {
 	pattern(plain[:], most)
 	a.ADBytes, a.Total, a.State = 16, most, &state
 	a.Tag = unsafe.Pointer(&tag)
-	for _, part := range [...]struct{ at, bytes, flags int }{{0, 1024, FlagFirst}, {1024, 1024, 0}, {2048, 1152, FlagLast}} {
+	for _, part := range answerParts {
 		a.In, a.Out = unsafe.Pointer(&plain[part.at]), unsafe.Pointer(&sealed[part.at])
 		a.Bytes, a.Flags = uint64(part.bytes), uint64(part.flags)
 		ChaCha20Poly1305(level, &a)

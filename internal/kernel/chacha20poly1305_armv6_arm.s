@@ -14,14 +14,13 @@ TEXT ·ChaCha20Poly1305ARMv6(SB), 0, $4160-4
 	RET
 
 TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
-	WORD $0xe2811e12 // add r1, r1, #288
 	WORD $0xe5903050 // ldr r3, [r0, #80]
 	WORD $0xe5904010 // ldr r4, [r0, #16]
 	WORD $0xe5905008 // ldr r5, [r0, #8]
 	WORD $0xe5906000 // ldr r6, [r0]
 	WORD $0xe1947f03 // orrs r7, r4, r3, lsl #30
-	WORD $0x02411e12 // subeq r1, r1, #288
-	WORD $0x0a00024a // beq 0x94c
+	WORD $0x0a00024b // beq 0x948
+	WORD $0xe2811e12 // add r1, r1, #288
 	WORD $0xe590b028 // ldr fp, [r0, #40]
 	WORD $0xe590c030 // ldr ip, [r0, #48]
 	WORD $0xe5013014 // str r3, [r1, #-20]
@@ -60,7 +59,7 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3130001 // tst r3, #1
 	WORD $0xe3a04000 // mov r4, #0
 	WORD $0xe5014018 // str r4, [r1, #-24]
-	WORD $0x1a000020 // bne 0x140
+	WORD $0x1a000020 // bne 0x13c
 	WORD $0xe590c040 // ldr ip, [r0, #64]
 	WORD $0xe59c4038 // ldr r4, [ip, #56]
 	WORD $0xe5814090 // str r4, [r1, #144]
@@ -93,8 +92,8 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2b44000 // adcs r4, r4, #0
 	WORD $0xe2b55000 // adcs r5, r5, #0
 	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xea000156 // b 0x69c
-// 0x140:
+	WORD $0xea000156 // b 0x698
+// 0x13c:
 	WORD $0xe281c080 // add ip, r1, #128
 	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
 	WORD $0xe281c0f4 // add ip, r1, #244
@@ -111,7 +110,7 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe89203c0 // ldm r2, {r6, r7, r8, r9}
 	WORD $0xe2812060 // add r2, r1, #96
 	WORD $0xe892003c // ldm r2, {r2, r3, r4, r5}
-// 0x180:
+// 0x17c:
 	WORD $0xe0833ce7 // add r3, r3, r7, ror #25
 	WORD $0xe023bc6b // eor fp, r3, fp, ror #24
 	WORD $0xe080086b // add r0, r0, fp, ror #16
@@ -285,7 +284,7 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2500001 // subs r0, r0, #1
 	WORD $0xe5810000 // str r0, [r1]
 	WORD $0xe59100c4 // ldr r0, [r1, #196]
-	WORD $0x1affff51 // bne 0x180
+	WORD $0x1affff51 // bne 0x17c
 	WORD $0xe58100c4 // str r0, [r1, #196]
 	WORD $0xe581b0d4 // str fp, [r1, #212]
 	WORD $0xe581c0d8 // str ip, [r1, #216]
@@ -324,7 +323,7 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2822001 // add r2, r2, #1
 	WORD $0xe5812090 // str r2, [r1, #144]
 	WORD $0xe3530000 // cmp r3, #0
-	WORD $0x1a000080 // bne 0x6d8
+	WORD $0x1a000080 // bne 0x6d4
 	WORD $0xe281c0a0 // add ip, r1, #160
 	WORD $0xe89c03fc // ldm ip, {r2, r3, r4, r5, r6, r7, r8, r9}
 	WORD $0xe3c2220f // bic r2, r2, #-268435456
@@ -348,7 +347,7 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a0c001 // mov ip, #1
 	WORD $0xe5908018 // ldr r8, [r0, #24]
 	WORD $0xe5909020 // ldr r9, [r0, #32]
-// 0x530:
+// 0x52c:
 	WORD $0xe501c018 // str ip, [r1, #-24]
 	WORD $0xe209700f // and r7, r9, #15
 	WORD $0xe3c9900f // bic r9, r9, #15
@@ -356,8 +355,8 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0889009 // add r9, r8, r9
 	WORD $0xe14182f0 // strd r8, [r1, #-32]
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x0a000030 // beq 0x614
-// 0x550:
+	WORD $0x0a000030 // beq 0x610
+// 0x54c:
 	WORD $0xe5987000 // ldr r7, [r8]
 	WORD $0xe5989004 // ldr r9, [r8, #4]
 	WORD $0xe598b008 // ldr fp, [r8, #8]
@@ -406,11 +405,11 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2a66000 // adc r6, r6, #0
 	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x1affffce // bne 0x550
-// 0x614:
+	WORD $0x1affffce // bne 0x54c
+// 0x610:
 	WORD $0xe5917034 // ldr r7, [r1, #52]
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a000016 // beq 0x67c
+	WORD $0x0a000016 // beq 0x678
 	WORD $0xe2819050 // add r9, r1, #80
 	WORD $0xe3a00000 // mov r0, #0
 	WORD $0xe5890000 // str r0, [r9]
@@ -419,58 +418,58 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe589000c // str r0, [r9, #12]
 	WORD $0xe5810034 // str r0, [r1, #52]
 	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x3a000003 // bcc 0x654
-// 0x644:
+	WORD $0x3a000003 // bcc 0x650
+// 0x640:
 	WORD $0xe4980004 // ldr r0, [r8], #4
 	WORD $0xe4890004 // str r0, [r9], #4
 	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x2afffffb // bcs 0x644
-// 0x654:
+	WORD $0x2afffffb // bcs 0x640
+// 0x650:
 	WORD $0xe2977004 // adds r7, r7, #4
-	WORD $0x0a000003 // beq 0x66c
-// 0x65c:
+	WORD $0x0a000003 // beq 0x668
+// 0x658:
 	WORD $0xe4d80001 // ldrb r0, [r8], #1
 	WORD $0xe4c90001 // strb r0, [r9], #1
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1afffffb // bne 0x65c
-// 0x66c:
+	WORD $0x1afffffb // bne 0x658
+// 0x668:
 	WORD $0xe2818050 // add r8, r1, #80
 	WORD $0xe2889010 // add r9, r8, #16
 	WORD $0xe501901c // str r9, [r1, #-28]
-	WORD $0xeaffffb4 // b 0x550
-// 0x67c:
+	WORD $0xeaffffb4 // b 0x54c
+// 0x678:
 	WORD $0xe511c018 // ldr ip, [r1, #-24]
 	WORD $0xe511b014 // ldr fp, [r1, #-20]
 	WORD $0xe35c0002 // cmp ip, #2
-	WORD $0x3a000003 // bcc 0x69c
-	WORD $0x8a000077 // bhi 0x870
+	WORD $0x3a000003 // bcc 0x698
+	WORD $0x8a000077 // bhi 0x86c
 	WORD $0xe31b0004 // tst fp, #4
-	WORD $0x0a000069 // beq 0x840
-	WORD $0xea000006 // b 0x6b8
-// 0x69c:
+	WORD $0x0a000069 // beq 0x83c
+	WORD $0xea000006 // b 0x6b4
+// 0x698:
 	WORD $0xe511b014 // ldr fp, [r1, #-20]
 	WORD $0xe3a0c002 // mov ip, #2
 	WORD $0xe31b0004 // tst fp, #4
-	WORD $0x0a000002 // beq 0x6b8
+	WORD $0x0a000002 // beq 0x6b4
 	WORD $0xe5118008 // ldr r8, [r1, #-8]
 	WORD $0xe511900c // ldr r9, [r1, #-12]
-	WORD $0xeaffff9d // b 0x530
-// 0x6b8:
+	WORD $0xeaffff9d // b 0x52c
+// 0x6b4:
 	WORD $0xe3a0c002 // mov ip, #2
 	WORD $0xe501c018 // str ip, [r1, #-24]
 	WORD $0xe281c020 // add ip, r1, #32
 	WORD $0xe88c007c // stm ip, {r2, r3, r4, r5, r6}
 	WORD $0xe511c00c // ldr ip, [r1, #-12]
 	WORD $0xe35c0000 // cmp ip, #0
-	WORD $0x1afffe9a // bne 0x140
-	WORD $0xea000050 // b 0x81c
-// 0x6d8:
+	WORD $0x1afffe9a // bne 0x13c
+	WORD $0xea000050 // b 0x818
+// 0x6d4:
 	WORD $0xe511b00c // ldr fp, [r1, #-12]
 	WORD $0xe5112008 // ldr r2, [r1, #-8]
 	WORD $0xe5113004 // ldr r3, [r1, #-4]
 	WORD $0xe28100a0 // add r0, r1, #160
 	WORD $0xe25bb040 // subs fp, fp, #64
-	WORD $0x3a00003a // bcc 0x7dc
+	WORD $0x3a00003a // bcc 0x7d8
 	WORD $0xe501b00c // str fp, [r1, #-12]
 	WORD $0xe4924004 // ldr r4, [r2], #4
 	WORD $0xe4925004 // ldr r5, [r2], #4
@@ -528,29 +527,29 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5013004 // str r3, [r1, #-4]
 	WORD $0xe511b00c // ldr fp, [r1, #-12]
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1afffe59 // bne 0x140
-	WORD $0xea00000f // b 0x81c
-// 0x7dc:
+	WORD $0x1afffe59 // bne 0x13c
+	WORD $0xea00000f // b 0x818
+// 0x7d8:
 	WORD $0xe29bb03c // adds fp, fp, #60
-	WORD $0x4a000005 // bmi 0x7fc
-// 0x7e4:
+	WORD $0x4a000005 // bmi 0x7f8
+// 0x7e0:
 	WORD $0xe4924004 // ldr r4, [r2], #4
 	WORD $0xe4905004 // ldr r5, [r0], #4
 	WORD $0xe0244005 // eor r4, r4, r5
 	WORD $0xe4834004 // str r4, [r3], #4
 	WORD $0xe25bb004 // subs fp, fp, #4
-	WORD $0x5afffff9 // bpl 0x7e4
-// 0x7fc:
+	WORD $0x5afffff9 // bpl 0x7e0
+// 0x7f8:
 	WORD $0xe29bb004 // adds fp, fp, #4
-	WORD $0x0a000005 // beq 0x81c
-// 0x804:
+	WORD $0x0a000005 // beq 0x818
+// 0x800:
 	WORD $0xe4d24001 // ldrb r4, [r2], #1
 	WORD $0xe4d05001 // ldrb r5, [r0], #1
 	WORD $0xe0244005 // eor r4, r4, r5
 	WORD $0xe4c34001 // strb r4, [r3], #1
 	WORD $0xe25bb001 // subs fp, fp, #1
-	WORD $0x1afffff9 // bne 0x804
-// 0x81c:
+	WORD $0x1afffff9 // bne 0x800
+// 0x818:
 	WORD $0xe281c020 // add ip, r1, #32
 	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
 	WORD $0xe511b014 // ldr fp, [r1, #-20]
@@ -559,11 +558,11 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe31b0004 // tst fp, #4
 	WORD $0x05908000 // ldreq r8, [r0]
 	WORD $0x05909010 // ldreq r9, [r0, #16]
-	WORD $0x0affff3b // beq 0x530
-// 0x840:
+	WORD $0x0affff3b // beq 0x52c
+// 0x83c:
 	WORD $0xe5110010 // ldr r0, [r1, #-16]
 	WORD $0xe31b0002 // tst fp, #2
-	WORD $0x0a000020 // beq 0x8d0
+	WORD $0x0a000020 // beq 0x8cc
 	WORD $0xe5907020 // ldr r7, [r0, #32]
 	WORD $0xe5908024 // ldr r8, [r0, #36]
 	WORD $0xe5909048 // ldr r9, [r0, #72]
@@ -572,8 +571,8 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe88c0b80 // stm ip, {r7, r8, r9, fp}
 	WORD $0xe3a0c003 // mov ip, #3
 	WORD $0xe501c018 // str ip, [r1, #-24]
-	WORD $0xeaffff7e // b 0x66c
-// 0x870:
+	WORD $0xeaffff7e // b 0x668
+// 0x86c:
 	WORD $0xe2927005 // adds r7, r2, #5
 	WORD $0xe2b37000 // adcs r7, r3, #0
 	WORD $0xe2b47000 // adcs r7, r4, #0
@@ -597,8 +596,8 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5803004 // str r3, [r0, #4]
 	WORD $0xe5804008 // str r4, [r0, #8]
 	WORD $0xe580500c // str r5, [r0, #12]
-	WORD $0xea00000b // b 0x900
-// 0x8d0:
+	WORD $0xea00000b // b 0x8fc
+// 0x8cc:
 	WORD $0xe5900040 // ldr r0, [r0, #64]
 	WORD $0xe3a07000 // mov r7, #0
 	WORD $0xe8a000fc // stmia r0!, {r2, r3, r4, r5, r6, r7}
@@ -611,7 +610,7 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe8a00b40 // stmia r0!, {r6, r8, r9, fp}
 	WORD $0xe580c000 // str ip, [r0]
 	WORD $0xe5807004 // str r7, [r0, #4]
-// 0x900:
+// 0x8fc:
 	WORD $0xe3a02000 // mov r2, #0
 	WORD $0xe3a03000 // mov r3, #0
 	WORD $0xe3a04000 // mov r4, #0
@@ -631,7 +630,7 @@ TEXT chacha20poly1305_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe8a103fc // stmia r1!, {r2, r3, r4, r5, r6, r7, r8, r9}
 	WORD $0xe8a103fc // stmia r1!, {r2, r3, r4, r5, r6, r7, r8, r9}
 	WORD $0xe2411e22 // sub r1, r1, #544
-// 0x94c:
+// 0x948:
 	RET
 
 DATA chacha20poly1305_armv6_constants<>+0(SB)/8, $0x3320646e61707865

@@ -14,14 +14,13 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-4
 	RET
 
 TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
-	WORD $0xe2811e12 // add r1, r1, #288
 	WORD $0xe5903050 // ldr r3, [r0, #80]
 	WORD $0xe5904010 // ldr r4, [r0, #16]
 	WORD $0xe5905008 // ldr r5, [r0, #8]
 	WORD $0xe5906000 // ldr r6, [r0]
 	WORD $0xe1947f03 // orrs r7, r4, r3, lsl #30
-	WORD $0x02411e12 // subeq r1, r1, #288
-	WORD $0x0a0004d4 // beq 0x1374
+	WORD $0x0a0004d5 // beq 0x1370
+	WORD $0xe2811e12 // add r1, r1, #288
 	WORD $0xe590b028 // ldr fp, [r0, #40]
 	WORD $0xe590c030 // ldr ip, [r0, #48]
 	WORD $0xe5013014 // str r3, [r1, #-20]
@@ -63,7 +62,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3130001 // tst r3, #1
 	WORD $0xe3a04000 // mov r4, #0
 	WORD $0xe5014018 // str r4, [r1, #-24]
-	WORD $0x1a000020 // bne 0x14c
+	WORD $0x1a000020 // bne 0x148
 	WORD $0xe590c040 // ldr ip, [r0, #64]
 	WORD $0xe59c4038 // ldr r4, [ip, #56]
 	WORD $0xe5814090 // str r4, [r1, #144]
@@ -96,11 +95,11 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2b44000 // adcs r4, r4, #0
 	WORD $0xe2b55000 // adcs r5, r5, #0
 	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xea0003f1 // b 0x1114
-// 0x14c:
+	WORD $0xea0003f1 // b 0x1110
+// 0x148:
 	WORD $0xe511200c // ldr r2, [r1, #-12]
 	WORD $0xe3520040 // cmp r2, #64
-	WORD $0x8a0000e0 // bhi 0x4dc
+	WORD $0x8a0000e0 // bhi 0x4d8
 	WORD $0xe281c080 // add ip, r1, #128
 	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
 	WORD $0xe281cf6d // add ip, r1, #436
@@ -117,7 +116,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe89203c0 // ldm r2, {r6, r7, r8, r9}
 	WORD $0xe2812060 // add r2, r1, #96
 	WORD $0xe892003c // ldm r2, {r2, r3, r4, r5}
-// 0x198:
+// 0x194:
 	WORD $0xe0833ce7 // add r3, r3, r7, ror #25
 	WORD $0xe023bc6b // eor fp, r3, fp, ror #24
 	WORD $0xe080086b // add r0, r0, fp, ror #16
@@ -291,7 +290,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2500001 // subs r0, r0, #1
 	WORD $0xe5810000 // str r0, [r1]
 	WORD $0xe59100c4 // ldr r0, [r1, #196]
-	WORD $0x1affff51 // bne 0x198
+	WORD $0x1affff51 // bne 0x194
 	WORD $0xe58100c4 // str r0, [r1, #196]
 	WORD $0xe581b0d4 // str fp, [r1, #212]
 	WORD $0xe581c0d8 // str ip, [r1, #216]
@@ -326,8 +325,8 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe281b0c0 // add fp, r1, #192
 	WORD $0xe88b03fc // stm fp, {r2, r3, r4, r5, r6, r7, r8, r9}
 	WORD $0xe3a05040 // mov r5, #64
-	WORD $0xea0000e0 // b 0x860
-// 0x4dc:
+	WORD $0xea0000e0 // b 0x85c
+// 0x4d8:
 	WORD $0xe2812060 // add r2, r1, #96
 	WORD $0xe5913208 // ldr r3, [r1, #520]
 	WORD $0xe2833010 // add r3, r3, #16
@@ -353,7 +352,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf463ca8f // vld1.32 {d28-d29}, [r3]
 	WORD $0xf26008ec // vadd.i32 q8, q8, q14
 	WORD $0xe3a0000a // mov r0, #10
-// 0x540:
+// 0x53c:
 	WORD $0xf2200848 // vadd.i32 q0, q0, q4
 	WORD $0xf222284a // vadd.i32 q1, q1, q5
 	WORD $0xf34001d0 // veor q8, q8, q0
@@ -479,7 +478,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3a7e47c // vsri.32 q7, q14, #25
 	WORD $0xf3a7847e // vsri.32 q4, q15, #25
 	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0x1affff81 // bne 0x540
+	WORD $0x1affff81 // bne 0x53c
 	WORD $0xe5916208 // ldr r6, [r1, #520]
 	WORD $0xe2812060 // add r2, r1, #96
 	WORD $0xe28130a0 // add r3, r1, #160
@@ -554,14 +553,14 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4434aa4 // vst1.32 {d20-d21}, [r3 :128], r4
 	WORD $0xf4436aa5 // vst1.32 {d22-d23}, [r3 :128], r5
 	WORD $0xe3a05c01 // mov r5, #256
-// 0x860:
+// 0x85c:
 	WORD $0xe5912090 // ldr r2, [r1, #144]
 	WORD $0xe5113018 // ldr r3, [r1, #-24]
 	WORD $0xe28100a0 // add r0, r1, #160
 	WORD $0xe0822325 // add r2, r2, r5, lsr #6
 	WORD $0xe5812090 // str r2, [r1, #144]
 	WORD $0xe3530000 // cmp r3, #0
-	WORD $0x1a000237 // bne 0x115c
+	WORD $0x1a000237 // bne 0x1158
 	WORD $0xe2800040 // add r0, r0, #64
 	WORD $0xe2455040 // sub r5, r5, #64
 	WORD $0xe5810200 // str r0, [r1, #512]
@@ -589,7 +588,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a0c001 // mov ip, #1
 	WORD $0xe5908018 // ldr r8, [r0, #24]
 	WORD $0xe5909020 // ldr r9, [r0, #32]
-// 0x8e8:
+// 0x8e4:
 	WORD $0xe501c018 // str ip, [r1, #-24]
 	WORD $0xe209700f // and r7, r9, #15
 	WORD $0xe3c9900f // bic r9, r9, #15
@@ -598,10 +597,10 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe14182f0 // strd r8, [r1, #-32]
 	WORD $0xe0497008 // sub r7, r9, r8
 	WORD $0xe35700a0 // cmp r7, #160
-	WORD $0x2a00004c // bcs 0xa40
+	WORD $0x2a00004c // bcs 0xa3c
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a000030 // beq 0x9d8
-// 0x914:
+	WORD $0x0a000030 // beq 0x9d4
+// 0x910:
 	WORD $0xe5987000 // ldr r7, [r8]
 	WORD $0xe5989004 // ldr r9, [r8, #4]
 	WORD $0xe598b008 // ldr fp, [r8, #8]
@@ -650,11 +649,11 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2a66000 // adc r6, r6, #0
 	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x1affffce // bne 0x914
-// 0x9d8:
+	WORD $0x1affffce // bne 0x910
+// 0x9d4:
 	WORD $0xe5917034 // ldr r7, [r1, #52]
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a0001c3 // beq 0x10f4
+	WORD $0x0a0001c3 // beq 0x10f0
 	WORD $0xe2819050 // add r9, r1, #80
 	WORD $0xe3a00000 // mov r0, #0
 	WORD $0xe5890000 // str r0, [r9]
@@ -663,26 +662,26 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe589000c // str r0, [r9, #12]
 	WORD $0xe5810034 // str r0, [r1, #52]
 	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x3a000003 // bcc 0xa18
-// 0xa08:
+	WORD $0x3a000003 // bcc 0xa14
+// 0xa04:
 	WORD $0xe4980004 // ldr r0, [r8], #4
 	WORD $0xe4890004 // str r0, [r9], #4
 	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x2afffffb // bcs 0xa08
-// 0xa18:
+	WORD $0x2afffffb // bcs 0xa04
+// 0xa14:
 	WORD $0xe2977004 // adds r7, r7, #4
-	WORD $0x0a000003 // beq 0xa30
-// 0xa20:
+	WORD $0x0a000003 // beq 0xa2c
+// 0xa1c:
 	WORD $0xe4d80001 // ldrb r0, [r8], #1
 	WORD $0xe4c90001 // strb r0, [r9], #1
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1afffffb // bne 0xa20
-// 0xa30:
+	WORD $0x1afffffb // bne 0xa1c
+// 0xa2c:
 	WORD $0xe2818050 // add r8, r1, #80
 	WORD $0xe2889010 // add r9, r8, #16
 	WORD $0xe501901c // str r9, [r1, #-28]
-	WORD $0xeaffffb4 // b 0x914
-// 0xa40:
+	WORD $0xeaffffb4 // b 0x910
+// 0xa3c:
 	WORD $0xe281c020 // add ip, r1, #32
 	WORD $0xe88c007c // stm ip, {r2, r3, r4, r5, r6}
 	WORD $0xe281c010 // add ip, r1, #16
@@ -877,7 +876,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf22cc82f // vadd.i32 d12, d12, d31
 	WORD $0xf22dd80f // vadd.i32 d13, d13, d15
 	WORD $0xf22ee82d // vadd.i32 d14, d14, d29
-// 0xd48:
+// 0xd44:
 	WORD $0xf468a08d // vld4.32 {d26-d29}, [r8]!
 	WORD $0xf3e6e03a // vshr.u32 d30, d26, #26
 	WORD $0xf3ecf03b // vshr.u32 d31, d27, #20
@@ -990,7 +989,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf22dd80f // vadd.i32 d13, d13, d15
 	WORD $0xf22ee82d // vadd.i32 d14, d14, d29
 	WORD $0xe2599001 // subs r9, r9, #1
-	WORD $0x1affff8e // bne 0xd48
+	WORD $0x1affff8e // bne 0xd44
 	WORD $0xe5018020 // str r8, [r1, #-32]
 	WORD $0xec8cab0a // vstmia ip, {d10-d14}
 	WORD $0xe5910220 // ldr r0, [r1, #544]
@@ -1111,44 +1110,44 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2a66000 // adc r6, r6, #0
 	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x1afffe08 // bne 0x914
-	WORD $0xeafffe38 // b 0x9d8
-// 0x10f4:
+	WORD $0x1afffe08 // bne 0x910
+	WORD $0xeafffe38 // b 0x9d4
+// 0x10f0:
 	WORD $0xe511c018 // ldr ip, [r1, #-24]
 	WORD $0xe511b014 // ldr fp, [r1, #-20]
 	WORD $0xe35c0002 // cmp ip, #2
-	WORD $0x3a000003 // bcc 0x1114
-	WORD $0x8a000058 // bhi 0x126c
+	WORD $0x3a000003 // bcc 0x1110
+	WORD $0x8a000058 // bhi 0x1268
 	WORD $0xe31b0004 // tst fp, #4
-	WORD $0x0a00004a // beq 0x123c
-	WORD $0xea000006 // b 0x1130
-// 0x1114:
+	WORD $0x0a00004a // beq 0x1238
+	WORD $0xea000006 // b 0x112c
+// 0x1110:
 	WORD $0xe511b014 // ldr fp, [r1, #-20]
 	WORD $0xe3a0c002 // mov ip, #2
 	WORD $0xe31b0004 // tst fp, #4
-	WORD $0x0a000002 // beq 0x1130
+	WORD $0x0a000002 // beq 0x112c
 	WORD $0xe5118008 // ldr r8, [r1, #-8]
 	WORD $0xe511900c // ldr r9, [r1, #-12]
-	WORD $0xeafffded // b 0x8e8
-// 0x1130:
+	WORD $0xeafffded // b 0x8e4
+// 0x112c:
 	WORD $0xe3a0c002 // mov ip, #2
 	WORD $0xe501c018 // str ip, [r1, #-24]
 	WORD $0xe281c020 // add ip, r1, #32
 	WORD $0xe88c007c // stm ip, {r2, r3, r4, r5, r6}
 	WORD $0xe511c00c // ldr ip, [r1, #-12]
 	WORD $0xe35c0000 // cmp ip, #0
-	WORD $0x0a000032 // beq 0x1218
+	WORD $0x0a000032 // beq 0x1214
 	WORD $0xe5910200 // ldr r0, [r1, #512]
 	WORD $0xe5915204 // ldr r5, [r1, #516]
 	WORD $0xe3550000 // cmp r5, #0
-	WORD $0x0afffbfb // beq 0x14c
-// 0x115c:
+	WORD $0x0afffbfb // beq 0x148
+// 0x1158:
 	WORD $0xe511b00c // ldr fp, [r1, #-12]
 	WORD $0xe5112008 // ldr r2, [r1, #-8]
 	WORD $0xe5113004 // ldr r3, [r1, #-4]
-// 0x1168:
+// 0x1164:
 	WORD $0xe25bb040 // subs fp, fp, #64
-	WORD $0x3a000011 // bcc 0x11b8
+	WORD $0x3a000011 // bcc 0x11b4
 	WORD $0xf42002ad // vld1.32 {d0-d3}, [r0 :128]!
 	WORD $0xf462020d // vld1.8 {d16-d19}, [r2]!
 	WORD $0xf42042ad // vld1.32 {d4-d7}, [r0 :128]!
@@ -1160,44 +1159,44 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
 	WORD $0xf403420d // vst1.8 {d4-d7}, [r3]!
 	WORD $0xe2555040 // subs r5, r5, #64
-	WORD $0x1afffff1 // bne 0x1168
+	WORD $0x1afffff1 // bne 0x1164
 	WORD $0xe501b00c // str fp, [r1, #-12]
 	WORD $0xe5012008 // str r2, [r1, #-8]
 	WORD $0xe5013004 // str r3, [r1, #-4]
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1afffbe5 // bne 0x14c
-	WORD $0xea000017 // b 0x1218
-// 0x11b8:
+	WORD $0x1afffbe5 // bne 0x148
+	WORD $0xea000017 // b 0x1214
+// 0x11b4:
 	WORD $0xe29bb030 // adds fp, fp, #48
-	WORD $0x4a000005 // bmi 0x11d8
-// 0x11c0:
+	WORD $0x4a000005 // bmi 0x11d4
+// 0x11bc:
 	WORD $0xf4200aad // vld1.32 {d0-d1}, [r0 :128]!
 	WORD $0xf4620a0d // vld1.8 {d16-d17}, [r2]!
 	WORD $0xf3000170 // veor q0, q0, q8
 	WORD $0xf4030a0d // vst1.8 {d0-d1}, [r3]!
 	WORD $0xe25bb010 // subs fp, fp, #16
-	WORD $0x5afffff9 // bpl 0x11c0
-// 0x11d8:
+	WORD $0x5afffff9 // bpl 0x11bc
+// 0x11d4:
 	WORD $0xe29bb00c // adds fp, fp, #12
-	WORD $0x4a000005 // bmi 0x11f8
-// 0x11e0:
+	WORD $0x4a000005 // bmi 0x11f4
+// 0x11dc:
 	WORD $0xe4924004 // ldr r4, [r2], #4
 	WORD $0xe4905004 // ldr r5, [r0], #4
 	WORD $0xe0244005 // eor r4, r4, r5
 	WORD $0xe4834004 // str r4, [r3], #4
 	WORD $0xe25bb004 // subs fp, fp, #4
-	WORD $0x5afffff9 // bpl 0x11e0
-// 0x11f8:
+	WORD $0x5afffff9 // bpl 0x11dc
+// 0x11f4:
 	WORD $0xe29bb004 // adds fp, fp, #4
-	WORD $0x0a000005 // beq 0x1218
-// 0x1200:
+	WORD $0x0a000005 // beq 0x1214
+// 0x11fc:
 	WORD $0xe4d24001 // ldrb r4, [r2], #1
 	WORD $0xe4d05001 // ldrb r5, [r0], #1
 	WORD $0xe0244005 // eor r4, r4, r5
 	WORD $0xe4c34001 // strb r4, [r3], #1
 	WORD $0xe25bb001 // subs fp, fp, #1
-	WORD $0x1afffff9 // bne 0x1200
-// 0x1218:
+	WORD $0x1afffff9 // bne 0x11fc
+// 0x1214:
 	WORD $0xe281c020 // add ip, r1, #32
 	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
 	WORD $0xe511b014 // ldr fp, [r1, #-20]
@@ -1206,11 +1205,11 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe31b0004 // tst fp, #4
 	WORD $0x05908000 // ldreq r8, [r0]
 	WORD $0x05909010 // ldreq r9, [r0, #16]
-	WORD $0x0afffdaa // beq 0x8e8
-// 0x123c:
+	WORD $0x0afffdaa // beq 0x8e4
+// 0x1238:
 	WORD $0xe5110010 // ldr r0, [r1, #-16]
 	WORD $0xe31b0002 // tst fp, #2
-	WORD $0x0a000020 // beq 0x12cc
+	WORD $0x0a000020 // beq 0x12c8
 	WORD $0xe5907020 // ldr r7, [r0, #32]
 	WORD $0xe5908024 // ldr r8, [r0, #36]
 	WORD $0xe5909048 // ldr r9, [r0, #72]
@@ -1219,8 +1218,8 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe88c0b80 // stm ip, {r7, r8, r9, fp}
 	WORD $0xe3a0c003 // mov ip, #3
 	WORD $0xe501c018 // str ip, [r1, #-24]
-	WORD $0xeafffdf0 // b 0xa30
-// 0x126c:
+	WORD $0xeafffdf0 // b 0xa2c
+// 0x1268:
 	WORD $0xe2927005 // adds r7, r2, #5
 	WORD $0xe2b37000 // adcs r7, r3, #0
 	WORD $0xe2b47000 // adcs r7, r4, #0
@@ -1244,8 +1243,8 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5803004 // str r3, [r0, #4]
 	WORD $0xe5804008 // str r4, [r0, #8]
 	WORD $0xe580500c // str r5, [r0, #12]
-	WORD $0xea000010 // b 0x1310
-// 0x12cc:
+	WORD $0xea000010 // b 0x130c
+// 0x12c8:
 	WORD $0xe5909010 // ldr r9, [r0, #16]
 	WORD $0xe5900040 // ldr r0, [r0, #64]
 	WORD $0xe5117014 // ldr r7, [r1, #-20]
@@ -1263,7 +1262,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
 	WORD $0xe8a00b40 // stmia r0!, {r6, r8, r9, fp}
 	WORD $0xe5807004 // str r7, [r0, #4]
-// 0x1310:
+// 0x130c:
 	WORD $0xf2800050 // vmov.i32 q0, #0
 	WORD $0xf2802050 // vmov.i32 q1, #0
 	WORD $0xe2411020 // sub r1, r1, #32
@@ -1289,7 +1288,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xe2411e3a // sub r1, r1, #928
-// 0x1374:
+// 0x1370:
 	RET
 
 DATA chacha20poly1305_neon_constants<>+0(SB)/8, $0x3320646e61707865

@@ -101,9 +101,11 @@ const (
 	untouched = 0xa5
 )
 
-func newBench(t testing.TB) *bench {
+func newBench(t testing.TB) *bench { return newBenchFor(t, maxText, maxAD) }
+
+func newBenchFor(t testing.TB, text, ad int) *bench {
 	b := &bench{
-		out: guarded(t, maxText+64), in: guarded(t, maxText+64), ad: guarded(t, maxAD+64),
+		out: guarded(t, text+64), in: guarded(t, text+64), ad: guarded(t, ad+64),
 		key: guarded(t, 1), nonce: guarded(t, 1), tag: guarded(t, 1), state: guarded(t, 1), args: guarded(t, 1),
 	}
 	for _, m := range [][]byte{b.out, b.in, b.ad, b.key, b.nonce, b.tag, b.state} {
@@ -151,8 +153,13 @@ func (r *region) check() (err error) {
 	return err
 }
 
-// run has kernel do the packet, and returns what is wrong with the outcome.
-func (b *bench) run(kernel func(*Args), p *packet) (err error) {
+// A placed packet lies in the memory of a bench.
+type placed struct {
+	out, in, ad, key, nonce, tag, state *region
+	regions                             []*region
+}
+
+func (b *bench) place(p *packet) placed {
 	wantOut, wantTag := p.want()
 	offset := func(i int) int { // of each argument another one
 		if p.offset < 0 {
@@ -180,7 +187,13 @@ func (b *bench) run(kernel func(*Args), p *packet) (err error) {
 		regions = append(regions, in)
 	}
 	copy(in.bytes, p.text)
+	return placed{out, in, ad, key, nonce, tag, state, regions}
+}
 
+// run has kernel do the packet, and returns what is wrong with the outcome.
+func (b *bench) run(kernel func(*Args), p *packet) (err error) {
+	at := b.place(p)
+	regions, state := at.regions, at.state
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("%v", fault)
@@ -201,8 +214,8 @@ func (b *bench) run(kernel func(*Args), p *packet) (err error) {
 
 	args := (*Args)(unsafe.Pointer(&b.args[len(b.args)-asmArgsBytes]))
 	*args = Args{
-		Out: out.pointer(), In: in.pointer(), AD: ad.pointer(), ADBytes: uint64(len(p.ad)),
-		Key: key.pointer(), Nonce: nonce.pointer(), Tag: tag.pointer(), State: (*State)(state.pointer()),
+		Out: at.out.pointer(), In: at.in.pointer(), AD: at.ad.pointer(), ADBytes: uint64(len(p.ad)),
+		Key: at.key.pointer(), Nonce: at.nonce.pointer(), Tag: at.tag.pointer(), State: (*State)(state.pointer()),
 		Total: uint64(len(p.text)), Flags: FlagFirst,
 	}
 	if p.open {

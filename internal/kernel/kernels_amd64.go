@@ -4,6 +4,30 @@
 
 package kernel
 
+// AESGCMAESNI is sealane_aesgcm_aesni of asm/x86_64/aesgcm_aesni.S.
+//
+//go:noescape
+func AESGCMAESNI(a *Args)
+
+// AESGCMAESNIExtensions are the CPU extensions that AESGCMAESNI may use, in the assembler's names.
+const AESGCMAESNIExtensions = "sse2 ssse3 sse4 1 aes pclmul"
+
+// AESGCMAVX2 is sealane_aesgcm_avx2 of asm/x86_64/aesgcm_avx2.S.
+//
+//go:noescape
+func AESGCMAVX2(a *Args)
+
+// AESGCMAVX2Extensions are the CPU extensions that AESGCMAVX2 may use, in the assembler's names.
+const AESGCMAVX2Extensions = "avx avx2 aes pclmul vaes vpclmulqdq"
+
+// AESGCMAVX512 is sealane_aesgcm_avx512 of asm/x86_64/aesgcm_avx512.S.
+//
+//go:noescape
+func AESGCMAVX512(a *Args)
+
+// AESGCMAVX512Extensions are the CPU extensions that AESGCMAVX512 may use, in the assembler's names.
+const AESGCMAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
+
 // ChaCha20Poly1305AVX2 is sealane_chacha20poly1305_avx2 of asm/x86_64/chacha20poly1305_avx2.S.
 //
 //go:noescape
@@ -19,6 +43,14 @@ func ChaCha20Poly1305AVX512(a *Args)
 
 // ChaCha20Poly1305AVX512Extensions are the CPU extensions that ChaCha20Poly1305AVX512 may use, in the assembler's names.
 const ChaCha20Poly1305AVX512Extensions = "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma"
+
+// ChaCha20Poly1305BatchAVX512 is sealane_chacha20poly1305_batch_avx512 of asm/x86_64/chacha20poly1305_batch_avx512.S.
+//
+//go:noescape
+func ChaCha20Poly1305BatchAVX512(a *Args)
+
+// ChaCha20Poly1305BatchAVX512Extensions are the CPU extensions that ChaCha20Poly1305BatchAVX512 may use, in the assembler's names.
+const ChaCha20Poly1305BatchAVX512Extensions = "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma"
 
 // ChaCha20Poly1305SSSE3 is sealane_chacha20poly1305_ssse3 of asm/x86_64/chacha20poly1305_ssse3.S.
 //

@@ -5,7 +5,11 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
-	"ChaCha20Poly1305AVX2":   ChaCha20Poly1305AVX2,
-	"ChaCha20Poly1305AVX512": ChaCha20Poly1305AVX512,
-	"ChaCha20Poly1305SSSE3":  ChaCha20Poly1305SSSE3,
+	"AESGCMAESNI":                 AESGCMAESNI,
+	"AESGCMAVX2":                  AESGCMAVX2,
+	"AESGCMAVX512":                AESGCMAVX512,
+	"ChaCha20Poly1305AVX2":        ChaCha20Poly1305AVX2,
+	"ChaCha20Poly1305AVX512":      ChaCha20Poly1305AVX512,
+	"ChaCha20Poly1305BatchAVX512": ChaCha20Poly1305BatchAVX512,
+	"ChaCha20Poly1305SSSE3":       ChaCha20Poly1305SSSE3,
 }

@@ -12,6 +12,9 @@ const (
 	AVX512
 	ARMv6
 	NEON
+	AESNI
+	CE
+	CE32
 )
 
 // ChaCha20Poly1305Levels is the dispatch table.
@@ -23,6 +26,21 @@ var ChaCha20Poly1305Levels = dispatch.Table{
 		Summary: "constant-time Go",
 		Test:    chaCha20Poly1305TestOf(Portable),
 	}),
+}
+
+// AESGCMLevels is the dispatch table.
+var AESGCMLevels = dispatch.Table{
+	Primitive: "aesgcm",
+	Rows: append(aesGCMRows(), dispatch.Row{
+		Level:   uint8(Portable),
+		Name:    "portable",
+		Summary: "constant-time Go",
+		Test:    aesGCMTestOf(Portable),
+	}),
+}
+
+func aesGCMTestOf(level Level) func(bool) bool {
+	return func(corrupt bool) bool { return aesGCMTest(level, corrupt) }
 }
 
 func chaCha20Poly1305TestOf(level Level) func(bool) bool {

@@ -27,3 +27,26 @@ func ChaCha20Poly1305(level Level, a *Args) {
 	}
 	raceArgs(a)
 }
+
+// aesGCMRows lists the kernels.
+func aesGCMRows() []dispatch.Row { return nil }
+
+// AESGCM runs a level's kernel. The CPU must have what it needs.
+func AESGCM(level Level, a *Args) {
+	switch level {
+	default:
+		AESGCMPortable(a)
+	}
+	raceGCMArgs(a)
+}
+
+// chaCha20Poly1305BatchRows lists the batch kernels.
+func chaCha20Poly1305BatchRows() []dispatch.Row { return nil }
+
+func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return nil }
+
+// ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
+func ChaCha20Poly1305Batch(level Level, a *Args) {
+	ChaCha20Poly1305BatchPortable(a)
+	raceBatch(a)
+}

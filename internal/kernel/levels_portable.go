@@ -11,3 +11,21 @@ func ChaCha20Poly1305(level Level, a *Args) {
 	ChaCha20Poly1305Portable(a)
 	raceArgs(a)
 }
+
+func aesGCMRows() []dispatch.Row { return nil }
+
+// AESGCM runs a level's kernel.
+func AESGCM(level Level, a *Args) {
+	AESGCMPortable(a)
+	raceGCMArgs(a)
+}
+
+func chaCha20Poly1305BatchRows() []dispatch.Row { return nil }
+
+func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return nil }
+
+// ChaCha20Poly1305Batch runs a level's batch kernel.
+func ChaCha20Poly1305Batch(level Level, a *Args) {
+	ChaCha20Poly1305BatchPortable(a)
+	raceBatch(a)
+}

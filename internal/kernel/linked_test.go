@@ -176,9 +176,13 @@ func (im *image) compareAt(k *generated, entry, end uint64) error {
 	}
 	// The body falls into Go's epilogue and nothing else.
 	frame, epilogue := machine.frame(code)
-	if frame < asmScratchBytes+63 || !bytes.HasPrefix(rest, epilogue) {
+	scratch := uint32(asmScratchBytes)
+	if strings.Contains(k.name, "Batch") {
+		scratch = asmBatchScratchBytes
+	}
+	if frame < scratch+63 || !bytes.HasPrefix(rest, epilogue) {
 		return fmt.Errorf("%s: the body is followed by % x, want % x with a frame of at least %d bytes, not %d", k.name,
-			rest[:min(len(rest), 16)], epilogue, asmScratchBytes+63, frame)
+			rest[:min(len(rest), 16)], epilogue, scratch+63, frame)
 	}
 	if k.constants == nil {
 		return nil

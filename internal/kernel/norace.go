@@ -2,6 +2,8 @@
 
 package kernel
 
-func raceArgs(*Args) {}
+func raceArgs(*Args)    {}
+func raceGCMArgs(*Args) {}
+func raceBatch(*Args)   {}
 
 const raceEnabled = false

@@ -27,8 +27,8 @@ const (
 	asmStateCounter = 56 // the next ChaCha20 block's counter, in 64 bits
 	asmStateBytes   = 64
 
-	asmBatchLanes = 8  // array of lanes, 64-byte aligned
-	asmBatchCount = 16 // how many; packets of like length stand side by side
+	asmBatchLanes = 8  // array of lanes, aligned to 64 bytes in C, to 8 in Go
+	asmBatchCount = 16 // how many, in any order; fastest where packets of like length stand side by side
 
 	asmLaneOut     = 0
 	asmLaneIn      = 8
@@ -40,13 +40,14 @@ const (
 	asmLaneTag     = 56 // 16 bytes, written: the tag that belongs to the packet
 	asmLaneStride  = 64
 
-	asmFlagSetup = 8 // expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read
+	asmFlagNonce = 16 // NONCE is 12 bytes, and J0 is those and a 32-bit 1: no copy in fresh memory to wait for
+	asmFlagSetup = 8  // expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read
 
 	asmGcmKeyRounds    = 0   // 64 bits: 10, 12 or 14, set before SETUP
 	asmGcmKeySchedule  = 16  // before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes
 	asmGcmKeyTable     = 256 // the level's own: powers of the hash key
 	asmGcmKeyBytes     = 960
-	asmGcmStateY       = 0  // 16 bytes: GHASH so far, in the level's own form
+	asmGcmStateY       = 0  // 16 bytes: GHASH so far, as the block that the standard has
 	asmGcmStateCounter = 16 // 16 bytes: the next counter block
 	asmGcmStateMask    = 32 // 16 bytes: the encrypted J0
 	asmGcmStateBytes   = 64
@@ -54,4 +55,6 @@ const (
 	asmScratchSave      = 0   // first 256 bytes: registers that the C calling convention preserves
 	asmScratchSaveBytes = 256 // kernels use what lies behind
 	asmScratchBytes     = 4096
+
+	asmBatchScratchBytes = 8192 // of the kernels of many packets in one call
 )

@@ -34,4 +34,32 @@ func raceArgs(a *Args) {
 	}
 }
 
+func raceGCMArgs(a *Args) {
+	if a.Flags&FlagSetup != 0 {
+		raceWrite(a.Key, asmGcmKeyBytes)
+		return
+	}
+	raceRead(a.In, a.Bytes)
+	raceRead(a.Key, asmGcmKeyBytes)
+	if a.Flags&FlagFirst != 0 {
+		raceRead(a.Nonce, 12)
+		raceRead(a.AD, a.ADBytes)
+	}
+	raceWrite(a.Out, a.Bytes)
+	if a.Flags&FlagLast != 0 {
+		raceWrite(a.Tag, 16)
+	}
+}
+
+func raceBatch(a *Args) {
+	for _, l := range a.lanes() {
+		raceRead(l.In, l.Bytes)
+		raceRead(l.Key, 32)
+		raceRead(l.Nonce, 12)
+		raceRead(l.AD, l.ADBytes)
+		raceWrite(l.Out, l.Bytes)
+		raceWrite(l.Tag[0], 16)
+	}
+}
+
 const raceEnabled = true

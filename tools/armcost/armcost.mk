@@ -9,7 +9,7 @@ ARMCOST_MARKS := --start main.markStart --end main.markEnd
 
 $(ARMCOST_VENV)/bin/python:
 	python3 -m venv $(ARMCOST_VENV)
-	$(ARMCOST_VENV)/bin/pip install --quiet capstone==5.0.9
+	$(ARMCOST_VENV)/bin/pip install --quiet --disable-pip-version-check capstone==5.0.9
 
 .PHONY: bench-arm ct-arm $(B)/seal.arm $(B)/seal.arm64
 $(B)/seal.arm:
@@ -41,3 +41,11 @@ ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm64 ## the same branches and
 	if [ $$? -eq 1 ] && grep -q "the traces part" $(B)/ct-arm.log; \
 	then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL a table at secret places is not found"; fi; \
 	echo "ct-arm: $$p passed, $$f failed, 0 not run"; [ $$f -eq 0 ]
+
+ifneq ($(filter x86_64,$(ISA)),)
+ifneq ($(and $(shell command -v qemu-arm),$(shell command -v qemu-aarch64)),)
+$(eval $(call suite,secret-trace-arm,,$(MAKE) --no-print-directory ct-arm))
+else
+$(eval $(call suite,secret-trace-arm,,test/arm --missing qemu-user))
+endif
+endif

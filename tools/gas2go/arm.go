@@ -63,6 +63,8 @@ var arm = &target{
 			reserve("the program counter is for branches; constants come through r2", "r15", "pc"),
 		),
 		dataSymbols: regexp.MustCompile(`^\$[dt]`),
+		dataflow:    checkARMState,
+		scratch:     armScratchUse,
 	},
 
 	bodyAlign: 4,
@@ -119,6 +121,8 @@ var arm64 = &target{
 			reserve(linkReason, "x30", "w30", "lr"),
 		),
 		dataSymbols: regexp.MustCompile(`^\$d`),
+		dataflow:    checkARMState,
+		scratch:     armScratchUse,
 	},
 
 	bodyAlign: 64,

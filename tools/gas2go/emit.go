@@ -45,7 +45,7 @@ func (t *target) assembly(source string, kernels []*kernel, l *layout) ([]byte, 
 		if k.constants != nil {
 			data.Constants = strings.TrimPrefix(k.constants.name, cPrefix)
 		}
-		fmt.Fprintf(&b, "\n// func %s(a *Args)\nTEXT ·%s(SB), 0, $%d-%d\n", k.goName(), k.goName(), l.scratch+scratchAlign, t.pointerBytes())
+		fmt.Fprintf(&b, "\n// func %s(a *Args)\nTEXT ·%s(SB), 0, $%d-%d\n", k.goName(), k.goName(), l.scratchEnd(k.name)+scratchAlign, t.pointerBytes())
 		if err := prologue.Execute(&b, data); err != nil {
 			return nil, err
 		}

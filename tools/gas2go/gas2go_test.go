@@ -444,7 +444,12 @@ func TestUsage(t *testing.T) {
 
 // TestScratchUse follows rsi through straight code.
 func TestScratchUse(t *testing.T) {
-	l := &layout{scratchSave: 256, scratch: 4096}
+	l := &layout{scratchSave: 256, scratch: 4096, batchScratch: 8192}
+	for name, end := range map[string]int{"sealane_sum_ssse3": 4096, "sealane_sum_batch_ssse3": 8192, "sealane_batch_ssse3": 4096} {
+		if got := l.scratchEnd(name); got != end {
+			t.Errorf("%s: end of scratch %d, want %d", name, got, end)
+		}
+	}
 	for _, c := range []struct {
 		code string
 		end  int

@@ -15,6 +15,7 @@ import (
 type layout struct {
 	defines              []define
 	scratchSave, scratch int // first byte of scratch memory that kernels use, and its end
+	batchScratch         int // its end for kernels of many packets
 }
 
 type define struct {
@@ -51,12 +52,22 @@ func readLayout(root string) (*layout, error) {
 			l.scratchSave = value
 		case "SCRATCH_BYTES":
 			l.scratch = value
+		case "BATCH_SCRATCH_BYTES":
+			l.batchScratch = value
 		}
 	}
 	if l.scratch == 0 {
 		return nil, fmt.Errorf("%s: no SEALANE_SCRATCH_BYTES", layoutSource)
 	}
 	return l, nil
+}
+
+// scratchEnd is the end of the scratch memory that the kernel of that name is given.
+func (l *layout) scratchEnd(name string) int {
+	if strings.HasSuffix(primitive(name), "_batch") {
+		return l.batchScratch
+	}
+	return l.scratch
 }
 
 // offsets makes the Go file with all definitions.

@@ -165,8 +165,8 @@ func (r *report) sizes(out io.Writer) error {
 			if k.constants != nil {
 				constants = len(k.constants.data)
 			}
-			scratch := "unknown" // some accesses are not by rsi and a constant
-			if end, _ := scratchUse(t, k.function, r.layout); end >= 0 {
+			scratch := "unknown" // some addresses are not a constant distance from its start
+			if end, _ := t.rules.scratch(t, k.function, r.layout); end >= 0 {
 				scratch = fmt.Sprint(end)
 			}
 			fmt.Fprintf(out, "%-10s %-40s %8d %10d %8s\n", t.goarch, k.name, len(k.code), constants, scratch)

@@ -45,7 +45,8 @@ type rules struct {
 	register    *regexp.Regexp // finds the words of an operand list
 	reserved    map[string]string
 	dataSymbols *regexp.Regexp                            // mapping symbols that announce data or another instruction set in text, or nil
-	dataflow    func(*target, *function, *layout) []error // what only whole functions show, or nil
+	dataflow    func(*target, *function, *layout) []error // what only whole functions show
+	scratch     func(*target, *function, *layout) (int, []error)
 }
 
 type refusal struct {
@@ -122,6 +123,7 @@ var amd64 = &target{
 			reserve("x87 and MMX state belongs to the caller", "st", "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7"),
 		),
 		dataflow: checkX86State,
+		scratch:  scratchUse,
 	},
 
 	bodyAlign: 64,

@@ -30,9 +30,11 @@ type translated struct {
 	target *target
 }
 
-// primitive is the kernel's name without prefix and level.
-func (k translated) primitive() string {
-	name := strings.TrimPrefix(k.name, cPrefix)
+func (k translated) primitive() string { return primitive(k.name) }
+
+// primitive is a kernel's name without prefix and level.
+func primitive(kernel string) string {
+	name := strings.TrimPrefix(kernel, cPrefix)
 	if i := strings.LastIndexByte(name, '_'); i > 0 {
 		return name[:i]
 	}

@@ -1,0 +1,321 @@
+package afalg
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sealane/sealane"
+	"github.com/sealane/sealane/chacha20poly1305"
+)
+
+// TestMain is also the process that TestAuto starts.
+func TestMain(m *testing.M) {
+	if os.Getenv("SEALANE_AFALG_CHILD") == "" {
+		os.Exit(m.Run())
+	}
+	a, err := chacha20poly1305.New(make([]byte, 32))
+	if err != nil {
+		panic(err)
+	}
+	println("uses", sealane.Implementation(a))
+	for _, s := range Selections() {
+		println(string(s.Algorithm), s.Kernel, s.Why)
+	}
+	os.Exit(0)
+}
+
+// TestAuto: only the variable makes the kernel a candidate, and then both sides are measured.
+func TestAuto(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(value string) string {
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), "SEALANE_AFALG_CHILD=1", "SEALANE_AFALG="+value)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	for _, value := range []string{"", "off", "0"} {
+		if out := run(value); !strings.HasPrefix(out, "uses ") || strings.Contains(out, "af_alg") || strings.Contains(out, "rfc7539") {
+			t.Errorf("%q: %s", value, out)
+		}
+	}
+	if out := run("yes"); !strings.Contains(out, `SEALANE_AFALG="yes" has no effect`) || strings.Contains(out, "af_alg") {
+		t.Errorf("yes: %s", out)
+	}
+	need(t, ChaCha20Poly1305)
+	out := run("auto")
+	t.Log(out)
+	chosen := strings.Contains(out, string(ChaCha20Poly1305)+" true")
+	if !strings.Contains(out, "1420 bytes take ") || !strings.Contains(out, string(AESGCM)) || chosen != strings.Contains(out, "uses af_alg ") {
+		t.Errorf("auto: %s", out)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("NOT RUN: ", err)
+	}
+	return len(entries)
+}
+
+func TestClose(t *testing.T) {
+	need(t, ChaCha20Poly1305)
+	nonce := make([]byte, nonceSize)
+	before := descriptors(t)
+	a, err := New(ChaCha20Poly1305, make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := a.Seal(nil, nonce, []byte("text"), nil)
+	inKernel(t, a)
+	if got := descriptors(t); got != before+2 {
+		t.Errorf("%d descriptors more, want 2", got-before)
+	}
+	for range 2 {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := descriptors(t); got != before {
+		t.Errorf("%d descriptors are left after Close", got-before)
+	}
+	if !bytes.Equal(a.Seal(nil, nonce, []byte("text"), nil), sealed) || a.InProcess() != 1 {
+		t.Error("closed, it does not seal")
+	}
+	for range 20 {
+		a, err := New(AESGCM, make([]byte, 16))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Seal(nil, nonce, nil, nil)
+	}
+	for range 100 {
+		runtime.GC()
+		time.Sleep(5 * time.Millisecond)
+		if descriptors(t) <= before {
+			return
+		}
+	}
+	t.Errorf("%d descriptors are left by what nobody holds", descriptors(t)-before)
+}
+
+func TestConcurrent(t *testing.T) {
+	each(t, func(t *testing.T, algorithm Algorithm) {
+		r := rand.New(rand.NewPCG(5, 6))
+		a, process := pair(t, algorithm, fill(32, r))
+		var wait sync.WaitGroup
+		for g := range 3 * poolSize {
+			wait.Add(1)
+			go func() {
+				defer wait.Done()
+				r := rand.New(rand.NewPCG(7, uint64(g)))
+				for range 60 {
+					nonce, text, ad := fill(nonceSize, r), fill(r.IntN(3000), r), fill(r.IntN(20), r)
+					sealed := a.Seal(nil, nonce, text, ad)
+					if !bytes.Equal(sealed, process.Seal(nil, nonce, text, ad)) {
+						t.Error("sealed wrongly")
+						return
+					}
+					if got, err := a.Open(nil, nonce, sealed, ad); err != nil || !bytes.Equal(got, text) {
+						t.Error("opened wrongly: ", err)
+						return
+					}
+					sealed[r.IntN(len(sealed))] ^= 4
+					if _, err := a.Open(nil, nonce, sealed, ad); err == nil {
+						t.Error("a forged packet was opened")
+						return
+					}
+				}
+			}()
+		}
+		wait.Wait()
+		if n := a.open.Load(); n > poolSize {
+			t.Errorf("%d operations are open", n)
+		}
+	})
+}
+
+// TestCloseInUse closes while packets are in the works.
+func TestCloseInUse(t *testing.T) {
+	need(t, ChaCha20Poly1305)
+	before := descriptors(t)
+	want := ""
+	for range 20 {
+		a, err := New(ChaCha20Poly1305, make([]byte, 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wait sync.WaitGroup
+		for range 4 {
+			wait.Add(1)
+			go func() {
+				defer wait.Done()
+				for range 30 {
+					got := string(a.Seal(nil, make([]byte, nonceSize), []byte("text"), nil))
+					if len(got) != 20 || want != "" && got != want {
+						t.Error("sealed wrongly")
+					}
+				}
+			}()
+		}
+		time.Sleep(200 * time.Microsecond)
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+		wait.Wait()
+		want = string(a.Seal(nil, make([]byte, nonceSize), []byte("text"), nil))
+	}
+	if got := descriptors(t); got > before {
+		t.Errorf("%d descriptors are left", got-before)
+	}
+}
+
+// TestDescriptorsExhausted: no packet is lost when there are none.
+func TestDescriptorsExhausted(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	a, process := pair(t, ChaCha20Poly1305, fill(32, r))
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+	nonce, text := fill(nonceSize, r), fill(1420, r)
+	got := a.Seal(nil, nonce, text, nil)
+	_, errNew := New(ChaCha20Poly1305, make([]byte, 32))
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, process.Seal(nil, nonce, text, nil)) || a.InProcess() != 1 {
+		t.Errorf("sealed wrongly, or not in the process: %d", a.InProcess())
+	}
+	if !errors.Is(errNew, unix.EMFILE) {
+		t.Errorf("New: %v", errNew)
+	}
+	if !bytes.Equal(a.Seal(nil, nonce, text, nil), got) || a.InProcess() != 1 {
+		t.Error("with descriptors again the kernel is not used again")
+	}
+}
+
+// TestBrokenSocket: an operation that fails is not used again, and the packet is not lost, not even in place.
+func TestBrokenSocket(t *testing.T) {
+	each(t, func(t *testing.T, algorithm Algorithm) {
+		r := rand.New(rand.NewPCG(10, 11))
+		a, process := pair(t, algorithm, fill(32, r))
+		nonce, text := fill(nonceSize, r), fill(500, r)
+		want := process.Seal(nil, nonce, text, nil)
+		for i := range 3 {
+			o := a.take()
+			if o == nil {
+				t.Fatal("no operation")
+			}
+			pipe := make([]int, 2)
+			if err := unix.Pipe2(pipe, unix.O_CLOEXEC); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Dup3(pipe[0], o.fd, unix.O_CLOEXEC); err != nil { // no socket any more
+				t.Fatal(err)
+			}
+			unix.Close(pipe[0])
+			unix.Close(pipe[1])
+			a.give(o, nil)
+			inPlace := append(make([]byte, 0, 516), text...)
+			if got := a.Seal(inPlace[:0], nonce, inPlace, nil); !bytes.Equal(got, want) || a.InProcess() != uint64(i+1) {
+				t.Errorf("sealed wrongly, or not in the process: %d", a.InProcess())
+			}
+			if got, err := a.Open(nil, nonce, want, nil); err != nil || !bytes.Equal(got, text) || a.InProcess() != uint64(i+1) {
+				t.Errorf("opened wrongly, or not in the kernel: %v, %d", err, a.InProcess())
+			}
+		}
+	})
+}
+
+// TestKnownAnswers: a kernel that answered wrongly would be found out, and one that lacks a driver is told apart.
+func TestKnownAnswers(t *testing.T) {
+	if err := test("gcm(nothing)", knownAnswers[AESGCM]); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("a missing driver: %v", err)
+	}
+	each(t, func(t *testing.T, algorithm Algorithm) {
+		need(t, algorithm)
+		for _, answer := range knownAnswers[algorithm] {
+			if err := test(algorithm, []knownAnswer{answer}); err != nil {
+				t.Error(err)
+			}
+			answer.sealed = strings.Replace(answer.sealed, "5", "6", 1)
+			if err := test(algorithm, []knownAnswer{answer}); !errors.Is(err, ErrKnownAnswer) {
+				t.Errorf("a wrong answer: %v", err)
+			}
+		}
+	})
+}
+
+func TestDriver(t *testing.T) {
+	const text = `name         : gcm(aes)
+driver       : gcm-aes-engine
+module       : engine
+priority     : 4000
+internal     : no
+type         : aead
+async        : yes
+
+name         : gcm(aes)
+driver       : generic-gcm-aesni
+priority     : 400
+async        : yes
+
+name         : gcm(aes)
+driver       : __gcm-better
+priority     : 5000
+internal     : yes
+
+name         : rfc7539(chacha20,poly1305)
+driver       : rfc7539(chacha20-neon,poly1305-neon)
+priority     : 300
+async        : no
+`
+	if name, priority, hardware := driver([]byte(text), AESGCM); name != "gcm-aes-engine" || priority != 4000 || !hardware {
+		t.Errorf("%s, %d, hardware %v", name, priority, hardware)
+	}
+	if name, _, hardware := driver([]byte(text), ChaCha20Poly1305); name != "rfc7539(chacha20-neon,poly1305-neon)" || hardware {
+		t.Errorf("%s, hardware %v", name, hardware)
+	}
+	if _, _, hardware := driver([]byte(strings.Replace(text, "4000", "1", 1)), AESGCM); hardware {
+		t.Error("the kernel's own code is taken for hardware")
+	}
+	if name, _, _ := driver(nil, AESGCM); name != "" {
+		t.Error(name)
+	}
+}
+
+// TestAvailable has a usable algorithm's driver, or why it is not usable.
+func TestAvailable(t *testing.T) {
+	for _, s := range Available() {
+		t.Logf("%+v", s)
+		if s.Usable != (s.Why == "") {
+			t.Errorf("%+v", s)
+		}
+		if s.Usable && os.Getenv("SEALANE_AFALG_REQUIRED") != "" && (s.Driver == "" || s.Priority == 0 || s.Hardware) {
+			t.Errorf("%+v", s)
+		}
+		if _, err := New(s.Algorithm, make([]byte, 32)); (err == nil) != s.Usable {
+			t.Errorf("%s: New says %v", s.Algorithm, err)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package afalg
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+var algorithms = []Algorithm{ChaCha20Poly1305, AESGCM}
+
+// support is a Support, and the error that New returns if it is not usable.
+type support struct {
+	Support
+	err error
+}
+
+var supports = map[Algorithm]func() support{
+	ChaCha20Poly1305: sync.OnceValue(func() support { return find(ChaCha20Poly1305) }),
+	AESGCM:           sync.OnceValue(func() support { return find(AESGCM) }),
+}
+
+func supportOf(a Algorithm) support { return supports[a]() }
+
+// Available reports what the kernel offers: nothing is assumed of its version or its configuration, each algorithm is
+// tried with known answers, once in a process.
+func Available() []Support {
+	var all []Support
+	for _, a := range algorithms {
+		all = append(all, supportOf(a).Support)
+	}
+	return all
+}
+
+func find(algorithm Algorithm) support {
+	s := support{Support: Support{Algorithm: algorithm}}
+	s.err = test(algorithm, knownAnswers[algorithm])
+	if s.err != nil {
+		s.Why = strings.TrimPrefix(s.err.Error(), "afalg: ")
+		return s
+	}
+	s.Usable = true
+	if text, err := os.ReadFile("/proc/crypto"); err == nil {
+		s.Driver, s.Priority, s.Hardware = driver(text, algorithm)
+	}
+	return s
+}
+
+// A knownAnswer is one packet.
+type knownAnswer struct{ key, nonce, ad, text, sealed string }
+
+// From RFC 8439, section 2.8.2, and from test cases 4 and 16 of The Galois/Counter Mode of Operation (McGrew and Viega).
+var knownAnswers = map[Algorithm][]knownAnswer{
+	ChaCha20Poly1305: {{
+		"808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f", "070000004041424344454647", "50515253c0c1c2c3c4c5c6c7",
+		hex.EncodeToString([]byte("Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it.")),
+		"d31a8d34648e60db7b86afbc53ef7ec2a4aded51296e08fea9e2b5a736ee62d63dbea45e8ca9671282fafb69da92728b1a71de0a9e060b2905d6a5b67ecd3b36" +
+			"92ddbd7f2d778b8c9803aee328091b58fab324e4fad675945585808b4831d7bc3ff4def08e4b7a9de576d26586cec64b61161ae10b594f09e26a7e902ecbd0600691",
+	}},
+	AESGCM: {{
+		"feffe9928665731c6d6a8f9467308308", "cafebabefacedbaddecaf888", "feedfacedeadbeeffeedfacedeadbeefabaddad2",
+		"d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39",
+		"42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e091" +
+			"5bc94fbc3221a5db94fae95ae7121a47",
+	}, {
+		"feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308", "cafebabefacedbaddecaf888", "feedfacedeadbeeffeedfacedeadbeefabaddad2",
+		"d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39",
+		"522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f662" +
+			"76fc6ece0f4e1768cddf8853bb2d551b",
+	}},
+}
+
+// test seals and opens known packets and a forged one, all by the kernel.
+func test(algorithm Algorithm, answers []knownAnswer) error {
+	for _, answer := range answers {
+		var b [5][]byte
+		for i, s := range []string{answer.key, answer.nonce, answer.ad, answer.text, answer.sealed} {
+			var err error
+			if b[i], err = hex.DecodeString(s); err != nil {
+				return err
+			}
+		}
+		if err := testOne(algorithm, b[0], b[1], b[2], b[3], b[4]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func testOne(algorithm Algorithm, key, nonce, ad, text, sealed []byte) error {
+	refused := func(err error) error {
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EAFNOSUPPORT) {
+			return fmt.Errorf("%w: %s: %w", ErrUnsupported, algorithm, err)
+		}
+		return fmt.Errorf("afalg: %s: %w", algorithm, err)
+	}
+	transform, err := newTransform(algorithm, key)
+	if err != nil {
+		return refused(err)
+	}
+	defer unix.Close(transform)
+	o, err := newOperation(transform)
+	if err != nil {
+		return refused(err)
+	}
+	defer o.close()
+	got := make([]byte, len(sealed))
+	if err := o.run(unix.ALG_OP_ENCRYPT, got, nonce, text, ad); err != nil {
+		return refused(err)
+	}
+	if !bytes.Equal(got, sealed) {
+		return fmt.Errorf("%w: %s seals wrongly", ErrKnownAnswer, algorithm)
+	}
+	opened := make([]byte, len(text))
+	got[3] ^= 1
+	if err := o.run(unix.ALG_OP_DECRYPT, opened, nonce, got, ad); !errors.Is(err, unix.EBADMSG) {
+		return fmt.Errorf("%w: %s says of a forged packet: %v", ErrKnownAnswer, algorithm, err)
+	}
+	if err := o.run(unix.ALG_OP_DECRYPT, opened, nonce, sealed, ad); err != nil || !bytes.Equal(opened, text) {
+		return fmt.Errorf("%w: %s opens wrongly: %v", ErrKnownAnswer, algorithm, err)
+	}
+	return nil
+}
+
+// driver finds the implementation of the highest priority, which is what a socket gets, in the text of /proc/crypto.
+func driver(text []byte, algorithm Algorithm) (name string, priority int, hardware bool) {
+	priority = -1
+	for _, entry := range strings.Split(string(text), "\n\n") {
+		fields := make(map[string]string)
+		for _, line := range strings.Split(entry, "\n") {
+			if key, value, ok := strings.Cut(line, ":"); ok {
+				fields[strings.TrimSpace(key)] = strings.TrimSpace(value)
+			}
+		}
+		p, err := strconv.Atoi(fields["priority"])
+		if fields["name"] != string(algorithm) || err != nil || p <= priority || fields["internal"] == "yes" {
+			continue
+		}
+		name, priority = fields["driver"], p
+		hardware = fields["async"] == "yes" && !softwareName(name)
+	}
+	return name, max(priority, 0), hardware
+}
+
+// softwareName says whether a driver's name is one that the kernel's own code has. Some of that code is called
+// asynchronous too.
+func softwareName(driver string) bool {
+	for _, mark := range []string{"generic", "neon", "simd", "aesni", "avx", "ssse3", "x86_64", "cryptd", "pcrypt", "-ce", "-lib", "-arm", "-asm", "vaes"} {
+		if strings.Contains(driver, mark) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,764 @@
+/* AES-GCM (NIST SP 800-38D) for x86-64 with AVX2 and VAES: seals or opens a packet, or a part of one, in one pass; makes keys.
+ *
+ * void sealane_aesgcm_avx2(const args *a, void *scratch, const void *consts)
+ *
+ * Needs        AVX2; AES-NI, VAES; PCLMULQDQ, VPCLMULQDQ
+ * Reads        args; key[960]; ad[ad_bytes], J0[16] or nonce[12] (FIRST); state[64] (not FIRST); in[bytes]
+ * Writes       out[bytes]; tag[16] (LAST); state[64] (not LAST); key[960] (SETUP); scratch, wiped again
+ * Registers    all but rsp, rbp; stack 0
+ * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
+ *
+ * A row is a 256-bit register: two blocks. Counter mode (6.5) makes eight rows of keystream at a time, and GHASH takes in
+ * eight between the rounds: sealing, the eight before; opening, the same.
+ *
+ * GHASH (6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c. GCM numbers the bits of a block from its
+ * first byte's highest, so a block with its bytes reversed is a polynomial with the coefficients in falling order. The
+ * product of two such, as vpclmulqdq makes it, is their product divided by x, and 256 bits long: lo + 2^64 mi + 2^128 hi,
+ * where by Karatsuba mi = (a0 + a1)(b0 + b1) + lo + hi takes three multiplications in place of four. The half that is
+ * too long is reduced from below: the polynomial, x^128 + x^7 + x^2 + x + 1, is 1 + 2^64 P + 2^128 with P = 2^57 + 2^62 +
+ * 2^63, so adding P w 2^64 + w 2^128 removes the lowest 64 bits w, and once more the next. That divides by x^128, as it
+ * were, and x times too little: the key's powers of H are kept multiplied by x, whence all comes out even.
+ *
+ * The two lanes of Y add up every second block; eight rows at a time, Y := (Y + c) H^16 + c' H^14 + .. + c'' H^2. The last
+ * m blocks are multiplied by H^m .. H, and the lanes are summed. If m is 1, the other lane needs no multiplication.
+ */
+#include "../asm.S"
+
+    isa .avx, .avx2, .aes, .pclmul, .vaes, .vpclmulqdq
+
+/* Constants. */
+#define REVERSE 0    /* of 16 bytes */
+#define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
+#define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
+#define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
+#define COUNT 64     /* 0 2 4 6, 1 3 5 7: dword i of lane j is the counter of block j of row i */
+#define EIGHT 96
+#define REVERSE4 112 /* of the bytes of a dword */
+#define MASKS 128    /* 32 bytes from 32 - n on: n ones, 32 - n zeroes */
+
+    constants sealane_aesgcm_avx2_constants
+    .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
+    .quad 0xc200000000000000, 1
+    .byte 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0
+    .byte 1, 2, 4, 8, 16, 32, 64, 128, 27, 54, 0, 0, 0, 0, 0, 0
+    .long 0, 2, 4, 6, 1, 3, 5, 7
+    .long 8, 8, 8, 8
+    .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
+    .quad -1, -1, -1, -1, 0, 0, 0, 0
+    endconstants
+
+/* Scratch. */
+#define J0 256       /* J0 and the first round key, in both lanes */
+#define COUNTERS 288 /* of the next four rows: see COUNT */
+#define WORD3 320    /* the first round key's last word, eight times */
+#define MASK 352     /* the encrypted J0 */
+#define STREAM 384   /* the last blocks' keystream */
+#define SCRATCH_END 640
+
+/* The key's table. Powers fall from H^18 to H; beside the i-th is a pair of sums of halves, of H^i and H^(i-2). */
+#define H(i) (SEALANE_GCM_KEY_TABLE + 16*(18 - (i)))
+#define S(i) (SEALANE_GCM_KEY_TABLE + 288 + 16*(18 - (i)))
+
+/* Integer registers. */
+#define args rdi
+#define scratch rsi
+#define consts rdx
+#define src r8
+#define dst r9
+#define mac r10      /* what is authenticated next */
+#define left r11
+#define key r12
+#define power r13    /* key less 16 (18 - m): its H(18) is H^m */
+#define steps r14    /* of eight rows, to be encrypted */
+#define flags r15d
+#define rounds ebx
+
+/* Vector registers: 0 .. 7 keystream, and */
+#define rk ymm8
+#define lo ymm9
+#define mi ymm10
+#define hi ymm11     /* between rows: GHASH so far, to be added to the next */
+#define a ymm12
+#define b ymm13
+#define t ymm14
+#define u ymm15
+
+/* ---- GHASH ----------------------------------------------------------------------------------------------------- */
+
+/* sum := or += v * h, with the same h for both lanes or not. */
+.macro product init, sum, v, broadcast, h, halves
+    .if \broadcast
+    vbroadcasti128 u, \h
+    vpclmulqdq u, \v, u, \halves
+    .else
+    vpclmulqdq u, \v, \h, \halves
+    .endif
+    .if \init
+    vmovdqa \sum, u
+    .else
+    vpxor \sum, \sum, u
+    .endif
+.endm
+
+/* lo, mi, hi += a h for the power at `at`. */
+.macro multiply at:vararg
+    vpshufd t, a, 0x4e
+    vpxor t, t, a
+    product 0, lo, a, 0, [\at], 0x00
+    product 0, hi, a, 0, [\at], 0x11
+    product 0, mi, t, 0, [\at + S(0) - H(0)], 0x00
+.endm
+
+/* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced; in six steps. */
+.macro reduce step
+    .if \step == 0
+    vbroadcasti128 u, [consts + POLY]
+    vpclmulqdq t, lo, u, 0x00                                                   /* P w */
+    .elseif \step == 1
+    vpxor mi, mi, lo
+    vpxor mi, mi, hi
+    vpshufd lo, lo, 0x4e
+    .elseif \step == 2
+    vpxor mi, mi, lo
+    vpxor mi, mi, t
+    .elseif \step == 3
+    vpclmulqdq t, mi, u, 0x00
+    .elseif \step == 4
+    vpshufd mi, mi, 0x4e
+    vpxor hi, hi, mi
+    .else
+    vpxor hi, hi, t
+    .endif
+.endm
+
+.macro reduce_all
+    .irp i, 0, 1, 2, 3, 4, 5
+    reduce \i
+    .endr
+.endm
+
+/* xmm11 := the sum of hi's lanes. */
+.macro sum_lanes
+    vextracti128 xmm14, hi, 1
+    vpxor xmm11, xmm11, xmm14
+.endm
+
+.macro clear_sums
+    vpxor lo, lo, lo
+    vpxor mi, mi, mi
+    vpxor hi, hi, hi
+.endm
+
+/* Two of eight rows at mac, cut into steps to put between other work. */
+.macro multiply_pair step, pair
+    .if \step == 0
+    vbroadcasti128 t, [consts + REVERSE]
+    vmovdqu a, [mac + 64*\pair]
+    .elseif \step == 1
+    vpshufb a, a, t
+    vmovdqu b, [mac + 64*\pair + 32]
+    .elseif \step == 2
+    .if \pair == 0
+    vpxor a, a, hi
+    .endif
+    vpshufb b, b, t
+    .elseif \step == 3
+    vpunpcklqdq t, a, b
+    .elseif \step == 4
+    vpunpckhqdq u, a, b
+    .elseif \step == 5
+    vpxor t, t, u                                                               /* sums of halves of a and of b */
+    .elseif \step == 6
+    product (\pair == 0), lo, a, 1, [key + H(16 - 4*\pair)], 0x00
+    .elseif \step == 8
+    product (\pair == 0), hi, a, 1, [key + H(16 - 4*\pair)], 0x11
+    .elseif \step == 10
+    product 0, lo, b, 1, [key + H(14 - 4*\pair)], 0x00
+    .elseif \step == 12
+    product 0, hi, b, 1, [key + H(14 - 4*\pair)], 0x11
+    .elseif \step == 14
+    product (\pair == 0), mi, t, 1, [key + S(16 - 4*\pair)], 0x00
+    .elseif \step == 15
+    product 0, mi, t, 1, [key + S(16 - 4*\pair)], 0x11
+    .endif
+.endm
+
+.macro hash_step step
+    .if (\step) < 64
+    multiply_pair ((\step) & 15), ((\step)/16)
+    .elseif ((\step) & 1) && (\step) < 76
+    reduce ((\step-65)/2)
+    .endif
+.endm
+
+/* ---- AES ------------------------------------------------------------------------------------------------------- */
+
+/* Counter blocks, and the first round key, for four rows, or the first two of them. */
+.macro counters x0, x1, x2, x3
+    vmovdqa t, [scratch + COUNTERS]
+    vbroadcasti128 u, [consts + EIGHT]
+    vpaddd u, u, t
+    vmovdqa [scratch + COUNTERS], u
+    vbroadcasti128 u, [consts + REVERSE4]
+    vpshufb t, t, u
+    vpxor t, t, [scratch + WORD3]
+    vmovdqa u, [scratch + J0]
+    vpshufd \x0, t, 0x00
+    vpshufd \x1, t, 0x55
+    vpblendd \x0, u, \x0, 0x88                                                  /* its word i instead of the last */
+    vpblendd \x1, u, \x1, 0x88
+    .ifnb \x2
+    vpshufd \x2, t, 0xaa
+    vpshufd \x3, t, 0xff
+    vpblendd \x2, u, \x2, 0x88
+    vpblendd \x3, u, \x3, 0x88
+    .endif
+.endm
+
+.macro round n, extra, number, hash=0
+    vbroadcasti128 rk, [key + SEALANE_GCM_KEY_SCHEDULE + 16*\number]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    vaesenc ymm\i, ymm\i, rk
+    .endif
+    .if \hash
+    hash_step (8*(\number-1)+\i)
+    .endif
+    .endr
+    .if \extra
+    vaesenc xmm12, xmm12, xmm8
+    .endif
+.endm
+
+/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. */
+.macro rounds_but_last n, extra, hash=0
+    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
+    round \n, \extra, \i, \hash
+    .endr
+    cmp rounds, 12
+    jb 1f
+    round \n, \extra, 10
+    round \n, \extra, 11
+    je 1f
+    round \n, \extra, 12
+    round \n, \extra, 13
+1:
+    mov eax, rounds
+    shl eax, 4
+    vbroadcasti128 rk, [key + rax + SEALANE_GCM_KEY_SCHEDULE]
+.endm
+
+.macro encrypt hash=0
+    counters ymm0, ymm1, ymm2, ymm3
+    counters ymm4, ymm5, ymm6, ymm7
+    rounds_but_last 8, 0, \hash
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vpxor a, rk, [src + 32*\i]
+    vaesenclast ymm\i, ymm\i, a
+    vmovdqu [dst + 32*\i], ymm\i
+    .if \hash
+    hash_step (72+\i)
+    .endif
+    .endr
+    add src, 256
+    add dst, 256
+.endm
+
+/* The last n rows' keystream, and the encrypted J0, to scratch. */
+.macro stream n
+    .if \n > 2
+    counters ymm0, ymm1, ymm2, ymm3
+    .else
+    counters ymm0, ymm1
+    .endif
+    .if \n > 6
+    counters ymm4, ymm5, ymm6, ymm7
+    .elseif \n > 4
+    counters ymm4, ymm5
+    .endif
+    vmovdqa xmm12, [scratch + J0]
+    rounds_but_last \n, 1
+    vaesenclast xmm12, xmm12, xmm8
+    vmovdqa [scratch + MASK], xmm12
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    vaesenclast ymm\i, ymm\i, rk
+    vmovdqa [scratch + STREAM + 32*\i], ymm\i
+    .endif
+    .endr
+.endm
+
+/* ---- Parts of rows --------------------------------------------------------------------------------------------- */
+
+/* The n < 16 bytes at `at`, padded with zeroes; n in eax, the last part's shift in rcx. */
+.macro load_partial to, at
+    cmp eax, 8
+    jb 1f
+    mov rbx, [\at + rax - 8]
+    mov ecx, 16
+    sub ecx, eax
+    shl ecx, 2
+    shr rbx, cl                                                                 /* by 8 (16 - n) in all, which may be 64 */
+    shr rbx, cl
+    vmovq \to, qword ptr [\at]
+    vpinsrq \to, \to, rbx, 1
+    jmp 3f
+1:
+    cmp eax, 4
+    jb 2f
+    mov ebx, [\at + rax - 4]
+    lea ecx, [8*rax - 32]
+    shl rbx, cl
+    mov ecx, [\at]
+    or rbx, rcx
+    vmovq \to, rbx
+    jmp 3f
+2:
+    mov ecx, eax
+    shr ecx, 1
+    movzx ebx, byte ptr [\at + rcx]
+    shl ecx, 3
+    shl ebx, cl
+    movzx ecx, byte ptr [\at]
+    or ebx, ecx
+    vmovd \to, ebx
+    movzx ebx, byte ptr [\at + rax - 1]
+    lea ecx, [8*rax - 8]
+    shl ebx, cl
+    vmovd xmm14, ebx
+    vpor \to, \to, xmm14
+3:
+.endm
+
+.macro store_partial from, at
+    vmovq rbx, \from
+    cmp eax, 8
+    jb 1f
+    mov [\at], rbx
+    vpextrq power, \from, 1
+    lea ecx, [8*rax]
+    shrd rbx, power, cl                                                         /* by 8 (n - 8), modulo 64 */
+    mov [\at + rax - 8], rbx
+    jmp 3f
+1:
+    cmp eax, 4
+    jb 2f
+    mov [\at], ebx
+    lea ecx, [8*rax - 32]
+    shr rbx, cl
+    mov [\at + rax - 4], ebx
+    jmp 3f
+2:
+    mov [\at], bl
+    mov ecx, eax
+    shr ecx, 1
+    mov power, rcx
+    shl ecx, 3
+    mov steps, rbx
+    shr rbx, cl
+    mov [\at + power], bl
+    lea ecx, [8*rax - 8]
+    shr steps, cl
+    mov [\at + rax - 1], r14b
+3:
+.endm
+
+
+/* a := the n < 32 bytes at `at`, padded with zeroes; n in eax. */
+.macro load_row at
+    cmp eax, 16
+    jb 4f
+    vmovdqu xmm12, [\at]
+    je 5f
+    sub eax, 16
+    add \at, 16
+    load_partial xmm13, \at
+    add eax, 16
+    sub \at, 16
+    vinserti128 a, a, xmm13, 1
+    jmp 5f
+4:
+    load_partial xmm12, \at
+5:
+.endm
+
+/* hi := a times the power in ymm0, whose halves' sum is in ymm1. */
+.macro power_step
+    vpshufd t, a, 0x4e
+    vpxor t, t, a
+    vpclmulqdq lo, ymm0, a, 0x00
+    vpclmulqdq hi, ymm0, a, 0x11
+    vpclmulqdq mi, ymm1, t, 0x00
+    reduce_all
+.endm
+
+    function sealane_aesgcm_avx2
+    mov flags, [args + SEALANE_ARG_FLAGS]
+    mov key, [args + SEALANE_ARG_KEY]
+    test flags, SEALANE_FLAG_SETUP
+    jnz .Lsetup
+    mov src, [args + SEALANE_ARG_IN]
+    mov dst, [args + SEALANE_ARG_OUT]
+    mov left, [args + SEALANE_ARG_BYTES]
+    test flags, SEALANE_FLAG_FIRST
+    jz .Lcontinue
+    vpxor hi, hi, hi
+    mov rax, [args + SEALANE_ARG_NONCE]
+    test flags, SEALANE_FLAG_NONCE
+    jnz .Lnonce
+    vmovdqu xmm0, [rax]
+    mov ebx, [rax + 12]
+    bswap ebx
+    inc ebx
+    jmp .Lad_begin
+.Lnonce:                                                                        /* word by word, as it may have been written */
+    vmovd xmm0, dword ptr [rax]
+    vpinsrd xmm0, xmm0, [rax + 4], 1
+    vpinsrd xmm0, xmm0, [rax + 8], 2
+    mov ebx, 0x01000000
+    vpinsrd xmm0, xmm0, ebx, 3
+    mov ebx, 2
+.Lad_begin:
+    vmovd xmm7, ebx
+    mov steps, [args + SEALANE_ARG_AD_BYTES]
+    mov mac, [args + SEALANE_ARG_AD]
+    test steps, steps
+    jz .Lbegun
+
+    /* Associated data, up to eight rows at a time. */
+.Lad:
+    mov power, 256
+    cmp steps, power
+    cmovb power, steps
+    lea dst, [mac + power]                                                      /* where this step ends */
+    add power, 15
+    and power, -16
+    neg power
+    add power, key                                                              /* H(0) is of the first block */
+    vmovdqa ymm1, hi
+    clear_sums
+.Lad_row:
+    cmp steps, 32
+    jb .Lad_partial
+    vmovdqu a, [mac]
+    jmp .Lad_multiply
+.Lad_partial:
+    mov eax, r14d
+    load_row mac
+    mov dst, mac
+    mov steps, 32
+.Lad_multiply:
+    vbroadcasti128 u, [consts + REVERSE]
+    vpshufb a, a, u
+    vpxor a, a, ymm1
+    vpxor ymm1, ymm1, ymm1
+    multiply power + H(0)
+    add power, 32
+    add mac, 32
+    sub steps, 32
+    cmp mac, dst
+    jb .Lad_row
+    reduce_all
+    sum_lanes
+    test steps, steps
+    jnz .Lad
+    mov dst, [args + SEALANE_ARG_OUT]
+    jmp .Lbegun
+
+    /* Another part of a packet. */
+.Lcontinue:
+    mov rax, [args + SEALANE_ARG_STATE]
+    vmovdqu xmm11, [rax + SEALANE_GCM_STATE_Y]
+    vpshufb xmm11, xmm11, [consts + REVERSE]
+    vmovdqu xmm0, [rax + SEALANE_GCM_STATE_COUNTER]
+    mov ebx, [rax + SEALANE_GCM_STATE_COUNTER + 12]
+    bswap ebx
+    vmovd xmm7, ebx
+
+.Lbegun:
+    mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
+    vbroadcasti128 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
+    vpshufd t, rk, 0xff
+    vinserti128 ymm0, ymm0, xmm0, 1
+    vpxor ymm0, ymm0, rk
+    vmovdqa [scratch + J0], ymm0
+    vmovdqa [scratch + WORD3], t
+    vpbroadcastd ymm7, xmm7
+    vpaddd ymm7, ymm7, [consts + COUNT]
+    vmovdqa [scratch + COUNTERS], ymm7
+
+    /* Eight rows at a time. Seal: encryption is a step ahead of authentication. If more parts follow, rows are left for
+     * the end, where lanes are summed.
+     */
+    mov steps, left
+    test flags, SEALANE_FLAG_LAST
+    jnz .Lsteps
+    sub steps, 1
+    adc steps, 0
+.Lsteps:
+    shr steps, 8
+    jz .Ltail
+    mov rax, steps
+    shl rax, 8
+    sub left, rax
+    mov mac, src
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Lloop
+    mov mac, dst
+    encrypt
+    dec steps
+    jz .Llast_eight
+.Lloop:
+    encrypt 1
+    add mac, 256
+    dec steps
+    jnz .Lloop
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Ltail
+.Llast_eight:
+    .irp pair, 0, 1, 2, 3
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 15
+    multiply_pair \i, \pair
+    .endr
+    .endr
+    reduce_all
+
+    /* What is left: at most eight rows, row by row, and the block of lengths. */
+.Ltail:
+    cmp left, 64
+    jbe .Ltail_two
+    cmp left, 192
+    ja .Ltail_eight
+    cmp left, 128
+    ja .Ltail_six
+    stream 4
+    jmp .Ltail_stream
+.Ltail_two:
+    stream 2
+    jmp .Ltail_stream
+.Ltail_six:
+    stream 6
+    jmp .Ltail_stream
+.Ltail_eight:
+    stream 8
+.Ltail_stream:
+    vmovdqa ymm0, hi
+    lea power, [left + 15]
+    shr power, 4
+    mov eax, flags
+    and eax, SEALANE_FLAG_LAST
+    shr eax, 1
+    add power, rax
+    jz .Lfinish                                                                 /* no blocks at all */
+    shl power, 4
+    neg power
+    add power, key
+    lea mac, [scratch + STREAM]
+    clear_sums
+    mov steps, left
+    sub steps, 32
+    jb .Ltail_partial
+.Ltail_row:
+    vmovdqu a, [src]
+    vpxor b, a, [mac]
+    vmovdqu [dst], b
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Ltail_multiply
+    vmovdqa a, b
+.Ltail_multiply:
+    vbroadcasti128 u, [consts + REVERSE]
+    vpshufb a, a, u
+    vpxor a, a, ymm0
+    vpxor ymm0, ymm0, ymm0
+    multiply power + H(0)
+    add power, 32
+    add src, 32
+    add dst, 32
+    add mac, 32
+    sub steps, 32
+    jae .Ltail_row
+.Ltail_partial:
+    add steps, 32
+    jz .Ltail_lengths
+    mov eax, r14d
+    load_row src
+    vpxor b, a, [mac]
+    mov mac, power
+    cmp eax, 16
+    jb .Ltail_store
+    vmovdqu [dst], xmm13
+    je .Ltail_stored
+    vextracti128 xmm14, b, 1
+    sub eax, 16
+    add dst, 16
+    store_partial xmm14, dst
+    add eax, 16
+    jmp .Ltail_stored
+.Ltail_store:
+    store_partial xmm13, dst
+.Ltail_stored:
+    mov power, mac
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Ltail_last
+    neg rax
+    vpand a, b, [consts + rax + MASKS + 32]
+.Ltail_last:
+    vbroadcasti128 u, [consts + REVERSE]
+    vpshufb a, a, u
+    vpxor a, a, ymm0
+    vpxor ymm0, ymm0, ymm0
+    multiply power + H(0)
+.Ltail_lengths:
+    test flags, SEALANE_FLAG_LAST
+    jz .Ltail_reduce
+    vmovq xmm12, qword ptr [args + SEALANE_ARG_TOTAL]
+    vpinsrq xmm12, xmm12, [args + SEALANE_ARG_AD_BYTES], 1
+    vpsllq xmm12, xmm12, 3
+    vpxor xmm12, xmm12, xmm0                                                    /* not zero if there is no other block */
+    multiply key + H(1)
+.Ltail_reduce:
+    reduce_all
+    sum_lanes
+    vextracti128 xmm0, ymm0, 1
+    vpxor xmm11, xmm11, xmm0
+.Lfinish:
+    mov rax, [args + SEALANE_ARG_STATE]
+    vmovdqa xmm0, [scratch + MASK]
+    test flags, SEALANE_FLAG_FIRST
+    jnz .Lfinish_mask
+    vmovdqu xmm0, [rax + SEALANE_GCM_STATE_MASK]
+.Lfinish_mask:
+    test flags, SEALANE_FLAG_LAST
+    jz .Lfinish_part
+    mov rax, [args + SEALANE_ARG_TAG]
+    vpshufb xmm11, xmm11, [consts + REVERSE]
+    vpxor xmm11, xmm11, xmm0
+    vmovdqu [rax], xmm11
+    jmp .Lwipe
+.Lfinish_part:
+    vpshufb xmm11, xmm11, [consts + REVERSE]
+    vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm11
+    vmovdqu [rax + SEALANE_GCM_STATE_MASK], xmm0
+    vmovdqu xmm0, [key + SEALANE_GCM_KEY_SCHEDULE]
+    vpxor xmm0, xmm0, [scratch + J0]
+    vmovdqu [rax + SEALANE_GCM_STATE_COUNTER], xmm0
+    mov ebx, [scratch + COUNTERS]                                               /* 8 or 16 more than before the tail */
+    sub ebx, 8
+    cmp left, 128
+    jbe .Lfinish_counter
+    sub ebx, 8
+.Lfinish_counter:
+    shr left, 4
+    add ebx, r11d
+    bswap ebx
+    mov [rax + SEALANE_GCM_STATE_COUNTER + 12], ebx
+.Lwipe:
+    vpxor xmm0, xmm0, xmm0
+    .irp i, 0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352
+    vmovdqa [scratch + J0 + \i], ymm0
+    .endr
+    jmp .Ldone
+
+    /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
+#define words r8     /* of the key */
+#define word r9      /* to be made, in bytes from the schedule's begin */
+#define phase r10d
+#define end r11
+#define rcon r13
+.Lsetup:
+    mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
+    vpxor xmm1, xmm1, xmm1
+    lea r8d, [rbx - 6]
+    mov end, rbx
+    inc end
+    shl end, 4
+    lea word, [4*words]
+    xor phase, phase
+    mov rcon, consts
+    lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
+    mov rcx, r14
+    mov eax, [r14 + word - 4]
+.Lword:
+    test phase, phase
+    jz .Lword_rotate
+    cmp phase, 4
+    jne .Lword_add
+    cmp words, 8
+    jne .Lword_add
+    vmovd xmm0, eax
+    vpshufd xmm0, xmm0, 0
+    vaesenclast xmm0, xmm0, xmm1
+    vmovd eax, xmm0
+    jmp .Lword_add
+.Lword_rotate:
+    vmovd xmm0, eax
+    vpshufb xmm0, xmm0, [consts + ROTATE]
+    vaesenclast xmm0, xmm0, xmm1
+    vmovd eax, xmm0
+    movzx ebx, byte ptr [rcon + RCON]
+    inc rcon
+    xor eax, ebx
+.Lword_add:
+    xor eax, [rcx]
+    add rcx, 4
+    mov [r14 + word], eax
+    add word, 4
+    inc phase
+    cmp phase, r8d
+    jb .Lword_next
+    xor phase, phase
+.Lword_next:
+    cmp word, end
+    jb .Lword
+
+    /* H (SP 800-38D, 7.1), its bytes reversed, times x. */
+    vmovdqu xmm0, [r14]
+    mov eax, 16
+.Lhash_key:
+    vmovdqu xmm8, [r14 + rax]
+    add rax, 16
+    cmp rax, end
+    je .Lhash_key_last
+    vaesenc xmm0, xmm0, xmm8
+    jmp .Lhash_key
+.Lhash_key_last:
+    vaesenclast xmm0, xmm0, xmm8
+    vpshufb xmm0, xmm0, [consts + REVERSE]
+    vpsrlq xmm1, xmm0, 63
+    vpslldq xmm1, xmm1, 8
+    vpshufd xmm2, xmm0, 0xff
+    vpsrad xmm2, xmm2, 31
+    vpshufd xmm3, [consts + POLY], 0x4e
+    vpand xmm2, xmm2, xmm3
+    vpaddq xmm0, xmm0, xmm0
+    vpor xmm0, xmm0, xmm1
+    vpxor xmm0, xmm0, xmm2
+
+    /* Its powers, two at a time. */
+    vpshufd xmm1, xmm0, 0x4e
+    vpxor xmm1, xmm1, xmm0
+    vmovdqa a, ymm0
+    power_step                                                                  /* H^2 */
+    vinserti128 a, hi, xmm0, 1                                                  /* H^2, H */
+    vinserti128 ymm0, hi, xmm11, 1                                              /* H^2, H^2 */
+    vpshufd ymm1, ymm0, 0x4e
+    vpxor ymm1, ymm1, ymm0
+    vpxor ymm2, ymm2, ymm2                                                      /* the lower powers */
+    lea rax, [key + H(2)]
+.Lpowers:
+    vmovdqu [rax], a
+    vpunpcklqdq t, a, ymm2
+    vpunpckhqdq u, a, ymm2
+    vpxor t, t, u
+    vmovdqu [rax + S(0) - H(0)], t
+    vmovdqa ymm2, a
+    power_step
+    vmovdqa a, hi
+    sub rax, 32
+    lea rcx, [key + H(18)]
+    cmp rax, rcx
+    jae .Lpowers
+
+.Ldone:
+    vzeroupper
+    endfunction

@@ -1,0 +1,744 @@
+/* AES-GCM (NIST SP 800-38D) for x86-64 with AVX-512: seals or opens a packet, or a part of one, in one pass; makes keys.
+ *
+ * void sealane_aesgcm_avx512(const args *a, void *scratch, const void *consts)
+ *
+ * Needs        AVX512F, VL, BW; AES-NI, VAES; PCLMULQDQ, VPCLMULQDQ; BMI2
+ * Reads        args; key[960]; ad[ad_bytes], J0[16] or nonce[12] (FIRST); state[64] (not FIRST); in[bytes]
+ * Writes       out[bytes]; tag[16] (LAST); state[64] (not LAST); key[960] (SETUP)
+ * Registers    all but rsp, rbp; stack 0, scratch 0
+ * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
+ *
+ * A row is a 512-bit register: four blocks. Counter mode (6.5) makes four or more rows of keystream at a time.
+ *
+ * GHASH (6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c. GCM numbers the bits of a block from its
+ * first byte's highest, so a block with its bytes reversed is a polynomial with the coefficients in falling order. The
+ * product of two such, as vpclmulqdq makes it, is their product divided by x, and 256 bits long: lo + 2^64 mi + 2^128 hi,
+ * where by Karatsuba mi = (a0 + a1)(b0 + b1) + lo + hi takes three multiplications in place of four. The half that is
+ * too long is reduced from below: the polynomial, x^128 + x^7 + x^2 + x + 1, is 1 + 2^64 P + 2^128 with P = 2^57 + 2^62 +
+ * 2^63, so adding P w 2^64 + w 2^128 removes the lowest 64 bits w, and once more the next. That divides by x^128, as it
+ * were, and x times too little: the key's powers of H are kept multiplied by x, whence all comes out even.
+ *
+ * The four lanes of Y add up every fourth block; four rows at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4.
+ * The last m blocks, 4 or more if there were others, are multiplied by H^m .. H, and the lanes are summed. One reduction
+ * serves all the rows that are added to it.
+ */
+#include "../asm.S"
+
+    isa .avx, .avx2, .bmi2, .aes, .pclmul, .avx512f, .avx512vl, .avx512bw, .vaes, .vpclmulqdq
+
+/* Constants. */
+#define REVERSE 0    /* of 16 bytes */
+#define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
+#define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
+#define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
+#define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of lane j is the counter of block j of row i */
+#define REVERSE4 128 /* of the bytes of a dword */
+#define SIXTEEN 144
+
+    constants sealane_aesgcm_avx512_constants
+    .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
+    .quad 0xc200000000000000, 1
+    .byte 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0
+    .byte 1, 2, 4, 8, 16, 32, 64, 128, 27, 54, 0, 0, 0, 0, 0, 0
+    .long 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15
+    .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
+    .long 16, 0, 0, 0
+    endconstants
+
+/* The key's table. Powers fall from H^20 to H; beside the i-th is a pair of sums of halves, of H^i and H^(i-4). Then
+ * H^32, H^28, H^24, and their sums.
+ */
+#define H(i) (SEALANE_GCM_KEY_TABLE + 16*(20 - (i)))
+#define S(i) (SEALANE_GCM_KEY_TABLE + 320 + 16*(20 - (i)))
+#define H32 (SEALANE_GCM_KEY_TABLE + 640)
+#define S24 (S(4) + 8)
+#define S28 (S(3) + 8)
+#define S32 (S(2) + 8)
+#define LOOP 560     /* fewer bytes are not worth the loop, nor is the end of a longer packet */
+#define TAIL 304     /* the last step has fewer, but no fewer than 48 if there was another */
+
+/* Integer registers. */
+#define args rdi
+#define scratch rsi
+#define consts rdx
+#define key rcx
+#define src r8
+#define dst r9
+#define mac r10      /* what is authenticated next */
+#define left r11
+#define rounds ebx
+#define steps r12    /* yet to be encrypted */
+#define pending r13  /* steps of 256 bytes encrypted but not yet authenticated */
+#define power r14    /* key less 16 (20 - m): its H(20) is H^m */
+#define flags r15d
+
+/* Vector registers: 0 .. 7 keystream (5 at the end: the encrypted J0), 20 .. 24 text, and */
+#define rk zmm8
+#define ra zmm9
+#define rb zmm10
+#define rc zmm11
+#define rd zmm12
+#define re zmm13
+#define rf zmm14
+#define reverse zmm15
+#define lo zmm16
+#define mi zmm17
+#define hi zmm18
+#define y zmm19      /* GHASH so far, to be added to the next row */
+#define poly zmm25
+#define ctr zmm26    /* the next counters: see COUNT */
+#define j0 zmm27     /* J0 and the first round key, in all lanes */
+#define c0 zmm28
+#define c1 zmm29
+#define sixteen zmm30
+#define reverse4 zmm31
+#define last_word k7 /* of the words of four blocks */
+
+/* ---- GHASH ----------------------------------------------------------------------------------------------------- */
+
+/* lo, mi, hi := or += a h, where hs has the sum of h's halves. */
+.macro multiply first, a, h, hs, r=zmm
+    vpshufd \r\()11, \a, 0x4e
+    vpxord \r\()11, \r\()11, \a
+    .if \first
+    vpclmulqdq \r\()16, \a, \h, 0x00
+    vpclmulqdq \r\()18, \a, \h, 0x11
+    vpclmulqdq \r\()17, \r\()11, \hs, 0x00
+    .else
+    vpclmulqdq \r\()9, \a, \h, 0x00
+    vpclmulqdq \r\()10, \a, \h, 0x11
+    vpclmulqdq \r\()11, \r\()11, \hs, 0x00
+    vpxord \r\()16, \r\()16, \r\()9
+    vpxord \r\()18, \r\()18, \r\()10
+    vpxord \r\()17, \r\()17, \r\()11
+    .endif
+.endm
+
+/* ... a h + b g, where hs has the sums of both. */
+.macro multiply_two first, a, b, h, g, hs
+    vpunpcklqdq rc, \a, \b
+    vpunpckhqdq rd, \a, \b
+    vpxord rc, rc, rd
+    .if \first
+    vpclmulqdq lo, \a, \h, 0x00
+    vpclmulqdq ra, \b, \g, 0x00
+    vpxord lo, lo, ra
+    vpclmulqdq hi, \a, \h, 0x11
+    vpclmulqdq rb, \b, \g, 0x11
+    vpxord hi, hi, rb
+    vpclmulqdq mi, rc, \hs, 0x00
+    vpclmulqdq rd, rc, \hs, 0x11
+    vpxord mi, mi, rd
+    .else
+    vpclmulqdq ra, \a, \h, 0x00
+    vpclmulqdq rb, \b, \g, 0x00
+    vpternlogd lo, ra, rb, 0x96
+    vpclmulqdq ra, \a, \h, 0x11
+    vpclmulqdq rb, \b, \g, 0x11
+    vpternlogd hi, ra, rb, 0x96
+    vpclmulqdq ra, rc, \hs, 0x00
+    vpclmulqdq rb, rc, \hs, 0x11
+    vpternlogd mi, ra, rb, 0x96
+    .endif
+.endm
+
+/* out := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced. */
+.macro reduce out, r=zmm
+    vpternlogd \r\()17, \r\()16, \r\()18, 0x96
+    vpclmulqdq \r\()9, \r\()16, \r\()25, 0x00                                  /* P w */
+    vpshufd \r\()16, \r\()16, 0x4e
+    vpternlogd \r\()17, \r\()16, \r\()9, 0x96
+    vpclmulqdq \r\()9, \r\()17, \r\()25, 0x00
+    vpshufd \r\()17, \r\()17, 0x4e
+    vpxord \out, \r\()18, \r\()9
+    vpxord \out, \out, \r\()17
+.endm
+
+/* xmm19 := the sum of y's lanes. */
+.macro sum_lanes
+    vextracti64x4 ymm9, y, 1
+    vpxord ymm19, ymm19, ymm9
+    vextracti32x4 xmm9, ymm19, 1
+    vpxord xmm19, xmm19, xmm9
+.endm
+
+/* The same for eight rows at mac, of which row r is multiplied by H^(32-4r), cut into steps to put between other work.
+ * Step by step a pair of rows a, b is made ready: pa, pb, and pc for the sums of halves.
+ */
+.macro prepare step, a, b, pa, pb, pc
+    .if \step == 0
+    vmovdqu64 \pa, [mac + 64*\a]
+    .elseif \step == 1
+    vpshufb \pa, \pa, reverse
+    .elseif \step == 2
+    vmovdqu64 \pb, [mac + 64*\b]
+    .elseif \step == 3
+    vpshufb \pb, \pb, reverse
+    .elseif \step == 4
+    .if \a == 0
+    vpxord \pa, \pa, y
+    .endif
+    .elseif \step == 5
+    vpunpcklqdq \pc, \pa, \pb
+    .elseif \step == 6
+    vpunpckhqdq zmm24, \pa, \pb
+    .else
+    vpxord \pc, \pc, zmm24
+    .endif
+.endm
+
+.macro add_to sum, init
+    .if \init
+    vpxord \sum, ra, rb
+    .else
+    vpternlogd \sum, ra, rb, 0x96
+    .endif
+.endm
+
+.macro multiply_pair step, init, ha, hb, sa, sb, pa, pb, pc
+    .if \step == 0
+    vbroadcasti32x4 rc, [key + \ha]
+    vpclmulqdq ra, \pa, rc, 0x00
+    .elseif \step == 2
+    vbroadcasti32x4 rd, [key + \hb]
+    vpclmulqdq rb, \pb, rd, 0x00
+    .elseif \step == 4
+    add_to lo, \init
+    .elseif \step == 5
+    vpclmulqdq ra, \pa, rc, 0x11
+    .elseif \step == 8
+    vpclmulqdq rb, \pb, rd, 0x11
+    .elseif \step == 9
+    add_to hi, \init
+    .elseif \step == 10
+    vpbroadcastq rc, [key + \sa]
+    vpclmulqdq ra, \pc, rc, 0x00
+    .elseif \step == 13
+    vpbroadcastq rd, [key + \sb]
+    vpclmulqdq rb, \pc, rd, 0x01
+    .elseif \step == 15
+    add_to mi, \init
+    .endif
+.endm
+
+.macro hash_step step
+    .if (\step) < 8
+    prepare (\step), 2, 3, zmm13, zmm14, zmm20
+    .elseif (\step) < 24
+    multiply_pair (\step-8), 1, H32+32, H(20), S24, S(20), zmm13, zmm14, zmm20
+    .if (\step) & 1
+    prepare (\step-8)/2, 4, 5, zmm21, zmm22, zmm23
+    .endif
+    .elseif (\step) < 40
+    multiply_pair (\step-24), 0, H(16), H(12), S(16), S(12), zmm21, zmm22, zmm23
+    .if (\step) & 1
+    prepare (\step-24)/2, 6, 7, zmm13, zmm14, zmm20
+    .endif
+    .elseif (\step) < 56
+    multiply_pair (\step-40), 0, H(8), H(4), S(8), S(4), zmm13, zmm14, zmm20
+    .if (\step) & 1
+    prepare (\step-40)/2, 0, 1, zmm21, zmm22, zmm23
+    .endif
+    .elseif (\step) < 72
+    multiply_pair (\step-56), 0, H32, H32+16, S32, S28, zmm21, zmm22, zmm23
+    .elseif (\step) == 72
+    vpclmulqdq ra, lo, poly, 0x00
+    .elseif (\step) == 73
+    vpternlogd mi, lo, hi, 0x96
+    vpshufd lo, lo, 0x4e
+    .elseif (\step) == 75
+    vpternlogd mi, lo, ra, 0x96
+    .elseif (\step) == 76
+    vpclmulqdq ra, mi, poly, 0x00
+    .elseif (\step) == 77
+    vpshufd mi, mi, 0x4e
+    .elseif (\step) == 79
+    vmovdqa64 y, hi
+    vpternlogd y, mi, ra, 0x96
+    .endif
+.endm
+
+/* ---- AES ------------------------------------------------------------------------------------------------------- */
+
+/* Counter blocks, and the first round key, for rows 0 .. n-1. */
+.macro counters n
+    vpshufb c0, ctr, reverse4
+    vpxord c0, c0, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
+    vpaddd ctr, ctr, sixteen
+    .irp i, 0, 1, 2, 3
+    .if \i < \n
+    vmovdqa64 zmm\i, j0
+    vpshufd zmm\i{last_word}, c0, 0x55*\i
+    .endif
+    .endr
+    .if \n > 4
+    vpshufb c1, ctr, reverse4
+    vpxord c1, c1, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
+    .if \n > 5
+    vpaddd ctr, ctr, sixteen
+    .endif
+    .irp i, 4, 5, 6, 7
+    .if \i < \n
+    vmovdqa64 zmm\i, j0
+    vpshufd zmm\i{last_word}, c1, 0x55*(\i-4)
+    .endif
+    .endr
+    .endif
+.endm
+
+.macro round n, extra, number, hash=0
+    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE + 16*\number]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    vaesenc zmm\i, zmm\i, rk
+    .endif
+    .if \hash
+    hash_step (8*(\number-1)+\i)
+    .endif
+    .endr
+    .if \extra
+    vaesenc zmm5, zmm5, rk
+    .endif
+.endm
+
+/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. */
+.macro rounds_but_last n, extra, hash=0
+    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
+    round \n, \extra, \i, \hash
+    .endr
+    cmp rounds, 12
+    jb 1f
+    round \n, \extra, 10
+    round \n, \extra, 11
+    je 1f
+    round \n, \extra, 12
+    round \n, \extra, 13
+1:
+    mov eax, rounds
+    shl eax, 4
+    vbroadcasti32x4 rk, [key + rax + SEALANE_GCM_KEY_SCHEDULE]
+.endm
+
+.macro encrypt n, hash=0
+    counters \n
+    rounds_but_last \n, 0, \hash
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    vpxord zmm24, rk, [src + 64*\i]
+    vaesenclast zmm\i, zmm\i, zmm24
+    vmovdqu64 [dst + 64*\i], zmm\i
+    .endif
+    .if \hash
+    hash_step (72+\i)
+    .endif
+    .endr
+    add src, 64*\n
+    add dst, 64*\n
+.endm
+
+/* The last n rows: the mask for the tag, the text, and GHASH's sum of products. */
+.macro tail n
+.Ltail\n:
+    counters \n
+    rounds_but_last \n, 1
+    vaesenclast zmm5, zmm5, rk
+    .irp i, 0, 1, 2, 3, 4
+    .if \i < \n - 1
+    vmovdqu64 zmm2\i, [src + 64*\i]
+    .elseif \i == \n - 1
+    vmovdqu8 zmm2\i{k1}{z}, [src + 64*\i]
+    .endif
+    .endr
+    .irp i, 0, 1, 2, 3, 4
+    .if \i < \n
+    vpxord ra, rk, zmm2\i
+    vaesenclast zmm\i, zmm\i, ra
+    .endif
+    .if \i < \n - 1
+    vmovdqu64 [dst + 64*\i], zmm\i
+    .elseif \i == \n - 1
+    vmovdqu8 [dst + 64*\i]{k1}, zmm\i
+    .endif
+    .endr
+    test flags, SEALANE_FLAG_OPEN
+    jnz 1f
+    .irp i, 0, 1, 2, 3, 4
+    .if \i < \n - 1
+    vmovdqa64 zmm2\i, zmm\i
+    .elseif \i == \n - 1
+    vmovdqu8 zmm2\i{k1}{z}, zmm\i
+    .endif
+    .endr
+1:
+    .irp i, 0, 1, 2, 3, 4
+    .if \i < \n
+    vpshufb zmm2\i, zmm2\i, reverse
+    .endif
+    .endr
+    vpxord zmm20, zmm20, y
+    .if \n >= 2
+    multiply_two 0, zmm20, zmm21, [power + H(0)], [power + H(0) + 64], [power + S(0)]
+    .endif
+    .if \n >= 4
+    multiply_two 0, zmm22, zmm23, [power + H(0) + 128], [power + H(0) + 192], [power + S(0) + 128]
+    .endif
+    .if \n == 1
+    multiply 0, zmm20, [power + H(0)], [power + S(0)]
+    .elseif \n == 3
+    multiply 0, zmm22, [power + H(0) + 128], [power + S(0) + 128]
+    .elseif \n == 5
+    multiply 0, zmm24, [power + H(0) + 256], [power + S(0) + 256]
+    .endif
+    .if \n < 5
+    jmp .Lfinish
+    .endif
+.endm
+
+    function sealane_aesgcm_avx512
+    mov flags, [args + SEALANE_ARG_FLAGS]
+    mov key, [args + SEALANE_ARG_KEY]
+    vbroadcasti32x4 reverse, [consts + REVERSE]
+    vbroadcasti32x4 poly, [consts + POLY]
+    test flags, SEALANE_FLAG_SETUP
+    jnz .Lsetup
+
+    mov src, [args + SEALANE_ARG_IN]
+    mov dst, [args + SEALANE_ARG_OUT]
+    mov left, [args + SEALANE_ARG_BYTES]
+    vpbroadcastd sixteen, [consts + SIXTEEN]
+    vbroadcasti32x4 reverse4, [consts + REVERSE4]
+    mov eax, 0x8888
+    kmovd last_word, eax
+    test flags, SEALANE_FLAG_FIRST
+    jz .Lcontinue
+    vpxord xmm19, xmm19, xmm19
+    mov rax, [args + SEALANE_ARG_NONCE]
+    test flags, SEALANE_FLAG_NONCE
+    jnz .Lnonce
+    vbroadcasti32x4 j0, [rax]
+    mov ebx, [rax + 12]
+    bswap ebx
+    inc ebx
+    jmp .Lad_begin
+.Lnonce:                                                                        /* word by word, as it may have been written */
+    vmovd xmm0, dword ptr [rax]
+    vpinsrd xmm0, xmm0, [rax + 4], 1
+    vpinsrd xmm0, xmm0, [rax + 8], 2
+    mov ebx, 0x01000000
+    vpinsrd xmm0, xmm0, ebx, 3
+    vshufi32x4 j0, zmm0, zmm0, 0
+    mov ebx, 2
+.Lad_begin:
+    mov rax, [args + SEALANE_ARG_AD_BYTES]
+    test rax, rax
+    jz .Lbegun
+
+    /* Associated data, up to four blocks at a time. */
+    mov mac, [args + SEALANE_ARG_AD]
+.Lad:
+    mov r12d, 64
+    cmp rax, r12
+    cmovb r12, rax
+    mov r13, -1
+    bzhi r13, r13, r12
+    kmovq k1, r13
+    vmovdqu8 zmm20{k1}{z}, [mac]
+    vpshufb zmm20, zmm20, reverse
+    vpxord zmm20, zmm20, y
+    lea power, [r12 + 15]
+    and power, -16
+    neg power
+    add power, key
+    multiply 1, zmm20, [power + H(0)], [power + S(0)]
+    reduce y
+    sum_lanes
+    add mac, r12
+    sub rax, r12
+    jnz .Lad
+    jmp .Lbegun
+
+    /* Another part of a packet. */
+.Lcontinue:
+    mov rax, [args + SEALANE_ARG_STATE]
+    vmovdqu64 xmm19, [rax + SEALANE_GCM_STATE_Y]
+    vpshufb zmm19, zmm19, reverse
+    vbroadcasti32x4 j0, [rax + SEALANE_GCM_STATE_COUNTER]
+    mov ebx, [rax + SEALANE_GCM_STATE_COUNTER + 12]
+    bswap ebx
+
+.Lbegun:
+    vpbroadcastd ctr, ebx
+    vpaddd ctr, ctr, [consts + COUNT]
+    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
+    vpxord j0, j0, rk
+    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
+    cmp left, TAIL
+    jb .Ltail
+    mov mac, dst
+    test flags, SEALANE_FLAG_OPEN
+    cmovnz mac, src
+    xor pending, pending
+    cmp left, LOOP
+    jb .Lrest
+
+    /* Eight rows at a time. Seal: encryption is a step ahead of authentication. */
+    lea steps, [left - 48]
+    shr steps, 9
+    mov rax, steps
+    shl rax, 9
+    sub left, rax
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Lloop
+    encrypt 8
+    mov pending, 2
+    dec steps
+    jz .Lrest
+.Lloop:
+    encrypt 8, 1
+    add mac, 512
+    dec steps
+    jnz .Lloop
+
+    /* Four more rows, and what has not been authenticated yet. */
+.Lrest:
+    xor steps, steps
+    cmp left, TAIL
+    jb .Lpending
+    sub left, 256
+    inc steps
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Lauthenticate
+.Lencrypt:
+    encrypt 4
+    dec steps
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Ltail
+    inc pending
+.Lpending:
+    test pending, pending
+    jz .Ltail
+.Lauthenticate:
+    .irp i, 0, 1, 2, 3
+    vmovdqu64 zmm2\i, [mac + 64*\i]
+    vpshufb zmm2\i, zmm2\i, reverse
+    .endr
+    vpxord zmm20, zmm20, y
+    vbroadcasti32x4 zmm0, [key + H(8)]
+    vbroadcasti32x4 zmm1, [key + H(4)]
+    vbroadcasti32x4 zmm2, [key + S(8)]
+    multiply_two 1, zmm22, zmm23, zmm0, zmm1, zmm2
+    vbroadcasti32x4 zmm0, [key + H(16)]
+    vbroadcasti32x4 zmm1, [key + H(12)]
+    vbroadcasti32x4 zmm2, [key + S(16)]
+    multiply_two 0, zmm20, zmm21, zmm0, zmm1, zmm2
+    reduce y
+    add mac, 256
+    test steps, steps
+    jnz .Lencrypt
+    dec pending
+    jnz .Lauthenticate
+
+    /* What is left, and the block of lengths. */
+.Ltail:
+    vmovdqa64 zmm5, j0
+    lea power, [left + 15]
+    shr power, 4
+    mov eax, flags
+    shr eax, 1
+    and eax, 1                                                                  /* LAST */
+    add power, rax
+    shl power, 4
+    neg power
+    add power, key
+    vpxord xmm16, xmm16, xmm16
+    vpxord xmm17, xmm17, xmm17
+    vpxord xmm18, xmm18, xmm18
+    test eax, eax
+    jz .Ltail_rows
+    vmovq xmm0, qword ptr [args + SEALANE_ARG_TOTAL]
+    vpinsrq xmm0, xmm0, [args + SEALANE_ARG_AD_BYTES], 1
+    vpsllq xmm0, xmm0, 3
+    test left, left
+    jnz .Ltail_lengths
+    vpxord xmm0, xmm0, xmm19
+.Ltail_lengths:
+    multiply 1, xmm0, [key + H(1)], [key + S(1)], xmm
+.Ltail_rows:
+    lea eax, [left + 63]
+    shr eax, 6
+    jz .Ltail0
+    mov r12, left
+    neg r12
+    mov r13, -1
+    shrx r13, r13, r12
+    kmovq k1, r13
+    cmp eax, 2
+    jb .Ltail1
+    je .Ltail2
+    cmp eax, 4
+    jb .Ltail3
+    je .Ltail4
+    tail 5
+.Lfinish:
+    reduce y
+    sum_lanes
+.Lfinish_sum:
+    mov rax, [args + SEALANE_ARG_STATE]
+    test flags, SEALANE_FLAG_FIRST
+    jnz .Lfinish_mask
+    vmovdqu xmm5, [rax + SEALANE_GCM_STATE_MASK]
+.Lfinish_mask:
+    test flags, SEALANE_FLAG_LAST
+    jz .Lfinish_part
+    vpshufb ymm0, ymm19, ymm15
+    vpxor xmm0, xmm0, xmm5
+    mov rax, [args + SEALANE_ARG_TAG]
+    vmovdqu [rax], xmm0
+    jmp .Ldone
+.Lfinish_part:
+    vpshufb ymm0, ymm19, ymm15
+    vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm0
+    vmovdqu [rax + SEALANE_GCM_STATE_MASK], xmm5
+    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
+    vpxord j0, j0, rk
+    vmovdqu64 [rax + SEALANE_GCM_STATE_COUNTER], xmm27
+    vmovd ebx, xmm26
+    shr left, 4
+    jz .Lfinish_counter
+    lea ebx, [rbx + left - 16]                                                  /* counters made it 16 more */
+.Lfinish_counter:
+    bswap ebx
+    mov [rax + SEALANE_GCM_STATE_COUNTER + 12], ebx
+    jmp .Ldone
+    tail 4
+    tail 3
+    tail 2
+    tail 1
+
+.Ltail0:
+    rounds_but_last 0, 1
+    vaesenclast zmm5, zmm5, rk
+    test flags, SEALANE_FLAG_LAST
+    jnz .Lfinish
+    jmp .Lfinish_sum
+
+    /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
+#define words r8     /* of the key */
+#define word r9      /* to be made, in bytes from the schedule's begin */
+#define phase r10d
+#define end r11
+#define rcon r12
+.Lsetup:
+    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
+    vpxor xmm1, xmm1, xmm1
+    lea r8d, [rbx - 6]
+    mov end, rbx
+    inc end
+    shl end, 4
+    lea word, [4*words]
+    xor phase, phase
+    mov rcon, consts
+    lea r13, [key + SEALANE_GCM_KEY_SCHEDULE]
+    lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
+    mov eax, [r13 + word - 4]
+.Lword:
+    test phase, phase
+    jz .Lword_rotate
+    cmp phase, 4
+    jne .Lword_add
+    cmp words, 8
+    jne .Lword_add
+    vmovd xmm0, eax
+    vpshufd xmm0, xmm0, 0
+    vaesenclast xmm0, xmm0, xmm1
+    vmovd eax, xmm0
+    jmp .Lword_add
+.Lword_rotate:
+    vmovd xmm0, eax
+    vpshufb xmm0, xmm0, [consts + ROTATE]
+    vaesenclast xmm0, xmm0, xmm1
+    vmovd eax, xmm0
+    movzx r15d, byte ptr [rcon + RCON]
+    inc rcon
+    xor eax, r15d
+.Lword_add:
+    xor eax, [r14]
+    add r14, 4
+    mov [r13 + word], eax
+    add word, 4
+    inc phase
+    cmp phase, r8d
+    jb .Lword_next
+    xor phase, phase
+.Lword_next:
+    cmp word, end
+    jb .Lword
+
+    /* H (SP 800-38D, 7.1), its bytes reversed, times x. */
+    vmovdqu xmm0, [key + SEALANE_GCM_KEY_SCHEDULE]
+    mov eax, 16
+.Lhash_key:
+    vaesenc xmm0, xmm0, [r13 + rax]
+    add eax, 16
+    lea r9d, [rax + 16]
+    cmp r9, end
+    jb .Lhash_key
+    vaesenclast xmm0, xmm0, [r13 + rax]
+    vpshufb xmm0, xmm0, xmm15
+    vpsrlq xmm1, xmm0, 63
+    vpslldq xmm1, xmm1, 8
+    vpsrad xmm2, xmm0, 31
+    vpshufd xmm2, xmm2, 0xff
+    vpshufd xmm3, xmm25, 0x4e
+    vpand xmm2, xmm2, xmm3
+    vpaddq xmm0, xmm0, xmm0
+    vpor xmm0, xmm0, xmm1
+    vpxor xmm0, xmm0, xmm2
+
+    /* Its powers. */
+.macro power_step r, a, h
+    vpshufd \r\()30, \h, 0x4e
+    vpxord \r\()30, \r\()30, \h
+    multiply 1, \a, \h, \r\()30, \r
+    reduce \a, \r
+.endm
+    vmovdqa xmm1, xmm0
+    power_step xmm, xmm1, xmm0                                                  /* H^2 */
+    vinserti128 ymm1, ymm1, xmm0, 1                                             /* H^2, H */
+    vpermq ymm0, ymm1, 0x44
+    vmovdqa ymm2, ymm1
+    power_step ymm, ymm2, ymm0                                                  /* H^4, H^3 */
+    vinserti64x4 zmm0, zmm2, ymm1, 1
+    vshufi32x4 zmm1, zmm0, zmm0, 0                                              /* H^4 */
+    vpxord xmm2, xmm2, xmm2
+    lea rax, [key + 256]
+.Lpowers:
+    vmovdqu64 [rax + H(20)], zmm0
+    vpunpcklqdq zmm3, zmm0, zmm2
+    vpunpckhqdq zmm4, zmm0, zmm2
+    vpxord zmm3, zmm3, zmm4
+    vmovdqu64 [rax + S(20)], zmm3
+    vmovdqa64 zmm2, zmm0
+    power_step zmm, zmm0, zmm1
+    sub rax, 64
+    cmp rax, key
+    jae .Lpowers
+    .irp i, 32, 16, 0                                                           /* H^24, H^28, H^32 */
+    vmovdqu [key + H32 + \i], xmm0
+    vpunpckhqdq xmm3, xmm0, xmm0
+    vpxor xmm3, xmm3, xmm0
+    .if \i == 32
+    vmovq [key + S24], xmm3
+    .elseif \i == 16
+    vmovq [key + S28], xmm3
+    .else
+    vmovq [key + S32], xmm3
+    .endif
+    .if \i
+    power_step xmm, xmm0, xmm1
+    .endif
+    .endr
+
+.Ldone:
+    vzeroupper
+    endfunction

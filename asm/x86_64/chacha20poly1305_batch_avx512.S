@@ -1,0 +1,1034 @@
+/* ChaCha20-Poly1305 (RFC 8439) for x86-64 with AVX-512 IFMA: seals or opens many packets, each with its own key.
+ *
+ * void sealane_chacha20poly1305_batch_avx512(const args *a, void *scratch, const void *consts)
+ *
+ * Needs        AVX512F, VL, BW, IFMA; BMI2
+ * Reads        args; of every lane ad[ad_bytes], key[32], nonce[12], in[bytes]
+ * Writes       of every lane out[bytes], tag[16]; scratch (SEALANE_BATCH_SCRATCH_BYTES), wiped again
+ * Registers    all but rsp, rbp; stack 0
+ * Branches and addresses depend on flags, pointers and lengths only.
+ *
+ * Packets are taken in waves of at most 32, fewer if they are long. A wave's blocks, block 0 of all packets (their Poly1305
+ * keys), then block 1 of all that have it, and so on, fill 32 slots a pass: two sets of sixteen registers, a register being
+ * one word of sixteen slots' states (16 slots, one set, if no more are left). So slots stay full whatever the lengths.
+ * The words of a wave's keys and nonces are laid beside each other once, [word][packet]; a pass picks from there.
+ *
+ * Poly1305 (2.5), p = 2^130 - 5, of eight packets at a time: a register is one limb of all eight. x = x0 + 2^44 x1 + 2^88 x2;
+ * 2^132 = 20 mod p, so
+ *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
+ * h := (h + m) r^2 + m' r; steps of two times two blocks are counted from the end of a packet (associated data, text, lengths):
+ * all end together, and what lies before the beginning of a packet adds nothing.
+ */
+#include "../asm.S"
+
+    isa .avx, .avx2, .bmi, .bmi2, .avx512f, .avx512vl, .avx512bw, .avx512ifma
+
+/* Constants. */
+#define SIGMA 0       /* "expand 32-byte k" */
+#define NONCE_LANES 16 /* eight masks, 16 bits each: 64-bit word 2l, 32-bit word 4l + 2 of 128-bit lane l */
+#define MASK44 32     /* 2^44 - 1 */
+#define MASK42 40     /* 2^42 - 1 */
+#define PAD 48        /* 2^128 in limb 2: the bit that RFC 8439, 2.5.1 adds to every block */
+#define SHIFT8 56     /* 2^8: from 52 to 44 bits */
+#define FOLD132 64    /* 20 = 2^132 mod p */
+#define FOLD140 72    /* 5120 = 2^140 mod p */
+#define FOLD130 80    /* 5 = 2^130 mod p */
+#define CLAMP 88      /* RFC 8439, 2.5: the bits of r that are not zero */
+#define MINUS16 104
+#define SIXTEENS 112  /* 0, 16, 32, 48 */
+#define FIFTEEN 144
+#define ONE 152
+#define EIGHT 160
+#define IOTA 192      /* 0 .. 7 */
+#define EVEN 256      /* 32-bit words 0, 2, .. 30 of two registers */
+#define ODD 320       /* 1, 3, .. 31 */
+#define LOW_PAIRS 384 /* words 0 to 7 of two registers, in pairs */
+#define HIGH_PAIRS 448 /* words 8 to 15 */
+
+    constants sealane_chacha20poly1305_batch_avx512_constants
+    .ascii "expand 32-byte k"
+    .short 0x01, 0x04, 0x10, 0x40, 0x0004, 0x0040, 0x0400, 0x4000
+    .quad 0xfffffffffff, 0x3ffffffffff, 0x10000000000, 256, 20, 5120, 5
+    .quad 0x0ffffffc0fffffff, 0x0ffffffc0ffffffc
+    .quad -16, 0, 16, 32, 48, 15, 1, 8, 0, 0, 0
+    .quad 0, 1, 2, 3, 4, 5, 6, 7
+    .long 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+    .long 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+    .long 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+    .long 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+    endconstants
+
+/* Scratch. */
+#define FIRST_LANE 256 /* of the wave */
+#define NEXT_LANE 264 /* behind it */
+#define LEFT 272      /* packets behind it */
+#define PACKETS 280   /* in the wave */
+#define TODO 284      /* blocks that no slot has been given to */
+#define FROM 288      /* the next packet in ACTIVE */
+#define TO 292        /* the end of what is known of ACTIVE for the next sweep */
+#define ACTIVES 296   /* packets in ACTIVE in this sweep */
+#define BLOCK 300     /* the block that is handed out in this sweep */
+#define SLOTS 304     /* slots of this pass */
+#define NEXT_SLOTS 308 /* of the next */
+#define KEYS 312      /* slots of this pass that hold Poly1305 keys, the first ones */
+#define TABLE 316     /* which half of SLOT is this pass's: 0 or SLOT_HALF */
+#define ONES 328      /* 64 bits */
+#define CRYPT_END 336 /* of the slots whose text waits for their keystream, in SLOT */
+#define SAVED_ARGS 344
+#define SAVED_CONSTS 352
+#define VECTOR 320    /* eight packets that Poly1305 is at: their place in RECORD */
+#define ACTIVE 384    /* packets that have blocks left, 32 of 32 bits */
+#define BLOCKS 512    /* by packet: blocks of keystream, 32 of 32 bits */
+#define RECORD 640    /* by packet: its lane; the last one's again up to the next multiple of 16 */
+#define SLOT 896      /* two passes' slots: packet, block; 32 bits each */
+#define SLOT_HALF 256
+/* of eight packets that Poly1305 is at: */
+#define MAC_END 1408  /* where the block of lengths would be if it followed the text, plus 16 */
+#define TEXT16 1472   /* bytes from the text's beginning to there */
+#define AD_END 1536   /* the same if the associated data were followed by text and lengths */
+#define ALL16 1600    /* bytes from the associated data's beginning to there */
+#define AD_BYTES 1664
+#define TEXT_BYTES 1728 /* directly behind AD_BYTES */
+#define TAIL 1792     /* which bytes of a step are text, or associated data; by packet */
+#define WORDS 1856    /* [word 4 .. 11, 13 .. 15][packet]: keys and nonces */
+#define WORDS_ROW 128
+#define ONCE 3264     /* two sets' words 4 to 15 as a pass begins */
+#define ONCE_SET 768
+#define SPARE 1792    /* a register; the place of TAIL */
+#define PADS 3264     /* when the pass has ended: of a step's blocks the bits behind them, by packet */
+#define STREAM 4800   /* 32 blocks of keystream */
+#define STREAM_SET 1024
+#define KEY 6848      /* by vector of eight packets: r low, high, s low, high */
+#define KEY_BYTES 256
+#define END 7872
+
+#define WAVE 32       /* packets, at most */
+#define WAVE_BLOCKS 320 /* eight packets more only while the wave has fewer: both its input and its output should stay in L1 */
+
+/* Registers. */
+#define args rdi
+#define scratch rsi
+#define consts rdx
+
+/* As blocks are handed out: */
+#define from r8
+#define to r9
+#define actives r10d
+#define block r11d
+#define vacant r13d
+/* In Poly1305, counted in bytes of 16-byte blocks, from the block of lengths backwards: */
+#define togo r14      /* to the beginning of this step */
+#define back r15      /* -togo */
+#define longest r8    /* to the beginning of the longest packet */
+
+/* Vector registers of Poly1305; zmm0 to zmm10 hold packets' blocks. */
+#define x0 zmm0
+#define x1 zmm1
+#define x2 zmm11
+#define vt zmm5
+#define lo0 zmm16
+#define lo1 zmm17
+#define lo2 zmm18
+#define hi0 zmm19
+#define hi1 zmm20
+#define hi2 zmm21
+#define h0 zmm22
+#define h1 zmm23
+#define h2 zmm24
+#define mask44 zmm31
+/* Powers of r: y0, y1, y2, 20 y1, 20 y2. */
+#define R zmm12, zmm13, zmm14, zmm15, zmm25
+#define R2 zmm26, zmm27, zmm28, zmm29, zmm30
+
+/* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
+
+/* A quarter round is 12 steps: a += b; d ^= a; d <<<= 16;  c += d; b ^= c; b <<<= 12;  and again with 8 and 7. */
+.macro quarter step, a, b, c, d
+    .if \step == 0 || \step == 6
+    vpaddd zmm\a, zmm\a, zmm\b
+    .elseif \step == 1 || \step == 7
+    vpxord zmm\d, zmm\d, zmm\a
+    .elseif \step == 2
+    vprold zmm\d, zmm\d, 16
+    .elseif \step == 8
+    vprold zmm\d, zmm\d, 8
+    .elseif \step == 3 || \step == 9
+    vpaddd zmm\c, zmm\c, zmm\d
+    .elseif \step == 4 || \step == 10
+    vpxord zmm\b, zmm\b, zmm\c
+    .elseif \step == 5
+    vprold zmm\b, zmm\b, 12
+    .else
+    vprold zmm\b, zmm\b, 7
+    .endif
+.endm
+
+/* Half a round of a set: two quarter rounds of the columns or the diagonals. */
+.macro columns half, pair, step
+    .if \half == 0
+        .if \pair == 0
+    quarter \step, 0, 4, 8, 12
+    quarter \step, 1, 5, 9, 13
+        .elseif \pair == 1
+    quarter \step, 2, 6, 10, 14
+    quarter \step, 3, 7, 11, 15
+        .elseif \pair == 2
+    quarter \step, 16, 20, 24, 28
+    quarter \step, 17, 21, 25, 29
+        .else
+    quarter \step, 18, 22, 26, 30
+    quarter \step, 19, 23, 27, 31
+        .endif
+    .else
+        .if \pair == 0
+    quarter \step, 0, 5, 10, 15
+    quarter \step, 1, 6, 11, 12
+        .elseif \pair == 1
+    quarter \step, 2, 7, 8, 13
+    quarter \step, 3, 4, 9, 14
+        .elseif \pair == 2
+    quarter \step, 16, 21, 26, 31
+    quarter \step, 17, 22, 27, 28
+        .else
+    quarter \step, 18, 23, 24, 29
+    quarter \step, 19, 20, 25, 30
+        .endif
+    .endif
+.endm
+
+.macro sixteen_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 0, \step
+    columns \half, 1, \step
+    .endr
+.endm
+
+.macro thirtytwo_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 0, \step
+    columns \half, 1, \step
+    .endr
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    columns \half, 2, \step
+    columns \half, 3, \step
+    .endr
+.endm
+
+/* Hands out a block to a slot of the next pass, at rbx. */
+.macro hand_out
+    mov eax, [scratch + ACTIVE + 4*from]
+    mov [scratch + ACTIVE + 4*to], eax
+    mov [rbx], eax
+    mov [rbx + 4], block
+    add rbx, 8
+    lea r12d, [r11 + 1]
+    cmp r12d, [scratch + BLOCKS + 4*rax]
+    adc r9d, 0                                                                  /* it stays, if it has more blocks */
+    inc r8d
+    cmp r8d, actives
+    jne .Lsame_block\@
+    mov actives, r9d
+    xor r8d, r8d
+    xor r9d, r9d
+    mov block, r12d
+.Lsame_block\@:
+.endm
+
+/* To at most four slots. */
+.macro hand_out_four
+    test vacant, vacant
+    jz .Lhanded_out\@
+    .irp i, 1, 2, 3
+    hand_out
+    dec vacant
+    jz .Lhanded_out\@
+    .endr
+    hand_out
+    dec vacant
+.Lhanded_out\@:
+.endm
+
+/* The text of the slot at r14, with the keystream at r15. */
+.macro crypt
+    mov eax, [r14]
+    mov r12d, [r14 + 4]
+    shl rax, 6
+    shl r12, 6
+    add rax, [scratch + FIRST_LANE]
+    add r14, 8
+    mov rdi, [rax + SEALANE_LANE_IN]
+    mov rdx, [rax + SEALANE_LANE_OUT]
+    mov rax, [rax + SEALANE_LANE_BYTES]
+    sub rax, r12                                                                /* bytes behind this block */
+    jb .Lpartial\@
+    vmovdqu64 zmm16, [rdi + r12 - 64]
+    vpxorq zmm16, zmm16, [r15]
+    vmovdqu64 [rdx + r12 - 64], zmm16
+    add r15, 64
+    jmp .Lcrypt_done\@
+.Lpartial\@:
+    add eax, 64
+    bzhi rax, [scratch + ONES], rax
+    kmovq k1, rax
+    vmovdqu8 zmm16{k1}{z}, [rdi + r12 - 64]
+    vpxorq zmm16, zmm16, [r15]
+    vmovdqu8 [rdx + r12 - 64]{k1}, zmm16
+    add r15, 64
+.Lcrypt_done\@:
+.endm
+
+/* Of at most four slots, one at a time; zmm16 is not needed for a while. */
+.macro crypt_four
+    cmp r14, [scratch + CRYPT_END]
+    jae .Lcrypted\@
+    vmovdqa64 [scratch + SPARE], zmm16
+    .irp i, 1, 2, 3
+    crypt
+    cmp r14, [scratch + CRYPT_END]
+    je .Lcrypted_some\@
+    .endr
+    crypt
+.Lcrypted_some\@:
+    vmovdqa64 zmm16, [scratch + SPARE]
+.Lcrypted\@:
+.endm
+
+.macro crypt_begin
+    lea r14, [rbx + 8*r15]
+    shl r15d, 6
+    lea r15, [scratch + r15 + STREAM]
+.endm
+
+.macro crypt_end
+    mov args, [scratch + SAVED_ARGS]
+    mov consts, [scratch + SAVED_CONSTS]
+.endm
+
+/* How many slots the next pass has, of those that blocks are left for, at most eax: ecx. */
+.macro next_slots
+    mov ecx, [scratch + TODO]
+    cmp ecx, eax
+    cmova ecx, eax
+    sub [scratch + TODO], ecx
+.endm
+
+/* Words of the initial states of 16 slots, which are at r14, in registers r0 .. r15; kept in ONCE, too. */
+.macro set_begin set, index, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
+    vmovdqa64 zmm\r1, [r14 + 128*\set]
+    vmovdqa64 zmm\r2, [r14 + 128*\set + 64]
+    vmovdqu64 zmm\index, [consts + EVEN]
+    vmovdqu64 zmm\r12, [consts + ODD]
+    vpermi2d zmm\index, zmm\r1, zmm\r2
+    vpermi2d zmm\r12, zmm\r1, zmm\r2
+    vmovdqa64 [scratch + ONCE + ONCE_SET*\set + 64*8], zmm\r12
+    word_begin \set, \index, \r4, 0, 0
+    word_begin \set, \index, \r5, 1, 1
+    word_begin \set, \index, \r6, 2, 2
+    word_begin \set, \index, \r7, 3, 3
+    word_begin \set, \index, \r8, 4, 4
+    word_begin \set, \index, \r9, 5, 5
+    word_begin \set, \index, \r10, 6, 6
+    word_begin \set, \index, \r11, 7, 7
+    word_begin \set, \index, \r13, 8, 9
+    word_begin \set, \index, \r14, 9, 10
+    word_begin \set, \index, \r15, 10, 11
+    vpbroadcastd zmm\r0, [consts + SIGMA]
+    vpbroadcastd zmm\r1, [consts + SIGMA + 4]
+    vpbroadcastd zmm\r2, [consts + SIGMA + 8]
+    vpbroadcastd zmm\r3, [consts + SIGMA + 12]
+.endm
+
+.macro word_begin set, index, r, row, once
+    vmovdqa64 zmm\r, [scratch + WORDS + WORDS_ROW*\row]
+    vpermt2d zmm\r, zmm\index, [scratch + WORDS + WORDS_ROW*\row + 64]
+    vmovdqa64 [scratch + ONCE + ONCE_SET*\set + 64*\once], zmm\r
+.endm
+
+/* Their last addition. */
+.macro set_end set, r0, r1, r2, r3, others:vararg
+    vpaddd zmm\r0, zmm\r0, dword ptr [consts + SIGMA]{1to16}
+    vpaddd zmm\r1, zmm\r1, dword ptr [consts + SIGMA + 4]{1to16}
+    vpaddd zmm\r2, zmm\r2, dword ptr [consts + SIGMA + 8]{1to16}
+    vpaddd zmm\r3, zmm\r3, dword ptr [consts + SIGMA + 12]{1to16}
+    .irp r, \others
+    vpaddd zmm\r, zmm\r, [scratch + ONCE + ONCE_SET*\set + 64*(\r - \r0 - 4)]
+    .endr
+.endm
+
+/* Words a and b of eight key slots, in pairs: part of r or s. */
+.macro pair_words pairs, a, b, offset
+    vmovdqa64 zmm28, zmm\pairs
+    vpermi2d zmm28, zmm\a, zmm\b
+    .if \a < 4
+    vpandq zmm28, zmm28, qword ptr [consts + CLAMP + 4*\a]{1to8}
+    .endif
+    vmovdqa64 [r10 + \offset + 32*\a], zmm28
+.endm
+
+.macro set_keys pairs, offset
+    pair_words \pairs, 0, 1, \offset
+    pair_words \pairs, 2, 3, \offset
+    pair_words \pairs, 4, 5, \offset
+    pair_words \pairs, 6, 7, \offset
+.endm
+
+/* Four registers of four words in each 128-bit lane, transposed; by way of t0 .. t3, to o0 .. o3. */
+.macro transpose_words a0, a1, a2, a3, t0, t1, t2, t3, o0, o1, o2, o3
+    vpunpckldq zmm\t0, zmm\a0, zmm\a1
+    vpunpckhdq zmm\t1, zmm\a0, zmm\a1
+    vpunpckldq zmm\t2, zmm\a2, zmm\a3
+    vpunpckhdq zmm\t3, zmm\a2, zmm\a3
+    vpunpcklqdq zmm\o0, zmm\t0, zmm\t2
+    vpunpckhqdq zmm\o1, zmm\t0, zmm\t2
+    vpunpcklqdq zmm\o2, zmm\t1, zmm\t3
+    vpunpckhqdq zmm\o3, zmm\t1, zmm\t3
+.endm
+
+/* Four registers of four 128-bit lanes, transposed by way of t0, t1, and stored 256 bytes apart. */
+.macro transpose_lanes a0, a1, a2, a3, t0, t1, offset
+    vshufi32x4 zmm\t0, zmm\a0, zmm\a1, 0x44
+    vshufi32x4 zmm\a0, zmm\a0, zmm\a1, 0xee
+    vshufi32x4 zmm\t1, zmm\a2, zmm\a3, 0x44
+    vshufi32x4 zmm\a2, zmm\a2, zmm\a3, 0xee
+    vshufi32x4 zmm\a1, zmm\t0, zmm\t1, 0x88
+    vshufi32x4 zmm\t0, zmm\t0, zmm\t1, 0xdd
+    vshufi32x4 zmm\a3, zmm\a0, zmm\a2, 0x88
+    vshufi32x4 zmm\a0, zmm\a0, zmm\a2, 0xdd
+    vmovdqa64 [rbx + \offset], zmm\a1
+    vmovdqa64 [rbx + \offset + 256], zmm\t0
+    vmovdqa64 [rbx + \offset + 512], zmm\a3
+    vmovdqa64 [rbx + \offset + 768], zmm\a0
+.endm
+
+/* 128-bit lanes of two registers, alternately words w and w + 4 of packets' keys. */
+.macro key_words w, a, b
+    vshufi32x4 zmm4, zmm\a, zmm\b, 0x88
+    vshufi32x4 zmm5, zmm\a, zmm\b, 0xdd
+    vmovdqa64 [r9 + WORDS_ROW*\w], zmm4
+    vmovdqa64 [r9 + WORDS_ROW*(\w + 4)], zmm5
+.endm
+
+/* ---- Poly1305 -------------------------------------------------------------------------------------------------- */
+
+/* lo, hi += x0, x1, x2 times a power. Limb 0 comes last: h0 is last to be ready. */
+.macro times y0, y1, y2, y1_20, y2_20
+    vpmadd52luq lo0, x1, \y2_20
+    vpmadd52luq lo1, x1, \y0
+    vpmadd52luq lo2, x1, \y1
+    vpmadd52huq hi0, x1, \y2_20
+    vpmadd52huq hi1, x1, \y0
+    vpmadd52huq hi2, x1, \y1
+    vpmadd52luq lo0, x2, \y1_20
+    vpmadd52luq lo1, x2, \y2_20
+    vpmadd52luq lo2, x2, \y0
+    vpmadd52huq hi0, x2, \y1_20
+    vpmadd52huq hi1, x2, \y2_20
+    vpmadd52huq hi2, x2, \y0
+    vpmadd52luq lo0, x0, \y0
+    vpmadd52luq lo1, x0, \y1
+    vpmadd52luq lo2, x0, \y2
+    vpmadd52huq hi0, x0, \y0
+    vpmadd52huq hi1, x0, \y1
+    vpmadd52huq hi2, x0, \y2
+.endm
+
+/* lo, hi -> three limbs lo of a little more than 44 bits. Of two products, one of them of limbs of 45 bits, no step overflows:
+ * 256 hi0, 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4.
+ */
+.macro carry to0, to1, to2
+    vpmadd52luq lo2, hi1, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 2^44 = 2^88 2^8 */
+    vpmadd52luq lo1, hi0, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 = 2^44 2^8 */
+    vpmadd52luq lo0, hi2, qword ptr [consts + FOLD140]{1to8}                    /* 2^52 2^88 = 2^140 */
+    vpsrlq hi2, lo2, 44
+    vpsrlq hi1, lo1, 44
+    vpsrlq hi0, lo0, 44
+    vpandq \to0, lo0, mask44
+    vpandq \to1, lo1, mask44
+    vpandq \to2, lo2, mask44
+    vpmadd52luq \to0, hi2, qword ptr [consts + FOLD132]{1to8}                   /* 2^88 2^44 = 2^132 */
+    vpaddq \to1, \to1, hi0
+    vpaddq \to2, \to2, hi1
+.endm
+
+.macro clear v
+    vpxord xmm\v, xmm\v, xmm\v
+.endm
+
+.macro clear_sums
+    .irp v, 16, 17, 18, 19, 20, 21
+    clear \v
+    .endr
+.endm
+
+/* 64-bit words x0 (low) and vt (high) of eight blocks -> limbs. */
+.macro limbs
+    vpsrlq x1, x0, 44
+    vpsrlq x2, vt, 24
+    vpsllq vt, vt, 20
+    vpandq x0, x0, mask44
+    vpternlogq x1, vt, mask44, 0xa8                                             /* (x1 | vt) & mask44 */
+.endm
+
+/* Four 128-bit lanes each of a, b (even packets) and c, d (odd ones), one block of each packet -> limbs, but for the bit. */
+.macro blocks a, b, c, d, select
+    vshufi32x4 x0, zmm\a, zmm\b, \select
+    vshufi32x4 x1, zmm\c, zmm\d, \select
+    vpunpckhqdq vt, x0, x1
+    vpunpcklqdq x0, x0, x1
+    limbs
+.endm
+
+/* Of lanes in k1, the bit that goes with block j of a step. */
+.macro pad_block j
+    vpcmpleq k1, zmm9, qword ptr [consts + SIXTEENS + 8*\j]{1to8}
+    vpbroadcastq zmm10{k1}{z}, [consts + PAD]
+    vmovdqa64 [scratch + PADS + 64*\j], zmm10
+.endm
+
+.macro times_twenty to, v
+    vpxord \to, \to, \to
+    vpmadd52luq \to, \v, qword ptr [consts + FOLD132]{1to8}
+.endm
+
+.macro tag packet, register, lane
+    mov rax, [r8 + 8*\packet]
+    mov rax, [rax + SEALANE_LANE_TAG]
+    vextracti32x4 [rax], zmm\register, \lane
+.endm
+
+/* ---- The kernel ------------------------------------------------------------------------------------------------ */
+
+    function sealane_chacha20poly1305_batch_avx512
+    mov r12, [args + SEALANE_BATCH_LANES]
+    mov r13, [args + SEALANE_BATCH_COUNT]
+    test r13, r13
+    jz .Lend
+    mov [scratch + SAVED_ARGS], args
+    mov [scratch + SAVED_CONSTS], consts
+    mov qword ptr [scratch + ONES], -1
+
+    /* A wave: its packets' blocks. Block 0 of packet i goes to slot i. */
+.Lwave:
+    mov [scratch + FIRST_LANE], r12
+    xor r8d, r8d
+    xor r9d, r9d
+    xor r10d, r10d
+    mov r11d, 1
+.Lpacket:
+    mov rax, [r12 + SEALANE_LANE_BYTES]
+    add rax, 63
+    shr rax, 6
+    add r9, rax
+    mov [scratch + ACTIVE + 4*r10], r8d
+    cmp rax, r11
+    sbb r10d, -1                                                                /* it stays, if it has text */
+    inc eax
+    mov [scratch + BLOCKS + 4*r8], eax
+    mov [scratch + RECORD + 8*r8], r12
+    add r12, SEALANE_LANE_STRIDE
+    inc r8d
+    dec r13
+    jz .Lpackets
+    test r8d, 7
+    jnz .Lpacket
+    cmp r8d, WAVE
+    je .Lpackets
+    cmp r9, WAVE_BLOCKS
+    jb .Lpacket
+.Lpackets:
+    mov [scratch + NEXT_LANE], r12
+    mov [scratch + LEFT], r13
+    mov [scratch + PACKETS], r8d
+    mov [scratch + KEYS], r8d
+    mov [scratch + TODO], r9d
+    vmovdqu64 zmm0, [consts + IOTA]
+    .irp i, 0, 1, 2, 3
+    vmovdqa64 [scratch + SLOT + 64*\i], zmm0
+    vpaddq zmm0, zmm0, qword ptr [consts + EIGHT]{1to8}
+    .endr
+    lea rbx, [scratch + SLOT + 8*r8]
+    mov eax, WAVE
+    sub eax, r8d
+    mov r13d, r8d
+    sub r12, SEALANE_LANE_STRIDE
+.Lno_packet:
+    test r8d, 15
+    jz .Lrecords
+    mov [scratch + RECORD + 8*r8], r12
+    inc r8d
+    jmp .Lno_packet
+.Lrecords:
+    next_slots
+    add r13d, ecx
+    mov [scratch + SLOTS], r13d
+    xor r8d, r8d
+    xor r9d, r9d
+    test ecx, ecx
+    jz .Lfirst_slots
+.Lfirst_slot:
+    hand_out
+    dec ecx
+    jnz .Lfirst_slot
+.Lfirst_slots:
+    mov [scratch + FROM], r8d
+    mov [scratch + TO], r9d
+    mov [scratch + ACTIVES], actives
+    mov [scratch + BLOCK], block
+    mov dword ptr [scratch + TABLE], 0
+    lea rax, [scratch + SLOT + SLOT_HALF]
+    mov [scratch + CRYPT_END], rax                                              /* none */
+    mov r15d, WAVE
+
+    /* Keys and nonces, 16 packets at a time: [packet][word] -> [word][packet]. */
+    .irp m, 1, 2, 3, 4, 5, 6, 7
+    kmovw k\m, [consts + NONCE_LANES + 2*\m]
+    .endr
+    mov ecx, [scratch + PACKETS]
+    lea r8, [scratch + RECORD]
+    lea r9, [scratch + WORDS]
+.Lwords:
+    .irp r, 0, 1, 2, 3, 8, 9, 10, 11
+    mov rax, [r8 + 8*\r]
+    mov rbx, [r8 + 8*\r + 32]
+    mov rax, [rax + SEALANE_LANE_KEY]
+    mov rbx, [rbx + SEALANE_LANE_KEY]
+    vmovdqu ymm\r, [rax]
+    vinserti64x4 zmm\r, zmm\r, [rbx], 1                                         /* packets r, r + 4 */
+    .endr
+    transpose_words 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3
+    transpose_words 8, 9, 10, 11, 4, 5, 6, 7, 8, 9, 10, 11
+    key_words 0, 0, 8
+    key_words 1, 1, 9
+    key_words 2, 2, 10
+    key_words 3, 3, 11
+    .irp r, 0, 1, 2, 3
+    mov rax, [r8 + 8*\r]
+    mov rbx, [r8 + 8*\r + 32]
+    mov r10, [r8 + 8*\r + 64]
+    mov r11, [r8 + 8*\r + 96]
+    mov rax, [rax + SEALANE_LANE_NONCE]
+    mov rbx, [rbx + SEALANE_LANE_NONCE]
+    mov r10, [r10 + SEALANE_LANE_NONCE]
+    mov r11, [r11 + SEALANE_LANE_NONCE]
+    vmovq xmm\r, [rax]
+    vpbroadcastq zmm\r{k1}, [rbx]
+    vpbroadcastq zmm\r{k2}, [r10]
+    vpbroadcastq zmm\r{k3}, [r11]
+    vpbroadcastd zmm\r{k4}, [rax + 8]
+    vpbroadcastd zmm\r{k5}, [rbx + 8]
+    vpbroadcastd zmm\r{k6}, [r10 + 8]
+    vpbroadcastd zmm\r{k7}, [r11 + 8]                                           /* packets r, r + 4, r + 8, r + 12 */
+    .endr
+    transpose_words 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3
+    vmovdqa64 [r9 + WORDS_ROW*8], zmm0
+    vmovdqa64 [r9 + WORDS_ROW*9], zmm1
+    vmovdqa64 [r9 + WORDS_ROW*10], zmm2
+    add r8, 128
+    add r9, 64
+    sub ecx, 16
+    ja .Lwords
+
+    /* A pass. With its rounds text waiting for keystream gets it, from slot r15 on, and blocks are handed out for the next
+     * pass, to the slots that have become vacant.
+     */
+.Lpass:
+    mov ebx, [scratch + TABLE]
+    mov r14d, ebx
+    xor ebx, SLOT_HALF
+    mov [scratch + TABLE], ebx
+    lea rbx, [scratch + rbx + SLOT]
+    lea r14, [scratch + r14 + SLOT]
+    mov eax, 32
+    next_slots
+    mov [scratch + NEXT_SLOTS], ecx
+    mov vacant, ecx
+    mov r8d, [scratch + FROM]
+    mov r9d, [scratch + TO]
+    mov actives, [scratch + ACTIVES]
+    mov block, [scratch + BLOCK]
+    mov ecx, 10
+    cmp dword ptr [scratch + SLOTS], 16
+    ja .Lthirtytwo_begin
+    set_begin 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    crypt_begin
+.Lsixteen:
+    sixteen_round 0
+    crypt_four
+    sixteen_round 1
+    dec ecx
+    jnz .Lsixteen
+    crypt_end
+    jmp .Lrounds_done
+.Lthirtytwo_begin:
+    set_begin 1, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+    set_begin 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    crypt_begin
+.Lthirtytwo:
+    thirtytwo_round 0
+    crypt_four
+    hand_out_four
+    thirtytwo_round 1
+    dec ecx
+    jnz .Lthirtytwo
+    crypt_end
+    set_end 1, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+    .irp r, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+    vmovdqa64 [scratch + STREAM + STREAM_SET + 64*(\r - 16)], zmm\r
+    .endr
+    mov [scratch + FROM], r8d
+    mov [scratch + TO], r9d
+    mov [scratch + ACTIVES], actives
+    mov [scratch + BLOCK], block
+.Lrounds_done:
+    set_end 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+
+    /* [word][slot] -> keys and keystream, 16 slots at a time. */
+    mov r8d, [scratch + KEYS]
+    mov r9d, [scratch + SLOTS]
+    lea rbx, [scratch + STREAM]
+    lea r10, [scratch + KEY]
+.Lset:
+    test r8d, r8d
+    jle .Lset_stream
+    vmovdqu64 zmm30, [consts + LOW_PAIRS]
+    vmovdqu64 zmm31, [consts + HIGH_PAIRS]
+    set_keys 30, 0
+    set_keys 31, KEY_BYTES
+    cmp r8d, 16
+    jae .Lset_done
+.Lset_stream:
+    transpose_words 0, 1, 2, 3, 16, 17, 18, 19, 0, 1, 2, 3
+    transpose_words 4, 5, 6, 7, 20, 21, 22, 23, 4, 5, 6, 7
+    transpose_words 8, 9, 10, 11, 24, 25, 26, 27, 8, 9, 10, 11
+    transpose_words 12, 13, 14, 15, 28, 29, 30, 31, 12, 13, 14, 15
+    transpose_lanes 0, 4, 8, 12, 16, 17, 0
+    transpose_lanes 1, 5, 9, 13, 18, 19, 64
+    transpose_lanes 2, 6, 10, 14, 20, 21, 128
+    transpose_lanes 3, 7, 11, 15, 22, 23, 192
+.Lset_done:
+    add rbx, STREAM_SET
+    add r10, 2*KEY_BYTES
+    sub r8d, 16
+    sub r9d, 16
+    jbe .Lsets_done
+    .irp r, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovdqa64 zmm\r, [rbx + 64*\r]
+    .endr
+    jmp .Lset
+.Lsets_done:
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Lcrypt
+    cmp dword ptr [scratch + KEYS], 0
+    jne .Lauthenticate
+
+    /* Text of this pass: from where its keys end. */
+.Lcrypt:
+    mov r15d, [scratch + KEYS]
+    mov eax, [scratch + SLOTS]
+    mov dword ptr [scratch + KEYS], 0
+    mov ebx, [scratch + TABLE]
+    xor ebx, SLOT_HALF
+    lea rbx, [scratch + rbx + SLOT]
+    lea rax, [rbx + 8*rax]
+    mov [scratch + CRYPT_END], rax
+    mov eax, [scratch + NEXT_SLOTS]
+    mov [scratch + SLOTS], eax
+    test eax, eax
+    jnz .Lpass
+    crypt_begin
+    cmp r14, [scratch + CRYPT_END]
+    jae .Lcrypted
+.Lcrypt_slot:
+    crypt
+    cmp r14, [scratch + CRYPT_END]
+    jb .Lcrypt_slot
+.Lcrypted:
+    crypt_end
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lwave_done
+
+    /* Poly1305 of the wave's packets, eight at a time. First what goes with the lengths: from the lanes' columns. */
+.Lauthenticate:
+    mov dword ptr [scratch + VECTOR], 0
+    vpbroadcastq mask44, [consts + MASK44]
+.Lvector:
+    mov ebx, [scratch + VECTOR]
+    lea r8, [scratch + RECORD + 8*rbx]
+    .irp j, 0, 1, 2, 3, 4, 5, 6, 7
+    mov rax, [r8 + 8*\j]
+    vmovdqu64 zmm\j, [rax]
+    .endr
+    mov eax, [args + SEALANE_ARG_FLAGS]
+    shr eax, 2
+    and eax, 1
+    neg eax
+    kmovw k1, eax                                                               /* all, to open */
+    vpunpckhqdq zmm8, zmm0, zmm1                                                /* in, associated data */
+    vpunpckhqdq zmm9, zmm2, zmm3
+    vpunpckhqdq zmm10, zmm4, zmm5
+    vpunpckhqdq zmm11, zmm6, zmm7
+    vpunpcklqdq zmm0, zmm0, zmm1                                                /* out, bytes, bytes of associated data */
+    vpunpcklqdq zmm1, zmm2, zmm3
+    vpunpcklqdq zmm2, zmm4, zmm5
+    vpunpcklqdq zmm3, zmm6, zmm7
+    vshufi32x4 zmm4, zmm0, zmm1, 0x44
+    vshufi32x4 zmm5, zmm2, zmm3, 0x44
+    vshufi32x4 zmm8, zmm8, zmm9, 0x44
+    vshufi32x4 zmm9, zmm10, zmm11, 0x44
+    vshufi32x4 zmm0, zmm0, zmm1, 0xee
+    vshufi32x4 zmm1, zmm2, zmm3, 0xee
+    vshufi32x4 zmm2, zmm4, zmm5, 0xdd                                           /* bytes */
+    vshufi32x4 zmm3, zmm8, zmm9, 0xdd                                           /* associated data */
+    vshufi32x4 zmm4, zmm4, zmm5, 0x88                                           /* out */
+    vshufi64x2 zmm4{k1}, zmm8, zmm9, 0x88                                       /* in */
+    vshufi32x4 zmm0, zmm0, zmm1, 0x88                                           /* bytes of associated data */
+    vptestnmq k1, zmm2, zmm2
+    vptestnmq k2, zmm0, zmm0
+    vmovdqa64 zmm4{k1}, [r8]                                                    /* an address that may be looked at */
+    vmovdqa64 zmm3{k2}, [r8]
+    knotw k2, k2
+    kmovw r9d, k2
+    and r9d, 0xff                                                               /* some have associated data */
+    vpbroadcastq zmm8, [consts + FIFTEEN]
+    vpbroadcastq zmm9, [consts + MINUS16]
+    vpaddq zmm5, zmm2, zmm8
+    vpaddq zmm6, zmm0, zmm8
+    vpandq zmm5, zmm5, zmm9
+    vpandq zmm6, zmm6, zmm9
+    vpsubq zmm5, zmm5, zmm9                                                     /* bytes of text and lengths */
+    vpaddq zmm6, zmm6, zmm5                                                     /* of all */
+    vpaddq zmm4, zmm4, zmm5
+    vpaddq zmm3, zmm3, zmm6
+    vmovdqa64 [scratch + TEXT_BYTES], zmm2
+    vmovdqa64 [scratch + AD_BYTES], zmm0
+    vmovdqa64 [scratch + TEXT16], zmm5
+    vmovdqa64 [scratch + ALL16], zmm6
+    vmovdqa64 [scratch + MAC_END], zmm4
+    vmovdqa64 [scratch + AD_END], zmm3
+    clear 7
+    vpsubq zmm7, zmm7, zmm5
+    vpunpcklqdq zmm8, zmm6, zmm7                                                /* the largest of all, the least of text */
+    vpunpckhqdq zmm9, zmm6, zmm7
+    vpmaxsq zmm8, zmm8, zmm9
+    vextracti64x4 ymm9, zmm8, 1
+    vpmaxsq ymm8, ymm8, ymm9
+    vextracti32x4 xmm9, ymm8, 1
+    vpmaxsq xmm8, xmm8, xmm9
+    vmovq longest, xmm8
+    vpextrq r13, xmm8, 1
+    neg r13
+    and r13, -64                                                                /* to go when whole steps of all are text */
+    mov eax, 64
+    cmp r13, rax
+    cmovb r13, rax
+    lea togo, [longest + 63]
+    and togo, -64
+
+    /* r and r^2. */
+    shl ebx, 5
+    vmovdqa64 x0, [scratch + rbx + KEY]
+    vmovdqa64 vt, [scratch + rbx + KEY + 64]
+    limbs
+    vmovdqa64 zmm12, x0
+    vmovdqa64 zmm13, x1
+    vmovdqa64 zmm14, x2
+    times_twenty zmm15, x1
+    times_twenty zmm25, x2
+    clear_sums
+    times R
+    carry zmm26, zmm27, zmm28
+    times_twenty zmm29, zmm27
+    times_twenty zmm30, zmm28
+    clear 22
+    clear 23
+    clear 24
+    lea r11, [longest + 48]
+.Lstep:
+    mov back, togo
+    neg back
+    cmp togo, r13
+    ja .Ledge
+    cmp togo, 64
+    je .Ledge
+    vpbroadcastq zmm8, [consts + PAD]
+    .irp j, 0, 1, 2, 3, 4, 5, 6, 7
+    mov rax, [scratch + MAC_END + 8*\j]
+    vmovdqu64 zmm\j, [rax + back]
+    .endr
+    .irp j, 0, 1, 2, 3
+    vmovdqa64 [scratch + PADS + 64*\j], zmm8
+    .endr
+    jmp .Lloaded
+
+    /* A step where a packet begins or ends. */
+.Ledge:
+    clear 8
+    vpternlogq zmm11, zmm11, zmm11, 0xff
+    vpbroadcastq zmm9, togo
+    vpsubq zmm10, zmm9, [scratch + TEXT16]                                      /* bytes before the text begins */
+    vpsubq zmm9, zmm9, [scratch + ALL16]                                        /* and before the associated data begins */
+    vpmaxsq zmm10, zmm10, zmm8
+    vpsllvq zmm10, zmm11, zmm10
+    cmp togo, 64
+    jne .Ledge_text
+    vmovdqa64 zmm7, [scratch + TEXT16]
+    vpsubq zmm7, zmm7, [scratch + TEXT_BYTES]                                   /* bytes behind the text */
+    vpsrlvq zmm7, zmm11, zmm7
+    vpandq zmm10, zmm10, zmm7
+.Ledge_text:
+    vmovdqa64 [scratch + TAIL], zmm10
+    .irp j, 0, 1, 2, 3, 4, 5, 6, 7
+    mov rax, [scratch + MAC_END + 8*\j]
+    kmovq k1, [scratch + TAIL + 8*\j]
+    vmovdqu8 zmm\j{k1}{z}, [rax + back]
+    .endr
+    test r9d, r9d
+    jz .Ledge_pad
+    vpmaxsq zmm10, zmm9, zmm8
+    vpaddq zmm16, zmm9, [scratch + AD_BYTES]
+    vpmaxsq zmm16, zmm16, zmm8
+    vpsllvq zmm10, zmm11, zmm10
+    vpsllvq zmm16, zmm11, zmm16
+    vpandnq zmm10, zmm16, zmm10
+    vmovdqa64 [scratch + TAIL], zmm10
+    .irp j, 0, 1, 2, 3, 4, 5, 6, 7
+    mov rax, [scratch + AD_END + 8*\j]
+    kmovq k1, [scratch + TAIL + 8*\j]
+    vmovdqu8 zmm\j{k1}, [rax + back]
+    .endr
+.Ledge_pad:
+    pad_block 0
+    pad_block 1
+    pad_block 2
+    pad_block 3
+
+    /* Packets -> blocks 0 and 1 of even and odd ones (zmm8, 9; 10, 4), blocks 2 and 3 (zmm2, 6; 3, 7). */
+.Lloaded:
+    lea rax, [togo + 16]
+    vshufi32x4 zmm8, zmm0, zmm2, 0x44
+    vshufi32x4 zmm2, zmm0, zmm2, 0xee
+    vshufi32x4 zmm9, zmm4, zmm6, 0x44
+    vshufi32x4 zmm6, zmm4, zmm6, 0xee
+    vshufi32x4 zmm10, zmm1, zmm3, 0x44
+    vshufi32x4 zmm3, zmm1, zmm3, 0xee
+    vshufi32x4 zmm4, zmm5, zmm7, 0x44
+    vshufi32x4 zmm7, zmm5, zmm7, 0xee
+    cmp r11, rax                                                                /* no packet has begun before? */
+    jbe .Lhalf_step
+    clear_sums
+    blocks 8, 9, 10, 4, 0xdd
+    vporq x2, x2, [scratch + PADS + 64]
+    times R
+    add rax, 16
+    cmp r11, rax
+    jbe .Lone_block
+    blocks 8, 9, 10, 4, 0x88
+    vporq x2, x2, [scratch + PADS]
+    vpaddq x1, x1, h1
+    vpaddq x2, x2, h2
+    vpaddq x0, x0, h0
+    times R2
+.Lone_block:
+    carry h0, h1, h2
+.Lhalf_step:
+    clear_sums
+    cmp togo, 64
+    je .Llength_block
+    blocks 2, 6, 3, 7, 0xdd
+.Lthird:
+    vporq x2, x2, [scratch + PADS + 192]
+    times R
+    cmp r11, togo
+    jbe .Lstep_done
+    blocks 2, 6, 3, 7, 0x88
+    vporq x2, x2, [scratch + PADS + 128]
+    vpaddq x1, x1, h1
+    vpaddq x2, x2, h2
+    vpaddq x0, x0, h0
+    times R2
+.Lstep_done:
+    carry h0, h1, h2
+    sub togo, 64
+    jnz .Lstep
+    jmp .Lhash
+.Llength_block:
+    vmovdqa64 x0, [scratch + AD_BYTES]                                          /* RFC 8439, 2.8 */
+    vmovdqa64 vt, [scratch + TEXT_BYTES]
+    limbs
+    jmp .Lthird
+
+.Lhash:
+    /* h mod p, plus s. */
+    vpsrlq vt, h0, 44
+    vpandq h0, h0, mask44
+    vpaddq h1, h1, vt
+    vpsrlq vt, h1, 44
+    vpandq h1, h1, mask44
+    vpaddq h2, h2, vt
+    vpsrlq vt, h2, 42                                                           /* 2^130 = 5 */
+    vpandq h2, h2, qword ptr [consts + MASK42]{1to8}
+    vpmadd52luq h0, vt, qword ptr [consts + FOLD130]{1to8}
+    vpsrlq vt, h0, 44
+    vpandq h0, h0, mask44
+    vpaddq h1, h1, vt
+    vpsrlq vt, h1, 44
+    vpandq h1, h1, mask44
+    vpaddq h2, h2, vt
+    vpaddq x0, h0, qword ptr [consts + FOLD130]{1to8}                           /* h - p = h + 5 - 2^130, if not negative */
+    vpsrlq vt, x0, 44
+    vpandq x0, x0, mask44
+    vpaddq x1, h1, vt
+    vpsrlq vt, x1, 44
+    vpandq x1, x1, mask44
+    vpaddq x2, h2, vt
+    vpcmpnleuq k1, x2, qword ptr [consts + MASK42]{1to8}
+    vmovdqa64 h0{k1}, x0
+    vmovdqa64 h1{k1}, x1
+    vmovdqa64 h2{k1}, x2
+    vpsllq x0, h1, 44
+    vporq x0, x0, h0                                                            /* bits 0 to 63 */
+    vpsrlq x1, h1, 20
+    vpsllq h2, h2, 24
+    vporq x1, x1, h2                                                            /* 64 to 127 */
+    mov ebx, [scratch + VECTOR]
+    shl ebx, 5
+    vmovdqa64 vt, [scratch + rbx + KEY + 128]
+    vpaddq x0, x0, vt
+    vpcmpltuq k1, x0, vt
+    vpaddq x1, x1, [scratch + rbx + KEY + 192]
+    vpbroadcastq vt, [consts + ONE]                                             /* whole: a carry is secret */
+    vpaddq x1{k1}, x1, vt
+    vpunpcklqdq zmm2, x0, x1                                                    /* tags of packets 0, 2, 4, 6 */
+    vpunpckhqdq zmm3, x0, x1
+    mov ebx, [scratch + VECTOR]
+    lea r8, [scratch + RECORD + 8*rbx]
+    tag 7, 3, 3                                                                 /* the last one last: lanes without a */
+    tag 6, 2, 3                                                                 /* packet point to the last packet's tag */
+    tag 5, 3, 2
+    tag 4, 2, 2
+    tag 3, 3, 1
+    tag 2, 2, 1
+    tag 1, 3, 0
+    tag 0, 2, 0
+    add ebx, 8
+    mov [scratch + VECTOR], ebx
+    cmp ebx, [scratch + PACKETS]
+    jb .Lvector
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lcrypt
+
+.Lwave_done:
+    mov r12, [scratch + NEXT_LANE]
+    mov r13, [scratch + LEFT]
+    test r13, r13
+    jnz .Lwave
+
+    clear 0
+    mov ecx, END - 256
+.Lwipe:
+    vmovdqa64 [scratch + rcx + 256 - 64], zmm0
+    sub ecx, 64
+    ja .Lwipe
+    vzeroupper
+.Lend:
+    endfunction

@@ -1,0 +1,22 @@
+# Included by the Makefile. The XDP program's object is committed: users need no compiler for BPF.
+
+XDP := gateway/xdp
+BPF_CLANG ?= clang-19
+BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-parentheses -Wno-unused-parameter \
+    -fdebug-compilation-dir=. -I/usr/include/$(shell $(CC) -dumpmachine)
+
+.PHONY: gen-xdp check-xdp bench-xdp
+gen-xdp: ## compile the XDP program (needs clang-19 and libbpf-dev)
+	cd $(XDP)/bpf && $(BPF_CLANG) $(BPF_FLAGS) -c sealane_xdp.c -o sealane_xdp.elf
+
+# The same compiler makes the same bytes; another one makes a program of its own, and then there is nothing to compare.
+check-xdp:
+	@command -v $(BPF_CLANG) >/dev/null || { echo "not run: there is no $(BPF_CLANG)"; exit 77; }
+	@mkdir -p $(B)
+	@cd $(XDP)/bpf && $(BPF_CLANG) $(BPF_FLAGS) -c sealane_xdp.c -o $(CURDIR)/$(B)/sealane_xdp.elf
+	@cmp $(B)/sealane_xdp.elf $(XDP)/bpf/sealane_xdp.elf || { echo "run make gen-xdp"; exit 1; }
+
+$(eval $(call suite,xdp-object,,$(MAKE) --no-print-directory check-xdp))
+
+bench-xdp: ## nanoseconds for a packet in XDP, by the kernel's own clock
+	cd $(XDP) && CGO_ENABLED=0 $(GO) test -run NONE -bench . -benchtime 20000x .

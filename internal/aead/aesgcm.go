@@ -1,0 +1,213 @@
+package aead
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
+	"errors"
+	"unsafe"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+const (
+	gcmNonceSize  = 12
+	gcmMinTagSize = 12
+
+	// The 32-bit block counter starts at 2 for the text, and may not come back to J0 (NIST SP 800-38D, section 5.2.1.1).
+	gcmMaxText = 1<<36 - 32
+)
+
+// The messages are those of crypto/cipher.
+const (
+	gcmOverlapsInput = "crypto/cipher: invalid buffer overlap of output and input"
+	gcmOverlapsAD    = "crypto/cipher: invalid buffer overlap of output and additional data"
+	gcmBadNonce      = "crypto/cipher: incorrect nonce length given to GCM"
+	gcmTooLarge      = "crypto/cipher: message too large for GCM"
+)
+
+var (
+	errGCMOpen      = errors.New("cipher: message authentication failed")
+	errGCMNonceSize = errors.New("cipher: the nonce can't have zero length")
+	errGCMTagSize   = errors.New("cipher: incorrect tag size given to GCM")
+	errGCMFIPS      = errors.New("aesgcm: use of AES-GCM of this module is not allowed in FIPS 140-only mode")
+	errGCMSelfTest  = errors.New("aesgcm: no implementation passes its known-answer test")
+)
+
+type aesGCM struct {
+	key       kernel.GCMKey // first, to lie in whole cache lines
+	nonceSize int
+	tagSize   uint8
+	level     kernel.Level
+}
+
+// AESGCMLevel returns the level that this process uses.
+func AESGCMLevel() (kernel.Level, error) {
+	level, ok := kernel.AESGCMLevels.Choose()
+	if !ok {
+		return 0, errGCMSelfTest
+	}
+	return kernel.Level(level), nil
+}
+
+// NewAESGCM returns AES-GCM (NIST SP 800-38D) at a level that the CPU has what it needs for.
+func NewAESGCM(level kernel.Level, key []byte, nonceBytes, tagBytes int) (cipher.AEAD, error) {
+	if fips140Only() {
+		return nil, errGCMFIPS
+	}
+	switch len(key) {
+	default:
+		return nil, aes.KeySizeError(len(key))
+	case 16, 24, 32:
+	}
+	if tagBytes < gcmMinTagSize || tagBytes > tagSize {
+		return nil, errGCMTagSize
+	}
+	if nonceBytes <= 0 {
+		return nil, errGCMNonceSize
+	}
+	k := &aesGCM{level: level, nonceSize: nonceBytes, tagSize: uint8(tagBytes)}
+	kernel.AESGCMSetup(level, &k.key, key)
+	return k, nil
+}
+
+func (k *aesGCM) NonceSize() int { return k.nonceSize }
+func (k *aesGCM) Overhead() int  { return int(k.tagSize) }
+
+// Implementation returns the name of the level that k runs at.
+func (k *aesGCM) Implementation() string { return kernel.AESGCMLevels.Name(uint8(k.level)) }
+
+func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
+	if len(nonce) != k.nonceSize {
+		panic(gcmBadNonce)
+	}
+	n, tagBytes := len(plaintext), int(k.tagSize)
+	if uint64(n) > gcmMaxText {
+		panic(gcmTooLarge)
+	}
+	ret := extend(dst, n+tagBytes)
+	out := ret[len(dst):]
+	if inexactOverlap(out, plaintext) {
+		panic(gcmOverlapsInput)
+	}
+	if overlap(out, additionalData) {
+		panic(gcmOverlapsAD)
+	}
+	var args kernel.Args
+	args.Out = unsafe.Pointer(unsafe.SliceData(out))
+	args.In = unsafe.Pointer(unsafe.SliceData(plaintext))
+	args.Bytes = uint64(n)
+	args.AD = unsafe.Pointer(unsafe.SliceData(additionalData))
+	args.ADBytes = uint64(len(additionalData))
+	args.Key = unsafe.Pointer(&k.key)
+	args.Nonce = unsafe.Pointer(unsafe.SliceData(nonce))
+	args.Total = uint64(n)
+	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce
+	if tagBytes == tagSize {
+		args.Tag = unsafe.Pointer(&out[n])
+		k.run(&args)
+		return ret
+	}
+	var tag [tagSize]byte
+	args.Tag = unsafe.Pointer(&tag)
+	k.run(&args)
+	copy(out[n:], tag[:])
+	return ret
+}
+
+func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
+	if len(nonce) != k.nonceSize {
+		panic(gcmBadNonce)
+	}
+	n := len(ciphertext) - int(k.tagSize)
+	if n < 0 || uint64(n) > gcmMaxText {
+		return nil, errGCMOpen
+	}
+	ret := extend(dst, n)
+	out := ret[len(dst):]
+	if inexactOverlap(out, ciphertext) {
+		panic(gcmOverlapsInput)
+	}
+	if overlap(out, additionalData) {
+		panic(gcmOverlapsAD)
+	}
+	var tag [2]uint64
+	var args kernel.Args
+	args.Out = unsafe.Pointer(unsafe.SliceData(out))
+	args.In = unsafe.Pointer(unsafe.SliceData(ciphertext))
+	args.Bytes = uint64(n)
+	args.AD = unsafe.Pointer(unsafe.SliceData(additionalData))
+	args.ADBytes = uint64(len(additionalData))
+	args.Key = unsafe.Pointer(&k.key)
+	args.Nonce = unsafe.Pointer(unsafe.SliceData(nonce))
+	args.Tag = unsafe.Pointer(&tag)
+	args.Total = uint64(n)
+	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen | kernel.FlagNonce
+	k.run(&args)
+	differ := differs(&tag, ciphertext[n:])
+	tag = [2]uint64{}
+	if differ {
+		clear(out)
+		return nil, errGCMOpen
+	}
+	return ret, nil
+}
+
+// differs says whether the tag, cut to the size of the one that came with the packet, is another.
+func differs(tag *[2]uint64, came []byte) bool {
+	if len(came) == tagSize {
+		return (tag[0]^binary.NativeEndian.Uint64(came))|(tag[1]^binary.NativeEndian.Uint64(came[8:])) != 0
+	}
+	var d byte
+	for i, b := range (*[tagSize]byte)(unsafe.Pointer(tag))[:len(came)] {
+		d |= b ^ came[i]
+	}
+	return d != 0
+}
+
+func (k *aesGCM) run(args *kernel.Args) {
+	if args.Bytes > partBytes || k.nonceSize != gcmNonceSize {
+		k.runSeldom(args)
+	} else {
+		kernel.AESGCM(k.level, args)
+	}
+}
+
+// runSeldom does a packet whose nonce is not of 12 bytes, or which is longer than partBytes.
+//
+//go:noinline
+func (k *aesGCM) runSeldom(args *kernel.Args) {
+	packet := *args
+	var j0 [16]byte
+	if k.nonceSize != gcmNonceSize {
+		kernel.AESGCMNonce(k.level, &k.key, &j0, unsafe.Slice((*byte)(args.Nonce), k.nonceSize))
+		packet.Nonce = unsafe.Pointer(&j0)
+		packet.Flags &^= kernel.FlagNonce
+	}
+	if packet.Bytes > partBytes {
+		k.inParts(&packet)
+	} else {
+		kernel.AESGCM(k.level, &packet)
+	}
+	j0 = [16]byte{}
+}
+
+// inParts does a packet of more than partBytes.
+func (k *aesGCM) inParts(packet *kernel.Args) {
+	var state kernel.GCMState
+	part := *packet
+	part.State = state.State()
+	open := packet.Flags & kernel.FlagOpen
+	part.Flags = packet.Flags &^ kernel.FlagLast
+	part.Bytes = partBytes
+	left := packet.Total
+	for ; left > partBytes; left -= partBytes {
+		kernel.AESGCM(k.level, &part)
+		part.Out, part.In = unsafe.Add(part.Out, partBytes), unsafe.Add(part.In, partBytes)
+		part.Flags = open
+	}
+	part.Bytes = left
+	part.Flags |= kernel.FlagLast
+	kernel.AESGCM(k.level, &part)
+	state = kernel.GCMState{}
+}

@@ -1,0 +1,287 @@
+package aead
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/sealane/sealane/internal/dispatch"
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// A keyPair is one key in our implementation and in another.
+type keyPair struct{ ours, peer cipher.AEAD }
+
+// batchKeys returns keys of both variants at a level, some at another level, and one that is not of this module.
+func batchKeys(t testing.TB, r *rand.Rand, level kernel.Level) (keys []keyPair) {
+	for i := range 12 {
+		v := variants[i%3%2]
+		key := random(r, keySize)
+		l := level
+		if i == 11 {
+			l = kernel.Portable
+		}
+		ours, err := v.ours(l, key)
+		ours = must(t, ours, err)
+		peer, err := v.peer(key)
+		keys = append(keys, keyPair{ours, must(t, peer, err)})
+	}
+	block, err := aes.NewCipher(random(r, 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gcm, err := cipher.NewGCM(block)
+	gcm = must(t, gcm, err)
+	return append(keys, keyPair{gcm, gcm})
+}
+
+// batchOps returns n ops that seal, apart or in place, and what each must give.
+func batchOps(r *rand.Rand, keys []keyPair, n int) (ops []Op, peers []cipher.AEAD, texts, sealed [][]byte) {
+	imix := []int{64, 64, 64, 64, 64, 64, 64, 576, 576, 576, 576, 1420}
+	mix := r.IntN(4)
+	for range n {
+		bytes := []int{imix[r.IntN(12)], 64, r.IntN(200), r.IntN(2049)}[mix]
+		k := keys[r.IntN(len(keys))]
+		op := Op{AEAD: k.ours, Nonce: random(r, k.ours.NonceSize()), AD: random(r, r.IntN(40))}
+		text := random(r, bytes)
+		head := make([]byte, r.IntN(3), 3+bytes+tagSize)
+		op.Src, op.Dst = text, head
+		if r.IntN(2) == 0 {
+			buffer := append(make([]byte, 0, bytes+tagSize), text...)
+			op.Src, op.Dst = buffer, buffer[:0]
+		}
+		ops, peers, texts = append(ops, op), append(peers, k.peer), append(texts, text)
+		sealed = append(sealed, k.peer.Seal(nil, op.Nonce, text, op.AD))
+	}
+	return ops, peers, texts, sealed
+}
+
+// TestBatchPeer seals and opens batches of all sizes, with forgeries among them, and wants what the peers do.
+func TestBatchPeer(t *testing.T) {
+	step := 13
+	if testing.Short() || raceEnabled {
+		step = 61
+	}
+	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+		t.Run(row.Name, func(t *testing.T) {
+			skipUnsupported(t, row)
+			r := newRand()
+			keys := batchKeys(t, r, kernel.Level(row.Level))
+			for n := 0; n <= 300; n += 1 + n/70*step {
+				checkBatch(t, r, keys, n)
+			}
+		})
+	}
+}
+
+func checkBatch(t *testing.T, r *rand.Rand, keys []keyPair, n int) {
+	ops, _, texts, sealed := batchOps(r, keys, n)
+	SealBatch(ops)
+	forged := make(map[int]bool)
+	for i := range ops {
+		op := &ops[i]
+		if op.Err != nil || !bytes.Equal(op.Out[len(op.Dst):], sealed[i]) {
+			t.Fatalf("packet %d of %d, %d bytes: sealed %x, want %x; %v", i, n, len(texts[i]), op.Out, sealed[i], op.Err)
+		}
+		op.Src = op.Out[len(op.Dst):]
+		op.Dst = op.Src[:0]
+		if r.IntN(2) == 0 {
+			op.Dst = append(make([]byte, 0, 3+len(op.Src)), "to"...)
+		}
+		if r.IntN(10) == 0 {
+			part := [][]byte{op.Src, op.Src[len(texts[i]):], op.Nonce, op.AD}[r.IntN(4)]
+			if len(part) > 0 {
+				part[r.IntN(len(part))] ^= 1 << r.IntN(8)
+				forged[i] = true
+			}
+		}
+		if r.IntN(50) == 0 {
+			op.Src = op.Src[:r.IntN(tagSize)]
+			forged[i] = true
+		}
+	}
+	opened := OpenBatch(ops)
+	if opened != n-len(forged) {
+		t.Fatalf("%d of %d opened, with %d forged", opened, n, len(forged))
+	}
+	for i := range ops {
+		op := &ops[i]
+		if !forged[i] {
+			if op.Err != nil || !bytes.Equal(op.Out, append(op.Dst[:len(op.Dst):len(op.Dst)], texts[i]...)) {
+				t.Fatalf("packet %d of %d: opened %x, want %x; %v", i, n, op.Out, texts[i], op.Err)
+			}
+			continue
+		}
+		if op.Err == nil || op.Out != nil {
+			t.Fatalf("packet %d of %d: opened a forgery", i, n)
+		}
+		if m := len(op.Src) - tagSize; m > 0 {
+			if left := op.Dst[:len(op.Dst)+m][len(op.Dst):]; !bytes.Equal(left, make([]byte, m)) {
+				t.Fatalf("packet %d of %d: a failed open leaves %x", i, n, left)
+			}
+		}
+	}
+}
+
+// TestBatchBadInput wants the panics of single packets.
+func TestBatchBadInput(t *testing.T) {
+	forEach(t, func(t *testing.T, v variant, level kernel.Level) {
+		a, err := v.ours(level, make([]byte, keySize))
+		a = must(t, a, err)
+		nonce, buffer := make([]byte, v.nonceSize), make([]byte, 200)
+		for what, op := range map[string]Op{
+			"nothing":               {AEAD: a, Nonce: nonce, Src: buffer[:20]},
+			"short nonce":           {AEAD: a, Nonce: nonce[1:]},
+			"long nonce":            {AEAD: a, Nonce: make([]byte, v.nonceSize+1), Src: buffer[:20]},
+			"output over input":     {AEAD: a, Nonce: nonce, Src: buffer[:40], Dst: buffer[10:10]},
+			"output over AD":        {AEAD: a, Nonce: nonce, Src: buffer[:40], Dst: buffer[100:100], AD: buffer[110:112]},
+			"output touching input": {AEAD: a, Nonce: nonce, Src: buffer[:40], Dst: buffer[40:40]},
+		} {
+			ops := make([]Op, 20)
+			for i := range ops {
+				ops[i] = Op{AEAD: a, Nonce: nonce, Src: make([]byte, 50)}
+			}
+			ops[7] = op
+			want := panics(func() { a.Seal(op.Dst, op.Nonce, op.Src, op.AD) })
+			if got := panics(func() { SealBatch(ops) }); got != want {
+				t.Errorf("SealBatch with %s: %q, want %q", what, got, want)
+			}
+			want = panics(func() { a.Open(op.Dst, op.Nonce, op.Src, op.AD) })
+			if got := panics(func() { OpenBatch(ops) }); got != want {
+				t.Errorf("OpenBatch with %s: %q, want %q", what, got, want)
+			}
+		}
+		if v.table == &kernel.AESGCMLevels {
+			return
+		}
+		// The plaintext may go behind the ciphertext, over the tag; crypto/cipher does not allow it.
+		text := []byte("text")
+		ops := make([]Op, 5)
+		for i := range ops {
+			b := append(make([]byte, 0, 64), a.Seal(nil, nonce, text, nil)...)
+			ops[i] = Op{AEAD: a, Nonce: nonce, Dst: b[:len(text)], Src: b}
+		}
+		if OpenBatch(ops) != len(ops) || string(ops[3].Out[len(text):]) != string(text) {
+			t.Errorf("OpenBatch over the tag: %x", ops[3].Out)
+		}
+	})
+}
+
+func TestBatchNoAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("NOT RUN: the race detector allocates")
+	}
+	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+		t.Run(row.Name, func(t *testing.T) {
+			skipUnsupported(t, row)
+			r := newRand()
+			keys := batchKeys(t, r, kernel.Level(row.Level))
+			keys = keys[:len(keys)-1] // not the one that is not ours
+			for _, n := range []int{1, 2, 20, 100} {
+				ops := make([]Op, n)
+				buffers := make([][]byte, n)
+				for i := range ops {
+					k := keys[i%len(keys)]
+					buffers[i] = make([]byte, i%5*100, 600)
+					ops[i] = Op{AEAD: k.ours, Nonce: make([]byte, k.ours.NonceSize())}
+				}
+				if allocations := testing.AllocsPerRun(20, func() {
+					for i, b := range buffers {
+						ops[i].Dst, ops[i].Src = b[:0], b
+					}
+					SealBatch(ops)
+					for i := range ops {
+						ops[i].Src = ops[i].Out
+					}
+					ops[0].Src[0] ^= 1
+					if OpenBatch(ops) != n-1 {
+						t.Fatal("not opened, or opened what was forged")
+					}
+				}); allocations != 0 {
+					t.Errorf("%d packets: %v allocations", n, allocations)
+				}
+			}
+		})
+	}
+}
+
+// TestBatchCorrupt has a process whose batch kernels give wrong answers: packets must be right all the same, one by one.
+func TestBatchCorrupt(t *testing.T) {
+	const child = "SEALANE_TEST_CORRUPT_BATCH"
+	if name := os.Getenv(child); name != "" {
+		dispatch.Corrupt = name
+		for _, row := range kernel.ChaCha20Poly1305BatchLevels.Rows {
+			if row.Name == name {
+				if kernel.ChaCha20Poly1305BatchPlan(kernel.Level(row.Level)) != nil {
+					t.Error("a corrupt batch kernel has a plan")
+				}
+				checkBatch(t, newRand(), batchKeys(t, newRand(), kernel.Level(row.Level)), 100)
+			}
+		}
+		return
+	}
+	for _, row := range kernel.ChaCha20Poly1305BatchLevels.Rows {
+		t.Run(row.Name, func(t *testing.T) {
+			skipUnsupported(t, row)
+			cmd := exec.Command(os.Args[0], "-test.run=^TestBatchCorrupt$")
+			cmd.Env = append(os.Environ(), child+"="+row.Name)
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Count(string(out), "level "+row.Name+" fails its known-answer test") != 1 {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// FuzzBatch cuts packets out of the input and seals and opens them at every level as one batch.
+func FuzzBatch(f *testing.F) {
+	f.Add(uint64(1), uint8(3), bytes.Repeat([]byte{64}, 20))
+	f.Add(uint64(2), uint8(0), []byte{0, 1, 15, 16, 17, 63, 64, 65, 255, 128, 127, 129})
+	f.Add(uint64(3), uint8(200), bytes.Repeat([]byte{7, 250, 90}, 30))
+	f.Fuzz(func(t *testing.T, seed uint64, forged uint8, lengths []byte) {
+		if len(lengths) > 150 {
+			lengths = lengths[:150]
+		}
+		for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+			if row.Lacks() != nil {
+				continue // TestBatchPeer says so
+			}
+			r := rand.New(rand.NewPCG(seed, 1))
+			keys := batchKeys(t, r, kernel.Level(row.Level))
+			ops, want := make([]Op, len(lengths)), make([][]byte, len(lengths))
+			for i, n := range lengths {
+				k := keys[r.IntN(len(keys))]
+				text, nonce := random(r, int(n)*(1+i%8)), random(r, k.ours.NonceSize())
+				ops[i] = Op{AEAD: k.ours, Nonce: nonce, AD: nonce[:i%12], Src: text}
+				want[i] = k.peer.Seal(nil, nonce, text, nonce[:i%12])
+			}
+			SealBatch(ops)
+			for i := range ops {
+				if !bytes.Equal(ops[i].Out, want[i]) {
+					t.Fatalf("%s: packet %d sealed %x, want %x", row.Name, i, ops[i].Out, want[i])
+				}
+				ops[i].Src, want[i] = ops[i].Out, ops[i].Src
+				ops[i].Dst = ops[i].Src[:0]
+			}
+			bad := 0
+			if len(ops) > 0 {
+				src := ops[int(forged)%len(ops)].Src
+				src[r.IntN(len(src))] ^= 1 << (forged % 8)
+				bad = 1
+			}
+			if opened := OpenBatch(ops); opened != len(ops)-bad {
+				t.Fatalf("%s: opened %d of %d", row.Name, opened, len(ops))
+			}
+			for i := range ops {
+				if isForged := bad == 1 && i == int(forged)%len(ops); (ops[i].Err != nil) != isForged || !isForged && !bytes.Equal(ops[i].Out, want[i]) {
+					t.Fatalf("%s: packet %d opened %x, want %x; %v", row.Name, i, ops[i].Out, want[i], ops[i].Err)
+				}
+			}
+		}
+	})
+}

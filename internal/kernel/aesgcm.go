@@ -1,0 +1,237 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// gcmPortableKey is a GCMKey of the portable level.
+type gcmPortableKey struct {
+	rounds, _ uint64
+	schedule  aesSchedule
+	hash      ghashKey
+}
+
+var (
+	_ = [1]byte{}[unsafe.Offsetof(gcmPortableKey{}.schedule)-asmGcmKeySchedule]
+	_ = [asmGcmKeyBytes]byte{}[unsafe.Sizeof(gcmPortableKey{})]
+)
+
+// gcmStream is key stream, a batch of blocks at a time.
+type gcmStream struct {
+	keys    aesKeys
+	prefix  [3]uint32
+	counter uint32 // of the first block that is not in buffer
+	left    int    // bytes at the end of buffer that were not used yet: whole blocks
+	buffer  [aesBatch]byte
+}
+
+func (s *gcmStream) start(prefix *[12]byte, counter uint32) {
+	for i := range s.prefix {
+		s.prefix[i] = binary.LittleEndian.Uint32(prefix[4*i:])
+	}
+	s.counter = counter
+	s.left = 0
+}
+
+func (s *gcmStream) refill() {
+	s.keys.counters(&s.buffer, &s.prefix, s.counter)
+	s.counter += aesLanes
+	s.left = aesBatch
+}
+
+// xor adds the key stream to in. out is in or disjoint from it; only the last call of a packet may be given bytes that
+// are no multiple of 16.
+func (s *gcmStream) xor(out, in []byte) {
+	for len(in) > 0 {
+		if s.left == 0 {
+			s.refill()
+		}
+		stream := s.buffer[aesBatch-s.left:]
+		n := min(len(in), len(stream))
+		o, i, k := out[:n], in[:n], stream[:n]
+		for len(i) >= 8 && len(o) >= 8 && len(k) >= 8 {
+			binary.LittleEndian.PutUint64(o, binary.LittleEndian.Uint64(i)^binary.LittleEndian.Uint64(k))
+			o, i, k = o[8:], i[8:], k[8:]
+		}
+		for j := range i {
+			o[j] = i[j] ^ k[j]
+		}
+		s.left -= n
+		out, in = out[n:], in[n:]
+	}
+}
+
+func (k *gcmPortableKey) setup() {
+	rounds := int(k.rounds)
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(&k.schedule)), 4*rounds-24)
+	k.schedule.expand(raw, rounds)
+	var keys aesKeys
+	var blocks [aesBatch]byte
+	keys.spread(&k.schedule, rounds)
+	keys.counters(&blocks, &[3]uint32{}, 0)
+	k.hash.init((*[16]byte)(blocks[:16]))
+	clear(blocks[:])
+	keys = aesKeys{}
+}
+
+// AESGCMPortable is the kernel (NIST SP 800-38D) in constant-time Go, for every CPU: the level that is always there, and
+// the oracle that the others are tested against.
+func AESGCMPortable(a *Args) {
+	key := (*gcmPortableKey)(a.Key)
+	if a.Flags&FlagSetup != 0 {
+		key.setup()
+		return
+	}
+	var s gcmStream
+	var g ghash
+	var mask [16]byte
+	s.keys.spread(&key.schedule, int(key.rounds))
+	if a.Flags&FlagFirst != 0 {
+		counter := uint32(1)
+		if a.Flags&FlagNonce == 0 {
+			counter = binary.BigEndian.Uint32((*[16]byte)(a.Nonce)[12:])
+		}
+		s.start((*[12]byte)(a.Nonce), counter)
+		s.refill() // the block J0 is not for the text
+		copy(mask[:], s.buffer[:])
+		s.left -= 16
+		g.padded(&key.hash, unsafe.Slice((*byte)(a.AD), int(a.ADBytes)))
+	} else {
+		state := a.gcmState()
+		s.start((*[12]byte)(state.Counter[:]), binary.BigEndian.Uint32(state.Counter[12:]))
+		mask = state.Mask
+		g.high, g.low = binary.BigEndian.Uint64(state.Y[:8]), binary.BigEndian.Uint64(state.Y[8:])
+	}
+
+	// In pieces that stay in the first-level cache between the two passes.
+	out, in := unsafe.Slice((*byte)(a.Out), int(a.Bytes)), unsafe.Slice((*byte)(a.In), int(a.Bytes))
+	for len(in) > 0 {
+		n := min(len(in), 4096)
+		if a.Flags&FlagOpen != 0 {
+			g.padded(&key.hash, in[:n])
+			s.xor(out[:n], in[:n])
+		} else {
+			s.xor(out[:n], in[:n])
+			g.padded(&key.hash, out[:n])
+		}
+		out, in = out[n:], in[n:]
+	}
+
+	if a.Flags&FlagLast != 0 {
+		g.lengths(&key.hash, a.ADBytes, a.Total)
+		tag := (*[16]byte)(a.Tag)
+		binary.BigEndian.PutUint64(tag[:8], g.high^binary.BigEndian.Uint64(mask[:8]))
+		binary.BigEndian.PutUint64(tag[8:], g.low^binary.BigEndian.Uint64(mask[8:]))
+	} else {
+		state := a.gcmState()
+		binary.BigEndian.PutUint64(state.Y[:8], g.high)
+		binary.BigEndian.PutUint64(state.Y[8:], g.low)
+		for i, x := range s.prefix {
+			binary.LittleEndian.PutUint32(state.Counter[4*i:], x)
+		}
+		binary.BigEndian.PutUint32(state.Counter[12:], s.counter-uint32(s.left/16))
+		state.Mask = mask
+	}
+	s = gcmStream{}
+	g = ghash{}
+	mask = [16]byte{}
+}
+
+// AESGCMSetup makes a key of 16, 24 or 32 bytes for a level.
+func AESGCMSetup(level Level, k *GCMKey, key []byte) {
+	k.Rounds = uint64(6 + len(key)/4)
+	copy(k.Schedule[:], key)
+	var a Args
+	a.Key, a.Flags = unsafe.Pointer(k), FlagSetup
+	AESGCM(level, &a)
+}
+
+// AESGCMHashKey sets h to the hash key of a key: the encrypted block of zeroes, which every level gives as the mask for
+// a J0 of zeroes.
+func AESGCMHashKey(level Level, key *GCMKey, h *[16]byte) {
+	var zero [16]byte
+	var state GCMState
+	var a Args
+	a.Key, a.Nonce, a.State, a.Flags = unsafe.Pointer(key), unsafe.Pointer(&zero), state.State(), FlagFirst
+	AESGCM(level, &a)
+	*h = state.Mask
+	state = GCMState{}
+}
+
+// AESGCMNonce sets j0 to the first counter block for a nonce of any length but 0 and 12 (section 7.1).
+func AESGCMNonce(level Level, key *GCMKey, j0 *[16]byte, nonce []byte) {
+	var h [16]byte
+	var k ghashKey
+	var g ghash
+	AESGCMHashKey(level, key, &h)
+	k.init(&h)
+	g.padded(&k, nonce)
+	g.lengths(&k, 0, uint64(len(nonce)))
+	binary.BigEndian.PutUint64(j0[:8], g.high)
+	binary.BigEndian.PutUint64(j0[8:], g.low)
+	h, k, g = [16]byte{}, ghashKey{}, ghash{}
+}
+
+// aesGCMAnswer is the last tag; TestAnswer computes it with another implementation.
+var aesGCMAnswer = [16]byte{0x9e, 0x5e, 0x8a, 0x1a, 0xb7, 0xa8, 0x7a, 0x14, 0x6f, 0x4d, 0x95, 0x98, 0x9b, 0x83, 0x24, 0x61}
+
+// aesGCMTest is the known-answer test of a level, like chaCha20Poly1305Test. Keys of the three lengths are used by turns,
+// and every second packet's counter wraps around at 2^32. The same test is in the C library.
+func aesGCMTest(level Level, corrupt bool) bool {
+	const most = 3200
+	var key [32]byte
+	for i := range key {
+		key[i] = byte(0x80 + i)
+	}
+	var keys [3]GCMKey
+	for i := range keys {
+		AESGCMSetup(level, &keys[i], key[:16+8*i])
+	}
+	j0 := [16]byte{7, 0, 0, 0, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47}
+	var plain, sealed, opened [most]byte
+	var ad [16 + 32]byte
+	var prev, tag [16]byte
+	a := Args{Nonce: unsafe.Pointer(&j0), AD: unsafe.Pointer(&ad)}
+	var nonceFlag uint64
+	begin := func(i, n int) {
+		a.Key = unsafe.Pointer(&keys[i%3])
+		nonceFlag = FlagNonce
+		if i%2 != 0 {
+			nonceFlag = 0
+			binary.BigEndian.PutUint32(j0[12:], -uint32(i))
+		}
+		pattern(plain[:], n)
+		copy(ad[:], prev[:])
+		copy(ad[16:], plain[:])
+	}
+	for i, n := range answerSizes {
+		begin(i, n)
+		a.ADBytes, a.Bytes, a.Total = uint64(16+n%33), uint64(n), uint64(n)
+
+		a.Flags = FlagFirst | FlagLast | nonceFlag
+		a.In, a.Out, a.Tag = unsafe.Pointer(&plain), unsafe.Pointer(&sealed), unsafe.Pointer(&prev)
+		AESGCM(level, &a)
+
+		a.Flags |= FlagOpen
+		a.In, a.Out, a.Tag = unsafe.Pointer(&sealed), unsafe.Pointer(&opened), unsafe.Pointer(&tag)
+		AESGCM(level, &a)
+		if tag != prev || string(opened[:n]) != string(plain[:n]) {
+			return false
+		}
+	}
+
+	var state GCMState
+	begin(len(answerSizes), most)
+	a.ADBytes, a.Total, a.State = 16, most, state.State()
+	a.Tag = unsafe.Pointer(&tag)
+	for _, part := range answerParts {
+		a.In, a.Out = unsafe.Pointer(&plain[part.at]), unsafe.Pointer(&sealed[part.at])
+		a.Bytes, a.Flags = uint64(part.bytes), uint64(part.flags)
+		AESGCM(level, &a)
+	}
+	if corrupt {
+		tag[0] ^= 1
+	}
+	return tag == aesGCMAnswer
+}

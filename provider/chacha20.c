@@ -1,0 +1,230 @@
+/* ChaCha20 alone, with OpenSSL's IV: 4 bytes of block counter, little-endian, and the 12 bytes of RFC 8439's nonce.
+ *
+ * Runs of blocks go through the kernel of ChaCha20-Poly1305, in the midst of a packet whose Poly1305 key is zero and
+ * whose tag nobody asks for. Where a counter of 32 bits ends, the next is carried to, as in OpenSSL. */
+#include "cipher.h"
+
+#include <openssl/params.h>
+
+#include "keystream.h"
+
+static const cipher_shape shape = {.key_bytes = 32, .iv_bytes = 16, .mode = 0, .aead = 0};
+
+typedef struct {
+    const core *core;
+    const sealane_level *level;
+    int key_set;
+    int ahead; /* since init or more than a short piece, key stream has been made once; the next is made ahead */
+    size_t used, made; /* bytes of keystream */
+    uint64_t next;     /* counter of the first block that is not in keystream */
+    uint64_t at;       /* counter of the block that the last byte lies in, unless that byte ended a run of blocks, */
+    unsigned part;     /* and how many of its bytes are spent: a new key without an IV starts at this block */
+    uint8_t key[32];
+    uint8_t nonce[12]; /* the first 4 bytes count with the counter, and are written anew for each use */
+    uint8_t keystream[KEYSTREAM_AHEAD];
+} context;
+
+static void *new_context(void *provider)
+{
+    const core *from = provider;
+    context *c = core_allocate(from, sizeof *c);
+    if (c != NULL) {
+        c->core = from;
+        c->level = &sealane_levels[sealane_level_of_process()];
+    }
+    return c;
+}
+
+static void free_context(void *v)
+{
+    context *c = v;
+    if (c != NULL)
+        core_free(c->core, c, sizeof *c);
+}
+
+static void *duplicate(void *v)
+{
+    const context *c = v;
+    context *copy = c == NULL ? NULL : core_allocate(c->core, sizeof *copy);
+    if (copy != NULL)
+        *copy = *c;
+    return copy;
+}
+
+/* ---- The key stream ---- */
+
+/* How much of bytes can be done before the counter's 32 bits end. */
+static size_t up_to_carry(const context *c, size_t bytes)
+{
+    const uint64_t left = (((uint64_t)1 << 32) - (uint32_t)c->next) * KEYSTREAM_BLOCK;
+    return bytes < left ? bytes : (size_t)left;
+}
+
+static const uint8_t *nonce_of_next(context *c)
+{
+    store32(c->nonce, (uint32_t)(c->next >> 32));
+    return c->nonce;
+}
+
+static void refill(context *c)
+{
+    c->made = c->ahead ? up_to_carry(c, KEYSTREAM_AHEAD) : KEYSTREAM_BLOCK;
+    c->used = 0;
+    c->ahead = 1;
+    keystream_make(c->level, c->key, nonce_of_next(c), (uint32_t)c->next, c->keystream, c->made);
+    c->next += c->made / KEYSTREAM_BLOCK;
+}
+
+static size_t take_made(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
+{
+    const size_t left = c->made - c->used, n = bytes < left ? bytes : left;
+    keystream_xor(out, in, c->keystream + c->used, n);
+    c->used += n;
+    return n;
+}
+
+static void crypt(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
+{
+    size_t n = take_made(c, out, in, bytes);
+    in += n, out += n, bytes -= n;
+    while (bytes >= KEYSTREAM_SMALL) {
+        n = up_to_carry(c, bytes - bytes % KEYSTREAM_BLOCK);
+        keystream_blocks(c->level, c->key, nonce_of_next(c), (uint32_t)c->next, out, in, n);
+        c->next += n / KEYSTREAM_BLOCK;
+        c->ahead = 0;
+        in += n, out += n, bytes -= n;
+    }
+    while (bytes != 0) {
+        refill(c);
+        n = take_made(c, out, in, bytes);
+        in += n, out += n, bytes -= n;
+    }
+}
+
+/* Where the default provider would be. */
+static void count(context *c, size_t bytes)
+{
+    if (c->part != 0) {
+        const size_t left = KEYSTREAM_BLOCK - c->part, n = bytes < left ? bytes : left;
+        c->part += (unsigned)n;
+        bytes -= n;
+        if (bytes == 0)
+            return;
+        c->at++;
+    }
+    c->at += bytes / KEYSTREAM_BLOCK;
+    c->part = bytes % KEYSTREAM_BLOCK;
+}
+
+/* ---- What EVP calls ---- */
+
+static int set_params(void *v, const OSSL_PARAM params[])
+{
+    const context *c = v;
+    found_params found;
+    if (params == NULL)
+        return 1;
+    find_params(&found, params);
+    return cipher_set_lengths(c->core, &shape, &found);
+}
+
+static int get_params(void *v, OSSL_PARAM params[])
+{
+    const context *c = v;
+    found_params found;
+    find_params(&found, params);
+    return cipher_get_lengths(c->core, &shape, &found);
+}
+
+static const OSSL_PARAM *lengths(void *v, void *provider)
+{
+    static const OSSL_PARAM known[] = {
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, NULL),
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_IVLEN, NULL),
+        OSSL_PARAM_END,
+    };
+    (void)v, (void)provider;
+    return known;
+}
+
+static int shape_params(OSSL_PARAM params[])
+{
+    return cipher_get_params(&shape, params);
+}
+
+static int init(void *v, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
+                const OSSL_PARAM params[])
+{
+    context *c = v;
+    if (!cipher_init_lengths(c->core, &shape, key, key_bytes, iv, iv_bytes))
+        return 0;
+    if (key != NULL) {
+        memcpy(c->key, key, sizeof c->key);
+        c->key_set = 1;
+    }
+    if (iv != NULL) {
+        c->at = load64(iv);
+        memcpy(c->nonce, (const uint8_t *)iv + 4, sizeof c->nonce);
+    }
+    if (key != NULL || iv != NULL) {
+        c->next = c->at;
+        c->part = 0;
+        c->used = c->made = 0;
+        c->ahead = 0;
+    }
+    return set_params(c, params);
+}
+
+static int key_set(const context *c)
+{
+    if (!c->key_set)
+        RAISE(c->core, PROV_R_NO_KEY_SET);
+    return c->key_set;
+}
+
+static int update(void *v, unsigned char *out, size_t *out_bytes, size_t out_size, const unsigned char *in,
+                  size_t bytes)
+{
+    context *c = v;
+    if (!key_set(c))
+        return 0;
+    if (out_size < bytes) {
+        RAISE(c->core, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
+        return 0;
+    }
+    if (in != out && overlap(out, bytes, in, bytes)) {
+        memmove(out, in, bytes);
+        in = out;
+    }
+    crypt(c, out, in, bytes);
+    count(c, bytes);
+    *out_bytes = bytes;
+    return 1;
+}
+
+static int final(void *v, unsigned char *out, size_t *out_bytes, size_t out_size)
+{
+    (void)out, (void)out_size;
+    if (!key_set(v))
+        return 0;
+    *out_bytes = 0;
+    return 1;
+}
+
+const OSSL_DISPATCH chacha20_functions[] = {
+    FUNCTION(NEWCTX, new_context),
+    FUNCTION(FREECTX, free_context),
+    FUNCTION(DUPCTX, duplicate),
+    FUNCTION(ENCRYPT_INIT, init),
+    FUNCTION(DECRYPT_INIT, init),
+    FUNCTION(UPDATE, update),
+    FUNCTION(FINAL, final),
+    FUNCTION(CIPHER, update),
+    FUNCTION(GET_PARAMS, shape_params),
+    FUNCTION(GETTABLE_PARAMS, cipher_gettable_params),
+    FUNCTION(GET_CTX_PARAMS, get_params),
+    FUNCTION(GETTABLE_CTX_PARAMS, lengths),
+    FUNCTION(SET_CTX_PARAMS, set_params),
+    FUNCTION(SETTABLE_CTX_PARAMS, lengths),
+    {0, NULL},
+};

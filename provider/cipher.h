@@ -1,0 +1,41 @@
+/* The ciphers on offer, and what every one of them needs. */
+#ifndef SEALANE_PROVIDER_CIPHER_H
+#define SEALANE_PROVIDER_CIPHER_H
+
+#include <openssl/core_dispatch.h>
+#include <openssl/proverr.h>
+
+#include "core.h"
+#include "params.h"
+
+/* What does not change between contexts; lengths in bytes. */
+typedef struct cipher_shape {
+    size_t key_bytes, iv_bytes;
+    unsigned mode; /* EVP_CIPH_*_MODE; 0 for a stream cipher */
+    int aead;
+} cipher_shape;
+
+extern const OSSL_DISPATCH chacha20_poly1305_functions[];
+extern const OSSL_DISPATCH chacha20_functions[];
+
+/* OSSL_FUNC_cipher_get_params and _gettable_params. */
+int cipher_get_params(const cipher_shape *shape, OSSL_PARAM params[]);
+OSSL_FUNC_cipher_gettable_params_fn cipher_gettable_params;
+
+/* The parameters keylen and ivlen, which may be asked for and set, but only to what they are. */
+int cipher_get_lengths(const core *c, const cipher_shape *shape, const found_params *found);
+int cipher_set_lengths(const core *c, const cipher_shape *shape, const found_params *found);
+
+/* Checks a key and an IV that are handed in; either may be NULL. */
+int cipher_init_lengths(const core *c, const cipher_shape *shape, const void *key, size_t key_bytes, const void *iv,
+                        size_t iv_bytes);
+
+/* Sets a parameter that may be missing. */
+int cipher_answer(const core *c, OSSL_PARAM *p, size_t value);
+
+#define FUNCTION(id, function)                          \
+    {                                                   \
+        OSSL_FUNC_CIPHER_##id, (void (*)(void))function \
+    }
+
+#endif

@@ -1,0 +1,33 @@
+/* What libcrypto hands over when it loads the provider: memory, and the error queue.
+ *
+ * No function of libcrypto is linked to, only its headers are used. So one sealane.so serves every OpenSSL 3, also one
+ * that a program carries inside itself. */
+#ifndef SEALANE_PROVIDER_CORE_H
+#define SEALANE_PROVIDER_CORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <openssl/core.h>
+#include <openssl/core_dispatch.h>
+
+/* One per library context. It is what OpenSSL calls the provider context. */
+typedef struct core {
+    const OSSL_CORE_HANDLE *handle;
+    OSSL_FUNC_core_new_error_fn *new_error;
+    OSSL_FUNC_core_set_error_debug_fn *set_error_debug;
+    OSSL_FUNC_core_vset_error_fn *vset_error;
+    OSSL_FUNC_CRYPTO_zalloc_fn *zalloc;
+    OSSL_FUNC_CRYPTO_clear_free_fn *clear_free;
+    char build_info[64];
+} core;
+
+/* Puts a reason of ERR_LIB_PROV, which the default provider also uses, into the error queue. */
+void core_raise(const core *c, const char *file, int line, const char *function, int reason, const char *format, ...);
+
+#define RAISE(c, reason) core_raise((c), __FILE__, __LINE__, __func__, (reason), NULL)
+
+void *core_allocate(const core *c, size_t bytes); /* zeroed; NULL with the error raised */
+void core_free(const core *c, void *p, size_t bytes);
+
+#endif

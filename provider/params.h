@@ -1,0 +1,98 @@
+/* Parameters: by what name they are asked for, and numbers in and out of them.
+ *
+ * OpenSSL passes an array of them for every tag and every TLS record, so each is looked at once: its first letters
+ * choose the one name that it can be. */
+#ifndef SEALANE_PROVIDER_PARAMS_H
+#define SEALANE_PROVIDER_PARAMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <openssl/core.h>
+#include <openssl/core_names.h>
+
+typedef enum {
+    PARAM_UNKNOWN,
+    PARAM_KEYLEN,
+    PARAM_IVLEN,
+    PARAM_TAG,
+    PARAM_TAGLEN,
+    PARAM_TLS_AAD,
+    PARAM_TLS_AAD_PAD,
+    PARAM_TLS_IV_FIXED,
+    PARAM_MODE,
+    PARAM_BLOCK_SIZE,
+    PARAM_AEAD,
+    PARAM_CUSTOM_IV,
+    PARAM_CTS,
+    PARAM_TLS1_MULTIBLOCK,
+    PARAM_HAS_RAND_KEY,
+    PARAM_COUNT
+} param_name;
+
+static inline param_name param_if(const char *key, const char *name, param_name is)
+{
+    return strcmp(key, name) == 0 ? is : PARAM_UNKNOWN;
+}
+
+static inline param_name param_tls(const char *key)
+{
+    if (strcmp(key, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD) == 0)
+        return PARAM_TLS_AAD;
+    if (strcmp(key, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD_PAD) == 0)
+        return PARAM_TLS_AAD_PAD;
+    if (strcmp(key, OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED) == 0)
+        return PARAM_TLS_IV_FIXED;
+    return param_if(key, OSSL_CIPHER_PARAM_TLS1_MULTIBLOCK, PARAM_TLS1_MULTIBLOCK);
+}
+
+static inline param_name param_named(const char *key)
+{
+    switch (key[0]) {
+    case 'a':
+        return param_if(key, OSSL_CIPHER_PARAM_AEAD, PARAM_AEAD);
+    case 'b':
+        return param_if(key, OSSL_CIPHER_PARAM_BLOCK_SIZE, PARAM_BLOCK_SIZE);
+    case 'c':
+        return key[1] == 't' ? param_if(key, OSSL_CIPHER_PARAM_CTS, PARAM_CTS)
+                             : param_if(key, OSSL_CIPHER_PARAM_CUSTOM_IV, PARAM_CUSTOM_IV);
+    case 'h':
+        return param_if(key, OSSL_CIPHER_PARAM_HAS_RAND_KEY, PARAM_HAS_RAND_KEY);
+    case 'i':
+        return param_if(key, OSSL_CIPHER_PARAM_IVLEN, PARAM_IVLEN);
+    case 'k':
+        return param_if(key, OSSL_CIPHER_PARAM_KEYLEN, PARAM_KEYLEN);
+    case 'm':
+        return param_if(key, OSSL_CIPHER_PARAM_MODE, PARAM_MODE);
+    case 't':
+        if (key[1] == 'l')
+            return param_tls(key);
+        return strcmp(key, OSSL_CIPHER_PARAM_AEAD_TAG) == 0
+                   ? PARAM_TAG
+                   : param_if(key, OSSL_CIPHER_PARAM_AEAD_TAGLEN, PARAM_TAGLEN);
+    default:
+        return PARAM_UNKNOWN;
+    }
+}
+
+/* The first parameter of each name; the others are NULL. */
+typedef struct {
+    OSSL_PARAM *at[PARAM_COUNT];
+} found_params;
+
+static inline void find_params(found_params *found, const OSSL_PARAM params[])
+{
+    memset(found, 0, sizeof *found);
+    for (; params != NULL && params->key != NULL; params++) {
+        OSSL_PARAM **at = &found->at[param_named(params->key)];
+        if (*at == NULL)
+            *at = (OSSL_PARAM *)params; /* what is only read is never written through it */
+    }
+}
+
+/* A number of any size that OpenSSL knows how to pass; 0 if it does not fit, or is none. */
+int param_get_size(const OSSL_PARAM *p, size_t *value);
+int param_set_size(OSSL_PARAM *p, size_t value);
+
+#endif

@@ -1,0 +1,156 @@
+/* sealane.so: the entry point, what the provider says of itself, and the self-test at load. */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* secure_getenv */
+#endif
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/params.h>
+#include <openssl/proverr.h>
+
+#include "../include/sealane.h"
+#include "../src/bytes.h"
+#include "../src/level.h"
+#include "cipher.h"
+#include "selftest.h"
+
+/* Every cipher that is on offer. Names are those of the default provider, so that a fetch by any of them finds both. */
+static const OSSL_ALGORITHM ciphers[] = {
+    {"ChaCha20-Poly1305", "provider=sealane", chacha20_poly1305_functions, "sealane ChaCha20-Poly1305"},
+    {"ChaCha20", "provider=sealane", chacha20_functions, "sealane ChaCha20"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const OSSL_ALGORITHM *query(void *provider, int operation, int *no_cache)
+{
+    (void)provider;
+    *no_cache = 0;
+    return operation == OSSL_OP_CIPHER ? ciphers : NULL;
+}
+
+static const OSSL_PARAM *gettable(void *provider)
+{
+    static const OSSL_PARAM known[] = {
+        OSSL_PARAM_DEFN(OSSL_PROV_PARAM_NAME, OSSL_PARAM_UTF8_PTR, NULL, 0),
+        OSSL_PARAM_DEFN(OSSL_PROV_PARAM_VERSION, OSSL_PARAM_UTF8_PTR, NULL, 0),
+        OSSL_PARAM_DEFN(OSSL_PROV_PARAM_BUILDINFO, OSSL_PARAM_UTF8_PTR, NULL, 0),
+        OSSL_PARAM_DEFN(OSSL_PROV_PARAM_STATUS, OSSL_PARAM_INTEGER, NULL, 0),
+        OSSL_PARAM_END,
+    };
+    (void)provider;
+    return known;
+}
+
+static int answer_text(OSSL_PARAM *p, const char *value)
+{
+    if (p->data_type != OSSL_PARAM_UTF8_PTR)
+        return 0;
+    p->return_size = strlen(value);
+    if (p->data != NULL)
+        *(const char **)p->data = value;
+    return 1;
+}
+
+static int get_params(void *provider, OSSL_PARAM params[])
+{
+    const core *c = provider;
+    int ok = 1;
+    for (OSSL_PARAM *p = params; p->key != NULL; p++) {
+        if (strcmp(p->key, OSSL_PROV_PARAM_NAME) == 0)
+            ok &= answer_text(p, "sealane");
+        else if (strcmp(p->key, OSSL_PROV_PARAM_VERSION) == 0)
+            ok &= answer_text(p, SEALANE_VERSION);
+        else if (strcmp(p->key, OSSL_PROV_PARAM_BUILDINFO) == 0)
+            ok &= answer_text(p, c->build_info);
+        else if (strcmp(p->key, OSSL_PROV_PARAM_STATUS) == 0)
+            ok &= param_set_size(p, 1);
+    }
+    return ok;
+}
+
+static void teardown(void *provider)
+{
+    core *c = provider;
+    core_free(c, c, sizeof *c);
+}
+
+static const OSSL_DISPATCH functions[] = {
+    {OSSL_FUNC_PROVIDER_TEARDOWN, (void (*)(void))teardown},
+    {OSSL_FUNC_PROVIDER_GETTABLE_PARAMS, (void (*)(void))gettable},
+    {OSSL_FUNC_PROVIDER_GET_PARAMS, (void (*)(void))get_params},
+    {OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))query},
+    {0, NULL},
+};
+
+static int take_functions(core *c, const OSSL_DISPATCH *in)
+{
+    for (; in->function_id != 0; in++) {
+        switch (in->function_id) {
+        case OSSL_FUNC_CORE_NEW_ERROR:
+            c->new_error = OSSL_FUNC_core_new_error(in);
+            break;
+        case OSSL_FUNC_CORE_SET_ERROR_DEBUG:
+            c->set_error_debug = OSSL_FUNC_core_set_error_debug(in);
+            break;
+        case OSSL_FUNC_CORE_VSET_ERROR:
+            c->vset_error = OSSL_FUNC_core_vset_error(in);
+            break;
+        case OSSL_FUNC_CRYPTO_ZALLOC:
+            c->zalloc = OSSL_FUNC_CRYPTO_zalloc(in);
+            break;
+        case OSSL_FUNC_CRYPTO_CLEAR_FREE:
+            c->clear_free = OSSL_FUNC_CRYPTO_clear_free(in);
+            break;
+        }
+    }
+    return c->zalloc != NULL && c->clear_free != NULL;
+}
+
+/* Portable code is slower than what OpenSSL has itself, so it is on offer only where somebody asks for it. */
+static int is_asked_for(void)
+{
+#if defined(__GLIBC__)
+    return secure_getenv("SEALANE_CPU") != NULL || secure_getenv("SEALANE_ASM") != NULL;
+#else
+    return 1;
+#endif
+}
+
+static int refuse(const core *c, const char *why)
+{
+    core_raise(c, __FILE__, __LINE__, __func__, PROV_R_SELF_TEST_KAT_FAILURE, "sealane is not used: %s", why);
+    return 0;
+}
+
+/* Reasons not to be loaded; OpenSSL then goes on with its own provider. */
+static int is_fit(core *c)
+{
+    const int level = sealane_level_of_process();
+    if (level < 0)
+        return refuse(c, "no level passes its known-answer test on this CPU");
+    const char *name = sealane_levels[level].name;
+    if (strcmp(name, "portable") == 0 && !is_asked_for())
+        return refuse(c, "this CPU has only the portable level, which is slower than OpenSSL");
+    const char *failed = selftest(c);
+    if (failed != NULL)
+        return refuse(c, failed);
+    snprintf(c->build_info, sizeof c->build_info, SEALANE_VERSION ", level %s", name);
+    return 1;
+}
+
+SEALANE_API int OSSL_provider_init(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in, const OSSL_DISPATCH **out,
+                                   void **provider)
+{
+    core first = {.handle = handle};
+    if (!take_functions(&first, in) || !is_fit(&first))
+        return 0;
+    core *c = core_allocate(&first, sizeof *c);
+    if (c == NULL)
+        return 0;
+    *c = first;
+    *out = functions;
+    *provider = c;
+    return 1;
+}

@@ -1,0 +1,87 @@
+# Included by the Makefile. sealane.so, the OpenSSL 3 provider: build, install, tests.
+
+PROVIDER_SOURCES := $(sort $(wildcard provider/*.c))
+PROVIDER_HEADERS := $(wildcard provider/*.h)
+C_FILES += $(wildcard provider/*.[ch] provider/test/*.[ch])
+SHELL_FILES += provider/test/programs provider/test/loading
+
+# Where OpenSSL looks for providers; empty where there is no OpenSSL 3 to build for, and then nothing is installed.
+MODULESDIR ?= $(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null && pkg-config --variable=modulesdir libcrypto)
+PROVIDER_CNF := $(PREFIX)/share/sealane/sealane.cnf
+
+# $(call provider,folder,compiler,flags): the provider over the library that is built there.
+define provider
+$(1)/provider/%.o: provider/%.c $(PROVIDER_HEADERS) $(HEADERS)
+	@mkdir -p $$(@D)
+	$(2) $(CFLAGS) $(LIB_FLAGS) -Wno-pedantic $(3) -c -o $$@ $$<
+
+$(1)/provider/sealane.so: $(PROVIDER_SOURCES:%.c=$(1)/%.o) $(1)/libsealane.a provider/provider.map
+	$(2) $(CFLAGS) $(3) -shared -o $$@ -Wl,--version-script=provider/provider.map -Wl,-z,noexecstack -Wl,-z,relro \
+	    -Wl,-z,now $$(filter %.o %.a,$$^) $(LDFLAGS)
+
+$(1)/provider/test-%: provider/test/%.c provider/test/providers.h
+	@mkdir -p $$(@D)
+	$(2) $(CFLAGS) -std=c11 $(WARNINGS) -Wno-pedantic $(3) -o $$@ $$< -lssl -lcrypto -pthread
+endef
+
+$(eval $(call provider,$(B),$(CC),$(CET)))
+$(eval $(call provider,$(B)/clang,$(CLANG)))
+$(eval $(call provider,$(B)/asan,$(CC),$(SANITIZE)))
+
+.PHONY: provider install-provider
+provider: $(B)/provider/sealane.so ## the OpenSSL 3 provider, sealane.so
+
+install-provider: provider ## the provider alone: into OpenSSL's modules directory, and a configuration to include
+	install -d $(DESTDIR)$(MODULESDIR) $(DESTDIR)$(dir $(PROVIDER_CNF))
+	install -m 755 $(B)/provider/sealane.so $(DESTDIR)$(MODULESDIR)
+	sed -e 's|@MODULE@|$(MODULESDIR)/sealane.so|g' -e 's|@CNF@|$(PROVIDER_CNF)|g' provider/sealane.cnf.in > $(DESTDIR)$(PROVIDER_CNF)
+
+ifneq ($(MODULESDIR),)
+install: install-provider
+endif
+
+# One whose self-test expects another tag.
+$(B)/broken/provider/sealane.so: $(B)/provider/sealane.so
+	@mkdir -p $(@D)
+	sed 's/0x1a, 0xe1/0x1a, 0xe0/' provider/selftest.c > $(B)/broken/provider/selftest.c
+	$(CC) $(CFLAGS) $(LIB_FLAGS) -Wno-pedantic -Iprovider -c -o $(B)/broken/provider/selftest.o $(B)/broken/provider/selftest.c
+	$(CC) -shared -o $@ $(B)/broken/provider/selftest.o $(filter-out %/selftest.o,$(PROVIDER_SOURCES:%.c=$(B)/%.o)) $(B)/libsealane.a
+
+# ---- Tests ----
+
+PROVIDER := $(B)/provider/sealane.so
+PROVIDER_ASAN := $(B)/asan/provider/sealane.so
+PROVIDER_LEVELS := avx2 ssse3 portable
+leaks := env LSAN_OPTIONS=exitcode=1
+
+$(eval $(call suite,provider-differential,$(PROVIDER) $(B)/provider/test-differential,\
+    $(B)/provider/test-differential $(B)/provider --seconds=5))
+$(eval $(call suite,provider-differential-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-differential,\
+    $(B)/asan/provider/test-differential $(B)/asan/provider --seconds=10))
+$(foreach l,$(PROVIDER_LEVELS),$(eval $(call suite,provider-differential-$(l),$(PROVIDER) $(B)/provider/test-differential,\
+    env SEALANE_CPU=$(l) $(B)/provider/test-differential $(B)/provider --seconds=2)))
+$(eval $(call suite,provider-differential-planted,$(PROVIDER) $(B)/provider/test-differential,\
+    --must-fail "$(B)/provider/test-differential $(B)/provider --plant=%" return length output tag error parameter))
+$(eval $(call suite,provider-evp,$(PROVIDER) $(B)/provider/test-evp $(B)/wycheproof.txt,\
+    $(B)/provider/test-evp $(B)/provider $(B)/wycheproof.txt))
+$(eval $(call suite,provider-evp-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(B)/wycheproof.txt,\
+    $(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/wycheproof.txt))
+$(eval $(call suite,provider-evp-planted,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(B)/wycheproof.txt,\
+    --must-fail "$(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/wycheproof.txt --plant=%" \
+    vectors stream copies tampering allocations threads reloading leak))
+$(eval $(call suite,provider-tls,$(PROVIDER) $(B)/provider/test-tls,$(B)/provider/test-tls $(B)/provider))
+$(eval $(call suite,provider-tls-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-tls,\
+    $(leaks) $(B)/asan/provider/test-tls $(B)/asan/provider))
+$(eval $(call suite,provider-tls-planted,$(PROVIDER) $(B)/provider/test-tls,\
+    --must-fail "$(B)/provider/test-tls $(B)/provider --plant=%" stock data resumption new-keys damage alert))
+$(eval $(call suite,provider-programs,$(PROVIDER),provider/test/programs $(PROVIDER)))
+$(eval $(call suite,provider-programs-planted,$(PROVIDER),\
+    --must-fail "provider/test/programs $(PROVIDER) --plant=%" stock data))
+$(eval $(call suite,provider-loading,$(PROVIDER) $(B)/broken/provider/sealane.so,provider/test/loading $(B)))
+$(eval $(call suite,provider-loading-planted,$(PROVIDER) $(B)/broken/provider/sealane.so,\
+    --must-fail "provider/test/loading $(B) --plant=%" broken name))
+$(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(B)/wycheproof.txt,\
+    $(B)/clang/provider/test-evp $(B)/clang/provider $(B)/wycheproof.txt))
+
+.PHONY: test-provider
+test-provider: $(filter test-provider-%,$(SUITES:%=test-%)) ## the provider's own suites

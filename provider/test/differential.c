@@ -1,0 +1,548 @@
+/* The same random calls to OpenSSL's default provider and to sealane: every return value, length, output, tag and error
+ * must be the same.
+ *
+ *     differential FOLDER [--seconds=N] [--seed=N] [--cipher=NAME] [--plant=WHAT]
+ *
+ * FOLDER holds sealane.so. --plant makes one observation of sealane's differ: the run must then fail. */
+#include <time.h>
+
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+
+#include "providers.h"
+
+enum { LONGEST = 20000, ROOM = LONGEST + 64 };
+
+enum { DEFAULT, SEALANE, SIDES };
+
+static const char *const cipher_names[] = {"ChaCha20-Poly1305", "ChaCha20"};
+enum { CIPHERS = sizeof cipher_names / sizeof cipher_names[0] };
+
+static const char *const plants[] = {"none", "return", "length", "output", "tag", "error", "parameter"};
+static int plant;
+
+static uint64_t state, seed, calls, sequences;
+static char history[4096];
+static size_t history_bytes;
+
+static unsigned below(unsigned n)
+{
+    return (unsigned)(next_random(&state) % n);
+}
+
+static int one_in(unsigned n)
+{
+    return below(n) == 0;
+}
+
+static void fill(uint8_t *p, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        p[i] = (uint8_t)next_random(&state);
+}
+
+/* Mostly short; often about a block, the longest piece that is kept, or the start of long strides. */
+static unsigned text_length(void)
+{
+    static const unsigned edges[] = {16, 64, 128, 256, 1024, 1420, 2048, 4096, 16384};
+    switch (below(8)) {
+    case 0:
+        return below(3000);
+    case 1:
+        return one_in(8) ? below(LONGEST) : below(300);
+    case 2:
+    case 3:
+        return edges[below(sizeof edges / sizeof edges[0])] - 3 + below(7);
+    default:
+        return below(150);
+    }
+}
+
+/* What one call showed of itself. */
+typedef struct {
+    int result, length;
+    uint64_t parameter;
+    unsigned long error;
+    uint8_t output[ROOM];
+    size_t output_bytes;
+} observation;
+
+typedef struct {
+    EVP_CIPHER *cipher[SIDES];
+    EVP_CIPHER_CTX *ctx[SIDES];
+    int is_aead;
+    int record; /* bytes that the next TLS record must have; 0 if none has been announced */
+} pair;
+
+static observation seen[SIDES];
+
+static void note(const char *format, int a, int b)
+{
+    if (history_bytes < sizeof history - 80) {
+        const int n = snprintf(history + history_bytes, sizeof history - history_bytes, format, a, b);
+        history_bytes += (size_t)n;
+    }
+}
+
+static void die(const char *what)
+{
+    char errors[SIDES][160] = {"none", "none"};
+    for (int s = 0; s < SIDES; s++)
+        if (seen[s].error != 0)
+            ERR_error_string_n(seen[s].error, errors[s], sizeof errors[s]);
+    printf("FAIL %s differs: default %d, length %d, parameter %llu, error %s; sealane %d, %d, %llu, %s\n", what,
+           seen[DEFAULT].result, seen[DEFAULT].length, (unsigned long long)seen[DEFAULT].parameter, errors[DEFAULT],
+           seen[SEALANE].result, seen[SEALANE].length, (unsigned long long)seen[SEALANE].parameter, errors[SEALANE]);
+    printf("seed %llu, sequence %llu:%s\n", (unsigned long long)seed, (unsigned long long)sequences, history);
+    exit(1);
+}
+
+static void start_observing(void)
+{
+    for (int s = 0; s < SIDES; s++) {
+        seen[s].result = seen[s].length = 0;
+        seen[s].parameter = seen[s].error = 0;
+        seen[s].output_bytes = 0;
+    }
+    ERR_clear_error();
+}
+
+/* The reason only: the default provider's own tag for its errors is ERR_LIB_PROV, sealane's is the same. */
+static void take_error(int side)
+{
+    const unsigned long e = ERR_peek_last_error();
+    seen[side].error = e == 0 ? 0 : ERR_PACK(ERR_GET_LIB(e), 0, ERR_GET_REASON(e));
+    ERR_clear_error();
+}
+
+static void plant_difference(const char *call)
+{
+    observation *o = &seen[SEALANE];
+    if (sequences < 20)
+        return;
+    switch (plant) {
+    case 1:
+        o->result ^= 1;
+        break;
+    case 2:
+        o->length += strcmp(call, "update") == 0;
+        break;
+    case 3:
+        if (o->output_bytes > 100)
+            o->output[100] ^= 1;
+        break;
+    case 4:
+        if (strcmp(call, "get tag") == 0 && o->output_bytes != 0)
+            o->output[0] ^= 0x80;
+        break;
+    case 5:
+        if (o->error != 0)
+            o->error++;
+        break;
+    case 6:
+        o->parameter += strcmp(call, "lengths") == 0;
+        break;
+    }
+}
+
+static void compare(const char *call)
+{
+    const observation *d = &seen[DEFAULT], *s = &seen[SEALANE];
+    plant_difference(call);
+    calls++;
+    if (d->result != s->result || d->length != s->length || d->parameter != s->parameter || d->error != s->error)
+        die(call);
+    if (d->output_bytes != s->output_bytes || memcmp(d->output, s->output, d->output_bytes) != 0)
+        die("output");
+}
+
+/* ---- Calls ---- */
+
+static void call_init(pair *p)
+{
+    uint8_t key[32], iv[16];
+    const int with_key = !one_in(3), with_iv = !one_in(4), with_cipher = one_in(8);
+    const int enc = one_in(6) ? -1 : (int)below(2);
+    size_t number = one_in(3) ? below(40) : p->is_aead ? 12 : 16;
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_size_t(one_in(2) ? OSSL_CIPHER_PARAM_IVLEN : OSSL_CIPHER_PARAM_KEYLEN, &number),
+        OSSL_PARAM_construct_end()};
+    const int with_params = one_in(10);
+    fill(key, sizeof key);
+    fill(iv, sizeof iv);
+    if (!p->is_aead && one_in(4)) /* the counter carries soon */
+        memset(iv, 0xff, 4);
+    if (one_in(20))
+        memset(iv, 0xff, 8);
+    start_observing();
+    for (int s = 0; s < SIDES; s++) {
+        seen[s].result = EVP_CipherInit_ex2(p->ctx[s], with_cipher ? p->cipher[s] : NULL, with_key ? key : NULL,
+                                            with_iv ? iv : NULL, enc, with_params ? params : NULL);
+        take_error(s);
+    }
+    note(" init(%d,%d)", with_key + 2 * with_iv + 4 * with_cipher + 8 * with_params, enc);
+    if (with_key || with_iv || with_cipher)
+        p->record = 0;
+    compare("init");
+}
+
+/* The one result that differs on purpose: opening without a tag. */
+static void allow_no_tag(const pair *p, int is_end)
+{
+    if (!is_end || !p->is_aead || EVP_CIPHER_CTX_get_tag_length(p->ctx[DEFAULT]) != 0)
+        return;
+    observation *d = &seen[DEFAULT], *s = &seen[SEALANE];
+    if (s->result <= 0 && ERR_GET_REASON(s->error) == PROV_R_TAG_NOT_SET)
+        s->result = d->result, s->length = d->length, s->error = d->error;
+}
+
+static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in_place, int by_cipher)
+{
+    static uint8_t in[ROOM];
+    if (!p->is_aead && (!has_in || !has_out))
+        return; /* the default provider reads from NULL */
+    fill(in, bytes);
+    start_observing();
+    for (int s = 0; s < SIDES; s++) {
+        observation *o = &seen[s];
+        if (has_out) {
+            o->output_bytes = bytes + 32;
+            memset(o->output, 0xa5, o->output_bytes);
+            if (in_place)
+                memcpy(o->output, in, bytes);
+        }
+        const uint8_t *from = !has_in ? NULL : in_place && has_out ? o->output : in;
+        uint8_t *to = has_out ? o->output : NULL;
+        if (by_cipher)
+            o->result = EVP_Cipher(p->ctx[s], to, from, bytes);
+        else
+            o->result = EVP_CipherUpdate(p->ctx[s], to, &o->length, from, (int)bytes);
+        take_error(s);
+    }
+    allow_no_tag(p, !has_in);
+    note(by_cipher ? " cipher(%d,%d)" : " update(%d,%d)", (int)bytes, has_in + 2 * has_out + 4 * in_place);
+    compare("update");
+    if (has_out)
+        p->record = 0;
+}
+
+static void call_final(pair *p)
+{
+    const int has_out = !one_in(4);
+    start_observing();
+    for (int s = 0; s < SIDES; s++) {
+        seen[s].output_bytes = 32;
+        memset(seen[s].output, 0xa5, 32);
+        seen[s].result = EVP_CipherFinal_ex(p->ctx[s], has_out ? seen[s].output : NULL, &seen[s].length);
+        take_error(s);
+    }
+    allow_no_tag(p, 1);
+    note(" final(%d)%.0d", has_out, 0);
+    compare("final");
+}
+
+static void call_ctrl(pair *p, const char *name, int type, int bytes, const uint8_t *in, int is_get)
+{
+    start_observing();
+    for (int s = 0; s < SIDES; s++) {
+        uint8_t buffer[64];
+        memset(seen[s].output, 0xa5, 64);
+        if (in != NULL)
+            memcpy(buffer, in, sizeof buffer);
+        seen[s].output_bytes = is_get ? 64 : 0;
+        seen[s].result = EVP_CIPHER_CTX_ctrl(p->ctx[s], type, bytes,
+                                             is_get       ? seen[s].output
+                                             : in == NULL ? NULL
+                                                          : buffer);
+        take_error(s);
+    }
+    note(is_get ? " get(%d,%d)" : " ctrl(%d,%d)", type, bytes);
+    compare(name);
+}
+
+static int odd(int usual, int limit)
+{
+    return one_in(5) ? (int)below((unsigned)limit) : usual;
+}
+
+/* The tag that the default provider would make now, or a wrong one: so that some packets do open. */
+static void call_set_tag(pair *p)
+{
+    uint8_t tag[64];
+    EVP_CIPHER_CTX *copy = EVP_CIPHER_CTX_new();
+    int n;
+    fill(tag, sizeof tag);
+    if (!one_in(3) && EVP_CIPHER_CTX_copy(copy, p->ctx[DEFAULT]) &&
+        EVP_CipherInit_ex(copy, NULL, NULL, NULL, NULL, 1) && EVP_CipherFinal_ex(copy, NULL, &n))
+        EVP_CIPHER_CTX_ctrl(copy, EVP_CTRL_AEAD_GET_TAG, 16, tag);
+    ERR_clear_error();
+    EVP_CIPHER_CTX_free(copy);
+    call_ctrl(p, "set tag", EVP_CTRL_AEAD_SET_TAG, odd(16, 20), one_in(12) ? NULL : tag, 0);
+}
+
+static void call_record(pair *p)
+{
+    const unsigned bytes = one_in(8) ? below(20) : text_length();
+    const int right = !one_in(6), enc = EVP_CIPHER_CTX_is_encrypting(p->ctx[DEFAULT]);
+    uint8_t aad[64];
+    fill(aad, sizeof aad);
+    aad[11] = (uint8_t)(bytes >> 8), aad[12] = (uint8_t)bytes;
+    call_ctrl(p, "record", EVP_CTRL_AEAD_TLS1_AAD, odd(13, 16), aad, 0);
+    if (seen[DEFAULT].result > 0)
+        p->record = (int)bytes + (enc ? 16 : 0);
+    if (!one_in(8))
+        call_update(p, p->record != 0 && right ? (unsigned)p->record : text_length(), 1, 1, one_in(2), one_in(2));
+}
+
+/* A record that opens: sealed by the default provider with the same key and nonce. */
+static void call_good_record(pair *p)
+{
+    static uint8_t sealed[ROOM];
+    const unsigned bytes = text_length();
+    uint8_t aad[64];
+    int length;
+    EVP_CIPHER_CTX *copy = EVP_CIPHER_CTX_new();
+    fill(aad, sizeof aad);
+    fill(sealed, bytes);
+    aad[11] = (uint8_t)(bytes >> 8), aad[12] = (uint8_t)bytes;
+    if (!EVP_CIPHER_CTX_copy(copy, p->ctx[DEFAULT]) || !EVP_CipherInit_ex(copy, NULL, NULL, NULL, NULL, 1) ||
+        EVP_CIPHER_CTX_ctrl(copy, EVP_CTRL_AEAD_TLS1_AAD, 13, aad) != 16 ||
+        !EVP_CipherUpdate(copy, sealed, &length, sealed, (int)bytes + 16)) {
+        EVP_CIPHER_CTX_free(copy);
+        return;
+    }
+    EVP_CIPHER_CTX_free(copy);
+    aad[11] = (uint8_t)((bytes + 16) >> 8), aad[12] = (uint8_t)(bytes + 16);
+    start_observing();
+    for (int s = 0; s < SIDES; s++) {
+        observation *o = &seen[s];
+        EVP_CipherInit_ex(p->ctx[s], NULL, NULL, NULL, NULL, 0);
+        o->parameter = (uint64_t)EVP_CIPHER_CTX_ctrl(p->ctx[s], EVP_CTRL_AEAD_TLS1_AAD, 13, aad);
+        o->output_bytes = bytes + 16;
+        memcpy(o->output, sealed, o->output_bytes);
+        o->result = EVP_CipherUpdate(p->ctx[s], o->output, &o->length, o->output, (int)bytes + 16);
+        take_error(s);
+    }
+    note(" good-record(%d)%.0d", (int)bytes, 0);
+    if (seen[DEFAULT].result != 1)
+        die("the test itself");
+    p->record = 0;
+    compare("update");
+}
+
+static void call_lengths(pair *p)
+{
+    start_observing();
+    for (int s = 0; s < SIDES; s++) {
+        const EVP_CIPHER_CTX *c = p->ctx[s];
+        seen[s].parameter = (uint64_t)(EVP_CIPHER_CTX_get_iv_length(c) & 0xff) |
+                            (uint64_t)(EVP_CIPHER_CTX_get_key_length(c) & 0xff) << 8 |
+                            (uint64_t)(EVP_CIPHER_CTX_get_tag_length(c) & 0xff) << 16 |
+                            (uint64_t)EVP_CIPHER_CTX_get_block_size(c) << 24 |
+                            (uint64_t)(unsigned)EVP_CIPHER_CTX_get_num(c) << 32;
+        seen[s].result = (int)EVP_CIPHER_get_flags(EVP_CIPHER_CTX_get0_cipher(c)) ^
+                         EVP_CIPHER_get_nid(EVP_CIPHER_CTX_get0_cipher(c)) << 8;
+        take_error(s);
+    }
+    note(" lengths%.0d%.0d", 0, 0);
+    compare("lengths");
+}
+
+/* Parameters of any type and size. */
+static void call_params(pair *p)
+{
+    static const char *const names[] = {OSSL_CIPHER_PARAM_KEYLEN,        OSSL_CIPHER_PARAM_IVLEN,
+                                        OSSL_CIPHER_PARAM_AEAD_TAG,      OSSL_CIPHER_PARAM_AEAD_TAGLEN,
+                                        OSSL_CIPHER_PARAM_AEAD_TLS1_AAD, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD_PAD,
+                                        OSSL_CIPHER_PARAM_PADDING,       OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED};
+    static const unsigned types[] = {OSSL_PARAM_UNSIGNED_INTEGER, OSSL_PARAM_INTEGER, OSSL_PARAM_OCTET_STRING};
+    static const size_t sizes[] = {1, 2, 4, 8, 12, 13, 16, 17, 24};
+    const int is_get = one_in(2), count = 1 + (int)below(3);
+    uint8_t value[3][32], buffer[SIDES][3][32];
+    OSSL_PARAM params[SIDES][4];
+    for (int i = 0; i < count; i++) {
+        const char *name = names[below(8)];
+        const unsigned type = types[below(3)];
+        const size_t size = sizes[below(sizeof sizes / sizeof sizes[0])];
+        fill(value[i], 32);
+        if (type != OSSL_PARAM_OCTET_STRING) {
+            memset(value[i], one_in(8) ? 0xff : 0, 32);
+            value[i][0] = (uint8_t)(one_in(3) ? below(40) : one_in(2) ? 32 : p->is_aead ? 12 : 16);
+        }
+        for (int s = 0; s < SIDES; s++) {
+            memcpy(buffer[s][i], value[i], 32);
+            params[s][i] = (OSSL_PARAM){name, type, buffer[s][i], size, OSSL_PARAM_UNMODIFIED};
+            params[s][i + 1] = OSSL_PARAM_construct_end();
+        }
+        if (!is_get && strcmp(name, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD) == 0)
+            params[DEFAULT][i].key = params[SEALANE][i].key = OSSL_CIPHER_PARAM_PADDING; /* a record has its own call */
+    }
+    start_observing();
+    for (int s = 0; s < SIDES; s++) {
+        observation *o = &seen[s];
+        o->result =
+            is_get ? EVP_CIPHER_CTX_get_params(p->ctx[s], params[s]) : EVP_CIPHER_CTX_set_params(p->ctx[s], params[s]);
+        for (int i = 0; i < count && o->result; i++)
+            o->parameter = o->parameter << 16 ^ (params[s][i].return_size & 0xffff);
+        o->output_bytes = 32 * (size_t)count;
+        memcpy(o->output, buffer[s], o->output_bytes);
+        take_error(s);
+    }
+    note(is_get ? " get-params(%d)%.0d" : " set-params(%d)%.0d", count, 0);
+    compare("parameters");
+}
+
+static void call_copy(pair *p)
+{
+    start_observing();
+    for (int s = 0; s < SIDES; s++) {
+        EVP_CIPHER_CTX *copy = EVP_CIPHER_CTX_new();
+        seen[s].result = EVP_CIPHER_CTX_copy(copy, p->ctx[s]);
+        EVP_CIPHER_CTX_free(p->ctx[s]);
+        p->ctx[s] = copy;
+        take_error(s);
+    }
+    note(" copy%.0d%.0d", 0, 0);
+    compare("copy");
+}
+
+/* ---- Sequences ---- */
+
+static const int other_ctrls[] = {EVP_CTRL_SET_KEY_LENGTH, EVP_CTRL_INIT, EVP_CTRL_AEAD_SET_MAC_KEY, EVP_CTRL_CCM_SET_L,
+                                  1000};
+
+static void call_anything(pair *p)
+{
+    uint8_t iv[64];
+    fill(iv, sizeof iv);
+    switch (below(p->is_aead ? 32 : 24)) {
+    case 0:
+    case 1:
+    case 2:
+        call_init(p);
+        break;
+    case 3:
+        call_copy(p);
+        break;
+    case 4:
+        call_lengths(p);
+        break;
+    case 5:
+    case 6:
+        call_final(p);
+        break;
+    case 7:
+        call_params(p);
+        break;
+    case 8:
+        call_update(p, below(16), one_in(2), one_in(2), 0, one_in(2)); /* no record, whose NULL would be read */
+        break;
+    case 9:
+        call_ctrl(p, "ctrl", EVP_CTRL_AEAD_SET_IVLEN, odd(p->is_aead ? 12 : 16, 20), NULL, 0);
+        break;
+    case 10:
+        call_ctrl(p, "ctrl", other_ctrls[below(sizeof other_ctrls / sizeof other_ctrls[0])], odd(32, 40), iv, 0);
+        break;
+    case 11:
+        call_ctrl(p, "get tag", EVP_CTRL_AEAD_GET_TAG, odd(16, 20), NULL, 1);
+        break;
+    case 24:
+    case 25:
+        call_set_tag(p);
+        break;
+    case 26:
+        call_update(p, below(one_in(4) ? 200 : 20), 1, 0, 0, 0);
+        break;
+    case 27:
+        call_ctrl(p, "ctrl", EVP_CTRL_AEAD_SET_IV_FIXED, odd(12, 16), iv, 0);
+        break;
+    case 28:
+    case 29:
+        call_record(p);
+        break;
+    case 30:
+        call_good_record(p);
+        break;
+    default:
+        call_update(p, text_length(), 1, 1, one_in(2), one_in(8));
+    }
+}
+
+/* What well-behaved callers do, with the text and the associated data in any pieces. */
+static void call_packet(pair *p)
+{
+    const unsigned ad_pieces = below(3), pieces = one_in(2) ? 1 : below(6);
+    call_init(p);
+    for (unsigned i = 0; p->is_aead && i < ad_pieces; i++)
+        call_update(p, below(one_in(4) ? 300 : 20), 1, 0, 0, 0);
+    for (unsigned i = 0; i < pieces; i++)
+        call_update(p, text_length(), 1, 1, one_in(2), 0);
+    if (p->is_aead && one_in(2))
+        call_set_tag(p);
+    call_final(p);
+    if (p->is_aead)
+        call_ctrl(p, "get tag", EVP_CTRL_AEAD_GET_TAG, 16, NULL, 1);
+}
+
+static void sequence(pair *p)
+{
+    const unsigned n = 1 + below(40);
+    history_bytes = 0;
+    p->record = 0;
+    for (int s = 0; s < SIDES; s++) {
+        p->ctx[s] = EVP_CIPHER_CTX_new();
+        if (!EVP_CipherInit_ex(p->ctx[s], p->cipher[s], NULL, NULL, NULL, 1))
+            die("the first init");
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (one_in(6))
+            call_packet(p);
+        else
+            call_anything(p);
+    }
+    for (int s = 0; s < SIDES; s++)
+        EVP_CIPHER_CTX_free(p->ctx[s]);
+    sequences++;
+}
+
+int main(int argc, char **argv)
+{
+    pair pairs[CIPHERS];
+    uint64_t seconds = 10;
+    const char *only = NULL;
+    if (argc < 2)
+        return 2;
+    seed = (uint64_t)time(NULL);
+    for (int i = 2; i < argc; i++) {
+        if (strncmp(argv[i], "--seconds=", 10) == 0)
+            seconds = strtoull(argv[i] + 10, NULL, 0);
+        else if (strncmp(argv[i], "--seed=", 7) == 0)
+            seed = strtoull(argv[i] + 7, NULL, 0);
+        else if (strncmp(argv[i], "--cipher=", 9) == 0)
+            only = argv[i] + 9;
+        else if (strncmp(argv[i], "--plant=", 8) == 0)
+            for (plant = sizeof plants / sizeof plants[0] - 1; plant > 0 && strcmp(plants[plant], argv[i] + 8); plant--)
+                ;
+        else
+            return 2;
+    }
+    state = seed;
+    const providers loaded = load_providers(NULL, argv[1]);
+    for (int i = 0; i < CIPHERS; i++) {
+        pairs[i].cipher[DEFAULT] = fetch(NULL, cipher_names[i], "provider=default");
+        pairs[i].cipher[SEALANE] = fetch(NULL, cipher_names[i], "provider=sealane");
+        pairs[i].is_aead = (EVP_CIPHER_get_flags(pairs[i].cipher[DEFAULT]) & EVP_CIPH_FLAG_AEAD_CIPHER) != 0;
+    }
+    for (const time_t end = time(NULL) + (time_t)seconds; time(NULL) < end;)
+        for (int i = 0; i < CIPHERS; i++)
+            if (only == NULL || strcmp(only, cipher_names[i]) == 0)
+                sequence(&pairs[i]);
+    for (int i = 0; i < CIPHERS; i++)
+        for (int s = 0; s < SIDES; s++)
+            EVP_CIPHER_free(pairs[i].cipher[s]);
+    unload_providers(&loaded);
+    printf("seed %llu: %llu calls in %llu sequences are answered as by the default provider\n",
+           (unsigned long long)seed, (unsigned long long)calls, (unsigned long long)sequences);
+    printf("differential: 1 passed, 0 failed, 0 not run\n");
+    return 0;
+}

@@ -1,0 +1,380 @@
+/* sealane.so through EVP: published vectors, pieces, copies, threads, and what it allocates.
+ *
+ *     evp FOLDER WYCHEPROOF [--plant=CHECK]      FOLDER holds sealane.so; --plant makes one check fail
+ *
+ * WYCHEPROOF is what test/vectors/flatten.go makes of Wycheproof's files. */
+#include <pthread.h>
+
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+
+#include "providers.h"
+
+enum { LONGEST = 20000, THREADS = 8 };
+
+static const char *plant = "";
+static unsigned passed, failed;
+static uint64_t random_state = 1;
+
+static int planted(const char *check)
+{
+    return strcmp(plant, check) == 0;
+}
+
+static void verdict(const char *check, int ok)
+{
+    printf("%s %s\n", ok ? "ok  " : "FAIL", check);
+    *(ok ? &passed : &failed) += 1;
+}
+
+typedef struct {
+    uint8_t key[32], iv[32], tag[16];
+    size_t key_bytes, iv_bytes, ad_bytes, bytes;
+    uint8_t ad[LONGEST], text[LONGEST], sealed[LONGEST];
+} packet;
+
+static int below(size_t n)
+{
+    return (int)(next_random(&random_state) % n);
+}
+
+/* In up to `pieces` pieces of random lengths. */
+static int update_in_pieces(EVP_CIPHER_CTX *c, uint8_t *out, const uint8_t *in, size_t bytes, int pieces)
+{
+    int n, ok = 1;
+    for (; pieces > 1 && bytes > 0; pieces--) {
+        const int piece = below(bytes + 1);
+        ok &= EVP_CipherUpdate(c, out, &n, in, piece);
+        in += piece, bytes -= (size_t)piece;
+        out = out == NULL ? NULL : out + piece;
+    }
+    return ok & EVP_CipherUpdate(c, out, &n, in, (int)bytes);
+}
+
+static int seal(EVP_CIPHER_CTX *c, const packet *p, uint8_t *out, uint8_t tag[16], int pieces)
+{
+    int n;
+    return EVP_EncryptInit_ex(c, NULL, NULL, p->key, p->iv) &&
+           (p->ad_bytes == 0 || update_in_pieces(c, NULL, p->ad, p->ad_bytes, pieces)) &&
+           update_in_pieces(c, out, p->text, p->bytes, pieces) && EVP_EncryptFinal_ex(c, NULL, &n) &&
+           EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, 16, tag);
+}
+
+static int open_packet(EVP_CIPHER_CTX *c, const packet *p, uint8_t *out, int pieces)
+{
+    int n;
+    return EVP_DecryptInit_ex(c, NULL, NULL, p->key, p->iv) &&
+           EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, 16, (void *)p->tag) &&
+           (p->ad_bytes == 0 || update_in_pieces(c, NULL, p->ad, p->ad_bytes, pieces)) &&
+           update_in_pieces(c, out, p->sealed, p->bytes, pieces) && EVP_DecryptFinal_ex(c, NULL, &n);
+}
+
+/* ---- Wycheproof ---- */
+
+static int unhex(uint8_t *out, size_t room, const char *hex, size_t *bytes)
+{
+    if (strcmp(hex, "-") == 0)
+        hex = "";
+    *bytes = strlen(hex) / 2;
+    for (size_t i = 0; i < *bytes && i < room; i++)
+        if (sscanf(hex + 2 * i, "%2hhx", &out[i]) != 1)
+            return 0;
+    return *bytes <= room;
+}
+
+static int read_packet(packet *p, FILE *f, int *valid)
+{
+    static char line[8 * LONGEST], field[6][2 * LONGEST + 1], algorithm[64], verdict_of[16];
+    while (fgets(line, sizeof line, f) != NULL) {
+        size_t tag_bytes, sealed_bytes;
+        if (sscanf(line, "%63s %*s %40000s %40000s %40000s %40000s %40000s %40000s %15s", algorithm, field[0], field[1],
+                   field[2], field[3], field[4], field[5], verdict_of) != 8)
+            return 0;
+        if (strcmp(algorithm, "CHACHA20-POLY1305") != 0)
+            continue;
+        *valid = strcmp(verdict_of, "valid") == 0;
+        return unhex(p->key, sizeof p->key, field[0], &p->key_bytes) &&
+               unhex(p->iv, sizeof p->iv, field[1], &p->iv_bytes) && unhex(p->ad, LONGEST, field[2], &p->ad_bytes) &&
+               unhex(p->text, LONGEST, field[3], &p->bytes) && unhex(p->sealed, LONGEST, field[4], &sealed_bytes) &&
+               unhex(p->tag, sizeof p->tag, field[5], &tag_bytes);
+    }
+    return 0;
+}
+
+static int vector_holds(EVP_CIPHER_CTX *c, packet *p, int valid)
+{
+    static uint8_t out[LONGEST];
+    uint8_t tag[16];
+    if (p->iv_bytes != 12)
+        return !EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_IVLEN, (int)p->iv_bytes, NULL);
+    if (planted("vectors"))
+        p->sealed[0] ^= 1;
+    for (int pieces = 1; pieces < 5; pieces++) {
+        if (open_packet(c, p, out, pieces) != valid || (valid && memcmp(out, p->text, p->bytes) != 0))
+            return 0;
+        if (!seal(c, p, out, tag, pieces))
+            return 0;
+        if (valid && (memcmp(out, p->sealed, p->bytes) != 0 || memcmp(tag, p->tag, 16) != 0))
+            return 0;
+    }
+    return 1;
+}
+
+static void check_vectors(const EVP_CIPHER *cipher, const char *path)
+{
+    static packet p;
+    unsigned count = 0, bad = 0;
+    int valid;
+    FILE *f = fopen(path, "r");
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+    EVP_CipherInit_ex(c, cipher, NULL, NULL, NULL, 1);
+    while (f != NULL && read_packet(&p, f, &valid)) {
+        bad += !vector_holds(c, &p, valid);
+        count++;
+    }
+    EVP_CIPHER_CTX_free(c);
+    if (f != NULL)
+        fclose(f);
+    printf("%s Wycheproof: %u vectors, each in one to four pieces, %u wrong\n",
+           bad == 0 && count > 300 ? "ok  " : "FAIL", count, bad);
+    passed += count - bad;
+    failed += bad + (count <= 300);
+}
+
+/* ---- ChaCha20: RFC 8439, appendix A.1 (key stream; the counter is the IV's first word) ---- */
+
+static void check_stream(const EVP_CIPHER *cipher)
+{
+    static const struct {
+        int key_end, counter, nonce_end;
+        const char *start;
+    } vectors[] = {
+        {0, 0, 0, "76b8e0ada0f13d90405d6ae55386bd28"},
+        {0, 1, 0, "9f07e7be5551387a98ba977c732d080d"},
+        {1, 1, 0, "3aeb5224ecf849929b9d828db1ced4dd"},
+        {0, 0, 2, "c2c64d378cd536374ae204b9ef933fcd"},
+    };
+    int ok = 1;
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
+        uint8_t key[32] = {0}, iv[16] = {0}, zeroes[64] = {0}, out[64], want[16];
+        size_t bytes;
+        int n;
+        EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+        key[31] = (uint8_t)vectors[i].key_end;
+        iv[0] = (uint8_t)vectors[i].counter;
+        iv[15] = (uint8_t)vectors[i].nonce_end;
+        iv[1] = planted("stream");
+        ok &= EVP_EncryptInit_ex(c, cipher, NULL, key, iv) && EVP_EncryptUpdate(c, out, &n, zeroes, 64) &&
+              unhex(want, 16, vectors[i].start, &bytes) && memcmp(out, want, 16) == 0;
+        EVP_CIPHER_CTX_free(c);
+    }
+    verdict("ChaCha20 vectors of RFC 8439", ok);
+}
+
+/* ---- Copies, tampering, memory, threads ---- */
+
+static void random_packet(packet *p, size_t bytes, uint64_t *state)
+{
+    p->key_bytes = 32, p->iv_bytes = 12, p->ad_bytes = 13, p->bytes = bytes;
+    for (size_t i = 0; i < 32; i++)
+        p->key[i] = (uint8_t)next_random(state), p->iv[i] = (uint8_t)next_random(state);
+    for (size_t i = 0; i < p->ad_bytes; i++)
+        p->ad[i] = (uint8_t)next_random(state);
+    for (size_t i = 0; i < bytes; i++)
+        p->text[i] = (uint8_t)next_random(state);
+}
+
+/* A context copied in the middle of a packet: both go on, and to the same end. */
+static void check_copies(const EVP_CIPHER *cipher)
+{
+    static packet p;
+    static uint8_t first[LONGEST], second[LONGEST];
+    int ok = 1, n;
+    for (size_t bytes = 0; bytes < 3000; bytes += 37) {
+        uint8_t tag[2][16];
+        const int cut = (int)bytes / 3;
+        EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *copy = EVP_CIPHER_CTX_new();
+        random_packet(&p, bytes, &random_state);
+        ok &= EVP_EncryptInit_ex(c, cipher, NULL, p.key, p.iv) && EVP_EncryptUpdate(c, NULL, &n, p.ad, 13) &&
+              EVP_EncryptUpdate(c, first, &n, p.text, cut) && EVP_CIPHER_CTX_copy(copy, c);
+        memcpy(second, first, (size_t)cut);
+        if (planted("copies"))
+            EVP_EncryptUpdate(copy, second, &n, p.text, 1);
+        ok &= EVP_EncryptUpdate(c, first + cut, &n, p.text + cut, (int)bytes - cut) &&
+              EVP_EncryptFinal_ex(c, NULL, &n) && EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, 16, tag[0]);
+        EVP_CIPHER_CTX_free(c);
+        ok &= EVP_EncryptUpdate(copy, second + cut, &n, p.text + cut, (int)bytes - cut) &&
+              EVP_EncryptFinal_ex(copy, NULL, &n) && EVP_CIPHER_CTX_ctrl(copy, EVP_CTRL_AEAD_GET_TAG, 16, tag[1]);
+        ok &= memcmp(first, second, bytes) == 0 && memcmp(tag[0], tag[1], 16) == 0;
+        memcpy(p.sealed, second, bytes);
+        memcpy(p.tag, tag[0], 16);
+        ok &= open_packet(copy, &p, first, 3) && memcmp(first, p.text, bytes) == 0;
+        EVP_CIPHER_CTX_free(copy);
+    }
+    verdict("a copy in mid-packet goes on by itself", ok);
+}
+
+/* Every bit of a short packet. */
+static void check_tampering(const EVP_CIPHER *cipher)
+{
+    static packet p;
+    static uint8_t out[LONGEST];
+    int ok = 1;
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+    EVP_CipherInit_ex(c, cipher, NULL, NULL, NULL, 1);
+    random_packet(&p, 70, &random_state);
+    ok &= seal(c, &p, p.sealed, p.tag, 1) && open_packet(c, &p, out, 1);
+    for (size_t bit = 0; bit < 8 * (70 + 13 + 16 + 12); bit++) {
+        packet forged = p;
+        const size_t byte = bit / 8;
+        uint8_t *at = byte < 70   ? &forged.sealed[byte]
+                      : byte < 83 ? &forged.ad[byte - 70]
+                      : byte < 99 ? &forged.tag[byte - 83]
+                                  : &forged.iv[byte - 99];
+        if (!planted("tampering") || bit != 300)
+            *at ^= (uint8_t)(1 << bit % 8);
+        ok &= !open_packet(c, &forged, out, 1 + below(3));
+    }
+    ok &= open_packet(c, &p, out, 1);
+    EVP_CIPHER_CTX_free(c);
+    verdict("every flipped bit is found", ok);
+}
+
+static uint64_t allocations;
+
+static void *counting_malloc(size_t n, const char *file, int line)
+{
+    (void)file, (void)line;
+    allocations++;
+    return malloc(n);
+}
+
+static void *counting_realloc(void *p, size_t n, const char *file, int line)
+{
+    (void)file, (void)line;
+    allocations++;
+    return realloc(p, n);
+}
+
+static void counting_free(void *p, const char *file, int line)
+{
+    (void)file, (void)line;
+    free(p);
+}
+
+static void check_allocations(const EVP_CIPHER *cipher)
+{
+    static packet p;
+    static uint8_t out[LONGEST];
+    int ok = 1;
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+    EVP_CipherInit_ex(c, cipher, NULL, NULL, NULL, 1);
+    const uint64_t before = allocations;
+    for (int i = 0; i < 200; i++) {
+        random_packet(&p, (size_t)i * 97, &random_state);
+        ok &= seal(c, &p, p.sealed, p.tag, 1 + i % 4) && open_packet(c, &p, out, 1 + i % 3);
+        if (planted("allocations") && i == 100)
+            OPENSSL_free(OPENSSL_malloc(1));
+    }
+    if (allocations != before || before == 0)
+        ok = 0;
+    EVP_CIPHER_CTX_free(c);
+    verdict("no allocation per packet", ok);
+}
+
+typedef struct {
+    const EVP_CIPHER *sealane, *other;
+    uint64_t state;
+    int ok;
+} worker;
+
+static void *work(void *v)
+{
+    static packet shared;
+    worker *w = v;
+    packet *own = malloc(sizeof *own), *p = planted("threads") ? &shared : own;
+    uint8_t *out = malloc(LONGEST), tag[16];
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *d = EVP_CIPHER_CTX_new();
+    EVP_CipherInit_ex(c, w->sealane, NULL, NULL, NULL, 1);
+    EVP_CipherInit_ex(d, w->other, NULL, NULL, NULL, 1);
+    w->ok = 1;
+    for (int i = 0; i < 400; i++) {
+        random_packet(p, next_random(&w->state) % 4000, &w->state);
+        w->ok &= seal(d, p, p->sealed, p->tag, 1) && seal(c, p, out, tag, 1) && memcmp(out, p->sealed, p->bytes) == 0 &&
+                 memcmp(tag, p->tag, 16) == 0 && open_packet(c, p, out, 1) && memcmp(out, p->text, p->bytes) == 0;
+    }
+    EVP_CIPHER_CTX_free(c);
+    EVP_CIPHER_CTX_free(d);
+    free(out);
+    free(own);
+    return NULL;
+}
+
+static void check_threads(const EVP_CIPHER *sealane, const EVP_CIPHER *other)
+{
+    pthread_t threads[THREADS];
+    worker workers[THREADS];
+    int ok = 1;
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (worker){sealane, other, (uint64_t)i + 1, 0};
+        ok &= pthread_create(&threads[i], NULL, work, &workers[i]) == 0;
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        ok &= workers[i].ok;
+    }
+    verdict("8 threads", ok);
+}
+
+/* Library contexts come and go, each with a provider of its own; what they leave behind is the leak check's to find. */
+static void check_reloading(const char *folder)
+{
+    int ok = 1;
+    for (int i = 0; i < 20; i++) {
+        OSSL_LIB_CTX *libctx = OSSL_LIB_CTX_new();
+        OSSL_PROVIDER_set_default_search_path(libctx, folder);
+        OSSL_PROVIDER *provider = OSSL_PROVIDER_load(libctx, "sealane");
+        EVP_CIPHER *cipher = EVP_CIPHER_fetch(libctx, "ChaCha20-Poly1305", NULL);
+        EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+        const char *name = NULL, *build = NULL;
+        OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_ptr(OSSL_PROV_PARAM_NAME, (char **)&name, 0),
+                               OSSL_PARAM_construct_utf8_ptr(OSSL_PROV_PARAM_BUILDINFO, (char **)&build, 0),
+                               OSSL_PARAM_construct_end()};
+        ok &= provider != NULL && OSSL_PROVIDER_get_params(provider, params) &&
+              strcmp(name, planted("reloading") ? "default" : "sealane") == 0 && strstr(build, "level ") != NULL &&
+              EVP_EncryptInit_ex(c, cipher, NULL, NULL, NULL);
+        EVP_CIPHER_CTX_free(c);
+        EVP_CIPHER_free(cipher);
+        OSSL_PROVIDER_unload(provider);
+        OSSL_LIB_CTX_free(libctx);
+    }
+    if (planted("leak")) /* a context that nobody frees */
+        ok &= EVP_CIPHER_CTX_new() != NULL && EVP_CIPHER_CTX_new() != NULL;
+    verdict("loading and unloading", ok);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 2;
+    if (argc > 3 && strncmp(argv[3], "--plant=", 8) == 0)
+        plant = argv[3] + 8;
+    CRYPTO_set_mem_functions(counting_malloc, counting_realloc, counting_free);
+    const providers loaded = load_providers(NULL, argv[1]);
+    EVP_CIPHER *aead = fetch(NULL, "ChaCha20-Poly1305", "provider=sealane");
+    EVP_CIPHER *other = fetch(NULL, "ChaCha20-Poly1305", "provider=default");
+    EVP_CIPHER *stream = fetch(NULL, "ChaCha20", "provider=sealane");
+    check_vectors(aead, argv[2]);
+    check_stream(stream);
+    check_copies(aead);
+    check_tampering(aead);
+    check_allocations(aead);
+    check_threads(aead, other);
+    check_reloading(argv[1]);
+    EVP_CIPHER_free(aead);
+    EVP_CIPHER_free(other);
+    EVP_CIPHER_free(stream);
+    unload_providers(&loaded);
+    printf("evp: %u passed, %u failed, 0 not run\n", passed, failed);
+    return failed != 0;
+}

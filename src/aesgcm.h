@@ -1,0 +1,41 @@
+/* AES-GCM (NIST SP 800-38D): what the front end needs besides the kernels. */
+#ifndef SEALANE_SRC_AESGCM_H
+#define SEALANE_SRC_AESGCM_H
+
+#include "kernel.h"
+
+/* The kernel of the portable level; scratch and consts are not used. */
+sealane_kernel sealane_aesgcm_portable;
+
+/* A key for a kernel: SEALANE_GCM_KEY_* of asm/args.h. */
+typedef struct sealane_gcm_key {
+    uint64_t rounds, unused;
+    uint8_t schedule[SEALANE_GCM_KEY_TABLE - SEALANE_GCM_KEY_SCHEDULE];
+    uint8_t table[SEALANE_GCM_KEY_BYTES - SEALANE_GCM_KEY_TABLE];
+} sealane_gcm_key;
+
+/* What lives on between the parts of a packet, the same at every level. */
+typedef struct sealane_gcm_state {
+    uint8_t y[16];       /* GHASH so far */
+    uint8_t counter[16]; /* the next counter block */
+    uint8_t mask[16];    /* the encrypted J0 */
+    uint8_t unused[16];
+} sealane_gcm_state;
+
+SEALANE_AT(sealane_gcm_key, rounds, SEALANE_GCM_KEY_ROUNDS);
+SEALANE_AT(sealane_gcm_key, schedule, SEALANE_GCM_KEY_SCHEDULE);
+SEALANE_AT(sealane_gcm_key, table, SEALANE_GCM_KEY_TABLE);
+SEALANE_AT(sealane_gcm_state, y, SEALANE_GCM_STATE_Y);
+SEALANE_AT(sealane_gcm_state, counter, SEALANE_GCM_STATE_COUNTER);
+SEALANE_AT(sealane_gcm_state, mask, SEALANE_GCM_STATE_MASK);
+_Static_assert(sizeof(sealane_gcm_key) == SEALANE_GCM_KEY_BYTES, "key");
+_Static_assert(sizeof(sealane_gcm_state) == SEALANE_GCM_STATE_BYTES, "state");
+
+/* The plaintext's and the associated data's limits (section 5.2.1.1), and the nonce's, in bytes. */
+#define AESGCM_TEXT_MAX (((uint64_t)1 << 36) - 32)
+#define AESGCM_AD_MAX (((uint64_t)1 << 61) - 1)
+
+/* J0 (section 7.1, step 2) from a nonce of any length but 0 and 12; h is the hash key. */
+void sealane_aesgcm_j0(uint8_t j0[16], const uint8_t h[16], const uint8_t *nonce, size_t nonce_bytes);
+
+#endif

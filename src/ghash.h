@@ -1,0 +1,29 @@
+/* GHASH (NIST SP 800-38D, section 6.4) in constant-time C. */
+#ifndef SEALANE_SRC_GHASH_H
+#define SEALANE_SRC_GHASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A hash key, prepared. Secret. */
+typedef struct ghash_key {
+    uint64_t words[24];
+} ghash_key;
+
+/* y[1] holds the first 8 bytes of a block, big-endian, y[0] the last. */
+typedef struct ghash_sum {
+    uint64_t y[2];
+} ghash_sum;
+
+void sealane_ghash_key(ghash_key *key, const uint8_t h[16]);
+
+/* y = (y + block) H for every block. */
+void sealane_ghash_blocks(ghash_sum *s, const ghash_key *key, const uint8_t *in, size_t blocks);
+
+/* The same, and behind the whole blocks one that is filled up with zeroes. */
+void sealane_ghash_padded(ghash_sum *s, const ghash_key *key, const uint8_t *in, size_t bytes);
+
+/* One block of two lengths in bytes. */
+void sealane_ghash_lengths(ghash_sum *s, const ghash_key *key, uint64_t ad_bytes, uint64_t text_bytes);
+
+#endif
