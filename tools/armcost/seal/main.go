@@ -1,8 +1,8 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES SEED [seal|open|aes]
+//	seal BYTES SEED [seal|open|batch|openbatch|aes] [PACKETS]
 //
-// With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places: what the comparison of traces must find.
+// A batch is of 64 packets of that many bytes, or as many as it says. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places: what the comparison of traces must find.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/sealane/sealane/batch"
 	"github.com/sealane/sealane/chacha20poly1305"
 )
 
@@ -25,7 +26,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|batch|openbatch|aes] [PACKETS]")
 		os.Exit(2)
 	}
 	size, err := strconv.Atoi(os.Args[1])
@@ -33,8 +34,16 @@ func main() {
 		fmt.Fprintln(os.Stderr, "seal: not a size:", os.Args[1])
 		os.Exit(2)
 	}
-	open := len(os.Args) > 3 && os.Args[3] == "open"
-	aesGCM := len(os.Args) > 3 && os.Args[3] == "aes"
+	way, packets := "seal", 64
+	if len(os.Args) > 3 {
+		way = os.Args[3]
+	}
+	if len(os.Args) > 4 {
+		if packets, err = strconv.Atoi(os.Args[4]); err != nil || packets < 1 {
+			fmt.Fprintln(os.Stderr, "seal: not a number of packets:", os.Args[4])
+			os.Exit(2)
+		}
+	}
 	runtime.LockOSThread()
 	plain := make([]byte, size)
 	sealed := make([]byte, 0, size+chacha20poly1305.Overhead)
@@ -45,12 +54,15 @@ func main() {
 		for i := range plain {
 			plain[i] = key[i%32] ^ byte(i)
 		}
-		aead, err := newAEAD(key[:], aesGCM)
+		aead, err := newAEAD(key[:], way == "aes")
 		if err != nil {
 			panic(err)
 		}
 		runtime.Gosched()
-		if open {
+		switch way {
+		case "batch", "openbatch":
+			sealed = batches(aead, nonce, plain, packets, way == "openbatch")
+		case "open":
 			sealed = aead.Seal(sealed[:0], nonce, plain, nil)
 			markStart()
 			opened, err = aead.Open(opened[:0], nonce, sealed, nil)
@@ -58,13 +70,40 @@ func main() {
 			if err != nil {
 				panic(err)
 			}
-		} else {
+		default:
 			markStart()
 			sealed = aead.Seal(sealed[:0], nonce, plain, nil)
 			markEnd()
 		}
 	}
 	fmt.Printf("%x\n", sha256.Sum256(append(sealed, opened...)))
+}
+
+// batches seals or opens a batch between the markers, and returns what its packets come to.
+func batches(aead cipher.AEAD, nonce, plain []byte, packets int, open bool) []byte {
+	ops := make([]batch.Op, packets)
+	for i := range ops {
+		out := make([]byte, 0, len(plain)+chacha20poly1305.Overhead)
+		ops[i] = batch.Op{AEAD: aead, Dst: out, Nonce: nonce, Src: plain}
+		if open {
+			ops[i].Src = aead.Seal(nil, nonce, plain, nil)
+		}
+	}
+	markStart()
+	if open {
+		batch.OpenBatch(ops)
+	} else {
+		batch.SealBatch(ops)
+	}
+	markEnd()
+	sum := sha256.New()
+	for i := range ops {
+		if ops[i].Err != nil {
+			panic(ops[i].Err)
+		}
+		sum.Write(ops[i].Out)
+	}
+	return sum.Sum(nil)
 }
 
 func newAEAD(key []byte, aesGCM bool) (cipher.AEAD, error) {
