@@ -23,7 +23,7 @@ CET := $(shell echo 'int x;' | $(CC) -fcf-protection -x c -c -o /dev/null - 2>/d
 ISA := $(patsubst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
 C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
-HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S test/*.h)
+HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c)
 SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm) afalg/vm/run
 
