@@ -8,7 +8,7 @@ define arm
 $(B)/cross/$(1)/built:
 	+@$(MAKE) --no-print-directory -s B=$(B)/cross/$(1) CC=$(1)-gcc CFLAGS="-O2 -static" $(B)/cross/$(1)/check $(B)/cross/$(1)/api
 
-$$(eval $$(call suite,$(1),$(B)/cross/$(1)/built $(B)/wycheproof.txt,test/arm $(B) $(1)))
+$$(eval $$(call suite,$(1),$(B)/cross/$(1)/built $(B)/vectors.txt,test/arm $(B) $(1)))
 endef
 
 # $(call go_arm,name,environment,qemu and its options). Tests that start programs find the emulator in SEALANE_TEST_EXEC.
