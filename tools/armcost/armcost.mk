@@ -42,6 +42,8 @@ ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm64 ## the same branches and
 	then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL a table at secret places is not found"; fi; \
 	echo "ct-arm: $$p passed, $$f failed, 0 not run"; [ $$f -eq 0 ]
 
+$(eval $(call suite,armcost,$(ARMCOST_PYTHON),$(ARMCOST_PYTHON) tools/armcost/test_armcost.py))
+
 ifneq ($(filter x86_64,$(ISA)),)
 ifneq ($(and $(shell command -v qemu-arm),$(shell command -v qemu-aarch64)),)
 $(eval $(call suite,secret-trace-arm,,$(MAKE) --no-print-directory ct-arm))
