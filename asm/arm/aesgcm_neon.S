@@ -7,10 +7,10 @@
  * scratch    2720 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_neon_constants
  * registers  all but r10, r13, r14
- * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, the counter and the number of rounds only
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, the number of rounds, and with the flag NONCE the counter only
  *
  * AES (FIPS 197), bit-sliced: bit b of byte p in register k is bit k of byte p of block b, of eight blocks whose counters
- * begin at a multiple of eight. Bytes stand row by row, p = 4 r + c. ShiftRows is never done (Adomnicai and Peyrin, "Fixslicing
+ * begin at a multiple of eight unless they are secret. Bytes stand row by row, p = 4 r + c. ShiftRows is never done (Adomnicai and Peyrin, "Fixslicing
  * AES-like ciphers", TCHES 2021): after n rounds column c of row r lies at column c + n r, and MixColumns looks for it there:
  * with a' the next row and t = a + a', a column becomes 2 t + a' + t''. Round keys are laid out likewise.
  *
@@ -33,6 +33,7 @@ isa neon
 #define CONST_LANES 128   /* the numbers of eight blocks in the last byte of the counter: bits 0, 1, 2 */
 #define CONST_RCON 152    /* round constants */
 #define CONST_POLY 168    /* x^128 + x^7 + x^2 + x + 1 as it is added when a polynomial is multiplied by x */
+#define CONST_SHIFTS 184  /* 0, 8, 16, 24; 1, 1, 1, 1 */
 
 /* Scratch. */
 #define SPILL 256            /* nine vectors */
@@ -90,6 +91,7 @@ constants sealane_aesgcm_neon_constants
     .byte 1, 2, 4, 8, 16, 32, 64, 128, 27, 54, 0, 0, 0, 0, 0, 0
     .byte 0, 0, 0, 0, 0, 0, 0, 0xc2
     .byte 1, 0, 0, 0, 0, 0, 0, 0
+    .long 0, 8, 16, 24, 1, 1, 1, 1
 endconstants
 
 /* ---- AES ---- */
@@ -182,6 +184,25 @@ endconstants
     vshr.u8 \u, \a, #\n
     vbif \a, \t, \mask
     vbit \b, \u, \mask
+.endm
+
+/* Planes to blocks, or back. */
+.macro transpose
+    vmov.i8 q15, #0x55
+    swap_bits 1, q15, q0, q1, q8, q9
+    swap_bits 1, q15, q2, q3, q10, q11
+    swap_bits 1, q15, q4, q5, q8, q9
+    swap_bits 1, q15, q6, q7, q10, q11
+    vmov.i8 q15, #0x33
+    swap_bits 2, q15, q0, q2, q8, q9
+    swap_bits 2, q15, q1, q3, q10, q11
+    swap_bits 2, q15, q4, q6, q8, q9
+    swap_bits 2, q15, q5, q7, q10, q11
+    vmov.i8 q15, #0x0f
+    swap_bits 4, q15, q0, q4, q8, q9
+    swap_bits 4, q15, q1, q5, q10, q11
+    swap_bits 4, q15, q2, q6, q8, q9
+    swap_bits 4, q15, q3, q7, q10, q11
 .endm
 
 /* Bytes of a block from rows to columns. */
@@ -319,8 +340,10 @@ function sealane_aesgcm_neon
     vst1.8 {q15}, [r8]
     add r8, r1, #PREFIX
     stmia r8, {r4, r5, r6}
-    and r8, r7, #7
-    bic r7, r7, #7
+    mov r8, #0
+    tst r3, #SEALANE_FLAG_NONCE
+    andne r8, r7, #7
+    bicne r7, r7, #7
     mov r8, r8, lsl #4
     str r7, [r1, #COUNTER]
     str r8, [r1, #SKIP]
@@ -584,10 +607,20 @@ function sealane_aesgcm_neon
     str r4, [r1, #PASS]
     ldr r3, [r1, #COUNTER]
     ldr r2, [r1, #CONSTS]
+    ldr r9, [r1, #FLAGS]
     add r4, r3, #8
     str r4, [r1, #COUNTER]
+    ldr r0, [r1, #ARGS]
+    ldr r4, [r0, #SEALANE_ARG_KEY]
+    ldr r12, [r4, #SEALANE_GCM_KEY_ROUNDS]
+    add r0, r1, #KEYS
     add r11, r1, #BASE
     vld1.8 {q8}, [r11]
+    add r11, r2, #CONST_COLUMNS
+    cmp r12, #12
+    addeq r11, r11, #16
+    tst r9, #SEALANE_FLAG_NONCE
+    beq .Lsecret_counter
     and r4, r3, #0xff000000
     mov r5, r3, lsl #8
     and r5, r5, #0xff000000
@@ -618,13 +651,6 @@ function sealane_aesgcm_neon
     vtst.8 q6, q8, q6
     veor d5, d5, d22
     vtst.8 q7, q8, q7
-    ldr r0, [r1, #ARGS]
-    ldr r4, [r0, #SEALANE_ARG_KEY]
-    ldr r12, [r4, #SEALANE_GCM_KEY_ROUNDS]
-    add r0, r1, #KEYS
-    add r11, r2, #CONST_COLUMNS
-    cmp r12, #12
-    addeq r11, r11, #16
 .Lrounds:
     sub_bytes
     mix_columns 1
@@ -654,22 +680,8 @@ function sealane_aesgcm_neon
     veor q3, q9, q10
 
 /* Planes to blocks. */
-    vmov.i8 q15, #0x55
-    swap_bits 1, q15, q0, q1, q8, q9
-    swap_bits 1, q15, q2, q3, q10, q11
-    swap_bits 1, q15, q4, q5, q8, q9
-    swap_bits 1, q15, q6, q7, q10, q11
-    vmov.i8 q15, #0x33
-    swap_bits 2, q15, q0, q2, q8, q9
-    swap_bits 2, q15, q1, q3, q10, q11
-    swap_bits 2, q15, q4, q6, q8, q9
-    swap_bits 2, q15, q5, q7, q10, q11
-    vmov.i8 q15, #0x0f
+    transpose
     vld1.8 {q14}, [r11]
-    swap_bits 4, q15, q0, q4, q8, q9
-    swap_bits 4, q15, q1, q5, q10, q11
-    swap_bits 4, q15, q2, q6, q8, q9
-    swap_bits 4, q15, q3, q7, q10, q11
     ldr r4, [r1, #PASS]
     to_columns d0, d1, d16, d17
     to_columns d2, d3, d18, d19
@@ -690,6 +702,29 @@ function sealane_aesgcm_neon
     blo .Lgot_stream
     beq .Lgot_j0
     b .Lgot_hash_key
+
+/* The counter comes from GHASH: eight blocks wherever it begins. */
+.Lsecret_counter:
+    add r4, r2, #CONST_SHIFTS
+    vld1.8 {q10, q11}, [r4]                 /* 0, 8, 16, 24; 1, 1, 1, 1 */
+    vmov.i32 q12, #0xff000000
+    vdup.32 q9, r3
+.macro counter_block to
+    vshl.u32 \to, q9, q10
+    vadd.i32 q9, q9, q11
+    vand \to, \to, q12
+    veor \to, \to, q8
+.endm
+    counter_block q0
+    counter_block q1
+    counter_block q2
+    counter_block q3
+    counter_block q4
+    counter_block q5
+    counter_block q6
+    counter_block q7
+    transpose
+    b .Lrounds
 
 /* ---- GHASH of r4 > 0 blocks at r3, for r5 ---- */
 
