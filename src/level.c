@@ -73,10 +73,12 @@ KERNEL(aesgcm, aesni)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
 KERNEL(chacha20poly1305, neon)
+KERNEL(aesgcm, ce)
 #endif
 #if defined(HAVE_ARM_KERNELS)
 KERNEL(chacha20poly1305, neon)
 KERNEL(chacha20poly1305, armv6)
+KERNEL(aesgcm, neon)
 #endif
 
 const sealane_level sealane_levels[] = {
@@ -114,6 +116,12 @@ static const sealane_level aesgcm_levels[] = {
           SEALANE_X86_AVX2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ,
           NO_BATCH),
     LEVEL(aesgcm, aesni, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AES | SEALANE_X86_PCLMUL, NO_BATCH),
+#endif
+#if defined(HAVE_AARCH64_KERNELS)
+    LEVEL(aesgcm, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL, NO_BATCH),
+#endif
+#if defined(HAVE_ARM_KERNELS)
+    LEVEL(aesgcm, neon, SEALANE_ARM_NEON, NO_BATCH),
 #endif
     {"portable", 0, sealane_aesgcm_portable, NULL, NO_BATCH},
 };

@@ -22,6 +22,7 @@ typedef struct MAY_ALIAS stream {
     const sealane_level *level;
     const sealane_gcm_key *gcm; /* NULL: ChaCha20-Poly1305 */
     uint64_t ad_bytes, text_bytes, text_max, ad_max;
+    uint64_t flags; /* of all calls */
     union {
         sealane_state state;
         sealane_gcm_state gcm_state;
@@ -53,9 +54,11 @@ int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_di
     s->level = key_level(k);
     s->ad_bytes = s->text_bytes = 0;
     s->text_max = text_max(key_alg(k)), s->ad_max = ad_max(key_alg(k));
+    s->flags = 0;
     s->gcm = NULL;
     if (is_gcm(key_alg(k))) {
         s->gcm = gcm_key_of(k);
+        s->flags = nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES ? SEALANE_FLAG_NONCE : 0;
         sealane_begin_gcm(s->nonce, k, nonce, nonce_bytes);
     } else if (key_alg(k) == SEALANE_XCHACHA20_POLY1305) {
         xchacha_begin(s->key, s->nonce, k, nonce);
@@ -81,7 +84,7 @@ static void run_kernel(stream *s, void *state, uint8_t *out, const uint8_t *in, 
         .tag = slot(tag),
         .state = slot(state),
         .total = s->text_bytes,
-        .flags = flags,
+        .flags = s->flags | flags,
     };
     s->level->kernel(&a, scratch, s->level->consts);
 }

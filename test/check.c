@@ -433,7 +433,11 @@ static int run_parts(sealane_args a, state_of_either *state, uint8_t *tag)
     for (now.part = 0; now.part < now.parts; done = now.ends[now.part++]) {
         const int first = now.part == 0 && !now.start, last = now.part + 1 == now.parts;
         a.out = out + done, a.in = in + done, a.bytes = now.ends[now.part] - done;
-        a.flags = (first ? first_flags() : 0) | (last ? SEALANE_FLAG_LAST : 0) | (now.open ? SEALANE_FLAG_OPEN : 0);
+        const int public_counter = now.gcm && !now.with_j0 && now.part % 2;
+        a.flags = (first            ? first_flags()
+                   : public_counter ? SEALANE_FLAG_NONCE
+                                    : 0) |
+                  (last ? SEALANE_FLAG_LAST : 0) | (now.open ? SEALANE_FLAG_OPEN : 0);
         state_of_either want = *state;
         if (!last) {
             sealane_args w = a;
@@ -1233,7 +1237,9 @@ static int check_environment(void)
         {SEALANE_CHACHA20POLY1305, "aesni", "ssse3"},
         {SEALANE_CHACHA20POLY1305, "ce", "neon"},
         {SEALANE_CHACHA20POLY1305, "ce32", "neon"},
+#if defined(__x86_64__)
         {SEALANE_AESGCM, "ssse3", "portable"},
+#endif
     };
     for (int i = 0; i < SEALANE_TABLES; i++)
         if (!environment_obeyed(&sealane_tables[i]))

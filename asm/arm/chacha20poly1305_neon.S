@@ -20,7 +20,8 @@
  * r = r0 .. r3 in words, 4 | r1, r2, r3 (clamped), and 2^130 = 5, that is 2^128 ri = si := ri + ri/4:
  *     h r = (h0 r0 + h1 s3 + h2 s2 + h3 s1) + 2^32 (h0 r1 + h1 r0 + h2 s3 + h3 s2 + h4 s1)
  *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 (h4 r0),
- * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64: ri < 2^28, h4 < 10. It is made in integer registers
+ * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64, also with the next word's product with h4 in its
+ * upper half: ri < 2^28, h4 < 8. It is made in integer registers
  * between the vector instructions of a set or pair: of the ciphertext so far when sealing, of what is there when opening.
  */
 #include "../asm.S"
@@ -54,6 +55,7 @@ isa neon
 #define STREAM 44     /* unused keystream begins here, or 0: it is in registers */
 #define STREAM_BYTES 48
 #define CONSTANTS 52
+#define POLY_LOW 56   /* the lowest word of a product, until the others are there */
 #define POLY_S 64
 #define TAIL 80       /* the last bytes, padded with zeroes to 16, or the lengths */
 #define STATE 96      /* initial state of the next block */

@@ -4,6 +4,14 @@
 
 package kernel
 
+// AESGCMCE is sealane_aesgcm_ce of asm/aarch64/aesgcm_ce.S.
+//
+//go:noescape
+func AESGCMCE(a *Args)
+
+// AESGCMCEExtensions are the CPU extensions that AESGCMCE may use, in the assembler's names.
+const AESGCMCEExtensions = "neon aes pmull"
+
 // ChaCha20Poly1305NEON is sealane_chacha20poly1305_neon of asm/aarch64/chacha20poly1305_neon.S.
 //
 //go:noescape

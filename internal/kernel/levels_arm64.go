@@ -29,11 +29,23 @@ func ChaCha20Poly1305(level Level, a *Args) {
 }
 
 // aesGCMRows lists the kernels.
-func aesGCMRows() []dispatch.Row { return nil }
+func aesGCMRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(CE),
+			Name:    "ce",
+			Summary: "8 blocks at a time with AES and carry-less multiplication instructions",
+			Needs:   []string{"neon", "aes", "pmull"},
+			Test:    aesGCMTestOf(CE),
+		},
+	}
+}
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
 func AESGCM(level Level, a *Args) {
 	switch level {
+	case CE:
+		AESGCMCE(a)
 	default:
 		AESGCMPortable(a)
 	}

@@ -18,4 +18,13 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
 		}
 	}
+	generated = map[string]string{
+		"ce": AESGCMCEExtensions,
+	}
+	for _, row := range AESGCMLevels.Rows {
+		extensions := generated[row.Name]
+		if got := strings.Join(row.Needs, " "); got != extensions {
+			t.Errorf("AES-GCM at level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
+		}
+	}
 }
