@@ -5,5 +5,6 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
-	"ChaCha20Poly1305NEON": ChaCha20Poly1305NEON,
+	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,
+	"ChaCha20Poly1305NEON6": ChaCha20Poly1305NEON6,
 }
