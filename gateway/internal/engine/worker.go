@@ -750,3 +750,6 @@ func (s *Stats) Add(o *Stats) {
 		to[i] += from[i]
 	}
 }
+
+// Flush passes on all plaintext there is.
+func (w *Worker) Flush() { w.sink.Flush() }

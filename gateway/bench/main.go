@@ -1,0 +1,344 @@
+// The command bench measures the gateway on one core and says which figures are below their floor.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"strings"
+	"time"
+
+	"github.com/sealane/sealane/gateway/internal/capture"
+	"github.com/sealane/sealane/gateway/internal/engine"
+	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/output"
+	"github.com/sealane/sealane/gateway/internal/traffic"
+)
+
+var (
+	short    = flag.Bool("short", false, "less work, no floors: to see that it runs")
+	floors   = flag.Bool("floors", true, "fail if a figure is below its floor")
+	only     = flag.String("run", "", "only figures whose name contains this")
+	profile  = flag.String("cpuprofile", "", "write a profile")
+	gateway  = flag.String("gateway", "", "the sealane-gateway command, for the comparison with tshark")
+	failures int
+)
+
+// A figure is a line of the table.
+type figure struct {
+	name, unit string
+	floor      float64
+	bound      string
+	measure    func() (float64, bool)
+}
+
+func main() {
+	flag.Parse()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		pprof.StartCPUProfile(f)
+		defer pprof.StopCPUProfile()
+	}
+	runtime.GOMAXPROCS(1) // all on one core, the collector too
+	figures := []figure{
+		{"decrypt, 16 KB records, AES-128-GCM", "Gbit/s", 40, "AES-GCM, and copying segments into records", func() (float64, bool) { return bulk(traffic.AES128, false) }},
+		{"decrypt, 16 KB records, ChaCha20-Poly1305", "Gbit/s", 22, "ChaCha20-Poly1305", func() (float64, bool) { return bulk(traffic.ChaCha20, false) }},
+		{"the same with pcap output, AES-128-GCM", "Gbit/s", 25, "copying and checksums", func() (float64, bool) { return bulk(traffic.AES128, true) }},
+		{"the same with pcap output, ChaCha20-Poly1305", "Gbit/s", 15, "ChaCha20-Poly1305", func() (float64, bool) { return bulk(traffic.ChaCha20, true) }},
+		{"200-byte records of 1,000 flows, AES-128-GCM", "M records/s", 5, "work per packet: parser, table, sums", func() (float64, bool) { return records(traffic.AES128, 200, 1000) }},
+		{"200-byte records of 1,000 flows, ChaCha20-Poly1305", "M records/s", 3, "ChaCha20-Poly1305 of one record at a time", func() (float64, bool) { return records(traffic.ChaCha20, 200, 1000) }},
+		{"short connections", "thousand/s", 60, "key schedules: 8 derivations, 4 AEADs", connections},
+		{"1 M flows, of the speed of 1,000", "ratio", 0.8, "waiting for memory", flows},
+		{"against tshark, same capture", "times", 20, "tshark", tshark},
+	}
+	fmt.Println("| one core | measured | floor | what bounds it |")
+	fmt.Println("|---|---|---|---|")
+	for _, f := range figures {
+		if !strings.Contains(f.name, *only) {
+			continue
+		}
+		v, ok := f.measure()
+		debug.FreeOSMemory()
+		mark := ""
+		switch {
+		case !ok:
+			fmt.Printf("| %s | not run | %g %s | %s |\n", f.name, f.floor, f.unit, f.bound)
+			continue
+		case v < f.floor && !*short:
+			mark = " (below)"
+			failures++
+		}
+		fmt.Printf("| %s | %.3g %s%s | %g | %s |\n", f.name, v, f.unit, mark, f.floor, f.bound)
+	}
+	if failures > 0 && *floors && !*short {
+		pprof.StopCPUProfile()
+		os.Exit(1)
+	}
+}
+
+// count is a Sink that only counts.
+type count struct{ bytes, pieces, gaps uint64 }
+
+func (c *count) Data(_ *output.Flow, _ uint8, data []byte) { c.bytes += uint64(len(data)); c.pieces++ }
+func (c *count) Gap(*output.Flow, uint8, int)              { c.gaps++ }
+func (c *count) End(*output.Flow)                          {}
+func (c *count) Flush()                                    {}
+
+func repeats() int {
+	if *short {
+		return 1
+	}
+	return 7
+}
+
+// best returns the shortest time of several runs of what prepare returns.
+func best(n int, prepare func() func()) time.Duration {
+	shortest := time.Duration(1<<63 - 1)
+	for range n {
+		f := prepare()
+		runtime.GC()
+		begin := time.Now()
+		f()
+		shortest = min(shortest, time.Since(begin))
+	}
+	return shortest
+}
+
+func store(sessions ...*traffic.Session) *keys.Store {
+	s := keys.NewStore(1 << 20)
+	log := keys.Log{Store: s}
+	for _, x := range sessions {
+		log.Write(x.KeyLog())
+	}
+	return s
+}
+
+func must(ok bool, what string, args ...any) {
+	if !ok {
+		fmt.Fprintf(os.Stderr, what+"\n", args...)
+		os.Exit(1)
+	}
+}
+
+// bulk returns Gbit/s of frames: a download over eight connections.
+func bulk(suite uint16, pcap bool) (float64, bool) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const conns = 8
+	total := 96 << 20
+	if *short {
+		total = 2 << 20
+	}
+	var frames []capture.Frame
+	var sessions []*traffic.Session
+	var cs []*traffic.Conn
+	for i := range conns {
+		s, c := traffic.NewSession(suite, r), traffic.NewConn(i, &frames)
+		c.Handshake(s, 1000)
+		sessions, cs = append(sessions, s), append(cs, c)
+	}
+	start := len(frames)
+	data := make([]byte, 4<<14)
+	for n := 0; n < total; n += len(data) {
+		i := n / len(data) % conns
+		cs[i].Send(traffic.Server, sessions[i].Data(traffic.Server, data, 1<<14))
+	}
+	wire := 0
+	for _, f := range frames[start:] {
+		wire += len(f.Data)
+	}
+	null, err := os.OpenFile("/dev/null", os.O_WRONLY, 0)
+	must(err == nil, "%v", err)
+	defer null.Close()
+	t := best(repeats(), func() func() {
+		c := &count{}
+		var sink output.Sink = c
+		if pcap {
+			file := output.NewFile(null, false, func(err error) { must(false, "%v", err) })
+			sink = output.Many{c, output.NewSynthetic(file.Core(), output.Options{})}
+		}
+		w := engine.NewWorker(store(sessions...), sink, engine.Options{Flows: 1000})
+		w.Frames(frames[:start])
+		return func() {
+			w.Frames(frames[start:])
+			must(c.bytes == uint64(total) && c.gaps == 0, "%d bytes of %d, %+v", c.bytes, total, w.Snapshot())
+		}
+	})
+	return float64(wire) * 8 / t.Seconds() / 1e9, true
+}
+
+// records returns million records per second, each in a packet of its own.
+func records(suite uint16, size, flows int) (float64, bool) {
+	r := rand.New(rand.NewPCG(1, 1))
+	rounds := 400
+	if *short {
+		rounds = 4
+	}
+	var frames []capture.Frame
+	var sessions []*traffic.Session
+	var cs []*traffic.Conn
+	for i := range flows {
+		s, c := traffic.NewSession(suite, r), traffic.NewConn(i, &frames)
+		c.Handshake(s, 1000)
+		sessions, cs = append(sessions, s), append(cs, c)
+	}
+	start := len(frames)
+	data := make([]byte, size)
+	var all []capture.Frame
+	for range rounds {
+		for i := range cs {
+			before := len(frames)
+			cs[i].Send(traffic.Server, sessions[i].Data(traffic.Server, data, size))
+			all = append(all, frames[before]) // without the acknowledgement
+			frames = frames[:before]
+		}
+	}
+	t := best(repeats(), func() func() {
+		c := &count{}
+		w := engine.NewWorker(store(sessions...), c, engine.Options{Flows: flows})
+		w.Frames(frames[:start])
+		return func() {
+			w.Frames(all)
+			w.Flush()
+			must(c.pieces == uint64(rounds*flows) && c.gaps == 0, "%d records of %d, %+v", c.pieces, rounds*flows, w.Snapshot())
+		}
+	})
+	return float64(rounds*flows) / t.Seconds() / 1e6, true
+}
+
+// connections returns thousand connections per second: a handshake, a request, an answer of 1 KB, an end.
+func connections() (float64, bool) {
+	r := rand.New(rand.NewPCG(1, 1))
+	n := 20000
+	if *short {
+		n = 200
+	}
+	var frames []capture.Frame
+	var log []byte
+	for i := range n {
+		s, c := traffic.NewSession([]uint16{traffic.AES128, traffic.ChaCha20, traffic.AES256}[i%3], r), traffic.NewConn(i, &frames)
+		log = append(log, s.KeyLog()...)
+		c.Handshake(s, 1000)
+		c.Send(traffic.Server, s.Tickets())
+		c.Send(traffic.Client, s.Data(traffic.Client, make([]byte, 100), 1<<14))
+		c.Send(traffic.Server, s.Data(traffic.Server, make([]byte, 1000), 1<<14))
+		c.Send(traffic.Client, s.CloseNotify(traffic.Client))
+		c.Close()
+	}
+	t := best(min(repeats(), 3), func() func() {
+		st := keys.NewStore(1 << 20)
+		(&keys.Log{Store: st}).Write(log)
+		c := &count{}
+		w := engine.NewWorker(st, c, engine.Options{Flows: 1000})
+		return func() {
+			w.Frames(frames)
+			w.Flush()
+			must(c.bytes == uint64(n*1100) && c.gaps == 0, "%d bytes of %d, %+v", c.bytes, n*1100, w.Snapshot())
+		}
+	})
+	return float64(n) / t.Seconds() / 1e3, true
+}
+
+// flows returns the speed with many flows in the table, all of which have traffic in no order, of that with few.
+func flows() (float64, bool) {
+	many := 1000000
+	if *short {
+		many = 20000
+	}
+	f := [2]float64{speed(1000, many), speed(many, many)}
+	return f[1] / f[0], true
+}
+
+// speed returns packets per second of n flows. All have the same keys and bytes, so that their packets can be made as they
+// are needed, and the time of that is left out; but each has its own state.
+func speed(n, packets int) float64 {
+	r := rand.New(rand.NewPCG(1, 1))
+	s := traffic.NewSession(traffic.ChaCha20, r)
+	var first []capture.Frame
+	traffic.NewConn(0, &first).Handshake(s, 1000)
+	c := &count{}
+	st := store(s)
+	w := engine.NewWorker(st, c, engine.Options{Flows: n})
+	batch := make([]capture.Frame, 32)
+	conns := make([]*traffic.Conn, n)
+	for i := range n {
+		var frames []capture.Frame
+		conns[i] = traffic.NewConn(i, &frames)
+		// The same bytes in a connection of its own.
+		for _, f := range first {
+			frames = append(frames, conns[i].Rewrite(f))
+		}
+		w.Frames(frames)
+	}
+	data := make([]byte, 1400)
+	rounds := max(2, packets/n)
+	var spent time.Duration
+	order := r.Perm(n)
+	for range rounds {
+		body := s.Data(traffic.Server, data, 1<<14)
+		for at := 0; at < n; {
+			k := 0
+			for ; k < len(batch) && at < n; k++ {
+				batch[k] = conns[order[at]].Next(batch[k], traffic.Server, body)
+				at++
+			}
+			begin := time.Now()
+			w.Frames(batch[:k])
+			spent += time.Since(begin)
+		}
+	}
+	w.Flush()
+	must(c.pieces == uint64(rounds*n), "%d records of %d, %+v", c.pieces, rounds*n, w.Snapshot())
+	return float64(rounds*n) / spent.Seconds()
+}
+
+// tshark returns how many times faster the gateway command is than tshark on the same file.
+func tshark() (float64, bool) {
+	if _, err := exec.LookPath("tshark"); err != nil || *gateway == "" {
+		return 0, false
+	}
+	dir, err := os.MkdirTemp("", "sealane-bench")
+	must(err == nil, "%v", err)
+	defer os.RemoveAll(dir)
+	r := rand.New(rand.NewPCG(1, 1))
+	var frames []capture.Frame
+	var log []byte
+	n := 64 << 20
+	if *short {
+		n = 2 << 20
+	}
+	for i := range 16 {
+		s, c := traffic.NewSession([]uint16{traffic.AES128, traffic.ChaCha20, traffic.AES256}[i%3], r), traffic.NewConn(i, &frames)
+		log = append(log, s.KeyLog()...)
+		c.Handshake(s, 1000)
+		c.Send(traffic.Server, s.Data(traffic.Server, make([]byte, n/16), 1<<14))
+		c.Close()
+	}
+	file, keyLog := filepath.Join(dir, "capture.pcap"), filepath.Join(dir, "keys")
+	must(os.WriteFile(file, traffic.Pcap(frames), 0o600) == nil, "cannot write %s", file)
+	must(os.WriteFile(keyLog, log, 0o600) == nil, "cannot write %s", keyLog)
+	run := func(name string, args ...string) time.Duration {
+		return best(3, func() func() {
+			cmd := exec.Command(name, args...)
+			cmd.Stdout = io.Discard
+			cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+			return func() {
+				out := cmd.Run()
+				must(out == nil, "%s: %v", name, out)
+			}
+		})
+	}
+	slow := run("tshark", "-r", file, "-o", "tls.keylog_file:"+keyLog, "-o", "tcp.reassemble_out_of_order:TRUE", "-q", "-z", "io,stat,0")
+	fast := run(*gateway, "read", file, "--keys", keyLog, "--write", "/dev/null", "--workers", "1")
+	return slow.Seconds() / fast.Seconds(), true
+}
