@@ -66,18 +66,11 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 	}
 }
 
-// Nanoseconds, measured on Zen 5: src/level.c says how.
-var avx512BatchPlan = BatchPlan{
-	Least: 3,
-	Cost:  240,
-	Gain:  [BatchClasses]uint8{85, 92, 108, 106, 102, 96, 90, 84, 79, 79, 74, 67, 64, 56, 45, 40, 33, 45, 39, 35, 23, 19, 11, 9},
-}
-
-var avx2BatchPlan = BatchPlan{
-	Least: 2,
-	Cost:  140,
-	Gain:  [BatchClasses]uint8{100, 112, 105, 100, 92, 95, 96, 86, 64, 75, 113, 103, 87, 80, 75, 67, 28, 60, 50, 41, 24, 15},
-}
+// Measured on Zen 5: src/level.c says how.
+var (
+	avx512BatchPlan = BatchPlan{2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 5, 6, 6, 7, 7, 7, 8, 6, 6, 6, 6, 7, 7, 7, 8}
+	avx2BatchPlan   = BatchPlan{2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 4, 2, 4, 4, 6, 8}
+)
 
 func chaCha20Poly1305BatchPlan(level Level) *BatchPlan {
 	if level == AVX2 {
