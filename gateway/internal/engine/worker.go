@@ -58,18 +58,18 @@ type Stats struct {
 
 type entry = flow.Entry[conn]
 
-// conn is what hangs on an entry, once there is something to read.
+// conn is what hangs on an entry, once there is something to read. What packets need is in front, 192 bytes of it in tls.
 type conn struct {
 	tls    tls.Conn
 	flow   output.Flow
 	queue  [2]tcp.Queue // by side of the tuple
 	fin    [2]uint32    // sequence numbers of FINs that came before their turn
 	hasFin [2]bool
-	tuple  packet.Tuple
-	hash   uint64
 	client uint8 // the side of the tuple that is the client
 	used   bool  // in the table
 	listed uint8
+	tuple  packet.Tuple
+	hash   uint64
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.
@@ -130,11 +130,16 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	w.pool.Limit = def.Queued
 	w.dec.Limits = def.TLS
 	w.dec.Wait = def.KeyWait > 0
+	w.dec.Batch = true
 	w.dec.Plaintext = func(c *tls.Conn, side uint8, data []byte) {
-		w.sink.Data(&c.Owner.(*conn).flow, side, data)
+		f := &c.Owner.(*conn).flow
+		f.Time = w.dec.Mark
+		w.sink.Data(f, side, data)
 	}
 	w.dec.Lost = func(c *tls.Conn, side uint8, n int) {
-		w.sink.Gap(&c.Owner.(*conn).flow, side, n)
+		f := &c.Owner.(*conn).flow
+		f.Time = w.dec.Mark
+		w.sink.Gap(f, side, n)
 	}
 	w.dec.Opened = func(c *tls.Conn) {
 		w.Stats.Decrypted++
@@ -159,6 +164,7 @@ func (w *Worker) Frames(frames []capture.Frame) {
 		w.batch(frames[:n])
 		frames = frames[n:]
 	}
+	w.dec.FlushAll()
 }
 
 func (w *Worker) batch(frames []capture.Frame) {
@@ -179,7 +185,12 @@ func (w *Worker) batch(frames []capture.Frame) {
 		e := w.table.Find(w.hashes[i], &w.segments[i].Tuple)
 		w.entries[i] = e
 		if e != nil && e.Conn != nil && len(w.segments[i].Payload) > 0 {
-			touched += e.Conn.tls.Touch(w.segments[i].Side ^ e.Conn.client)
+			touched += e.Conn.tls.Touch(w.segments[i].Side^clientOf(e)) + uint32(e.Conn.flow.Time)
+		}
+	}
+	for i := range frames {
+		if e := w.entries[i]; w.verdicts[i] == packet.TCP && e != nil && e.Conn != nil && len(w.segments[i].Payload) > 0 {
+			touched += e.Conn.tls.TouchKey(w.segments[i].Side ^ clientOf(e))
 		}
 	}
 	w.touched = touched // keeps the compiler from leaving the loads out
@@ -202,6 +213,14 @@ func (w *Worker) batch(frames []capture.Frame) {
 		w.segment(s, w.hashes[i], e, f.Time)
 	}
 	w.Tick(w.now)
+}
+
+// clientOf returns the side of the tuple that is the client.
+func clientOf(e *entry) uint8 {
+	if e.Flags&flow.ClientIs1 != 0 {
+		return 1
+	}
+	return 0
 }
 
 func started(side uint8) uint16 { return flow.Started0 << side }
@@ -231,9 +250,7 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 		w.Stats.Cut += uint64(s.Missing)
 	}
 	c := e.Conn
-	if c != nil {
-		c.flow.Time = time
-	}
+	w.dec.Mark = time
 	if len(s.Payload) > 0 && e.Flags&flow.Ignored == 0 {
 		seq := s.Seq
 		if s.Flags&packet.SYN != 0 {
@@ -478,6 +495,7 @@ func (w *Worker) drain(c *conn, e *entry, side uint8) {
 		}
 		e.Next[side] += uint32(len(p))
 		w.feed(c, side, p)
+		w.dec.Flush(&c.tls) // p goes back to the pool
 		q.Drop(&w.pool)
 	}
 	q.Since = w.now
@@ -615,6 +633,7 @@ func (w *Worker) finish(e *entry) {
 		w.Ended(&c.flow, c.tls.State())
 	}
 	w.dec.Close(&c.tls)
+	c.flow.Time = w.dec.Mark
 	w.sink.End(&c.flow)
 	e.Conn, c.used = nil, false
 	if c.listed == 0 {
@@ -666,7 +685,7 @@ func (w *Worker) pollWaiting(now int64) {
 	for _, c := range w.waiting {
 		if c.used {
 			if news {
-				c.flow.Time = w.now
+				w.dec.Mark = now
 				w.dec.Retry(&c.tls)
 			}
 			switch {

@@ -1,12 +1,12 @@
 package tls
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/binary"
 
+	"github.com/sealane/sealane/aesgcm"
 	"github.com/sealane/sealane/chacha20poly1305"
 )
 
@@ -71,11 +71,7 @@ func newAEAD(s *suite, key []byte) (cipher.AEAD, error) {
 	if s.chacha {
 		return chacha20poly1305.New(key)
 	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
+	return aesgcm.New(key)
 }
 
 // hmac computes HMAC (RFC 2104) of a short message, on the stack: a connection needs about twenty.
