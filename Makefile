@@ -23,7 +23,7 @@ CET := $(shell echo 'int x;' | $(CC) -fcf-protection -x c -c -o /dev/null - 2>/d
 ISA := $(patsubst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
 C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
-HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S test/*.h)
+HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c)
 SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm) afalg/vm/run
 
@@ -149,10 +149,12 @@ $(B)/secret_valgrind: test/secret_valgrind.c $(B)/valgrind/libsealane.a
 $(B)/secret_trace: test/secret_trace.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -static -o $@ $^
 
-LEVELS := avx512 avx2 ssse3 portable
+LEVELS := avx512 avx2 aesni ssse3 portable
 
 $(eval $(call suite,check,$(B)/check,$(B)/check))
 $(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))
+$(eval $(call suite,corrupters-aesgcm,$(B)/check,--must-fail "$(B)/check --primitive=aesgcm --level=portable --corrupt=%" \
+    $$$$($(B)/check --primitive=aesgcm --list)))
 $(eval $(call suite,check-clang,$(B)/clang/check,$(B)/clang/check))
 $(eval $(call suite,check-asan,$(B)/asan/check,$(B)/asan/check))
 $(eval $(call suite,check-asan-clang,$(B)/asan-clang/check,$(B)/asan-clang/check))

@@ -4,16 +4,17 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"strconv"
 )
 
-// A floor is the least ratio of throughputs, sealane's to a peer's, that is accepted at each size; for one key and no
-// associated data. The numbers hold for CPUs with AVX-512 IFMA of the Zen 5 class.
+// A floor is the least ratio of throughputs, sealane's to a peer's, that is accepted at each size; for one key unless Keys
+// says otherwise, and no associated data. With Batch it is for that many packets in one call. The numbers hold for CPUs with AVX-512 IFMA of the Zen 5 class.
 type floor struct {
 	Title    string
 	Language string
 	Level    string
 	Peer     string
+	Keys     int
+	Batch    int
 	AtLeast  map[string]float64 `json:"at_least"`
 }
 
@@ -22,6 +23,7 @@ var floorsJSON []byte
 
 const (
 	keySetupLimitNs = 50 // of sealane, in C and in Go
+	batchOfOneNs    = 10 // more than the call for a single packet
 	sweepFloor      = 1  // at every size
 )
 
@@ -30,9 +32,17 @@ type outcome struct {
 	Title string  `json:"title"`
 	Op    string  `json:"op"`
 	Bytes int     `json:"bytes"`
+	Batch int     `json:"batch,omitempty"` // packets in one call
 	Limit float64 `json:"limit"`
 	Got   float64 `json:"got"`   // 0: not run
 	State string  `json:"state"` // pass, fail, or why it was not run
+}
+
+func (f *floor) sizes() []int {
+	if f.Batch > 0 {
+		return batchSizes
+	}
+	return sizes
 }
 
 func ratioOutcome(title, op string, size int, got, floor float64, missing string) outcome {
@@ -56,16 +66,18 @@ func (r *results) outcomes() ([]outcome, error) {
 	for _, f := range floors {
 		t := r.tables[f.Language]
 		for _, op := range []string{"seal", "open"} {
-			for _, size := range sizes {
-				limit, ok := f.AtLeast[strconv.Itoa(size)]
+			for _, size := range f.sizes() {
+				limit, ok := f.AtLeast[sizeName(size)]
 				if !ok {
 					continue
 				}
 				var got float64
 				if t != nil {
-					got = t.ratio(cell{op, size, 0, 1}, f.Level, f.Peer)
+					got = t.ratio(cell{op, size, 0, max(f.Keys, 1), f.Batch}, f.Level, f.Peer)
 				}
-				all = append(all, ratioOutcome(f.Title, op, size, got, limit, f.Level+" or "+f.Peer+" is not here"))
+				o := ratioOutcome(f.Title, op, size, got, limit, f.Level+" or "+f.Peer+" is not here")
+				o.Batch = f.Batch
+				all = append(all, o)
 			}
 		}
 	}
@@ -73,13 +85,26 @@ func (r *results) outcomes() ([]outcome, error) {
 		o := outcome{Title: language + ", key set-up in ns, at most", Op: "setup", Limit: keySetupLimitNs,
 			State: "not run: no level of sealane is here"}
 		if t := r.tables[language]; t != nil && len(t.levels()) > 0 {
-			o.Got = t.libraryNs(cell{"setup", 0, 0, 1}, "sealane", t.levels()[0])
+			o.Got = t.libraryNs(setup, "sealane", t.levels()[0])
 			o.State = "pass"
 			if o.Got > keySetupLimitNs {
 				o.State = "fail"
 			}
 		}
 		all = append(all, o)
+		for _, op := range []string{"seal", "open"} {
+			o := outcome{Title: language + ", a batch of one takes more than the packet by itself, in ns, at most", Op: op,
+				Bytes: 64, Batch: 1, Limit: batchOfOneNs, State: "not run: no level of sealane is here"}
+			if t := r.tables[language]; t != nil && len(t.levels()) > 0 {
+				level := t.levels()[0]
+				o.Got = t.libraryNs(cell{op, 64, 0, 1, 1}, "sealane", level) - t.libraryNs(cell{op, 64, 0, 1, 0}, "sealane", level)
+				o.State = "pass"
+				if o.Got > batchOfOneNs {
+					o.State = "fail"
+				}
+			}
+			all = append(all, o)
+		}
 	}
 	for _, s := range r.Sweep {
 		all = append(all, ratioOutcome("Go, best level, against x/crypto, smallest ratio of all sizes from 0 to 16384",

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 	"unsafe"
+
+	"github.com/sealane/sealane/batch"
 )
 
 const (
@@ -33,11 +35,13 @@ type goBench struct {
 // A goRow is a cell in the making.
 type goRow struct {
 	cell
+	ops    []batch.Op
+	nonces []byte   // of the ops
 	sealed [][]byte // packets to open, with their tags: a new nonce each
 	slot   int      // of the next packet to open, or of the next key
 	next   int      // running number of sealed packets, makes the nonce
 	best   []float64
-	batch  []int
+	repeat []int // packets in one repetition
 }
 
 func newGoBench(candidates []goCandidate, fault string) (*goBench, error) {
@@ -83,7 +87,11 @@ func (b *goBench) setNonce(number int) {
 }
 
 func (b *goBench) newRow(c cell) *goRow {
-	r := &goRow{cell: c, best: make([]float64, len(b.candidates)), batch: make([]int, len(b.candidates))}
+	r := &goRow{cell: c, best: make([]float64, len(b.candidates)), repeat: make([]int, len(b.candidates))}
+	if c.Batch > 0 {
+		b.addOps(r)
+		return r
+	}
 	if c.Op != "open" {
 		return r
 	}
@@ -101,11 +109,109 @@ func (b *goBench) newRow(c cell) *goRow {
 	return r
 }
 
+// addOps makes the packets of a batch: memory of their own for each, in and out.
+func (b *goBench) addOps(r *goRow) {
+	const stride = 1536 + slotGap
+	in, out := make([]byte, r.Batch*stride), make([]byte, r.Batch*stride)
+	r.nonces = make([]byte, 12*r.Batch)
+	for i := range r.Batch {
+		n := r.Bytes
+		if n == mixed {
+			n = mix[i%len(mix)]
+		}
+		text := in[i*stride:][:n:stride]
+		copy(text, b.text[7*i:])
+		op := batch.Op{Dst: out[i*stride:][:0:stride], Nonce: r.nonces[12*i:][:12], Src: text}
+		if r.Op == "open" {
+			binary.LittleEndian.PutUint64(op.Nonce[4:], uint64(i))
+			op.Src = b.sessions[0][i%r.Keys].Seal(nil, op.Nonce, text, nil)
+		}
+		r.ops = append(r.ops, op)
+	}
+}
+
+// runBatches does n packets of a row or some more on candidate i: in batches, or in a loop if it is not sealane.
+func (b *goBench) runBatches(r *goRow, i, n int) error {
+	sessions, loop := b.sessions[i], b.candidates[i].Level == ""
+	for done := 0; done < n; done += len(r.ops) {
+		for j := range r.ops {
+			r.ops[j].AEAD = sessions[j%r.Keys]
+		}
+		if r.Op == "seal" {
+			for j := range r.ops {
+				r.next++
+				binary.LittleEndian.PutUint64(r.ops[j].Nonce[4:], uint64(r.next))
+			}
+		}
+		switch {
+		case !loop && r.Op == "seal":
+			batch.SealBatch(r.ops)
+		case !loop:
+			if opened := batch.OpenBatch(r.ops); opened != len(r.ops) {
+				return fmt.Errorf("opened %d of %d packets", opened, len(r.ops))
+			}
+		case r.Op == "seal":
+			for j := range r.ops {
+				op := &r.ops[j]
+				op.Out = op.AEAD.Seal(op.Dst, op.Nonce, op.Src, nil)
+			}
+		default:
+			for j := range r.ops {
+				op := &r.ops[j]
+				if op.Out, op.Err = op.AEAD.Open(op.Dst, op.Nonce, op.Src, nil); op.Err != nil {
+					return op.Err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkBatch has a candidate open a batch and seal it again to the same bytes, and refuse a changed tag.
+func (b *goBench) checkBatch(r *goRow, i int, fault string) error {
+	name := b.candidates[i].Name
+	if err := b.runBatches(r, i, 1); err != nil {
+		return fmt.Errorf("%s, %s: %w", name, r.cell, err)
+	}
+	seal := &goRow{cell: r.cell, next: -1} // the numbers of what is to be opened
+	seal.Op = "seal"
+	b.addOps(seal)
+	for j := range seal.ops {
+		seal.ops[j].Src = bytes.Clone(r.ops[j].Out)
+	}
+	if err := b.runBatches(seal, i, 1); err != nil {
+		return err
+	}
+	last := len(r.ops) - 1
+	if name == fault {
+		seal.ops[last].Out[0] ^= 1
+	}
+	for j := range r.ops {
+		if !bytes.Equal(seal.ops[j].Out, r.ops[j].Src) {
+			return fmt.Errorf("%s, %s: sealed to other bytes than %s, or opened to them", name, r.cell, b.candidates[0].Name)
+		}
+	}
+	r.ops[last].Src[len(r.ops[last].Src)-1] ^= 0x80
+	if err := b.runBatches(r, i, 1); err == nil {
+		return fmt.Errorf("%s, %s: opened a packet with a wrong tag", name, r.cell)
+	}
+	r.ops[last].Src[len(r.ops[last].Src)-1] ^= 0x80
+	return nil
+}
+
 // checkAgreement has every candidate seal to the same bytes as the first, open them, and refuse a changed tag. fault
 // names one whose output is changed, to show that this check can fail.
 func (b *goBench) checkAgreement(fault string) error {
 	for _, r := range b.rows {
 		if r.Op != "open" {
+			continue
+		}
+		if r.Batch > 0 {
+			for i := range b.candidates {
+				if err := b.checkBatch(r, i, fault); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		slot := len(r.sealed) - 1
@@ -143,6 +249,9 @@ func (r *goRow) turn(n int) int {
 
 // run does n packets of a row on candidate i.
 func (b *goBench) run(r *goRow, i, n int) error {
+	if r.Batch > 0 {
+		return b.runBatches(r, i, n)
+	}
 	sessions, ad := b.sessions[i], b.ad[:r.AD]
 	switch r.Op {
 	case "seal":
@@ -174,7 +283,10 @@ func (b *goBench) run(r *goRow, i, n int) error {
 }
 
 func (b *goBench) measure(r *goRow, i int) error {
-	n := max(r.batch[i], 1)
+	n := max(r.repeat[i], 1)
+	if r.Batch > 0 {
+		n = (n + r.Batch - 1) / r.Batch * r.Batch
+	}
 	if err := b.run(r, i, 1); err != nil {
 		return fmt.Errorf("%s, %s: %w", b.candidates[i].Name, r.cell, err)
 	}
@@ -187,7 +299,7 @@ func (b *goBench) measure(r *goRow, i int) error {
 	if r.best[i] == 0 || ns < r.best[i] {
 		r.best[i] = ns
 	}
-	r.batch[i] = min(max(int(float64(batchTime)/r.best[i]), 1), maxBatch)
+	r.repeat[i] = min(max(int(float64(batchTime)/r.best[i]), 1), maxBatch)
 	return nil
 }
 

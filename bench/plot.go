@@ -82,8 +82,8 @@ func (t *table) curves(level string) []curve {
 	for i, peer := range t.peers() {
 		c := curve{name: peer, index: i % len(palette)}
 		for x, n := range sizes {
-			c.seal = append(c.seal, plotter.XY{X: float64(x), Y: t.ratio(cell{"seal", n, 0, 1}, level, peer)})
-			c.open = append(c.open, plotter.XY{X: float64(x), Y: t.ratio(cell{"open", n, 0, 1}, level, peer)})
+			c.seal = append(c.seal, plotter.XY{X: float64(x), Y: t.ratio(cell{"seal", n, 0, 1, 0}, level, peer)})
+			c.open = append(c.open, plotter.XY{X: float64(x), Y: t.ratio(cell{"open", n, 0, 1, 0}, level, peer)})
 		}
 		all = append(all, c)
 	}

@@ -39,6 +39,7 @@ func (r *results) raw(outcomes []outcome) ([]byte, error) {
 		Bytes int                `json:"bytes"`
 		AD    int                `json:"ad"`
 		Keys  int                `json:"keys"`
+		Batch int                `json:"batch"`
 		Ns    map[string]float64 `json:"ns"`
 	}
 	type rawTable struct {
@@ -51,7 +52,7 @@ func (r *results) raw(outcomes []outcome) ([]byte, error) {
 	for language, t := range r.tables {
 		raw := rawTable{ClockGHz: t.ClockGHz, Repetitions: t.Repetitions, Candidates: t.Candidates}
 		for _, c := range cells() {
-			raw.Cells = append(raw.Cells, rawCell{c.Op, c.Bytes, c.AD, c.Keys, t.Ns[c]})
+			raw.Cells = append(raw.Cells, rawCell{c.Op, c.Bytes, c.AD, c.Keys, c.Batch, t.Ns[c]})
 		}
 		tables[language] = raw
 	}
@@ -97,6 +98,7 @@ func (r *results) markdown(name string, outcomes []outcome) string {
 			t.writeRatios(w, language)
 		}
 	}
+	r.writeBatches(w)
 	r.writeSweep(w)
 	for _, language := range languages {
 		if t := r.tables[language]; t != nil {
@@ -128,19 +130,27 @@ func (r *results) writeCandidates(w *report) {
 	w.line("")
 }
 
-func sizeHead(first string) []string {
+func sizeHead(first string, sizes []int) []string {
 	head := []string{first}
 	for _, n := range sizes {
-		head = append(head, fmt.Sprint(n))
+		head = append(head, sizeName(n))
 	}
 	return head
+}
+
+// inGrid says whether an outcome is one of a row of sizes.
+func (o *outcome) inGrid() bool {
+	if o.Batch > 0 {
+		return o.Batch == batched
+	}
+	return slices.Contains(sizes, o.Bytes) && !strings.Contains(o.Title, "all sizes")
 }
 
 // floorRows groups outcomes into one row per title and direction.
 func floorRows(outcomes []outcome) (titles []string, rows map[string]map[int]outcome) {
 	rows = map[string]map[int]outcome{}
 	for _, o := range outcomes {
-		if _, isSize := slices.BinarySearch(sizes, o.Bytes); !isSize || strings.Contains(o.Title, "all sizes") {
+		if !o.inGrid() {
 			continue
 		}
 		title := o.Title + ": " + o.Op
@@ -157,10 +167,14 @@ func writeOutcomes(w *report, outcomes []outcome) {
 	w.line("## Floors\n")
 	w.line("Ratio of throughputs, and in brackets the least that is accepted; **bold** misses it. One key, no associated data.\n")
 	titles, byTitle := floorRows(outcomes)
-	var rows [][]string
+	var rows, batchRows [][]string
 	for _, title := range titles {
 		row := []string{title}
-		for _, n := range sizes {
+		columns, to := sizes, &rows
+		if strings.Contains(title, "packets a call") {
+			columns, to = batchSizes, &batchRows
+		}
+		for _, n := range columns {
 			o, ok := byTitle[title][n]
 			switch {
 			case !ok:
@@ -173,11 +187,12 @@ func writeOutcomes(w *report, outcomes []outcome) {
 				row = append(row, fmt.Sprintf("%.2f (%.2f)", o.Got, o.Limit))
 			}
 		}
-		rows = append(rows, row)
+		*to = append(*to, row)
 	}
-	w.grid(sizeHead("bytes"), rows)
+	w.grid(sizeHead("bytes", sizes), rows)
+	w.grid(sizeHead("bytes", batchSizes), batchRows)
 	for _, o := range outcomes {
-		if _, isSize := slices.BinarySearch(sizes, o.Bytes); isSize && !strings.Contains(o.Title, "all sizes") {
+		if o.inGrid() {
 			continue
 		}
 		w.line("- %s", o)
@@ -241,14 +256,70 @@ func (t *table) writeRatios(w *report, language string) {
 				for _, op := range []string{"seal", "open"} {
 					row := []string{fmt.Sprintf("%s ÷ %s, %s", level, peer, op)}
 					for _, n := range sizes {
-						row = append(row, fmt.Sprintf("%.2f", t.ratio(cell{op, n, k.ad, k.keys}, level, peer)))
+						row = append(row, fmt.Sprintf("%.2f", t.ratio(cell{op, n, k.ad, k.keys, 0}, level, peer)))
 					}
 					rows = append(rows, row)
 				}
 			}
 		}
-		w.grid(sizeHead("bytes"), rows)
+		w.grid(sizeHead("bytes", sizes), rows)
 	}
+}
+
+// writeBatches writes the figures of batches, and how many small packets a second they make beside every candidate.
+func (r *results) writeBatches(w *report) {
+	w.line("## Batches: %d packets a call\n", batched)
+	w.line("Each packet in its own memory; mix is 7 packets of 64, 4 of 576 and 1 of 1420 bytes. Peers do the same packets in a loop.\n")
+	for _, language := range languages {
+		t := r.tables[language]
+		if t == nil || len(t.levels()) == 0 {
+			continue
+		}
+		best := t.levels()[0]
+		var ratios, times [][]string
+		for _, keys := range []int{manyKeys, 1} {
+			for _, op := range []string{"seal", "open"} {
+				how := fmt.Sprintf("%s, %d keys", op, keys)
+				if keys == 1 {
+					how = op + ", one key"
+				}
+				for _, peer := range t.peers() {
+					row := []string{fmt.Sprintf("%s ÷ %s, %s", best, peer, how)}
+					for _, n := range batchSizes {
+						row = append(row, fmt.Sprintf("%.2f", t.ratio(cell{op, n, 0, keys, batched}, best, peer)))
+					}
+					ratios = append(ratios, row)
+				}
+				for _, c := range t.Candidates {
+					row := []string{c.Name + ", " + how}
+					for _, n := range batchSizes {
+						row = append(row, fmt.Sprintf("%.1f", t.Ns[cell{op, n, 0, keys, batched}][c.Name]))
+					}
+					times = append(times, row)
+				}
+			}
+		}
+		w.line("### %s: times as fast as the peers\n", language)
+		w.grid(sizeHead("bytes", batchSizes), ratios)
+		w.line("### %s: ns per packet\n", language)
+		w.grid(sizeHead("bytes", batchSizes), times)
+	}
+	w.line("### Million packets of 64 bytes a second, one core, %d keys\n", manyKeys)
+	var rows [][]string
+	for _, language := range languages {
+		t := r.tables[language]
+		if t == nil {
+			continue
+		}
+		for _, c := range t.Candidates {
+			row := []string{language + ", " + c.Name}
+			for _, k := range []cell{{"seal", 64, 0, manyKeys, 0}, {"open", 64, 0, manyKeys, 0}, {"seal", 64, 0, manyKeys, batched}, {"open", 64, 0, manyKeys, batched}} {
+				row = append(row, fmt.Sprintf("%.2f", 1e3/t.Ns[k][c.Name]))
+			}
+			rows = append(rows, row)
+		}
+	}
+	w.grid([]string{"", "seal", "open", "seal a batch", "open a batch"}, rows)
 }
 
 func (t *table) writeTimes(w *report, language string) {
@@ -269,11 +340,11 @@ func (t *table) writeTimes(w *report, language string) {
 			for _, c := range t.Candidates {
 				row := []string{c.Name}
 				for _, n := range sizes {
-					row = append(row, unit.value(t.Ns[cell{op, n, 0, 1}][c.Name], n))
+					row = append(row, unit.value(t.Ns[cell{op, n, 0, 1, 0}][c.Name], n))
 				}
 				rows = append(rows, row)
 			}
-			w.grid(sizeHead(op+", "+unit.name), rows)
+			w.grid(sizeHead(op+", "+unit.name, sizes), rows)
 		}
 	}
 }
@@ -303,7 +374,7 @@ func (r *results) writeSetup(w *report) {
 			continue
 		}
 		for _, c := range t.Candidates {
-			if ns := t.Ns[cell{"setup", 0, 0, 1}][c.Name]; ns > 0 {
+			if ns := t.Ns[setup][c.Name]; ns > 0 {
 				rows = append(rows, []string{language + ", " + c.Name, fmt.Sprintf("%.1f", ns)})
 			}
 		}
@@ -326,7 +397,7 @@ func (r *results) writeCallOverhead(w *report) {
 		for _, op := range []string{"seal", "open"} {
 			row := []string{level + ", " + op}
 			for _, n := range sizes {
-				c := cell{op, n, 0, 1}
+				c := cell{op, n, 0, 1, 0}
 				row = append(row, fmt.Sprintf("%+.1f", goTable.libraryNs(c, "sealane", level)-cTable.libraryNs(c, "sealane", level)))
 			}
 			rows = append(rows, row)
@@ -337,5 +408,5 @@ func (r *results) writeCallOverhead(w *report) {
 	}
 	w.line("## What a packet costs more in Go than in C, ns\n")
 	w.line("The same kernel behind two interfaces, in processes that alternate.\n")
-	w.grid(sizeHead("bytes"), rows)
+	w.grid(sizeHead("bytes", sizes), rows)
 }

@@ -6,11 +6,17 @@ import "fmt"
 var (
 	sizes   = []int{64, 256, 576, 1024, 1420, 4096, 8192, 16384}
 	adSizes = []int{0, 13}
+
+	// Batches have no associated data. The Internet mix has 7 packets of 64, 4 of 576 and 1 of 1420 bytes, spread out.
+	batchSizes = []int{64, 128, 256, 576, 1420, mixed}
+	mix        = []int{64, 576, 64, 64, 576, 64, 1420, 64, 576, 64, 64, 576}
 )
 
 const (
 	manyKeys = 64
 	maxBytes = 16384
+	batched  = 64 // packets in one call
+	mixed    = 0  // as a size: the Internet mix
 )
 
 // A cell is one row of the measurement: what is done to packets of which shape.
@@ -19,13 +25,24 @@ type cell struct {
 	Bytes int
 	AD    int
 	Keys  int // used in turn
+	Batch int // packets in one call; 0: the calls for single packets
 }
 
 func (c cell) String() string {
 	if c.Op == "setup" {
 		return "key set-up"
 	}
+	if c.Batch > 0 {
+		return fmt.Sprintf("%s %s bytes, %d keys, %d packets a call", c.Op, sizeName(c.Bytes), c.Keys, c.Batch)
+	}
 	return fmt.Sprintf("%s %d bytes, %d of associated data, %d keys", c.Op, c.Bytes, c.AD, c.Keys)
+}
+
+func sizeName(bytes int) string {
+	if bytes == mixed {
+		return "mix"
+	}
+	return fmt.Sprint(bytes)
 }
 
 func cells() []cell {
@@ -33,15 +50,21 @@ func cells() []cell {
 	for _, op := range []string{"seal", "open"} {
 		for _, ad := range adSizes {
 			for _, n := range sizes {
-				all = append(all, cell{op, n, ad, 1})
+				all = append(all, cell{op, n, ad, 1, 0})
 			}
 		}
 		for _, n := range sizes {
-			all = append(all, cell{op, n, 0, manyKeys})
+			all = append(all, cell{op, n, 0, manyKeys, 0})
 		}
+		for _, n := range batchSizes {
+			all = append(all, cell{op, n, 0, 1, batched}, cell{op, n, 0, manyKeys, batched})
+		}
+		all = append(all, cell{op, 64, 0, 1, 1})
 	}
-	return append(all, cell{"setup", 0, 0, 1})
+	return append(all, setup)
 }
+
+var setup = cell{"setup", 0, 0, 1, 0}
 
 // A candidate is one implementation, as it is named in the results.
 type candidate struct {

@@ -100,9 +100,9 @@ SEALANE_API SEALANE_CHECKED const char *sealane_impl_name(const sealane_key *k);
 
 /* Encrypts in_bytes of in to out, and writes the tag that authenticates them together with the ad_bytes of ad.
  *
- * The nonce must have the length that the key's algorithm asks for (AES-GCM: any but 0), and must never be used twice under one key for
- * different packets: that reveals both plaintexts and lets others forge packets.
- * -1: invalid key, wrong nonce_bytes, in_bytes or ad_bytes over the limit, a NULL with a length, an overlap. */
+ * The nonce must have the length that the key's algorithm asks for (AES-GCM: any but 0), and must never be used twice
+ * under one key for different packets: that reveals both plaintexts and lets others forge packets. -1: invalid key,
+ * wrong nonce_bytes, in_bytes or ad_bytes over the limit, a NULL with a length, an overlap. */
 SEALANE_API SEALANE_CHECKED int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[SEALANE_TAG_BYTES],
                                              const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                                              size_t ad_bytes, const uint8_t *in, size_t in_bytes);

@@ -11,6 +11,8 @@
 #include <openssl/core.h>
 #include <openssl/core_dispatch.h>
 
+enum { CORE_CIPHERS = 8 }; /* at most */
+
 /* One per library context. It is what OpenSSL calls the provider context. */
 typedef struct core {
     const OSSL_CORE_HANDLE *handle;
@@ -20,6 +22,7 @@ typedef struct core {
     OSSL_FUNC_CRYPTO_zalloc_fn *zalloc;
     OSSL_FUNC_CRYPTO_clear_free_fn *clear_free;
     char build_info[64];
+    OSSL_ALGORITHM offered[CORE_CIPHERS + 1];
 } core;
 
 /* Puts a reason of ERR_LIB_PROV, which the default provider also uses, into the error queue. */

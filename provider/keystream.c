@@ -19,42 +19,29 @@ static void by_kernel(const sealane_level *level, const uint8_t key[32], const u
     level->kernel(&a, scratch, level->consts);
 }
 
-#if defined(__GNUC__) && (!defined(__BYTE_ORDER__) || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+/* Short pieces on the level avx512, in the compiler's vectors of 256 and of 512 bits: the former are done sooner, the
+ * latter with more. */
+#if defined(__x86_64__) && defined(__GNUC__)
 
-/* Short pieces, in the compiler's vectors, as wide as each level has them. */
 typedef uint32_t row __attribute__((vector_size(16)));
 
-#define NAME(x) x##_any
-#define BLOCKS 1
-#define TARGET
-#include "keystream_rows.h"
-
-#if defined(__x86_64__)
-#define NAME(x) x##_avx2
+#define NAME(x) x##_256
 #define BLOCKS 2
-#define TARGET __attribute__((target("avx2")))
 #include "keystream_rows.h"
 
-#define NAME(x) x##_avx512
+#define NAME(x) x##_512
 #define BLOCKS 4
-#define TARGET __attribute__((target("avx512f,avx512vl,avx512bw,prefer-vector-width=512")))
 #include "keystream_rows.h"
-#endif
 
 static int by_vectors(const sealane_level *level, const uint8_t key[32], const uint8_t nonce[12], uint32_t counter,
                       uint8_t *out, const uint8_t *in, size_t bytes)
 {
-    if (bytes > KEYSTREAM_SHORT)
+    if (!keystream_is_fast(level) || bytes > KEYSTREAM_SHORT)
         return 0;
-#if defined(__x86_64__)
-    if (level->needs & SEALANE_X86_AVX512F)
-        keystream_short_avx512(key, nonce, counter, out, in, bytes);
-    else if (level->needs & SEALANE_X86_AVX2)
-        keystream_short_avx2(key, nonce, counter, out, in, bytes);
+    if (bytes <= KEYSTREAM_SHORT / 2)
+        keystream_short_256(key, nonce, counter, out, in, bytes);
     else
-#endif
-        keystream_short_any(key, nonce, counter, out, in, bytes);
-    (void)level;
+        keystream_short_512(key, nonce, counter, out, in, bytes);
     return 1;
 }
 

@@ -10,8 +10,26 @@ enum {
     KEYSTREAM_BLOCK = 64,
     KEYSTREAM_AHEAD = 1024, /* made at once when text comes in small pieces: one block costs nearly as much as 16 */
     KEYSTREAM_SMALL = 256,  /* pieces below this are small */
-    KEYSTREAM_SHORT = 2048  /* up to here no kernel is needed for the key stream alone */
+    KEYSTREAM_SHORT = 1024  /* up to here the kernel is not the fastest way */
 };
+
+/* The level of ChaCha20-Poly1305 in this process; only asked for once the provider has seen that there is one. */
+static inline const sealane_level *chacha20_level(void)
+{
+    return &sealane_levels[sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20POLY1305])];
+}
+
+/* 1 if key stream alone is no slower here than OpenSSL's: without that, ChaCha20 is left to the default provider. The
+ * kernels below avx512 lose too much on pieces of a few hundred bytes. */
+static inline int keystream_is_fast(const sealane_level *level)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    return (level->needs & SEALANE_X86_AVX512F) != 0;
+#else
+    (void)level;
+    return 0;
+#endif
+}
 
 /* out = in ^ key stream, for whole blocks whose counters do not pass 2^32. */
 void keystream_blocks(const sealane_level *level, const uint8_t key[32], const uint8_t nonce[12], uint32_t counter,

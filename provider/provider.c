@@ -14,20 +14,29 @@
 #include "../src/bytes.h"
 #include "../src/level.h"
 #include "cipher.h"
+#include "keystream.h"
 #include "selftest.h"
 
-/* Every cipher that is on offer. Names are those of the default provider, so that a fetch by any of them finds both. */
+/* Every cipher that there is. Names are those of the default provider, so that a fetch by any of them finds both. */
 static const OSSL_ALGORITHM ciphers[] = {
     {"ChaCha20-Poly1305", "provider=sealane", chacha20_poly1305_functions, "sealane ChaCha20-Poly1305"},
     {"ChaCha20", "provider=sealane", chacha20_functions, "sealane ChaCha20"},
     {NULL, NULL, NULL, NULL},
 };
 
+static void offer(core *c, const sealane_level *level)
+{
+    OSSL_ALGORITHM *offered = c->offered;
+    for (const OSSL_ALGORITHM *a = ciphers; a->algorithm_names != NULL; a++)
+        if (a->implementation != chacha20_functions || keystream_is_fast(level))
+            *offered++ = *a;
+}
+
 static const OSSL_ALGORITHM *query(void *provider, int operation, int *no_cache)
 {
-    (void)provider;
+    const core *c = provider;
     *no_cache = 0;
-    return operation == OSSL_OP_CIPHER ? ciphers : NULL;
+    return operation == OSSL_OP_CIPHER ? c->offered : NULL;
 }
 
 static const OSSL_PARAM *gettable(void *provider)
@@ -127,15 +136,15 @@ static int refuse(const core *c, const char *why)
 /* Reasons not to be loaded; OpenSSL then goes on with its own provider. */
 static int is_fit(core *c)
 {
-    const int level = sealane_level_of_process();
-    if (level < 0)
+    if (sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20POLY1305]) < 0)
         return refuse(c, "no level passes its known-answer test on this CPU");
-    const char *name = sealane_levels[level].name;
+    const char *name = chacha20_level()->name;
     if (strcmp(name, "portable") == 0 && !is_asked_for())
         return refuse(c, "this CPU has only the portable level, which is slower than OpenSSL");
     const char *failed = selftest(c);
     if (failed != NULL)
         return refuse(c, failed);
+    offer(c, chacha20_level());
     snprintf(c->build_info, sizeof c->build_info, SEALANE_VERSION ", level %s", name);
     return 1;
 }

@@ -3,13 +3,16 @@
 PROVIDER_SOURCES := $(sort $(wildcard provider/*.c))
 PROVIDER_HEADERS := $(wildcard provider/*.h)
 C_FILES += $(wildcard provider/*.[ch] provider/test/*.[ch])
-SHELL_FILES += provider/test/programs provider/test/loading
+SHELL_FILES += provider/bulk provider/test/programs provider/test/loading
+
+comma := ,
 
 # Where OpenSSL looks for providers; empty where there is no OpenSSL 3 to build for, and then nothing is installed.
 MODULESDIR ?= $(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null && pkg-config --variable=modulesdir libcrypto)
 PROVIDER_CNF := $(PREFIX)/share/sealane/sealane.cnf
 
-# $(call provider,folder,compiler,flags): the provider over the library that is built there.
+# $(call provider,folder,compiler,flags,linker flags): the provider over the library that is built there. It may need
+# nothing but libc: a program need not have its libcrypto where the provider would find it.
 define provider
 $(1)/provider/%.o: provider/%.c $(PROVIDER_HEADERS) $(HEADERS)
 	@mkdir -p $$(@D)
@@ -17,15 +20,15 @@ $(1)/provider/%.o: provider/%.c $(PROVIDER_HEADERS) $(HEADERS)
 
 $(1)/provider/sealane.so: $(PROVIDER_SOURCES:%.c=$(1)/%.o) $(1)/libsealane.a provider/provider.map
 	$(2) $(CFLAGS) $(3) -shared -o $$@ -Wl,--version-script=provider/provider.map -Wl,-z,noexecstack -Wl,-z,relro \
-	    -Wl,-z,now $$(filter %.o %.a,$$^) $(LDFLAGS)
+	    -Wl,-z,now $(4) $$(filter %.o %.a,$$^) $(LDFLAGS)
 
 $(1)/provider/test-%: provider/test/%.c provider/test/providers.h
 	@mkdir -p $$(@D)
 	$(2) $(CFLAGS) -std=c11 $(WARNINGS) -Wno-pedantic $(3) -o $$@ $$< -lssl -lcrypto -pthread
 endef
 
-$(eval $(call provider,$(B),$(CC),$(CET)))
-$(eval $(call provider,$(B)/clang,$(CLANG)))
+$(eval $(call provider,$(B),$(CC),$(CET),-Wl$(comma)-z$(comma)defs))
+$(eval $(call provider,$(B)/clang,$(CLANG),,-Wl$(comma)-z$(comma)defs))
 $(eval $(call provider,$(B)/asan,$(CC),$(SANITIZE)))
 
 .PHONY: provider install-provider
@@ -46,6 +49,20 @@ $(B)/broken/provider/sealane.so: $(B)/provider/sealane.so
 	sed 's/0x1a, 0xe1/0x1a, 0xe0/' provider/selftest.c > $(B)/broken/provider/selftest.c
 	$(CC) $(CFLAGS) $(LIB_FLAGS) -Wno-pedantic -Iprovider -c -o $(B)/broken/provider/selftest.o $(B)/broken/provider/selftest.c
 	$(CC) -shared -o $@ $(B)/broken/provider/selftest.o $(filter-out %/selftest.o,$(PROVIDER_SOURCES:%.c=$(B)/%.o)) $(B)/libsealane.a
+
+# ---- Figures ----
+
+CPU_NAME := $(shell awk -F': ' '/^model name/ { n = tolower($$2) } /^cpu family/ { f = $$2 } /^model\t/ { m = $$2 } \
+    END { gsub(/[^a-z0-9]+/, "-", n); print n "-family-" f "-model-" m }' /proc/cpuinfo 2>/dev/null)
+PROVIDER_RESULTS = bench/results/provider-$(CPU_NAME).md
+
+.PHONY: bench-provider
+bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench ## the provider beside OpenSSL's default one; writes bench/results
+	@tools/bootstrap bench
+	{ sed 's|@MACHINE@|$(CPU_NAME)|; s|@OPENSSL@|'"$$(openssl version | cut -d' ' -f1-2)"'|' provider/figures.md.in && \
+	    $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 4; } > $(B)/provider/figures.md
+	cp $(B)/provider/figures.md $(PROVIDER_RESULTS)
+	cat $(PROVIDER_RESULTS)
 
 # ---- Tests ----
 
@@ -79,7 +96,7 @@ $(eval $(call suite,provider-programs-planted,$(PROVIDER),\
     --must-fail "provider/test/programs $(PROVIDER) --plant=%" stock data))
 $(eval $(call suite,provider-loading,$(PROVIDER) $(B)/broken/provider/sealane.so,provider/test/loading $(B)))
 $(eval $(call suite,provider-loading-planted,$(PROVIDER) $(B)/broken/provider/sealane.so,\
-    --must-fail "provider/test/loading $(B) --plant=%" broken name))
+    --must-fail "provider/test/loading $(B) --plant=%" broken name symbols python))
 $(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(B)/wycheproof.txt,\
     $(B)/clang/provider/test-evp $(B)/clang/provider $(B)/wycheproof.txt))
 

@@ -284,7 +284,7 @@ static void round_key(aes_word q[8], const uint32_t w[4], int n)
 /* All lanes are alike, so that one word has room for as many planes as there are lanes. */
 void sealane_aes_expand(uint8_t schedule[AES_SCHEDULE_BYTES], const uint8_t *key, int rounds)
 {
-    uint32_t w[4 * (AES_ROUNDS_MAX + 1)];
+    uint32_t w[4 * (AES_ROUNDS_MAX + 1)] = {0}; /* gcc cannot see that a key has words */
     aes_word q[8];
     expand_words(w, key, rounds);
     for (int n = 0; n <= rounds; n++) {

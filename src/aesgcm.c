@@ -8,19 +8,6 @@
 _Static_assert(sizeof(ghash_key) <= SEALANE_GCM_KEY_BYTES - SEALANE_GCM_KEY_TABLE, "the table is too small");
 _Static_assert(AES_SCHEDULE_BYTES <= SEALANE_GCM_KEY_TABLE - SEALANE_GCM_KEY_SCHEDULE, "the schedule is too small");
 
-void sealane_aesgcm_j0(uint8_t j0[16], const uint8_t h[16], const uint8_t *nonce, size_t nonce_bytes)
-{
-    ghash_sum s = {{0}};
-    ghash_key key;
-    sealane_ghash_key(&key, h);
-    sealane_ghash_padded(&s, &key, nonce, nonce_bytes);
-    sealane_ghash_lengths(&s, &key, 0, nonce_bytes);
-    store64_be(j0, s.y[1]);
-    store64_be(j0 + 8, s.y[0]);
-    wipe(&key, sizeof key);
-    wipe(&s, sizeof s);
-}
-
 /* Key stream, a batch of blocks at a time. */
 typedef struct {
     aes_keys keys;

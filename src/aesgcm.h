@@ -35,7 +35,4 @@ _Static_assert(sizeof(sealane_gcm_state) == SEALANE_GCM_STATE_BYTES, "state");
 #define AESGCM_TEXT_MAX (((uint64_t)1 << 36) - 32)
 #define AESGCM_AD_MAX (((uint64_t)1 << 61) - 1)
 
-/* J0 (section 7.1, step 2) from a nonce of any length but 0 and 12; h is the hash key. */
-void sealane_aesgcm_j0(uint8_t j0[16], const uint8_t h[16], const uint8_t *nonce, size_t nonce_bytes);
-
 #endif

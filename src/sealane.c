@@ -1,4 +1,5 @@
 /* The front end: checks what callers hand in, and runs whole packets through a kernel. */
+#include "ghash.h"
 #include "key.h"
 
 static size_t key_bytes_for(sealane_alg alg)
@@ -113,34 +114,65 @@ static void run_xchacha(const packet *p, uint8_t *tag, uint64_t direction)
     wipe(subkey, sizeof subkey);
 }
 
-/* The hash key H is the encrypted block of zeroes, which every level gives as the mask for a J0 of zeroes. */
-void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const sealane_gcm_key *key)
+/* Runs the first part of a packet that has no text and a J0 of zeroes: the state has GHASH of the associated data, and
+ * for a mask the hash key H, the encrypted block of zeroes. */
+static void run_ad(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *key, const uint8_t *ad,
+                   size_t ad_bytes)
 {
     static const uint8_t zero[16] = {0};
     SEALANE_SCRATCH(scratch);
-    sealane_gcm_state state;
     const sealane_args a = {
+        .ad = slot(ad),
+        .ad_bytes = ad_bytes,
         .key = slot(key),
         .nonce = slot(zero),
-        .state = slot(&state),
+        .state = slot(state),
         .flags = SEALANE_FLAG_FIRST,
     };
     level->kernel(&a, scratch, level->consts);
+}
+
+void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const sealane_gcm_key *key)
+{
+    sealane_gcm_state state;
+    run_ad(&state, level, key, NULL, 0);
     memcpy(h, state.mask, 16);
+    wipe(&state, sizeof state);
+}
+
+/* J0 is GHASH of the nonce and its length: what a kernel makes of associated data, but for the lengths' block, which is
+ * of the associated data here, or where it would have to be copied far is added by portable code. */
+static void hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key, const uint8_t *nonce,
+                       size_t nonce_bytes)
+{
+    uint8_t blocks[128] = {0};
+    const size_t padded = (nonce_bytes + 15) / 16 * 16;
+    sealane_gcm_state state;
+    if (nonce_bytes <= sizeof blocks - 16) {
+        memcpy(blocks, nonce, nonce_bytes);
+        store64_be(blocks + padded + 8, 8 * (uint64_t)nonce_bytes);
+        run_ad(&state, level, key, blocks, padded + 16);
+        memcpy(j0, state.y, 16);
+    } else {
+        ghash_key k;
+        run_ad(&state, level, key, nonce, nonce_bytes);
+        ghash_sum s = {{load64_be(state.y + 8), load64_be(state.y)}};
+        sealane_ghash_key(&k, state.mask);
+        sealane_ghash_lengths(&s, &k, 0, nonce_bytes);
+        store64_be(j0, s.y[1]), store64_be(j0 + 8, s.y[0]);
+        wipe(&k, sizeof k);
+    }
     wipe(&state, sizeof state);
 }
 
 void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes)
 {
-    uint8_t h[16];
     if (nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES) {
         memcpy(j0, nonce, SEALANE_AES_GCM_NONCE_BYTES);
         store32(j0 + SEALANE_AES_GCM_NONCE_BYTES, swap32(1));
-        return;
+    } else {
+        hash_nonce(j0, key_level(k), gcm_key_of(k), nonce, nonce_bytes);
     }
-    sealane_gcm_hash_key(h, key_level(k), gcm_key_of(k));
-    sealane_aesgcm_j0(j0, h, nonce, nonce_bytes);
-    wipe(h, sizeof h);
 }
 
 static void run_gcm(const packet *p, uint8_t *tag, uint64_t direction)

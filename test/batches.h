@@ -184,7 +184,9 @@ static uint8_t *twin(const uint8_t *p)
     return p ? memory_want + (p - memory_got) : NULL;
 }
 
-/* The keys of a batch, at the level in question and some at portable; their twins are all portable. */
+/* The keys of a batch, at the level in question and some at portable, and some of AES-GCM; their twins are all
+ * portable.
+ */
 static void make_keys(void)
 {
     const int level = sealane_level_find(&sealane_tables[SEALANE_CHACHA20POLY1305], now.level.name),
@@ -192,7 +194,14 @@ static void make_keys(void)
     for (int i = 0; i < KEYS; i++) {
         const sealane_alg alg = below(3) ? SEALANE_CHACHA20_POLY1305 : SEALANE_XCHACHA20_POLY1305;
         const int foreign = below(20) == 0;
+        const sealane_table *gcm = &sealane_tables[SEALANE_AESGCM];
         randomise(key, 32);
+        if (below(8) == 0) {
+            if (sealane_key_init(&keys_got[i], SEALANE_AES_256_GCM, key, 32) != 0 ||
+                sealane_key_init_at(&keys_want[i], SEALANE_AES_256_GCM, key, 32, (int)gcm->count - 1) != 0)
+                exit(2);
+            continue;
+        }
         if (sealane_key_init_at(&keys_got[i], alg, key, 32, foreign ? by_portable : level) != 0 ||
             sealane_key_init_at(&keys_want[i], alg, key, 32, by_portable) != 0)
             exit(2);
@@ -233,7 +242,7 @@ static void make_mistake(sealane_op *op)
         op->key = below(2) ? NULL : &no_key;
         break;
     case 1:
-        op->nonce_bytes++;
+        op->nonce_bytes = is_gcm(key_alg(op->key)) ? 0 : op->nonce_bytes + 1;
         break;
     case 2:
         op->tag = NULL;
@@ -254,7 +263,7 @@ static sealane_status status_by_rule(const sealane_op *op)
 {
     if (op->key == NULL || op->key == &no_key)
         return SEALANE_INVALID_KEY;
-    if (op->nonce_bytes != nonce_bytes_of(key_alg(op->key)))
+    if (!nonce_fits(key_alg(op->key), op->nonce_bytes))
         return SEALANE_INVALID_NONCE;
     if (op->nonce == NULL || op->tag == NULL || (op->ad == NULL && op->ad_bytes))
         return SEALANE_NULL;

@@ -2,7 +2,8 @@
  *
  *     check                  all checks of every level that this CPU can run
  *     check --seed=N         the same random choices again
- *     check --level=NAME     one level only
+ *     check --level=NAME     one level only, of all primitives that have it
+ *     check --primitive=NAME chacha20poly1305 or aesgcm only; with --list and --corrupt, its corrupters
  *     check --corrupt=NAME   the same with a kernel that is wrong in one way: must fail
  *     check --list           the names of the corrupters
  *     check --bench          nanoseconds and megabytes per second; with --short only a few sizes of the best level
@@ -22,8 +23,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../src/aes.h"
 #include "../src/batch.h"
 #include "../src/cpu.h"
+#include "../src/ghash.h"
 #include "../src/key.h"
 
 /* ---- Random numbers (splitmix64) ---- */
@@ -232,11 +235,15 @@ enum { MAX_PARTS = 8 };
 
 typedef struct {
     sealane_level level; /* its kernel may be a corrupter */
+    int gcm;             /* of AES-GCM; else of ChaCha20-Poly1305 */
     const char *group;
     size_t bytes, ad_bytes;
     int open, in_place, at_end;
     size_t skew_out, skew_in, skew_ad;
-    const sealane_state *start; /* NULL: from the packet's beginning */
+    const sealane_state *start; /* NULL: from the packet's beginning; not of AES-GCM */
+    int rounds;                 /* AES-GCM: of AES */
+    int with_j0;                /* AES-GCM: nonce is all of J0 */
+    uint32_t counter;           /* AES-GCM: in J0 */
     int fill;                   /* -1: random text; else a byte */
     unsigned parts;
     size_t ends[MAX_PARTS]; /* where each part ends; the last at bytes */
@@ -263,10 +270,14 @@ static void describe(char *text, size_t room)
                  now.part);
         return;
     }
-    snprintf(text, room, "%s/%s: %s %zu bytes, ad %zu, %s, %s, skew out %zu in %zu ad %zu, part %u of %u%s",
+    char aes[40] = "";
+    if (now.gcm)
+        snprintf(aes, sizeof aes, ", %d rounds, %s %#x", now.rounds, now.with_j0 ? "J0" : "nonce", now.counter);
+    snprintf(text, room, "%s/%s: %s %zu bytes, ad %zu, %s, %s, skew out %zu in %zu ad %zu, part %u of %u%s%s",
              now.level.name, now.group, now.open ? "open" : "seal", now.bytes, now.ad_bytes,
              now.in_place ? "in place" : "apart", now.at_end ? "before a guard page" : "after a guard page",
-             now.skew_out, now.skew_in, now.skew_ad, now.part + 1, now.parts, now.start ? ", from a given state" : "");
+             now.skew_out, now.skew_in, now.skew_ad, now.part + 1, now.parts, now.start ? ", from a given state" : "",
+             aes);
 }
 
 static void on_fault(int signal_number, siginfo_t *info, void *context)
@@ -282,17 +293,45 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
 }
 
 /* Everything about one packet that is random. */
-static uint8_t key[32], nonce[12], ad[LONGEST_AD], text[LONGEST], expected[LONGEST], expected_tag[16];
+static uint8_t key[32], nonce[16], ad[LONGEST_AD], text[LONGEST], expected[LONGEST], expected_tag[16];
+static sealane_gcm_key portable_key; /* key, for portable code */
 
-static void portable(sealane_args a, sealane_state *state, uint64_t flags)
+typedef union {
+    sealane_state chacha;
+    sealane_gcm_state gcm;
+} state_of_either;
+
+_Static_assert(sizeof(sealane_state) == sizeof(sealane_gcm_state), "one size for both");
+
+static size_t key_size(void)
+{
+    return now.gcm ? sizeof(sealane_gcm_key) : 32;
+}
+
+static size_t nonce_size(void)
+{
+    return now.with_j0 ? 16 : 12;
+}
+
+static void portable(sealane_args a, state_of_either *state, uint64_t flags)
 {
     a.state = slot(state), a.flags = flags;
-    sealane_chacha20poly1305_portable(&a, NULL, NULL);
+    if (now.gcm) {
+        a.key = slot(&portable_key);
+        sealane_aesgcm_portable(&a, NULL, NULL);
+    } else {
+        sealane_chacha20poly1305_portable(&a, NULL, NULL);
+    }
+}
+
+static uint64_t first_flags(void)
+{
+    return SEALANE_FLAG_FIRST | (now.gcm && !now.with_j0 ? SEALANE_FLAG_NONCE : 0);
 }
 
 static void expect(void)
 {
-    sealane_state state;
+    state_of_either state;
     const sealane_args a = {
         .out = slot(expected),
         .in = slot(text),
@@ -305,8 +344,8 @@ static void expect(void)
         .total = now.bytes,
     };
     if (now.start)
-        state = *now.start;
-    portable(a, &state, (now.start ? 0 : SEALANE_FLAG_FIRST) | SEALANE_FLAG_LAST | (now.open ? SEALANE_FLAG_OPEN : 0));
+        state.chacha = *now.start;
+    portable(a, &state, (now.start ? 0 : first_flags()) | SEALANE_FLAG_LAST | (now.open ? SEALANE_FLAG_OPEN : 0));
 }
 
 /* h mod p, by the definition. */
@@ -325,9 +364,21 @@ static void reduced(uint64_t out[3], const uint64_t h[3])
     memcpy(out, a, sizeof a);
 }
 
-static int same_state(const sealane_state *got, const sealane_state *want)
+static int same_gcm_state(const sealane_gcm_state *got, const sealane_gcm_state *want)
 {
+    if (memcmp(got->y, want->y, sizeof got->y) != 0)
+        return fail("wrong GHASH in the state");
+    if (memcmp(got->counter, want->counter, sizeof got->counter) != 0)
+        return fail("wrong counter block in the state");
+    return memcmp(got->mask, want->mask, sizeof got->mask) == 0 || fail("wrong encrypted J0 in the state");
+}
+
+static int same_state(const state_of_either *either, const state_of_either *wanted)
+{
+    const sealane_state *got = &either->chacha, *want = &wanted->chacha;
     uint64_t g[3], w[3];
+    if (now.gcm)
+        return same_gcm_state(&either->gcm, &wanted->gcm);
     if (got->h[2] > 7)
         return fail("the accumulator left in the state is not below 2^131");
     reduced(g, got->h), reduced(w, want->h);
@@ -371,19 +422,19 @@ static int call_part(const sealane_args *a, const sealane_level *level)
     return call_kernel(a, level->kernel, level->consts, &arena_scratch);
 }
 
-static int run_parts(sealane_args a, sealane_state *state, uint8_t *tag)
+static int run_parts(sealane_args a, state_of_either *state, uint8_t *tag)
 {
     static uint8_t unused_out[LONGEST], copy_in[LONGEST];
     static uint8_t unused_tag[16];
-    const sealane_level by_portable = {.name = "portable", .kernel = sealane_chacha20poly1305_portable};
+    const sealane_level by_portable = {.name = "portable",
+                                       .kernel = now.gcm ? sealane_aesgcm_portable : sealane_chacha20poly1305_portable};
     const uint64_t out = a.out, in = a.in;
     size_t done = 0;
     for (now.part = 0; now.part < now.parts; done = now.ends[now.part++]) {
         const int first = now.part == 0 && !now.start, last = now.part + 1 == now.parts;
         a.out = out + done, a.in = in + done, a.bytes = now.ends[now.part] - done;
-        a.flags =
-            (first ? SEALANE_FLAG_FIRST : 0) | (last ? SEALANE_FLAG_LAST : 0) | (now.open ? SEALANE_FLAG_OPEN : 0);
-        sealane_state want = *state;
+        a.flags = (first ? first_flags() : 0) | (last ? SEALANE_FLAG_LAST : 0) | (now.open ? SEALANE_FLAG_OPEN : 0);
+        state_of_either want = *state;
         if (!last) {
             sealane_args w = a;
             if (a.bytes)
@@ -391,7 +442,11 @@ static int run_parts(sealane_args a, sealane_state *state, uint8_t *tag)
             w.out = slot(unused_out), w.in = slot(copy_in), w.tag = slot(unused_tag);
             portable(w, &want, a.flags);
         }
-        if (!call_part(&a, now.by_portable >> now.part & 1 ? &by_portable : &now.level))
+        const int is_portable = now.by_portable >> now.part & 1;
+        sealane_args call = a;
+        if (is_portable && now.gcm)
+            call.key = slot(&portable_key);
+        if (!call_part(&call, is_portable ? &by_portable : &now.level))
             return 0;
         if (last ? memcmp(state, &want, sizeof want) != 0 : !same_state(state, &want))
             return last ? fail("the state was written with LAST") : 0;
@@ -413,17 +468,43 @@ static int only_output_written(const uint8_t *out)
     return 1;
 }
 
+/* Makes the key at keys, as the kernel wants it. */
+static int set_up_key(uint8_t *keys)
+{
+    memcpy(keys, key, 32);
+    if (!now.gcm)
+        return 1;
+    const size_t raw_bytes = (size_t)(4 * now.rounds - 24);
+    const sealane_args a = {.key = slot(&portable_key), .flags = SEALANE_FLAG_SETUP};
+    sealane_args b = a;
+    sealane_gcm_key *k = (sealane_gcm_key *)(void *)keys;
+    randomise(k, sizeof *k);
+    k->rounds = portable_key.rounds = (uint64_t)now.rounds;
+    memcpy(k->schedule, key, raw_bytes), memcpy(portable_key.schedule, key, raw_bytes);
+    sealane_aesgcm_portable(&a, NULL, NULL);
+    b.key = slot(k);
+    if (!call_part(&b, &now.level))
+        return 0;
+    return k->rounds == (uint64_t)now.rounds || fail("the number of rounds was changed");
+}
+
 static int run_now(void)
 {
     uint8_t *out = arena_place(&arena_out, now.bytes, now.at_end, now.skew_out);
     uint8_t *in = now.in_place ? out : arena_place(&arena_in, now.bytes, now.at_end, now.skew_in);
     uint8_t *ads = arena_place(&arena_ad, now.ad_bytes, now.at_end, now.skew_ad);
-    uint8_t *keys = arena_place(&arena_key, 32, now.at_end, now.skew_in);
-    uint8_t *nonces = arena_place(&arena_nonce, 12, now.at_end, now.skew_ad);
+    uint8_t *keys = arena_place(&arena_key, key_size(), now.at_end, now.gcm ? now.skew_in & ~(size_t)7 : now.skew_in);
+    uint8_t *nonces = arena_place(&arena_nonce, nonce_size(), now.at_end, now.skew_ad);
     uint8_t *tag = arena_place(&arena_tag, 16, now.at_end, now.skew_out);
-    sealane_state *state = (void *)arena_place(&arena_state, sizeof *state, now.at_end, 0);
+    static uint8_t keys_before[sizeof(sealane_gcm_key)];
+    state_of_either *state = (void *)arena_place(&arena_state, sizeof *state, now.at_end, 0);
 
-    randomise(key, 32), randomise(nonce, 12), randomise(ad, now.ad_bytes);
+    randomise(key, 32), randomise(nonce, 16), randomise(ad, now.ad_bytes);
+    if (now.with_j0)
+        store32(nonce + 12, swap32(now.counter));
+    if (!set_up_key(keys))
+        return 0;
+    memcpy(keys_before, keys, key_size());
     if (now.fill < 0)
         randomise(text, now.bytes);
     else
@@ -435,10 +516,10 @@ static int run_now(void)
     memset(out - low, 0xc3, low + (above < now.bytes + CANARY ? above : now.bytes + CANARY));
     if (now.bytes)
         memcpy(in, text, now.bytes);
-    memcpy(ads, ad, now.ad_bytes), memcpy(keys, key, 32), memcpy(nonces, nonce, 12);
+    memcpy(ads, ad, now.ad_bytes), memcpy(nonces, nonce, nonce_size());
     memset(tag, 0xa5, 16);
     if (now.start)
-        *state = *now.start;
+        state->chacha = *now.start;
     else
         randomise(state, sizeof *state);
 
@@ -462,7 +543,7 @@ static int run_now(void)
         return fail("wrong tag");
     if (!now.in_place && now.bytes && memcmp(in, text, now.bytes) != 0)
         return fail("the input was changed");
-    if (memcmp(ads, ad, now.ad_bytes) || memcmp(keys, key, 32) || memcmp(nonces, nonce, 12))
+    if (memcmp(ads, ad, now.ad_bytes) || memcmp(keys, keys_before, key_size()) || memcmp(nonces, nonce, nonce_size()))
         return fail("associated data, key or nonce was changed");
     return only_output_written(out);
 }
@@ -474,6 +555,9 @@ static void plain_job(size_t bytes)
     now.open = (int)below(2), now.in_place = (int)below(2), now.at_end = (int)below(2);
     now.skew_out = now.skew_in = now.skew_ad = 0;
     now.start = NULL, now.fill = -1;
+    now.rounds = 10 + 2 * (int)below(3);
+    now.with_j0 = now.gcm && below(4) == 0;
+    now.counter = now.with_j0 ? (uint32_t)random64() : 1;
     now.parts = 1, now.ends[0] = bytes, now.by_portable = 0, now.part = 0;
 }
 
@@ -623,6 +707,37 @@ static int group_edge(void)
 
 #include "batches.h"
 
+/* J0 whose counter wraps around at 2^32 in every block of the packet, and in every part of it. */
+static int group_gcm_counter(void)
+{
+    for (uint32_t blocks = 1; blocks <= 150; blocks++)
+        for (int way = 0; way < 16; way++) {
+            plain_job(way & 1 ? 16 * (size_t)blocks + below(64) : below(2500));
+            now.with_j0 = 1, now.counter = 0 - blocks;
+            if (way >> 1 == 7)
+                cut(2 + (unsigned)below(3));
+            if (!run_now())
+                return 0;
+        }
+    return 1;
+}
+
+/* Texts of all zeroes and all ones, sealed and opened, whole and in parts. */
+static int group_gcm_edge(void)
+{
+    static const int fills[] = {0, 0xff, 0x80, 0x01};
+    for (size_t bytes = 0; bytes <= 2100; bytes += 1 + below(16))
+        for (int way = 0; way < 8; way++) {
+            plain_job(bytes);
+            now.fill = fills[way >> 1], now.open = way & 1;
+            if (below(3) == 0)
+                cut(2);
+            if (!run_now())
+                return 0;
+        }
+    return 1;
+}
+
 typedef struct {
     const char *name;
     int (*run)(void);
@@ -632,6 +747,12 @@ static const group groups[] = {
     {"lengths", group_lengths}, {"alignment", group_alignment}, {"associated-data", group_ad},
     {"parts", group_parts},     {"counter", group_counter},     {"edge", group_edge},
     {"long", group_long},       {"batches", group_batches},
+};
+
+static const group gcm_groups[] = {
+    {"lengths", group_lengths}, {"alignment", group_alignment}, {"associated-data", group_ad},
+    {"parts", group_parts},     {"counter", group_gcm_counter}, {"edge", group_gcm_edge},
+    {"long", group_long},
 };
 
 /* Of levels that have a batch kernel. */
@@ -694,13 +815,14 @@ CORRUPTER(corrupt_read_behind_ad)
 CORRUPTER(corrupt_read_behind_key)
 {
     INNER();
-    (void)*(volatile uint8_t *)(slot_bytes(a->key) + 32);
+    (void)*(volatile uint8_t *)(slot_bytes(a->key) + key_size());
 }
 
 CORRUPTER(corrupt_read_behind_nonce)
 {
     INNER();
-    (void)*(volatile uint8_t *)(slot_bytes(a->nonce) + 12);
+    if (a->flags & SEALANE_FLAG_FIRST)
+        (void)*(volatile uint8_t *)(slot_bytes(a->nonce) + nonce_size());
 }
 
 CORRUPTER(corrupt_write_behind_tag)
@@ -758,7 +880,7 @@ CORRUPTER(corrupt_write_behind_scratch)
 
 CORRUPTER(corrupt_empty_part)
 {
-    if (a->bytes != 0 || (a->flags & SEALANE_FLAG_FIRST))
+    if (a->bytes != 0 || (a->flags & (SEALANE_FLAG_FIRST | SEALANE_FLAG_SETUP)))
         INNER();
 }
 
@@ -831,6 +953,68 @@ CORRUPTER(corrupt_all_ones)
         slot_bytes(a->tag)[8] ^= 1;
 }
 
+static sealane_gcm_state *gcm_state_of(const sealane_args *a)
+{
+    return a->flags & (SEALANE_FLAG_LAST | SEALANE_FLAG_SETUP) ? NULL : (sealane_gcm_state *)(uintptr_t)a->state;
+}
+
+CORRUPTER(corrupt_gcm_ghash)
+{
+    INNER();
+    if (gcm_state_of(a) && a->bytes >= 128)
+        gcm_state_of(a)->y[15] ^= 1;
+}
+
+CORRUPTER(corrupt_gcm_counter)
+{
+    INNER();
+    if (gcm_state_of(a) && a->bytes > 64)
+        gcm_state_of(a)->counter[15]++;
+}
+
+CORRUPTER(corrupt_gcm_mask)
+{
+    INNER();
+    if (gcm_state_of(a) && !(a->flags & SEALANE_FLAG_FIRST))
+        gcm_state_of(a)->mask[0] ^= 1;
+}
+
+/* The prefix is not left alone by a counter that wraps around. */
+CORRUPTER(corrupt_gcm_wrap)
+{
+    INNER();
+    if (!(a->flags & SEALANE_FLAG_FIRST) || !now.with_j0 || a->bytes == 0)
+        return;
+    const uint32_t counter = swap32(load32(slot_bytes(a->nonce) + 12)), blocks = (uint32_t)((a->bytes + 15) / 16);
+    if (counter + blocks < blocks && counter + blocks != 0)
+        slot_bytes(a->out)[a->bytes - 1] ^= 1;
+}
+
+/* One of the key lengths. */
+CORRUPTER(corrupt_gcm_key)
+{
+    INNER();
+    if ((a->flags & SEALANE_FLAG_SETUP) && now.rounds == 12)
+        ((sealane_gcm_key *)(uintptr_t)a->key)->schedule[5] ^= 1;
+}
+
+/* Writes to a key in use, as one would to count packets. */
+CORRUPTER(corrupt_gcm_key_in_use)
+{
+    INNER();
+    if (!(a->flags & SEALANE_FLAG_SETUP))
+        ((sealane_gcm_key *)(uintptr_t)a->key)->unused++;
+}
+
+/* J0 where there is but a nonce. */
+CORRUPTER(corrupt_gcm_nonce)
+{
+    sealane_args b = *a;
+    if (a->flags & SEALANE_FLAG_FIRST)
+        b.flags &= ~(uint64_t)SEALANE_FLAG_NONCE;
+    corrupt_inner(&b, scratch, consts);
+}
+
 typedef struct {
     const char *name;
     sealane_kernel *kernel, *batch; /* at most one */
@@ -873,11 +1057,6 @@ static const corrupter corrupters[] = {
     {"alignment", corrupt_alignment, NULL},
     {"scratch", corrupt_scratch, NULL},
     {"empty-part", corrupt_empty_part, NULL},
-    {"state-range", corrupt_state_range, NULL},
-    {"state-counter", corrupt_state_counter, NULL},
-    {"state-r", corrupt_state_r, NULL},
-    {"counter-limit", corrupt_counter_limit, NULL},
-    {"final-reduction", corrupt_final_reduction, NULL},
     {"all-ones", corrupt_all_ones, NULL},
 #if defined(ABI_CORRUPTERS)
 #define X(id) {#id, corrupt_##id, NULL},
@@ -904,12 +1083,27 @@ static const corrupter corrupters[] = {
     {"xmm15", corrupt_xmm15, NULL},
 #endif
 #endif
+    {"self-test", NULL, NULL}, /* about dispatch, below */
+    {"isa", NULL, NULL},
+};
+
+static const corrupter chacha_corrupters[] = {
+    {"state-range", corrupt_state_range, NULL},
+    {"state-counter", corrupt_state_counter, NULL},
+    {"state-r", corrupt_state_r, NULL},
+    {"counter-limit", corrupt_counter_limit, NULL},
+    {"final-reduction", corrupt_final_reduction, NULL},
 #define X(id, name) {name, NULL, corrupt_batch_##id},
     BATCH_CORRUPTERS(X)
 #undef X
         {"batch-self-test", NULL, NULL},
-    {"self-test", NULL, NULL}, /* about dispatch, below */
-    {"isa", NULL, NULL},
+};
+
+static const corrupter gcm_corrupters[] = {
+    {"ghash", corrupt_gcm_ghash, NULL}, {"counter", corrupt_gcm_counter, NULL},
+    {"mask", corrupt_gcm_mask, NULL},   {"wrap", corrupt_gcm_wrap, NULL},
+    {"key", corrupt_gcm_key, NULL},     {"key-in-use", corrupt_gcm_key_in_use, NULL},
+    {"nonce", corrupt_gcm_nonce, NULL},
 };
 
 static const corrupter *corrupting; /* NULL: none */
@@ -925,6 +1119,13 @@ CORRUPTER(wrong_tag)
 {
     sealane_chacha20poly1305_portable(a, scratch, consts);
     if (a->bytes == 3200 && (a->flags & SEALANE_FLAG_LAST) && !corrupting_is("self-test"))
+        slot_bytes(a->tag)[7] ^= 1;
+}
+
+CORRUPTER(wrong_gcm_tag)
+{
+    sealane_aesgcm_portable(a, scratch, consts);
+    if ((a->flags & SEALANE_FLAG_LAST) && a->total == 3200 && !corrupting_is("self-test"))
         slot_bytes(a->tag)[7] ^= 1;
 }
 
@@ -960,19 +1161,28 @@ static int check_selftest(void)
         {.name = "broken", .kernel = wrong_tag, .batch = {.kernel = wrong_batch_tag}},
         {.name = "portable", .kernel = sealane_chacha20poly1305_portable},
     };
-    const sealane_table all = {"test", levels, 3, sealane_selftest}, two = {"test", levels, 2, sealane_selftest};
-    reported = 0;
-    if (sealane_level_choose(&all, 0, ~((uint32_t)1 << 31), count_report) != 2 || reported != 1)
-        return fail("a level with a wrong answer was taken");
-    if (sealane_level_choose(&two, 0, 0, count_report) != -1)
-        return fail("a level was taken though none works");
+    const sealane_level gcm_levels[] = {
+        {.name = "absent", .needs = (uint32_t)1 << 31},
+        {.name = "broken", .kernel = wrong_gcm_tag},
+        {.name = "portable", .kernel = sealane_aesgcm_portable},
+    };
+    for (int t = 0; t < SEALANE_TABLES; t++) {
+        sealane_table table = sealane_tables[t];
+        table.levels = t == SEALANE_AESGCM ? gcm_levels : levels, table.count = 3;
+        reported = 0;
+        if (sealane_level_choose(&table, 0, ~((uint32_t)1 << 31), count_report) != 2 || reported != 1)
+            return fail("%s: a level with a wrong answer was taken", table.primitive);
+        table.count = 2;
+        if (sealane_level_choose(&table, 0, 0, count_report) != -1)
+            return fail("%s: a level was taken though none works", table.primitive);
+    }
     return check_batch_selftest(&levels[1], &levels[2]);
 }
 
 static size_t complaint_bytes; /* what the last choice wrote to the standard error */
 
 /* What the environment makes of the choice, each in a process of its own. */
-static int chosen_under(const char *cpu, const char *asm_switch)
+static int chosen_under(const sealane_table *table, const char *cpu, const char *asm_switch)
 {
     int ends[2];
     char complaint[1000];
@@ -985,7 +1195,7 @@ static int chosen_under(const char *cpu, const char *asm_switch)
             _exit(99);
         cpu ? setenv("SEALANE_CPU", cpu, 1) : unsetenv("SEALANE_CPU");
         asm_switch ? setenv("SEALANE_ASM", asm_switch, 1) : unsetenv("SEALANE_ASM");
-        _exit(sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20POLY1305]));
+        _exit(sealane_level_of_process(table));
     }
     int status = 0;
     waitpid(child, &status, 0);
@@ -996,20 +1206,46 @@ static int chosen_under(const char *cpu, const char *asm_switch)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+static int environment_obeyed(const sealane_table *t)
+{
+    const int last = (int)t->count - 1, best = chosen_under(t, NULL, NULL);
+    if (best < 0 || best > last)
+        return fail("%s: no level was chosen", t->primitive);
+    if (chosen_under(t, "portable", NULL) != last || chosen_under(t, NULL, "0") != last ||
+        chosen_under(t, "avx512", "0") != last)
+        return fail("%s: SEALANE_CPU=portable or SEALANE_ASM=0 was not obeyed", t->primitive);
+    if (chosen_under(t, "no-such-level", NULL) != best || chosen_under(t, "", NULL) != best ||
+        chosen_under(t, NULL, "1") != best)
+        return fail("%s: an environment without meaning changed the level", t->primitive);
+    for (int i = best; i <= last; i++)
+        if (chosen_under(t, t->levels[i].name, NULL) != i || complaint_bytes != 0)
+            return fail("%s: SEALANE_CPU=%s was not obeyed", t->primitive, t->levels[i].name);
+    return 1;
+}
+
+/* A level that a primitive does not have is one between those that it has. */
 static int check_environment(void)
 {
-    const int last = (int)sealane_level_count - 1, best = chosen_under(NULL, NULL);
-    if (best < 0 || best > last)
-        return fail("no level was chosen");
-    if (chosen_under("portable", NULL) != last || chosen_under(NULL, "0") != last ||
-        chosen_under("avx512", "0") != last)
-        return fail("SEALANE_CPU=portable or SEALANE_ASM=0 was not obeyed");
-    if (chosen_under("no-such-level", NULL) != best || chosen_under("", NULL) != best ||
-        chosen_under(NULL, "1") != best)
-        return fail("an environment without meaning changed the level");
-    for (int i = best; i <= last; i++)
-        if (chosen_under(sealane_levels[i].name, NULL) != i || complaint_bytes != 0)
-            return fail("SEALANE_CPU=%s was not obeyed", sealane_levels[i].name);
+    static const struct {
+        int table;
+        const char *cap, *level;
+    } between[] = {
+        {SEALANE_CHACHA20POLY1305, "aesni", "ssse3"},
+        {SEALANE_CHACHA20POLY1305, "ce", "neon"},
+        {SEALANE_CHACHA20POLY1305, "ce32", "neon"},
+        {SEALANE_AESGCM, "ssse3", "portable"},
+    };
+    for (int i = 0; i < SEALANE_TABLES; i++)
+        if (!environment_obeyed(&sealane_tables[i]))
+            return 0;
+    for (size_t i = 0; i < sizeof between / sizeof *between; i++) {
+        const sealane_table *t = &sealane_tables[between[i].table];
+        const int want = sealane_level_find(t, between[i].level), best = chosen_under(t, NULL, NULL);
+        if (want < 0 || (want == (int)t->count - 1 && sealane_tables[0].count == 1))
+            continue;
+        if (chosen_under(t, between[i].cap, NULL) != (want > best ? want : best) || complaint_bytes != 0)
+            return fail("%s: SEALANE_CPU=%s was not obeyed", t->primitive, between[i].cap);
+    }
     return 1;
 }
 
@@ -1064,21 +1300,24 @@ static int check_isa(void)
 #else
     static const char folder[] = "x86_64";
 #endif
-    static const char *const kernels[] = {"chacha20poly1305", "chacha20poly1305_batch"};
-    const uint32_t implied = strcmp(folder, "x86_64") == 0 ? SEALANE_X86_AVX : 0; /* by AVX2 */
-    for (unsigned i = 0; i + 1 < sealane_level_count; i++)
-        for (int k = 0; k < 2; k++) {
-            char path[256];
-            uint32_t named = 0;
-            if (k == 1 && sealane_levels[i].batch.kernel == NULL)
-                continue;
-            snprintf(path, sizeof path, "asm/%s/%s_%s.S", folder, kernels[k], sealane_levels[i].name);
-            const int found = isa_line(path, &named);
-            if (found != 1)
-                return found;
-            if ((named & ~implied) != sealane_levels[i].needs)
-                return fail("%s: the isa line names %#x, the table %#x", path, named, sealane_levels[i].needs);
-        }
+    for (int t = 0; t < SEALANE_TABLES; t++)
+        for (unsigned i = 0; i + 1 < sealane_tables[t].count; i++)
+            for (int batch = 0; batch < 2; batch++) {
+                const sealane_level *level = &sealane_tables[t].levels[i];
+                char path[256];
+                uint32_t named = 0;
+                if (batch && level->batch.kernel == NULL)
+                    continue;
+                snprintf(path, sizeof path, "asm/%s/%s%s_%s.S", folder, sealane_tables[t].primitive,
+                         batch ? "_batch" : "", level->name);
+                const int found = isa_line(path, &named);
+                if (found != 1)
+                    return found;
+                if (strcmp(folder, "x86_64") == 0 && (named & SEALANE_X86_AVX2))
+                    named &= ~(uint32_t)SEALANE_X86_AVX; /* implied */
+                if (named != level->needs)
+                    return fail("%s: the isa line names %#x, the table %#x", path, named, level->needs);
+            }
     return 1;
 }
 
@@ -1100,8 +1339,74 @@ static int check_primitives(void)
     return memcmp(out, subkey, 32) == 0 || fail("wrong HChaCha20 subkey");
 }
 
+/* FIPS 197, appendix C, in every lane; the lanes with different blocks. */
+static int check_aes(void)
+{
+    static const uint8_t want[3][16] = {
+        {0x69, 0xc4, 0xe0, 0xd8, 0x6a, 0x7b, 0x04, 0x30, 0xd8, 0xcd, 0xb7, 0x80, 0x70, 0xb4, 0xc5, 0x5a},
+        {0xdd, 0xa9, 0x7c, 0xa4, 0x86, 0x4c, 0xdf, 0xe0, 0x6e, 0xaf, 0x70, 0xa0, 0xec, 0x0d, 0x71, 0x91},
+        {0x8e, 0xa2, 0xb7, 0xca, 0x51, 0x67, 0x45, 0xbf, 0xea, 0xfc, 0x49, 0x90, 0x4b, 0x49, 0x60, 0x89}};
+    uint8_t k[32], schedule[AES_SCHEDULE_BYTES], in[AES_BATCH], out[AES_BATCH];
+    aes_keys keys;
+    for (int i = 0; i < 32; i++)
+        k[i] = (uint8_t)i;
+    for (int size = 0; size < 3; size++)
+        for (int lane = 0; lane < AES_LANES; lane++) {
+            randomise(in, sizeof in);
+            for (int i = 0; i < 16; i++)
+                in[16 * lane + i] = (uint8_t)(0x11 * i);
+            sealane_aes_expand(schedule, k, aes_rounds(16 + 8 * (size_t)size));
+            sealane_aes_spread(&keys, schedule, aes_rounds(16 + 8 * (size_t)size));
+            sealane_aes_encrypt(&keys, out, in);
+            if (memcmp(out + 16 * lane, want[size], 16) != 0)
+                return fail("wrong AES block: key of %d bits, lane %d", 128 + 64 * size, lane);
+        }
+    return 1;
+}
+
+/* The product of two blocks by its definition (NIST SP 800-38D, algorithm 1). */
+static void gf_multiply(uint64_t z[2], const uint64_t x[2], const uint64_t y[2])
+{
+    uint64_t v1 = y[1], v0 = y[0], z1 = 0, z0 = 0;
+    for (int i = 0; i < 128; i++) {
+        const uint64_t bit = 0 - (x[1 - i / 64] >> (63 - i % 64) & 1), low = 0 - (v0 & 1);
+        z1 ^= v1 & bit, z0 ^= v0 & bit;
+        v0 = v0 >> 1 | v1 << 63;
+        v1 = v1 >> 1 ^ (low & (uint64_t)0xe1 << 56);
+    }
+    z[1] = z1, z[0] = z0;
+}
+
+/* GHASH against the definition, also with operands of all ones, where columns of the integer products are fullest. */
+static int check_ghash(void)
+{
+    for (int i = 0; i < 3000; i++) {
+        uint8_t h[16], block[16];
+        uint64_t want[2];
+        ghash_key k;
+        randomise(h, 16), randomise(block, 16);
+        if (i % 4 == 1 || i % 4 == 3)
+            memset(h, 0xff, 16 - below(3));
+        if (i % 4 >= 2)
+            memset(block, 0xff, 16 - below(3));
+        if (i % 5 == 0) /* every fourth bit: a lane that is full */
+            for (int j = 0; j < 16; j++)
+                h[j] = block[j] = (uint8_t)(0x11 << i / 5 % 4);
+        const uint64_t x[2] = {load64_be(block + 8), load64_be(block)}, y[2] = {load64_be(h + 8), load64_be(h)};
+        ghash_sum s = {{0}};
+        gf_multiply(want, x, y);
+        sealane_ghash_key(&k, h);
+        sealane_ghash_blocks(&s, &k, block, 1);
+        if (s.y[0] != want[0] || s.y[1] != want[1])
+            return fail("wrong product");
+    }
+    return 1;
+}
+
 static const group process_groups[] = {
     {"primitives give their specifications' answers", check_primitives},
+    {"AES gives its specification's answers", check_aes},
+    {"GHASH multiplies by the definition", check_ghash},
     {"self-test is obeyed", check_selftest},
     {"environment is obeyed", check_environment},
     {"isa lines agree with the table", check_isa},
@@ -1141,7 +1446,13 @@ static double time_packets(const sealane_key *keys, unsigned key_count, size_t b
     return bad ? -1 : best * 1e9;
 }
 
-static double time_key_setup(int level)
+typedef struct {
+    const char *name;
+    sealane_alg alg;
+    size_t key_bytes;
+} benched;
+
+static double time_key_setup(const benched *b, int level)
 {
     sealane_key k;
     double best = 1e9;
@@ -1149,8 +1460,8 @@ static double time_key_setup(int level)
     for (int repeat = 0; repeat < 200; repeat++) {
         const double start = seconds();
         for (int i = 0; i < 1000; i++) {
-            failed |= level < 0 ? sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32)
-                                : sealane_key_init_at(&k, SEALANE_CHACHA20_POLY1305, key, 32, level);
+            failed |= level < 0 ? sealane_key_init(&k, b->alg, key, b->key_bytes)
+                                : sealane_key_init_at(&k, b->alg, key, b->key_bytes, level);
             keep_stores(&k);
         }
         const double spent = (seconds() - start) / 1000;
@@ -1159,36 +1470,51 @@ static double time_key_setup(int level)
     return failed ? -1 : best * 1e9;
 }
 
+static int bench_level(const benched *b, unsigned level, const size_t *sizes, size_t count)
+{
+    static sealane_key keys[64];
+    for (int i = 0; i < 64; i++) {
+        randomise(key, 32);
+        if (sealane_key_init_at(&keys[i], b->alg, key, b->key_bytes, (int)level) != 0)
+            return 1;
+    }
+    printf("\n%-18s %6s  %18s  %18s  %18s  %18s\n", b->name, "bytes", "seal", "seal, ad 13", "seal, 64 keys", "open");
+    for (size_t i = 0; i < count; i++) {
+        const size_t n = sizes[i];
+        const double t[] = {time_packets(keys, 1, n, 0, 0), time_packets(keys, 1, n, 13, 0),
+                            time_packets(keys, 64, n, 0, 0), time_packets(keys, 1, n, 0, 1)};
+        printf("%-18s %6zu", sealane_impl_name(&keys[0]), n);
+        for (int j = 0; j < 4; j++)
+            printf("  %9.1f (%6.0f)", t[j], (double)n * 1e3 / t[j]);
+        printf("\n");
+        fflush(stdout);
+    }
+    return 0;
+}
+
 static int bench(const char *only, int is_short)
 {
+    static const benched all[] = {
+        {"ChaCha20-Poly1305", SEALANE_CHACHA20_POLY1305, 32},
+        {"AES-128-GCM", SEALANE_AES_128_GCM, 16},
+        {"AES-256-GCM", SEALANE_AES_256_GCM, 32},
+    };
     static const size_t few[] = {64, 1420, 16384}, many[] = {0, 16, 64, 256, 576, 1024, 1420, 4096, 8192, 16384};
-    static sealane_key keys[64];
     const size_t *sizes = is_short ? few : many, count = is_short ? 3 : sizeof many / sizeof *many;
     const uint32_t features = sealane_cpu_features();
     printf("nanoseconds per packet (megabytes per second); fastest of many short repeats\n");
-    printf("key set-up: %.1f ns\n", time_key_setup(-1));
-    for (unsigned l = 0; l < sealane_level_count; l++) {
-        if ((sealane_levels[l].needs & ~features) || (only && strcmp(only, sealane_levels[l].name) != 0))
-            continue;
-        for (int i = 0; i < 64; i++) {
-            randomise(key, 32);
-            if (sealane_key_init_at(&keys[i], SEALANE_CHACHA20_POLY1305, key, 32, (int)l) != 0)
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        printf("key set-up, %s: %.1f ns\n", all[i].name, time_key_setup(&all[i], -1));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const sealane_table *t = table_of(all[i].alg);
+        for (unsigned l = 0; l < t->count; l++) {
+            if ((t->levels[l].needs & ~features) || (only && strcmp(only, t->levels[l].name) != 0))
+                continue;
+            if (bench_level(&all[i], l, sizes, count))
                 return 1;
+            if (is_short)
+                break;
         }
-        printf("\n%-9s %6s  %18s  %18s  %18s  %18s\n", sealane_levels[l].name, "bytes", "seal", "seal, ad 13",
-               "seal, 64 keys", "open");
-        for (size_t i = 0; i < count; i++) {
-            const size_t n = sizes[i];
-            const double t[] = {time_packets(keys, 1, n, 0, 0), time_packets(keys, 1, n, 13, 0),
-                                time_packets(keys, 64, n, 0, 0), time_packets(keys, 1, n, 0, 1)};
-            printf("%-9s %6zu", "", n);
-            for (int j = 0; j < 4; j++)
-                printf("  %9.1f (%6.0f)", t[j], (double)n * 1e3 / t[j]);
-            printf("\n");
-            fflush(stdout);
-        }
-        if (is_short)
-            break;
     }
     return 0;
 }
@@ -1197,17 +1523,19 @@ static int bench(const char *only, int is_short)
 
 static unsigned passed, failed, not_run;
 
+/* The levels of ChaCha20-Poly1305 go by their names alone. */
 static void report(const char *level, const char *name, int outcome)
 {
     char text_of_job[512] = "";
     passed += outcome == 1, failed += outcome == 0, not_run += outcome == -1;
     if (outcome == 0 && now.level.name)
         describe(text_of_job, sizeof text_of_job);
-    printf("%s %s/%s%s%s\n",
+    printf("%s %s%s/%s%s%s\n",
            outcome == 1   ? "ok  "
            : outcome == 0 ? "FAIL"
                           : "not run",
-           level, name, outcome == 0 ? ": " : "", outcome == 0 ? failure : "");
+           now.level.name && now.gcm ? "aesgcm " : "", level, name, outcome == 0 ? ": " : "",
+           outcome == 0 ? failure : "");
     if (*text_of_job)
         printf("     %s\n", text_of_job);
     fflush(stdout);
@@ -1223,15 +1551,18 @@ static void run_groups(const group *g, size_t count)
     }
 }
 
-static void check_level(const sealane_level *level, uint32_t features)
+static void check_level(const sealane_table *table, const sealane_level *level, uint32_t features)
 {
-    const size_t count = sizeof groups / sizeof *groups;
+    const int gcm = table == &sealane_tables[SEALANE_AESGCM];
+    const group *all = gcm ? gcm_groups : groups;
+    const size_t count = gcm ? sizeof gcm_groups / sizeof *gcm_groups : sizeof groups / sizeof *groups;
     if (level->needs & ~features) {
-        printf("not run: %s, this CPU lacks it\n", level->name);
+        printf("not run: %s %s, this CPU lacks it\n", table->primitive, level->name);
         not_run += (unsigned)count;
         return;
     }
-    now.level = *level;
+    memset(&now, 0, sizeof now);
+    now.level = *level, now.gcm = gcm;
     if (corrupting && corrupting->kernel) {
         corrupt_inner = level->kernel;
         now.level.kernel = corrupting->kernel;
@@ -1240,7 +1571,7 @@ static void check_level(const sealane_level *level, uint32_t features)
         corrupt_batch_inner = &level->batch;
         now.level.batch.kernel = corrupting->batch;
     }
-    run_groups(groups, count);
+    run_groups(all, count);
     if (level->batch.kernel)
         run_groups(batch_groups, sizeof batch_groups / sizeof *batch_groups);
     now.level.name = NULL;
@@ -1257,20 +1588,37 @@ static void catch_faults(void)
         sigaction(signals[i], &action, NULL);
 }
 
-static int find_corrupter(const char *name)
+/* The corrupters for a primitive, one after the other; NULL behind the last. */
+static const corrupter *corrupter_at(size_t i, int gcm)
 {
-    for (size_t i = 0; i < sizeof corrupters / sizeof *corrupters; i++)
-        if (strcmp(corrupters[i].name, name) == 0) {
-            corrupting = &corrupters[i];
-            return 1;
-        }
-    return 0;
+    const size_t common = sizeof corrupters / sizeof *corrupters;
+    const size_t own =
+        gcm ? sizeof gcm_corrupters / sizeof *gcm_corrupters : sizeof chacha_corrupters / sizeof *chacha_corrupters;
+    if (i < common)
+        return &corrupters[i];
+    return i - common < own ? &(gcm ? gcm_corrupters : chacha_corrupters)[i - common] : NULL;
+}
+
+static int find_corrupter(const char *name, int gcm)
+{
+    for (size_t i = 0; corrupter_at(i, gcm); i++)
+        if (strcmp(corrupter_at(i, gcm)->name, name) == 0)
+            corrupting = corrupter_at(i, gcm);
+    return corrupting != NULL;
+}
+
+static int find_primitive(const char *name)
+{
+    for (int i = 0; i < SEALANE_TABLES; i++)
+        if (strcmp(sealane_tables[i].primitive, name) == 0)
+            return i;
+    return -1;
 }
 
 int main(int argc, char **argv)
 {
     const char *only = NULL;
-    int want_bench = 0, is_short = 0;
+    int want_bench = 0, is_short = 0, primitive = -1;
     seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "--seed=", 7) == 0) {
@@ -1282,15 +1630,21 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--short") == 0) {
             is_short = 1;
         } else if (strcmp(argv[i], "--list") == 0) {
-            for (size_t j = 0; j < sizeof corrupters / sizeof *corrupters; j++)
-                puts(corrupters[j].name);
+            for (size_t j = 0; corrupter_at(j, primitive == SEALANE_AESGCM); j++)
+                puts(corrupter_at(j, primitive == SEALANE_AESGCM)->name);
             return 0;
-        } else if (strncmp(argv[i], "--corrupt=", 10) != 0 || !find_corrupter(argv[i] + 10)) {
+        } else if (strncmp(argv[i], "--primitive=", 12) == 0 && find_primitive(argv[i] + 12) >= 0) {
+            primitive = find_primitive(argv[i] + 12);
+        } else if (strncmp(argv[i], "--corrupt=", 10) != 0 ||
+                   !find_corrupter(argv[i] + 10, primitive == SEALANE_AESGCM)) {
             fprintf(stderr, "check: unknown argument %s\n", argv[i]);
             return 2;
         }
     }
-    if (only && sealane_level_find(&sealane_tables[SEALANE_CHACHA20POLY1305], only) < 0) {
+    int known = only == NULL;
+    for (int i = 0; i < SEALANE_TABLES; i++)
+        known |= only && sealane_level_find(&sealane_tables[i], only) >= 0;
+    if (!known) {
         fprintf(stderr, "check: no level %s in this build\n", only);
         return 2;
     }
@@ -1309,9 +1663,12 @@ int main(int argc, char **argv)
     arenas_new();
     for (size_t i = 0; i < sizeof process_groups / sizeof *process_groups; i++)
         report("dispatch", process_groups[i].name, process_groups[i].run());
-    for (unsigned i = 0; i < sealane_level_count; i++)
-        if (only == NULL || strcmp(only, sealane_levels[i].name) == 0)
-            check_level(&sealane_levels[i], features);
+    for (int t = 0; t < SEALANE_TABLES; t++)
+        for (unsigned i = 0; i < sealane_tables[t].count; i++) {
+            const sealane_level *level = &sealane_tables[t].levels[i];
+            if ((primitive < 0 || primitive == t) && (only == NULL || strcmp(only, level->name) == 0))
+                check_level(&sealane_tables[t], level, features);
+        }
     printf("check: %u passed, %u failed, %u not run\n", passed, failed, not_run);
     return failed != 0;
 }

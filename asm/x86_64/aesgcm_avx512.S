@@ -72,7 +72,7 @@
 #define power r14    /* key less 16 (20 - m): its H(20) is H^m */
 #define flags r15d
 
-/* Vector registers: 0 .. 7 keystream (5 at the end: the encrypted J0), 20 .. 24 text, and */
+/* Vector registers: 0 .. 7 keystream, 20 .. 24 text, and */
 #define rk zmm8
 #define ra zmm9
 #define rb zmm10
@@ -88,7 +88,8 @@
 #define poly zmm25
 #define ctr zmm26    /* the next counters: see COUNT */
 #define j0 zmm27     /* J0 and the first round key, in all lanes */
-#define c0 zmm28
+#define c0 zmm28     /* counters; then */
+#define mask zmm28   /* the encrypted J0 */
 #define c1 zmm29
 #define sixteen zmm30
 #define reverse4 zmm31
@@ -274,9 +275,7 @@
     .if \n > 4
     vpshufb c1, ctr, reverse4
     vpxord c1, c1, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
-    .if \n > 5
     vpaddd ctr, ctr, sixteen
-    .endif
     .irp i, 4, 5, 6, 7
     .if \i < \n
     vmovdqa64 zmm\i, j0
@@ -297,7 +296,7 @@
     .endif
     .endr
     .if \extra
-    vaesenc zmm5, zmm5, rk
+    vaesenc mask, mask, rk
     .endif
 .endm
 
@@ -336,12 +335,30 @@
     add dst, 64*\n
 .endm
 
-/* The last n rows: the mask for the tag, the text, and GHASH's sum of products. */
+/* y := y and four rows in 20 .. 23, bytes not reversed yet. */
+.macro authenticate_four
+    .irp i, 0, 1, 2, 3
+    vpshufb zmm2\i, zmm2\i, reverse
+    .endr
+    vpxord zmm20, zmm20, y
+    vbroadcasti32x4 zmm0, [key + H(8)]
+    vbroadcasti32x4 zmm1, [key + H(4)]
+    vbroadcasti32x4 zmm2, [key + S(8)]
+    multiply_two 1, zmm22, zmm23, zmm0, zmm1, zmm2
+    vbroadcasti32x4 zmm0, [key + H(16)]
+    vbroadcasti32x4 zmm1, [key + H(12)]
+    vbroadcasti32x4 zmm2, [key + S(16)]
+    multiply_two 0, zmm20, zmm21, zmm0, zmm1, zmm2
+    reduce y
+.endm
+
+/* The last n rows are encrypted, and J0; their ciphertext to 20 .. */
 .macro tail n
 .Ltail\n:
     counters \n
+    vmovdqa64 mask, j0
     rounds_but_last \n, 1
-    vaesenclast zmm5, zmm5, rk
+    vaesenclast mask, mask, rk
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
     vmovdqu64 zmm2\i, [src + 64*\i]
@@ -361,7 +378,7 @@
     .endif
     .endr
     test flags, SEALANE_FLAG_OPEN
-    jnz 1f
+    jnz .Lhash_rows
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
     vmovdqa64 zmm2\i, zmm\i
@@ -369,28 +386,8 @@
     vmovdqu8 zmm2\i{k1}{z}, zmm\i
     .endif
     .endr
-1:
-    .irp i, 0, 1, 2, 3, 4
-    .if \i < \n
-    vpshufb zmm2\i, zmm2\i, reverse
-    .endif
-    .endr
-    vpxord zmm20, zmm20, y
-    .if \n >= 2
-    multiply_two 0, zmm20, zmm21, [power + H(0)], [power + H(0) + 64], [power + S(0)]
-    .endif
-    .if \n >= 4
-    multiply_two 0, zmm22, zmm23, [power + H(0) + 128], [power + H(0) + 192], [power + S(0) + 128]
-    .endif
-    .if \n == 1
-    multiply 0, zmm20, [power + H(0)], [power + S(0)]
-    .elseif \n == 3
-    multiply 0, zmm22, [power + H(0) + 128], [power + S(0) + 128]
-    .elseif \n == 5
-    multiply 0, zmm24, [power + H(0) + 256], [power + S(0) + 256]
-    .endif
-    .if \n < 5
-    jmp .Lfinish
+    .if \n > 1
+    jmp .Lhash_rows
     .endif
 .endm
 
@@ -490,14 +487,64 @@
     test flags, SEALANE_FLAG_OPEN
     jnz .Lloop
     encrypt 8
-    mov pending, 2
     dec steps
-    jz .Lrest
+    jz .Lended
 .Lloop:
     encrypt 8, 1
     add mac, 512
     dec steps
     jnz .Lloop
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Lrest
+.Lended:
+    mov pending, 2
+    cmp left, 512
+    ja .Lrest
+
+    /* Seal: the last eight rows or fewer, and J0; between the rounds the eight before are authenticated. */
+    counters 8
+    vmovdqa64 mask, j0
+    rounds_but_last 8, 1, 1
+    vaesenclast mask, mask, rk
+    .irp i, 72, 73, 75, 76, 77, 79
+    hash_step \i
+    .endr
+    mov r12, left
+    neg r12
+    mov r13, -1
+    shrx r13, r13, r12
+    kmovq k1, r13
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    cmp left, 64*\i + 64
+    jbe .Llast\i
+    vpxord zmm24, rk, [src + 64*\i]
+    vaesenclast zmm\i, zmm\i, zmm24
+    vmovdqu64 [dst + 64*\i], zmm\i
+    .endr
+    .irp i, 7, 6, 5, 4, 3, 2, 1, 0
+.Llast\i:
+    vmovdqu8 zmm24{k1}{z}, [src + 64*\i]
+    vpxord zmm24, rk, zmm24
+    vaesenclast zmm\i, zmm\i, zmm24
+    vmovdqu8 [dst + 64*\i]{k1}, zmm\i
+    vmovdqu8 zmm\i{k1}{z}, zmm\i
+    .if \i
+    jmp .Llast_rows
+    .endif
+    .endr
+.Llast_rows:
+    .irp i, 0, 1, 2, 3, 4
+    vmovdqa64 zmm2\i, zmm\i
+    .endr
+    cmp left, TAIL
+    jb .Lhash_rows
+    authenticate_four
+    vmovdqa64 zmm20, zmm4
+    vmovdqa64 zmm21, zmm5
+    vmovdqa64 zmm22, zmm6
+    vmovdqa64 zmm23, zmm7
+    sub left, 256
+    jmp .Lhash_rows
 
     /* Four more rows, and what has not been authenticated yet. */
 .Lrest:
@@ -520,50 +567,16 @@
 .Lauthenticate:
     .irp i, 0, 1, 2, 3
     vmovdqu64 zmm2\i, [mac + 64*\i]
-    vpshufb zmm2\i, zmm2\i, reverse
     .endr
-    vpxord zmm20, zmm20, y
-    vbroadcasti32x4 zmm0, [key + H(8)]
-    vbroadcasti32x4 zmm1, [key + H(4)]
-    vbroadcasti32x4 zmm2, [key + S(8)]
-    multiply_two 1, zmm22, zmm23, zmm0, zmm1, zmm2
-    vbroadcasti32x4 zmm0, [key + H(16)]
-    vbroadcasti32x4 zmm1, [key + H(12)]
-    vbroadcasti32x4 zmm2, [key + S(16)]
-    multiply_two 0, zmm20, zmm21, zmm0, zmm1, zmm2
-    reduce y
+    authenticate_four
     add mac, 256
     test steps, steps
     jnz .Lencrypt
     dec pending
     jnz .Lauthenticate
 
-    /* What is left, and the block of lengths. */
+    /* What is left, at most five rows, and J0. */
 .Ltail:
-    vmovdqa64 zmm5, j0
-    lea power, [left + 15]
-    shr power, 4
-    mov eax, flags
-    shr eax, 1
-    and eax, 1                                                                  /* LAST */
-    add power, rax
-    shl power, 4
-    neg power
-    add power, key
-    vpxord xmm16, xmm16, xmm16
-    vpxord xmm17, xmm17, xmm17
-    vpxord xmm18, xmm18, xmm18
-    test eax, eax
-    jz .Ltail_rows
-    vmovq xmm0, qword ptr [args + SEALANE_ARG_TOTAL]
-    vpinsrq xmm0, xmm0, [args + SEALANE_ARG_AD_BYTES], 1
-    vpsllq xmm0, xmm0, 3
-    test left, left
-    jnz .Ltail_lengths
-    vpxord xmm0, xmm0, xmm19
-.Ltail_lengths:
-    multiply 1, xmm0, [key + H(1)], [key + S(1)], xmm
-.Ltail_rows:
     lea eax, [left + 63]
     shr eax, 6
     jz .Ltail0
@@ -579,48 +592,97 @@
     jb .Ltail3
     je .Ltail4
     tail 5
-.Lfinish:
-    reduce y
-    sum_lanes
-.Lfinish_sum:
-    mov rax, [args + SEALANE_ARG_STATE]
-    test flags, SEALANE_FLAG_FIRST
-    jnz .Lfinish_mask
-    vmovdqu xmm5, [rax + SEALANE_GCM_STATE_MASK]
-.Lfinish_mask:
-    test flags, SEALANE_FLAG_LAST
-    jz .Lfinish_part
-    vpshufb ymm0, ymm19, ymm15
-    vpxor xmm0, xmm0, xmm5
-    mov rax, [args + SEALANE_ARG_TAG]
-    vmovdqu [rax], xmm0
-    jmp .Ldone
-.Lfinish_part:
-    vpshufb ymm0, ymm19, ymm15
-    vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm0
-    vmovdqu [rax + SEALANE_GCM_STATE_MASK], xmm5
-    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
-    vpxord j0, j0, rk
-    vmovdqu64 [rax + SEALANE_GCM_STATE_COUNTER], xmm27
-    vmovd ebx, xmm26
-    shr left, 4
-    jz .Lfinish_counter
-    lea ebx, [rbx + left - 16]                                                  /* counters made it 16 more */
-.Lfinish_counter:
-    bswap ebx
-    mov [rax + SEALANE_GCM_STATE_COUNTER + 12], ebx
-    jmp .Ldone
     tail 4
     tail 3
     tail 2
     tail 1
 
-.Ltail0:
-    rounds_but_last 0, 1
-    vaesenclast zmm5, zmm5, rk
+    /* Authenticate these rows and the block of lengths. */
+.Lhash_rows:
+    lea power, [left + 15]
+    shr power, 4
+    mov eax, flags
+    shr eax, 1
+    and eax, 1                                                                  /* LAST */
+    add power, rax
+    shl power, 4
+    neg power
+    add power, key
+    vpxord xmm13, xmm13, xmm13
+    test eax, eax
+    jz .Lhash_lengths
+    vmovq xmm13, qword ptr [args + SEALANE_ARG_TOTAL]
+    vpinsrq xmm13, xmm13, [args + SEALANE_ARG_AD_BYTES], 1
+    vpsllq xmm13, xmm13, 3
+.Lhash_lengths:
+    multiply 1, xmm13, [key + H(1)], [key + S(1)], xmm
+    vpshufb zmm20, zmm20, reverse
+    vpxord zmm20, zmm20, y
+    cmp left, 64
+    jbe .Lhash_one
+    vpshufb zmm21, zmm21, reverse
+    multiply_two 0, zmm20, zmm21, [power + H(0)], [power + H(0) + 64], [power + S(0)]
+    cmp left, 128
+    jbe .Lfinish
+    vpshufb zmm22, zmm22, reverse
+    cmp left, 192
+    jbe .Lhash_three
+    vpshufb zmm23, zmm23, reverse
+    multiply_two 0, zmm22, zmm23, [power + H(0) + 128], [power + H(0) + 192], [power + S(0) + 128]
+    cmp left, 256
+    jbe .Lfinish
+    vpshufb zmm24, zmm24, reverse
+    multiply 0, zmm24, [power + H(0) + 256], [power + S(0) + 256]
+    jmp .Lfinish
+.Lhash_three:
+    multiply 0, zmm22, [power + H(0) + 128], [power + S(0) + 128]
+    jmp .Lfinish
+.Lhash_one:
+    multiply 0, zmm20, [power + H(0)], [power + S(0)]
+.Lfinish:
+    reduce y
+    sum_lanes
+.Lfinish_sum:
+    vpshufb ymm0, ymm19, ymm15
+    mov rax, [args + SEALANE_ARG_STATE]
+    test flags, SEALANE_FLAG_FIRST
+    jnz .Lfinish_mask
+    vmovdqu64 xmm28, [rax + SEALANE_GCM_STATE_MASK]
+.Lfinish_mask:
     test flags, SEALANE_FLAG_LAST
-    jnz .Lfinish
-    jmp .Lfinish_sum
+    jz .Lfinish_part
+    mov rax, [args + SEALANE_ARG_TAG]
+    vpxord xmm28, xmm28, xmm0
+    vmovdqu64 [rax], xmm28
+    jmp .Ldone
+.Lfinish_part:
+    vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm0
+    vmovdqu64 [rax + SEALANE_GCM_STATE_MASK], xmm28
+    vpxord xmm0, xmm27, [key + SEALANE_GCM_KEY_SCHEDULE]
+    vmovdqu [rax + SEALANE_GCM_STATE_COUNTER], xmm0
+    mov rbx, [args + SEALANE_ARG_BYTES]
+    shr rbx, 4
+    vpextrd r12d, xmm0, 3
+    bswap r12d
+    add ebx, r12d
+    and flags, SEALANE_FLAG_FIRST                                               /* 1: from J0 to the first counter */
+    add ebx, flags
+    bswap ebx
+    mov [rax + SEALANE_GCM_STATE_COUNTER + 12], ebx
+    jmp .Ldone
+
+.Ltail0:
+    vmovdqa64 mask, j0
+    rounds_but_last 0, 1
+    vaesenclast mask, mask, rk
+    test flags, SEALANE_FLAG_LAST
+    jz .Lfinish_sum
+    vmovq xmm13, qword ptr [args + SEALANE_ARG_TOTAL]
+    vpinsrq xmm13, xmm13, [args + SEALANE_ARG_AD_BYTES], 1
+    vpsllq xmm13, xmm13, 3
+    vpxord xmm13, xmm13, xmm19
+    multiply 1, xmm13, [key + H(1)], [key + S(1)], xmm
+    jmp .Lfinish
 
     /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
 #define words r8     /* of the key */

@@ -17,7 +17,6 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-
 //go:embed bpf/sealane_xdp.elf
 var object []byte
 

@@ -59,6 +59,7 @@ var variants = []variant{
 	gcmVariant("AES256GCMNonce16", 32, 16, 16),
 	gcmVariant("AES192GCMTag12", 24, 12, 12),
 	gcmVariant("AES256GCMNonce100", 32, 100, 16),
+	gcmVariant("AES128GCMNonce113", 16, 113, 16),
 	gcmVariant("AES128GCMTag15", 16, 12, 15),
 }
 

@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/sealane/sealane/internal/dispatch"
@@ -10,7 +11,7 @@ import (
 // TestFeatures sees that every feature that a kernel needs is one that dispatch looks for: a misspelt one would never
 // be there, and the level never run.
 func TestFeatures(t *testing.T) {
-	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+	for _, row := range slices.Concat(kernel.ChaCha20Poly1305Levels.Rows, kernel.AESGCMLevels.Rows, kernel.ChaCha20Poly1305BatchLevels.Rows) {
 		if (len(row.Needs) == 0) != (row.Name == "portable") {
 			t.Errorf("level %s needs %q", row.Name, row.Needs)
 		}

@@ -147,30 +147,34 @@ func AESGCMSetup(level Level, k *GCMKey, key []byte) {
 	AESGCM(level, &a)
 }
 
-// AESGCMHashKey sets h to the hash key of a key: the encrypted block of zeroes, which every level gives as the mask for
-// a J0 of zeroes.
-func AESGCMHashKey(level Level, key *GCMKey, h *[16]byte) {
+// AESGCMNonce sets j0 to the first counter block for a nonce of any length but 0 and 12 (section 7.1): GHASH of the nonce
+// and its length. A kernel makes that of associated data; the lengths' block is part of it here, or where the nonce is too
+// long to be copied is added by portable code, which needs the hash key: the encrypted block of zeroes, which is the mask
+// for a J0 of zeroes.
+func AESGCMNonce(level Level, key *GCMKey, j0 *[16]byte, nonce []byte) {
+	var blocks [128]byte
 	var zero [16]byte
 	var state GCMState
 	var a Args
 	a.Key, a.Nonce, a.State, a.Flags = unsafe.Pointer(key), unsafe.Pointer(&zero), state.State(), FlagFirst
-	AESGCM(level, &a)
-	*h = state.Mask
+	if padded := (len(nonce) + 15) &^ 15; padded <= len(blocks)-16 {
+		copy(blocks[:], nonce)
+		binary.BigEndian.PutUint64(blocks[padded+8:padded+16], 8*uint64(len(nonce)))
+		a.AD, a.ADBytes = unsafe.Pointer(&blocks), uint64(padded+16)
+		AESGCM(level, &a)
+		*j0 = state.Y
+	} else {
+		a.AD, a.ADBytes = unsafe.Pointer(unsafe.SliceData(nonce)), uint64(len(nonce))
+		AESGCM(level, &a)
+		var k ghashKey
+		k.init(&state.Mask)
+		g := ghash{high: binary.BigEndian.Uint64(state.Y[:8]), low: binary.BigEndian.Uint64(state.Y[8:])}
+		g.lengths(&k, 0, uint64(len(nonce)))
+		binary.BigEndian.PutUint64(j0[:8], g.high)
+		binary.BigEndian.PutUint64(j0[8:], g.low)
+		k, g = ghashKey{}, ghash{}
+	}
 	state = GCMState{}
-}
-
-// AESGCMNonce sets j0 to the first counter block for a nonce of any length but 0 and 12 (section 7.1).
-func AESGCMNonce(level Level, key *GCMKey, j0 *[16]byte, nonce []byte) {
-	var h [16]byte
-	var k ghashKey
-	var g ghash
-	AESGCMHashKey(level, key, &h)
-	k.init(&h)
-	g.padded(&k, nonce)
-	g.lengths(&k, 0, uint64(len(nonce)))
-	binary.BigEndian.PutUint64(j0[:8], g.high)
-	binary.BigEndian.PutUint64(j0[8:], g.low)
-	h, k, g = [16]byte{}, ghashKey{}, ghash{}
 }
 
 // aesGCMAnswer is the last tag; TestAnswer computes it with another implementation.

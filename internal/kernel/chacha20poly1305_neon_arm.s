@@ -19,50 +19,102 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5905008 // ldr r5, [r0, #8]
 	WORD $0xe5906000 // ldr r6, [r0]
 	WORD $0xe1947f03 // orrs r7, r4, r3, lsl #30
-	WORD $0x0a0004d5 // beq 0x1370
-	WORD $0xe2811e12 // add r1, r1, #288
+	WORD $0x0a000585 // beq 0x1630
+	WORD $0xe2811d05 // add r1, r1, #320
 	WORD $0xe590b028 // ldr fp, [r0, #40]
 	WORD $0xe590c030 // ldr ip, [r0, #48]
-	WORD $0xe5013014 // str r3, [r1, #-20]
-	WORD $0xe5010010 // str r0, [r1, #-16]
-	WORD $0xe501400c // str r4, [r1, #-12]
-	WORD $0xe5015008 // str r5, [r1, #-8]
-	WORD $0xe5016004 // str r6, [r1, #-4]
-	WORD $0xe5812208 // str r2, [r1, #520]
-	WORD $0xe89200f0 // ldm r2, {r4, r5, r6, r7}
+	WORD $0xf4220a8f // vld1.32 {d0-d1}, [r2]
+	WORD $0xf42b220f // vld1.8 {d2-d5}, [fp]
+	WORD $0xe5812034 // str r2, [r1, #52]
+	WORD $0xe2412040 // sub r2, r1, #64
+	WORD $0xe3a07000 // mov r7, #0
+	WORD $0xe8820079 // stm r2, {r0, r3, r4, r5, r6}
+	WORD $0xe5017028 // str r7, [r1, #-40]
+	WORD $0xe5017024 // str r7, [r1, #-36]
+	WORD $0xe5817030 // str r7, [r1, #48]
 	WORD $0xe2812060 // add r2, r1, #96
-	WORD $0xe8a200f0 // stmia r2!, {r4, r5, r6, r7}
-	WORD $0xe59b4000 // ldr r4, [fp]
-	WORD $0xe59b5004 // ldr r5, [fp, #4]
-	WORD $0xe59b6008 // ldr r6, [fp, #8]
-	WORD $0xe59b700c // ldr r7, [fp, #12]
-	WORD $0xe8a200f0 // stmia r2!, {r4, r5, r6, r7}
-	WORD $0xe1a043e4 // ror r4, r4, #7
-	WORD $0xe1a053e5 // ror r5, r5, #7
-	WORD $0xe1a063e6 // ror r6, r6, #7
-	WORD $0xe1a073e7 // ror r7, r7, #7
-	WORD $0xe2818e1a // add r8, r1, #416
-	WORD $0xe8a800f0 // stmia r8!, {r4, r5, r6, r7}
-	WORD $0xe59b4010 // ldr r4, [fp, #16]
-	WORD $0xe59b5014 // ldr r5, [fp, #20]
-	WORD $0xe59b6018 // ldr r6, [fp, #24]
-	WORD $0xe59b701c // ldr r7, [fp, #28]
-	WORD $0xe8a200f0 // stmia r2!, {r4, r5, r6, r7}
-	WORD $0xe3a04000 // mov r4, #0
-	WORD $0xe59c5000 // ldr r5, [ip]
-	WORD $0xe59c6004 // ldr r6, [ip, #4]
-	WORD $0xe59c7008 // ldr r7, [ip, #8]
-	WORD $0xe88200f0 // stm r2, {r4, r5, r6, r7}
-	WORD $0xe1a05465 // ror r5, r5, #8
-	WORD $0xe1a06466 // ror r6, r6, #8
-	WORD $0xe1a07467 // ror r7, r7, #8
-	WORD $0xe88800f0 // stm r8, {r4, r5, r6, r7}
-	WORD $0xe3a04000 // mov r4, #0
-	WORD $0xe5814204 // str r4, [r1, #516]
+	WORD $0xe59c8000 // ldr r8, [ip]
+	WORD $0xe59c9004 // ldr r9, [ip, #4]
+	WORD $0xe59cb008 // ldr fp, [ip, #8]
+	WORD $0xf4020aad // vst1.32 {d0-d1}, [r2 :128]!
+	WORD $0xf40222ad // vst1.32 {d2-d5}, [r2 :128]!
+	WORD $0xe8820b80 // stm r2, {r7, r8, r9, fp}
+	WORD $0xe3540040 // cmp r4, #64
+	WORD $0x9a00003d // bls 0x164
+	WORD $0xe1a0c003 // mov ip, r3
+	WORD $0xe1a0b004 // mov fp, r4
+	WORD $0xe5912064 // ldr r2, [r1, #100]
+	WORD $0xe5913074 // ldr r3, [r1, #116]
+	WORD $0xe5914084 // ldr r4, [r1, #132]
+	WORD $0xe5915094 // ldr r5, [r1, #148]
+	WORD $0xe0822003 // add r2, r2, r3
+	WORD $0xe0255002 // eor r5, r5, r2
+	WORD $0xe0844865 // add r4, r4, r5, ror #16
+	WORD $0xe0233004 // eor r3, r3, r4
+	WORD $0xe1a03a63 // ror r3, r3, #20
+	WORD $0xe0822003 // add r2, r2, r3
+	WORD $0xe0225865 // eor r5, r2, r5, ror #16
+	WORD $0xe1a05c65 // ror r5, r5, #24
+	WORD $0xe0844005 // add r4, r4, r5
+	WORD $0xe0233004 // eor r3, r3, r4
+	WORD $0xe1a03ce3 // ror r3, r3, #25
+	WORD $0xe58121ac // str r2, [r1, #428]
+	WORD $0xe58131b8 // str r3, [r1, #440]
+	WORD $0xe58141c4 // str r4, [r1, #452]
+	WORD $0xe58151cc // str r5, [r1, #460]
+	WORD $0xe5912068 // ldr r2, [r1, #104]
+	WORD $0xe5913078 // ldr r3, [r1, #120]
+	WORD $0xe5914088 // ldr r4, [r1, #136]
+	WORD $0xe5915098 // ldr r5, [r1, #152]
+	WORD $0xe0822003 // add r2, r2, r3
+	WORD $0xe0255002 // eor r5, r5, r2
+	WORD $0xe0844865 // add r4, r4, r5, ror #16
+	WORD $0xe0233004 // eor r3, r3, r4
+	WORD $0xe1a03a63 // ror r3, r3, #20
+	WORD $0xe0822003 // add r2, r2, r3
+	WORD $0xe0225865 // eor r5, r2, r5, ror #16
+	WORD $0xe58121b0 // str r2, [r1, #432]
+	WORD $0xe58131bc // str r3, [r1, #444]
+	WORD $0xe58141c8 // str r4, [r1, #456]
+	WORD $0xe58151d0 // str r5, [r1, #464]
+	WORD $0xe591206c // ldr r2, [r1, #108]
+	WORD $0xe591307c // ldr r3, [r1, #124]
+	WORD $0xe591408c // ldr r4, [r1, #140]
+	WORD $0xe591509c // ldr r5, [r1, #156]
+	WORD $0xe0822003 // add r2, r2, r3
+	WORD $0xe0255002 // eor r5, r5, r2
+	WORD $0xe0844865 // add r4, r4, r5, ror #16
+	WORD $0xe0233004 // eor r3, r3, r4
+	WORD $0xe1a03a63 // ror r3, r3, #20
+	WORD $0xe0822003 // add r2, r2, r3
+	WORD $0xe0225865 // eor r5, r2, r5, ror #16
+	WORD $0xe1a05c65 // ror r5, r5, #24
+	WORD $0xe0844005 // add r4, r4, r5
+	WORD $0xe58121b4 // str r2, [r1, #436]
+	WORD $0xe58131c0 // str r3, [r1, #448]
+	WORD $0xe58141d8 // str r4, [r1, #472]
+	WORD $0xe58151d4 // str r5, [r1, #468]
+	WORD $0xe5917060 // ldr r7, [r1, #96]
+	WORD $0xe5918070 // ldr r8, [r1, #112]
+	WORD $0xe5919080 // ldr r9, [r1, #128]
+	WORD $0xe0877008 // add r7, r7, r8
+	WORD $0xe58171a0 // str r7, [r1, #416]
+	WORD $0xe58181a4 // str r8, [r1, #420]
+	WORD $0xe58191a8 // str r9, [r1, #424]
+	WORD $0xe1a0300c // mov r3, ip
+	WORD $0xe1a0400b // mov r4, fp
+// 0x164:
 	WORD $0xe3130001 // tst r3, #1
-	WORD $0xe3a04000 // mov r4, #0
-	WORD $0xe5014018 // str r4, [r1, #-24]
-	WORD $0x1a000020 // bne 0x148
+	WORD $0x0a000006 // beq 0x188
+	WORD $0xe3a03000 // mov r3, #0
+	WORD $0xe3a0c003 // mov ip, #3
+	WORD $0xe5013020 // str r3, [r1, #-32]
+	WORD $0xe501c02c // str ip, [r1, #-44]
+	WORD $0xe3540040 // cmp r4, #64
+	WORD $0x9a0002e9 // bls 0xd2c
+	WORD $0xea000046 // b 0x2a4
+// 0x188:
+	WORD $0xe5110040 // ldr r0, [r1, #-64]
 	WORD $0xe590c040 // ldr ip, [r0, #64]
 	WORD $0xe59c4038 // ldr r4, [ip, #56]
 	WORD $0xe5814090 // str r4, [r1, #144]
@@ -76,1196 +128,1336 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59c301c // ldr r3, [ip, #28]
 	WORD $0xe59c4020 // ldr r4, [ip, #32]
 	WORD $0xe59c5024 // ldr r5, [ip, #36]
-	WORD $0xe2810010 // add r0, r1, #16
-	WORD $0xe880003c // stm r0, {r2, r3, r4, r5}
 	WORD $0xe0837123 // add r7, r3, r3, lsr #2
 	WORD $0xe0848124 // add r8, r4, r4, lsr #2
 	WORD $0xe0859125 // add r9, r5, r5, lsr #2
-	WORD $0xe9810380 // stmib r1, {r7, r8, r9}
+	WORD $0xe2810020 // add r0, r1, #32
+	WORD $0xe8800038 // stm r0, {r3, r4, r5}
+	WORD $0xe2410010 // sub r0, r1, #16
+	WORD $0xe5012004 // str r2, [r1, #-4]
+	WORD $0xe8800380 // stm r0, {r7, r8, r9}
 	WORD $0xe59c2000 // ldr r2, [ip]
 	WORD $0xe59c3004 // ldr r3, [ip, #4]
 	WORD $0xe59c4008 // ldr r4, [ip, #8]
-	WORD $0xe59c500c // ldr r5, [ip, #12]
-	WORD $0xe59c6010 // ldr r6, [ip, #16]
-	WORD $0xe3c6b003 // bic fp, r6, #3
-	WORD $0xe2066003 // and r6, r6, #3
+	WORD $0xe59c600c // ldr r6, [ip, #12]
+	WORD $0xe59c5010 // ldr r5, [ip, #16]
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe2055003 // and r5, r5, #3
 	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
 	WORD $0xe092200b // adds r2, r2, fp
 	WORD $0xe2b33000 // adcs r3, r3, #0
 	WORD $0xe2b44000 // adcs r4, r4, #0
-	WORD $0xe2b55000 // adcs r5, r5, #0
-	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xea0003f1 // b 0x1110
-// 0x148:
-	WORD $0xe511200c // ldr r2, [r1, #-12]
-	WORD $0xe3520040 // cmp r2, #64
-	WORD $0x8a0000e0 // bhi 0x4d8
-	WORD $0xe281c080 // add ip, r1, #128
-	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
-	WORD $0xe281cf6d // add ip, r1, #436
-	WORD $0xe89c0380 // ldm ip, {r7, r8, r9}
-	WORD $0xe1a06466 // ror r6, r6, #8
-	WORD $0xe281c0c0 // add ip, r1, #192
-	WORD $0xe88c03fc // stm ip, {r2, r3, r4, r5, r6, r7, r8, r9}
-	WORD $0xe1a0b007 // mov fp, r7
-	WORD $0xe1a0c008 // mov ip, r8
-	WORD $0xe3a00005 // mov r0, #5
-	WORD $0xe5810000 // str r0, [r1]
-	WORD $0xe1a00003 // mov r0, r3
-	WORD $0xe2812e1a // add r2, r1, #416
-	WORD $0xe89203c0 // ldm r2, {r6, r7, r8, r9}
-	WORD $0xe2812060 // add r2, r1, #96
-	WORD $0xe892003c // ldm r2, {r2, r3, r4, r5}
-// 0x194:
-	WORD $0xe0833ce7 // add r3, r3, r7, ror #25
-	WORD $0xe023bc6b // eor fp, r3, fp, ror #24
-	WORD $0xe080086b // add r0, r0, fp, ror #16
-	WORD $0xe0207ce7 // eor r7, r0, r7, ror #25
-	WORD $0xe0833a67 // add r3, r3, r7, ror #20
-	WORD $0xe023b86b // eor fp, r3, fp, ror #16
-	WORD $0xe0800c6b // add r0, r0, fp, ror #24
-	WORD $0xe0207a67 // eor r7, r0, r7, ror #20
-	WORD $0xe58100c4 // str r0, [r1, #196]
-	WORD $0xe59100c8 // ldr r0, [r1, #200]
-	WORD $0xe581b0d4 // str fp, [r1, #212]
-	WORD $0xe0844ce8 // add r4, r4, r8, ror #25
-	WORD $0xe024cc6c // eor ip, r4, ip, ror #24
-	WORD $0xe080086c // add r0, r0, ip, ror #16
-	WORD $0xe0208ce8 // eor r8, r0, r8, ror #25
-	WORD $0xe0844a68 // add r4, r4, r8, ror #20
-	WORD $0xe024c86c // eor ip, r4, ip, ror #16
-	WORD $0xe0800c6c // add r0, r0, ip, ror #24
-	WORD $0xe0208a68 // eor r8, r0, r8, ror #20
-	WORD $0xe58100c8 // str r0, [r1, #200]
-	WORD $0xe59100c0 // ldr r0, [r1, #192]
-	WORD $0xe591b0d0 // ldr fp, [r1, #208]
-	WORD $0xe581c0d8 // str ip, [r1, #216]
-	WORD $0xe0822ce6 // add r2, r2, r6, ror #25
-	WORD $0xe022bc6b // eor fp, r2, fp, ror #24
-	WORD $0xe080086b // add r0, r0, fp, ror #16
-	WORD $0xe0206ce6 // eor r6, r0, r6, ror #25
-	WORD $0xe0822a66 // add r2, r2, r6, ror #20
-	WORD $0xe022b86b // eor fp, r2, fp, ror #16
-	WORD $0xe0800c6b // add r0, r0, fp, ror #24
-	WORD $0xe0206a66 // eor r6, r0, r6, ror #20
-	WORD $0xe58100c0 // str r0, [r1, #192]
-	WORD $0xe59100cc // ldr r0, [r1, #204]
-	WORD $0xe591c0dc // ldr ip, [r1, #220]
-	WORD $0xe0855ce9 // add r5, r5, r9, ror #25
-	WORD $0xe025cc6c // eor ip, r5, ip, ror #24
-	WORD $0xe080086c // add r0, r0, ip, ror #16
-	WORD $0xe0209ce9 // eor r9, r0, r9, ror #25
-	WORD $0xe0855a69 // add r5, r5, r9, ror #20
-	WORD $0xe025c86c // eor ip, r5, ip, ror #16
-	WORD $0xe0800c6c // add r0, r0, ip, ror #24
-	WORD $0xe0209a69 // eor r9, r0, r9, ror #20
-	WORD $0xe0833ce8 // add r3, r3, r8, ror #25
-	WORD $0xe023bc6b // eor fp, r3, fp, ror #24
-	WORD $0xe080086b // add r0, r0, fp, ror #16
-	WORD $0xe0208ce8 // eor r8, r0, r8, ror #25
-	WORD $0xe0833a68 // add r3, r3, r8, ror #20
-	WORD $0xe023b86b // eor fp, r3, fp, ror #16
-	WORD $0xe0800c6b // add r0, r0, fp, ror #24
-	WORD $0xe0208a68 // eor r8, r0, r8, ror #20
-	WORD $0xe58100cc // str r0, [r1, #204]
-	WORD $0xe59100c8 // ldr r0, [r1, #200]
-	WORD $0xe581b0d0 // str fp, [r1, #208]
-	WORD $0xe0822ce7 // add r2, r2, r7, ror #25
-	WORD $0xe022cc6c // eor ip, r2, ip, ror #24
-	WORD $0xe080086c // add r0, r0, ip, ror #16
-	WORD $0xe0207ce7 // eor r7, r0, r7, ror #25
-	WORD $0xe0822a67 // add r2, r2, r7, ror #20
-	WORD $0xe022c86c // eor ip, r2, ip, ror #16
-	WORD $0xe0800c6c // add r0, r0, ip, ror #24
-	WORD $0xe0207a67 // eor r7, r0, r7, ror #20
-	WORD $0xe58100c8 // str r0, [r1, #200]
-	WORD $0xe59100c0 // ldr r0, [r1, #192]
-	WORD $0xe591b0d4 // ldr fp, [r1, #212]
-	WORD $0xe581c0dc // str ip, [r1, #220]
-	WORD $0xe0844ce9 // add r4, r4, r9, ror #25
-	WORD $0xe024bc6b // eor fp, r4, fp, ror #24
-	WORD $0xe080086b // add r0, r0, fp, ror #16
-	WORD $0xe0209ce9 // eor r9, r0, r9, ror #25
-	WORD $0xe0844a69 // add r4, r4, r9, ror #20
-	WORD $0xe024b86b // eor fp, r4, fp, ror #16
-	WORD $0xe0800c6b // add r0, r0, fp, ror #24
-	WORD $0xe0209a69 // eor r9, r0, r9, ror #20
-	WORD $0xe58100c0 // str r0, [r1, #192]
-	WORD $0xe59100c4 // ldr r0, [r1, #196]
-	WORD $0xe591c0d8 // ldr ip, [r1, #216]
-	WORD $0xe0855ce6 // add r5, r5, r6, ror #25
-	WORD $0xe025cc6c // eor ip, r5, ip, ror #24
-	WORD $0xe080086c // add r0, r0, ip, ror #16
-	WORD $0xe0206ce6 // eor r6, r0, r6, ror #25
-	WORD $0xe0855a66 // add r5, r5, r6, ror #20
-	WORD $0xe025c86c // eor ip, r5, ip, ror #16
-	WORD $0xe0800c6c // add r0, r0, ip, ror #24
-	WORD $0xe0206a66 // eor r6, r0, r6, ror #20
-	WORD $0xe0833ce7 // add r3, r3, r7, ror #25
-	WORD $0xe023bc6b // eor fp, r3, fp, ror #24
-	WORD $0xe080086b // add r0, r0, fp, ror #16
-	WORD $0xe0207ce7 // eor r7, r0, r7, ror #25
-	WORD $0xe0833a67 // add r3, r3, r7, ror #20
-	WORD $0xe023b86b // eor fp, r3, fp, ror #16
-	WORD $0xe0800c6b // add r0, r0, fp, ror #24
-	WORD $0xe0207a67 // eor r7, r0, r7, ror #20
-	WORD $0xe58100c4 // str r0, [r1, #196]
-	WORD $0xe59100c8 // ldr r0, [r1, #200]
-	WORD $0xe581b0d4 // str fp, [r1, #212]
-	WORD $0xe0844ce8 // add r4, r4, r8, ror #25
-	WORD $0xe024cc6c // eor ip, r4, ip, ror #24
-	WORD $0xe080086c // add r0, r0, ip, ror #16
-	WORD $0xe0208ce8 // eor r8, r0, r8, ror #25
-	WORD $0xe0844a68 // add r4, r4, r8, ror #20
-	WORD $0xe024c86c // eor ip, r4, ip, ror #16
-	WORD $0xe0800c6c // add r0, r0, ip, ror #24
-	WORD $0xe0208a68 // eor r8, r0, r8, ror #20
-	WORD $0xe58100c8 // str r0, [r1, #200]
-	WORD $0xe59100c0 // ldr r0, [r1, #192]
-	WORD $0xe591b0d0 // ldr fp, [r1, #208]
-	WORD $0xe581c0d8 // str ip, [r1, #216]
-	WORD $0xe0822ce6 // add r2, r2, r6, ror #25
-	WORD $0xe022bc6b // eor fp, r2, fp, ror #24
-	WORD $0xe080086b // add r0, r0, fp, ror #16
-	WORD $0xe0206ce6 // eor r6, r0, r6, ror #25
-	WORD $0xe0822a66 // add r2, r2, r6, ror #20
-	WORD $0xe022b86b // eor fp, r2, fp, ror #16
-	WORD $0xe0800c6b // add r0, r0, fp, ror #24
-	WORD $0xe0206a66 // eor r6, r0, r6, ror #20
-	WORD $0xe58100c0 // str r0, [r1, #192]
-	WORD $0xe59100cc // ldr r0, [r1, #204]
-	WORD $0xe591c0dc // ldr ip, [r1, #220]
-	WORD $0xe0855ce9 // add r5, r5, r9, ror #25
-	WORD $0xe025cc6c // eor ip, r5, ip, ror #24
-	WORD $0xe080086c // add r0, r0, ip, ror #16
-	WORD $0xe0209ce9 // eor r9, r0, r9, ror #25
-	WORD $0xe0855a69 // add r5, r5, r9, ror #20
-	WORD $0xe025c86c // eor ip, r5, ip, ror #16
-	WORD $0xe0800c6c // add r0, r0, ip, ror #24
-	WORD $0xe0209a69 // eor r9, r0, r9, ror #20
-	WORD $0xe0833ce8 // add r3, r3, r8, ror #25
-	WORD $0xe023bc6b // eor fp, r3, fp, ror #24
-	WORD $0xe080086b // add r0, r0, fp, ror #16
-	WORD $0xe0208ce8 // eor r8, r0, r8, ror #25
-	WORD $0xe0833a68 // add r3, r3, r8, ror #20
-	WORD $0xe023b86b // eor fp, r3, fp, ror #16
-	WORD $0xe0800c6b // add r0, r0, fp, ror #24
-	WORD $0xe0208a68 // eor r8, r0, r8, ror #20
-	WORD $0xe58100cc // str r0, [r1, #204]
-	WORD $0xe59100c8 // ldr r0, [r1, #200]
-	WORD $0xe581b0d0 // str fp, [r1, #208]
-	WORD $0xe0822ce7 // add r2, r2, r7, ror #25
-	WORD $0xe022cc6c // eor ip, r2, ip, ror #24
-	WORD $0xe080086c // add r0, r0, ip, ror #16
-	WORD $0xe0207ce7 // eor r7, r0, r7, ror #25
-	WORD $0xe0822a67 // add r2, r2, r7, ror #20
-	WORD $0xe022c86c // eor ip, r2, ip, ror #16
-	WORD $0xe0800c6c // add r0, r0, ip, ror #24
-	WORD $0xe0207a67 // eor r7, r0, r7, ror #20
-	WORD $0xe58100c8 // str r0, [r1, #200]
-	WORD $0xe59100c0 // ldr r0, [r1, #192]
-	WORD $0xe591b0d4 // ldr fp, [r1, #212]
-	WORD $0xe581c0dc // str ip, [r1, #220]
-	WORD $0xe0844ce9 // add r4, r4, r9, ror #25
-	WORD $0xe024bc6b // eor fp, r4, fp, ror #24
-	WORD $0xe080086b // add r0, r0, fp, ror #16
-	WORD $0xe0209ce9 // eor r9, r0, r9, ror #25
-	WORD $0xe0844a69 // add r4, r4, r9, ror #20
-	WORD $0xe024b86b // eor fp, r4, fp, ror #16
-	WORD $0xe0800c6b // add r0, r0, fp, ror #24
-	WORD $0xe0209a69 // eor r9, r0, r9, ror #20
-	WORD $0xe58100c0 // str r0, [r1, #192]
-	WORD $0xe59100c4 // ldr r0, [r1, #196]
-	WORD $0xe591c0d8 // ldr ip, [r1, #216]
-	WORD $0xe0855ce6 // add r5, r5, r6, ror #25
-	WORD $0xe025cc6c // eor ip, r5, ip, ror #24
-	WORD $0xe080086c // add r0, r0, ip, ror #16
-	WORD $0xe0206ce6 // eor r6, r0, r6, ror #25
-	WORD $0xe0855a66 // add r5, r5, r6, ror #20
-	WORD $0xe025c86c // eor ip, r5, ip, ror #16
-	WORD $0xe0800c6c // add r0, r0, ip, ror #24
-	WORD $0xe0206a66 // eor r6, r0, r6, ror #20
-	WORD $0xe58100c4 // str r0, [r1, #196]
-	WORD $0xe5910000 // ldr r0, [r1]
-	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0xe5810000 // str r0, [r1]
-	WORD $0xe59100c4 // ldr r0, [r1, #196]
-	WORD $0x1affff51 // bne 0x194
-	WORD $0xe58100c4 // str r0, [r1, #196]
-	WORD $0xe581b0d4 // str fp, [r1, #212]
-	WORD $0xe581c0d8 // str ip, [r1, #216]
-	WORD $0xe2810060 // add r0, r1, #96
-	WORD $0xe8b01800 // ldm r0!, {fp, ip}
-	WORD $0xe08b2002 // add r2, fp, r2
-	WORD $0xe08c3003 // add r3, ip, r3
-	WORD $0xe8b01800 // ldm r0!, {fp, ip}
-	WORD $0xe08b4004 // add r4, fp, r4
-	WORD $0xe08c5005 // add r5, ip, r5
-	WORD $0xe8b01800 // ldm r0!, {fp, ip}
-	WORD $0xe08b6ce6 // add r6, fp, r6, ror #25
-	WORD $0xe08c7ce7 // add r7, ip, r7, ror #25
-	WORD $0xe8b01800 // ldm r0!, {fp, ip}
-	WORD $0xe08b8ce8 // add r8, fp, r8, ror #25
-	WORD $0xe08c9ce9 // add r9, ip, r9, ror #25
-	WORD $0xe281b0a0 // add fp, r1, #160
-	WORD $0xe8ab03fc // stmia fp!, {r2, r3, r4, r5, r6, r7, r8, r9}
-	WORD $0xe89b03fc // ldm fp, {r2, r3, r4, r5, r6, r7, r8, r9}
-	WORD $0xe8b01800 // ldm r0!, {fp, ip}
-	WORD $0xe08b2002 // add r2, fp, r2
-	WORD $0xe08c3003 // add r3, ip, r3
-	WORD $0xe8b01800 // ldm r0!, {fp, ip}
-	WORD $0xe08b4004 // add r4, fp, r4
-	WORD $0xe08c5005 // add r5, ip, r5
-	WORD $0xe8b01800 // ldm r0!, {fp, ip}
-	WORD $0xe08b6c66 // add r6, fp, r6, ror #24
-	WORD $0xe08c7c67 // add r7, ip, r7, ror #24
-	WORD $0xe8b01800 // ldm r0!, {fp, ip}
-	WORD $0xe08b8c68 // add r8, fp, r8, ror #24
-	WORD $0xe08c9c69 // add r9, ip, r9, ror #24
-	WORD $0xe281b0c0 // add fp, r1, #192
-	WORD $0xe88b03fc // stm fp, {r2, r3, r4, r5, r6, r7, r8, r9}
-	WORD $0xe3a05040 // mov r5, #64
-	WORD $0xea0000e0 // b 0x85c
-// 0x4d8:
-	WORD $0xe2812060 // add r2, r1, #96
-	WORD $0xe5913208 // ldr r3, [r1, #520]
-	WORD $0xe2833010 // add r3, r3, #16
-	WORD $0xe281bd07 // add fp, r1, #448
-	WORD $0xe28bc020 // add ip, fp, #32
-	WORD $0xf4a20cad // vld1.32 {d0[]-d1[]}, [r2]!
-	WORD $0xf4a22cad // vld1.32 {d2[]-d3[]}, [r2]!
-	WORD $0xf4a24cad // vld1.32 {d4[]-d5[]}, [r2]!
-	WORD $0xf4a26cad // vld1.32 {d6[]-d7[]}, [r2]!
-	WORD $0xf4a28cad // vld1.32 {d8[]-d9[]}, [r2]!
-	WORD $0xf4a2acad // vld1.32 {d10[]-d11[]}, [r2]!
-	WORD $0xf4a2ccad // vld1.32 {d12[]-d13[]}, [r2]!
-	WORD $0xf4a2ecad // vld1.32 {d14[]-d15[]}, [r2]!
-	WORD $0xf4e28cad // vld1.32 {d24[]-d25[]}, [r2]!
-	WORD $0xf4e2acad // vld1.32 {d26[]-d27[]}, [r2]!
-	WORD $0xf4e2ccad // vld1.32 {d28[]-d29[]}, [r2]!
-	WORD $0xf4e2ecad // vld1.32 {d30[]-d31[]}, [r2]!
-	WORD $0xf4e20cad // vld1.32 {d16[]-d17[]}, [r2]!
-	WORD $0xf4e22cad // vld1.32 {d18[]-d19[]}, [r2]!
-	WORD $0xf4e24cad // vld1.32 {d20[]-d21[]}, [r2]!
-	WORD $0xf4e26cad // vld1.32 {d22[]-d23[]}, [r2]!
-	WORD $0xeccccb08 // vstmia ip, {d28-d31}
-	WORD $0xf463ca8f // vld1.32 {d28-d29}, [r3]
-	WORD $0xf26008ec // vadd.i32 q8, q8, q14
-	WORD $0xe3a0000a // mov r0, #10
-// 0x53c:
-	WORD $0xf2200848 // vadd.i32 q0, q0, q4
-	WORD $0xf222284a // vadd.i32 q1, q1, q5
-	WORD $0xf34001d0 // veor q8, q8, q0
-	WORD $0xf34221d2 // veor q9, q9, q1
-	WORD $0xf3f400e0 // vrev32.16 q8, q8
-	WORD $0xf3f420e2 // vrev32.16 q9, q9
-	WORD $0xf26888e0 // vadd.i32 q12, q12, q8
-	WORD $0xf26aa8e2 // vadd.i32 q13, q13, q9
-	WORD $0xf348c178 // veor q14, q4, q12
-	WORD $0xf34ae17a // veor q15, q5, q13
-	WORD $0xf2ac857c // vshl.s32 q4, q14, #12
-	WORD $0xf2aca57e // vshl.s32 q5, q15, #12
-	WORD $0xf3ac847c // vsri.32 q4, q14, #20
-	WORD $0xf3aca47e // vsri.32 q5, q15, #20
-	WORD $0xf2200848 // vadd.i32 q0, q0, q4
-	WORD $0xf222284a // vadd.i32 q1, q1, q5
-	WORD $0xf340c1d0 // veor q14, q8, q0
-	WORD $0xf342e1d2 // veor q15, q9, q1
-	WORD $0xf2e8057c // vshl.s32 q8, q14, #8
-	WORD $0xf2e8257e // vshl.s32 q9, q15, #8
-	WORD $0xf3e8047c // vsri.32 q8, q14, #24
-	WORD $0xf3e8247e // vsri.32 q9, q15, #24
-	WORD $0xf26888e0 // vadd.i32 q12, q12, q8
-	WORD $0xf26aa8e2 // vadd.i32 q13, q13, q9
-	WORD $0xf224484c // vadd.i32 q2, q2, q6
-	WORD $0xf226684e // vadd.i32 q3, q3, q7
-	WORD $0xf348c178 // veor q14, q4, q12
-	WORD $0xf34ae17a // veor q15, q5, q13
-	WORD $0xeccb8b08 // vstmia fp, {d24-d27}
-	WORD $0xf34441d4 // veor q10, q10, q2
-	WORD $0xf34661d6 // veor q11, q11, q3
-	WORD $0xf2a7857c // vshl.s32 q4, q14, #7
-	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
-	WORD $0xecdc8b08 // vldmia ip, {d24-d27}
-	WORD $0xf3f440e4 // vrev32.16 q10, q10
-	WORD $0xf3f460e6 // vrev32.16 q11, q11
-	WORD $0xf3a7847c // vsri.32 q4, q14, #25
-	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
-	WORD $0xf26888e4 // vadd.i32 q12, q12, q10
-	WORD $0xf26aa8e6 // vadd.i32 q13, q13, q11
-	WORD $0xf34cc178 // veor q14, q6, q12
-	WORD $0xf34ee17a // veor q15, q7, q13
-	WORD $0xf2acc57c // vshl.s32 q6, q14, #12
-	WORD $0xf2ace57e // vshl.s32 q7, q15, #12
-	WORD $0xf3acc47c // vsri.32 q6, q14, #20
-	WORD $0xf3ace47e // vsri.32 q7, q15, #20
-	WORD $0xf224484c // vadd.i32 q2, q2, q6
-	WORD $0xf226684e // vadd.i32 q3, q3, q7
-	WORD $0xf344c1d4 // veor q14, q10, q2
-	WORD $0xf346e1d6 // veor q15, q11, q3
-	WORD $0xf2e8457c // vshl.s32 q10, q14, #8
-	WORD $0xf2e8657e // vshl.s32 q11, q15, #8
-	WORD $0xf3e8447c // vsri.32 q10, q14, #24
-	WORD $0xf3e8647e // vsri.32 q11, q15, #24
-	WORD $0xf26888e4 // vadd.i32 q12, q12, q10
-	WORD $0xf26aa8e6 // vadd.i32 q13, q13, q11
-	WORD $0xf34cc178 // veor q14, q6, q12
-	WORD $0xf34ee17a // veor q15, q7, q13
-	WORD $0xf2a7c57c // vshl.s32 q6, q14, #7
-	WORD $0xf2a7e57e // vshl.s32 q7, q15, #7
-	WORD $0xf3a7c47c // vsri.32 q6, q14, #25
-	WORD $0xf3a7e47e // vsri.32 q7, q15, #25
-	WORD $0xf220084a // vadd.i32 q0, q0, q5
-	WORD $0xf222284c // vadd.i32 q1, q1, q6
+	WORD $0xe2b66000 // adcs r6, r6, #0
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xea0004a7 // b 0x14b8
+// 0x218:
+	WORD $0xe511c03c // ldr ip, [r1, #-60]
+	WORD $0xe5118018 // ldr r8, [r1, #-24]
+	WORD $0xe5117038 // ldr r7, [r1, #-56]
+	WORD $0xe31c0004 // tst ip, #4
+	WORD $0x05119030 // ldreq r9, [r1, #-48]
+	WORD $0x15119034 // ldrne r9, [r1, #-52]
+	WORD $0x10899007 // addne r9, r9, r7
+	WORD $0xe5110024 // ldr r0, [r1, #-36]
+	WORD $0xe0499008 // sub r9, r9, r8
+	WORD $0xe3500000 // cmp r0, #0
+	WORD $0x1a00000f // bne 0x284
+	WORD $0xe3590010 // cmp r9, #16
+	WORD $0x3a00000d // bcc 0x284
+	WORD $0xe5980000 // ldr r0, [r8]
+	WORD $0xe598b004 // ldr fp, [r8, #4]
+	WORD $0xe598c008 // ldr ip, [r8, #8]
+	WORD $0xe0922000 // adds r2, r2, r0
+	WORD $0xe598000c // ldr r0, [r8, #12]
+	WORD $0xe0b3300b // adcs r3, r3, fp
+	WORD $0xe0b4400c // adcs r4, r4, ip
+	WORD $0xe0b66000 // adcs r6, r6, r0
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xe2888010 // add r8, r8, #16
+	WORD $0xe2499010 // sub r9, r9, #16
+	WORD $0xe3a00001 // mov r0, #1
+	WORD $0xe5018018 // str r8, [r1, #-24]
+	WORD $0xe5010024 // str r0, [r1, #-36]
+// 0x284:
+	WORD $0xe1a092a9 // lsr r9, r9, #5
+	WORD $0xe3570080 // cmp r7, #128
+	WORD $0x9a0002a1 // bls 0xd18
+	WORD $0xe3590009 // cmp r9, #9
+	WORD $0x83a09009 // movhi r9, #9
+	WORD $0xe2690009 // rsb r0, r9, #9
+	WORD $0xe5019020 // str r9, [r1, #-32]
+	WORD $0xe501001c // str r0, [r1, #-28]
+// 0x2a4:
+	WORD $0xe5919034 // ldr r9, [r1, #52]
+	WORD $0xe2817e1a // add r7, r1, #416
+	WORD $0xe2818090 // add r8, r1, #144
+	WORD $0xe2899010 // add r9, r9, #16
+	WORD $0xf4694a8f // vld1.32 {d20-d21}, [r9]
+	WORD $0xf4e86caf // vld1.32 {d22[]-d23[]}, [r8]
+	WORD $0xf4a70cad // vld1.32 {d0[]-d1[]}, [r7]!
+	WORD $0xf26668e4 // vadd.i32 q11, q11, q10
+	WORD $0xf4a78cad // vld1.32 {d8[]-d9[]}, [r7]!
 	WORD $0xf34661d0 // veor q11, q11, q0
-	WORD $0xf34001d2 // veor q8, q8, q1
+	WORD $0xf4e7ecad // vld1.32 {d30[]-d31[]}, [r7]!
 	WORD $0xf3f460e6 // vrev32.16 q11, q11
-	WORD $0xf3f400e0 // vrev32.16 q8, q8
-	WORD $0xf26888e6 // vadd.i32 q12, q12, q11
-	WORD $0xf26aa8e0 // vadd.i32 q13, q13, q8
-	WORD $0xf34ac178 // veor q14, q5, q12
-	WORD $0xf34ce17a // veor q15, q6, q13
-	WORD $0xf2aca57c // vshl.s32 q5, q14, #12
-	WORD $0xf2acc57e // vshl.s32 q6, q15, #12
-	WORD $0xf3aca47c // vsri.32 q5, q14, #20
-	WORD $0xf3acc47e // vsri.32 q6, q15, #20
+	WORD $0xf4a72cad // vld1.32 {d2[]-d3[]}, [r7]!
+	WORD $0xf26ee8e6 // vadd.i32 q15, q15, q11
+	WORD $0xf4a74cad // vld1.32 {d4[]-d5[]}, [r7]!
+	WORD $0xf348417e // veor q10, q4, q15
+	WORD $0xf4a76cad // vld1.32 {d6[]-d7[]}, [r7]!
+	WORD $0xf2ac8574 // vshl.s32 q4, q10, #12
+	WORD $0xf4a7acad // vld1.32 {d10[]-d11[]}, [r7]!
+	WORD $0xf3ac8474 // vsri.32 q4, q10, #20
+	WORD $0xf4a7ccad // vld1.32 {d12[]-d13[]}, [r7]!
+	WORD $0xf2200848 // vadd.i32 q0, q0, q4
+	WORD $0xf4a7ecad // vld1.32 {d14[]-d15[]}, [r7]!
+	WORD $0xf34641d0 // veor q10, q11, q0
+	WORD $0xf4e70cad // vld1.32 {d16[]-d17[]}, [r7]!
+	WORD $0xf2e86574 // vshl.s32 q11, q10, #8
+	WORD $0xf4e72cad // vld1.32 {d18[]-d19[]}, [r7]!
+	WORD $0xf3e86474 // vsri.32 q11, q10, #24
+	WORD $0xf4e78cad // vld1.32 {d24[]-d25[]}, [r7]!
+	WORD $0xf26ee8e6 // vadd.i32 q15, q15, q11
+	WORD $0xf4e7acad // vld1.32 {d26[]-d27[]}, [r7]!
+	WORD $0xf348417e // veor q10, q4, q15
+	WORD $0xecc1eb04 // vstmia r1, {d30-d31}
+	WORD $0xf2a78574 // vshl.s32 q4, q10, #7
+	WORD $0xf4e7ccad // vld1.32 {d28[]-d29[]}, [r7]!
+	WORD $0xf3a78474 // vsri.32 q4, q10, #25
+	WORD $0xf4e74cad // vld1.32 {d20[]-d21[]}, [r7]!
+	WORD $0xe5110020 // ldr r0, [r1, #-32]
+	WORD $0xe3500000 // cmp r0, #0
+	WORD $0x03a00009 // moveq r0, #9
+	WORD $0x0a0000e7 // beq 0x6e8
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+// 0x354:
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
-	WORD $0xf222284c // vadd.i32 q1, q1, q6
-	WORD $0xf346c1d0 // veor q14, q11, q0
-	WORD $0xf340e1d2 // veor q15, q8, q1
-	WORD $0xf2e8657c // vshl.s32 q11, q14, #8
-	WORD $0xf2e8057e // vshl.s32 q8, q15, #8
-	WORD $0xf3e8647c // vsri.32 q11, q14, #24
-	WORD $0xf3e8047e // vsri.32 q8, q15, #24
-	WORD $0xf26888e6 // vadd.i32 q12, q12, q11
-	WORD $0xf26aa8e0 // vadd.i32 q13, q13, q8
-	WORD $0xf224484e // vadd.i32 q2, q2, q7
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
-	WORD $0xf34ac178 // veor q14, q5, q12
-	WORD $0xf34ce17a // veor q15, q6, q13
-	WORD $0xeccc8b08 // vstmia ip, {d24-d27}
-	WORD $0xf34221d4 // veor q9, q9, q2
-	WORD $0xf34441d6 // veor q10, q10, q3
-	WORD $0xf2a7a57c // vshl.s32 q5, q14, #7
-	WORD $0xf2a7c57e // vshl.s32 q6, q15, #7
-	WORD $0xecdb8b08 // vldmia fp, {d24-d27}
-	WORD $0xf3f420e2 // vrev32.16 q9, q9
-	WORD $0xf3f440e4 // vrev32.16 q10, q10
-	WORD $0xf3a7a47c // vsri.32 q5, q14, #25
-	WORD $0xf3a7c47e // vsri.32 q6, q15, #25
-	WORD $0xf26888e2 // vadd.i32 q12, q12, q9
-	WORD $0xf26aa8e4 // vadd.i32 q13, q13, q10
-	WORD $0xf34ec178 // veor q14, q7, q12
-	WORD $0xf348e17a // veor q15, q4, q13
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xf34ea174 // veor q13, q7, q10
+	WORD $0xf30ce1d0 // veor q7, q14, q0
+	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xf3e7247a // vsri.32 q9, q13, #25
+	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xe048c996 // umaal ip, r8, r6, r9
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf30aa17a // veor q5, q5, q13
+	WORD $0xe0a8cb94 // umlal ip, r8, r4, fp
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0ee // vrev32.16 q6, q15
+	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xe0a8c793 // umlal ip, r8, r3, r7
+	WORD $0xe5917020 // ldr r7, [r1, #32]
+	WORD $0xe0090995 // mul r9, r5, r9
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xf3ece45a // vsri.32 q15, q5, #20
+	WORD $0xe0a8c792 // umlal ip, r8, r2, r7
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf220086e // vadd.i32 q0, q0, q15
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xe0498b96 // umaal r8, r9, r6, fp
+	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
+	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xe0a98793 // umlal r8, r9, r3, r7
+	WORD $0xe5917024 // ldr r7, [r1, #36]
+	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
+	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
+	WORD $0xe0050597 // mul r5, r7, r5
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe04b9796 // umaal r9, fp, r6, r7
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xf3a8845e // vsri.32 q4, q7, #24
+	WORD $0xe0ab9694 // umlal r9, fp, r4, r6
+	WORD $0xf2266866 // vadd.i32 q3, q3, q11
 	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
-	WORD $0xf2ac857e // vshl.s32 q4, q15, #12
+	WORD $0xf3f480e8 // vrev32.16 q12, q12
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xe0ab9793 // umlal r9, fp, r3, r7
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
 	WORD $0xf3ace47c // vsri.32 q7, q14, #20
-	WORD $0xf3ac847e // vsri.32 q4, q15, #20
-	WORD $0xf224484e // vadd.i32 q2, q2, q7
-	WORD $0xf2266848 // vadd.i32 q3, q3, q4
-	WORD $0xf342c1d4 // veor q14, q9, q2
-	WORD $0xf344e1d6 // veor q15, q10, q3
-	WORD $0xf2e8257c // vshl.s32 q9, q14, #8
-	WORD $0xf2e8457e // vshl.s32 q10, q15, #8
-	WORD $0xf3e8247c // vsri.32 q9, q14, #24
-	WORD $0xf3e8447e // vsri.32 q10, q15, #24
-	WORD $0xf26888e2 // vadd.i32 q12, q12, q9
-	WORD $0xf26aa8e4 // vadd.i32 q13, q13, q10
-	WORD $0xf34ec178 // veor q14, q7, q12
-	WORD $0xf348e17a // veor q15, q4, q13
-	WORD $0xf2a7e57c // vshl.s32 q7, q14, #7
-	WORD $0xf2a7857e // vshl.s32 q4, q15, #7
-	WORD $0xf3a7e47c // vsri.32 q7, q14, #25
-	WORD $0xf3a7847e // vsri.32 q4, q15, #25
+	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
+	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
+	WORD $0xe0ab9492 // umlal r9, fp, r2, r4
+	WORD $0xe5972000 // ldr r2, [r7]
+	WORD $0xf30cc156 // veor q6, q6, q3
+	WORD $0xe5973004 // ldr r3, [r7, #4]
+	WORD $0xe5974008 // ldr r4, [r7, #8]
+	WORD $0xf34ee1fa // veor q15, q15, q13
+	WORD $0xe597600c // ldr r6, [r7, #12]
+	WORD $0xe0900002 // adds r0, r0, r2
+	WORD $0xe0bcc003 // adcs ip, ip, r3
+	WORD $0xedc1ab04 // vstr d26, [r1, #16]
+	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
+	WORD $0xe0b88004 // adcs r8, r8, r4
+	WORD $0xedc1bb06 // vstr d27, [r1, #24]
+	WORD $0xe0b99006 // adcs r9, r9, r6
+	WORD $0xe0a5500b // adc r5, r5, fp
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
+	WORD $0xf34221fc // veor q9, q9, q14
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xe2b84000 // adcs r4, r8, #0
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3e8245a // vsri.32 q9, q5, #24
+	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
+	WORD $0xe048c996 // umaal ip, r8, r6, r9
+	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xe0a8cb94 // umlal ip, r8, r4, fp
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf3e86478 // vsri.32 q11, q12, #24
+	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
+	WORD $0xe0090995 // mul r9, r5, r9
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xe0a8c793 // umlal ip, r8, r3, r7
+	WORD $0xe5917020 // ldr r7, [r1, #32]
+	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xf3e7847e // vsri.32 q12, q15, #25
+	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
+	WORD $0xe0a8c792 // umlal ip, r8, r2, r7
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xe0498b96 // umaal r8, r9, r6, fp
+	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe0a98793 // umlal r8, r9, r3, r7
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
+	WORD $0xe5917024 // ldr r7, [r1, #36]
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xf3ec645a // vsri.32 q11, q5, #20
+	WORD $0xf308a156 // veor q5, q4, q3
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xe0050597 // mul r5, r7, r5
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xe04b9796 // umaal r9, fp, r6, r7
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xf3a7845e // vsri.32 q4, q7, #25
+	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xe0ab9694 // umlal r9, fp, r4, r6
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xf3e8847e // vsri.32 q12, q15, #24
+	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
+	WORD $0xe0ab9793 // umlal r9, fp, r3, r7
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xe0ab9492 // umlal r9, fp, r2, r4
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xe5973014 // ldr r3, [r7, #20]
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe597601c // ldr r6, [r7, #28]
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xec812b04 // vstmia r1, {d2-d3}
+	WORD $0xf22228ee // vadd.i32 q1, q9, q15
+	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xedd13b06 // vldr d19, [r1, #24]
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xe5972010 // ldr r2, [r7, #16]
+	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
+	WORD $0xe5974018 // ldr r4, [r7, #24]
+	WORD $0xe2877020 // add r7, r7, #32
+	WORD $0xf30cc152 // veor q6, q6, q1
+	WORD $0xf26228ea // vadd.i32 q9, q9, q13
+	WORD $0xe0900002 // adds r0, r0, r2
+	WORD $0xe0bcc003 // adcs ip, ip, r3
+	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0xe0b88004 // adcs r8, r8, r4
+	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
+	WORD $0xe0b99006 // adcs r9, r9, r6
+	WORD $0xf3088172 // veor q4, q4, q9
+	WORD $0xf226684e // vadd.i32 q3, q3, q7
+	WORD $0xe0a5500b // adc r5, r5, fp
+	WORD $0xf3e8645c // vsri.32 q11, q6, #24
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe5017018 // str r7, [r1, #-24]
+	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xf30aa156 // veor q5, q5, q3
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xf3acc458 // vsri.32 q6, q4, #20
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe2b84000 // adcs r4, r8, #0
+	WORD $0xf34ee1f0 // veor q15, q15, q8
+	WORD $0xe5110020 // ldr r0, [r1, #-32]
+	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
+	WORD $0xf3f2c048 // vswp q14, q4
+	WORD $0xe2a55001 // adc r5, r5, #1
 	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0x1affff81 // bne 0x53c
-	WORD $0xe5916208 // ldr r6, [r1, #520]
-	WORD $0xe2812060 // add r2, r1, #96
-	WORD $0xe28130a0 // add r3, r1, #160
-	WORD $0xe3a04040 // mov r4, #64
-	WORD $0xe3e050af // mvn r5, #175
-	WORD $0xe2866010 // add r6, r6, #16
-	WORD $0xf4e2ccad // vld1.32 {d28[]-d29[]}, [r2]!
-	WORD $0xf4e2ecad // vld1.32 {d30[]-d31[]}, [r2]!
-	WORD $0xf220086c // vadd.i32 q0, q0, q14
-	WORD $0xf222286e // vadd.i32 q1, q1, q15
-	WORD $0xf4e2ccad // vld1.32 {d28[]-d29[]}, [r2]!
-	WORD $0xf4e2ecad // vld1.32 {d30[]-d31[]}, [r2]!
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xe5010020 // str r0, [r1, #-32]
+	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
+	WORD $0xf3f28066 // vswp q12, q11
+	WORD $0x1affff1d // bne 0x354
+	WORD $0xe511001c // ldr r0, [r1, #-28]
+	WORD $0xe3500000 // cmp r0, #0
+	WORD $0x0a000081 // beq 0x8f0
+// 0x6e8:
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
+	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xf34ea174 // veor q13, q7, q10
+	WORD $0xf30ce1d0 // veor q7, q14, q0
+	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
+	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf3e7247a // vsri.32 q9, q13, #25
+	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf30aa17a // veor q5, q5, q13
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0ee // vrev32.16 q6, q15
+	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf3ece45a // vsri.32 q15, q5, #20
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf220086e // vadd.i32 q0, q0, q15
+	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
+	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
+	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0xf3a8845e // vsri.32 q4, q7, #24
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf2266866 // vadd.i32 q3, q3, q11
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
+	WORD $0xf3f480e8 // vrev32.16 q12, q12
+	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
+	WORD $0xf30cc156 // veor q6, q6, q3
+	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
+	WORD $0xf34ee1fa // veor q15, q15, q13
+	WORD $0xedc1ab04 // vstr d26, [r1, #16]
+	WORD $0xedc1bb06 // vstr d27, [r1, #24]
+	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
+	WORD $0xf34221fc // veor q9, q9, q14
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3e8245a // vsri.32 q9, q5, #24
+	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
+	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf3e86478 // vsri.32 q11, q12, #24
+	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xf3e7847e // vsri.32 q12, q15, #25
+	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf3ec645a // vsri.32 q11, q5, #20
+	WORD $0xf308a156 // veor q5, q4, q3
+	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xf3a7845e // vsri.32 q4, q7, #25
+	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xf3e8847e // vsri.32 q12, q15, #24
+	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xec812b04 // vstmia r1, {d2-d3}
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xf22228ee // vadd.i32 q1, q9, q15
+	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xedd13b06 // vldr d19, [r1, #24]
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
+	WORD $0xf30cc152 // veor q6, q6, q1
+	WORD $0xf26228ea // vadd.i32 q9, q9, q13
+	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
+	WORD $0xf3088172 // veor q4, q4, q9
+	WORD $0xf226684e // vadd.i32 q3, q3, q7
+	WORD $0xf3e8645c // vsri.32 q11, q6, #24
+	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
+	WORD $0xf30aa156 // veor q5, q5, q3
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xf3acc458 // vsri.32 q6, q4, #20
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xf34ee1f0 // veor q15, q15, q8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
+	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
+	WORD $0xf3f2c048 // vswp q14, q4
+	WORD $0xf3f28066 // vswp q12, q11
+	WORD $0xe2500001 // subs r0, r0, #1
+	WORD $0x1affff7d // bne 0x6e8
+// 0x8f0:
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xf2e7a55e // vshl.s32 q13, q7, #7
+	WORD $0xf34cc1d0 // veor q14, q14, q0
+	WORD $0xf26228ee // vadd.i32 q9, q9, q15
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf3f4c0ec // vrev32.16 q14, q14
+	WORD $0xf30cc172 // veor q6, q6, q9
+	WORD $0xf3e7a45e // vsri.32 q13, q7, #25
+	WORD $0xf26228ec // vadd.i32 q9, q9, q14
+	WORD $0xf2a7e55c // vshl.s32 q7, q6, #7
+	WORD $0xf3f4e0ee // vrev32.16 q15, q15
+	WORD $0xf30aa172 // veor q5, q5, q9
+	WORD $0xf3a7e45c // vsri.32 q7, q6, #25
+	WORD $0xf224486a // vadd.i32 q2, q2, q13
+	WORD $0xf2acc55a // vshl.s32 q6, q5, #12
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xf26008ee // vadd.i32 q8, q8, q15
+	WORD $0xf3acc45a // vsri.32 q6, q5, #20
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf220084c // vadd.i32 q0, q0, q6
+	WORD $0xf3f460e6 // vrev32.16 q11, q11
+	WORD $0xf2aca558 // vshl.s32 q5, q4, #12
+	WORD $0xf34cc1d0 // veor q14, q14, q0
+	WORD $0xf26448e6 // vadd.i32 q10, q10, q11
+	WORD $0xf3aca458 // vsri.32 q5, q4, #20
+	WORD $0xf2a8857c // vshl.s32 q4, q14, #8
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf3a8847c // vsri.32 q4, q14, #24
+	WORD $0xf2ecc55e // vshl.s32 q14, q7, #12
+	WORD $0xf226684a // vadd.i32 q3, q3, q5
+	WORD $0xf26228c8 // vadd.i32 q9, q9, q4
+	WORD $0xf3ecc45e // vsri.32 q14, q7, #20
+	WORD $0xec91eb04 // vldmia r1, {d14-d15}
+	WORD $0xf3f480e8 // vrev32.16 q12, q12
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf22ee868 // vadd.i32 q7, q7, q12
+	WORD $0xf30cc172 // veor q6, q6, q9
+	WORD $0xedc13b06 // vstr d19, [r1, #24]
+	WORD $0xedc12b04 // vstr d18, [r1, #16]
+	WORD $0xf2e8257e // vshl.s32 q9, q15, #8
+	WORD $0xf34aa1de // veor q13, q13, q7
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xf3e8247e // vsri.32 q9, q15, #24
+	WORD $0xf2ece57a // vshl.s32 q15, q13, #12
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf26008e2 // vadd.i32 q8, q8, q9
+	WORD $0xf3ece47a // vsri.32 q15, q13, #20
+	WORD $0xf2e8a576 // vshl.s32 q13, q11, #8
+	WORD $0xf30aa170 // veor q5, q5, q8
+	WORD $0xf224486e // vadd.i32 q2, q2, q15
+	WORD $0xf3e8a476 // vsri.32 q13, q11, #24
+	WORD $0xf2e7655a // vshl.s32 q11, q5, #7
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf3e7645a // vsri.32 q11, q5, #25
+	WORD $0xf2a8a578 // vshl.s32 q5, q12, #8
+	WORD $0xf26448ea // vadd.i32 q10, q10, q13
+	WORD $0xf3a8a478 // vsri.32 q5, q12, #24
+	WORD $0xf2e7855c // vshl.s32 q12, q6, #7
+	WORD $0xf22ee84a // vadd.i32 q7, q7, q5
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf3e7845c // vsri.32 q12, q6, #25
+	WORD $0xf2a7c57e // vshl.s32 q6, q15, #7
+	WORD $0xf3a7c47e // vsri.32 q6, q15, #25
+	WORD $0xf2e7e57c // vshl.s32 q15, q14, #7
+	WORD $0xf3e7e47c // vsri.32 q15, q14, #25
+	WORD $0xe5117038 // ldr r7, [r1, #-56]
+	WORD $0xe511c03c // ldr ip, [r1, #-60]
+	WORD $0xe511002c // ldr r0, [r1, #-44]
+	WORD $0xe3570c01 // cmp r7, #256
+	WORD $0x3a000076 // bcc 0xc00
+	WORD $0xe3500003 // cmp r0, #3
+	WORD $0x0a000074 // beq 0xc00
+	WORD $0xe3a00000 // mov r0, #0
+	WORD $0xe3a0bc01 // mov fp, #256
+	WORD $0xe581002c // str r0, [r1, #44]
+	WORD $0xe31c0004 // tst ip, #4
+	WORD $0x1a0001d8 // bne 0x11a4
+// 0xa40:
+	WORD $0xe5910034 // ldr r0, [r1, #52]
+	WORD $0xe5117034 // ldr r7, [r1, #-52]
+	WORD $0xe5119030 // ldr r9, [r1, #-48]
+	WORD $0xe2818060 // add r8, r1, #96
+	WORD $0xe3a0c040 // mov ip, #64
+	WORD $0xe3e0b0af // mvn fp, #175
+	WORD $0xe2800010 // add r0, r0, #16
 	WORD $0xf3ba00c2 // vtrn.32 q0, q1
-	WORD $0xf224486c // vadd.i32 q2, q2, q14
-	WORD $0xf226686e // vadd.i32 q3, q3, q15
 	WORD $0xf3ba40c6 // vtrn.32 q2, q3
+	WORD $0xf468caad // vld1.32 {d28-d29}, [r8 :128]!
+	WORD $0xf3fa20c8 // vtrn.32 q9, q4
+	WORD $0xecc10b04 // vstmia r1, {d16-d17}
 	WORD $0xf3b21004 // vswp d1, d4
 	WORD $0xf3b23006 // vswp d3, d6
-	WORD $0xf4030aa4 // vst1.32 {d0-d1}, [r3 :128], r4
-	WORD $0xf4032aa4 // vst1.32 {d2-d3}, [r3 :128], r4
-	WORD $0xf4034aa4 // vst1.32 {d4-d5}, [r3 :128], r4
-	WORD $0xf4036aa5 // vst1.32 {d6-d7}, [r3 :128], r5
-	WORD $0xf4e2ccad // vld1.32 {d28[]-d29[]}, [r2]!
-	WORD $0xf4e2ecad // vld1.32 {d30[]-d31[]}, [r2]!
-	WORD $0xf228886c // vadd.i32 q4, q4, q14
-	WORD $0xf22aa86e // vadd.i32 q5, q5, q15
-	WORD $0xf4e2ccad // vld1.32 {d28[]-d29[]}, [r2]!
-	WORD $0xf4e2ecad // vld1.32 {d30[]-d31[]}, [r2]!
-	WORD $0xf3ba80ca // vtrn.32 q4, q5
+	WORD $0xf3fae0cc // vtrn.32 q15, q6
+	WORD $0xf4670a0c // vld1.8 {d16-d17}, [r7], ip
+	WORD $0xf220086c // vadd.i32 q0, q0, q14
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xf224486c // vadd.i32 q2, q2, q14
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xf467ca0c // vld1.8 {d28-d29}, [r7], ip
+	WORD $0xf34001d0 // veor q8, q8, q0
+	WORD $0xf3fa60e8 // vtrn.32 q11, q12
+	WORD $0xf34cc1d2 // veor q14, q14, q1
+	WORD $0xf4490a0c // vst1.8 {d16-d17}, [r9], ip
+	WORD $0xf4670a0c // vld1.8 {d16-d17}, [r7], ip
+	WORD $0xf4270a0b // vld1.8 {d0-d1}, [r7], fp
+	WORD $0xf3f2900c // vswp d25, d12
+	WORD $0xf3f2702e // vswp d23, d30
+	WORD $0xf449ca0c // vst1.8 {d28-d29}, [r9], ip
+	WORD $0xf468caad // vld1.32 {d28-d29}, [r8 :128]!
+	WORD $0xf4272a0c // vld1.8 {d2-d3}, [r7], ip
+	WORD $0xf34001d4 // veor q8, q8, q2
+	WORD $0xf3000156 // veor q0, q0, q3
+	WORD $0xf4206a8f // vld1.32 {d6-d7}, [r0]
+	WORD $0xf26888ec // vadd.i32 q12, q12, q14
+	WORD $0xf4490a0c // vst1.8 {d16-d17}, [r9], ip
+	WORD $0xf4090a0b // vst1.8 {d0-d1}, [r9], fp
+	WORD $0xf26668ec // vadd.i32 q11, q11, q14
+	WORD $0xe2888010 // add r8, r8, #16
+	WORD $0xe28bb010 // add fp, fp, #16
+	WORD $0xf26aa8c6 // vadd.i32 q13, q13, q3
+	WORD $0xf4670a0c // vld1.8 {d16-d17}, [r7], ip
+	WORD $0xf26ee8ec // vadd.i32 q15, q15, q14
+	WORD $0xf4274a0c // vld1.8 {d4-d5}, [r7], ip
+	WORD $0xf4270a0b // vld1.8 {d0-d1}, [r7], fp
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf3faa0ca // vtrn.32 q13, q5
+	WORD $0xf34001f8 // veor q8, q8, q12
+	WORD $0xecd18b04 // vldmia r1, {d24-d25}
+	WORD $0xf4092a0c // vst1.8 {d2-d3}, [r9], ip
+	WORD $0xf304417e // veor q2, q2, q15
 	WORD $0xf22cc86c // vadd.i32 q6, q6, q14
+	WORD $0xf467ca0c // vld1.8 {d28-d29}, [r7], ip
+	WORD $0xf4286aaf // vld1.32 {d6-d7}, [r8 :128]
+	WORD $0xf3f2b022 // vswp d27, d18
+	WORD $0xf4490a0c // vst1.8 {d16-d17}, [r9], ip
+	WORD $0xf3b2b008 // vswp d11, d8
+	WORD $0xf3bae0e8 // vtrn.32 q7, q12
+	WORD $0xf4094a0c // vst1.8 {d4-d5}, [r9], ip
+	WORD $0xf300015c // veor q0, q0, q6
+	WORD $0xed915b06 // vldr d5, [r1, #24]
+	WORD $0xf26aa8c6 // vadd.i32 q13, q13, q3
+	WORD $0xed914b04 // vldr d4, [r1, #16]
+	WORD $0xf22aa846 // vadd.i32 q5, q5, q3
+	WORD $0xf4272a0c // vld1.8 {d2-d3}, [r7], ip
+	WORD $0xf4090a0b // vst1.8 {d0-d1}, [r9], fp
+	WORD $0xf2288846 // vadd.i32 q4, q4, q3
+	WORD $0xf26228c6 // vadd.i32 q9, q9, q3
+	WORD $0xe24bb030 // sub fp, fp, #48
+	WORD $0xe2488010 // sub r8, r8, #16
+	WORD $0xf3ba40e4 // vtrn.32 q2, q10
+	WORD $0xf34cc1fa // veor q14, q14, q13
+	WORD $0xf4676a0c // vld1.8 {d22-d23}, [r7], ip
+	WORD $0xf4670a0b // vld1.8 {d16-d17}, [r7], fp
+	WORD $0xf302215a // veor q1, q1, q5
+	WORD $0xf468eaaf // vld1.32 {d30-d31}, [r8 :128]
+	WORD $0xf3f29024 // vswp d25, d20
+	WORD $0xf4270a0c // vld1.8 {d0-d1}, [r7], ip
+	WORD $0xf3b2f004 // vswp d15, d4
+	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xf449ca0c // vst1.8 {d28-d29}, [r9], ip
+	WORD $0xf34001d8 // veor q8, q8, q4
+	WORD $0xf427ca0c // vld1.8 {d12-d13}, [r7], ip
+	WORD $0xf4276a0c // vld1.8 {d6-d7}, [r7], ip
 	WORD $0xf22ee86e // vadd.i32 q7, q7, q15
-	WORD $0xf3bac0ce // vtrn.32 q6, q7
-	WORD $0xf3b2900c // vswp d9, d12
-	WORD $0xf3b2b00e // vswp d11, d14
-	WORD $0xf4038aa4 // vst1.32 {d8-d9}, [r3 :128], r4
-	WORD $0xf403aaa4 // vst1.32 {d10-d11}, [r3 :128], r4
-	WORD $0xf403caa4 // vst1.32 {d12-d13}, [r3 :128], r4
-	WORD $0xf403eaa5 // vst1.32 {d14-d15}, [r3 :128], r5
-	WORD $0xecdccb08 // vldmia ip, {d28-d31}
-	WORD $0xf4264a8f // vld1.32 {d4-d5}, [r6]
-	WORD $0xf26008c4 // vadd.i32 q8, q8, q2
-	WORD $0xf4a20cad // vld1.32 {d0[]-d1[]}, [r2]!
-	WORD $0xf4a22cad // vld1.32 {d2[]-d3[]}, [r2]!
-	WORD $0xf26888c0 // vadd.i32 q12, q12, q0
-	WORD $0xf26aa8c2 // vadd.i32 q13, q13, q1
-	WORD $0xf4a20cad // vld1.32 {d0[]-d1[]}, [r2]!
-	WORD $0xf4a22cad // vld1.32 {d2[]-d3[]}, [r2]!
-	WORD $0xf3fa80ea // vtrn.32 q12, q13
-	WORD $0xf26cc8c0 // vadd.i32 q14, q14, q0
-	WORD $0xf26ee8c2 // vadd.i32 q15, q15, q1
-	WORD $0xf3fac0ee // vtrn.32 q14, q15
-	WORD $0xf3f2902c // vswp d25, d28
-	WORD $0xf3f2b02e // vswp d27, d30
-	WORD $0xf4438aa4 // vst1.32 {d24-d25}, [r3 :128], r4
-	WORD $0xf443aaa4 // vst1.32 {d26-d27}, [r3 :128], r4
-	WORD $0xf443caa4 // vst1.32 {d28-d29}, [r3 :128], r4
-	WORD $0xf443eaa5 // vst1.32 {d30-d31}, [r3 :128], r5
-	WORD $0xf4a20cad // vld1.32 {d0[]-d1[]}, [r2]!
-	WORD $0xf4a22cad // vld1.32 {d2[]-d3[]}, [r2]!
-	WORD $0xf26008c0 // vadd.i32 q8, q8, q0
-	WORD $0xf26228c2 // vadd.i32 q9, q9, q1
-	WORD $0xf4a20cad // vld1.32 {d0[]-d1[]}, [r2]!
-	WORD $0xf4a22cad // vld1.32 {d2[]-d3[]}, [r2]!
-	WORD $0xf3fa00e2 // vtrn.32 q8, q9
-	WORD $0xf26448c0 // vadd.i32 q10, q10, q0
-	WORD $0xf26668c2 // vadd.i32 q11, q11, q1
-	WORD $0xf3fa40e6 // vtrn.32 q10, q11
-	WORD $0xf3f21024 // vswp d17, d20
-	WORD $0xf3f23026 // vswp d19, d22
-	WORD $0xf4430aa4 // vst1.32 {d16-d17}, [r3 :128], r4
-	WORD $0xf4432aa4 // vst1.32 {d18-d19}, [r3 :128], r4
-	WORD $0xf4434aa4 // vst1.32 {d20-d21}, [r3 :128], r4
-	WORD $0xf4436aa5 // vst1.32 {d22-d23}, [r3 :128], r5
-	WORD $0xe3a05c01 // mov r5, #256
-// 0x85c:
-	WORD $0xe5912090 // ldr r2, [r1, #144]
-	WORD $0xe5113018 // ldr r3, [r1, #-24]
+	WORD $0xf26888ee // vadd.i32 q12, q12, q15
+	WORD $0xf4092a0c // vst1.8 {d2-d3}, [r9], ip
+	WORD $0xf224486e // vadd.i32 q2, q2, q15
+	WORD $0xf4496a0c // vst1.8 {d22-d23}, [r9], ip
+	WORD $0xf4490a0b // vst1.8 {d16-d17}, [r9], fp
+	WORD $0xe28bb0f0 // add fp, fp, #240
+	WORD $0xf467ca0b // vld1.8 {d28-d29}, [r7], fp
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf26448ee // vadd.i32 q10, q10, q15
+	WORD $0xf30cc178 // veor q6, q6, q12
+	WORD $0xf3066154 // veor q3, q3, q2
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf4090a0c // vst1.8 {d0-d1}, [r9], ip
+	WORD $0xf409ca0c // vst1.8 {d12-d13}, [r9], ip
+	WORD $0xf4096a0c // vst1.8 {d6-d7}, [r9], ip
+	WORD $0xf449ca0b // vst1.8 {d28-d29}, [r9], fp
+	WORD $0xe5910090 // ldr r0, [r1, #144]
+	WORD $0xe5118038 // ldr r8, [r1, #-56]
+	WORD $0xe2800004 // add r0, r0, #4
+	WORD $0xe2588c01 // subs r8, r8, #256
+	WORD $0xe5810090 // str r0, [r1, #144]
+	WORD $0xe5017034 // str r7, [r1, #-52]
+	WORD $0xe5019030 // str r9, [r1, #-48]
+	WORD $0xe5018038 // str r8, [r1, #-56]
+	WORD $0x1afffd86 // bne 0x218
+	WORD $0xea0001a5 // b 0x1298
+// 0xc00:
+	WORD $0xe5910034 // ldr r0, [r1, #52]
+	WORD $0xe2818060 // add r8, r1, #96
+	WORD $0xe28190a0 // add r9, r1, #160
+	WORD $0xe3a0c040 // mov ip, #64
+	WORD $0xe3e0b0af // mvn fp, #175
+	WORD $0xe2800010 // add r0, r0, #16
+	WORD $0xf3ba00c2 // vtrn.32 q0, q1
+	WORD $0xf468caad // vld1.32 {d28-d29}, [r8 :128]!
+	WORD $0xecc10b04 // vstmia r1, {d16-d17}
+	WORD $0xf3ba40c6 // vtrn.32 q2, q3
+	WORD $0xf3fae0cc // vtrn.32 q15, q6
+	WORD $0xf3fa60e8 // vtrn.32 q11, q12
+	WORD $0xf3b21004 // vswp d1, d4
+	WORD $0xf3b23006 // vswp d3, d6
+	WORD $0xf3fa20c8 // vtrn.32 q9, q4
+	WORD $0xf4680aad // vld1.32 {d16-d17}, [r8 :128]!
+	WORD $0xe2888010 // add r8, r8, #16
+	WORD $0xf220086c // vadd.i32 q0, q0, q14
+	WORD $0xf224486c // vadd.i32 q2, q2, q14
+	WORD $0xf3f2702e // vswp d23, d30
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xf4090aac // vst1.32 {d0-d1}, [r9 :128], ip
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xf460ca8f // vld1.32 {d28-d29}, [r0]
+	WORD $0xec910b04 // vldmia r1, {d0-d1}
+	WORD $0xf26668e0 // vadd.i32 q11, q11, q8
+	WORD $0xf3f2900c // vswp d25, d12
+	WORD $0xf4092aac // vst1.32 {d2-d3}, [r9 :128], ip
+	WORD $0xed912b04 // vldr d2, [r1, #16]
+	WORD $0xf26ee8e0 // vadd.i32 q15, q15, q8
+	WORD $0xf4094aac // vst1.32 {d4-d5}, [r9 :128], ip
+	WORD $0xf26aa8ec // vadd.i32 q13, q13, q14
+	WORD $0xed913b06 // vldr d3, [r1, #24]
+	WORD $0xf26888e0 // vadd.i32 q12, q12, q8
+	WORD $0xf3bae0c0 // vtrn.32 q7, q0
+	WORD $0xf468caaf // vld1.32 {d28-d29}, [r8 :128]
+	WORD $0xf3faa0ca // vtrn.32 q13, q5
+	WORD $0xf4096aab // vst1.32 {d6-d7}, [r9 :128], fp
+	WORD $0xf22cc860 // vadd.i32 q6, q6, q8
+	WORD $0xf3ba20e4 // vtrn.32 q1, q10
+	WORD $0xe2488010 // sub r8, r8, #16
+	WORD $0xe28bb010 // add fp, fp, #16
+	WORD $0xf3f2b022 // vswp d27, d18
+	WORD $0xf3b2b008 // vswp d11, d8
+	WORD $0xf4284aaf // vld1.32 {d4-d5}, [r8 :128]
+	WORD $0xf3b2f002 // vswp d15, d2
+	WORD $0xf4496aac // vst1.32 {d22-d23}, [r9 :128], ip
+	WORD $0xf3b21024 // vswp d1, d20
+	WORD $0xf4498aac // vst1.32 {d24-d25}, [r9 :128], ip
+	WORD $0xf26aa8ec // vadd.i32 q13, q13, q14
+	WORD $0xf449eaac // vst1.32 {d30-d31}, [r9 :128], ip
+	WORD $0xf22aa86c // vadd.i32 q5, q5, q14
+	WORD $0xf409caab // vst1.32 {d12-d13}, [r9 :128], fp
+	WORD $0xf26228ec // vadd.i32 q9, q9, q14
+	WORD $0xe24bb030 // sub fp, fp, #48
+	WORD $0xf449aaac // vst1.32 {d26-d27}, [r9 :128], ip
+	WORD $0xf228886c // vadd.i32 q4, q4, q14
+	WORD $0xf22ee844 // vadd.i32 q7, q7, q2
+	WORD $0xf409aaac // vst1.32 {d10-d11}, [r9 :128], ip
+	WORD $0xf2200844 // vadd.i32 q0, q0, q2
+	WORD $0xf4492aac // vst1.32 {d18-d19}, [r9 :128], ip
+	WORD $0xf4098aab // vst1.32 {d8-d9}, [r9 :128], fp
+	WORD $0xf2222844 // vadd.i32 q1, q1, q2
+	WORD $0xf409eaac // vst1.32 {d14-d15}, [r9 :128], ip
+	WORD $0xf26448c4 // vadd.i32 q10, q10, q2
+	WORD $0xf4090aac // vst1.32 {d0-d1}, [r9 :128], ip
+	WORD $0xf4092aac // vst1.32 {d2-d3}, [r9 :128], ip
+	WORD $0xf4494aab // vst1.32 {d20-d21}, [r9 :128], fp
+	WORD $0xe3a0bc01 // mov fp, #256
+	WORD $0xea000116 // b 0x1174
+// 0xd18:
+	WORD $0xe359000a // cmp r9, #10
+	WORD $0x83a0900a // movhi r9, #10
+	WORD $0xe269000a // rsb r0, r9, #10
+	WORD $0xe5019020 // str r9, [r1, #-32]
+	WORD $0xe501001c // str r0, [r1, #-28]
+// 0xd2c:
+	WORD $0xe5918034 // ldr r8, [r1, #52]
+	WORD $0xe2817060 // add r7, r1, #96
+	WORD $0xe2888020 // add r8, r8, #32
+	WORD $0xec970b10 // vldmia r7, {d0-d7}
+	WORD $0xec978b10 // vldmia r7, {d8-d15}
+	WORD $0xf468ca8f // vld1.32 {d28-d29}, [r8]
+	WORD $0xecd74b10 // vldmia r7, {d20-d27}
+	WORD $0xe5110020 // ldr r0, [r1, #-32]
+	WORD $0xf22ee86c // vadd.i32 q7, q7, q14
+	WORD $0xe3500000 // cmp r0, #0
+	WORD $0x03a0000a // moveq r0, #10
+	WORD $0x0a0000af // beq 0x101c
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+// 0xd68:
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xf2200842 // vadd.i32 q0, q0, q1
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xf3066150 // veor q3, q3, q0
+	WORD $0xf228884a // vadd.i32 q4, q4, q5
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xf3b460c6 // vrev32.16 q3, q3
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xf2244846 // vadd.i32 q2, q2, q3
+	WORD $0xe048c996 // umaal ip, r8, r6, r9
+	WORD $0xf30ee158 // veor q7, q7, q4
+	WORD $0xe0a8cb94 // umlal ip, r8, r4, fp
+	WORD $0xf3420154 // veor q8, q1, q2
+	WORD $0xe0a8c793 // umlal ip, r8, r3, r7
+	WORD $0xe5917020 // ldr r7, [r1, #32]
+	WORD $0xe0090995 // mul r9, r5, r9
+	WORD $0xf2ac2570 // vshl.s32 q1, q8, #12
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xe0a8c792 // umlal ip, r8, r2, r7
+	WORD $0xf3ac2470 // vsri.32 q1, q8, #20
+	WORD $0xe0498b96 // umaal r8, r9, r6, fp
+	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xf2200842 // vadd.i32 q0, q0, q1
+	WORD $0xe0a98793 // umlal r8, r9, r3, r7
+	WORD $0xe5917024 // ldr r7, [r1, #36]
+	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf2aca572 // vshl.s32 q5, q9, #12
+	WORD $0xf3460150 // veor q8, q3, q0
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf3aca472 // vsri.32 q5, q9, #20
+	WORD $0xe0050597 // mul r5, r7, r5
+	WORD $0xf2a86570 // vshl.s32 q3, q8, #8
+	WORD $0xe04b9796 // umaal r9, fp, r6, r7
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xf3a86470 // vsri.32 q3, q8, #24
+	WORD $0xe0ab9694 // umlal r9, fp, r4, r6
+	WORD $0xf228884a // vadd.i32 q4, q4, q5
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xe0ab9793 // umlal r9, fp, r3, r7
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xf34e2158 // veor q9, q7, q4
+	WORD $0xe0ab9492 // umlal r9, fp, r2, r4
+	WORD $0xe5972000 // ldr r2, [r7]
+	WORD $0xf2244846 // vadd.i32 q2, q2, q3
+	WORD $0xe5973004 // ldr r3, [r7, #4]
+	WORD $0xf2a8e572 // vshl.s32 q7, q9, #8
+	WORD $0xe5974008 // ldr r4, [r7, #8]
+	WORD $0xe597600c // ldr r6, [r7, #12]
+	WORD $0xe0900002 // adds r0, r0, r2
+	WORD $0xe0bcc003 // adcs ip, ip, r3
+	WORD $0xe0b88004 // adcs r8, r8, r4
+	WORD $0xf3a8e472 // vsri.32 q7, q9, #24
+	WORD $0xe0b99006 // adcs r9, r9, r6
+	WORD $0xe0a5500b // adc r5, r5, fp
+	WORD $0xf3420154 // veor q8, q1, q2
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xf2a72570 // vshl.s32 q1, q8, #7
+	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xe2b84000 // adcs r4, r8, #0
+	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xf3a72470 // vsri.32 q1, q8, #25
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf2a7a572 // vshl.s32 q5, q9, #7
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xf2b66c46 // vext.8 q3, q3, q3, #12
+	WORD $0xf3a7a472 // vsri.32 q5, q9, #25
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xf2b22442 // vext.8 q1, q1, q1, #4
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xf2baa44a // vext.8 q5, q5, q5, #4
+	WORD $0xe048c996 // umaal ip, r8, r6, r9
+	WORD $0xf2bcc84c // vext.8 q6, q6, q6, #8
+	WORD $0xf228884a // vadd.i32 q4, q4, q5
+	WORD $0xe0090995 // mul r9, r5, r9
+	WORD $0xf2beec4e // vext.8 q7, q7, q7, #12
+	WORD $0xf2200842 // vadd.i32 q0, q0, q1
+	WORD $0xe0a8cb94 // umlal ip, r8, r4, fp
+	WORD $0xf30ee158 // veor q7, q7, q4
+	WORD $0xe0a8c793 // umlal ip, r8, r3, r7
+	WORD $0xe5917020 // ldr r7, [r1, #32]
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xe0a8c792 // umlal ip, r8, r2, r7
+	WORD $0xf2b44844 // vext.8 q2, q2, q2, #8
+	WORD $0xf3066150 // veor q3, q3, q0
+	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xe0498b96 // umaal r8, r9, r6, fp
+	WORD $0xf3b460c6 // vrev32.16 q3, q3
+	WORD $0xe0a98793 // umlal r8, r9, r3, r7
+	WORD $0xe5917024 // ldr r7, [r1, #36]
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xf2244846 // vadd.i32 q2, q2, q3
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xf2aca572 // vshl.s32 q5, q9, #12
+	WORD $0xf3420154 // veor q8, q1, q2
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf3aca472 // vsri.32 q5, q9, #20
+	WORD $0xe0050597 // mul r5, r7, r5
+	WORD $0xf2ac2570 // vshl.s32 q1, q8, #12
+	WORD $0xe04b9796 // umaal r9, fp, r6, r7
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xf228884a // vadd.i32 q4, q4, q5
+	WORD $0xf3ac2470 // vsri.32 q1, q8, #20
+	WORD $0xe0ab9694 // umlal r9, fp, r4, r6
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xf34e2158 // veor q9, q7, q4
+	WORD $0xf2200842 // vadd.i32 q0, q0, q1
+	WORD $0xe0ab9793 // umlal r9, fp, r3, r7
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xf2a8e572 // vshl.s32 q7, q9, #8
+	WORD $0xf3460150 // veor q8, q3, q0
+	WORD $0xe0ab9492 // umlal r9, fp, r2, r4
+	WORD $0xe5972010 // ldr r2, [r7, #16]
+	WORD $0xf3a8e472 // vsri.32 q7, q9, #24
+	WORD $0xf2a86570 // vshl.s32 q3, q8, #8
+	WORD $0xe5973014 // ldr r3, [r7, #20]
+	WORD $0xe5974018 // ldr r4, [r7, #24]
+	WORD $0xe0900002 // adds r0, r0, r2
+	WORD $0xe597601c // ldr r6, [r7, #28]
+	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xf2bee44e // vext.8 q7, q7, q7, #4
+	WORD $0xe0bcc003 // adcs ip, ip, r3
+	WORD $0xe0b88004 // adcs r8, r8, r4
+	WORD $0xf3a86470 // vsri.32 q3, q8, #24
+	WORD $0xe2877020 // add r7, r7, #32
+	WORD $0xe0b99006 // adcs r9, r9, r6
+	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xe0a5500b // adc r5, r5, fp
+	WORD $0xf2244846 // vadd.i32 q2, q2, q3
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe5017018 // str r7, [r1, #-24]
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xf2a7a572 // vshl.s32 q5, q9, #7
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xe5110020 // ldr r0, [r1, #-32]
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xf3420154 // veor q8, q1, q2
+	WORD $0xf2b44844 // vext.8 q2, q2, q2, #8
+	WORD $0xf3a7a472 // vsri.32 q5, q9, #25
+	WORD $0xe2b84000 // adcs r4, r8, #0
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xf2a72570 // vshl.s32 q1, q8, #7
+	WORD $0xf2bcc84c // vext.8 q6, q6, q6, #8
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xf2b66446 // vext.8 q3, q3, q3, #4
+	WORD $0xf3a72470 // vsri.32 q1, q8, #25
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf2baac4a // vext.8 q5, q5, q5, #12
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xe2500001 // subs r0, r0, #1
+	WORD $0xf2b22c42 // vext.8 q1, q1, q1, #12
+	WORD $0xe5010020 // str r0, [r1, #-32]
+	WORD $0x1affff55 // bne 0xd68
+	WORD $0xe511001c // ldr r0, [r1, #-28]
+	WORD $0xe3500000 // cmp r0, #0
+	WORD $0x0a000049 // beq 0x1144
+// 0x101c:
+	WORD $0xe2500001 // subs r0, r0, #1
+	WORD $0xf2200842 // vadd.i32 q0, q0, q1
+	WORD $0xf228884a // vadd.i32 q4, q4, q5
+	WORD $0xf3066150 // veor q3, q3, q0
+	WORD $0xf30ee158 // veor q7, q7, q4
+	WORD $0xf3b460c6 // vrev32.16 q3, q3
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf2244846 // vadd.i32 q2, q2, q3
+	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xf3420154 // veor q8, q1, q2
+	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xf2ac2570 // vshl.s32 q1, q8, #12
+	WORD $0xf2aca572 // vshl.s32 q5, q9, #12
+	WORD $0xf3ac2470 // vsri.32 q1, q8, #20
+	WORD $0xf3aca472 // vsri.32 q5, q9, #20
+	WORD $0xf2200842 // vadd.i32 q0, q0, q1
+	WORD $0xf228884a // vadd.i32 q4, q4, q5
+	WORD $0xf3460150 // veor q8, q3, q0
+	WORD $0xf34e2158 // veor q9, q7, q4
+	WORD $0xf2a86570 // vshl.s32 q3, q8, #8
+	WORD $0xf2a8e572 // vshl.s32 q7, q9, #8
+	WORD $0xf3a86470 // vsri.32 q3, q8, #24
+	WORD $0xf3a8e472 // vsri.32 q7, q9, #24
+	WORD $0xf2244846 // vadd.i32 q2, q2, q3
+	WORD $0xf2b66c46 // vext.8 q3, q3, q3, #12
+	WORD $0xf3420154 // veor q8, q1, q2
+	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xf2beec4e // vext.8 q7, q7, q7, #12
+	WORD $0xf2a72570 // vshl.s32 q1, q8, #7
+	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xf2b44844 // vext.8 q2, q2, q2, #8
+	WORD $0xf3a72470 // vsri.32 q1, q8, #25
+	WORD $0xf2a7a572 // vshl.s32 q5, q9, #7
+	WORD $0xf2b22442 // vext.8 q1, q1, q1, #4
+	WORD $0xf3a7a472 // vsri.32 q5, q9, #25
+	WORD $0xf2200842 // vadd.i32 q0, q0, q1
+	WORD $0xf2baa44a // vext.8 q5, q5, q5, #4
+	WORD $0xf3066150 // veor q3, q3, q0
+	WORD $0xf228884a // vadd.i32 q4, q4, q5
+	WORD $0xf3b460c6 // vrev32.16 q3, q3
+	WORD $0xf30ee158 // veor q7, q7, q4
+	WORD $0xf2bcc84c // vext.8 q6, q6, q6, #8
+	WORD $0xf2244846 // vadd.i32 q2, q2, q3
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf3420154 // veor q8, q1, q2
+	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xf2ac2570 // vshl.s32 q1, q8, #12
+	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xf3ac2470 // vsri.32 q1, q8, #20
+	WORD $0xf2aca572 // vshl.s32 q5, q9, #12
+	WORD $0xf2200842 // vadd.i32 q0, q0, q1
+	WORD $0xf3aca472 // vsri.32 q5, q9, #20
+	WORD $0xf3460150 // veor q8, q3, q0
+	WORD $0xf228884a // vadd.i32 q4, q4, q5
+	WORD $0xf2a86570 // vshl.s32 q3, q8, #8
+	WORD $0xf34e2158 // veor q9, q7, q4
+	WORD $0xf3a86470 // vsri.32 q3, q8, #24
+	WORD $0xf2a8e572 // vshl.s32 q7, q9, #8
+	WORD $0xf2244846 // vadd.i32 q2, q2, q3
+	WORD $0xf3a8e472 // vsri.32 q7, q9, #24
+	WORD $0xf2b66446 // vext.8 q3, q3, q3, #4
+	WORD $0xf3420154 // veor q8, q1, q2
+	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xf2bee44e // vext.8 q7, q7, q7, #4
+	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xf2a72570 // vshl.s32 q1, q8, #7
+	WORD $0xf2b44844 // vext.8 q2, q2, q2, #8
+	WORD $0xf2a7a572 // vshl.s32 q5, q9, #7
+	WORD $0xf3a72470 // vsri.32 q1, q8, #25
+	WORD $0xf3a7a472 // vsri.32 q5, q9, #25
+	WORD $0xf2b22c42 // vext.8 q1, q1, q1, #12
+	WORD $0xf2bcc84c // vext.8 q6, q6, q6, #8
+	WORD $0xf2baac4a // vext.8 q5, q5, q5, #12
+	WORD $0x1affffb5 // bne 0x101c
+// 0x1144:
+	WORD $0xf22ee86c // vadd.i32 q7, q7, q14
+	WORD $0xf2200864 // vadd.i32 q0, q0, q10
+	WORD $0xf2222866 // vadd.i32 q1, q1, q11
+	WORD $0xf2244868 // vadd.i32 q2, q2, q12
+	WORD $0xf226686a // vadd.i32 q3, q3, q13
 	WORD $0xe28100a0 // add r0, r1, #160
-	WORD $0xe0822325 // add r2, r2, r5, lsr #6
-	WORD $0xe5812090 // str r2, [r1, #144]
-	WORD $0xe3530000 // cmp r3, #0
-	WORD $0x1a000237 // bne 0x1158
-	WORD $0xe2800040 // add r0, r0, #64
-	WORD $0xe2455040 // sub r5, r5, #64
-	WORD $0xe5810200 // str r0, [r1, #512]
-	WORD $0xe5815204 // str r5, [r1, #516]
-	WORD $0xe281c0a0 // add ip, r1, #160
-	WORD $0xe89c03fc // ldm ip, {r2, r3, r4, r5, r6, r7, r8, r9}
+	WORD $0xf2288864 // vadd.i32 q4, q4, q10
+	WORD $0xf22aa866 // vadd.i32 q5, q5, q11
+	WORD $0xf22cc868 // vadd.i32 q6, q6, q12
+	WORD $0xf22ee86a // vadd.i32 q7, q7, q13
+	WORD $0xec800b20 // vstmia r0, {d0-d15}
+	WORD $0xe3a0b080 // mov fp, #128
+// 0x1174:
+	WORD $0xe5919090 // ldr r9, [r1, #144]
+	WORD $0xe511802c // ldr r8, [r1, #-44]
+	WORD $0xe511c03c // ldr ip, [r1, #-60]
+	WORD $0xe28100a0 // add r0, r1, #160
+	WORD $0xe089932b // add r9, r9, fp, lsr #6
+	WORD $0xe3580003 // cmp r8, #3
+	WORD $0xe5819090 // str r9, [r1, #144]
+	WORD $0x0a00004b // beq 0x12c4
+	WORD $0xe581002c // str r0, [r1, #44]
+	WORD $0xe581b030 // str fp, [r1, #48]
+	WORD $0xe31c0004 // tst ip, #4
+	WORD $0x0a00000d // beq 0x11dc
+// 0x11a4:
+	WORD $0xe5117038 // ldr r7, [r1, #-56]
+	WORD $0xe5118018 // ldr r8, [r1, #-24]
+	WORD $0xe5119034 // ldr r9, [r1, #-52]
+	WORD $0xe3a0c001 // mov ip, #1
+	WORD $0xe0499008 // sub r9, r9, r8
+	WORD $0xe157000b // cmp r7, fp
+	WORD $0x90899007 // addls r9, r9, r7
+	WORD $0x9a00005a // bls 0x1330
+	WORD $0xe099900b // adds r9, r9, fp
+	WORD $0xca000058 // bgt 0x1330
+// 0x11cc:
+	WORD $0xe591002c // ldr r0, [r1, #44]
+	WORD $0xe591b030 // ldr fp, [r1, #48]
+	WORD $0xe3500000 // cmp r0, #0
+	WORD $0x0afffe18 // beq 0xa40
+// 0x11dc:
+	WORD $0xe5118038 // ldr r8, [r1, #-56]
+	WORD $0xe5117034 // ldr r7, [r1, #-52]
+	WORD $0xe5119030 // ldr r9, [r1, #-48]
+// 0x11e8:
+	WORD $0xe2588040 // subs r8, r8, #64
+	WORD $0x3a000011 // bcc 0x1238
+	WORD $0xf42002ad // vld1.32 {d0-d3}, [r0 :128]!
+	WORD $0xf467020d // vld1.8 {d16-d19}, [r7]!
+	WORD $0xf42042ad // vld1.32 {d4-d7}, [r0 :128]!
+	WORD $0xf467420d // vld1.8 {d20-d23}, [r7]!
+	WORD $0xf3000170 // veor q0, q0, q8
+	WORD $0xf3022172 // veor q1, q1, q9
+	WORD $0xf3044174 // veor q2, q2, q10
+	WORD $0xf3066176 // veor q3, q3, q11
+	WORD $0xf409020d // vst1.8 {d0-d3}, [r9]!
+	WORD $0xf409420d // vst1.8 {d4-d7}, [r9]!
+	WORD $0xe25bb040 // subs fp, fp, #64
+	WORD $0x1afffff1 // bne 0x11e8
+	WORD $0xe5018038 // str r8, [r1, #-56]
+	WORD $0xe5017034 // str r7, [r1, #-52]
+	WORD $0xe5019030 // str r9, [r1, #-48]
+	WORD $0xe3580000 // cmp r8, #0
+	WORD $0x1afffbf8 // bne 0x218
+	WORD $0xea000017 // b 0x1298
+// 0x1238:
+	WORD $0xe2988030 // adds r8, r8, #48
+	WORD $0x4a000005 // bmi 0x1258
+// 0x1240:
+	WORD $0xf4200aad // vld1.32 {d0-d1}, [r0 :128]!
+	WORD $0xf4670a0d // vld1.8 {d16-d17}, [r7]!
+	WORD $0xf3000170 // veor q0, q0, q8
+	WORD $0xf4090a0d // vst1.8 {d0-d1}, [r9]!
+	WORD $0xe2588010 // subs r8, r8, #16
+	WORD $0x5afffff9 // bpl 0x1240
+// 0x1258:
+	WORD $0xe298800c // adds r8, r8, #12
+	WORD $0x4a000005 // bmi 0x1278
+// 0x1260:
+	WORD $0xe497b004 // ldr fp, [r7], #4
+	WORD $0xe490c004 // ldr ip, [r0], #4
+	WORD $0xe02bb00c // eor fp, fp, ip
+	WORD $0xe489b004 // str fp, [r9], #4
+	WORD $0xe2588004 // subs r8, r8, #4
+	WORD $0x5afffff9 // bpl 0x1260
+// 0x1278:
+	WORD $0xe2988004 // adds r8, r8, #4
+	WORD $0x0a000005 // beq 0x1298
+// 0x1280:
+	WORD $0xe4d7b001 // ldrb fp, [r7], #1
+	WORD $0xe4d0c001 // ldrb ip, [r0], #1
+	WORD $0xe02bb00c // eor fp, fp, ip
+	WORD $0xe4c9b001 // strb fp, [r9], #1
+	WORD $0xe2588001 // subs r8, r8, #1
+	WORD $0x1afffff9 // bne 0x1280
+// 0x1298:
+	WORD $0xe511c03c // ldr ip, [r1, #-60]
+	WORD $0xe5110040 // ldr r0, [r1, #-64]
+	WORD $0xe31c0004 // tst ip, #4
+	WORD $0x1a000094 // bne 0x14fc
+	WORD $0xe5909000 // ldr r9, [r0]
+	WORD $0xe5907010 // ldr r7, [r0, #16]
+	WORD $0xe5118018 // ldr r8, [r1, #-24]
+	WORD $0xe3a0c001 // mov ip, #1
+	WORD $0xe0899007 // add r9, r9, r7
+	WORD $0xe0499008 // sub r9, r9, r8
+	WORD $0xea00001a // b 0x1330
+// 0x12c4:
+	WORD $0xe24bb040 // sub fp, fp, #64
+	WORD $0xe280c040 // add ip, r0, #64
+	WORD $0xe581b030 // str fp, [r1, #48]
+	WORD $0xe581c02c // str ip, [r1, #44]
+	WORD $0xe89003fc // ldm r0, {r2, r3, r4, r5, r6, r7, r8, r9}
+	WORD $0xe281c040 // add ip, r1, #64
+	WORD $0xe88c03c0 // stm ip, {r6, r7, r8, r9}
 	WORD $0xe3c2220f // bic r2, r2, #-268435456
 	WORD $0xe3c3323f // bic r3, r3, #-268435453
 	WORD $0xe3c4423f // bic r4, r4, #-268435453
 	WORD $0xe3c5523f // bic r5, r5, #-268435453
-	WORD $0xe281c040 // add ip, r1, #64
-	WORD $0xe88c03c0 // stm ip, {r6, r7, r8, r9}
-	WORD $0xe281c010 // add ip, r1, #16
-	WORD $0xe88c003c // stm ip, {r2, r3, r4, r5}
+	WORD $0xe281c020 // add ip, r1, #32
+	WORD $0xe88c0038 // stm ip, {r3, r4, r5}
 	WORD $0xe0833123 // add r3, r3, r3, lsr #2
 	WORD $0xe0844124 // add r4, r4, r4, lsr #2
 	WORD $0xe0855125 // add r5, r5, r5, lsr #2
-	WORD $0xe9810038 // stmib r1, {r3, r4, r5}
+	WORD $0xe5110040 // ldr r0, [r1, #-64]
+	WORD $0xe9010078 // stmdb r1, {r3, r4, r5, r6}
+	WORD $0xe5012004 // str r2, [r1, #-4]
 	WORD $0xe3a02000 // mov r2, #0
 	WORD $0xe3a03000 // mov r3, #0
 	WORD $0xe3a04000 // mov r4, #0
-	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe3a06000 // mov r6, #0
-	WORD $0xe5110010 // ldr r0, [r1, #-16]
-	WORD $0xe3a0c001 // mov ip, #1
+	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe5908018 // ldr r8, [r0, #24]
 	WORD $0xe5909020 // ldr r9, [r0, #32]
-// 0x8e4:
-	WORD $0xe501c018 // str ip, [r1, #-24]
+	WORD $0xe3a0c000 // mov ip, #0
+// 0x1330:
+	WORD $0xe5110024 // ldr r0, [r1, #-36]
+	WORD $0xe501c02c // str ip, [r1, #-44]
 	WORD $0xe209700f // and r7, r9, #15
 	WORD $0xe3c9900f // bic r9, r9, #15
-	WORD $0xe5817034 // str r7, [r1, #52]
+	WORD $0xe5017028 // str r7, [r1, #-40]
 	WORD $0xe0889009 // add r9, r8, r9
-	WORD $0xe14182f0 // strd r8, [r1, #-32]
-	WORD $0xe0497008 // sub r7, r9, r8
-	WORD $0xe35700a0 // cmp r7, #160
-	WORD $0x2a00004c // bcs 0xa3c
-	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a000030 // beq 0x9d4
-// 0x910:
+	WORD $0xe14181f8 // strd r8, [r1, #-24]
+	WORD $0xe3a07000 // mov r7, #0
+	WORD $0xe3500000 // cmp r0, #0
+	WORD $0xe5017024 // str r7, [r1, #-36]
+	WORD $0x1a00000c // bne 0x1390
+	WORD $0xe1580009 // cmp r8, r9
+	WORD $0x0a000032 // beq 0x1430
+// 0x1364:
 	WORD $0xe5987000 // ldr r7, [r8]
 	WORD $0xe5989004 // ldr r9, [r8, #4]
 	WORD $0xe598b008 // ldr fp, [r8, #8]
 	WORD $0xe598c00c // ldr ip, [r8, #12]
 	WORD $0xe2888010 // add r8, r8, #16
-	WORD $0xe5018020 // str r8, [r1, #-32]
+	WORD $0xe5018018 // str r8, [r1, #-24]
 	WORD $0xe0922007 // adds r2, r2, r7
 	WORD $0xe0b33009 // adcs r3, r3, r9
 	WORD $0xe0b4400b // adcs r4, r4, fp
-	WORD $0xe0b5500c // adcs r5, r5, ip
-	WORD $0xe2a66001 // adc r6, r6, #1
-	WORD $0xe9910b80 // ldmib r1, {r7, r8, r9, fp}
-	WORD $0xe08c0795 // umull r0, ip, r5, r7
-	WORD $0xe0ac0894 // umlal r0, ip, r4, r8
-	WORD $0xe0070796 // mul r7, r6, r7
-	WORD $0xe0ac0993 // umlal r0, ip, r3, r9
-	WORD $0xe0ac0b92 // umlal r0, ip, r2, fp
-	WORD $0xe047c895 // umaal ip, r7, r5, r8
-	WORD $0xe0080896 // mul r8, r6, r8
-	WORD $0xe0a7cb93 // umlal ip, r7, r3, fp
-	WORD $0xe591b014 // ldr fp, [r1, #20]
-	WORD $0xe0a7c994 // umlal ip, r7, r4, r9
-	WORD $0xe0a7cb92 // umlal ip, r7, r2, fp
-	WORD $0xe0487995 // umaal r7, r8, r5, r9
-	WORD $0xe0090996 // mul r9, r6, r9
-	WORD $0xe0a87b93 // umlal r7, r8, r3, fp
-	WORD $0xe591b010 // ldr fp, [r1, #16]
-	WORD $0xe0a87b94 // umlal r7, r8, r4, fp
-	WORD $0xe006069b // mul r6, fp, r6
-	WORD $0xe591b018 // ldr fp, [r1, #24]
-	WORD $0xe0a87b92 // umlal r7, r8, r2, fp
-	WORD $0xe0498b93 // umaal r8, r9, r3, fp
-	WORD $0xe591b01c // ldr fp, [r1, #28]
-	WORD $0xe0a98b92 // umlal r8, r9, r2, fp
-	WORD $0xe1c121d0 // ldrd r2, [r1, #16]
-	WORD $0xe0a98295 // umlal r8, r9, r5, r2
-	WORD $0xe0a98394 // umlal r8, r9, r4, r3
-	WORD $0xe0866009 // add r6, r6, r9
-	WORD $0xe3c6b003 // bic fp, r6, #3
-	WORD $0xe2066003 // and r6, r6, #3
+	WORD $0xe0b6600c // adcs r6, r6, ip
+	WORD $0xe2a55001 // adc r5, r5, #1
+// 0x1390:
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xe048c996 // umaal ip, r8, r6, r9
+	WORD $0xe0a8cb94 // umlal ip, r8, r4, fp
+	WORD $0xe0a8c793 // umlal ip, r8, r3, r7
+	WORD $0xe5917020 // ldr r7, [r1, #32]
+	WORD $0xe0090995 // mul r9, r5, r9
+	WORD $0xe0a8c792 // umlal ip, r8, r2, r7
+	WORD $0xe0498b96 // umaal r8, r9, r6, fp
+	WORD $0xe0a98793 // umlal r8, r9, r3, r7
+	WORD $0xe5917024 // ldr r7, [r1, #36]
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xe0050597 // mul r5, r7, r5
+	WORD $0xe04b9796 // umaal r9, fp, r6, r7
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xe0ab9694 // umlal r9, fp, r4, r6
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xe0ab9793 // umlal r9, fp, r3, r7
+	WORD $0xe0ab9492 // umlal r9, fp, r2, r4
+	WORD $0xe085500b // add r5, r5, fp
+	WORD $0xe3c5b003 // bic fp, r5, #3
 	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe2055003 // and r5, r5, #3
 	WORD $0xe090200b // adds r2, r0, fp
 	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe2b74000 // adcs r4, r7, #0
-	WORD $0xe2b85000 // adcs r5, r8, #0
-	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
+	WORD $0xe2b84000 // adcs r4, r8, #0
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x1affffce // bne 0x910
-// 0x9d4:
-	WORD $0xe5917034 // ldr r7, [r1, #52]
+	WORD $0x1affffcc // bne 0x1364
+// 0x1430:
+	WORD $0xe5117028 // ldr r7, [r1, #-40]
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a0001c3 // beq 0x10f0
+	WORD $0x0a000016 // beq 0x1498
 	WORD $0xe2819050 // add r9, r1, #80
 	WORD $0xe3a00000 // mov r0, #0
 	WORD $0xe5890000 // str r0, [r9]
 	WORD $0xe5890004 // str r0, [r9, #4]
 	WORD $0xe5890008 // str r0, [r9, #8]
 	WORD $0xe589000c // str r0, [r9, #12]
-	WORD $0xe5810034 // str r0, [r1, #52]
+	WORD $0xe5010028 // str r0, [r1, #-40]
 	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x3a000003 // bcc 0xa14
-// 0xa04:
+	WORD $0x3a000003 // bcc 0x1470
+// 0x1460:
 	WORD $0xe4980004 // ldr r0, [r8], #4
 	WORD $0xe4890004 // str r0, [r9], #4
 	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x2afffffb // bcs 0xa04
-// 0xa14:
+	WORD $0x2afffffb // bcs 0x1460
+// 0x1470:
 	WORD $0xe2977004 // adds r7, r7, #4
-	WORD $0x0a000003 // beq 0xa2c
-// 0xa1c:
+	WORD $0x0a000003 // beq 0x1488
+// 0x1478:
 	WORD $0xe4d80001 // ldrb r0, [r8], #1
 	WORD $0xe4c90001 // strb r0, [r9], #1
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1afffffb // bne 0xa1c
-// 0xa2c:
+	WORD $0x1afffffb // bne 0x1478
+// 0x1488:
 	WORD $0xe2818050 // add r8, r1, #80
 	WORD $0xe2889010 // add r9, r8, #16
-	WORD $0xe501901c // str r9, [r1, #-28]
-	WORD $0xeaffffb4 // b 0x910
-// 0xa3c:
-	WORD $0xe281c020 // add ip, r1, #32
-	WORD $0xe88c007c // stm ip, {r2, r3, r4, r5, r6}
-	WORD $0xe281c010 // add ip, r1, #16
-	WORD $0xe89c003c // ldm ip, {r2, r3, r4, r5}
-	WORD $0xe3a06000 // mov r6, #0
-	WORD $0xe9910b80 // ldmib r1, {r7, r8, r9, fp}
-	WORD $0xe08c0795 // umull r0, ip, r5, r7
-	WORD $0xe0ac0894 // umlal r0, ip, r4, r8
-	WORD $0xe0070796 // mul r7, r6, r7
-	WORD $0xe0ac0993 // umlal r0, ip, r3, r9
-	WORD $0xe0ac0b92 // umlal r0, ip, r2, fp
-	WORD $0xe047c895 // umaal ip, r7, r5, r8
-	WORD $0xe0080896 // mul r8, r6, r8
-	WORD $0xe0a7cb93 // umlal ip, r7, r3, fp
-	WORD $0xe591b014 // ldr fp, [r1, #20]
-	WORD $0xe0a7c994 // umlal ip, r7, r4, r9
-	WORD $0xe0a7cb92 // umlal ip, r7, r2, fp
-	WORD $0xe0487995 // umaal r7, r8, r5, r9
-	WORD $0xe0090996 // mul r9, r6, r9
-	WORD $0xe0a87b93 // umlal r7, r8, r3, fp
-	WORD $0xe591b010 // ldr fp, [r1, #16]
-	WORD $0xe0a87b94 // umlal r7, r8, r4, fp
-	WORD $0xe006069b // mul r6, fp, r6
-	WORD $0xe591b018 // ldr fp, [r1, #24]
-	WORD $0xe0a87b92 // umlal r7, r8, r2, fp
-	WORD $0xe0498b93 // umaal r8, r9, r3, fp
-	WORD $0xe591b01c // ldr fp, [r1, #28]
-	WORD $0xe0a98b92 // umlal r8, r9, r2, fp
-	WORD $0xe1c121d0 // ldrd r2, [r1, #16]
-	WORD $0xe0a98295 // umlal r8, r9, r5, r2
-	WORD $0xe0a98394 // umlal r8, r9, r4, r3
-	WORD $0xe0866009 // add r6, r6, r9
-	WORD $0xe3c6b003 // bic fp, r6, #3
-	WORD $0xe2066003 // and r6, r6, #3
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xe090200b // adds r2, r0, fp
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe2b74000 // adcs r4, r7, #0
-	WORD $0xe2b85000 // adcs r5, r8, #0
-	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xe3c2733f // bic r7, r2, #-67108864
-	WORD $0xe1a08d22 // lsr r8, r2, #26
-	WORD $0xe1a09a23 // lsr r9, r3, #20
-	WORD $0xe1a0b724 // lsr fp, r4, #14
-	WORD $0xe1a0c425 // lsr ip, r5, #8
-	WORD $0xe1888303 // orr r8, r8, r3, lsl #6
-	WORD $0xe1899604 // orr r9, r9, r4, lsl #12
-	WORD $0xe18bb905 // orr fp, fp, r5, lsl #18
-	WORD $0xe18ccc06 // orr ip, ip, r6, lsl #24
-	WORD $0xe3c8833f // bic r8, r8, #-67108864
-	WORD $0xe3c9933f // bic r9, r9, #-67108864
-	WORD $0xe3cbb33f // bic fp, fp, #-67108864
-	WORD $0xe2810e22 // add r0, r1, #544
-	WORD $0xe8a01b80 // stmia r0!, {r7, r8, r9, fp, ip}
-	WORD $0xe0888108 // add r8, r8, r8, lsl #2
-	WORD $0xe0899109 // add r9, r9, r9, lsl #2
-	WORD $0xe08bb10b // add fp, fp, fp, lsl #2
-	WORD $0xe08cc10c // add ip, ip, ip, lsl #2
-	WORD $0xe8801b00 // stm r0, {r8, r9, fp, ip}
-	WORD $0xe9910b80 // ldmib r1, {r7, r8, r9, fp}
-	WORD $0xe08c0795 // umull r0, ip, r5, r7
-	WORD $0xe0ac0894 // umlal r0, ip, r4, r8
-	WORD $0xe0070796 // mul r7, r6, r7
-	WORD $0xe0ac0993 // umlal r0, ip, r3, r9
-	WORD $0xe0ac0b92 // umlal r0, ip, r2, fp
-	WORD $0xe047c895 // umaal ip, r7, r5, r8
-	WORD $0xe0080896 // mul r8, r6, r8
-	WORD $0xe0a7cb93 // umlal ip, r7, r3, fp
-	WORD $0xe591b014 // ldr fp, [r1, #20]
-	WORD $0xe0a7c994 // umlal ip, r7, r4, r9
-	WORD $0xe0a7cb92 // umlal ip, r7, r2, fp
-	WORD $0xe0487995 // umaal r7, r8, r5, r9
-	WORD $0xe0090996 // mul r9, r6, r9
-	WORD $0xe0a87b93 // umlal r7, r8, r3, fp
-	WORD $0xe591b010 // ldr fp, [r1, #16]
-	WORD $0xe0a87b94 // umlal r7, r8, r4, fp
-	WORD $0xe006069b // mul r6, fp, r6
-	WORD $0xe591b018 // ldr fp, [r1, #24]
-	WORD $0xe0a87b92 // umlal r7, r8, r2, fp
-	WORD $0xe0498b93 // umaal r8, r9, r3, fp
-	WORD $0xe591b01c // ldr fp, [r1, #28]
-	WORD $0xe0a98b92 // umlal r8, r9, r2, fp
-	WORD $0xe1c121d0 // ldrd r2, [r1, #16]
-	WORD $0xe0a98295 // umlal r8, r9, r5, r2
-	WORD $0xe0a98394 // umlal r8, r9, r4, r3
-	WORD $0xe0866009 // add r6, r6, r9
-	WORD $0xe3c6b003 // bic fp, r6, #3
-	WORD $0xe2066003 // and r6, r6, #3
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xe090200b // adds r2, r0, fp
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe2b74000 // adcs r4, r7, #0
-	WORD $0xe2b85000 // adcs r5, r8, #0
-	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xe9910b80 // ldmib r1, {r7, r8, r9, fp}
-	WORD $0xe08c0795 // umull r0, ip, r5, r7
-	WORD $0xe0ac0894 // umlal r0, ip, r4, r8
-	WORD $0xe0070796 // mul r7, r6, r7
-	WORD $0xe0ac0993 // umlal r0, ip, r3, r9
-	WORD $0xe0ac0b92 // umlal r0, ip, r2, fp
-	WORD $0xe047c895 // umaal ip, r7, r5, r8
-	WORD $0xe0080896 // mul r8, r6, r8
-	WORD $0xe0a7cb93 // umlal ip, r7, r3, fp
-	WORD $0xe591b014 // ldr fp, [r1, #20]
-	WORD $0xe0a7c994 // umlal ip, r7, r4, r9
-	WORD $0xe0a7cb92 // umlal ip, r7, r2, fp
-	WORD $0xe0487995 // umaal r7, r8, r5, r9
-	WORD $0xe0090996 // mul r9, r6, r9
-	WORD $0xe0a87b93 // umlal r7, r8, r3, fp
-	WORD $0xe591b010 // ldr fp, [r1, #16]
-	WORD $0xe0a87b94 // umlal r7, r8, r4, fp
-	WORD $0xe006069b // mul r6, fp, r6
-	WORD $0xe591b018 // ldr fp, [r1, #24]
-	WORD $0xe0a87b92 // umlal r7, r8, r2, fp
-	WORD $0xe0498b93 // umaal r8, r9, r3, fp
-	WORD $0xe591b01c // ldr fp, [r1, #28]
-	WORD $0xe0a98b92 // umlal r8, r9, r2, fp
-	WORD $0xe1c121d0 // ldrd r2, [r1, #16]
-	WORD $0xe0a98295 // umlal r8, r9, r5, r2
-	WORD $0xe0a98394 // umlal r8, r9, r4, r3
-	WORD $0xe0866009 // add r6, r6, r9
-	WORD $0xe3c6b003 // bic fp, r6, #3
-	WORD $0xe2066003 // and r6, r6, #3
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xe090200b // adds r2, r0, fp
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe2b74000 // adcs r4, r7, #0
-	WORD $0xe2b85000 // adcs r5, r8, #0
-	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xe3c2733f // bic r7, r2, #-67108864
-	WORD $0xe1a08d22 // lsr r8, r2, #26
-	WORD $0xe1a09a23 // lsr r9, r3, #20
-	WORD $0xe1a0b724 // lsr fp, r4, #14
-	WORD $0xe1a0c425 // lsr ip, r5, #8
-	WORD $0xe1888303 // orr r8, r8, r3, lsl #6
-	WORD $0xe1899604 // orr r9, r9, r4, lsl #12
-	WORD $0xe18bb905 // orr fp, fp, r5, lsl #18
-	WORD $0xe18ccc06 // orr ip, ip, r6, lsl #24
-	WORD $0xe3c8833f // bic r8, r8, #-67108864
-	WORD $0xe3c9933f // bic r9, r9, #-67108864
-	WORD $0xe3cbb33f // bic fp, fp, #-67108864
-	WORD $0xe2810f92 // add r0, r1, #584
-	WORD $0xe8a01b80 // stmia r0!, {r7, r8, r9, fp, ip}
-	WORD $0xe0888108 // add r8, r8, r8, lsl #2
-	WORD $0xe0899109 // add r9, r9, r9, lsl #2
-	WORD $0xe08bb10b // add fp, fp, fp, lsl #2
-	WORD $0xe08cc10c // add ip, ip, ip, lsl #2
-	WORD $0xe8801b00 // stm r0, {r8, r9, fp, ip}
-	WORD $0xe281c020 // add ip, r1, #32
-	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
-	WORD $0xe3c2733f // bic r7, r2, #-67108864
-	WORD $0xe1a08d22 // lsr r8, r2, #26
-	WORD $0xe1a09a23 // lsr r9, r3, #20
-	WORD $0xe1a0b724 // lsr fp, r4, #14
-	WORD $0xe1a0c425 // lsr ip, r5, #8
-	WORD $0xe1888303 // orr r8, r8, r3, lsl #6
-	WORD $0xe1899604 // orr r9, r9, r4, lsl #12
-	WORD $0xe18bb905 // orr fp, fp, r5, lsl #18
-	WORD $0xe18ccc06 // orr ip, ip, r6, lsl #24
-	WORD $0xe3c8833f // bic r8, r8, #-67108864
-	WORD $0xe3c9933f // bic r9, r9, #-67108864
-	WORD $0xe3cbb33f // bic fp, fp, #-67108864
-	WORD $0xf280a050 // vmov.i32 q5, #0
-	WORD $0xf280c050 // vmov.i32 q6, #0
-	WORD $0xf280e010 // vmov.i32 d14, #0
-	WORD $0xee0a7b10 // vmov.32 d10[0], r7
-	WORD $0xee0b8b10 // vmov.32 d11[0], r8
-	WORD $0xee0c9b10 // vmov.32 d12[0], r9
-	WORD $0xee0dbb10 // vmov.32 d13[0], fp
-	WORD $0xee0ecb10 // vmov.32 d14[0], ip
-	WORD $0xe281ce22 // add ip, r1, #544
-	WORD $0xec9c0b14 // vldmia ip, {d0-d9}
-	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
-	WORD $0xe0499008 // sub r9, r9, r8
-	WORD $0xe2499020 // sub r9, r9, #32
-	WORD $0xe1a09329 // lsr r9, r9, #6
-	WORD $0xf468a08d // vld4.32 {d26-d29}, [r8]!
-	WORD $0xf3e6e03a // vshr.u32 d30, d26, #26
-	WORD $0xf3ecf03b // vshr.u32 d31, d27, #20
-	WORD $0xf3b2f03c // vshr.u32 d15, d28, #14
-	WORD $0xf3e6e53b // vsli.32 d30, d27, #6
-	WORD $0xf3ecf53c // vsli.32 d31, d28, #12
-	WORD $0xf3b2f53d // vsli.32 d15, d29, #18
-	WORD $0xf3f8d03d // vshr.u32 d29, d29, #8
-	WORD $0xf3c7a73c // vbic.i32 d26, #-67108864
-	WORD $0xf3c7e73c // vbic.i32 d30, #-67108864
-	WORD $0xf3c7f73c // vbic.i32 d31, #-67108864
-	WORD $0xf387f73c // vbic.i32 d15, #-67108864
-	WORD $0xf2c0d711 // vorr.i32 d29, #16777216
-	WORD $0xf22aa82a // vadd.i32 d10, d10, d26
-	WORD $0xf22bb82e // vadd.i32 d11, d11, d30
-	WORD $0xf22cc82f // vadd.i32 d12, d12, d31
-	WORD $0xf22dd80f // vadd.i32 d13, d13, d15
-	WORD $0xf22ee82d // vadd.i32 d14, d14, d29
-// 0xd44:
-	WORD $0xf468a08d // vld4.32 {d26-d29}, [r8]!
-	WORD $0xf3e6e03a // vshr.u32 d30, d26, #26
-	WORD $0xf3ecf03b // vshr.u32 d31, d27, #20
-	WORD $0xf3b2f03c // vshr.u32 d15, d28, #14
-	WORD $0xf3e6e53b // vsli.32 d30, d27, #6
-	WORD $0xf3ecf53c // vsli.32 d31, d28, #12
-	WORD $0xf3b2f53d // vsli.32 d15, d29, #18
-	WORD $0xf3f8d03d // vshr.u32 d29, d29, #8
-	WORD $0xf3c7a73c // vbic.i32 d26, #-67108864
-	WORD $0xf3c7e73c // vbic.i32 d30, #-67108864
-	WORD $0xf3c7f73c // vbic.i32 d31, #-67108864
-	WORD $0xf387f73c // vbic.i32 d15, #-67108864
-	WORD $0xf2c0d711 // vorr.i32 d29, #16777216
-	WORD $0xf3ea0a45 // vmull.u32 q8, d10, d5[0]
-	WORD $0xf3ea2a65 // vmull.u32 q9, d10, d5[1]
-	WORD $0xf3ea4a46 // vmull.u32 q10, d10, d6[0]
-	WORD $0xf3ea6a66 // vmull.u32 q11, d10, d6[1]
-	WORD $0xf3ea8a47 // vmull.u32 q12, d10, d7[0]
-	WORD $0xf3eb0249 // vmlal.u32 q8, d11, d9[0]
-	WORD $0xf3eb2245 // vmlal.u32 q9, d11, d5[0]
-	WORD $0xf3eb4265 // vmlal.u32 q10, d11, d5[1]
-	WORD $0xf3eb6246 // vmlal.u32 q11, d11, d6[0]
-	WORD $0xf3eb8266 // vmlal.u32 q12, d11, d6[1]
-	WORD $0xf3ec0268 // vmlal.u32 q8, d12, d8[1]
-	WORD $0xf3ec2249 // vmlal.u32 q9, d12, d9[0]
-	WORD $0xf3ec4245 // vmlal.u32 q10, d12, d5[0]
-	WORD $0xf3ec6265 // vmlal.u32 q11, d12, d5[1]
-	WORD $0xf3ec8246 // vmlal.u32 q12, d12, d6[0]
-	WORD $0xf3ed0248 // vmlal.u32 q8, d13, d8[0]
-	WORD $0xf3ed2268 // vmlal.u32 q9, d13, d8[1]
-	WORD $0xf3ed4249 // vmlal.u32 q10, d13, d9[0]
-	WORD $0xf3ed6245 // vmlal.u32 q11, d13, d5[0]
-	WORD $0xf3ed8265 // vmlal.u32 q12, d13, d5[1]
-	WORD $0xf3ee0267 // vmlal.u32 q8, d14, d7[1]
-	WORD $0xf3ee2248 // vmlal.u32 q9, d14, d8[0]
-	WORD $0xf3ee4268 // vmlal.u32 q10, d14, d8[1]
-	WORD $0xf3ee6249 // vmlal.u32 q11, d14, d9[0]
-	WORD $0xf3ee8245 // vmlal.u32 q12, d14, d5[0]
-	WORD $0xf3ea02c0 // vmlal.u32 q8, d26, d0[0]
-	WORD $0xf3ea22e0 // vmlal.u32 q9, d26, d0[1]
-	WORD $0xf3ea42c1 // vmlal.u32 q10, d26, d1[0]
-	WORD $0xf3ea62e1 // vmlal.u32 q11, d26, d1[1]
-	WORD $0xf3ea82c2 // vmlal.u32 q12, d26, d2[0]
-	WORD $0xf3ee02c4 // vmlal.u32 q8, d30, d4[0]
-	WORD $0xf3ee22c0 // vmlal.u32 q9, d30, d0[0]
-	WORD $0xf3ee42e0 // vmlal.u32 q10, d30, d0[1]
-	WORD $0xf3ee62c1 // vmlal.u32 q11, d30, d1[0]
-	WORD $0xf3ee82e1 // vmlal.u32 q12, d30, d1[1]
-	WORD $0xf3ef02e3 // vmlal.u32 q8, d31, d3[1]
-	WORD $0xf3ef22c4 // vmlal.u32 q9, d31, d4[0]
-	WORD $0xf3ef42c0 // vmlal.u32 q10, d31, d0[0]
-	WORD $0xf3ef62e0 // vmlal.u32 q11, d31, d0[1]
-	WORD $0xf3ef82c1 // vmlal.u32 q12, d31, d1[0]
-	WORD $0xf3ef0243 // vmlal.u32 q8, d15, d3[0]
-	WORD $0xf3ef2263 // vmlal.u32 q9, d15, d3[1]
-	WORD $0xf3ef4244 // vmlal.u32 q10, d15, d4[0]
-	WORD $0xf3ef6240 // vmlal.u32 q11, d15, d0[0]
-	WORD $0xf3ef8260 // vmlal.u32 q12, d15, d0[1]
-	WORD $0xf3ed02e2 // vmlal.u32 q8, d29, d2[1]
-	WORD $0xf3ed22c3 // vmlal.u32 q9, d29, d3[0]
-	WORD $0xf3ed42e3 // vmlal.u32 q10, d29, d3[1]
-	WORD $0xf3ed62c4 // vmlal.u32 q11, d29, d4[0]
-	WORD $0xf3ed82c0 // vmlal.u32 q12, d29, d0[0]
-	WORD $0xf2c0ee7f // vmov.i64 q15, #0x00000000ffffffff
-	WORD $0xf3e6a0f6 // vshr.u64 q13, q11, #26
-	WORD $0xf3e6c0f0 // vshr.u64 q14, q8, #26
-	WORD $0xf3fae0fe // vshr.u64 q15, q15, #6
-	WORD $0xf27888ea // vadd.i64 q12, q12, q13
-	WORD $0xf27228ec // vadd.i64 q9, q9, q14
-	WORD $0xf24661fe // vand q11, q11, q15
-	WORD $0xf24001fe // vand q8, q8, q15
-	WORD $0xf3e6a0f8 // vshr.u64 q13, q12, #26
-	WORD $0xf3e6c0f2 // vshr.u64 q14, q9, #26
-	WORD $0xf24881fe // vand q12, q12, q15
-	WORD $0xf24221fe // vand q9, q9, q15
-	WORD $0xf27008ea // vadd.i64 q8, q8, q13
-	WORD $0xf2c2a5fa // vshl.s64 q13, q13, #2
-	WORD $0xf27448ec // vadd.i64 q10, q10, q14
-	WORD $0xf27008ea // vadd.i64 q8, q8, q13
-	WORD $0xf3e6c0f4 // vshr.u64 q14, q10, #26
-	WORD $0xf24441fe // vand q10, q10, q15
-	WORD $0xf3e6a0f0 // vshr.u64 q13, q8, #26
-	WORD $0xf24001fe // vand q8, q8, q15
-	WORD $0xf27668ec // vadd.i64 q11, q11, q14
-	WORD $0xf27228ea // vadd.i64 q9, q9, q13
-	WORD $0xf3bac224 // vmovn.i64 d12, q10
-	WORD $0xf3baa220 // vmovn.i64 d10, q8
-	WORD $0xf3e6c0f6 // vshr.u64 q14, q11, #26
-	WORD $0xf24661fe // vand q11, q11, q15
-	WORD $0xf3bab222 // vmovn.i64 d11, q9
-	WORD $0xf27888ec // vadd.i64 q12, q12, q14
-	WORD $0xf3bad226 // vmovn.i64 d13, q11
-	WORD $0xf3bae228 // vmovn.i64 d14, q12
-	WORD $0xf468a08d // vld4.32 {d26-d29}, [r8]!
-	WORD $0xf3e6e03a // vshr.u32 d30, d26, #26
-	WORD $0xf3ecf03b // vshr.u32 d31, d27, #20
-	WORD $0xf3b2f03c // vshr.u32 d15, d28, #14
-	WORD $0xf3e6e53b // vsli.32 d30, d27, #6
-	WORD $0xf3ecf53c // vsli.32 d31, d28, #12
-	WORD $0xf3b2f53d // vsli.32 d15, d29, #18
-	WORD $0xf3f8d03d // vshr.u32 d29, d29, #8
-	WORD $0xf3c7a73c // vbic.i32 d26, #-67108864
-	WORD $0xf3c7e73c // vbic.i32 d30, #-67108864
-	WORD $0xf3c7f73c // vbic.i32 d31, #-67108864
-	WORD $0xf387f73c // vbic.i32 d15, #-67108864
-	WORD $0xf2c0d711 // vorr.i32 d29, #16777216
-	WORD $0xf22aa82a // vadd.i32 d10, d10, d26
-	WORD $0xf22bb82e // vadd.i32 d11, d11, d30
-	WORD $0xf22cc82f // vadd.i32 d12, d12, d31
-	WORD $0xf22dd80f // vadd.i32 d13, d13, d15
-	WORD $0xf22ee82d // vadd.i32 d14, d14, d29
-	WORD $0xe2599001 // subs r9, r9, #1
-	WORD $0x1affff8e // bne 0xd44
-	WORD $0xe5018020 // str r8, [r1, #-32]
-	WORD $0xec8cab0a // vstmia ip, {d10-d14}
-	WORD $0xe5910220 // ldr r0, [r1, #544]
-	WORD $0xe591c228 // ldr ip, [r1, #552]
-	WORD $0xe0907d0c // adds r7, r0, ip, lsl #26
-	WORD $0xe1a0832c // lsr r8, ip, #6
-	WORD $0xe5910230 // ldr r0, [r1, #560]
-	WORD $0xe0b88a00 // adcs r8, r8, r0, lsl #20
-	WORD $0xe1a09620 // lsr r9, r0, #12
-	WORD $0xe591c238 // ldr ip, [r1, #568]
-	WORD $0xe0b9970c // adcs r9, r9, ip, lsl #14
-	WORD $0xe1a0b92c // lsr fp, ip, #18
-	WORD $0xe5910240 // ldr r0, [r1, #576]
-	WORD $0xe0bbb400 // adcs fp, fp, r0, lsl #8
-	WORD $0xe1a00c20 // lsr r0, r0, #24
-	WORD $0xe2a00000 // adc r0, r0, #0
-	WORD $0xe1a02007 // mov r2, r7
-	WORD $0xe1a03008 // mov r3, r8
-	WORD $0xe1a04009 // mov r4, r9
-	WORD $0xe1a0500b // mov r5, fp
-	WORD $0xe1a06000 // mov r6, r0
-	WORD $0xe9910b80 // ldmib r1, {r7, r8, r9, fp}
-	WORD $0xe08c0795 // umull r0, ip, r5, r7
-	WORD $0xe0ac0894 // umlal r0, ip, r4, r8
-	WORD $0xe0070796 // mul r7, r6, r7
-	WORD $0xe0ac0993 // umlal r0, ip, r3, r9
-	WORD $0xe0ac0b92 // umlal r0, ip, r2, fp
-	WORD $0xe047c895 // umaal ip, r7, r5, r8
-	WORD $0xe0080896 // mul r8, r6, r8
-	WORD $0xe0a7cb93 // umlal ip, r7, r3, fp
-	WORD $0xe591b014 // ldr fp, [r1, #20]
-	WORD $0xe0a7c994 // umlal ip, r7, r4, r9
-	WORD $0xe0a7cb92 // umlal ip, r7, r2, fp
-	WORD $0xe0487995 // umaal r7, r8, r5, r9
-	WORD $0xe0090996 // mul r9, r6, r9
-	WORD $0xe0a87b93 // umlal r7, r8, r3, fp
-	WORD $0xe591b010 // ldr fp, [r1, #16]
-	WORD $0xe0a87b94 // umlal r7, r8, r4, fp
-	WORD $0xe006069b // mul r6, fp, r6
-	WORD $0xe591b018 // ldr fp, [r1, #24]
-	WORD $0xe0a87b92 // umlal r7, r8, r2, fp
-	WORD $0xe0498b93 // umaal r8, r9, r3, fp
-	WORD $0xe591b01c // ldr fp, [r1, #28]
-	WORD $0xe0a98b92 // umlal r8, r9, r2, fp
-	WORD $0xe1c121d0 // ldrd r2, [r1, #16]
-	WORD $0xe0a98295 // umlal r8, r9, r5, r2
-	WORD $0xe0a98394 // umlal r8, r9, r4, r3
-	WORD $0xe0866009 // add r6, r6, r9
-	WORD $0xe3c6b003 // bic fp, r6, #3
-	WORD $0xe2066003 // and r6, r6, #3
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xe090200b // adds r2, r0, fp
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe2b74000 // adcs r4, r7, #0
-	WORD $0xe2b85000 // adcs r5, r8, #0
-	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xe5910224 // ldr r0, [r1, #548]
-	WORD $0xe591c22c // ldr ip, [r1, #556]
-	WORD $0xe0907d0c // adds r7, r0, ip, lsl #26
-	WORD $0xe1a0832c // lsr r8, ip, #6
-	WORD $0xe5910234 // ldr r0, [r1, #564]
-	WORD $0xe0b88a00 // adcs r8, r8, r0, lsl #20
-	WORD $0xe1a09620 // lsr r9, r0, #12
-	WORD $0xe591c23c // ldr ip, [r1, #572]
-	WORD $0xe0b9970c // adcs r9, r9, ip, lsl #14
-	WORD $0xe1a0b92c // lsr fp, ip, #18
-	WORD $0xe5910244 // ldr r0, [r1, #580]
-	WORD $0xe0bbb400 // adcs fp, fp, r0, lsl #8
-	WORD $0xe1a00c20 // lsr r0, r0, #24
-	WORD $0xe2a00000 // adc r0, r0, #0
-	WORD $0xe0922007 // adds r2, r2, r7
-	WORD $0xe0b33008 // adcs r3, r3, r8
-	WORD $0xe0b44009 // adcs r4, r4, r9
-	WORD $0xe0b5500b // adcs r5, r5, fp
-	WORD $0xe0a66000 // adc r6, r6, r0
-	WORD $0xe3c6b003 // bic fp, r6, #3
-	WORD $0xe2066003 // and r6, r6, #3
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xe092200b // adds r2, r2, fp
-	WORD $0xe2b33000 // adcs r3, r3, #0
-	WORD $0xe2b44000 // adcs r4, r4, #0
-	WORD $0xe2b55000 // adcs r5, r5, #0
-	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xe9910b80 // ldmib r1, {r7, r8, r9, fp}
-	WORD $0xe08c0795 // umull r0, ip, r5, r7
-	WORD $0xe0ac0894 // umlal r0, ip, r4, r8
-	WORD $0xe0070796 // mul r7, r6, r7
-	WORD $0xe0ac0993 // umlal r0, ip, r3, r9
-	WORD $0xe0ac0b92 // umlal r0, ip, r2, fp
-	WORD $0xe047c895 // umaal ip, r7, r5, r8
-	WORD $0xe0080896 // mul r8, r6, r8
-	WORD $0xe0a7cb93 // umlal ip, r7, r3, fp
-	WORD $0xe591b014 // ldr fp, [r1, #20]
-	WORD $0xe0a7c994 // umlal ip, r7, r4, r9
-	WORD $0xe0a7cb92 // umlal ip, r7, r2, fp
-	WORD $0xe0487995 // umaal r7, r8, r5, r9
-	WORD $0xe0090996 // mul r9, r6, r9
-	WORD $0xe0a87b93 // umlal r7, r8, r3, fp
-	WORD $0xe591b010 // ldr fp, [r1, #16]
-	WORD $0xe0a87b94 // umlal r7, r8, r4, fp
-	WORD $0xe006069b // mul r6, fp, r6
-	WORD $0xe591b018 // ldr fp, [r1, #24]
-	WORD $0xe0a87b92 // umlal r7, r8, r2, fp
-	WORD $0xe0498b93 // umaal r8, r9, r3, fp
-	WORD $0xe591b01c // ldr fp, [r1, #28]
-	WORD $0xe0a98b92 // umlal r8, r9, r2, fp
-	WORD $0xe1c121d0 // ldrd r2, [r1, #16]
-	WORD $0xe0a98295 // umlal r8, r9, r5, r2
-	WORD $0xe0a98394 // umlal r8, r9, r4, r3
-	WORD $0xe0866009 // add r6, r6, r9
-	WORD $0xe3c6b003 // bic fp, r6, #3
-	WORD $0xe2066003 // and r6, r6, #3
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xe090200b // adds r2, r0, fp
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe2b74000 // adcs r4, r7, #0
-	WORD $0xe2b85000 // adcs r5, r8, #0
-	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
-	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x1afffe08 // bne 0x910
-	WORD $0xeafffe38 // b 0x9d4
-// 0x10f0:
-	WORD $0xe511c018 // ldr ip, [r1, #-24]
-	WORD $0xe511b014 // ldr fp, [r1, #-20]
-	WORD $0xe35c0002 // cmp ip, #2
-	WORD $0x3a000003 // bcc 0x1110
-	WORD $0x8a000058 // bhi 0x1268
+	WORD $0xe5019014 // str r9, [r1, #-20]
+	WORD $0xeaffffb2 // b 0x1364
+// 0x1498:
+	WORD $0xe511c02c // ldr ip, [r1, #-44]
+	WORD $0xe511b03c // ldr fp, [r1, #-60]
+	WORD $0xe35c0001 // cmp ip, #1
+	WORD $0x3a000003 // bcc 0x14b8
+	WORD $0x8a000020 // bhi 0x1530
 	WORD $0xe31b0004 // tst fp, #4
-	WORD $0x0a00004a // beq 0x1238
-	WORD $0xea000006 // b 0x112c
-// 0x1110:
-	WORD $0xe511b014 // ldr fp, [r1, #-20]
-	WORD $0xe3a0c002 // mov ip, #2
-	WORD $0xe31b0004 // tst fp, #4
-	WORD $0x0a000002 // beq 0x112c
-	WORD $0xe5118008 // ldr r8, [r1, #-8]
-	WORD $0xe511900c // ldr r9, [r1, #-12]
-	WORD $0xeafffded // b 0x8e4
-// 0x112c:
-	WORD $0xe3a0c002 // mov ip, #2
-	WORD $0xe501c018 // str ip, [r1, #-24]
-	WORD $0xe281c020 // add ip, r1, #32
-	WORD $0xe88c007c // stm ip, {r2, r3, r4, r5, r6}
-	WORD $0xe511c00c // ldr ip, [r1, #-12]
-	WORD $0xe35c0000 // cmp ip, #0
-	WORD $0x0a000032 // beq 0x1214
-	WORD $0xe5910200 // ldr r0, [r1, #512]
-	WORD $0xe5915204 // ldr r5, [r1, #516]
-	WORD $0xe3550000 // cmp r5, #0
-	WORD $0x0afffbfb // beq 0x148
-// 0x1158:
-	WORD $0xe511b00c // ldr fp, [r1, #-12]
-	WORD $0xe5112008 // ldr r2, [r1, #-8]
-	WORD $0xe5113004 // ldr r3, [r1, #-4]
-// 0x1164:
-	WORD $0xe25bb040 // subs fp, fp, #64
-	WORD $0x3a000011 // bcc 0x11b4
-	WORD $0xf42002ad // vld1.32 {d0-d3}, [r0 :128]!
-	WORD $0xf462020d // vld1.8 {d16-d19}, [r2]!
-	WORD $0xf42042ad // vld1.32 {d4-d7}, [r0 :128]!
-	WORD $0xf462420d // vld1.8 {d20-d23}, [r2]!
-	WORD $0xf3000170 // veor q0, q0, q8
-	WORD $0xf3022172 // veor q1, q1, q9
-	WORD $0xf3044174 // veor q2, q2, q10
-	WORD $0xf3066176 // veor q3, q3, q11
-	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
-	WORD $0xf403420d // vst1.8 {d4-d7}, [r3]!
-	WORD $0xe2555040 // subs r5, r5, #64
-	WORD $0x1afffff1 // bne 0x1164
-	WORD $0xe501b00c // str fp, [r1, #-12]
-	WORD $0xe5012008 // str r2, [r1, #-8]
-	WORD $0xe5013004 // str r3, [r1, #-4]
+	WORD $0x1affff45 // bne 0x11cc
+	WORD $0xea000010 // b 0x14fc
+// 0x14b8:
+	WORD $0xe5117038 // ldr r7, [r1, #-56]
+	WORD $0xe511c03c // ldr ip, [r1, #-60]
+	WORD $0xe3a00001 // mov r0, #1
+	WORD $0xe501002c // str r0, [r1, #-44]
+	WORD $0xe3570000 // cmp r7, #0
+	WORD $0x0a00000a // beq 0x14fc
+	WORD $0xe31c0004 // tst ip, #4
+	WORD $0x05118030 // ldreq r8, [r1, #-48]
+	WORD $0x15118034 // ldrne r8, [r1, #-52]
+	WORD $0xe591b030 // ldr fp, [r1, #48]
+	WORD $0xe5018018 // str r8, [r1, #-24]
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1afffbe5 // bne 0x148
-	WORD $0xea000017 // b 0x1214
-// 0x11b4:
-	WORD $0xe29bb030 // adds fp, fp, #48
-	WORD $0x4a000005 // bmi 0x11d4
-// 0x11bc:
-	WORD $0xf4200aad // vld1.32 {d0-d1}, [r0 :128]!
-	WORD $0xf4620a0d // vld1.8 {d16-d17}, [r2]!
-	WORD $0xf3000170 // veor q0, q0, q8
-	WORD $0xf4030a0d // vst1.8 {d0-d1}, [r3]!
-	WORD $0xe25bb010 // subs fp, fp, #16
-	WORD $0x5afffff9 // bpl 0x11bc
-// 0x11d4:
-	WORD $0xe29bb00c // adds fp, fp, #12
-	WORD $0x4a000005 // bmi 0x11f4
-// 0x11dc:
-	WORD $0xe4924004 // ldr r4, [r2], #4
-	WORD $0xe4905004 // ldr r5, [r0], #4
-	WORD $0xe0244005 // eor r4, r4, r5
-	WORD $0xe4834004 // str r4, [r3], #4
-	WORD $0xe25bb004 // subs fp, fp, #4
-	WORD $0x5afffff9 // bpl 0x11dc
-// 0x11f4:
-	WORD $0xe29bb004 // adds fp, fp, #4
-	WORD $0x0a000005 // beq 0x1214
-// 0x11fc:
-	WORD $0xe4d24001 // ldrb r4, [r2], #1
-	WORD $0xe4d05001 // ldrb r5, [r0], #1
-	WORD $0xe0244005 // eor r4, r4, r5
-	WORD $0xe4c34001 // strb r4, [r3], #1
-	WORD $0xe25bb001 // subs fp, fp, #1
-	WORD $0x1afffff9 // bne 0x11fc
-// 0x1214:
-	WORD $0xe281c020 // add ip, r1, #32
-	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
-	WORD $0xe511b014 // ldr fp, [r1, #-20]
-	WORD $0xe5110010 // ldr r0, [r1, #-16]
-	WORD $0xe3a0c002 // mov ip, #2
-	WORD $0xe31b0004 // tst fp, #4
-	WORD $0x05908000 // ldreq r8, [r0]
-	WORD $0x05909010 // ldreq r9, [r0, #16]
-	WORD $0x0afffdaa // beq 0x8e4
-// 0x1238:
-	WORD $0xe5110010 // ldr r0, [r1, #-16]
+	WORD $0x0afffb4a // beq 0x218
+	WORD $0xe31c0004 // tst ip, #4
+	WORD $0x1affff2b // bne 0x11a4
+	WORD $0xe591002c // ldr r0, [r1, #44]
+	WORD $0xeaffff37 // b 0x11dc
+// 0x14fc:
+	WORD $0xe511b03c // ldr fp, [r1, #-60]
+	WORD $0xe5110040 // ldr r0, [r1, #-64]
 	WORD $0xe31b0002 // tst fp, #2
-	WORD $0x0a000020 // beq 0x12c8
+	WORD $0x0a000020 // beq 0x1590
 	WORD $0xe5907020 // ldr r7, [r0, #32]
 	WORD $0xe5908024 // ldr r8, [r0, #36]
 	WORD $0xe5909048 // ldr r9, [r0, #72]
 	WORD $0xe590b04c // ldr fp, [r0, #76]
 	WORD $0xe281c050 // add ip, r1, #80
 	WORD $0xe88c0b80 // stm ip, {r7, r8, r9, fp}
-	WORD $0xe3a0c003 // mov ip, #3
-	WORD $0xe501c018 // str ip, [r1, #-24]
-	WORD $0xeafffdf0 // b 0xa2c
-// 0x1268:
+	WORD $0xe3a0c002 // mov ip, #2
+	WORD $0xe501c02c // str ip, [r1, #-44]
+	WORD $0xeaffffd5 // b 0x1488
+// 0x1530:
 	WORD $0xe2927005 // adds r7, r2, #5
 	WORD $0xe2b37000 // adcs r7, r3, #0
 	WORD $0xe2b47000 // adcs r7, r4, #0
-	WORD $0xe2b57000 // adcs r7, r5, #0
-	WORD $0xe2a67000 // adc r7, r6, #0
+	WORD $0xe2b67000 // adcs r7, r6, #0
+	WORD $0xe2a57000 // adc r7, r5, #0
 	WORD $0xe1a07127 // lsr r7, r7, #2
 	WORD $0xe0877107 // add r7, r7, r7, lsl #2
 	WORD $0xe281c040 // add ip, r1, #64
 	WORD $0xe0922007 // adds r2, r2, r7
 	WORD $0xe2b33000 // adcs r3, r3, #0
 	WORD $0xe2b44000 // adcs r4, r4, #0
-	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe2a66000 // adc r6, r6, #0
 	WORD $0xe89c0b80 // ldm ip, {r7, r8, r9, fp}
-	WORD $0xe5110010 // ldr r0, [r1, #-16]
+	WORD $0xe5110040 // ldr r0, [r1, #-64]
 	WORD $0xe5900038 // ldr r0, [r0, #56]
 	WORD $0xe0922007 // adds r2, r2, r7
 	WORD $0xe0b33008 // adcs r3, r3, r8
 	WORD $0xe0b44009 // adcs r4, r4, r9
-	WORD $0xe0a5500b // adc r5, r5, fp
+	WORD $0xe0a6600b // adc r6, r6, fp
 	WORD $0xe5802000 // str r2, [r0]
 	WORD $0xe5803004 // str r3, [r0, #4]
 	WORD $0xe5804008 // str r4, [r0, #8]
-	WORD $0xe580500c // str r5, [r0, #12]
-	WORD $0xea000010 // b 0x130c
-// 0x12c8:
+	WORD $0xe580600c // str r6, [r0, #12]
+	WORD $0xea000012 // b 0x15dc
+// 0x1590:
 	WORD $0xe5909010 // ldr r9, [r0, #16]
 	WORD $0xe5900040 // ldr r0, [r0, #64]
-	WORD $0xe5117014 // ldr r7, [r1, #-20]
+	WORD $0xe511703c // ldr r7, [r1, #-60]
 	WORD $0xe5908038 // ldr r8, [r0, #56]
 	WORD $0xe3170001 // tst r7, #1
 	WORD $0x13a08001 // movne r8, #1
 	WORD $0xe0888329 // add r8, r8, r9, lsr #6
 	WORD $0xe5808038 // str r8, [r0, #56]
-	WORD $0xe3a07000 // mov r7, #0
-	WORD $0xe8a000fc // stmia r0!, {r2, r3, r4, r5, r6, r7}
-	WORD $0xe281c010 // add ip, r1, #16
-	WORD $0xe89c003c // ldm ip, {r2, r3, r4, r5}
+	WORD $0xe1a09005 // mov r9, r5
+	WORD $0xe1a08006 // mov r8, r6
+	WORD $0xe3a0b000 // mov fp, #0
+	WORD $0xe8a00b1c // stmia r0!, {r2, r3, r4, r8, r9, fp}
+	WORD $0xe5112004 // ldr r2, [r1, #-4]
+	WORD $0xe281c020 // add ip, r1, #32
+	WORD $0xe89c0038 // ldm ip, {r3, r4, r5}
 	WORD $0xe281c040 // add ip, r1, #64
-	WORD $0xe89c0b40 // ldm ip, {r6, r8, r9, fp}
-	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
-	WORD $0xe8a00b40 // stmia r0!, {r6, r8, r9, fp}
-	WORD $0xe5807004 // str r7, [r0, #4]
-// 0x130c:
+	WORD $0xe89c03c0 // ldm ip, {r6, r7, r8, r9}
+	WORD $0xe8a003fc // stmia r0!, {r2, r3, r4, r5, r6, r7, r8, r9}
+	WORD $0xe580b004 // str fp, [r0, #4]
+// 0x15dc:
 	WORD $0xf2800050 // vmov.i32 q0, #0
 	WORD $0xf2802050 // vmov.i32 q1, #0
-	WORD $0xe2411020 // sub r1, r1, #32
+	WORD $0xe2411040 // sub r1, r1, #64
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
@@ -1283,19 +1475,15 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
-	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
-	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
-	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
-	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
-	WORD $0xe2411e3a // sub r1, r1, #928
-// 0x1370:
+	WORD $0xe2411e32 // sub r1, r1, #800
+// 0x1630:
 	RET
 
 DATA chacha20poly1305_neon_constants<>+0(SB)/8, $0x3320646e61707865
 DATA chacha20poly1305_neon_constants<>+8(SB)/8, $0x6b20657479622d32
 DATA chacha20poly1305_neon_constants<>+16(SB)/8, $0x0000000100000000
 DATA chacha20poly1305_neon_constants<>+24(SB)/8, $0x0000000300000002
-DATA chacha20poly1305_neon_constants<>+32(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_neon_constants<>+32(SB)/8, $0x0000000000000001
 DATA chacha20poly1305_neon_constants<>+40(SB)/8, $0x0000000000000000
 DATA chacha20poly1305_neon_constants<>+48(SB)/8, $0x0000000000000000
 DATA chacha20poly1305_neon_constants<>+56(SB)/8, $0x0000000000000000

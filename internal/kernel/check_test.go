@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"flag"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/sealane/sealane/internal/dispatch"
 )
 
 var (
@@ -27,9 +30,25 @@ func TestMain(m *testing.M) {
 
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(*seed, 0)) }
 
-// forEachLevel runs f for every level of the table. Those that the CPU lacks are skipped by name.
+// A primitive has levels.
+type primitive struct {
+	table *dispatch.Table
+	run   func(Level, *Args)
+	gcm   bool // its keys are set up, and its nonces may be J0
+}
+
+var (
+	ofChaCha20 = &primitive{&ChaCha20Poly1305Levels, ChaCha20Poly1305, false}
+	ofAESGCM   = &primitive{&AESGCMLevels, AESGCM, true}
+)
+
+// forEachLevel runs f for every level of ChaCha20-Poly1305. Those that the CPU lacks are skipped by name.
 func forEachLevel(t *testing.T, f func(t *testing.T, level Level)) {
-	for _, row := range ChaCha20Poly1305Levels.Rows {
+	ofChaCha20.forEachLevel(t, f)
+}
+
+func (c *primitive) forEachLevel(t *testing.T, f func(t *testing.T, level Level)) {
+	for _, row := range c.table.Rows {
 		t.Run(row.Name, func(t *testing.T) {
 			if lacks := row.Lacks(); lacks != nil {
 				t.Skipf("NOT RUN: level %s needs %s, which this CPU lacks", row.Name, strings.Join(lacks, " "))
@@ -39,15 +58,29 @@ func forEachLevel(t *testing.T, f func(t *testing.T, level Level)) {
 	}
 }
 
-func atLevel(level Level) func(*Args) {
-	return func(a *Args) { ChaCha20Poly1305(level, a) }
+// forEach runs f for every level of every primitive.
+func forEach(t *testing.T, f func(t *testing.T, c *primitive, level Level)) {
+	for _, c := range []*primitive{ofChaCha20, ofAESGCM} {
+		t.Run(c.table.Primitive, func(t *testing.T) {
+			c.forEachLevel(t, func(t *testing.T, level Level) { f(t, c, level) })
+		})
+	}
 }
+
+func (c *primitive) atLevel(level Level) func(*Args) {
+	return func(a *Args) { c.run(level, a) }
+}
+
+func atLevel(level Level) func(*Args) { return ofChaCha20.atLevel(level) }
 
 // A packet is one case: what is sealed or opened, where it lies and how it is fed.
 type packet struct {
 	text, ad []byte // input text
 	key      [32]byte
-	nonce    [12]byte
+	nonce    [16]byte // the first 12 bytes, or J0
+	of       *primitive
+	rounds   int  // AES-GCM: of AES
+	j0       bool // AES-GCM: nonce is J0
 	open     bool
 	inPlace  bool
 	offset   int   // of the buffers in their memory, modulo 64; -1 to end them at the guard page
@@ -55,17 +88,63 @@ type packet struct {
 }
 
 func (p *packet) String() string {
-	return fmt.Sprintf("%d bytes, AD %d, open %v, in place %v, offset %d, parts %d, key %x, nonce %x",
-		len(p.text), len(p.ad), p.open, p.inPlace, p.offset, p.parts, p.key, p.nonce)
+	return fmt.Sprintf("%s, %d bytes, AD %d, open %v, in place %v, offset %d, parts %d, key %x, %d rounds, nonce %x, J0 %v",
+		p.of.table.Primitive, len(p.text), len(p.ad), p.open, p.inPlace, p.offset, p.parts, p.key, p.rounds, p.nonce, p.j0)
 }
 
-func newPacket(r *rand.Rand, text, ad int) *packet {
-	p := &packet{text: make([]byte, text), ad: make([]byte, ad), offset: -1}
+func newPacket(r *rand.Rand, text, ad int) *packet { return ofChaCha20.newPacket(r, text, ad) }
+
+func (c *primitive) newPacket(r *rand.Rand, text, ad int) *packet {
+	p := &packet{text: make([]byte, text), ad: make([]byte, ad), offset: -1, of: c}
 	fill(r, p.text)
 	fill(r, p.ad)
 	fill(r, p.key[:])
 	fill(r, p.nonce[:])
+	if c.gcm {
+		p.rounds = 10 + 2*r.IntN(3)
+		if p.j0 = r.IntN(3) == 0; p.j0 && r.IntN(2) == 0 { // a counter that wraps around
+			binary.BigEndian.PutUint32(p.nonce[12:], -uint32(1+r.IntN(1+text/16)))
+		}
+	}
 	return p
+}
+
+func (p *packet) keySize() int {
+	if p.of.gcm {
+		return asmGcmKeyBytes
+	}
+	return 32
+}
+
+func (p *packet) nonceSize() int {
+	if p.j0 {
+		return 16
+	}
+	return 12
+}
+
+// flags are those of the first call.
+func (p *packet) flags() uint64 {
+	flags := uint64(FlagFirst)
+	if p.of.gcm && !p.j0 {
+		flags |= FlagNonce
+	}
+	if p.open {
+		flags |= FlagOpen
+	}
+	return flags
+}
+
+// setup makes the key at memory as kernel wants it.
+func (p *packet) setup(kernel func(*Args), memory unsafe.Pointer) {
+	if !p.of.gcm {
+		*(*[32]byte)(memory) = p.key
+		return
+	}
+	k := (*GCMKey)(memory)
+	k.Rounds = uint64(p.rounds)
+	copy(k.Schedule[:], p.key[:4*p.rounds-24])
+	kernel(&Args{Key: memory, Flags: FlagSetup})
 }
 
 func fill(r *rand.Rand, b []byte) {
@@ -77,16 +156,15 @@ func fill(r *rand.Rand, b []byte) {
 // want returns the output and the tag by the portable code, in one call.
 func (p *packet) want() (out []byte, tag [16]byte) {
 	out = make([]byte, len(p.text))
+	var key GCMKey
+	p.setup(p.of.atLevel(Portable), unsafe.Pointer(&key))
 	a := Args{
 		Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(p.text)), Bytes: uint64(len(p.text)),
 		AD: unsafe.Pointer(unsafe.SliceData(p.ad)), ADBytes: uint64(len(p.ad)),
-		Key: unsafe.Pointer(&p.key), Nonce: unsafe.Pointer(&p.nonce), Tag: unsafe.Pointer(&tag),
-		Total: uint64(len(p.text)), Flags: FlagFirst | FlagLast,
+		Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&p.nonce), Tag: unsafe.Pointer(&tag),
+		Total: uint64(len(p.text)), Flags: p.flags() | FlagLast,
 	}
-	if p.open {
-		a.Flags |= FlagOpen
-	}
-	ChaCha20Poly1305Portable(&a)
+	p.of.run(Portable, &a)
 	return out, tag
 }
 
@@ -170,8 +248,12 @@ func (b *bench) place(p *packet) placed {
 	out := place("output", b.out, len(p.text), offset(1))
 	in := place("input", b.in, len(p.text), offset(3))
 	ad := place("associated data", b.ad, len(p.ad), offset(5))
-	key := place("key", b.key, 32, offset(7))
-	nonce := place("nonce", b.nonce, 12, offset(9))
+	keyOffset := offset(7)
+	if p.of.gcm {
+		keyOffset = max(keyOffset&^7, -1)
+	}
+	key := place("key", b.key, p.keySize(), keyOffset)
+	nonce := place("nonce", b.nonce, p.nonceSize(), offset(9))
 	tag := place("tag", b.tag, 16, offset(11))
 	state := place("state", b.state, 64, max(0, offset(13)&^7))
 	regions := []*region{out, ad, key, nonce, tag, state}
@@ -179,7 +261,7 @@ func (b *bench) place(p *packet) placed {
 	copy(ad.bytes, p.ad)
 	copy(key.bytes, p.key[:])
 	copy(nonce.bytes, p.nonce[:])
-	out.want, ad.want, key.want, nonce.want, tag.want = wantOut, p.ad, p.key[:], p.nonce[:], wantTag[:]
+	out.want, ad.want, key.want, nonce.want, tag.want = wantOut, p.ad, p.key[:], p.nonce[:p.nonceSize()], wantTag[:]
 	if p.inPlace {
 		in = out
 	} else {
@@ -216,10 +298,11 @@ func (b *bench) run(kernel func(*Args), p *packet) (err error) {
 	*args = Args{
 		Out: at.out.pointer(), In: at.in.pointer(), AD: at.ad.pointer(), ADBytes: uint64(len(p.ad)),
 		Key: at.key.pointer(), Nonce: at.nonce.pointer(), Tag: at.tag.pointer(), State: (*State)(state.pointer()),
-		Total: uint64(len(p.text)), Flags: FlagFirst,
+		Total: uint64(len(p.text)), Flags: p.flags(),
 	}
-	if p.open {
-		args.Flags |= FlagOpen
+	if p.of.gcm {
+		p.setup(kernel, at.key.pointer())
+		at.key.want = bytes.Clone(at.key.bytes)
 	}
 	left := len(p.text)
 	for _, part := range p.parts {
@@ -231,7 +314,7 @@ func (b *bench) run(kernel func(*Args), p *packet) (err error) {
 		}
 		args.Out, args.In = unsafe.Add(args.Out, part), unsafe.Add(args.In, part)
 		args.AD = nil
-		args.Flags &^= FlagFirst
+		args.Flags &^= FlagFirst | FlagNonce
 		left -= part
 	}
 	args.Bytes = uint64(left)

@@ -10,11 +10,13 @@ import (
 func TestFaults(t *testing.T) {
 	at := func(p unsafe.Pointer, i int) *byte { return (*byte)(unsafe.Add(p, i)) }
 	var read byte
-	faults := []struct {
+	type fault struct {
 		name  string
 		found string // in the error
 		fault func(a *Args)
-	}{
+	}
+	var p *packet
+	faults := []fault{
 		{"none", "", func(a *Args) {}},
 		{"flips the first output bit", "output differs", func(a *Args) { *at(a.Out, 0) ^= 1 }},
 		{"flips the last output bit", "output differs", func(a *Args) { *at(a.Out, int(a.Bytes)-1) ^= 0x80 }},
@@ -31,8 +33,8 @@ func TestFaults(t *testing.T) {
 		{"writes the argument block", "argument block", func(a *Args) { a.Total++ }},
 		{"writes a state that it was not asked for", "of state", func(a *Args) { *at(unsafe.Pointer(a.State), 64) = 0 }},
 		{"reads behind the input", "", func(a *Args) { read += *at(a.In, int(a.Bytes)) }},
-		{"reads behind the key", "", func(a *Args) { read += *at(a.Key, 32) }},
-		{"reads behind the nonce", "", func(a *Args) { read += *at(a.Nonce, 12) }},
+		{"reads behind the key", "", func(a *Args) { read += *at(a.Key, p.keySize()) }},
+		{"reads behind the nonce", "", func(a *Args) { read += *at(a.Nonce, p.nonceSize()) }},
 		{"reads behind the associated data", "", func(a *Args) { read += *at(a.AD, int(a.ADBytes)) }},
 		{"reads behind the argument block", "", func(a *Args) { read += *at(unsafe.Pointer(a), asmArgsBytes) }},
 		{"reads before the input", "", func(a *Args) { read += *at(a.In, -1) }},
@@ -45,15 +47,18 @@ func TestFaults(t *testing.T) {
 			if reads && !isGuarded {
 				t.Skip("NOT RUN: no guard pages on this system")
 			}
-			for i := range 4 {
-				p := newPacket(r, 100, 20)
+			for i := range 8 {
+				c := []*primitive{ofChaCha20, ofAESGCM}[i>>2]
+				p = c.newPacket(r, 100, 20)
 				p.open = i&1 != 0
 				found := false
 				var err error
 				for _, p.offset = range []int{-1, 0} {
 					if err = b.run(func(a *Args) {
-						ChaCha20Poly1305Portable(a)
-						f.fault(a)
+						c.run(Portable, a)
+						if a.Flags&FlagSetup == 0 {
+							f.fault(a)
+						}
 					}, p); err != nil {
 						found = found || strings.Contains(err.Error(), f.found)
 					}
@@ -70,33 +75,45 @@ func TestFaults(t *testing.T) {
 // TestWrongParts plants faults that only packets in parts can show.
 func TestWrongParts(t *testing.T) {
 	r, b := newRand(), newBench(t)
-	for name, fault := range map[string]func(a *Args){
-		"counter": func(a *Args) { a.State.Counter++ },
-		"h":       func(a *Args) { a.State.H[1] ^= 1 << 40 },
-		"r":       func(a *Args) { a.State.R[0] ^= 4 },
-		"s":       func(a *Args) { a.State.S[1] ^= 1 },
+	for _, f := range []struct {
+		of    *primitive
+		name  string
+		fault func(a *Args)
+	}{
+		{ofChaCha20, "counter", func(a *Args) { a.State.Counter++ }},
+		{ofChaCha20, "h", func(a *Args) { a.State.H[1] ^= 1 << 40 }},
+		{ofChaCha20, "r", func(a *Args) { a.State.R[0] ^= 4 }},
+		{ofChaCha20, "s", func(a *Args) { a.State.S[1] ^= 1 }},
+		{ofAESGCM, "counter", func(a *Args) { a.gcmState().Counter[15]++ }},
+		{ofAESGCM, "prefix", func(a *Args) { a.gcmState().Counter[11]++ }},
+		{ofAESGCM, "y", func(a *Args) { a.gcmState().Y[5] ^= 8 }},
+		{ofAESGCM, "mask", func(a *Args) { a.gcmState().Mask[0] ^= 1 }},
 	} {
-		p := newPacket(r, 200, 20)
+		p := f.of.newPacket(r, 200, 20)
 		p.parts = []int{64}
 		err := b.run(func(a *Args) {
-			ChaCha20Poly1305Portable(a)
-			if a.Flags&FlagLast == 0 {
-				fault(a)
+			f.of.run(Portable, a)
+			if a.Flags&(FlagLast|FlagSetup) == 0 {
+				f.fault(a)
 			}
 		}, p)
 		if err == nil {
-			t.Errorf("a wrong %s in the state is not found", name)
+			t.Errorf("%s: a wrong %s in the state is not found", f.of.table.Primitive, f.name)
 		}
 	}
 }
 
 // TestKnownAnswer runs the known-answer tests, and sees them fail when they should.
 func TestKnownAnswer(t *testing.T) {
-	forEachLevel(t, func(t *testing.T, level Level) {
-		if !chaCha20Poly1305Test(level, false) {
+	forEach(t, func(t *testing.T, c *primitive, level Level) {
+		test := chaCha20Poly1305Test
+		if c.gcm {
+			test = aesGCMTest
+		}
+		if !test(level, false) {
 			t.Error("the known-answer test fails")
 		}
-		if chaCha20Poly1305Test(level, true) {
+		if test(level, true) {
 			t.Error("the known-answer test passes with a corrupted answer")
 		}
 	})

@@ -10,6 +10,7 @@ var generatedKernels = map[string]func(*Args){
 	"AESGCMAVX512":                AESGCMAVX512,
 	"ChaCha20Poly1305AVX2":        ChaCha20Poly1305AVX2,
 	"ChaCha20Poly1305AVX512":      ChaCha20Poly1305AVX512,
+	"ChaCha20Poly1305BatchAVX2":   ChaCha20Poly1305BatchAVX2,
 	"ChaCha20Poly1305BatchAVX512": ChaCha20Poly1305BatchAVX512,
 	"ChaCha20Poly1305SSSE3":       ChaCha20Poly1305SSSE3,
 }

@@ -20,6 +20,17 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
 		}
 	}
+	generated = map[string]string{
+		"avx512": AESGCMAVX512Extensions,
+		"avx2":   AESGCMAVX2Extensions,
+		"aesni":  AESGCMAESNIExtensions,
+	}
+	for _, row := range AESGCMLevels.Rows {
+		extensions := generated[row.Name]
+		if got := strings.ReplaceAll(strings.Join(row.Needs, " "), ".", " "); got != strings.ReplaceAll(extensions, ".", " ") {
+			t.Errorf("AES-GCM at level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
+		}
+	}
 	for _, row := range ChaCha20Poly1305BatchLevels.Rows {
 		extensions := map[string]string{"avx512": ChaCha20Poly1305BatchAVX512Extensions}[row.Name]
 		if got := strings.ReplaceAll(strings.Join(row.Needs, " "), ".", " "); got != strings.ReplaceAll(extensions, ".", " ") {

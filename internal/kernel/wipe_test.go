@@ -3,7 +3,9 @@
 package kernel
 
 import (
+	"crypto/aes"
 	"encoding/binary"
+	"math/bits"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -54,13 +56,15 @@ func copyDead(dead *[deadBytes]byte) {
 
 // leaks runs packets of many lengths and returns how many secret words stay behind: of the key, the key stream with
 // the one-time key in it, and the plaintext.
-func leaks(kernel func(*Args)) (count int) {
+func leaks(c *primitive, kernel func(*Args)) (count int) {
 	r := newRand()
 	for _, n := range []int{0, 1, 16, 64, 65, 128, 200, 256, 300, 512, 576, 1000, 1024, 1420, 1536, 2048, 3000} {
-		p := newPacket(r, n, 40)
+		p := c.newPacket(r, n, 40)
 		secret := make(map[uint32]bool)
 		p.addSecrets(secret)
-		for _, flags := range []uint64{FlagFirst | FlagLast, FlagFirst} {
+		var key GCMKey
+		p.setup(func(a *Args) { count += leftBehind(kernel, a, secret) }, unsafe.Pointer(&key))
+		for _, flags := range []uint64{p.flags() | FlagLast, p.flags()} {
 			var tag [16]byte
 			var state State
 			out, bytes := make([]byte, n), uint64(n)
@@ -69,7 +73,7 @@ func leaks(kernel func(*Args)) (count int) {
 			}
 			count += leftBehind(kernel, &Args{
 				Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(p.text)), Bytes: bytes,
-				AD: unsafe.Pointer(&p.ad[0]), ADBytes: 40, Key: unsafe.Pointer(&p.key), Nonce: unsafe.Pointer(&p.nonce),
+				AD: unsafe.Pointer(&p.ad[0]), ADBytes: 40, Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&p.nonce),
 				Tag: unsafe.Pointer(&tag), State: &state, Total: bytes, Flags: flags,
 			}, secret)
 		}
@@ -79,8 +83,13 @@ func leaks(kernel func(*Args)) (count int) {
 
 // addSecrets adds the words of the packet's key, the key stream with the one-time key in it, and the plaintext.
 func (p *packet) addSecrets(secret map[uint32]bool) {
-	zeroes := &packet{text: make([]byte, len(p.text)), key: p.key, nonce: p.nonce}
+	zeroes := *p
+	zeroes.text, zeroes.ad = make([]byte, len(p.text)), nil
 	stream, _ := zeroes.want()
+	if p.of.gcm {
+		p.addAESSecrets(secret, stream)
+		return
+	}
 	var first [64]byte
 	var c chaCha20
 	var last [16]byte
@@ -94,6 +103,33 @@ func (p *packet) addSecrets(secret map[uint32]bool) {
 	}
 	r0, r2 := binary.LittleEndian.Uint32(first[0:]), binary.LittleEndian.Uint32(first[8:])
 	secret[r0&0x0fffffff], secret[r2&0x0ffffffc] = true, true
+}
+
+// addAESSecrets adds the words of the round keys, the hash key, the encrypted J0, the key stream and the plaintext, as they
+// are and with their bytes reversed.
+func (p *packet) addAESSecrets(secret map[uint32]bool, stream []byte) {
+	var w [4 * (aesRounds + 1)]uint32
+	aesExpand(&w, p.key[:], p.rounds)
+	add := func(x uint32) { secret[x], secret[bits.ReverseBytes32(x)] = true, true }
+	for _, x := range w[:4*p.rounds+4] {
+		add(x)
+	}
+	block, err := aes.NewCipher(p.key[:4*p.rounds-24])
+	if err != nil {
+		panic(err)
+	}
+	var h, mask [16]byte
+	block.Encrypt(h[:], h[:])
+	copy(mask[:], p.nonce[:])
+	if !p.j0 {
+		binary.BigEndian.PutUint32(mask[12:], 1)
+	}
+	block.Encrypt(mask[:], mask[:])
+	for _, b := range [][]byte{h[:], mask[:], stream, p.text} {
+		for ; len(b) >= 4; b = b[4:] {
+			add(binary.LittleEndian.Uint32(b))
+		}
+	}
 }
 
 // batchLeaks is leaks for batch kernels.
@@ -145,11 +181,11 @@ func withoutCollector(count func() int) int {
 }
 
 func TestWipe(t *testing.T) {
-	forEachLevel(t, func(t *testing.T, level Level) {
+	forEach(t, func(t *testing.T, c *primitive, level Level) {
 		if level == Portable {
 			t.Skip("NOT RUN: the compiler's spill slots are not wiped in portable Go")
 		}
-		if n := withoutCollector(func() int { return leaks(atLevel(level)) }); n > chance {
+		if n := withoutCollector(func() int { return leaks(c, c.atLevel(level)) }); n > chance {
 			t.Errorf("%d secret words are left on the stack", n)
 		}
 	})
@@ -157,12 +193,26 @@ func TestWipe(t *testing.T) {
 
 // TestWipeFaults leaves secrets behind on purpose.
 func TestWipeFaults(t *testing.T) {
-	for name, leave := range map[string]func(a *Args){
-		"key":  func(a *Args) { leave((*[32]byte)(a.Key)[8:16]) },
-		"text": func(a *Args) { leave((*[64]byte)(a.In)[:min(4, a.Bytes)]) },
+	for _, f := range []struct {
+		name  string
+		of    *primitive
+		leave func(a *Args)
+	}{
+		{"key", ofChaCha20, func(a *Args) { leave((*[32]byte)(a.Key)[8:16]) }},
+		{"text", ofChaCha20, func(a *Args) { leave((*[64]byte)(a.In)[:min(4, a.Bytes)]) }},
+		{"raw key", ofAESGCM, func(a *Args) {
+			if a.Flags&FlagSetup != 0 {
+				leave((*GCMKey)(a.Key).Schedule[8:16])
+			}
+		}},
+		{"text", ofAESGCM, func(a *Args) {
+			if a.Bytes >= 4 {
+				leave((*[4]byte)(a.In)[:])
+			}
+		}},
 	} {
-		if n := leaks(leave); n <= chance {
-			t.Errorf("a %s that is left on the stack is not found", name)
+		if n := leaks(f.of, f.leave); n <= chance {
+			t.Errorf("%s: a %s that is left on the stack is not found", f.of.table.Primitive, f.name)
 		}
 	}
 }

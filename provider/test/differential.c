@@ -529,13 +529,17 @@ int main(int argc, char **argv)
     state = seed;
     const providers loaded = load_providers(NULL, argv[1]);
     for (int i = 0; i < CIPHERS; i++) {
+        if (!is_offered(NULL, cipher_names[i])) {
+            memset(&pairs[i], 0, sizeof pairs[i]);
+            continue;
+        }
         pairs[i].cipher[DEFAULT] = fetch(NULL, cipher_names[i], "provider=default");
         pairs[i].cipher[SEALANE] = fetch(NULL, cipher_names[i], "provider=sealane");
         pairs[i].is_aead = (EVP_CIPHER_get_flags(pairs[i].cipher[DEFAULT]) & EVP_CIPH_FLAG_AEAD_CIPHER) != 0;
     }
     for (const time_t end = time(NULL) + (time_t)seconds; time(NULL) < end;)
         for (int i = 0; i < CIPHERS; i++)
-            if (only == NULL || strcmp(only, cipher_names[i]) == 0)
+            if (pairs[i].cipher[SEALANE] != NULL && (only == NULL || strcmp(only, cipher_names[i]) == 0))
                 sequence(&pairs[i]);
     for (int i = 0; i < CIPHERS; i++)
         for (int s = 0; s < SIDES; s++)

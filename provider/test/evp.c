@@ -363,9 +363,10 @@ int main(int argc, char **argv)
     const providers loaded = load_providers(NULL, argv[1]);
     EVP_CIPHER *aead = fetch(NULL, "ChaCha20-Poly1305", "provider=sealane");
     EVP_CIPHER *other = fetch(NULL, "ChaCha20-Poly1305", "provider=default");
-    EVP_CIPHER *stream = fetch(NULL, "ChaCha20", "provider=sealane");
+    EVP_CIPHER *stream = is_offered(NULL, "ChaCha20") ? fetch(NULL, "ChaCha20", "provider=sealane") : NULL;
     check_vectors(aead, argv[2]);
-    check_stream(stream);
+    if (stream != NULL)
+        check_stream(stream);
     check_copies(aead);
     check_tampering(aead);
     check_allocations(aead);
@@ -375,6 +376,6 @@ int main(int argc, char **argv)
     EVP_CIPHER_free(other);
     EVP_CIPHER_free(stream);
     unload_providers(&loaded);
-    printf("evp: %u passed, %u failed, 0 not run\n", passed, failed);
+    printf("evp: %u passed, %u failed, %d not run\n", passed, failed, stream == NULL);
     return failed != 0;
 }

@@ -47,6 +47,15 @@ static inline EVP_CIPHER *fetch(OSSL_LIB_CTX *libctx, const char *name, const ch
     return c;
 }
 
+/* Whether sealane has it at the level of this process. */
+static inline int is_offered(OSSL_LIB_CTX *libctx, const char *name)
+{
+    EVP_CIPHER *c = EVP_CIPHER_fetch(libctx, name, "provider=sealane");
+    EVP_CIPHER_free(c);
+    ERR_clear_error();
+    return c != NULL;
+}
+
 /* splitmix64: a seed tells the whole run. */
 static inline uint64_t next_random(uint64_t *state)
 {

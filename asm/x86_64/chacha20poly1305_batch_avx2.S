@@ -1,0 +1,926 @@
+/* ChaCha20-Poly1305 (RFC 8439) for x86-64 with AVX2: seals or opens many packets, each with its own key.
+ *
+ * void sealane_chacha20poly1305_batch_avx2(const args *a, void *scratch, const void *consts)
+ *
+ * Needs        AVX2, BMI2
+ * Reads        args; of every lane ad[ad_bytes], key[32], nonce[12], in[bytes]
+ * Writes       of every lane out[bytes], tag[16]; scratch (SEALANE_BATCH_SCRATCH_BYTES), wiped again
+ * Registers    all but rsp, rbp; stack 0
+ * Branches and addresses depend on flags, pointers and lengths only.
+ *
+ * Packets are taken in waves of at most eight. A wave's blocks, block 0 of all packets (their Poly1305 keys), then block 1 of
+ * all that have it, and so on, fill 16 slots a pass, two sets of eight; a register is one word of eight slots' states. The words of a wave's
+ * keys and nonces are laid beside each other once, [word][packet]; a pass picks from there.
+ *
+ * While vectors make the keystream of a pass, integer registers finish the slots of the pass before, one in each round: they take r and s from it, or add text to Poly1305, h = (h + m) r mod 2^130 - 5 (2.5), until the tag. With
+ * h = h0 + 2^64 h1 + 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
+ *   h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without these bits.
+ */
+#include "../asm.S"
+
+    isa .sse2, .ssse3, .sse4.1, .avx, .avx2, .bmi2
+
+/* Constants. */
+#define SIGMA 0       /* "expand 32-byte k" */
+#define CLAMP 16      /* RFC 8439, 2.5: the bits of r that are not zero */
+#define ROTATE16 32
+#define ROTATE8 64
+#define IOTA 96       /* 0 .. 7 */
+#define ONES 128      /* 64 bytes 0xff, and as many 0 behind them */
+
+    constants sealane_chacha20poly1305_batch_avx2_constants
+    .ascii "expand 32-byte k"
+    .quad 0x0ffffffc0fffffff, 0x0ffffffc0ffffffc
+    .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
+    .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
+    .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14
+    .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14
+    .long 0, 1, 2, 3, 4, 5, 6, 7
+    .quad -1, -1, -1, -1, -1, -1, -1, -1
+    .quad 0, 0, 0, 0, 0, 0, 0, 0
+    endconstants
+
+/* Scratch. */
+#define NEXT_LANE 256 /* behind the wave */
+#define LEFT 264      /* packets behind it */
+#define SAVED_ARGS 272
+#define SAVED_CONSTS 280
+#define LAST_LANE 288 /* of the wave */
+#define TABLE 296     /* of this pass */
+#define DONE 304      /* table of the pass before, whose slots are to be finished, */
+#define DONE_AT 312   /* from this one on */
+#define DONE_END 316
+#define TODO 320      /* the wave's blocks that no slot has been given to */
+#define FROM 324      /* the next packet in ACTIVE */
+#define TO 328        /* the end of what is known of ACTIVE for the next sweep */
+#define ACTIVES 332   /* packets in ACTIVE in this sweep */
+#define BLOCK 336     /* the block that is handed out in this sweep */
+#define SLOTS 340     /* of this pass */
+#define NEXT_SLOTS 344 /* of the next */
+#define VACANT 348    /* of these, those that no block has been handed out to */
+#define HAND_OUT 352  /* -> the next of them */
+#define COUNT 360     /* pairs of rounds, or slots, to go */
+#define ROUNDS 364    /* are there rounds? */
+#define STATES 368    /* offset of this wave's */
+#define STEP 372      /* 1 between the halves of a pair of slots */
+#define ACTIVE 384    /* packets that have blocks left, 8 of 32 bits */
+#define BLOCKS 416    /* by packet: blocks of keystream, 8 of 32 bits */
+#define TABLES 448    /* two: by slot packets, blocks; then the wave's first lane and its states */
+#define TABLE_BLOCKS 64
+#define TABLE_LANES 128
+#define TABLE_STATES 136
+#define TABLE_BYTES 160
+#define MODE 768      /* 32 bytes: all ones to seal, 0 to open */
+#define MASK16 800
+#define MASK8 832
+#define COPY 864      /* 64 bytes of a partial block, then with its keystream */
+#define WORDS 992     /* [word 4 .. 11, 13 .. 15][packet]: keys and nonces */
+#define ONCE 1344     /* two sets' words 4 to 15 as a pass begins */
+#define ONCE_SET 384
+#define ROW(i) (2112 + 32*(i)) /* word i of the first set of eight blocks */
+#define AREA 512      /* from there to the second */
+#define STREAM 3136   /* 16 blocks of keystream, then what is authenticated */
+#define PAIR_R 4160   /* two slots' r, while they are finished together; */
+#define PAIR_STATE 4224
+#define PAIR_LANE 4240
+#define PAIR_AFTER 4256 /* bytes of text behind their blocks */
+#define STATE 4288    /* two waves' eight packets, 64 bytes each: */
+#define STATE_R 0     /* r0, r1, s1 */
+#define STATE_H 24    /* h0, h1, h2 */
+#define STATE_S 48
+#define END 5312
+
+/* Registers. */
+#define args rdi
+#define scratch rsi
+#define consts rdx
+
+/* While slots are finished: */
+#define h0 r8
+#define h1 r9
+#define h2 r10
+#define mac r11
+#define lane r12
+#define state r13
+#define after r14     /* bytes of text behind this block */
+#define stream r15
+
+#define KA0 ymm8      /* places 0 and 2 */
+#define KA2 ymm9
+#define KD0 ymm10
+#define KD2 ymm11
+#define KC0 ymm12
+#define KC2 ymm13
+#define KT0 ymm14
+#define KT2 ymm15
+#define KA1 ymm10     /* places 1 and 3, while what is left of the others waits for its place */
+#define KA3 ymm11
+#define KD1 ymm14
+#define KD3 ymm15
+#define KC1 ymm8
+#define KC3 ymm9
+#define KT1 ymm12
+#define KT3 ymm13
+#define T0 ymm14
+#define T1 ymm15
+
+/* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
+
+/* A round of a set: a += b; d ^= a; d <<<= 16;  c += d; b ^= c; b <<<= 12;  and again with 8 and 7. Row b is in registers, as
+ * it closes a round and opens the next; a, c, d are in memory. The word of a, b, c, d at place p is put where the next round
+ * wants it, at place 1-p, 2-p, 3-p, -p mod 4: this turns columns into diagonals and back, so every round is the same code.
+ * GNU as and clang choose the same encoding of vpxor and vpor if a low register is the last operand.
+ */
+.macro round area, b0, b1, b2, b3
+    vpaddd KA0, \b0, [scratch + AREA*\area + ROW(0)]
+    vpaddd KA2, \b2, [scratch + AREA*\area + ROW(2)]
+    vpxor KD0, KA0, [scratch + AREA*\area + ROW(12)]
+    vpxor KD2, KA2, [scratch + AREA*\area + ROW(14)]
+    vpshufb KD0, KD0, [scratch + MASK16]
+    vpshufb KD2, KD2, [scratch + MASK16]
+    vpaddd KC0, KD0, [scratch + AREA*\area + ROW(8)]
+    vpaddd KC2, KD2, [scratch + AREA*\area + ROW(10)]
+    vpxor \b0, KC0, \b0
+    vpxor \b2, KC2, \b2
+    vpslld KT0, \b0, 12
+    vpslld KT2, \b2, 12
+    vpsrld \b0, \b0, 20
+    vpsrld \b2, \b2, 20
+    vpor \b0, KT0, \b0
+    vpor \b2, KT2, \b2
+    vpaddd KA0, KA0, \b0
+    vpaddd KA2, KA2, \b2
+    vpxor KD0, KD0, KA0
+    vpxor KD2, KD2, KA2
+    vpshufb KD0, KD0, [scratch + MASK8]
+    vpshufb KD2, KD2, [scratch + MASK8]
+    vmovdqa [scratch + AREA*\area + ROW(12)], KD0
+    vmovdqa [scratch + AREA*\area + ROW(14)], KD2
+    vpaddd KC0, KC0, KD0
+    vpaddd KC2, KC2, KD2
+    vpxor \b0, KC0, \b0
+    vpxor \b2, KC2, \b2
+    vpslld KT0, \b0, 7
+    vpslld KT2, \b2, 7
+    vpsrld KD0, \b0, 25
+    vpsrld KD2, \b2, 25
+    vpor \b2, KD0, KT0
+    vpor \b0, KD2, KT2
+
+    vpaddd KA1, \b1, [scratch + AREA*\area + ROW(1)]
+    vpaddd KA3, \b3, [scratch + AREA*\area + ROW(3)]
+    vmovdqa [scratch + AREA*\area + ROW(1)], KA0
+    vmovdqa [scratch + AREA*\area + ROW(3)], KA2
+    vpxor KD1, KA1, [scratch + AREA*\area + ROW(13)]
+    vpxor KD3, KA3, [scratch + AREA*\area + ROW(15)]
+    vpshufb KD1, KD1, [scratch + MASK16]
+    vpshufb KD3, KD3, [scratch + MASK16]
+    vpaddd KC1, KD1, [scratch + AREA*\area + ROW(9)]
+    vpaddd KC3, KD3, [scratch + AREA*\area + ROW(11)]
+    vmovdqa [scratch + AREA*\area + ROW(11)], KC0
+    vmovdqa [scratch + AREA*\area + ROW(9)], KC2
+    vpxor \b1, KC1, \b1
+    vpxor \b3, KC3, \b3
+    vpslld KT1, \b1, 12
+    vpslld KT3, \b3, 12
+    vpsrld \b1, \b1, 20
+    vpsrld \b3, \b3, 20
+    vpor \b1, KT1, \b1
+    vpor \b3, KT3, \b3
+    vpaddd KA1, KA1, \b1
+    vpaddd KA3, KA3, \b3
+    vmovdqa [scratch + AREA*\area + ROW(0)], KA1
+    vmovdqa [scratch + AREA*\area + ROW(2)], KA3
+    vpxor KD1, KD1, KA1
+    vpxor KD3, KD3, KA3
+    vpshufb KD1, KD1, [scratch + MASK8]
+    vpshufb KD3, KD3, [scratch + MASK8]
+    vmovdqa [scratch + AREA*\area + ROW(15)], KD1
+    vmovdqa [scratch + AREA*\area + ROW(13)], KD3
+    vpaddd KC1, KC1, KD1
+    vpaddd KC3, KC3, KD3
+    vmovdqa [scratch + AREA*\area + ROW(10)], KC1
+    vmovdqa [scratch + AREA*\area + ROW(8)], KC3
+    vpxor \b1, KC1, \b1
+    vpxor \b3, KC3, \b3
+    vpslld KT1, \b1, 7
+    vpslld KT3, \b3, 7
+    vpsrld \b1, \b1, 25
+    vpsrld \b3, \b3, 25
+    vpor \b1, KT1, \b1
+    vpor \b3, KT3, \b3
+.endm
+
+/* Eight words each of eight blocks, ymm0 to ymm7, transposed by way of ymm8 to ymm15: the order of blocks is 0, 1, .. 7. */
+.macro transpose
+    vpunpckldq ymm8, ymm0, ymm1
+    vpunpckhdq ymm9, ymm0, ymm1
+    vpunpckldq ymm10, ymm2, ymm3
+    vpunpckhdq ymm11, ymm2, ymm3
+    vpunpckldq ymm12, ymm4, ymm5
+    vpunpckhdq ymm13, ymm4, ymm5
+    vpunpckldq ymm14, ymm6, ymm7
+    vpunpckhdq ymm15, ymm6, ymm7
+    vpunpcklqdq ymm0, ymm8, ymm10
+    vpunpckhqdq ymm1, ymm8, ymm10
+    vpunpcklqdq ymm2, ymm9, ymm11
+    vpunpckhqdq ymm3, ymm9, ymm11
+    vpunpcklqdq ymm4, ymm12, ymm14
+    vpunpckhqdq ymm5, ymm12, ymm14
+    vpunpcklqdq ymm6, ymm13, ymm15
+    vpunpckhqdq ymm7, ymm13, ymm15
+    vperm2i128 ymm8, ymm0, ymm4, 0x31
+    vperm2i128 ymm9, ymm1, ymm5, 0x31
+    vperm2i128 ymm10, ymm2, ymm6, 0x31
+    vperm2i128 ymm11, ymm3, ymm7, 0x31
+    vinserti128 ymm0, ymm0, xmm4, 1
+    vinserti128 ymm1, ymm1, xmm5, 1
+    vinserti128 ymm2, ymm2, xmm6, 1
+    vinserti128 ymm3, ymm3, xmm7, 1
+.endm
+
+.macro transposed to, stride
+    vmovdqa [scratch + \to], ymm0
+    vmovdqa [scratch + \to + \stride], ymm1
+    vmovdqa [scratch + \to + 2*\stride], ymm2
+    vmovdqa [scratch + \to + 3*\stride], ymm3
+    vmovdqa [scratch + \to + 4*\stride], ymm8
+    vmovdqa [scratch + \to + 5*\stride], ymm9
+    vmovdqa [scratch + \to + 6*\stride], ymm10
+    vmovdqa [scratch + \to + 7*\stride], ymm11
+.endm
+
+/* The last addition, and [word][slot] -> [slot][word]; row b is ready in ymm4 to ymm7. */
+.macro set_end set
+    .irp word, 0, 1, 2, 3
+    vpbroadcastd ymm\word, [consts + SIGMA + 4*\word]
+    vpaddd ymm\word, ymm\word, [scratch + AREA*\set + ROW(\word)]
+    .endr
+    transpose
+    transposed STREAM + 512*\set, 64
+    set_end_words \set, ymm0, 8
+    set_end_words \set, ymm1, 9
+    set_end_words \set, ymm2, 10
+    set_end_words \set, ymm3, 11
+    set_end_words \set, ymm4, 12
+    set_end_words \set, ymm5, 13
+    set_end_words \set, ymm6, 14
+    set_end_words \set, ymm7, 15
+    transpose
+    transposed STREAM + 512*\set + 32, 64
+.endm
+
+.macro set_end_words set, to, word
+    vmovdqa \to, [scratch + AREA*\set + ROW(\word)]
+    vpaddd \to, \to, [scratch + ONCE + ONCE_SET*\set + 32*(\word - 4)]
+.endm
+
+/* Rows b, c and d of a set begin: words of keys and nonces by packets T0, counters T1. */
+.macro word_begin set, word, row, to
+    vpermd \to, T0, [scratch + WORDS + 32*\row]
+    vmovdqa [scratch + ONCE + ONCE_SET*\set + 32*(\word - 4)], \to
+    .if \word > 7
+    vmovdqa [scratch + AREA*\set + ROW(\word)], \to
+    .endif
+.endm
+
+.macro set_begin set, b0, b1, b2, b3
+    vmovdqa T0, [r14 + 32*\set]
+    vmovdqa T1, [r14 + TABLE_BLOCKS + 32*\set]
+    vmovdqa [scratch + ONCE + ONCE_SET*\set + 32*8], T1
+    vmovdqa [scratch + AREA*\set + ROW(12)], T1
+    word_begin \set, 4, 0, \b0
+    word_begin \set, 5, 1, \b1
+    word_begin \set, 6, 2, \b2
+    word_begin \set, 7, 3, \b3
+    word_begin \set, 8, 4, ymm8
+    word_begin \set, 9, 5, ymm9
+    word_begin \set, 10, 6, ymm10
+    word_begin \set, 11, 7, ymm11
+    word_begin \set, 13, 8, ymm8
+    word_begin \set, 14, 9, ymm9
+    word_begin \set, 15, 10, ymm10
+    .irp word, 0, 1, 2, 3
+    vpbroadcastd ymm12, [consts + SIGMA + 4*\word]
+    vmovdqa [scratch + AREA*\set + ROW(\word)], ymm12
+    .endr
+.endm
+
+/* ---- Poly1305 -------------------------------------------------------------------------------------------------- */
+
+/* h *= r, whose r0, r1, s1 are at r. */
+.macro multiply h0, h1, h2, r
+    mov rdx, \h0
+    mulx rdi, rcx, [\r + 8]                                                     /* y = h0 r1 */
+    mulx rbx, \h0, [\r]                                                         /* x = h0 r0 */
+    mov rdx, \h1
+    mulx \h1, rax, [\r + 16]                                                    /* x += h1 s1 */
+    add \h0, rax
+    adc rbx, \h1
+    mulx rax, \h1, [\r]                                                         /* y += h1 r0 */
+    mov rdx, \h2
+    imul rdx, [\r + 16]                                                         /* y += h2 s1, h2 < 12: below 2^64 with x1 */
+    imul \h2, [\r]                                                              /* z = h2 r0 */
+    add \h1, rcx
+    adc rax, rdi
+    add rbx, rdx
+    add \h1, rbx                                                                /* h = x + y 2^64 + z 2^128 */
+    adc rax, \h2
+    mov \h2, rax
+    and \h2\()d, 3
+    shr rax, 2
+    lea rax, [rax + 4*rax]                                                      /* 2^130 = 5 */
+    add \h0, rax
+    adc \h1, 0
+    adc \h2, 0
+.endm
+
+.macro block h0, h1, h2, r, from
+    add \h0, [\from]
+    adc \h1, [\from + 8]
+    adc \h2, 1
+    multiply \h0, \h1, \h2, \r
+.endm
+
+/* The lengths; h mod p, plus s at s. */
+.macro tag h0, h1, h2, r, lane, s
+    add \h0, [\lane + SEALANE_LANE_AD_BYTES]
+    adc \h1, [\lane + SEALANE_LANE_BYTES]
+    adc \h2, 1
+    multiply \h0, \h1, \h2, \r
+    mov rax, \h0                                                                /* h - p, if that is not negative */
+    mov rbx, \h1
+    add rax, 5
+    adc rbx, 0
+    adc \h2, 0
+    shr \h2, 2
+    cmovnz \h0, rax
+    cmovnz \h1, rbx
+    mov rax, [\lane + SEALANE_LANE_TAG]
+    add \h0, [\s]
+    adc \h1, [\s + 8]
+    mov [rax], \h0
+    mov [rax + 8], \h1
+.endm
+
+/* 64 bytes of text: rdi + rcx - 64 -> rdx + rcx - 64. What is authenticated takes the place of their keystream. */
+.macro crypt stream
+    vmovdqu ymm8, [rdi + rcx - 64]
+    vmovdqu ymm9, [rdi + rcx - 32]
+    vmovdqa ymm10, [\stream]
+    vmovdqa ymm11, [\stream + 32]
+    vpxor ymm12, ymm8, ymm10
+    vpxor ymm13, ymm9, ymm11
+    vpand ymm10, ymm10, [scratch + MODE]
+    vpand ymm11, ymm11, [scratch + MODE]
+    vmovdqu [rdx + rcx - 64], ymm12
+    vmovdqu [rdx + rcx - 32], ymm13
+    vpxor ymm10, ymm10, ymm8
+    vpxor ymm11, ymm11, ymm9
+    vmovdqa [\stream], ymm10
+    vmovdqa [\stream + 32], ymm11
+.endm
+
+/* Copies eax < 64 bytes, rdi -> rbx. */
+.macro copy
+    test al, 32
+    jz .Lcopy32\@
+    vmovdqu T0, [rdi]
+    vmovdqu [rbx], T0
+    add rdi, 32
+    add rbx, 32
+.Lcopy32\@:
+    test al, 16
+    jz .Lcopy16\@
+    vmovdqu xmm14, [rdi]
+    vmovdqu [rbx], xmm14
+    add rdi, 16
+    add rbx, 16
+.Lcopy16\@:
+    copy_few
+.endm
+
+/* eax & 15 of them. */
+.macro copy_few
+    test al, 8
+    jz .Lcopy8\@
+    mov rdx, [rdi]
+    mov [rbx], rdx
+    add rdi, 8
+    add rbx, 8
+.Lcopy8\@:
+    test al, 4
+    jz .Lcopy4\@
+    mov edx, [rdi]
+    mov [rbx], edx
+    add rdi, 4
+    add rbx, 4
+.Lcopy4\@:
+    test al, 2
+    jz .Lcopy2\@
+    movzx edx, word ptr [rdi]
+    mov [rbx], dx
+    add rdi, 2
+    add rbx, 2
+.Lcopy2\@:
+    test al, 1
+    jz .Lcopy1\@
+    movzx edx, byte ptr [rdi]
+    mov [rbx], dl
+.Lcopy1\@:
+.endm
+
+/* Hands out a block to the next slot of the next pass. */
+.macro hand_out
+    mov edx, [scratch + FROM]
+    mov edi, [scratch + TO]
+    mov ecx, [scratch + BLOCK]
+    mov rbx, [scratch + HAND_OUT]
+    mov eax, [scratch + ACTIVE + 4*rdx]
+    mov [scratch + ACTIVE + 4*rdi], eax
+    mov [rbx], eax
+    mov [rbx + TABLE_BLOCKS], ecx
+    add rbx, 4
+    mov [scratch + HAND_OUT], rbx
+    inc ecx
+    cmp ecx, [scratch + BLOCKS + 4*rax]
+    adc edi, 0                                                                  /* it stays, if it has more blocks */
+    inc edx
+    cmp edx, [scratch + ACTIVES]
+    jne .Lsame_block\@
+    mov [scratch + ACTIVES], edi
+    xor edx, edx
+    xor edi, edi
+    mov [scratch + BLOCK], ecx
+.Lsame_block\@:
+    mov [scratch + FROM], edx
+    mov [scratch + TO], edi
+    dec dword ptr [scratch + VACANT]
+.endm
+
+.macro hand_out_one
+    cmp dword ptr [scratch + VACANT], 0
+    je .Lhanded_out\@
+    hand_out
+.Lhanded_out\@:
+.endm
+
+/* ---- The kernel ------------------------------------------------------------------------------------------------ */
+
+    function sealane_chacha20poly1305_batch_avx2
+    mov r12, [args + SEALANE_BATCH_LANES]
+    mov r13, [args + SEALANE_BATCH_COUNT]
+    test r13, r13
+    jz .Lend
+    mov [scratch + SAVED_ARGS], args
+    mov [scratch + SAVED_CONSTS], consts
+    vmovdqu ymm0, [consts + ROTATE16]
+    vmovdqu ymm1, [consts + ROTATE8]
+    vmovdqa [scratch + MASK16], ymm0
+    vmovdqa [scratch + MASK8], ymm1
+    mov eax, [args + SEALANE_ARG_FLAGS]
+    shr eax, 2
+    and eax, 1
+    sub eax, 1
+    vmovd xmm0, eax
+    vpbroadcastd ymm0, xmm0
+    vmovdqa [scratch + MODE], ymm0
+    xor eax, eax
+    mov [scratch + DONE_AT], rax                                                /* and DONE_END */
+    mov [scratch + STATES], eax
+    lea rax, [scratch + TABLES]
+    mov [scratch + TABLE], rax
+
+    /* A wave: its packets' blocks. Block 0 of packet i goes to slot i. */
+.Lwave:
+    mov r14, r12
+    xor r8d, r8d
+    xor r9d, r9d
+    xor r10d, r10d
+    mov r11d, 1
+.Lpacket:
+    mov rax, [r12 + SEALANE_LANE_BYTES]
+    add rax, 63
+    shr rax, 6
+    add r9, rax
+    mov [scratch + ACTIVE + 4*r10], r8d
+    cmp rax, r11
+    sbb r10d, -1                                                                /* it stays, if it has text */
+    inc eax
+    mov [scratch + BLOCKS + 4*r8], eax
+    add r12, SEALANE_LANE_STRIDE
+    inc r8d
+    dec r13
+    jz .Lpackets
+    cmp r8d, 8
+    jne .Lpacket
+.Lpackets:
+    mov [scratch + NEXT_LANE], r12
+    mov [scratch + LEFT], r13
+    mov [scratch + TODO], r9d
+    mov [scratch + SLOTS], r8d
+    mov dword ptr [scratch + FROM], 0
+    mov dword ptr [scratch + TO], 0
+    mov [scratch + ACTIVES], r10d
+    mov [scratch + BLOCK], r11d
+    sub r12, SEALANE_LANE_STRIDE                                                /* the last lane */
+    mov rcx, [scratch + TABLE]
+    mov eax, [scratch + STATES]
+    xor dword ptr [scratch + STATES], 512
+    lea rax, [scratch + rax + STATE]
+    mov [rcx + TABLE_LANES], r14
+    mov [rcx + TABLE_STATES], rax
+    vmovdqu ymm0, [consts + IOTA]
+    vpxor xmm1, xmm1, xmm1
+    vmovdqa [rcx], ymm0
+    vmovdqa [rcx + 32], ymm1
+    vmovdqa [rcx + TABLE_BLOCKS], ymm1
+    vmovdqa [rcx + TABLE_BLOCKS + 32], ymm1
+    lea rax, [rcx + 4*r8]
+    mov [scratch + HAND_OUT], rax
+    mov eax, 16
+    sub eax, r8d
+    cmp eax, r9d
+    cmova eax, r9d
+    sub [scratch + TODO], eax
+    add [scratch + SLOTS], eax
+    mov [scratch + VACANT], eax
+    test eax, eax
+    jz .Lfirst_slots
+.Lfirst_slot:
+    hand_out
+    jnz .Lfirst_slot
+    mov consts, [scratch + SAVED_CONSTS]
+.Lfirst_slots:
+
+    /* Keys and nonces: [packet][word] -> [word][packet]. Beyond the last packet it is there again. */
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    lea rax, [r14 + SEALANE_LANE_STRIDE*\i]
+    cmp rax, r12
+    cmova rax, r12
+    mov rax, [rax + SEALANE_LANE_KEY]
+    vmovdqu ymm\i, [rax]
+    .endr
+    transpose
+    transposed WORDS, 32
+    .irp i, 0, 1, 2, 3
+    lea rax, [r14 + SEALANE_LANE_STRIDE*\i]
+    lea rbx, [r14 + SEALANE_LANE_STRIDE*(\i + 4)]
+    cmp rax, r12
+    cmova rax, r12
+    cmp rbx, r12
+    cmova rbx, r12
+    mov rax, [rax + SEALANE_LANE_NONCE]
+    mov rbx, [rbx + SEALANE_LANE_NONCE]
+    vmovq xmm\i, [rax]
+    vmovq xmm4, [rbx]
+    vpinsrd xmm\i, xmm\i, [rax + 8], 2
+    vpinsrd xmm4, xmm4, [rbx + 8], 2
+    vinserti128 ymm\i, ymm\i, xmm4, 1
+    .endr
+    vpunpckldq ymm4, ymm0, ymm1
+    vpunpckhdq ymm5, ymm0, ymm1
+    vpunpckldq ymm6, ymm2, ymm3
+    vpunpckhdq ymm7, ymm2, ymm3
+    vpunpcklqdq ymm0, ymm4, ymm6
+    vpunpckhqdq ymm1, ymm4, ymm6
+    vpunpcklqdq ymm2, ymm5, ymm7
+    vmovdqa [scratch + WORDS + 32*8], ymm0
+    vmovdqa [scratch + WORDS + 32*9], ymm1
+    vmovdqa [scratch + WORDS + 32*10], ymm2
+
+    /* A pass. With its rounds the slots of the pass before are finished and given to the next one. */
+.Lpass:
+    mov r14, [scratch + TABLE]
+    mov eax, [scratch + TODO]
+    mov ecx, 16
+    cmp eax, ecx
+    cmova eax, ecx
+    sub [scratch + TODO], eax
+    mov [scratch + NEXT_SLOTS], eax
+    mov [scratch + VACANT], eax
+    lea rax, [scratch + 2*TABLES + TABLE_BYTES]
+    add rax, scratch
+    sub rax, r14
+    mov [scratch + HAND_OUT], rax                                               /* the other table */
+    set_begin 0, ymm0, ymm1, ymm2, ymm3
+    mov dword ptr [scratch + COUNT], 10
+    mov dword ptr [scratch + ROUNDS], 1
+    cmp dword ptr [scratch + SLOTS], 8
+    jbe .Lround
+    set_begin 1, ymm4, ymm5, ymm6, ymm7
+.Lround:
+    round 0, ymm0, ymm1, ymm2, ymm3
+    cmp dword ptr [scratch + SLOTS], 8
+    jbe .Lfirst
+    round 1, ymm4, ymm5, ymm6, ymm7
+
+    /* Slots of the pass before: two with whole blocks of different packets, for two rounds, or one. */
+.Lfirst:
+    mov dword ptr [scratch + STEP], 0
+    mov eax, [scratch + DONE_AT]
+    lea ecx, [rax + 2]
+    cmp ecx, [scratch + DONE_END]
+    ja .Lslot
+    mov rbx, [scratch + DONE]
+    mov r12d, [rbx + 4*rax]
+    mov r13d, [rbx + 4*rax + 4]
+    cmp r12d, r13d
+    je .Lslot
+    mov r14d, [rbx + 4*rax + TABLE_BLOCKS]
+    mov r15d, [rbx + 4*rax + TABLE_BLOCKS + 4]
+    test r14d, r14d
+    jz .Lslot
+    shl r12, 6
+    shl r13, 6
+    shl r14, 6
+    shl r15, 6
+    mov r8, [rbx + TABLE_STATES]
+    mov r9, [rbx + TABLE_LANES]
+    lea r10, [r8 + r12]
+    lea r11, [r8 + r13]
+    add r12, r9
+    add r13, r9
+    mov r8, [r12 + SEALANE_LANE_BYTES]
+    mov r9, [r13 + SEALANE_LANE_BYTES]
+    sub r8, r14
+    jb .Lslot
+    sub r9, r15
+    jb .Lslot
+    mov [scratch + DONE_AT], ecx
+    mov dword ptr [scratch + STEP], 1
+    vmovdqa ymm8, [r10]
+    vmovdqa ymm9, [r11]
+    vmovdqa [scratch + PAIR_R], ymm8
+    vmovdqa [scratch + PAIR_R + 32], ymm9
+    mov [scratch + PAIR_STATE], r10
+    mov [scratch + PAIR_STATE + 8], r11
+    mov [scratch + PAIR_LANE], r12
+    mov [scratch + PAIR_LANE + 8], r13
+    mov [scratch + PAIR_AFTER], r8
+    mov [scratch + PAIR_AFTER + 8], r9
+    shl eax, 6
+    lea rax, [scratch + rax + STREAM]
+    mov rcx, r14
+    mov rdi, [r12 + SEALANE_LANE_IN]
+    mov rdx, [r12 + SEALANE_LANE_OUT]
+    crypt rax
+    mov rcx, r15
+    mov rdi, [r13 + SEALANE_LANE_IN]
+    mov rdx, [r13 + SEALANE_LANE_OUT]
+    crypt rax + 64
+    mov r15, rax
+    mov r8, [r10 + STATE_H]
+    mov r9, [r10 + STATE_H + 8]
+    mov r10, [r10 + STATE_H + 16]
+    mov r12, [r11 + STATE_H + 8]
+    mov r13, [r11 + STATE_H + 16]
+    mov r11, [r11 + STATE_H]
+    block r8, r9, r10, scratch + PAIR_R, r15
+    block r11, r12, r13, scratch + PAIR_R + 32, r15 + 64
+    block r8, r9, r10, scratch + PAIR_R, r15 + 16
+    block r11, r12, r13, scratch + PAIR_R + 32, r15 + 80
+.Lfirst_done:
+    hand_out_one
+    cmp dword ptr [scratch + ROUNDS], 0
+    je .Lsecond
+    round 0, ymm0, ymm1, ymm2, ymm3
+    cmp dword ptr [scratch + SLOTS], 8
+    jbe .Lsecond
+    round 1, ymm4, ymm5, ymm6, ymm7
+.Lsecond:
+    sub dword ptr [scratch + STEP], 1
+    jnz .Lslot
+    block r8, r9, r10, scratch + PAIR_R, r15 + 32
+    block r11, r12, r13, scratch + PAIR_R + 32, r15 + 96
+    block r8, r9, r10, scratch + PAIR_R, r15 + 48
+    block r11, r12, r13, scratch + PAIR_R + 32, r15 + 112
+    mov r14, [scratch + PAIR_STATE]
+    cmp qword ptr [scratch + PAIR_AFTER], 0
+    je .Lpair_tag
+    mov [r14 + STATE_H], r8
+    mov [r14 + STATE_H + 8], r9
+    mov [r14 + STATE_H + 16], r10
+    jmp .Lpair_kept
+.Lpair_tag:
+    mov r15, [scratch + PAIR_LANE]
+    tag r8, r9, r10, scratch + PAIR_R, r15, r14 + STATE_S
+.Lpair_kept:
+    mov r14, [scratch + PAIR_STATE + 8]
+    cmp qword ptr [scratch + PAIR_AFTER + 8], 0
+    je .Lpair_tag2
+    mov [r14 + STATE_H], r11
+    mov [r14 + STATE_H + 8], r12
+    mov [r14 + STATE_H + 16], r13
+    jmp .Lsecond_done
+.Lpair_tag2:
+    mov r15, [scratch + PAIR_LANE + 8]
+    tag r11, r12, r13, scratch + PAIR_R + 32, r15, r14 + STATE_S
+.Lsecond_done:
+    hand_out_one
+    sub dword ptr [scratch + COUNT], 1
+    jz .Lrounds_done
+    cmp dword ptr [scratch + ROUNDS], 0
+    jne .Lround
+    jmp .Lfirst
+
+    /* One slot. */
+.Lslot:
+    mov eax, [scratch + DONE_AT]
+    cmp eax, [scratch + DONE_END]
+    jae .Lslot_done
+    mov rbx, [scratch + DONE]
+    lea ecx, [rax + 1]
+    mov [scratch + DONE_AT], ecx
+    mov r12d, [rbx + 4*rax]
+    mov ecx, [rbx + 4*rax + TABLE_BLOCKS]
+    shl r12, 6
+    shl eax, 6
+    mov state, r12
+    add lane, [rbx + TABLE_LANES]
+    add state, [rbx + TABLE_STATES]
+    lea stream, [scratch + rax + STREAM]
+    test ecx, ecx
+    jz .Lkey
+    shl rcx, 6
+    mov after, [lane + SEALANE_LANE_BYTES]
+    mov rdi, [lane + SEALANE_LANE_IN]
+    mov rdx, [lane + SEALANE_LANE_OUT]
+    mov h0, [state + STATE_H]
+    mov h1, [state + STATE_H + 8]
+    mov h2, [state + STATE_H + 16]
+    mov mac, stream
+    sub after, rcx
+    jb .Lpartial
+    crypt stream
+    .irp i, 0, 16, 32, 48
+    block h0, h1, h2, state, stream + \i
+    .endr
+    test after, after
+    jz .Ltag
+.Lkeep:
+    mov [state + STATE_H], h0
+    mov [state + STATE_H + 8], h1
+    mov [state + STATE_H + 16], h2
+.Lslot_done:
+    add dword ptr [scratch + STEP], 1                                           /* 1, or 0 after -1 */
+    jnz .Lslot_first
+    jmp .Lsecond_done
+.Lslot_first:
+    mov dword ptr [scratch + STEP], 0
+    jmp .Lfirst_done
+
+    /* Block 0: r and s. Then the associated data, padded to blocks: RFC 8439, 2.8. */
+.Lkey:
+    mov rdx, [scratch + SAVED_CONSTS]
+    mov rax, [stream]
+    mov rbx, [stream + 8]
+    and rax, [rdx + CLAMP]
+    and rbx, [rdx + CLAMP + 8]
+    mov [state + STATE_R], rax
+    mov [state + STATE_R + 8], rbx
+    mov rcx, rbx
+    shr rcx, 2
+    add rcx, rbx
+    mov [state + STATE_R + 16], rcx
+    mov rax, [stream + 16]
+    mov rbx, [stream + 24]
+    mov [state + STATE_S], rax
+    mov [state + STATE_S + 8], rbx
+    xor r8d, r8d
+    xor r9d, r9d
+    xor r10d, r10d
+    mov mac, [lane + SEALANE_LANE_AD]
+    mov after, [lane + SEALANE_LANE_AD_BYTES]
+.Lad:
+    sub after, 16
+    jb .Lad_tail
+    block h0, h1, h2, state, mac
+    add mac, 16
+    jmp .Lad
+.Lad_tail:
+    add after, 16
+    jz .Lad_done
+    mov eax, r14d
+    mov rdi, mac
+    lea mac, [scratch + COPY]
+    mov rbx, mac
+    vpxor xmm14, xmm14, xmm14
+    vmovdqa [mac], xmm14
+    copy_few
+    block h0, h1, h2, state, mac
+.Lad_done:
+    cmp qword ptr [lane + SEALANE_LANE_BYTES], 0
+    jne .Lkeep
+    jmp .Ltag
+
+    /* The last bytes of text. */
+.Lpartial:
+    vpxor xmm14, xmm14, xmm14
+    vmovdqa [scratch + COPY], T0
+    vmovdqa [scratch + COPY + 32], T0
+    lea eax, [after + 64]
+    lea rdi, [rdi + rcx - 64]
+    lea rbx, [scratch + COPY]
+    copy
+    mov rdx, [scratch + SAVED_CONSTS]
+    mov rcx, rax
+    neg rcx
+    .irp i, 0, 32
+    vmovdqa T0, [scratch + COPY + \i]
+    vmovdqa T1, [stream + \i]
+    vpxor T1, T0, T1
+    vmovdqa [scratch + COPY + 64 + \i], T1
+    vmovdqa T1, [stream + \i]
+    vpand T1, T1, [scratch + MODE]
+    vpand T1, T1, [rdx + rcx + ONES + 64 + \i]
+    vpxor T1, T0, T1
+    vmovdqa [stream + \i], T1
+    .endr
+    mov rbx, [lane + SEALANE_LANE_OUT]
+    mov rcx, [lane + SEALANE_LANE_BYTES]
+    sub rcx, rax
+    add rbx, rcx
+    lea rdi, [scratch + COPY + 64]
+    copy
+    mov r14d, eax
+.Lpartial_block:
+    block h0, h1, h2, state, mac
+    add mac, 16
+    sub r14d, 16
+    ja .Lpartial_block
+
+.Ltag:
+    tag h0, h1, h2, state, lane, state + STATE_S
+    jmp .Lslot_done
+
+    /* The pass is over: the last addition, and [word][slot] -> [slot][word]. */
+.Lrounds_done:
+    mov args, [scratch + SAVED_ARGS]
+    mov consts, [scratch + SAVED_CONSTS]
+    cmp dword ptr [scratch + ROUNDS], 0
+    je .Lfinished
+    vpaddd ymm4, ymm4, [scratch + ONCE + ONCE_SET]
+    vpaddd ymm5, ymm5, [scratch + ONCE + ONCE_SET + 32]
+    vpaddd ymm6, ymm6, [scratch + ONCE + ONCE_SET + 64]
+    vpaddd ymm7, ymm7, [scratch + ONCE + ONCE_SET + 96]
+    vmovdqa [scratch + AREA + ROW(4)], ymm4
+    vmovdqa [scratch + AREA + ROW(5)], ymm5
+    vmovdqa [scratch + AREA + ROW(6)], ymm6
+    vmovdqa [scratch + AREA + ROW(7)], ymm7
+    vpaddd ymm4, ymm0, [scratch + ONCE]
+    vpaddd ymm5, ymm1, [scratch + ONCE + 32]
+    vpaddd ymm6, ymm2, [scratch + ONCE + 64]
+    vpaddd ymm7, ymm3, [scratch + ONCE + 96]
+    set_end 0
+    cmp dword ptr [scratch + SLOTS], 8
+    jbe .Lset_done
+    vmovdqa ymm4, [scratch + AREA + ROW(4)]
+    vmovdqa ymm5, [scratch + AREA + ROW(5)]
+    vmovdqa ymm6, [scratch + AREA + ROW(6)]
+    vmovdqa ymm7, [scratch + AREA + ROW(7)]
+    set_end 1
+.Lset_done:
+    mov rax, [scratch + TABLE]
+    mov ecx, [scratch + SLOTS]
+    mov [scratch + DONE], rax
+    mov dword ptr [scratch + DONE_AT], 0
+    mov [scratch + DONE_END], ecx
+    lea rbx, [scratch + 2*TABLES + TABLE_BYTES]
+    add rbx, scratch
+    sub rbx, rax
+    mov [scratch + TABLE], rbx
+    mov r8, [rax + TABLE_LANES]
+    mov r9, [rax + TABLE_STATES]
+    mov ecx, [scratch + NEXT_SLOTS]
+    mov [scratch + SLOTS], ecx
+    test ecx, ecx
+    jz .Lwave_done
+    mov [rbx + TABLE_LANES], r8
+    mov [rbx + TABLE_STATES], r9
+    jmp .Lpass
+.Lwave_done:
+    mov r12, [scratch + NEXT_LANE]
+    mov r13, [scratch + LEFT]
+    test r13, r13
+    jnz .Lwave
+
+    /* The last pass's slots. */
+    mov ecx, [scratch + DONE_END]
+    inc ecx
+    shr ecx, 1
+    mov [scratch + COUNT], ecx
+    mov dword ptr [scratch + ROUNDS], 0
+    jmp .Lfirst
+
+.Lfinished:
+    vpxor xmm0, xmm0, xmm0
+    mov ecx, END - 256
+.Lwipe:
+    vmovdqa [scratch + rcx + 256 - 32], ymm0
+    vmovdqa [scratch + rcx + 256 - 64], ymm0
+    sub ecx, 64
+    ja .Lwipe
+    vzeroupper
+.Lend:
+    endfunction
