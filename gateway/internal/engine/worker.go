@@ -100,6 +100,7 @@ type Worker struct {
 	waiting  []*conn
 	queued   []*conn
 	free     []*conn
+	conns    int // made
 	segments [batchFrames]packet.Segment
 	hashes   [batchFrames]uint64
 	entries  [batchFrames]*entry
@@ -169,6 +170,11 @@ func (w *Worker) Frames(frames []capture.Frame) {
 
 func (w *Worker) batch(frames []capture.Frame) {
 	touched := uint32(0)
+	for i := range frames {
+		if f := frames[i].Data; len(f) > 64 {
+			touched += uint32(f[0]) + uint32(f[64])
+		}
+	}
 	for i := range frames {
 		s := &w.segments[i]
 		w.verdicts[i] = packet.Parse(s, frames[i].Link, frames[i].Data)
@@ -563,15 +569,14 @@ func (w *Worker) over(e *entry) {
 
 // open gives an entry the state that TLS needs.
 func (w *Worker) open(e *entry, hash uint64, time int64) {
-	var c *conn
-	if n := len(w.free); n > 0 {
-		c = w.free[n-1]
-		w.free = w.free[:n-1]
-		queues := c.queue
-		*c = conn{queue: queues} // their memory is of use again
-	} else {
-		c = new(conn)
+	if len(w.free) == 0 {
+		w.grow()
 	}
+	n := len(w.free)
+	c := w.free[n-1]
+	w.free = w.free[:n-1]
+	queues := c.queue
+	*c = conn{queue: queues} // their memory is of use again
 	c.tuple, c.hash, c.used = e.Tuple, hash, true
 	if e.Flags&flow.ClientIs1 != 0 {
 		c.client = 1
@@ -641,9 +646,16 @@ func (w *Worker) finish(e *entry) {
 	}
 }
 
-func (w *Worker) release(c *conn) {
-	if len(w.free) < 4096 {
-		w.free = append(w.free, c)
+func (w *Worker) release(c *conn) { w.free = append(w.free, c) }
+
+// grow makes room for more connections, for as many as there are, up to a few megabytes at once. The memory stays: there
+// is never more of it than the table asked for.
+func (w *Worker) grow() {
+	slab := make([]conn, min(max(w.conns, 16), 4096))
+	flow.Huge(slab)
+	w.conns += len(slab)
+	for i := range slab {
+		w.free = append(w.free, &slab[i])
 	}
 }
 

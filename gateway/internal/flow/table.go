@@ -78,7 +78,9 @@ func New[C any](limit int) *Table[C] {
 	for slots*3/4 < limit {
 		slots *= 2
 	}
-	return &Table[C]{slots: make([]Entry[C], slots), mask: uint32(slots - 1), limit: limit}
+	t := &Table[C]{slots: make([]Entry[C], slots), mask: uint32(slots - 1), limit: limit}
+	Huge(t.slots)
+	return t
 }
 
 // Count returns the number of connections.
