@@ -42,6 +42,9 @@ func TestAuto(t *testing.T) {
 	}
 	run := func(value string) string {
 		cmd := exec.Command(self)
+		if emulator := strings.Fields(os.Getenv("SEALANE_TEST_EXEC")); len(emulator) > 0 { // what go test -exec was given
+			cmd = exec.Command(emulator[0], append(emulator[1:], self)...)
+		}
 		cmd.Env = append(os.Environ(), "SEALANE_AFALG_CHILD=1", "SEALANE_AFALG="+value)
 		out, err := cmd.CombinedOutput()
 		if err != nil {

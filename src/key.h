@@ -73,8 +73,10 @@ static inline size_t nonce_bytes_of(sealane_alg alg)
 
 static inline int nonce_fits(sealane_alg alg, size_t nonce_bytes)
 {
+    const uint64_t bytes = nonce_bytes; /* size_t has 32 bits on some processors */
+
     if (is_gcm(alg))
-        return nonce_bytes != 0 && (uint64_t)nonce_bytes <= AESGCM_AD_MAX;
+        return bytes != 0 && bytes <= AESGCM_AD_MAX;
     return nonce_bytes == nonce_bytes_of(alg);
 }
 

@@ -384,50 +384,50 @@
 /* Copies eax < 64 bytes, rdi -> rbx. */
 .macro copy
     test al, 32
-    jz .Lcopy32\@
+    jz 174f
     vmovdqu T0, [rdi]
     vmovdqu [rbx], T0
     add rdi, 32
     add rbx, 32
-.Lcopy32\@:
+174:
     test al, 16
-    jz .Lcopy16\@
+    jz 172f
     vmovdqu xmm14, [rdi]
     vmovdqu [rbx], xmm14
     add rdi, 16
     add rbx, 16
-.Lcopy16\@:
+172:
     copy_few
 .endm
 
 /* eax & 15 of them. */
 .macro copy_few
     test al, 8
-    jz .Lcopy8\@
+    jz 176f
     mov rdx, [rdi]
     mov [rbx], rdx
     add rdi, 8
     add rbx, 8
-.Lcopy8\@:
+176:
     test al, 4
-    jz .Lcopy4\@
+    jz 175f
     mov edx, [rdi]
     mov [rbx], edx
     add rdi, 4
     add rbx, 4
-.Lcopy4\@:
+175:
     test al, 2
-    jz .Lcopy2\@
+    jz 173f
     movzx edx, word ptr [rdi]
     mov [rbx], dx
     add rdi, 2
     add rbx, 2
-.Lcopy2\@:
+173:
     test al, 1
-    jz .Lcopy1\@
+    jz 171f
     movzx edx, byte ptr [rdi]
     mov [rbx], dl
-.Lcopy1\@:
+171:
 .endm
 
 /* Hands out a block to the next slot of the next pass. */
@@ -447,12 +447,12 @@
     adc edi, 0                                                                  /* it stays, if it has more blocks */
     inc edx
     cmp edx, [scratch + ACTIVES]
-    jne .Lsame_block\@
+    jne 178f
     mov [scratch + ACTIVES], edi
     xor edx, edx
     xor edi, edi
     mov [scratch + BLOCK], ecx
-.Lsame_block\@:
+178:
     mov [scratch + FROM], edx
     mov [scratch + TO], edi
     dec dword ptr [scratch + VACANT]
@@ -460,9 +460,9 @@
 
 .macro hand_out_one
     cmp dword ptr [scratch + VACANT], 0
-    je .Lhanded_out\@
+    je 177f
     hand_out
-.Lhanded_out\@:
+177:
 .endm
 
 /* ---- The kernel ------------------------------------------------------------------------------------------------ */

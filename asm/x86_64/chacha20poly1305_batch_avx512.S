@@ -226,26 +226,26 @@
     adc r9d, 0                                                                  /* it stays, if it has more blocks */
     inc r8d
     cmp r8d, actives
-    jne .Lsame_block\@
+    jne 176f
     mov actives, r9d
     xor r8d, r8d
     xor r9d, r9d
     mov block, r12d
-.Lsame_block\@:
+176:
 .endm
 
 /* To at most four slots. */
 .macro hand_out_four
     test vacant, vacant
-    jz .Lhanded_out\@
+    jz 174f
     .irp i, 1, 2, 3
     hand_out
     dec vacant
-    jz .Lhanded_out\@
+    jz 174f
     .endr
     hand_out
     dec vacant
-.Lhanded_out\@:
+174:
 .endm
 
 /* The text of the slot at r14, with the keystream at r15. */
@@ -260,13 +260,13 @@
     mov rdx, [rax + SEALANE_LANE_OUT]
     mov rax, [rax + SEALANE_LANE_BYTES]
     sub rax, r12                                                                /* bytes behind this block */
-    jb .Lpartial\@
+    jb 175f
     vmovdqu64 zmm16, [rdi + r12 - 64]
     vpxorq zmm16, zmm16, [r15]
     vmovdqu64 [rdx + r12 - 64], zmm16
     add r15, 64
-    jmp .Lcrypt_done\@
-.Lpartial\@:
+    jmp 171f
+175:
     add eax, 64
     bzhi rax, [scratch + ONES], rax
     kmovq k1, rax
@@ -274,23 +274,23 @@
     vpxorq zmm16, zmm16, [r15]
     vmovdqu8 [rdx + r12 - 64]{k1}, zmm16
     add r15, 64
-.Lcrypt_done\@:
+171:
 .endm
 
 /* Of at most four slots, one at a time; zmm16 is not needed for a while. */
 .macro crypt_four
     cmp r14, [scratch + CRYPT_END]
-    jae .Lcrypted\@
+    jae 172f
     vmovdqa64 [scratch + SPARE], zmm16
     .irp i, 1, 2, 3
     crypt
     cmp r14, [scratch + CRYPT_END]
-    je .Lcrypted_some\@
+    je 173f
     .endr
     crypt
-.Lcrypted_some\@:
+173:
     vmovdqa64 zmm16, [scratch + SPARE]
-.Lcrypted\@:
+172:
 .endm
 
 .macro crypt_begin

@@ -240,7 +240,11 @@ func TestBatchCorrupt(t *testing.T) {
 	for _, row := range kernel.ChaCha20Poly1305BatchLevels.Rows {
 		t.Run(row.Name, func(t *testing.T) {
 			skipUnsupported(t, row)
-			cmd := exec.Command(os.Args[0], "-test.run=^TestBatchCorrupt$")
+			if row.Name == "portable" && len(kernel.AESGCMLevels.Rows) == 1 {
+				t.Skip("NOT RUN: AES-GCM, which the batch has keys of, would have no level left")
+			}
+			command := append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), os.Args[0], "-test.run=^TestBatchCorrupt$") // what go test -exec was given
+			cmd := exec.Command(command[0], command[1:]...)
 			cmd.Env = append(os.Environ(), child+"="+row.Name)
 			out, err := cmd.CombinedOutput()
 			if err != nil || strings.Count(string(out), "batch: level "+row.Name+" fails its known-answer test") != 1 {

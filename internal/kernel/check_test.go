@@ -71,8 +71,6 @@ func (c *primitive) atLevel(level Level) func(*Args) {
 	return func(a *Args) { c.run(level, a) }
 }
 
-func atLevel(level Level) func(*Args) { return ofChaCha20.atLevel(level) }
-
 // A packet is one case: what is sealed or opened, where it lies and how it is fed.
 type packet struct {
 	text, ad []byte // input text
