@@ -812,6 +812,7 @@ type Given struct {
 	Suite   uint16
 	Key, IV []byte // as in RFC 8446; in TLS 1.2 with AES-GCM the IV is 4 bytes
 	Next    uint64 // number of the next record
+	Aligned bool   // the bytes that come begin with that record; else it is searched for
 }
 
 // CheckGiven tells whether g can be used.
@@ -848,9 +849,40 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 	if s.version == version12 {
 		h.epoch = protected12
 	}
-	d.beginScan(c, side, 0)
-	h.seq, h.doubt = g.Next, maxTrials
+	h.mode, h.seq = reading, g.Next
+	if !g.Aligned {
+		d.beginScan(c, side, 0)
+		h.doubt = maxTrials
+	}
 	return nil
+}
+
+// Position returns the number of the next record of a direction, and how many of its bytes have come. It is exact, but
+// after loss, before a record has opened: then ok is false.
+func (d *Decrypter) Position(c *Conn, side uint8) (number uint64, have int, ok bool) {
+	d.Flush(c)
+	h := &c.half[side]
+	return h.seq, int(h.have), h.mode == reading && h.doubt == 0 && h.skip == 0 && h.aead != nil
+}
+
+// Advance says that the records before a number were read elsewhere, and that what comes begins with it.
+func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
+	d.Flush(c)
+	h := &c.half[side]
+	if h.aead == nil {
+		return
+	}
+	d.dropPart(c, side)
+	d.held -= len(c.rest[side].held)
+	c.rest[side].held, c.rest[side].gone = nil, 0
+	h.mode, h.seq = reading, number
+	h.fails, h.doubt, h.skip, h.missing = 0, 0, 0, 0
+}
+
+// GaveUp tells whether nothing more will be read of a direction.
+func (c *Conn) GaveUp(side uint8) bool {
+	m := c.half[side].mode
+	return m == ignoring || m == counting
 }
 
 // Close ends a connection and wipes its keys.
