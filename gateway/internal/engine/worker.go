@@ -58,19 +58,25 @@ type Stats struct {
 
 type entry = flow.Entry[conn]
 
-// conn is what hangs on an entry, once there is something to read. What packets need is in front, 192 bytes of it in tls.
+// conn is what hangs on an entry, once there is something to read. What packets need is in front: a line here, and the
+// first 320 bytes of tls, of which one direction needs three lines.
 type conn struct {
-	tls    tls.Conn
-	flow   output.Flow
-	queue  [2]tcp.Queue // by side of the tuple
-	fin    [2]uint32    // sequence numbers of FINs that came before their turn
-	hasFin [2]bool
 	client uint8 // the side of the tuple that is the client
 	used   bool  // in the table
 	listed uint8
+	hasFin [2]bool
+	flow   output.Flow
+	_      [16]byte
+	tls    tls.Conn
+	queue  [2]tcp.Queue // by side of the tuple
+	fin    [2]uint32    // sequence numbers of FINs that came before their turn
 	tuple  packet.Tuple
 	hash   uint64
+	_      [24]byte
 }
+
+var _ = [1]struct{}{}[unsafe.Offsetof(conn{}.tls)-128]
+var _ = [1]struct{}{}[unsafe.Sizeof(conn{})-1024]
 
 // The lists that a conn can be on; it may be freed when it is on none.
 const (
@@ -651,7 +657,7 @@ func (w *Worker) release(c *conn) { w.free = append(w.free, c) }
 // grow makes room for more connections, for as many as there are, up to a few megabytes at once. The memory stays: there
 // is never more of it than the table asked for.
 func (w *Worker) grow() {
-	slab := make([]conn, min(max(w.conns, 16), 4096))
+	slab := make([]conn, min(max(w.conns, 16), 1<<15))
 	flow.Huge(slab)
 	w.conns += len(slab)
 	for i := range slab {

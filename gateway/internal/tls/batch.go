@@ -1,8 +1,6 @@
 package tls
 
 import (
-	"bytes"
-
 	"github.com/sealane/sealane/batch"
 )
 
@@ -25,6 +23,7 @@ type pending struct {
 	mark  int64
 	seq   uint64
 	side  uint8
+	age   uint8 // of the keys
 	nonce [12]byte
 }
 
@@ -50,7 +49,7 @@ func (d *Decrypter) enqueue(c *Conn, side uint8, p []byte) bool {
 		b.memory = make([]byte, batchBytes)
 	}
 	x, op := &b.pending[b.n], &b.ops[b.n]
-	x.c, x.rec, x.side, x.mark = c, p, side, d.Mark
+	x.c, x.rec, x.side, x.age, x.mark = c, p, side, h.age, d.Mark
 	x.seq = h.seq + uint64(h.queued)
 	x.nonce = h.iv
 	be.PutUint64(x.nonce[4:], be.Uint64(x.nonce[4:])^x.seq)
@@ -88,9 +87,8 @@ func (d *Decrypter) FlushAll() {
 		c, h := x.c, &x.c.half[x.side]
 		d.Mark = x.mark
 		h.queued--
-		// The tag belongs to this key and this number: nobody else's record can be in its place.
-		if op.Err == nil && h.seq == x.seq && h.aead == op.AEAD && h.epoch == application && h.mode == reading &&
-			bytes.Equal(x.nonce[:4], h.iv[:4]) {
+		// The tag belongs to these keys and this number: nobody else's record can be in its place.
+		if op.Err == nil && h.seq == x.seq && h.age == x.age && h.epoch == application && h.mode == reading {
 			h.seq++
 			h.fails, h.doubt, h.opened = 0, 0, true
 			d.inner13(c, x.side, op.Out)

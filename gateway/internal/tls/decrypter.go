@@ -1,7 +1,10 @@
 package tls
 
 import (
+	"crypto/cipher"
 	"errors"
+
+	"github.com/sealane/sealane/internal/aead"
 
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
@@ -62,6 +65,8 @@ type Decrypter struct {
 	large   [][]byte
 	secrets []*keys.Secrets
 	batch   batchState
+	keys    keySet // being derived
+	gcm     []*aead.AESGCM
 	each    func(kind uint8, body []byte)
 	current *Conn // for each
 	side    uint8
@@ -485,12 +490,11 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 		h.next = handshake
 	case kind == msgKeyUpdate && h.epoch == application:
 		d.Stats.KeyUpdates++
-		var k keySet
-		if c.given || !k.update(c.suite, &r.secret) {
+		if c.given || !d.newKeys().update(c.suite, &r.secret) {
 			d.undecryptable(c, side)
 			return
 		}
-		c.install(side, &k)
+		d.install(c, side)
 		h.epoch = application
 	}
 }
@@ -678,9 +682,8 @@ func (d *Decrypter) enter(c *Conn, side uint8) bool {
 	if wait {
 		return false
 	}
-	var k keySet
-	if secret != nil && k.fromTraffic(c.suite, secret) {
-		c.install(side, &k)
+	if secret != nil && d.newKeys().fromTraffic(c.suite, secret) {
+		d.install(c, side)
 		h.missing, r.gone = 0, 0
 		h.epoch, h.next = h.next, plain
 		if c.half[0].epoch == application && c.half[1].epoch == application {
@@ -711,24 +714,23 @@ func (d *Decrypter) late(c *Conn, side uint8) bool {
 	if c.suite == nil || c.given || d.Store.Changes() == c.asked {
 		return false
 	}
-	var k keySet
 	if c.version == version12 {
 		s, _ := d.secret(c, keys.Master)
-		if s == nil || !k.fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
+		if s == nil || !d.newKeys().fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
 			return false
 		}
 		n := h.seq
-		c.install(side, &k)
+		d.install(c, side)
 		h.seq, h.epoch, h.mode = n, protected12, reading
 		return true
 	}
 	s, _ := d.secret(c, labelOf[application][side])
-	if s == nil || !k.fromTraffic(c.suite, s) {
+	if s == nil || !d.newKeys().fromTraffic(c.suite, s) {
 		return false
 	}
 	// The count includes the records of the handshake; up to 16 of them are customary.
 	n := h.seq
-	c.install(side, &k)
+	d.install(c, side)
 	h.seq, h.doubt = n-min(n, 32), uint32(min(n, 32))
 	h.epoch, h.mode = application, reading
 	return true
@@ -745,23 +747,52 @@ func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 	if wait {
 		return false
 	}
-	var k keySet
 	h.epoch = protected12
-	if secret == nil || !k.fromMaster(c.suite, side, secret, &c.random[Client], &c.random[Server]) {
+	if secret == nil || !d.newKeys().fromMaster(c.suite, side, secret, &c.random[Client], &c.random[Server]) {
 		h.seq = 0
 		d.undecryptable(c, side)
 		return true
 	}
-	c.install(side, &k)
+	d.install(c, side)
 	return true
 }
 
-func (c *Conn) install(side uint8, k *keySet) {
-	h, r := &c.half[side], &c.rest[side]
-	h.aead, h.iv, r.secret = k.aead, k.iv, k.secret
+// newKeys returns the place where keys are derived, before install takes them.
+func (d *Decrypter) newKeys() *keySet {
+	k := &d.keys
+	if n := len(d.gcm); k.gcm == nil && n > 0 {
+		k.gcm = d.gcm[n-1]
+		d.gcm = d.gcm[:n-1]
+	}
+	return k
+}
+
+// install gives a direction the keys that were derived last.
+func (d *Decrypter) install(c *Conn, side uint8) {
+	h, r, k := &c.half[side], &c.rest[side], &d.keys
+	d.dropKeys(h)
+	h.iv, r.secret = k.iv, k.secret
+	if k.aead == cipher.AEAD(&k.chacha) {
+		h.chacha = k.chacha
+		h.aead = &h.chacha
+	} else {
+		h.aead, k.gcm = k.aead, nil
+	}
 	h.seq, h.fails, h.doubt, h.opened = 0, 0, 0, false
+	h.age++
 	r.hs.reset()
-	*k = keySet{}
+	k.wipe()
+}
+
+// dropKeys wipes the keys of a direction.
+func (d *Decrypter) dropKeys(h *half) {
+	if g, ok := h.aead.(*aead.AESGCM); ok {
+		*g = aead.AESGCM{}
+		if len(d.gcm) < 4096 {
+			d.gcm = append(d.gcm, g)
+		}
+	}
+	h.aead, h.chacha, h.iv = nil, aead.ChaCha20Poly1305{}, [12]byte{}
 }
 
 // open13 opens a record of TLS 1.3 into the scratch memory. It returns nil if that fails.
@@ -834,17 +865,17 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 	}
 	s := suites[g.Suite]
 	h := &c.half[side]
-	var k keySet
+	k := d.newKeys()
+	clear(k.iv[:])
 	copy(k.iv[:], g.IV)
-	var err error
-	if k.aead, err = newAEAD(s, g.Key); err != nil {
-		return err
+	if !k.setKey(s, g.Key) {
+		return ErrTuple
 	}
 	if !c.given {
 		c.half[1-side].mode = ignoring
 	}
 	c.suite, c.version, c.given = s, s.version, true
-	c.install(side, &k)
+	d.install(c, side)
 	h.epoch = application
 	if s.version == version12 {
 		h.epoch = protected12
@@ -906,7 +937,8 @@ func (d *Decrypter) Close(c *Conn) {
 		}
 		d.held -= len(r.held)
 		d.dropPart(c, s)
-		*h, *r = half{mode: ignoring}, rest{}
+		d.dropKeys(h)
+		*h, *r = half{mode: ignoring, age: h.age + 1}, rest{}
 	}
 	d.forget(c)
 }

@@ -265,7 +265,7 @@ func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 	if c.suite == nil || c.given {
 		return false
 	}
-	var k keySet
+	k := d.newKeys()
 	try := h.epoch
 	for {
 		switch try {
@@ -278,14 +278,14 @@ func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 			if try != h.epoch || h.doubt == 0 || !k.update(c.suite, &r.secret) {
 				return false
 			}
-			return d.tryKeys(c, side, &k, application, rec)
+			return d.tryKeys(c, side, k, application, rec)
 		}
 		// Handshake messages are not lost if the records before all opened.
 		if h.epoch == handshake && h.doubt == 0 {
 			return false
 		}
 		if secret, _ := d.secret(c, labelOf[try][side]); secret != nil && k.fromTraffic(c.suite, secret) {
-			if d.tryKeys(c, side, &k, try, rec) {
+			if d.tryKeys(c, side, k, try, rec) {
 				return true
 			}
 		}
@@ -305,7 +305,7 @@ func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte)
 			if n == 0 && h.epoch != application {
 				h.missing, r.gone = 0, 0 // it was the handshake that was lost
 			}
-			c.install(side, k)
+			d.install(c, side)
 			h.epoch = e
 			r.gone += uint32(n)
 			h.settle(n + 1)
@@ -313,5 +313,6 @@ func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte)
 			return true
 		}
 	}
+	k.wipe()
 	return false
 }
