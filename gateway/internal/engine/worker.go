@@ -84,7 +84,7 @@ const (
 	listQueued
 )
 
-const batchFrames = 32
+const lotFrames = 32
 
 // A Worker belongs to one goroutine.
 type Worker struct {
@@ -94,24 +94,21 @@ type Worker struct {
 	Opened func(f *output.Flow, suite, version uint16)
 	Ended  func(f *output.Flow, state tls.State)
 
-	o        Options
-	table    *flow.Table[conn]
-	dec      *tls.Decrypter
-	sink     output.Sink
-	pool     tcp.Pool
-	now      int64
-	swept    int64
-	polled   int64
-	changes  uint64
-	waiting  []*conn
-	queued   []*conn
-	free     []*conn
-	conns    int // made
-	segments [batchFrames]packet.Segment
-	hashes   [batchFrames]uint64
-	entries  [batchFrames]*entry
-	verdicts [batchFrames]packet.Verdict
-	touched  uint32
+	o       Options
+	table   *flow.Table[conn]
+	dec     *tls.Decrypter
+	sink    output.Sink
+	pool    tcp.Pool
+	now     int64
+	swept   int64
+	polled  int64
+	changes uint64
+	waiting []*conn
+	queued  []*conn
+	free    []*conn
+	conns   int // made
+	lots    [3]lot
+	lines   [4 * lotFrames]unsafe.Pointer
 }
 
 // NewWorker returns a Worker that takes secrets from store and gives plaintext to sink.
@@ -162,68 +159,105 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	return w
 }
 
+// A lot is some packets on their way through the steps of Frames.
+type lot struct {
+	frames   []capture.Frame
+	moves    uint64 // of the table, when entries were looked up
+	segments [lotFrames]packet.Segment
+	hashes   [lotFrames]uint64
+	entries  [lotFrames]*entry
+	verdicts [lotFrames]packet.Verdict
+}
+
 // Frames handles frames, in their order.
 //
-// It goes over a few dozen of them in steps, so that the memory that each needs is on its way before it is wanted.
+// Each lot of a few dozen goes through three steps, and what the next step needs is asked of memory one lot ahead: the
+// entries of connections while the lot before is handled, then what hangs on them.
 func (w *Worker) Frames(frames []capture.Frame) {
-	for len(frames) > 0 {
-		n := min(len(frames), batchFrames)
-		w.batch(frames[:n])
-		frames = frames[n:]
+	n := (len(frames) + lotFrames - 1) / lotFrames
+	for i := range n + 2 {
+		if i < n {
+			l := &w.lots[i%3]
+			l.frames = frames[i*lotFrames : min((i+1)*lotFrames, len(frames))]
+			w.parse(l, frames[min((i+1)*lotFrames, len(frames)):])
+		}
+		if i > 0 && i <= n {
+			w.locate(&w.lots[(i-1)%3])
+		}
+		if i > 1 {
+			w.handle(&w.lots[(i-2)%3])
+		}
 	}
 	w.dec.FlushAll()
 }
 
-func (w *Worker) batch(frames []capture.Frame) {
-	touched := uint32(0)
-	for i := range frames {
-		if f := frames[i].Data; len(f) > 64 {
-			touched += uint32(f[0]) + uint32(f[64])
+// parse is the first step.
+func (w *Worker) parse(l *lot, later []capture.Frame) {
+	lines := w.lines[:0]
+	for i := range later[:min(lotFrames, len(later))] {
+		if f := later[i].Data; len(f) > 64 {
+			lines = append(lines, unsafe.Pointer(&f[0]), unsafe.Pointer(&f[64]))
 		}
 	}
-	for i := range frames {
-		s := &w.segments[i]
-		w.verdicts[i] = packet.Parse(s, frames[i].Link, frames[i].Data)
-		if w.verdicts[i] == packet.TCP {
-			w.hashes[i] = s.Tuple.Hash()
-			touched += w.table.Touch(w.hashes[i])
+	flow.Prefetch(lines)
+	lines = lines[:0]
+	for i := range l.frames {
+		s := &l.segments[i]
+		l.verdicts[i] = packet.Parse(s, l.frames[i].Link, l.frames[i].Data)
+		if l.verdicts[i] == packet.TCP {
+			l.hashes[i] = s.Tuple.Hash()
+			lines = w.table.Lines(lines, l.hashes[i])
 		}
 	}
-	moves := w.table.Moves
-	for i := range frames {
-		if w.verdicts[i] != packet.TCP {
+	flow.Prefetch(lines)
+}
+
+// locate is the second step.
+func (w *Worker) locate(l *lot) {
+	l.moves = w.table.Moves
+	lines := w.lines[:0]
+	for i := range l.frames {
+		if l.verdicts[i] != packet.TCP {
 			continue
 		}
-		e := w.table.Find(w.hashes[i], &w.segments[i].Tuple)
-		w.entries[i] = e
-		if e != nil && e.Conn != nil && len(w.segments[i].Payload) > 0 {
-			touched += e.Conn.tls.Touch(w.segments[i].Side^clientOf(e)) + uint32(e.Conn.flow.Time)
+		e := w.table.Find(l.hashes[i], &l.segments[i].Tuple)
+		l.entries[i] = e
+		if e != nil && e.Conn != nil && len(l.segments[i].Payload) > 0 {
+			c := e.Conn
+			lines = c.tls.Lines(append(lines, unsafe.Pointer(c)), l.segments[i].Side^clientOf(e))
 		}
 	}
-	for i := range frames {
-		if e := w.entries[i]; w.verdicts[i] == packet.TCP && e != nil && e.Conn != nil && len(w.segments[i].Payload) > 0 {
-			touched += e.Conn.tls.TouchKey(w.segments[i].Side ^ clientOf(e))
+	flow.Prefetch(lines)
+}
+
+// handle is the third step.
+func (w *Worker) handle(l *lot) {
+	lines := w.lines[:0]
+	for i := range l.frames {
+		if e := l.entries[i]; l.verdicts[i] == packet.TCP && l.moves == w.table.Moves && e != nil && e.Conn != nil {
+			lines = e.Conn.tls.KeyLines(lines, l.segments[i].Side^clientOf(e))
 		}
 	}
-	w.touched = touched // keeps the compiler from leaving the loads out
-	for i := range frames {
-		f := &frames[i]
+	flow.Prefetch(lines)
+	for i := range l.frames {
+		f := &l.frames[i]
 		w.Stats.Frames++
 		w.Stats.Bytes += uint64(len(f.Data))
-		w.Stats.Verdicts[w.verdicts[i]]++
+		w.Stats.Verdicts[l.verdicts[i]]++
 		if f.Time > w.now {
 			w.now = f.Time
 		}
-		if w.verdicts[i] != packet.TCP {
+		if l.verdicts[i] != packet.TCP {
 			continue
 		}
-		s := &w.segments[i]
-		e := w.entries[i]
-		if e == nil || w.table.Moves != moves {
-			e = w.table.Find(w.hashes[i], &s.Tuple)
+		s := &l.segments[i]
+		e := l.entries[i]
+		if e == nil || w.table.Moves != l.moves {
+			e = w.table.Find(l.hashes[i], &s.Tuple)
 		}
-		w.segment(s, w.hashes[i], e, f.Time)
+		w.segment(s, l.hashes[i], e, f.Time)
 	}
+	l.frames = nil
 	w.Tick(w.now)
 }
 

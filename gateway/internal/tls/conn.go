@@ -107,10 +107,9 @@ const (
 
 // A Conn is one connection. It belongs to one Decrypter.
 //
-// The first 320 bytes are what records need: two lines for each direction, and one for both.
+// The first 320 bytes are what records need: a line for both directions, and two for each. The common one is in front
+// because that is where Go looks whether a pointer is nil.
 type Conn struct {
-	half [2]half
-
 	// Owner is for the user of the package.
 	Owner any
 	// Since is when the connection began to wait for keys, for the user of the package.
@@ -131,6 +130,7 @@ type Conn struct {
 	hellos  uint32 // of the client
 	trials  uint32
 
+	half    [2]half
 	rest    [2]rest
 	random  [2][32]byte
 	secrets *keys.Secrets // while they are needed
@@ -196,18 +196,17 @@ func LooksLikeClientHello(b []byte) bool {
 	return len(b) >= 3 && b[0] == typeHandshake && b[1] == 3 && b[2] <= 4 && (len(b) < 6 || b[5] == msgClientHello)
 }
 
-// Touch brings into the cache what the next record of a direction needs, and TouchKey, some time later, its key.
-func (c *Conn) Touch(side uint8) uint32 {
+// Lines appends the addresses of the cache lines that the next record of a direction needs.
+func (c *Conn) Lines(to []unsafe.Pointer, side uint8) []unsafe.Pointer {
 	h := &c.half[side]
-	return h.skip + uint32(h.age) + c.trials
+	return append(to, unsafe.Pointer(c), unsafe.Pointer(h), unsafe.Pointer(&h.chacha))
 }
 
-// TouchKey needs what Touch has brought.
-func (c *Conn) TouchKey(side uint8) uint32 {
+// KeyLines appends the address of a long key, and needs what Lines tells.
+func (c *Conn) KeyLines(to []unsafe.Pointer, side uint8) []unsafe.Pointer {
 	// The second word of an interface is the pointer to what is in it.
-	p := (*[2]*[64]uint32)(unsafe.Pointer(&c.half[side].aead))[1]
-	if p == nil {
-		return 0
+	if p := (*[2]unsafe.Pointer)(unsafe.Pointer(&c.half[side].aead))[1]; p != nil && p != unsafe.Pointer(&c.half[side].chacha) {
+		return append(to, p, unsafe.Add(p, 64), unsafe.Add(p, 128))
 	}
-	return p[0]
+	return to
 }
