@@ -185,7 +185,7 @@ func (w *Worker) Frames(frames []capture.Frame) {
 			w.locate(&w.lots[(i-1)%3])
 		}
 		if i > 1 {
-			w.handle(&w.lots[(i-2)%3])
+			w.handle(&w.lots[(i-2)%3], &w.lots[(i-1)%3])
 		}
 	}
 	w.dec.FlushAll()
@@ -230,8 +230,8 @@ func (w *Worker) locate(l *lot) {
 	flow.Prefetch(lines)
 }
 
-// handle is the third step.
-func (w *Worker) handle(l *lot) {
+// handle is the third step. With each packet it asks for the payload of one of the next lot.
+func (w *Worker) handle(l, next *lot) {
 	lines := w.lines[:0]
 	for i := range l.frames {
 		if e := l.entries[i]; l.verdicts[i] == packet.TCP && l.moves == w.table.Moves && e != nil && e.Conn != nil {
@@ -240,6 +240,9 @@ func (w *Worker) handle(l *lot) {
 	}
 	flow.Prefetch(lines)
 	for i := range l.frames {
+		if i < len(next.frames) && next.verdicts[i] == packet.TCP {
+			flow.PrefetchBytes(next.segments[i].Payload[:min(len(next.segments[i].Payload), 4096)])
+		}
 		f := &l.frames[i]
 		w.Stats.Frames++
 		w.Stats.Bytes += uint64(len(f.Data))

@@ -9,3 +9,8 @@ import "unsafe"
 //
 //go:noescape
 func Prefetch(lines []unsafe.Pointer)
+
+// PrefetchBytes asks for all of b, to lie in the second level of the cache.
+//
+//go:noescape
+func PrefetchBytes(b []byte)

@@ -16,3 +16,19 @@ next:
 
 done:
 	RET
+
+// func PrefetchBytes(b []byte)
+TEXT ·PrefetchBytes(SB), NOSPLIT, $0-24
+	MOVQ b_base+0(FP), SI
+	MOVQ b_len+8(FP), CX
+	ADDQ SI, CX
+
+more:
+	CMPQ SI, CX
+	JAE  end
+	PREFETCHT1 (SI)
+	ADDQ $64, SI
+	JMP  more
+
+end:
+	RET

@@ -6,3 +6,6 @@ import "unsafe"
 
 // Prefetch does nothing here.
 func Prefetch(lines []unsafe.Pointer) {}
+
+// PrefetchBytes does nothing here.
+func PrefetchBytes(b []byte) {}
