@@ -1,8 +1,8 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES SEED [seal|open|batch|openbatch|aes] [PACKETS]
+//	seal BYTES SEED [seal|open|batch|openbatch|aes] [chacha|gcm128|gcm192|gcm256] [PACKETS]
 //
-// A batch is of 64 packets of that many bytes, or as many as it says. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places: what the comparison of traces must find.
+// A batch has 64 packets, or as many as it says. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places: what the comparison of traces must find.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/sealane/sealane/aesgcm"
 	"github.com/sealane/sealane/batch"
 	"github.com/sealane/sealane/chacha20poly1305"
 )
@@ -26,7 +27,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|batch|openbatch|aes] [PACKETS]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|batch|openbatch|aes] [chacha|gcm128|gcm192|gcm256] [PACKETS]")
 		os.Exit(2)
 	}
 	size, err := strconv.Atoi(os.Args[1])
@@ -34,13 +35,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "seal: not a size:", os.Args[1])
 		os.Exit(2)
 	}
-	way, packets := "seal", 64
+	way, packets, cipherName := "seal", 64, "chacha"
 	if len(os.Args) > 3 {
 		way = os.Args[3]
 	}
 	if len(os.Args) > 4 {
-		if packets, err = strconv.Atoi(os.Args[4]); err != nil || packets < 1 {
-			fmt.Fprintln(os.Stderr, "seal: not a number of packets:", os.Args[4])
+		cipherName = os.Args[4]
+	}
+	if way == "aes" {
+		cipherName = "go"
+	}
+	if len(os.Args) > 5 {
+		if packets, err = strconv.Atoi(os.Args[5]); err != nil || packets < 1 {
+			fmt.Fprintln(os.Stderr, "seal: not a number of packets:", os.Args[5])
 			os.Exit(2)
 		}
 	}
@@ -54,7 +61,7 @@ func main() {
 		for i := range plain {
 			plain[i] = key[i%32] ^ byte(i)
 		}
-		aead, err := newAEAD(key[:], way == "aes")
+		aead, err := newAEAD(key[:], cipherName)
 		if err != nil {
 			panic(err)
 		}
@@ -106,9 +113,16 @@ func batches(aead cipher.AEAD, nonce, plain []byte, packets int, open bool) []by
 	return sum.Sum(nil)
 }
 
-func newAEAD(key []byte, aesGCM bool) (cipher.AEAD, error) {
-	if !aesGCM {
+func newAEAD(key []byte, name string) (cipher.AEAD, error) {
+	switch name {
+	case "chacha":
 		return chacha20poly1305.New(key)
+	case "gcm128":
+		return aesgcm.New(key[:16])
+	case "gcm192":
+		return aesgcm.New(key[:24])
+	case "gcm256":
+		return aesgcm.New(key)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
