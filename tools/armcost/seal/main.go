@@ -108,6 +108,7 @@ func batches(aead cipher.AEAD, nonce, plain []byte, packets int, open bool) []by
 		if ops[i].Err != nil {
 			panic(ops[i].Err)
 		}
+		sum.Write(ops[i].Src)
 		sum.Write(ops[i].Out)
 	}
 	return sum.Sum(nil)
