@@ -65,8 +65,8 @@
     BATCH(avx512, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 5, 6, 6, 7, 7, 7, 8, 6, 6, 6, 6, 7, 7, 7, 8)
 #define AVX2_BATCH BATCH(avx2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 4, 2, 4, 4, 6, 8)
 
-/* Modelled (tools/armcost): where Cortex-A53 and A72 gain and A7 loses no more than a fiftieth. */
-#define NEON_BATCH BATCH(neon, 4, 4, 4, 4, 4, 4)
+/* Modelled in Go (tools/armcost): where Cortex-A53 and A72 gain and A7 loses no more than a fiftieth. */
+#define NEON_BATCH BATCH(neon, 6, 6, 12, 8, 12, 8)
 
 #if defined(HAVE_X86_64_KERNELS)
 KERNEL(chacha20poly1305, avx512)
