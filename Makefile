@@ -43,7 +43,7 @@ $(1)/src/%.o: src/%.c $(HEADERS) $(ASM_SOURCES)
 
 $(1)/asm/%.o: asm/%.S $(HEADERS)
 	@mkdir -p $$(@D)
-	$(2) $(LIB_FLAGS) $(3) -c -o $$@ $$<
+	$(2) $(CFLAGS) $(LIB_FLAGS) $(3) -c -o $$@ $$<
 
 $(1)/libsealane.a: $(C_SOURCES:%.c=$(1)/%.o) $(ASM_SOURCES:%.S=$(1)/%.o)
 	@rm -f $$@

@@ -60,7 +60,8 @@ PROVIDER_RESULTS = bench/results/provider-$(CPU_NAME).md
 bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench ## the provider beside OpenSSL's default one; writes bench/results
 	@tools/bootstrap bench
 	{ sed 's|@MACHINE@|$(CPU_NAME)|; s|@OPENSSL@|'"$$(openssl version | cut -d' ' -f1-2)"'|' provider/figures.md.in && \
-	    $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 4; } > $(B)/provider/figures.md
+	    $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 4 && \
+	    echo && provider/bulk $(B)/provider/sealane.so 512 4 TLS_AES_128_GCM_SHA256 ""; } > $(B)/provider/figures.md
 	cp $(B)/provider/figures.md $(PROVIDER_RESULTS)
 	cat $(PROVIDER_RESULTS)
 
@@ -68,7 +69,7 @@ bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench ## the provide
 
 PROVIDER := $(B)/provider/sealane.so
 PROVIDER_ASAN := $(B)/asan/provider/sealane.so
-PROVIDER_LEVELS := avx2 ssse3 portable
+PROVIDER_LEVELS := avx2 ssse3 aesni portable
 leaks := env LSAN_OPTIONS=exitcode=1
 
 $(eval $(call suite,provider-differential,$(PROVIDER) $(B)/provider/test-differential,\

@@ -463,7 +463,8 @@ static int check_wrong_packets_of(sealane_alg alg, size_t key_bytes, uint64_t mo
         {"no associated data", &k, m, m + 900, m + 800, 12, NULL, 1, m + 300, 100, SEALANE_NULL},
         {"no input", &k, m, m + 900, m + 800, 12, NULL, 0, NULL, 100, SEALANE_NULL},
         {"too long", &k, m, m + 900, m + 800, 12, NULL, 0, m, huge, SEALANE_TOO_LONG},
-        {"longest number", &k, m, m + 900, m + 800, 12, NULL, 0, m, (size_t)-1, SEALANE_TOO_LONG},
+        {"longest number", &k, m, m + 900, m + 800, 12, NULL, 0, m, (size_t)-1,
+         huge ? SEALANE_TOO_LONG : SEALANE_OVERLAP}, /* 32 bits cannot say what is too long, only what covers all */
         {"output one above input", &k, m + 301, m + 900, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_OVERLAP},
         {"output one below input", &k, m + 299, m + 900, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_OVERLAP},
         {"output's last byte is input's first", &k, m + 201, m + 900, m + 800, 12, NULL, 0, m + 300, 100,

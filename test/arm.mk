@@ -30,4 +30,14 @@ else
 $(eval $(call suite,go-arm,,test/arm --missing qemu-arm))
 endif
 $(eval $(call suite,assembles-aarch64,,test/arm --assembles $(B)))
+ifneq ($(and $(shell command -v aarch64-linux-gnu-gcc),$(shell command -v qemu-aarch64)),)
+.PHONY: $(B)/cross/bti/built
+$(B)/cross/bti/built:
+	+@$(MAKE) --no-print-directory -s B=$(B)/cross/bti CC=aarch64-linux-gnu-gcc LDFLAGS=-nostartfiles \
+	    CFLAGS="-O2 -mbranch-protection=standard -mno-outline-atomics" $(B)/cross/bti/libsealane.so.0
+
+$(eval $(call suite,bti,$(B)/cross/bti/built $(B)/vectors.txt,test/arm --bti $(B)))
+else
+$(eval $(call suite,bti,,test/arm --missing "aarch64-linux-gnu-gcc and qemu-aarch64"))
+endif
 endif
