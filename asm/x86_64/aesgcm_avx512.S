@@ -392,6 +392,39 @@
     .endif
 .endm
 
+/* The last n rows or fewer and J0 are encrypted, while the eight before are authenticated; their ciphertext to 0 .. */
+.macro last n
+    counters \n
+    vmovdqa64 mask, j0
+    rounds_but_last \n, 1, 1
+    vaesenclast mask, mask, rk
+    .irp i, 72, 73, 75, 76, 77, 79
+    hash_step \i
+    .endr
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    cmp left, 64*\i + 64
+    jbe .Llast\n\()_\i
+    vpxord zmm24, rk, [src + 64*\i]
+    vaesenclast zmm\i, zmm\i, zmm24
+    vmovdqu64 [dst + 64*\i], zmm\i
+    .endif
+    .endr
+    .irp i, 7, 6, 5, 4, 3, 2, 1, 0
+    .if \i < \n
+.Llast\n\()_\i:
+    vmovdqu8 zmm24{k1}{z}, [src + 64*\i]
+    vpxord zmm24, rk, zmm24
+    vaesenclast zmm\i, zmm\i, zmm24
+    vmovdqu8 [dst + 64*\i]{k1}, zmm\i
+    vmovdqu8 zmm\i{k1}{z}, zmm\i
+    .if \i || \n < 8
+    jmp .Llast_rows
+    .endif
+    .endif
+    .endr
+.endm
+
     function sealane_aesgcm_avx512
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]
@@ -520,36 +553,16 @@
     ja .Lrest
 
     /* Seal: the last eight rows or fewer, and J0; between the rounds the eight before are authenticated. */
-    counters 8
-    vmovdqa64 mask, j0
-    rounds_but_last 8, 1, 1
-    vaesenclast mask, mask, rk
-    .irp i, 72, 73, 75, 76, 77, 79
-    hash_step \i
-    .endr
     mov rax, left
     neg rax
     mov r13, -1
     shrx r13, r13, rax
     kmovq k1, r13
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    cmp left, 64*\i + 64
-    jbe .Llast\i
-    vpxord zmm24, rk, [src + 64*\i]
-    vaesenclast zmm\i, zmm\i, zmm24
-    vmovdqu64 [dst + 64*\i], zmm\i
-    .endr
-    .irp i, 7, 6, 5, 4, 3, 2, 1, 0
-.Llast\i:
-    vmovdqu8 zmm24{k1}{z}, [src + 64*\i]
-    vpxord zmm24, rk, zmm24
-    vaesenclast zmm\i, zmm\i, zmm24
-    vmovdqu8 [dst + 64*\i]{k1}, zmm\i
-    vmovdqu8 zmm\i{k1}{z}, zmm\i
-    .if \i
-    jmp .Llast_rows
-    .endif
-    .endr
+    cmp left, 128
+    ja .Llast8
+    last 2
+.Llast8:
+    last 8
 .Llast_rows:
     .irp i, 0, 1, 2, 3, 4
     vmovdqa64 zmm2\i, zmm\i
