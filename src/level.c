@@ -40,31 +40,35 @@
     extern sealane_kernel sealane_chacha20poly1305_batch_##level; \
     extern const uint8_t sealane_chacha20poly1305_batch_##level##_constants[];
 
-#define BATCH(level, least, cost, ...)                                                                               \
-    {                                                                                                                \
-        sealane_chacha20poly1305_batch_##level, sealane_chacha20poly1305_batch_##level##_constants, (least), (cost), \
-        {                                                                                                            \
-            __VA_ARGS__                                                                                              \
-        }                                                                                                            \
+#define BATCH(level, ...)                                                                           \
+    {                                                                                               \
+        sealane_chacha20poly1305_batch_##level, sealane_chacha20poly1305_batch_##level##_constants, \
+        {                                                                                           \
+            __VA_ARGS__                                                                             \
+        }                                                                                           \
     }
 
-#define NO_BATCH          \
-    {                     \
-        NULL, NULL, 0, 0, \
-        {                 \
-            0             \
-        }                 \
+#define NO_BATCH    \
+    {               \
+        NULL, NULL, \
+        {           \
+            0       \
+        }           \
     }
 
-/* Nanoseconds, measured on Zen 5: one packet by itself less one of 64 in a batch; and what a batch of 3 takes more than
- * three times that. internal/kernel has the same for Go. */
-#define AVX512_BATCH                                                                                                 \
-    BATCH(avx512, 3, 240, 85, 92, 108, 106, 102, 96, 90, 84, 79, 79, 74, 67, 64, 56, 45, 40, 33, 45, 39, 35, 23, 19, \
-          11, 9)
+/* How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
+ * shortest and of a middling length of that class in one call, by turns with n single calls; the first n where both are
+ * at least as fast. Modelled cycles do where there is no CPU to measure on. The same row is in internal/kernel for Go.
+ * These are of Zen 5.
+ */
+#define AVX512_BATCH \
+    BATCH(avx512, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 5, 6, 6, 7, 7, 7, 8, 6, 6, 6, 6, 7, 7, 7, 8)
+#define AVX2_BATCH BATCH(avx2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 4, 2, 4, 4, 6, 8)
 
 #if defined(HAVE_X86_64_KERNELS)
 KERNEL(chacha20poly1305, avx512)
 BATCH_KERNEL(avx512)
+BATCH_KERNEL(avx2)
 KERNEL(chacha20poly1305, avx2)
 KERNEL(chacha20poly1305, ssse3)
 KERNEL(aesgcm, avx512)
@@ -89,7 +93,7 @@ const sealane_level sealane_levels[] = {
               SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA,
           AVX512_BATCH),
     LEVEL(chacha20poly1305, avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2,
-          NO_BATCH),
+          AVX2_BATCH),
     LEVEL(chacha20poly1305, ssse3, SEALANE_X86_SSSE3, NO_BATCH),
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
@@ -105,7 +109,7 @@ const sealane_level sealane_levels[] = {
      0,
      sealane_chacha20poly1305_portable,
      NULL,
-     {sealane_chacha20poly1305_batch_portable, NULL, 2, 1, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}},
+     {sealane_chacha20poly1305_batch_portable, NULL, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}},
 };
 
 const unsigned sealane_level_count = sizeof sealane_levels / sizeof sealane_levels[0];

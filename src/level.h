@@ -6,15 +6,16 @@
 
 #define SEALANE_BATCH_CLASSES 32 /* of packets with the same number of whole blocks */
 
-/* A kernel for many packets in one call, and when it pays: a call costs something, and every packet in it gains
- * something over a call of its own. The unit does not matter. Packets that gain nothing go one by one. */
+/* A kernel for many packets in one call, and when it pays: for packets of each number of whole blocks from how many on,
+ * up to SEALANE_BATCH_FROM_MAX, they are faster side by side. Unlike packets pay if the sum of 1/from is 1 or more.
+ */
 typedef struct sealane_batch {
     sealane_kernel *kernel; /* NULL: there is none, all packets go one by one */
     const void *consts;
-    uint16_t least; /* packets; no fewer can pay */
-    uint16_t cost;
-    uint8_t gain[SEALANE_BATCH_CLASSES]; /* by whole blocks of text; longer packets gain nothing */
+    uint8_t from[SEALANE_BATCH_CLASSES]; /* 0: never, as are packets that are longer than any class */
 } sealane_batch;
+
+#define SEALANE_BATCH_FROM_MAX 16
 
 typedef struct sealane_level {
     const char *name;
