@@ -74,6 +74,7 @@ KERNEL(aesgcm, aesni)
 #if defined(HAVE_AARCH64_KERNELS)
 KERNEL(chacha20poly1305, neon)
 KERNEL(aesgcm, ce)
+KERNEL(aesgcm, neon)
 #endif
 #if defined(HAVE_ARM_KERNELS)
 KERNEL(chacha20poly1305, neon)
@@ -118,6 +119,7 @@ static const sealane_level aesgcm_levels[] = {
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
     LEVEL(aesgcm, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL, NO_BATCH),
+    LEVEL(aesgcm, neon, SEALANE_ARM_NEON, NO_BATCH),
 #endif
     {"portable", 0, sealane_aesgcm_portable, NULL, NO_BATCH},
 };

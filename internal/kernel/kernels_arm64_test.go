@@ -6,5 +6,6 @@ package kernel
 
 var generatedKernels = map[string]func(*Args){
 	"AESGCMCE":             AESGCMCE,
+	"AESGCMNEON":           AESGCMNEON,
 	"ChaCha20Poly1305NEON": ChaCha20Poly1305NEON,
 }
