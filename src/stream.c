@@ -89,22 +89,27 @@ static void run_kernel(stream *s, void *state, uint8_t *out, const uint8_t *in, 
     s->level->kernel(&a, scratch, s->level->consts);
 }
 
+void sealane_gcm_absorb(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *k,
+                        const uint8_t *in, size_t blocks)
+{
+    uint8_t h[16];
+    ghash_key key;
+    ghash_sum sum = {{load64_be(state->y + 8), load64_be(state->y)}};
+    sealane_gcm_hash_key(h, level, k);
+    sealane_ghash_key(&key, h);
+    sealane_ghash_blocks(&sum, &key, in, blocks);
+    store64_be(state->y, sum.y[1]), store64_be(state->y + 8, sum.y[0]);
+    wipe(h, sizeof h);
+    wipe(&key, sizeof key);
+}
+
 /* Authenticates blocks that the kernel is not given: associated data, and ChaCha20-Poly1305's ends of pieces. */
 static void absorb(stream *s, const uint8_t *in, size_t blocks)
 {
-    if (s->gcm == NULL) {
+    if (s->gcm == NULL)
         sealane_poly1305_blocks(&s->state, in, blocks);
-        return;
-    }
-    uint8_t h[16];
-    ghash_key key;
-    ghash_sum sum = {{load64_be(s->gcm_state.y + 8), load64_be(s->gcm_state.y)}};
-    sealane_gcm_hash_key(h, s->level, s->gcm);
-    sealane_ghash_key(&key, h);
-    sealane_ghash_blocks(&sum, &key, in, blocks);
-    store64_be(s->gcm_state.y, sum.y[1]), store64_be(s->gcm_state.y + 8, sum.y[0]);
-    wipe(h, sizeof h);
-    wipe(&key, sizeof key);
+    else
+        sealane_gcm_absorb(&s->gcm_state, s->level, s->gcm, in, blocks);
 }
 
 static void absorb_ad(stream *s, const uint8_t *ad, size_t ad_bytes)

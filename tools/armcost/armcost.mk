@@ -20,7 +20,9 @@ $(B)/seal.arm64:
 
 # program, CPU, cipher, level
 ARMCOST_RUNS := arm,cortex-a7,chacha,neon arm,arm1176,chacha,armv6 arm64,cortex-a53,chacha,neon
-ARMCOST_RUNS += arm64,cortex-a53,gcm128,ce arm64,cortex-a53,gcm256,ce arm64,cortex-a53,gcm128,neon arm64,cortex-a53,gcm256,neon
+ARMCOST_RUNS += arm64,cortex-a53,chacha,neon6
+ARMCOST_RUNS += arm64,cortex-a53,gcm128,ce arm64,cortex-a53,gcm256,ce
+ARMCOST_RUNS += arm64,cortex-a53,gcm128,neon arm64,cortex-a53,gcm256,neon
 # In the shell: these of $run as $1 to $4, and the program's name.
 ARMCOST_RUN = set -- $$(echo $$run | tr , ' '); seal=$(B)/seal.$$1; export SEALANE_CPU=$$4
 
@@ -44,6 +46,8 @@ ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm64 ## the same branches and
 	if [ $$? -eq 1 ] && grep -q "the traces part" $(B)/ct-arm.log; \
 	then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL a table at secret places is not found"; fi; \
 	echo "ct-arm: $$p passed, $$f failed, 0 not run"; [ $$f -eq 0 ]
+
+$(eval $(call suite,armcost,$(ARMCOST_PYTHON),$(ARMCOST_PYTHON) tools/armcost/test_armcost.py))
 
 ifneq ($(filter x86_64,$(ISA)),)
 ifneq ($(and $(shell command -v qemu-arm),$(shell command -v qemu-aarch64)),)
