@@ -79,6 +79,7 @@ KERNEL(aesgcm, aesni)
 KERNEL(chacha20poly1305, neon6)
 KERNEL(chacha20poly1305, neon)
 KERNEL(aesgcm, ce)
+KERNEL(aesgcm, neon)
 #endif
 #if defined(HAVE_ARM_KERNELS)
 KERNEL(chacha20poly1305, neon)
@@ -127,6 +128,7 @@ static const sealane_level aesgcm_levels[] = {
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
     LEVEL(aesgcm, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL, NO_BATCH),
+    LEVEL(aesgcm, neon, SEALANE_ARM_NEON, NO_BATCH),
 #endif
 #if defined(HAVE_ARM_KERNELS)
     LEVEL(aesgcm, neon, SEALANE_ARM_NEON, NO_BATCH),

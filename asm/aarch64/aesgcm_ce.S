@@ -101,7 +101,7 @@
 #define mask1 x26
 #define rest x27       /* bytes of the partial block, 0 if there is none */
 
-/* Vector registers: 0 .. 7 AES states, 16 .. 23 round keys 1 .. 8, and */
+/* Vector registers: 0 .. 7 AES states, 16 .. 23 round keys, the tenth to third from the end, and */
 #define low v8          /* GHASH so far, not reduced */
 #define mid v9
 #define high v10
@@ -205,7 +205,7 @@
     .endif
 .endm
 
-/* The second to fourth pair of a group begins with four loads. */
+/* Loads of a pair of a group. */
 .macro load_pair item, pair
     .if (\item) == 0
     ldp q12, q13, [hash_in, #48*(\pair)]
@@ -218,76 +218,192 @@
     .endif
 .endm
 
-/* A group at hash_in, its first pair last, since it waits for what came before; item 0 .. 74. */
-.set HASH_ITEMS, 75
-.macro hash_item item
-    .if (\item) < 4
-    reduce (\item)
-    .elseif (\item) < 12 && (\item) % 2 == 0
-    load_pair ((\item)/2-2), 1
-    .elseif (\item) < 12
-    reduce ((\item)/2+2)
-    .elseif (\item) < 14
-    reduce ((\item)-4)
-    .elseif (\item) == 14
+/* A group at hash_in, in items of a calculation and often a load or store, which follow each other at two cycles' distance.
+ * First what was before is reduced; the first pair of blocks, which waits for that, comes last. With columns, also the first
+ * columns of the next group's states. */
+.macro hash_column item, columns
+    .if \columns
+    column_item \item
+    .endif
+.endm
+
+.macro hash_store item, columns
+    .if \columns
+    column_item (5 + \item)
+    .set accesses, 1
+    .endif
+.endm
+
+.set HASH_ITEMS, 64
+.macro hash_item item, columns
+    .set accesses, 0
+    .if (\item) == 0
+    reduce 0
+    .elseif (\item) == 1
+    hash_column 0, \columns
+    load_pair 0, 1
+    .set accesses, 1
+    .elseif (\item) == 2
+    reduce 1
+    .elseif (\item) == 3
+    reduce 2
+    load_pair 1, 1
+    .set accesses, 1
+    .elseif (\item) == 4
+    hash_column 1, \columns
+    .elseif (\item) == 5
+    reduce 3
+    .elseif (\item) == 6
+    hash_column 2, \columns
+    .elseif (\item) == 7
+    reduce 4
+    .elseif (\item) == 8
+    hash_column 3, \columns
+    .elseif (\item) == 9
+    reduce 5
+    hash_store 0, \columns
+    .elseif (\item) == 10
+    hash_column 4, \columns
+    hash_store 1, \columns
+    .elseif (\item) == 11
+    reduce 6
+    hash_store 2, \columns
+    .elseif (\item) == 12
     pmull2 low.1q, va.2d, ha.2d
-    .elseif (\item) == 15
+    hash_store 3, \columns
+    .elseif (\item) == 13
+    reduce 7
+    hash_store 4, \columns
+    .elseif (\item) == 14
     pmull more.1q, va.1d, ha.1d
+    hash_store 5, \columns
+    .elseif (\item) == 15
+    reduce 8
+    hash_store 6, \columns
     .elseif (\item) == 16
-    pmull2 mid.1q, vs.2d, hsum.2d
+    pmull2 va.1q, vb.2d, hb.2d
+    hash_store 7, \columns
     .elseif (\item) == 17
-    pmull2 va.1q, vb.2d, hb.2d
+    pmull hb.1q, vb.1d, hb.1d
+    load_pair 2, 1
+    .set accesses, 1
     .elseif (\item) == 18
-    pmull hb.1q, vb.1d, hb.1d
+    reduce 9
+    load_pair 3, 1
+    .set accesses, 1
     .elseif (\item) == 19
-    pmull hsum.1q, vs.1d, hsum.1d
+    eor low.16b, low.16b, va.16b
     .elseif (\item) == 20
-    eor low.16b, low.16b, va.16b
-    .elseif (\item) == 21
     eor more.16b, more.16b, hb.16b
+    load_pair 0, 2
+    .set accesses, 1
+    .elseif (\item) == 21
+    pmull2 mid.1q, vs.2d, hsum.2d
+    load_pair 1, 2
+    .set accesses, 1
     .elseif (\item) == 22
-    eor mid.16b, mid.16b, hsum.16b
-    .elseif (\item) < 27
-    load_pair ((\item)-23), 2
-    .elseif (\item) < 39
-    multiply_pair ((\item)-27), va, vb, vs
-    .elseif (\item) < 43
-    load_pair ((\item)-39), 3
-    .elseif (\item) < 55
-    multiply_pair ((\item)-43), va, vb, vs
-    .elseif (\item) < 59
-    load_pair ((\item)-55), 0
-    .elseif (\item) == 59
-    ext vt.16b, high.16b, high.16b, #8
-    .elseif (\item) == 60
-    eor va.16b, va.16b, high.16b
-    .elseif (\item) == 61
-    eor vt.8b, vt.8b, high.8b                                                       /* and the other half is zero */
-    .elseif (\item) == 62
-    pmull high.1q, va.1d, ha.1d
-    .elseif (\item) == 63
-    eor vs.16b, vs.16b, vt.16b
-    .elseif (\item) == 64
-    pmull2 ha.1q, va.2d, ha.2d
-    .elseif (\item) == 65
-    pmull2 va.1q, vb.2d, hb.2d
-    .elseif (\item) == 66
-    pmull hb.1q, vb.1d, hb.1d
-    .elseif (\item) == 67
-    pmull2 vb.1q, vs.2d, hsum.2d
-    .elseif (\item) == 68
     pmull hsum.1q, vs.1d, hsum.1d
-    .elseif (\item) == 69
-    eor high.16b, high.16b, more.16b
-    .elseif (\item) == 70
-    eor low.16b, low.16b, ha.16b
-    .elseif (\item) == 71
-    eor high.16b, high.16b, hb.16b
-    .elseif (\item) == 72
+    .elseif (\item) == 23
+    pmull2 vt.1q, va.2d, ha.2d
+    load_pair 2, 2
+    .set accesses, 1
+    .elseif (\item) == 24
+    pmull ha.1q, va.1d, ha.1d
+    .elseif (\item) == 25
+    eor mid.16b, mid.16b, hsum.16b
+    .elseif (\item) == 26
+    pmull2 va.1q, vb.2d, hb.2d
+    load_pair 3, 2
+    .set accesses, 1
+    .elseif (\item) == 27
+    pmull hb.1q, vb.1d, hb.1d
+    .elseif (\item) == 28
+    eor low.16b, low.16b, vt.16b
+    .elseif (\item) == 29
+    pmull2 vb.1q, vs.2d, hsum.2d
+    .elseif (\item) == 30
+    pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 31
+    eor more.16b, more.16b, ha.16b
+    .elseif (\item) == 32
     eor low.16b, low.16b, va.16b
-    .elseif (\item) == 73
+    .elseif (\item) == 33
     eor mid.16b, mid.16b, vb.16b
-    .else
+    load_pair 0, 3
+    .set accesses, 1
+    .elseif (\item) == 34
+    eor more.16b, more.16b, hb.16b
+    load_pair 1, 3
+    .set accesses, 1
+    .elseif (\item) == 35
+    eor mid.16b, mid.16b, hsum.16b
+    load_pair 2, 3
+    .set accesses, 1
+    .elseif (\item) == 36
+    pmull2 vt.1q, va.2d, ha.2d
+    load_pair 3, 3
+    .set accesses, 1
+    .elseif (\item) == 37
+    pmull ha.1q, va.1d, ha.1d
+    .elseif (\item) == 38
+    pmull2 va.1q, vb.2d, hb.2d
+    .elseif (\item) == 39
+    pmull hb.1q, vb.1d, hb.1d
+    .elseif (\item) == 40
+    pmull2 vb.1q, vs.2d, hsum.2d
+    .elseif (\item) == 41
+    pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 42
+    eor low.16b, low.16b, vt.16b
+    .elseif (\item) == 43
+    eor more.16b, more.16b, ha.16b
+    .elseif (\item) == 44
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 45
+    eor mid.16b, mid.16b, vb.16b
+    load_pair 0, 0
+    .set accesses, 1
+    .elseif (\item) == 46
+    eor more.16b, more.16b, hb.16b
+    load_pair 1, 0
+    .set accesses, 1
+    .elseif (\item) == 47
+    eor mid.16b, mid.16b, hsum.16b
+    load_pair 2, 0
+    .set accesses, 1
+    .elseif (\item) == 48
+    ext vt.16b, high.16b, high.16b, #8
+    load_pair 3, 0
+    .set accesses, 1
+    .elseif (\item) == 49
+    eor va.16b, va.16b, high.16b
+    .elseif (\item) == 50
+    eor vt.8b, vt.8b, high.8b                                                    /* and the other half is zero */
+    .elseif (\item) == 51
+    pmull high.1q, va.1d, ha.1d
+    .elseif (\item) == 52
+    eor vs.16b, vs.16b, vt.16b
+    .elseif (\item) == 53
+    pmull2 ha.1q, va.2d, ha.2d
+    .elseif (\item) == 54
+    pmull2 va.1q, vb.2d, hb.2d
+    .elseif (\item) == 55
+    pmull hb.1q, vb.1d, hb.1d
+    .elseif (\item) == 56
+    pmull2 vb.1q, vs.2d, hsum.2d
+    .elseif (\item) == 57
+    pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 58
+    eor high.16b, high.16b, more.16b
+    .elseif (\item) == 59
+    eor low.16b, low.16b, ha.16b
+    .elseif (\item) == 60
+    eor mid.16b, mid.16b, vb.16b
+    .elseif (\item) == 61
+    eor high.16b, high.16b, hb.16b
+    .elseif (\item) == 62
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 63
     eor mid.16b, mid.16b, hsum.16b
     .endif
 .endm
@@ -317,32 +433,53 @@
 .set COLUMN_ITEMS, 13
 .macro column_item item
     .if (\item) == 0
-    mov va.16b, count.16b
+    mov vt.16b, count.16b
     .elseif (\item) == 1
-    add vb.16b, count.16b, four.16b
+    add vs.16b, count.16b, four.16b
     .elseif (\item) == 2
-    aese va.16b, count_key.16b
-    aesmc va.16b, va.16b
+    aes_round vt, count_key
     .elseif (\item) == 3
-    add count.16b, vb.16b, four.16b
+    add count.16b, vs.16b, four.16b
     .elseif (\item) == 4
-    aese vb.16b, count_key.16b
-    aesmc vb.16b, vb.16b
+    aes_round vs, count_key
     .elseif (\item) < 9
-    st1 {va.s}[(\item)-5], [slot], stride
+    st1 {vt.s}[(\item)-5], [slot], stride
     .else
-    st1 {vb.s}[(\item)-9], [slot], stride
+    st1 {vs.s}[(\item)-9], [slot], stride
     .endif
 .endm
 
 /* Block 0 .. 7 of the group before is added to the text; items 2 .. 97, after two that load. With last, it is the packet's
- * last group. Even and odd blocks have registers of their own. */
+ * last group. Even and odd blocks have registers of their own. Then what there is to do from group to group. */
 .set TEXT_ITEMS, 98
+.set LOOP_ITEMS, 109
 .macro text_item item, open, last
     .if (\item) == 0
     ldp t0, t1, [scratch, #STREAM]
     .elseif (\item) == 1
     ldp t2, t3, [src]
+    .elseif (\item) == 98
+    sub slot, slot, #128
+    .elseif (\item) == 99
+    add counter, counter, #8
+    .elseif (\item) == 100
+    sub groups, groups, #1
+    .elseif (\item) == 101
+    add src, src, #128
+    .elseif (\item) == 102
+    add dst, dst, #128
+    .elseif (\item) == 103
+    add t0d, counter, #7
+    .elseif (\item) == 104
+    mov t1, hash_in
+    .elseif (\item) == 105
+    and t0d, t0d, #255
+    .elseif (\item) == 106
+    mov hash_in, hash_out
+    .elseif (\item) == 107
+    cmp t0d, limit
+    .elseif (\item) == 108
+    mov hash_out, t1
     .elseif ((\item)-2)/12 % 2 == 0
     text_step (((\item)-2)/12), (((\item)-2)%12), \open, \last, t0, t1, t2, t3, u0, u1, u2, u3, sum0
     .else
@@ -400,29 +537,30 @@
     .endif
 .endm
 
-/* Behind each of the other instructions, some of these: the next group's first columns, the hash, the text. */
-.macro fill hash, text, open
-    .set slots_done, slots_done + 1
-    .if \hash
-    .set hash_until, slots_done*(COLUMN_ITEMS + HASH_ITEMS)/64
-    .else
-    .set hash_until, slots_done*COLUMN_ITEMS/64
-    .endif
-    .set text_until, \text*slots_done*TEXT_ITEMS/72
-    .rept 4
-    .if text_done < text_until
+/* Behind each round of a state, so many of the text's items as are due, and from slot 8 on one of the hash's. */
+.macro text_due open
+    .if text_done < LOOP_ITEMS
     text_item text_done, \open, 0
     .set text_done, text_done + 1
     .endif
-    .if hash_done < hash_until && hash_done < COLUMN_ITEMS + \hash*HASH_ITEMS
-    .if hash_done < COLUMN_ITEMS
-    column_item hash_done
-    .else
-    hash_item (hash_done - COLUMN_ITEMS)
+.endm
+
+.macro fill hash, text, open
+    .if \text
+    text_due \open
     .endif
-    .set hash_done, hash_done + 1
+    .if \hash && slots_done >= 72 - HASH_ITEMS
+    hash_item (slots_done - (72 - HASH_ITEMS)), 1
+    .if \text && !accesses
+    text_due \open
     .endif
-    .endr
+    .elseif \text && LOOP_ITEMS - text_done > 71 - slots_done
+    text_due \open
+    .endif
+    .if !\hash && slots_done < COLUMN_ITEMS
+    column_item slots_done
+    .endif
+    .set slots_done, slots_done + 1
 .endm
 
 .macro round number, hash, text, open
@@ -432,71 +570,66 @@
     .endr
 .endm
 
-/* Rounds that AES-192 and AES-256 have more, with n states. */
+/* Rounds that AES-192 and AES-256 have more, before the others, with n states. */
 .macro more_rounds states, key_schedule
     tbz mode, #2, 1f
-    ldp q12, q13, [\key_schedule, #SEALANE_GCM_KEY_SCHEDULE + 16*9]
-    .irp k, 12, 13
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \states
-    aes_round v\i, v\k
-    .endif
-    .endr
-    .endr
+    ldp q12, q13, [\key_schedule, #SEALANE_GCM_KEY_SCHEDULE + 16]
+    extra_rounds \states
     tbz mode, #1, 1f
-    ldp q12, q13, [\key_schedule, #SEALANE_GCM_KEY_SCHEDULE + 16*11]
-    .irp k, 12, 13
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \states
-    aes_round v\i, v\k
-    .endif
-    .endr
-    .endr
+    ldp q12, q13, [\key_schedule, #SEALANE_GCM_KEY_SCHEDULE + 48]
+    extra_rounds \states
 1:
 .endm
 
-/* A group is encrypted, the one before added to the text, and the one before that authenticated. */
+.macro extra_rounds states
+    .irp k, 12, 13
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \states
+    aes_round v\i, v\k
+    .endif
+    .endr
+    .endr
+.endm
+
+/* A group, whose states have had their first round, is encrypted, the one before added to the text, and the one before that
+ * authenticated. Then the next group's states are loaded. */
 .macro group hash, text, open=0
     .set slots_done, 0
-    .set hash_done, 0
     .set text_done, 0
-    ldp q0, q1, [scratch, #SLOTS]
-    ldp q2, q3, [scratch, #SLOTS + 32]
-    ldp q4, q5, [scratch, #SLOTS + 64]
-    ldp q6, q7, [scratch, #SLOTS + 96]
+    more_rounds 8, key
     .irp k, 16, 17, 18, 19, 20, 21, 22, 23
     round \k, \hash, \text, \open
     .endr
-    more_rounds 8, key
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     aes_last_round v\i
     fill \hash, \text, \open
-    .endr
+    .if \i == 3
     stp q0, q1, [scratch, #STREAM]
+    .elseif \i == 4
+    ldp q0, q1, [scratch, #SLOTS]
+    .elseif \i == 5
     stp q2, q3, [scratch, #STREAM + 32]
+    .elseif \i == 6
+    ldp q2, q3, [scratch, #SLOTS + 32]
+    .elseif \i == 7
     stp q4, q5, [scratch, #STREAM + 64]
+    .endif
+    .endr
+    .if \text
+    .rept LOOP_ITEMS - text_done
+    text_due \open
+    .endr
+    .endif
+    ldp q4, q5, [scratch, #SLOTS + 64]
     stp q6, q7, [scratch, #STREAM + 96]
-    sub slot, slot, #128
-    add counter, counter, #8
-    sub groups, groups, #1
+    ldp q6, q7, [scratch, #SLOTS + 96]
 .endm
 
 /* To the next group: its states cannot stay where bytes of the counter change that are not the last. */
 .macro next_group none_left, again
     cbz groups, \none_left
-    add t0d, counter, #7
-    and t0d, t0d, #255
-    cmp t0d, limit
     b.hs \again
     b .Lslots
-.endm
-
-.macro text_done
-    add src, src, #128
-    add dst, dst, #128
-    mov t0, hash_in
-    mov hash_in, hash_out
-    mov hash_out, t0
 .endm
 
 /* The last group: where its last block is, and which of the bytes count. */
@@ -523,13 +656,40 @@
     .rept TEXT_ITEMS
     text_item text_done, \open, 1
     .set text_done, text_done + 1
-    .rept \hash
-    .if hash_done < text_done*HASH_ITEMS/TEXT_ITEMS
-    hash_item hash_done
+    .if \hash && hash_done < text_done*HASH_ITEMS/TEXT_ITEMS
+    hash_item hash_done, 0
     .set hash_done, hash_done + 1
     .endif
     .endr
-    .endr
+.endm
+
+/* The block of the lengths in bits. */
+.macro load_lengths to
+    ldr t0, [args, #SEALANE_ARG_AD_BYTES]
+    ldr t1, [args, #SEALANE_ARG_TOTAL]
+    lsl t0, t0, #3
+    lsl t1, t1, #3
+    set_halves \to
+.endm
+
+.macro set_halves to
+    mov \to\().d[0], t0
+    mov \to\().d[1], t1
+.endm
+
+/* Zeroes over what groups leave in scratch, item 14 and later over the blocks that are authenticated last. */
+.set WIPE_ITEMS, 20
+.macro wipe_item
+    .if wiped < 4
+    stp q0, q0, [scratch, #STREAM + 32*wiped]
+    .elseif wiped < 8
+    stp q0, q0, [scratch, #SLOTS + 32*(wiped-4)]
+    .elseif wiped < 14
+    stp q0, q0, [hash_out, #32*(wiped-8)]
+    .else
+    stp q0, q0, [hash_in, #32*(wiped-14)]
+    .endif
+    .set wiped, wiped + 1
 .endm
 
 /* ---- Before the groups ----------------------------------------------------------------------------------------- */
@@ -653,6 +813,7 @@
     aes_round v\i, v14
     .endif
     .endr
+    more_rounds \slots, the_key
     reduce 0
     .set reduced, 1
     .irp k, 16, 17, 18, 19, 20, 21, 22, 23
@@ -665,7 +826,6 @@
     .set reduced, reduced + 1
     .endr
     reduce reduced
-    more_rounds \slots, the_key
     sub t1, blocks, #\slots
     add u0, src, t1, lsl #4
     add u1, dst, t1, lsl #4
@@ -805,10 +965,10 @@
 
 .Lbegun:
     add t0, the_key, mode, uxtw #4
-    ldp q16, q17, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 16]
-    ldp q18, q19, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 48]
-    ldp q20, q21, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 80]
-    ldp q22, q23, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 112]
+    ldp q16, q17, [t0, #SEALANE_GCM_KEY_SCHEDULE - 144]
+    ldp q18, q19, [t0, #SEALANE_GCM_KEY_SCHEDULE - 112]
+    ldp q20, q21, [t0, #SEALANE_GCM_KEY_SCHEDULE - 80]
+    ldp q22, q23, [t0, #SEALANE_GCM_KEY_SCHEDULE - 48]
     ldp q24, q26, [t0, #SEALANE_GCM_KEY_SCHEDULE - 16]
     ldr q12, [scratch, #BLOCK]
 
@@ -926,79 +1086,93 @@
 .Lnext:
     tbnz mode, #8, .Lopen_next
     tbz hash_in, #0, .Lseal
-    group 0, 1, 0
     add hash_in, scratch, #HASH + HASH_BYTES
-    text_done
+    group 0, 1, 0
     next_group .Lseal_last, .Lseal
 .Lseal:
     group 1, 1, 0
-    text_done
     next_group .Lseal_last, .Lseal
 .Lseal_only:
     last_text 0, 0
-    b .Lonly
+    b .Llast
 .Lseal_last:
     last_text 0, 1
     b .Llast
 
 .Lfirst:
     group 0, 0
+    sub slot, slot, #128
+    add counter, counter, #8
+    sub groups, groups, #1
     mov hash_in, #1
+    add t0d, counter, #7
+    and t0d, t0d, #255
+    cmp t0d, limit
     next_group .Lone, .Lnext
 .Lone:
+    add hash_in, scratch, #HASH + HASH_BYTES
     tbz mode, #8, .Lseal_only
     last_text 1, 0
-.Lonly:
-    mov hash_in, hash_out
-    b .Llast_hash
+    b .Llast
 
 .Lopen_next:
     tbz hash_in, #0, .Lopen
-    group 0, 1, 1
     add hash_in, scratch, #HASH + HASH_BYTES
-    text_done
+    group 0, 1, 1
     next_group .Lopen_last, .Lopen
 .Lopen:
     group 1, 1, 1
-    text_done
     next_group .Lopen_last, .Lopen
 .Lopen_last:
     last_text 1, 1
+
+    /* The last group's hash and the lengths'. */
 .Llast:
-    mov hash_in, hash_out
-.Llast_hash:
+    ldr t0, [scratch, #ARGS]
     mov the_key, key
-    ldr args, [scratch, #ARGS]
+    mov t1, hash_in
+    mov hash_in, hash_out
+    mov hash_out, t1
+    mov args, t0
     ldr flags, [args, #SEALANE_ARG_FLAGS]
-    tbz flags, #1, .Llast_powers
+    movi v0.16b, #0
+    movi v3.16b, #0
+    movi v4.16b, #0
+    movi v5.16b, #0
+    tbz flags, #1, .Llast_hash
     sub powers, powers, #16
     sub sums, sums, #8
-.Llast_powers:
+    load_lengths v1
+    ldr q2, [powers, #128]
+    ldr d6, [sums, #64]
+    ext v7.16b, v1.16b, v1.16b, #8
+    eor v7.16b, v7.16b, v1.16b
+    pmull2 v3.1q, v1.2d, v2.2d
+    pmull v4.1q, v1.1d, v2.1d
+    pmull v5.1q, v7.1d, v6.1d
+.Llast_hash:
     .set hash_done, 0
+    .set wiped, 0
     .rept HASH_ITEMS
-    hash_item hash_done
+    hash_item hash_done, 0
+    .if !accesses && (wiped < 14 || hash_done > 48) && wiped < WIPE_ITEMS
+    wipe_item
+    .endif
     .set hash_done, hash_done + 1
     .endr
-    movi v0.16b, #0
-    .irp i, 0, 32, 64, 96
-    stp q0, q0, [scratch, #STREAM + \i]
-    .endr
-    .irp i, 0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448, 480
-    stp q0, q0, [scratch, #SLOTS + \i]
-    .endr
-    tbz flags, #1, .Lreduce
+    eor low.16b, low.16b, v3.16b
+    eor high.16b, high.16b, v4.16b
+    eor mid.16b, mid.16b, v5.16b
+    b .Lreduce
 
     /* The lengths. */
 .Llengths:
     movi v0.16b, #0
 .Llengths_only:
     movi more.16b, #0
-    ldr d12, [args, #SEALANE_ARG_AD_BYTES]
-    add t0, args, #SEALANE_ARG_TOTAL
-    ld1 {v12.d}[1], [t0]
+    load_lengths va
     ldr q15, [powers, #128]
     ldr d30, [sums, #64]
-    shl v12.2d, v12.2d, #3
     eor v12.16b, v12.16b, v0.16b
     multiply 0, va, ha, hsum
     eor high.16b, high.16b, more.16b

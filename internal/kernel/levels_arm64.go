@@ -68,6 +68,13 @@ func aesGCMRows() []dispatch.Row {
 			Needs:   []string{"neon", "aes", "pmull"},
 			Test:    aesGCMTestOf(CE),
 		},
+		{
+			Level:   uint8(NEON),
+			Name:    "neon",
+			Summary: "8 bit-sliced blocks at a time in 128-bit vectors",
+			Needs:   []string{"neon"},
+			Test:    aesGCMTestOf(NEON),
+		},
 	}
 }
 
@@ -76,6 +83,8 @@ func AESGCM(level Level, a *Args) {
 	switch level {
 	case CE:
 		AESGCMCE(a)
+	case NEON:
+		AESGCMNEON(a)
 	default:
 		AESGCMPortable(a)
 	}

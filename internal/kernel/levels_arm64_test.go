@@ -20,7 +20,8 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 	generated = map[string]string{
-		"ce": AESGCMCEExtensions,
+		"ce":   AESGCMCEExtensions,
+		"neon": AESGCMNEONExtensions,
 	}
 	for _, row := range AESGCMLevels.Rows {
 		extensions := generated[row.Name]

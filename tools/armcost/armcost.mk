@@ -22,6 +22,7 @@ $(B)/seal.arm64:
 ARMCOST_RUNS := arm,cortex-a7,chacha,neon arm,arm1176,chacha,armv6 arm64,cortex-a53,chacha,neon
 ARMCOST_RUNS += arm64,cortex-a53,chacha,neon6
 ARMCOST_RUNS += arm64,cortex-a53,gcm128,ce arm64,cortex-a53,gcm256,ce
+ARMCOST_RUNS += arm64,cortex-a53,gcm128,neon arm64,cortex-a53,gcm256,neon
 # In the shell: these of $run as $1 to $4, and the program's name.
 ARMCOST_RUN = set -- $$(echo $$run | tr , ' '); seal=$(B)/seal.$$1; export SEALANE_CPU=$$4
 
