@@ -41,6 +41,13 @@ func ChaCha20Poly1305(level Level, a *Args) {
 func aesGCMRows() []dispatch.Row {
 	return []dispatch.Row{
 		{
+			Level:   uint8(CE32),
+			Name:    "ce32",
+			Summary: "8 blocks at a time with ARMv8's instructions for AES and GHASH",
+			Needs:   []string{"neon", "aes", "pmull"},
+			Test:    aesGCMTestOf(CE32),
+		},
+		{
 			Level:   uint8(NEON),
 			Name:    "neon",
 			Summary: "8 blocks at a time, bit by bit in 128-bit vectors",
@@ -53,6 +60,8 @@ func aesGCMRows() []dispatch.Row {
 // AESGCM runs a level's kernel. The CPU must have what it needs.
 func AESGCM(level Level, a *Args) {
 	switch level {
+	case CE32:
+		AESGCMCE32(a)
 	case NEON:
 		AESGCMNEON(a)
 	default:

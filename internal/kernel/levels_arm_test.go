@@ -20,6 +20,7 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 	generated = map[string]string{
+		"ce32": AESGCMCE32Extensions,
 		"neon": AESGCMNEONExtensions,
 	}
 	for _, row := range AESGCMLevels.Rows {
