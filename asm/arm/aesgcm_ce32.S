@@ -41,8 +41,7 @@ isa neon, aes, pmull
 #define AVAILABLE 332 /* unused bytes at the end of the keystream */
 #define PHASE 336     /* what GHASH goes on with */
 #define PASS 340      /* what the keystream is for */
-#define BLOCKS 344    /* of GHASH, left */
-#define MESSAGE 348   /* and where they are */
+#define MESSAGE 348   /* behind what GHASH took in last */
 #define AD_LEFT 352   /* bytes of associated data left */
 #define POWER 356     /* set-up: how many powers of H are left to make */
 #define STREAM 368    /* keystream of eight blocks */
@@ -53,10 +52,9 @@ isa neon, aes, pmull
 #define POWER_BYTES 24
 
 #define PHASE_AD 0
-#define PHASE_OPEN 1
-#define PHASE_TEXT 2
-#define PHASE_LENGTHS 3
-#define PHASE_POWER 4
+#define PHASE_TEXT 1
+#define PHASE_LENGTHS 2
+#define PHASE_POWER 3
 
 #define PASS_TEXT 0
 #define PASS_STREAM 1
@@ -71,13 +69,6 @@ endconstants
 
 /* ---- AES ---- */
 
-.macro counter_block to, to_high
-    rev r5, r3
-    vmov \to, q15
-    add r3, r3, #1
-    vmov.32 \to_high[1], r5
-.endm
-
 .macro round key
     .irp block, q0, q1, q2, q3, q4, q5, q6, q7
     aese.8 \block, \key
@@ -85,72 +76,43 @@ endconstants
     .endr
 .endm
 
-/* Text of two blocks, q8 being the last round key. */
-.macro xor_text x, y, t, u
-    vld1.8 {\t, \u}, [r3]!
-    veor \x, \x, q8
-    veor \y, \y, q8
-    veor \t, \t, \x
-    veor \u, \u, \y
-    vst1.8 {\t, \u}, [r4]!
+/* ---- GHASH: sums of products of second halves, of first halves, and of sums of both, in q0, q1, q2 ---- */
+
+/* Two blocks with their bytes reversed. Their powers of H are in d6 .. d11, and the sums of their halves in d12, d13. */
+.macro multiply_two init, x, x_first, x_second, y, y_first, y_second
+.if \init
+    vmull.p64 q0, \x_second, d6
+    vmull.p64 q1, \x_first, d7
+    vmull.p64 q3, \y_second, d9
+    vmull.p64 \y, \y_first, d10
+    vmull.p64 q2, d12, d8
+    vmull.p64 q5, d13, d11
+    veor q0, q0, q3
+    veor q1, q1, \y
+.else
+    vmull.p64 q7, \x_second, d6
+    vmull.p64 \x, \x_first, d7
+    vmull.p64 q3, \y_second, d9
+    vmull.p64 \y, \y_first, d10
+    vmull.p64 q4, d12, d8
+    vmull.p64 q5, d13, d11
+    veor q0, q0, q7
+    veor q1, q1, \x
+    veor q0, q0, q3
+    veor q1, q1, \y
+    veor q2, q2, q4
+.endif
 .endm
 
-/* ---- GHASH: sums of products in q12, q13, q14 ---- */
-
-.macro multiply_four first
-    vld1.8 {q0, q1}, [r3]!
-    vld1.8 {q2, q3}, [r3]!
-    vld1.8 {d12, d13, d14}, [r5]!
-    vrev64.8 q0, q0
-    vrev64.8 q1, q1
-    vld1.8 {d15, d16, d17}, [r5]!
-    vrev64.8 q2, q2
-    vrev64.8 q3, q3
-    .if \first
-    veor q0, q0, q15
-    .endif
-    vld1.8 {d18, d19, d20}, [r5]!
-    veor d9, d2, d3
-    veor d10, d4, d5
-    veor d8, d0, d1
-    veor d11, d6, d7
-    vld1.8 {d21, d22, d23}, [r5]!
-    .if \first
-    vmull.p64 q12, d1, d12
-    vmull.p64 q13, d0, d13
-    vmull.p64 q14, d8, d14
-    .else
-    vmull.p64 q15, d1, d12
-    vmull.p64 q0, d0, d13
-    vmull.p64 q6, d8, d14
-    .endif
-    .if \first == 0
-    veor q12, q12, q15
-    .endif
-    vmull.p64 q15, d3, d15
-    .if \first == 0
-    veor q13, q13, q0
-    .endif
-    vmull.p64 q0, d2, d16
-    .if \first == 0
-    veor q14, q14, q6
-    .endif
-    vmull.p64 q1, d9, d17
-    vmull.p64 q6, d5, d18
-    vmull.p64 q7, d4, d19
-    vmull.p64 q2, d10, d20
-    veor q12, q12, q15
-    veor q13, q13, q0
-    veor q14, q14, q1
-    vmull.p64 q15, d7, d21
-    vmull.p64 q0, d6, d22
-    vmull.p64 q1, d11, d23
-    veor q12, q12, q6
-    veor q13, q13, q7
-    veor q14, q14, q2
-    veor q12, q12, q15
-    veor q13, q13, q0
-    veor q14, q14, q1
+/* The last of it, and what the next two need. */
+.macro next_two x, x_first, x_second, y, y_first, y_second
+    vld1.8 {d6, d7, d8}, [r5]!
+    vrev64.8 \x, \x
+    vrev64.8 \y, \y
+    veor q2, q2, q5
+    vld1.8 {d9, d10, d11}, [r5]!
+    veor d12, \x_first, \x_second
+    veor d13, \y_first, \y_second
 .endm
 
 /* ---- the kernel ---- */
@@ -254,34 +216,8 @@ function sealane_aesgcm_ce32
     mov r4, #PASS_STREAM
     cmp r6, #128
     blo .Lpass
-    ldr r9, [r1, #FLAGS]
-    tst r9, #SEALANE_FLAG_OPEN
-    ldrne r3, [r1, #IN]
-    movne r4, #8
-    movne r5, #PHASE_OPEN
-    bne .Lghash
-.Lopen:
     mov r4, #PASS_TEXT
     b .Lpass
-.Lgot_text:
-    ldr r3, [r1, #IN]
-    ldr r4, [r1, #OUT]
-    xor_text q0, q1, q10, q11
-    xor_text q2, q3, q12, q13
-    xor_text q4, q5, q10, q11
-    xor_text q6, q7, q12, q13
-    ldr r6, [r1, #LEFT]
-    ldr r9, [r1, #FLAGS]
-    str r3, [r1, #IN]
-    str r4, [r1, #OUT]
-    sub r6, r6, #128
-    str r6, [r1, #LEFT]
-    tst r9, #SEALANE_FLAG_OPEN
-    bne .Ltext
-    sub r3, r4, #128
-    mov r4, #8
-    mov r5, #PHASE_TEXT
-    b .Lghash
 
 .Lgot_stream:
     mov r7, #128
@@ -330,6 +266,21 @@ function sealane_aesgcm_ce32
     vmov.i8 q0, #0
     vst1.8 {q0}, [r7]
     add r11, r7, #16
+    subs r5, r5, #4
+    blo .Lstream_bytes
+.Lstream_word:
+    ldr r0, [r3], #4
+    ldr r2, [r8], #4
+    tst r9, #SEALANE_FLAG_OPEN
+    eor r2, r2, r0
+    str r2, [r4], #4
+    moveq r0, r2
+    str r0, [r7], #4
+    subs r5, r5, #4
+    bhs .Lstream_word
+.Lstream_bytes:
+    adds r5, r5, #4
+    beq .Lstream_padded
 .Lstream_byte:
     ldrb r0, [r3], #1
     ldrb r2, [r8], #1
@@ -340,6 +291,7 @@ function sealane_aesgcm_ce32
     strb r0, [r7], #1
     subs r5, r5, #1
     bne .Lstream_byte
+.Lstream_padded:
     mov r7, r11
 .Lstream_blocks:
     add r4, r12, #15
@@ -442,18 +394,42 @@ function sealane_aesgcm_ce32
     vld1.8 {q15}, [r6]
     ldr r3, [r1, #COUNTER]
     ldr r0, [r0, #SEALANE_ARG_KEY]
-    counter_block q0, d1
-    counter_block q1, d3
+    vmov q0, q15
     ldr r12, [r0, #SEALANE_GCM_KEY_ROUNDS]
+    vmov q1, q15
+    rev r5, r3
+    vmov q2, q15
+    add r6, r3, #1
+    vmov q3, q15
+    rev r6, r6
+    vmov q4, q15
+    add r7, r3, #2
+    vmov q5, q15
+    rev r7, r7
+    vmov q6, q15
+    add r8, r3, #3
+    vmov q7, q15
+    rev r8, r8
+    vmov.32 d1[1], r5
+    add r5, r3, #4
+    vmov.32 d3[1], r6
+    rev r5, r5
+    vmov.32 d5[1], r7
     add r0, r0, #SEALANE_GCM_KEY_SCHEDULE
+    vmov.32 d7[1], r8
     vld1.8 {q8, q9}, [r0]!
-    counter_block q2, d5
-    counter_block q3, d7
+    vmov.32 d9[1], r5
+    add r6, r3, #5
+    rev r6, r6
+    add r7, r3, #6
+    vmov.32 d11[1], r6
+    rev r7, r7
+    add r8, r3, #7
+    vmov.32 d13[1], r7
+    rev r8, r8
+    add r3, r3, #8
+    vmov.32 d15[1], r8
     vld1.8 {q10, q11}, [r0]!
-    counter_block q4, d9
-    counter_block q5, d11
-    counter_block q6, d13
-    counter_block q7, d15
     str r3, [r1, #COUNTER]
     round q8
     round q9
@@ -476,13 +452,13 @@ function sealane_aesgcm_ce32
     round q9
     vld1.8 {q8, q9}, [r0]!
 .Llast_rounds:
+    cmp r4, #PASS_TEXT
+    beq .Lpass_text
     round q8
     .irp block, q0, q1, q2, q3, q4, q5, q6, q7
     aese.8 \block, q9
     .endr
     vld1.8 {q8}, [r0]
-    cmp r4, #PASS_TEXT
-    beq .Lgot_text
     .irp block, q0, q1, q2, q3, q4, q5, q6, q7
     veor \block, \block, q8
     .endr
@@ -496,6 +472,88 @@ function sealane_aesgcm_ce32
     beq .Lgot_j0
     b .Lgot_hash_key
 
+/* The text of a pass, which GHASH takes from registers. */
+.Lpass_text:
+    ldr r3, [r1, #IN]
+    ldr r9, [r1, #FLAGS]
+    vld1.8 {q10, q11}, [r3]!
+    ldr r4, [r1, #OUT]
+    round q8
+    vld1.8 {q12, q13}, [r3]!
+    aese.8 q0, q9
+    aese.8 q1, q9
+    aese.8 q2, q9
+    vld1.8 {q8}, [r0]                       /* the last round key */
+    aese.8 q3, q9
+    aese.8 q4, q9
+    aese.8 q5, q9
+    aese.8 q6, q9
+    aese.8 q7, q9
+    vld1.8 {q14, q15}, [r3]!
+    .irp block, q0, q1, q2, q3, q4, q5, q6, q7
+    veor \block, \block, q8
+    .endr
+    vld1.8 {q8, q9}, [r3]!
+    tst r9, #SEALANE_FLAG_OPEN
+    bne .Lpass_open
+    veor q10, q10, q0
+    veor q11, q11, q1
+    veor q12, q12, q2
+    veor q13, q13, q3
+    vst1.8 {q10, q11}, [r4]!
+    veor q14, q14, q4
+    veor q15, q15, q5
+    vst1.8 {q12, q13}, [r4]!
+    veor q8, q8, q6
+    veor q9, q9, q7
+    vst1.8 {q14, q15}, [r4]!
+    vst1.8 {q8, q9}, [r4]!
+    b .Lpass_ghash
+.Lpass_open:
+    veor q0, q0, q10
+    veor q1, q1, q11
+    veor q2, q2, q12
+    veor q3, q3, q13
+    vst1.8 {q0, q1}, [r4]!
+    veor q4, q4, q14
+    veor q5, q5, q15
+    vst1.8 {q2, q3}, [r4]!
+    veor q6, q6, q8
+    veor q7, q7, q9
+    vst1.8 {q4, q5}, [r4]!
+    vst1.8 {q6, q7}, [r4]!
+.Lpass_ghash:
+    add r7, r1, #Y
+    ldr r5, [r1, #ARGS]
+    vrev64.8 q10, q10
+    vld1.8 {q7}, [r7]
+    ldr r5, [r5, #SEALANE_ARG_KEY]
+    vrev64.8 q11, q11
+    ldr r12, [r1, #LEFT]
+    add r5, r5, #SEALANE_GCM_KEY_TABLE
+    str r3, [r1, #IN]
+    vld1.8 {d6, d7, d8}, [r5]!
+    sub r12, r12, #128
+    str r4, [r1, #OUT]
+    vld1.8 {d9, d10, d11}, [r5]!
+    veor q10, q10, q7
+    veor d13, d22, d23
+    str r12, [r1, #LEFT]
+    veor d12, d20, d21
+    mov r4, #0
+    multiply_two 1, q10, d20, d21, q11, d22, d23
+    next_two q12, d24, d25, q13, d26, d27
+    mov r12, #PHASE_TEXT
+    str r12, [r1, #PHASE]
+    multiply_two 0, q12, d24, d25, q13, d26, d27
+    next_two q14, d28, d29, q15, d30, d31
+    ldr r6, [r1, #CONSTS]
+    multiply_two 0, q14, d28, d29, q15, d30, d31
+    next_two q8, d16, d17, q9, d18, d19
+    multiply_two 0, q8, d16, d17, q9, d18, d19
+    veor q2, q2, q5
+    b .Lreduce
+
 /* ---- GHASH of r4 > 0 blocks at r3, for r5 ---- */
 
 .Lghash:
@@ -507,64 +565,72 @@ function sealane_aesgcm_ce32
     ldr r0, [r0, #SEALANE_ARG_KEY]
     add r0, r0, #SEALANE_GCM_KEY_TABLE
 .Lghash_group:
-    mov r5, r0
-    subs r4, r4, #8
-    blo .Lghash_few
-    multiply_four 1
-    multiply_four 0
+    subs r5, r4, #8
+    movlo r5, #0
+    sub r7, r4, r5                          /* 1 .. 8 */
+    mov r4, r5
+    mov r11, r5
+    rsb r5, r7, #8
+    add r5, r5, r5, lsl #1
+    add r5, r0, r5, lsl #3                  /* POWER_BYTES */
+    vmov.i8 q0, #0
+    vmov.i8 q1, #0
+    vmov.i8 q2, #0
+.Lghash_block:
+    vld1.8 {q8}, [r3]!
+    subs r7, r7, #1
+    vld1.8 {d6, d7, d8}, [r5]!
+    vrev64.8 q8, q8
+    veor q8, q8, q15
+    vmov.i8 q15, #0
+    veor d18, d16, d17
+    vmull.p64 q10, d17, d6
+    vmull.p64 q11, d16, d7
+    vmull.p64 q12, d18, d8
+    veor q0, q0, q10
+    veor q1, q1, q11
+    veor q2, q2, q12
+    bne .Lghash_block
+
+/* 256 bits to 128. */
 .Lreduce:
-    vld1.8 {d15}, [r6]                      /* P */
-    veor q14, q14, q12
-    veor q14, q14, q13
-    vmull.p64 q0, d24, d15
-    veor d25, d25, d28
-    veor d26, d26, d29
-    veor d25, d25, d0
-    veor d26, d26, d24
-    vmull.p64 q2, d25, d15
-    veor d26, d26, d1
-    veor d27, d27, d25
-    veor d31, d26, d4
-    veor d30, d27, d5
-    cmp r4, #0
-    bgt .Lghash_group
-    add r6, r1, #Y
+    vld1.8 {d6}, [r6]                       /* P */
+    veor q2, q2, q0
     ldr r5, [r1, #PHASE]
-    vst1.8 {q15}, [r6]
+    veor q2, q2, q1
+    ldr r8, [r1, #LEFT]
+    vmull.p64 q4, d0, d6
+    ldr r9, [r1, #AVAILABLE]
+    veor d1, d1, d4
+    veor d2, d2, d5
+    veor d1, d1, d8
     str r3, [r1, #MESSAGE]
-    cmp r5, #PHASE_OPEN
+    veor d2, d2, d0
+    add r7, r1, #Y
+    vmull.p64 q5, d1, d6
+    cmp r4, #0
+    veor d2, d2, d9
+    mov r4, #PASS_TEXT
+    veor d3, d3, d1
+    veor d31, d2, d10
+    veor d30, d3, d11
+    bne .Lghash_more
+    cmp r5, #PHASE_TEXT
+    vst1.8 {q15}, [r7]
     blo .Lad
-    beq .Lopen
-    cmp r5, #PHASE_LENGTHS
+    bhi .Lghash_end
+    cmp r8, #128                            /* more text like this? */
     blo .Ltext
+    cmp r9, #0
+    beq .Lpass
+    b .Ltext
+.Lghash_end:
+    cmp r5, #PHASE_LENGTHS
     beq .Ltag
     b .Lpower
-
-/* Fewer than eight blocks. */
-.Lghash_few:
-    add r4, r4, #8                          /* 1 .. 7 */
-    rsb r7, r4, #8
-    add r7, r7, r7, lsl #1
-    add r5, r5, r7, lsl #3                  /* POWER_BYTES */
-    vmov.i8 q12, #0
-    vmov.i8 q13, #0
-    vmov.i8 q14, #0
-.Lghash_block:
-    vld1.8 {q0}, [r3]!
-    subs r4, r4, #1
-    vrev64.8 q0, q0
-    vld1.8 {d4, d5, d6}, [r5]!
-    veor q0, q0, q15
-    veor d2, d0, d1
-    vmov.i8 q15, #0
-    vmull.p64 q8, d1, d4
-    vmull.p64 q9, d0, d5
-    vmull.p64 q10, d2, d6
-    veor q12, q12, q8
-    veor q13, q13, q9
-    veor q14, q14, q10
-    bne .Lghash_block
-    b .Lreduce
+.Lghash_more:
+    mov r4, r11
+    b .Lghash_group
 
 /* ---- Key set-up ---- */
 

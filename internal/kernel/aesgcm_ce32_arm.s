@@ -19,7 +19,7 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5812134 // str r2, [r1, #308]
 	WORD $0xe5813138 // str r3, [r1, #312]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a00029e // bne 0xa94
+	WORD $0x1a0002d6 // bne 0xb74
 	WORD $0xe5904008 // ldr r4, [r0, #8]
 	WORD $0xe5905000 // ldr r5, [r0]
 	WORD $0xe5906010 // ldr r6, [r0, #16]
@@ -63,7 +63,7 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3130001 // tst r3, #1
 	WORD $0x0a00001e // beq 0x134
 	WORD $0xe3a04002 // mov r4, #2
-	WORD $0xea0000d1 // b 0x408
+	WORD $0xea0000b2 // b 0x38c
 // 0xc0:
 	WORD $0xe2815e12 // add r5, r1, #288
 	WORD $0xf4050a0f // vst1.8 {d0-d1}, [r5]
@@ -75,7 +75,7 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5814160 // str r4, [r1, #352]
 	WORD $0xe1b04224 // lsrs r4, r4, #4
 	WORD $0xe3a05000 // mov r5, #0
-	WORD $0x1a0001e5 // bne 0x884
+	WORD $0x1a00025e // bne 0xa68
 	WORD $0xe581315c // str r3, [r1, #348]
 // 0xf0:
 	WORD $0xe5914160 // ldr r4, [r1, #352]
@@ -95,70 +95,24 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe2813e1f // add r3, r1, #496
 	WORD $0xe3a05000 // mov r5, #0
-	WORD $0xea0001d3 // b 0x884
+	WORD $0xea00024c // b 0xa68
 // 0x134:
 	WORD $0xe5916144 // ldr r6, [r1, #324]
 	WORD $0xe591714c // ldr r7, [r1, #332]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a00006d // beq 0x2fc
+	WORD $0x0a00004e // beq 0x280
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x1a000033 // bne 0x21c
+	WORD $0x1a000007 // bne 0x16c
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe3560080 // cmp r6, #128
-	WORD $0x3a0000ab // bcc 0x408
-	WORD $0xe5919138 // ldr r9, [r1, #312]
-	WORD $0xe3190004 // tst r9, #4
-	WORD $0x1591313c // ldrne r3, [r1, #316]
-	WORD $0x13a04008 // movne r4, #8
-	WORD $0x13a05001 // movne r5, #1
-	WORD $0x1a0001c4 // bne 0x884
-// 0x170:
+	WORD $0x3a00008c // bcc 0x38c
 	WORD $0xe3a04000 // mov r4, #0
-	WORD $0xea0000a3 // b 0x408
-// 0x178:
-	WORD $0xe591313c // ldr r3, [r1, #316]
-	WORD $0xe5914140 // ldr r4, [r1, #320]
-	WORD $0xf463420d // vld1.8 {d20-d23}, [r3]!
-	WORD $0xf3000170 // veor q0, q0, q8
-	WORD $0xf3022170 // veor q1, q1, q8
-	WORD $0xf34441d0 // veor q10, q10, q0
-	WORD $0xf34661d2 // veor q11, q11, q1
-	WORD $0xf444420d // vst1.8 {d20-d23}, [r4]!
-	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
-	WORD $0xf3044170 // veor q2, q2, q8
-	WORD $0xf3066170 // veor q3, q3, q8
-	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xf34aa1d6 // veor q13, q13, q3
-	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
-	WORD $0xf463420d // vld1.8 {d20-d23}, [r3]!
-	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xf30aa170 // veor q5, q5, q8
-	WORD $0xf34441d8 // veor q10, q10, q4
-	WORD $0xf34661da // veor q11, q11, q5
-	WORD $0xf444420d // vst1.8 {d20-d23}, [r4]!
-	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
-	WORD $0xf30cc170 // veor q6, q6, q8
-	WORD $0xf30ee170 // veor q7, q7, q8
-	WORD $0xf34881dc // veor q12, q12, q6
-	WORD $0xf34aa1de // veor q13, q13, q7
-	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
-	WORD $0xe5916144 // ldr r6, [r1, #324]
-	WORD $0xe5919138 // ldr r9, [r1, #312]
-	WORD $0xe581313c // str r3, [r1, #316]
-	WORD $0xe5814140 // str r4, [r1, #320]
-	WORD $0xe2466080 // sub r6, r6, #128
-	WORD $0xe5816144 // str r6, [r1, #324]
-	WORD $0xe3190004 // tst r9, #4
-	WORD $0x1affffcc // bne 0x134
-	WORD $0xe2443080 // sub r3, r4, #128
-	WORD $0xe3a04008 // mov r4, #8
-	WORD $0xe3a05002 // mov r5, #2
-	WORD $0xea00019c // b 0x884
-// 0x210:
+	WORD $0xea00008a // b 0x38c
+// 0x160:
 	WORD $0xe3a07080 // mov r7, #128
 	WORD $0xe581714c // str r7, [r1, #332]
-	WORD $0xeaffffc5 // b 0x134
-// 0x21c:
+	WORD $0xeafffff1 // b 0x134
+// 0x16c:
 	WORD $0xe2818e1f // add r8, r1, #496
 	WORD $0xe0488007 // sub r8, r8, r7
 	WORD $0xe1570006 // cmp r7, r6
@@ -175,31 +129,46 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3190004 // tst r9, #4
 	WORD $0xe1a0c005 // mov ip, r5
 	WORD $0xe2555010 // subs r5, r5, #16
-	WORD $0x3a00000c // bcc 0x294
-// 0x260:
+	WORD $0x3a00000c // bcc 0x1e4
+// 0x1b0:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf4282a0d // vld1.8 {d2-d3}, [r8]!
 	WORD $0xe3190004 // tst r9, #4
 	WORD $0xf3022150 // veor q1, q1, q0
 	WORD $0xf4042a0d // vst1.8 {d2-d3}, [r4]!
-	WORD $0x0a000003 // beq 0x288
+	WORD $0x0a000003 // beq 0x1d8
 	WORD $0xf4070a0d // vst1.8 {d0-d1}, [r7]!
 	WORD $0xe2555010 // subs r5, r5, #16
-	WORD $0x2afffff6 // bcs 0x260
-	WORD $0xea000002 // b 0x294
-// 0x288:
+	WORD $0x2afffff6 // bcs 0x1b0
+	WORD $0xea000002 // b 0x1e4
+// 0x1d8:
 	WORD $0xf4072a0d // vst1.8 {d2-d3}, [r7]!
 	WORD $0xe2555010 // subs r5, r5, #16
-	WORD $0x2afffff2 // bcs 0x260
-// 0x294:
+	WORD $0x2afffff2 // bcs 0x1b0
+// 0x1e4:
 	WORD $0xe581313c // str r3, [r1, #316]
 	WORD $0xe5814140 // str r4, [r1, #320]
 	WORD $0xe2955010 // adds r5, r5, #16
-	WORD $0x0a00000c // beq 0x2d8
+	WORD $0x0a000019 // beq 0x25c
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf4070a0f // vst1.8 {d0-d1}, [r7]
 	WORD $0xe287b010 // add fp, r7, #16
-// 0x2b0:
+	WORD $0xe2555004 // subs r5, r5, #4
+	WORD $0x3a000008 // bcc 0x22c
+// 0x208:
+	WORD $0xe4930004 // ldr r0, [r3], #4
+	WORD $0xe4982004 // ldr r2, [r8], #4
+	WORD $0xe3190004 // tst r9, #4
+	WORD $0xe0222000 // eor r2, r2, r0
+	WORD $0xe4842004 // str r2, [r4], #4
+	WORD $0x01a00002 // moveq r0, r2
+	WORD $0xe4870004 // str r0, [r7], #4
+	WORD $0xe2555004 // subs r5, r5, #4
+	WORD $0x2afffff6 // bcs 0x208
+// 0x22c:
+	WORD $0xe2955004 // adds r5, r5, #4
+	WORD $0x0a000008 // beq 0x258
+// 0x234:
 	WORD $0xe4d30001 // ldrb r0, [r3], #1
 	WORD $0xe4d82001 // ldrb r2, [r8], #1
 	WORD $0xe3190004 // tst r9, #4
@@ -208,27 +177,28 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x01a00002 // moveq r0, r2
 	WORD $0xe4c70001 // strb r0, [r7], #1
 	WORD $0xe2555001 // subs r5, r5, #1
-	WORD $0x1afffff6 // bne 0x2b0
+	WORD $0x1afffff6 // bne 0x234
+// 0x258:
 	WORD $0xe1a0700b // mov r7, fp
-// 0x2d8:
+// 0x25c:
 	WORD $0xe28c400f // add r4, ip, #15
 	WORD $0xe1a04224 // lsr r4, r4, #4
 	WORD $0xe3560000 // cmp r6, #0
 	WORD $0xe2813e1f // add r3, r1, #496
-	WORD $0x1a000001 // bne 0x2f4
+	WORD $0x1a000001 // bne 0x278
 	WORD $0xe3190002 // tst r9, #2
-	WORD $0x1a000007 // bne 0x314
-// 0x2f4:
-	WORD $0xe3a05002 // mov r5, #2
-	WORD $0xea000161 // b 0x884
-// 0x2fc:
+	WORD $0x1a000007 // bne 0x298
+// 0x278:
+	WORD $0xe3a05001 // mov r5, #1
+	WORD $0xea0001f9 // b 0xa68
+// 0x280:
 	WORD $0xe5919138 // ldr r9, [r1, #312]
 	WORD $0xe3a04000 // mov r4, #0
 	WORD $0xe3190002 // tst r9, #2
-	WORD $0x0a000021 // beq 0x394
+	WORD $0x0a000021 // beq 0x318
 	WORD $0xe2817e1f // add r7, r1, #496
 	WORD $0xe1a03007 // mov r3, r7
-// 0x314:
+// 0x298:
 	WORD $0xe5910130 // ldr r0, [r1, #304]
 	WORD $0xe5905020 // ldr r5, [r0, #32]
 	WORD $0xe5906024 // ldr r6, [r0, #36]
@@ -249,9 +219,9 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe4876004 // str r6, [r7], #4
 	WORD $0xe4875004 // str r5, [r7], #4
 	WORD $0xe2844001 // add r4, r4, #1
-	WORD $0xe3a05003 // mov r5, #3
-	WORD $0xea000145 // b 0x884
-// 0x36c:
+	WORD $0xe3a05002 // mov r5, #2
+	WORD $0xea0001dd // b 0xa68
+// 0x2f0:
 	WORD $0xe5910130 // ldr r0, [r1, #304]
 	WORD $0xe5903038 // ldr r3, [r0, #56]
 	WORD $0xe2814e12 // add r4, r1, #288
@@ -261,8 +231,8 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf3000152 // veor q0, q0, q1
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
-	WORD $0xea000013 // b 0x3e4
-// 0x394:
+	WORD $0xea000013 // b 0x368
+// 0x318:
 	WORD $0xe5910130 // ldr r0, [r1, #304]
 	WORD $0xe5903040 // ldr r3, [r0, #64]
 	WORD $0xe2814e11 // add r4, r1, #272
@@ -283,60 +253,60 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5835014 // str r5, [r3, #20]
 	WORD $0xe5836018 // str r6, [r3, #24]
 	WORD $0xe583701c // str r7, [r3, #28]
-// 0x3e4:
+// 0x368:
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
 	WORD $0xe2813c01 // add r3, r1, #256
 	WORD $0xe3a04006 // mov r4, #6
-// 0x3f4:
+// 0x378:
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
 	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
-	WORD $0x1afffffb // bne 0x3f4
-	WORD $0xea0001ea // b 0xbb4
-// 0x408:
+	WORD $0x1afffffb // bne 0x378
+	WORD $0xea000241 // b 0xc94
+// 0x38c:
 	WORD $0xe5814154 // str r4, [r1, #340]
 	WORD $0xe2816c01 // add r6, r1, #256
 	WORD $0xe5910130 // ldr r0, [r1, #304]
 	WORD $0xf466ea0f // vld1.8 {d30-d31}, [r6]
 	WORD $0xe5913148 // ldr r3, [r1, #328]
 	WORD $0xe5900028 // ldr r0, [r0, #40]
-	WORD $0xe6bf5f33 // rev r5, r3
 	WORD $0xf22e01fe // vorr q0, q15, q15
-	WORD $0xe2833001 // add r3, r3, #1
-	WORD $0xee215b10 // vmov.32 d1[1], r5
-	WORD $0xe6bf5f33 // rev r5, r3
-	WORD $0xf22e21fe // vorr q1, q15, q15
-	WORD $0xe2833001 // add r3, r3, #1
-	WORD $0xee235b10 // vmov.32 d3[1], r5
 	WORD $0xe590c000 // ldr ip, [r0]
-	WORD $0xe2800010 // add r0, r0, #16
-	WORD $0xf460020d // vld1.8 {d16-d19}, [r0]!
+	WORD $0xf22e21fe // vorr q1, q15, q15
 	WORD $0xe6bf5f33 // rev r5, r3
 	WORD $0xf22e41fe // vorr q2, q15, q15
-	WORD $0xe2833001 // add r3, r3, #1
-	WORD $0xee255b10 // vmov.32 d5[1], r5
-	WORD $0xe6bf5f33 // rev r5, r3
+	WORD $0xe2836001 // add r6, r3, #1
 	WORD $0xf22e61fe // vorr q3, q15, q15
-	WORD $0xe2833001 // add r3, r3, #1
-	WORD $0xee275b10 // vmov.32 d7[1], r5
-	WORD $0xf460420d // vld1.8 {d20-d23}, [r0]!
-	WORD $0xe6bf5f33 // rev r5, r3
+	WORD $0xe6bf6f36 // rev r6, r6
 	WORD $0xf22e81fe // vorr q4, q15, q15
-	WORD $0xe2833001 // add r3, r3, #1
-	WORD $0xee295b10 // vmov.32 d9[1], r5
-	WORD $0xe6bf5f33 // rev r5, r3
+	WORD $0xe2837002 // add r7, r3, #2
 	WORD $0xf22ea1fe // vorr q5, q15, q15
-	WORD $0xe2833001 // add r3, r3, #1
-	WORD $0xee2b5b10 // vmov.32 d11[1], r5
-	WORD $0xe6bf5f33 // rev r5, r3
+	WORD $0xe6bf7f37 // rev r7, r7
 	WORD $0xf22ec1fe // vorr q6, q15, q15
-	WORD $0xe2833001 // add r3, r3, #1
-	WORD $0xee2d5b10 // vmov.32 d13[1], r5
-	WORD $0xe6bf5f33 // rev r5, r3
+	WORD $0xe2838003 // add r8, r3, #3
 	WORD $0xf22ee1fe // vorr q7, q15, q15
-	WORD $0xe2833001 // add r3, r3, #1
-	WORD $0xee2f5b10 // vmov.32 d15[1], r5
+	WORD $0xe6bf8f38 // rev r8, r8
+	WORD $0xee215b10 // vmov.32 d1[1], r5
+	WORD $0xe2835004 // add r5, r3, #4
+	WORD $0xee236b10 // vmov.32 d3[1], r6
+	WORD $0xe6bf5f35 // rev r5, r5
+	WORD $0xee257b10 // vmov.32 d5[1], r7
+	WORD $0xe2800010 // add r0, r0, #16
+	WORD $0xee278b10 // vmov.32 d7[1], r8
+	WORD $0xf460020d // vld1.8 {d16-d19}, [r0]!
+	WORD $0xee295b10 // vmov.32 d9[1], r5
+	WORD $0xe2836005 // add r6, r3, #5
+	WORD $0xe6bf6f36 // rev r6, r6
+	WORD $0xe2837006 // add r7, r3, #6
+	WORD $0xee2b6b10 // vmov.32 d11[1], r6
+	WORD $0xe6bf7f37 // rev r7, r7
+	WORD $0xe2838007 // add r8, r3, #7
+	WORD $0xee2d7b10 // vmov.32 d13[1], r7
+	WORD $0xe6bf8f38 // rev r8, r8
+	WORD $0xe2833008 // add r3, r3, #8
+	WORD $0xee2f8b10 // vmov.32 d15[1], r8
+	WORD $0xf460420d // vld1.8 {d20-d23}, [r0]!
 	WORD $0xe5813148 // str r3, [r1, #328]
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
@@ -470,7 +440,7 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0e326 // aese.8 q7, q11
 	WORD $0xf3b0e38e // aesmc.8 q7, q7
 	WORD $0xe35c000c // cmp ip, #12
-	WORD $0x3a000042 // bcc 0x7d4
+	WORD $0x3a000042 // bcc 0x758
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -504,7 +474,7 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0e322 // aese.8 q7, q9
 	WORD $0xf3b0e38e // aesmc.8 q7, q7
 	WORD $0xf460020d // vld1.8 {d16-d19}, [r0]!
-	WORD $0x0a000020 // beq 0x7d4
+	WORD $0x0a000020 // beq 0x758
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -538,7 +508,9 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0e322 // aese.8 q7, q9
 	WORD $0xf3b0e38e // aesmc.8 q7, q7
 	WORD $0xf460020d // vld1.8 {d16-d19}, [r0]!
-// 0x7d4:
+// 0x758:
+	WORD $0xe3540000 // cmp r4, #0
+	WORD $0x0a000029 // beq 0x808
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -564,8 +536,6 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0c322 // aese.8 q6, q9
 	WORD $0xf3b0e322 // aese.8 q7, q9
 	WORD $0xf4600a0f // vld1.8 {d16-d17}, [r0]
-	WORD $0xe3540000 // cmp r4, #0
-	WORD $0x0afffe4d // beq 0x178
 	WORD $0xf3000170 // veor q0, q0, q8
 	WORD $0xf3022170 // veor q1, q1, q8
 	WORD $0xf3044170 // veor q2, q2, q8
@@ -580,10 +550,165 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf403820d // vst1.8 {d8-d11}, [r3]!
 	WORD $0xf403c20d // vst1.8 {d12-d15}, [r3]!
 	WORD $0xe3540002 // cmp r4, #2
-	WORD $0x3afffe64 // bcc 0x210
-	WORD $0x0afffe0f // beq 0xc0
-	WORD $0xea0000a8 // b 0xb28
-// 0x884:
+	WORD $0x3afffe57 // bcc 0x160
+	WORD $0x0afffe2e // beq 0xc0
+	WORD $0xea0000ff // b 0xc08
+// 0x808:
+	WORD $0xe591313c // ldr r3, [r1, #316]
+	WORD $0xe5919138 // ldr r9, [r1, #312]
+	WORD $0xf463420d // vld1.8 {d20-d23}, [r3]!
+	WORD $0xe5914140 // ldr r4, [r1, #320]
+	WORD $0xf3b00320 // aese.8 q0, q8
+	WORD $0xf3b00380 // aesmc.8 q0, q0
+	WORD $0xf3b02320 // aese.8 q1, q8
+	WORD $0xf3b02382 // aesmc.8 q1, q1
+	WORD $0xf3b04320 // aese.8 q2, q8
+	WORD $0xf3b04384 // aesmc.8 q2, q2
+	WORD $0xf3b06320 // aese.8 q3, q8
+	WORD $0xf3b06386 // aesmc.8 q3, q3
+	WORD $0xf3b08320 // aese.8 q4, q8
+	WORD $0xf3b08388 // aesmc.8 q4, q4
+	WORD $0xf3b0a320 // aese.8 q5, q8
+	WORD $0xf3b0a38a // aesmc.8 q5, q5
+	WORD $0xf3b0c320 // aese.8 q6, q8
+	WORD $0xf3b0c38c // aesmc.8 q6, q6
+	WORD $0xf3b0e320 // aese.8 q7, q8
+	WORD $0xf3b0e38e // aesmc.8 q7, q7
+	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
+	WORD $0xf3b00322 // aese.8 q0, q9
+	WORD $0xf3b02322 // aese.8 q1, q9
+	WORD $0xf3b04322 // aese.8 q2, q9
+	WORD $0xf4600a0f // vld1.8 {d16-d17}, [r0]
+	WORD $0xf3b06322 // aese.8 q3, q9
+	WORD $0xf3b08322 // aese.8 q4, q9
+	WORD $0xf3b0a322 // aese.8 q5, q9
+	WORD $0xf3b0c322 // aese.8 q6, q9
+	WORD $0xf3b0e322 // aese.8 q7, q9
+	WORD $0xf463c20d // vld1.8 {d28-d31}, [r3]!
+	WORD $0xf3000170 // veor q0, q0, q8
+	WORD $0xf3022170 // veor q1, q1, q8
+	WORD $0xf3044170 // veor q2, q2, q8
+	WORD $0xf3066170 // veor q3, q3, q8
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf30aa170 // veor q5, q5, q8
+	WORD $0xf30cc170 // veor q6, q6, q8
+	WORD $0xf30ee170 // veor q7, q7, q8
+	WORD $0xf463020d // vld1.8 {d16-d19}, [r3]!
+	WORD $0xe3190004 // tst r9, #4
+	WORD $0x1a00000c // bne 0x8e4
+	WORD $0xf34441d0 // veor q10, q10, q0
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf34aa1d6 // veor q13, q13, q3
+	WORD $0xf444420d // vst1.8 {d20-d23}, [r4]!
+	WORD $0xf34cc1d8 // veor q14, q14, q4
+	WORD $0xf34ee1da // veor q15, q15, q5
+	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
+	WORD $0xf34001dc // veor q8, q8, q6
+	WORD $0xf34221de // veor q9, q9, q7
+	WORD $0xf444c20d // vst1.8 {d28-d31}, [r4]!
+	WORD $0xf444020d // vst1.8 {d16-d19}, [r4]!
+	WORD $0xea00000b // b 0x914
+// 0x8e4:
+	WORD $0xf3000174 // veor q0, q0, q10
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf306617a // veor q3, q3, q13
+	WORD $0xf404020d // vst1.8 {d0-d3}, [r4]!
+	WORD $0xf308817c // veor q4, q4, q14
+	WORD $0xf30aa17e // veor q5, q5, q15
+	WORD $0xf404420d // vst1.8 {d4-d7}, [r4]!
+	WORD $0xf30cc170 // veor q6, q6, q8
+	WORD $0xf30ee172 // veor q7, q7, q9
+	WORD $0xf404820d // vst1.8 {d8-d11}, [r4]!
+	WORD $0xf404c20d // vst1.8 {d12-d15}, [r4]!
+// 0x914:
+	WORD $0xe2817e11 // add r7, r1, #272
+	WORD $0xe5915130 // ldr r5, [r1, #304]
+	WORD $0xf3f04064 // vrev64.8 q10, q10
+	WORD $0xf427ea0f // vld1.8 {d14-d15}, [r7]
+	WORD $0xe5955028 // ldr r5, [r5, #40]
+	WORD $0xf3f06066 // vrev64.8 q11, q11
+	WORD $0xe591c144 // ldr ip, [r1, #324]
+	WORD $0xe2855c01 // add r5, r5, #256
+	WORD $0xe581313c // str r3, [r1, #316]
+	WORD $0xf425660d // vld1.8 {d6-d8}, [r5]!
+	WORD $0xe24cc080 // sub ip, ip, #128
+	WORD $0xe5814140 // str r4, [r1, #320]
+	WORD $0xf425960d // vld1.8 {d9-d11}, [r5]!
+	WORD $0xf34441de // veor q10, q10, q7
+	WORD $0xf306d1b7 // veor d13, d22, d23
+	WORD $0xe581c144 // str ip, [r1, #324]
+	WORD $0xf304c1b5 // veor d12, d20, d21
+	WORD $0xe3a04000 // mov r4, #0
+	WORD $0xf2a50e86 // vmull.p64 q0, d21, d6
+	WORD $0xf2a42e87 // vmull.p64 q1, d20, d7
+	WORD $0xf2a76e89 // vmull.p64 q3, d23, d9
+	WORD $0xf2e66e8a // vmull.p64 q11, d22, d10
+	WORD $0xf2ac4e08 // vmull.p64 q2, d12, d8
+	WORD $0xf2adae0b // vmull.p64 q5, d13, d11
+	WORD $0xf3000156 // veor q0, q0, q3
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf425660d // vld1.8 {d6-d8}, [r5]!
+	WORD $0xf3f08068 // vrev64.8 q12, q12
+	WORD $0xf3f0a06a // vrev64.8 q13, q13
+	WORD $0xf304415a // veor q2, q2, q5
+	WORD $0xf425960d // vld1.8 {d9-d11}, [r5]!
+	WORD $0xf308c1b9 // veor d12, d24, d25
+	WORD $0xf30ad1bb // veor d13, d26, d27
+	WORD $0xe3a0c001 // mov ip, #1
+	WORD $0xe581c150 // str ip, [r1, #336]
+	WORD $0xf2a9ee86 // vmull.p64 q7, d25, d6
+	WORD $0xf2e88e87 // vmull.p64 q12, d24, d7
+	WORD $0xf2ab6e89 // vmull.p64 q3, d27, d9
+	WORD $0xf2eaae8a // vmull.p64 q13, d26, d10
+	WORD $0xf2ac8e08 // vmull.p64 q4, d12, d8
+	WORD $0xf2adae0b // vmull.p64 q5, d13, d11
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf3022178 // veor q1, q1, q12
+	WORD $0xf3000156 // veor q0, q0, q3
+	WORD $0xf302217a // veor q1, q1, q13
+	WORD $0xf3044158 // veor q2, q2, q4
+	WORD $0xf425660d // vld1.8 {d6-d8}, [r5]!
+	WORD $0xf3f0c06c // vrev64.8 q14, q14
+	WORD $0xf3f0e06e // vrev64.8 q15, q15
+	WORD $0xf304415a // veor q2, q2, q5
+	WORD $0xf425960d // vld1.8 {d9-d11}, [r5]!
+	WORD $0xf30cc1bd // veor d12, d28, d29
+	WORD $0xf30ed1bf // veor d13, d30, d31
+	WORD $0xe5916134 // ldr r6, [r1, #308]
+	WORD $0xf2adee86 // vmull.p64 q7, d29, d6
+	WORD $0xf2ecce87 // vmull.p64 q14, d28, d7
+	WORD $0xf2af6e89 // vmull.p64 q3, d31, d9
+	WORD $0xf2eeee8a // vmull.p64 q15, d30, d10
+	WORD $0xf2ac8e08 // vmull.p64 q4, d12, d8
+	WORD $0xf2adae0b // vmull.p64 q5, d13, d11
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf3000156 // veor q0, q0, q3
+	WORD $0xf302217e // veor q1, q1, q15
+	WORD $0xf3044158 // veor q2, q2, q4
+	WORD $0xf425660d // vld1.8 {d6-d8}, [r5]!
+	WORD $0xf3f00060 // vrev64.8 q8, q8
+	WORD $0xf3f02062 // vrev64.8 q9, q9
+	WORD $0xf304415a // veor q2, q2, q5
+	WORD $0xf425960d // vld1.8 {d9-d11}, [r5]!
+	WORD $0xf300c1b1 // veor d12, d16, d17
+	WORD $0xf302d1b3 // veor d13, d18, d19
+	WORD $0xf2a1ee86 // vmull.p64 q7, d17, d6
+	WORD $0xf2e00e87 // vmull.p64 q8, d16, d7
+	WORD $0xf2a36e89 // vmull.p64 q3, d19, d9
+	WORD $0xf2e22e8a // vmull.p64 q9, d18, d10
+	WORD $0xf2ac8e08 // vmull.p64 q4, d12, d8
+	WORD $0xf2adae0b // vmull.p64 q5, d13, d11
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf3022170 // veor q1, q1, q8
+	WORD $0xf3000156 // veor q0, q0, q3
+	WORD $0xf3022172 // veor q1, q1, q9
+	WORD $0xf3044158 // veor q2, q2, q4
+	WORD $0xf304415a // veor q2, q2, q5
+	WORD $0xea00001f // b 0xae8
+// 0xa68:
 	WORD $0xe2816e11 // add r6, r1, #272
 	WORD $0xe5815150 // str r5, [r1, #336]
 	WORD $0xf466ea0f // vld1.8 {d30-d31}, [r6]
@@ -591,136 +716,72 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5916134 // ldr r6, [r1, #308]
 	WORD $0xe5900028 // ldr r0, [r0, #40]
 	WORD $0xe2800c01 // add r0, r0, #256
-// 0x8a0:
-	WORD $0xe1a05000 // mov r5, r0
-	WORD $0xe2544008 // subs r4, r4, #8
-	WORD $0x3a000063 // bcc 0xa3c
-	WORD $0xf423020d // vld1.8 {d0-d3}, [r3]!
-	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
-	WORD $0xf425c60d // vld1.8 {d12-d14}, [r5]!
-	WORD $0xf3b00040 // vrev64.8 q0, q0
-	WORD $0xf3b02042 // vrev64.8 q1, q1
-	WORD $0xf425f60d // vld1.8 {d15-d17}, [r5]!
-	WORD $0xf3b04044 // vrev64.8 q2, q2
-	WORD $0xf3b06046 // vrev64.8 q3, q3
-	WORD $0xf300017e // veor q0, q0, q15
-	WORD $0xf465260d // vld1.8 {d18-d20}, [r5]!
-	WORD $0xf3029113 // veor d9, d2, d3
-	WORD $0xf304a115 // veor d10, d4, d5
-	WORD $0xf3008111 // veor d8, d0, d1
-	WORD $0xf306b117 // veor d11, d6, d7
-	WORD $0xf465560d // vld1.8 {d21-d23}, [r5]!
-	WORD $0xf2e18e0c // vmull.p64 q12, d1, d12
-	WORD $0xf2e0ae0d // vmull.p64 q13, d0, d13
-	WORD $0xf2e8ce0e // vmull.p64 q14, d8, d14
-	WORD $0xf2e3ee0f // vmull.p64 q15, d3, d15
-	WORD $0xf2a20e20 // vmull.p64 q0, d2, d16
-	WORD $0xf2a92e21 // vmull.p64 q1, d9, d17
-	WORD $0xf2a5ce22 // vmull.p64 q6, d5, d18
-	WORD $0xf2a4ee23 // vmull.p64 q7, d4, d19
-	WORD $0xf2aa4e24 // vmull.p64 q2, d10, d20
-	WORD $0xf34881fe // veor q12, q12, q15
-	WORD $0xf34aa1d0 // veor q13, q13, q0
-	WORD $0xf34cc1d2 // veor q14, q14, q1
-	WORD $0xf2e7ee25 // vmull.p64 q15, d7, d21
-	WORD $0xf2a60e26 // vmull.p64 q0, d6, d22
-	WORD $0xf2ab2e27 // vmull.p64 q1, d11, d23
-	WORD $0xf34881dc // veor q12, q12, q6
-	WORD $0xf34aa1de // veor q13, q13, q7
-	WORD $0xf34cc1d4 // veor q14, q14, q2
-	WORD $0xf34881fe // veor q12, q12, q15
-	WORD $0xf34aa1d0 // veor q13, q13, q0
-	WORD $0xf34cc1d2 // veor q14, q14, q1
-	WORD $0xf423020d // vld1.8 {d0-d3}, [r3]!
-	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
-	WORD $0xf425c60d // vld1.8 {d12-d14}, [r5]!
-	WORD $0xf3b00040 // vrev64.8 q0, q0
-	WORD $0xf3b02042 // vrev64.8 q1, q1
-	WORD $0xf425f60d // vld1.8 {d15-d17}, [r5]!
-	WORD $0xf3b04044 // vrev64.8 q2, q2
-	WORD $0xf3b06046 // vrev64.8 q3, q3
-	WORD $0xf465260d // vld1.8 {d18-d20}, [r5]!
-	WORD $0xf3029113 // veor d9, d2, d3
-	WORD $0xf304a115 // veor d10, d4, d5
-	WORD $0xf3008111 // veor d8, d0, d1
-	WORD $0xf306b117 // veor d11, d6, d7
-	WORD $0xf465560d // vld1.8 {d21-d23}, [r5]!
-	WORD $0xf2e1ee0c // vmull.p64 q15, d1, d12
-	WORD $0xf2a00e0d // vmull.p64 q0, d0, d13
-	WORD $0xf2a8ce0e // vmull.p64 q6, d8, d14
-	WORD $0xf34881fe // veor q12, q12, q15
-	WORD $0xf2e3ee0f // vmull.p64 q15, d3, d15
-	WORD $0xf34aa1d0 // veor q13, q13, q0
-	WORD $0xf2a20e20 // vmull.p64 q0, d2, d16
-	WORD $0xf34cc1dc // veor q14, q14, q6
-	WORD $0xf2a92e21 // vmull.p64 q1, d9, d17
-	WORD $0xf2a5ce22 // vmull.p64 q6, d5, d18
-	WORD $0xf2a4ee23 // vmull.p64 q7, d4, d19
-	WORD $0xf2aa4e24 // vmull.p64 q2, d10, d20
-	WORD $0xf34881fe // veor q12, q12, q15
-	WORD $0xf34aa1d0 // veor q13, q13, q0
-	WORD $0xf34cc1d2 // veor q14, q14, q1
-	WORD $0xf2e7ee25 // vmull.p64 q15, d7, d21
-	WORD $0xf2a60e26 // vmull.p64 q0, d6, d22
-	WORD $0xf2ab2e27 // vmull.p64 q1, d11, d23
-	WORD $0xf34881dc // veor q12, q12, q6
-	WORD $0xf34aa1de // veor q13, q13, q7
-	WORD $0xf34cc1d4 // veor q14, q14, q2
-	WORD $0xf34881fe // veor q12, q12, q15
-	WORD $0xf34aa1d0 // veor q13, q13, q0
-	WORD $0xf34cc1d2 // veor q14, q14, q1
-// 0x9d4:
-	WORD $0xf426f70f // vld1.8 {d15}, [r6]
-	WORD $0xf34cc1f8 // veor q14, q14, q12
-	WORD $0xf34cc1fa // veor q14, q14, q13
-	WORD $0xf2a80e8f // vmull.p64 q0, d24, d15
-	WORD $0xf34991bc // veor d25, d25, d28
-	WORD $0xf34aa1bd // veor d26, d26, d29
-	WORD $0xf3499190 // veor d25, d25, d0
-	WORD $0xf34aa1b8 // veor d26, d26, d24
-	WORD $0xf2a94e8f // vmull.p64 q2, d25, d15
-	WORD $0xf34aa191 // veor d26, d26, d1
-	WORD $0xf34bb1b9 // veor d27, d27, d25
-	WORD $0xf34af194 // veor d31, d26, d4
-	WORD $0xf34be195 // veor d30, d27, d5
-	WORD $0xe3540000 // cmp r4, #0
-	WORD $0xcaffffa3 // bgt 0x8a0
-	WORD $0xe2816e11 // add r6, r1, #272
-	WORD $0xe5915150 // ldr r5, [r1, #336]
-	WORD $0xf446ea0f // vst1.8 {d30-d31}, [r6]
-	WORD $0xe581315c // str r3, [r1, #348]
-	WORD $0xe3550001 // cmp r5, #1
-	WORD $0x3afffdb1 // bcc 0xf0
-	WORD $0x0afffdd0 // beq 0x170
-	WORD $0xe3550003 // cmp r5, #3
-	WORD $0x3afffdbf // bcc 0x134
-	WORD $0x0afffe4c // beq 0x36c
-	WORD $0xea00003d // b 0xb34
-// 0xa3c:
-	WORD $0xe2844008 // add r4, r4, #8
-	WORD $0xe2647008 // rsb r7, r4, #8
-	WORD $0xe0877087 // add r7, r7, r7, lsl #1
-	WORD $0xe0855187 // add r5, r5, r7, lsl #3
-	WORD $0xf2c08e50 // vmov.i8 q12, #0
-	WORD $0xf2c0ae50 // vmov.i8 q13, #0
-	WORD $0xf2c0ce50 // vmov.i8 q14, #0
-// 0xa58:
-	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
-	WORD $0xe2544001 // subs r4, r4, #1
-	WORD $0xf3b00040 // vrev64.8 q0, q0
-	WORD $0xf425460d // vld1.8 {d4-d6}, [r5]!
-	WORD $0xf300017e // veor q0, q0, q15
-	WORD $0xf3002111 // veor d2, d0, d1
+// 0xa84:
+	WORD $0xe2545008 // subs r5, r4, #8
+	WORD $0x33a05000 // movcc r5, #0
+	WORD $0xe0447005 // sub r7, r4, r5
+	WORD $0xe1a04005 // mov r4, r5
+	WORD $0xe1a0b005 // mov fp, r5
+	WORD $0xe2675008 // rsb r5, r7, #8
+	WORD $0xe0855085 // add r5, r5, r5, lsl #1
+	WORD $0xe0805185 // add r5, r0, r5, lsl #3
+	WORD $0xf2800e50 // vmov.i8 q0, #0
+	WORD $0xf2802e50 // vmov.i8 q1, #0
+	WORD $0xf2804e50 // vmov.i8 q2, #0
+// 0xab0:
+	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
+	WORD $0xe2577001 // subs r7, r7, #1
+	WORD $0xf425660d // vld1.8 {d6-d8}, [r5]!
+	WORD $0xf3f00060 // vrev64.8 q8, q8
+	WORD $0xf34001fe // veor q8, q8, q15
 	WORD $0xf2c0ee50 // vmov.i8 q15, #0
-	WORD $0xf2e10e04 // vmull.p64 q8, d1, d4
-	WORD $0xf2e02e05 // vmull.p64 q9, d0, d5
-	WORD $0xf2e24e06 // vmull.p64 q10, d2, d6
-	WORD $0xf34881f0 // veor q12, q12, q8
-	WORD $0xf34aa1f2 // veor q13, q13, q9
-	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0x1afffff1 // bne 0xa58
-	WORD $0xeaffffcf // b 0x9d4
-// 0xa94:
+	WORD $0xf34021b1 // veor d18, d16, d17
+	WORD $0xf2e14e86 // vmull.p64 q10, d17, d6
+	WORD $0xf2e06e87 // vmull.p64 q11, d16, d7
+	WORD $0xf2e28e88 // vmull.p64 q12, d18, d8
+	WORD $0xf3000174 // veor q0, q0, q10
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0x1afffff1 // bne 0xab0
+// 0xae8:
+	WORD $0xf426670f // vld1.8 {d6}, [r6]
+	WORD $0xf3044150 // veor q2, q2, q0
+	WORD $0xe5915150 // ldr r5, [r1, #336]
+	WORD $0xf3044152 // veor q2, q2, q1
+	WORD $0xe5918144 // ldr r8, [r1, #324]
+	WORD $0xf2a08e06 // vmull.p64 q4, d0, d6
+	WORD $0xe591914c // ldr r9, [r1, #332]
+	WORD $0xf3011114 // veor d1, d1, d4
+	WORD $0xf3022115 // veor d2, d2, d5
+	WORD $0xf3011118 // veor d1, d1, d8
+	WORD $0xe581315c // str r3, [r1, #348]
+	WORD $0xf3022110 // veor d2, d2, d0
+	WORD $0xe2817e11 // add r7, r1, #272
+	WORD $0xf2a1ae06 // vmull.p64 q5, d1, d6
+	WORD $0xe3540000 // cmp r4, #0
+	WORD $0xf3022119 // veor d2, d2, d9
+	WORD $0xe3a04000 // mov r4, #0
+	WORD $0xf3033111 // veor d3, d3, d1
+	WORD $0xf342f11a // veor d31, d2, d10
+	WORD $0xf343e11b // veor d30, d3, d11
+	WORD $0x1a00000b // bne 0xb6c
+	WORD $0xe3550001 // cmp r5, #1
+	WORD $0xf447ea0f // vst1.8 {d30-d31}, [r7]
+	WORD $0x3afffd69 // bcc 0xf0
+	WORD $0x8a000004 // bhi 0xb60
+	WORD $0xe3580080 // cmp r8, #128
+	WORD $0x3afffd77 // bcc 0x134
+	WORD $0xe3590000 // cmp r9, #0
+	WORD $0x0afffe0b // beq 0x38c
+	WORD $0xeafffd74 // b 0x134
+// 0xb60:
+	WORD $0xe3550002 // cmp r5, #2
+	WORD $0x0afffde1 // beq 0x2f0
+	WORD $0xea000029 // b 0xc14
+// 0xb6c:
+	WORD $0xe1a0400b // mov r4, fp
+	WORD $0xeaffffc3 // b 0xa84
+// 0xb74:
 	WORD $0xe5904028 // ldr r4, [r0, #40]
 	WORD $0xe282b010 // add fp, r2, #16
 	WORD $0xe5946000 // ldr r6, [r4]
@@ -732,21 +793,21 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe515c004 // ldr ip, [r5, #-4]
 	WORD $0xe3a09000 // mov r9, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
-// 0xac0:
+// 0xba0:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0xad8
+	WORD $0x0a000002 // beq 0xbb8
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a000005 // bne 0xaf0
-// 0xad8:
+	WORD $0x1a000005 // bne 0xbd0
+// 0xbb8:
 	WORD $0xeea0cb10 // vdup.32 q0, ip
 	WORD $0xf3b00302 // aese.8 q0, q1
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0xee10cb10 // vmov.32 ip, d0[0]
 	WORD $0x04db3001 // ldrbeq r3, [fp], #1
 	WORD $0x002cc003 // eoreq ip, ip, r3
-// 0xaf0:
+// 0xbd0:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -754,18 +815,18 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affffeb // bne 0xac0
+	WORD $0x1affffeb // bne 0xba0
 	WORD $0xe2815c01 // add r5, r1, #256
 	WORD $0xf4052a0f // vst1.8 {d2-d3}, [r5]
 	WORD $0xe3a09000 // mov r9, #0
 	WORD $0xe5819148 // str r9, [r1, #328]
 	WORD $0xe3a04003 // mov r4, #3
-	WORD $0xeafffe37 // b 0x408
-// 0xb28:
+	WORD $0xeafffde0 // b 0x38c
+// 0xc08:
 	WORD $0xe3a04008 // mov r4, #8
 	WORD $0xf3f0e040 // vrev64.8 q15, q0
 	WORD $0xe5814164 // str r4, [r1, #356]
-// 0xb34:
+// 0xc14:
 	WORD $0xe5914164 // ldr r4, [r1, #356]
 	WORD $0xe5912134 // ldr r2, [r1, #308]
 	WORD $0xe5910130 // ldr r0, [r1, #304]
@@ -793,12 +854,12 @@ TEXT aesgcm_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe5814164 // str r4, [r1, #356]
 	WORD $0xe3540000 // cmp r4, #0
-	WORD $0x0afffe0f // beq 0x3e4
+	WORD $0x0afffdb8 // beq 0x368
 	WORD $0xe2813e17 // add r3, r1, #368
 	WORD $0xe3a04001 // mov r4, #1
-	WORD $0xe3a05004 // mov r5, #4
-	WORD $0xeaffff33 // b 0x884
-// 0xbb4:
+	WORD $0xe3a05003 // mov r5, #3
+	WORD $0xeaffff74 // b 0xa68
+// 0xc94:
 	RET
 
 DATA aesgcm_ce32_constants<>+0(SB)/8, $0xc200000000000000
