@@ -54,6 +54,13 @@ func aesGCMRows() []dispatch.Row {
 			Needs:   []string{"neon"},
 			Test:    aesGCMTestOf(NEON),
 		},
+		{
+			Level:   uint8(ARMv6),
+			Name:    "armv6",
+			Summary: "2 blocks at a time, bit by bit in integer registers",
+			Needs:   []string{"armv6"},
+			Test:    aesGCMTestOf(ARMv6),
+		},
 	}
 }
 
@@ -64,6 +71,8 @@ func AESGCM(level Level, a *Args) {
 		AESGCMCE32(a)
 	case NEON:
 		AESGCMNEON(a)
+	case ARMv6:
+		AESGCMARMv6(a)
 	default:
 		AESGCMPortable(a)
 	}
