@@ -432,6 +432,228 @@
     bne .Lset_poly
 .endm
 
+/* The same along with the block that makes the Poly1305 key. */
+.macro set_rounds_key
+    vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
+    vadd.i32 q3, q3, q4                     /* a3 += b0 */
+    vadd.i32 q0, q0, q5                     /* a0 += b1 */
+    add a1, a1, b1, ror #25
+    vsri.32 q15, q13, #24                   /* d2 */
+    eor dy, a1, dy, ror #24
+    veor q13, q7, q10                       /* b3 ^= c3 */
+    veor q7, q14, q0                        /* d3 ^= a0 */
+    add cx, cx, dy, ror #16
+    vadd.i32 q14, q9, q15                   /* c2 += d2 */
+    add a2, a2, b2, ror #25
+    vshl.i32 q9, q13, #7                    /* b3 <<< 7 */
+    eor b1, cx, b1, ror #25
+    vrev32.16 q7, q7                        /* d3 <<< 16 */
+    veor q6, q6, q14                        /* b2 ^= c2 */
+    add a3, a3, b3, ror #25
+    veor q15, q15, q3                       /* d2 ^= a3 */
+    add a1, a1, b1, ror #20
+    eor dz, a2, dz, ror #24
+    vsri.32 q9, q13, #25                    /* b3 */
+    vadd.i32 q13, q14, q7                   /* c2 += d3 */
+    eor dy, a1, dy, ror #16
+    vshl.i32 q14, q6, #7                    /* b2 <<< 7 */
+    vadd.i32 q2, q2, q9                     /* a2 += b3 */
+    add cx, cx, dy, ror #24
+    veor q5, q5, q13                        /* b1 ^= c2 */
+    eor b1, cx, b1, ror #20
+    vsri.32 q14, q6, #25                    /* b2 */
+    str cx, [r1, #BLOCK + 4*9]
+    vrev32.16 q6, q15                       /* d2 <<< 16 */
+    vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
+    ldr cx, [r1, #BLOCK + 4*10]
+    vadd.i32 q1, q1, q14                    /* a1 += b2 */
+    str dy, [r1, #BLOCK + 4*13]
+    ldr dy, [r1, #BLOCK + 4*12]
+    vadd.i32 q8, q8, q6                     /* c1 += d2 */
+    add cx, cx, dz, ror #16
+    vsri.32 q15, q5, #20                    /* b1 */
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    eor b2, cx, b2, ror #25
+    veor q4, q4, q8                         /* b0 ^= c1 */
+    vadd.i32 q0, q0, q15                    /* a0 += b1 */
+    add a2, a2, b2, ror #20
+    vrev32.16 q5, q11                       /* d0 <<< 16 */
+    vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
+    add a0, a0, b0, ror #25
+    eor dz, a2, dz, ror #16
+    veor q7, q7, q0                         /* d3 ^= a0 */
+    eor dy, a0, dy, ror #24
+    vadd.i32 q10, q10, q5                   /* c3 += d0 */
+    add cx, cx, dz, ror #24
+    vsri.32 q11, q4, #20                    /* b0 */
+    vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
+    veor q14, q14, q10                      /* b2 ^= c3 */
+    str cx, [r1, #BLOCK + 4*10]
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    eor b2, cx, b2, ror #20
+    ldr cx, [r1, #BLOCK + 4*8]
+    vsri.32 q4, q7, #24                     /* d3 */
+    vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
+    str dz, [r1, #BLOCK + 4*14]
+    ldr dz, [r1, #BLOCK + 4*15]
+    vadd.i32 q3, q3, q11                    /* a3 += b0 */
+    add cx, cx, dy, ror #16
+    vadd.i32 q13, q13, q4                   /* c2 += d3 */
+    vsri.32 q7, q14, #20                    /* b2 */
+    vldmia r1, {d28, d29}                   /* c0 from memory */
+    eor b0, cx, b0, ror #25
+    vrev32.16 q12, q12                      /* d1 <<< 16 */
+    veor q6, q6, q3                         /* d2 ^= a3 */
+    vstr d26, [r1, #16]                     /* c2 to memory */
+    vadd.i32 q1, q1, q7                     /* a1 += b2 */
+    add a0, a0, b0, ror #20
+    vadd.i32 q14, q14, q12                  /* c0 += d1 */
+    add a1, a1, b2, ror #25
+    eor dy, a0, dy, ror #16
+    veor q15, q15, q13                      /* b1 ^= c2 */
+    vstr d27, [r1, #24]
+    vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
+    add cx, cx, dy, ror #24
+    veor q9, q9, q14                        /* b3 ^= c0 */
+    eor dz, a3, dz, ror #24
+    veor q5, q5, q1                         /* d0 ^= a1 */
+    str cx, [r1, #BLOCK + 4*8]
+    vsri.32 q13, q6, #24                    /* d2 */
+    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
+    eor b0, cx, b0, ror #20
+    ldr cx, [r1, #BLOCK + 4*11]
+    vadd.i32 q8, q8, q13                    /* c1 += d2 */
+    vsri.32 q6, q9, #20                     /* b3 */
+    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
+    add cx, cx, dz, ror #16
+    veor q11, q11, q8                       /* b0 ^= c1 */
+    eor b3, cx, b3, ror #25
+    vadd.i32 q2, q2, q6                     /* a2 += b3 */
+    vsri.32 q9, q5, #24                     /* d0 */
+    add a3, a3, b3, ror #20
+    vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    vadd.i32 q10, q10, q9                   /* c3 += d0 */
+    eor dz, a3, dz, ror #16
+    vsri.32 q5, q11, #25                    /* b0 */
+    eor dy, a1, dy, ror #24
+    vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
+    add cx, cx, dz, ror #24
+    veor q7, q7, q10                        /* b2 ^= c3 */
+    vadd.i32 q0, q0, q5                     /* a0 += b0 */
+    eor b3, cx, b3, ror #20
+    add cx, cx, dy, ror #16
+    vsri.32 q11, q12, #24                   /* d1 */
+    add a0, a0, b1, ror #25
+    vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
+    eor b2, cx, b2, ror #25
+    veor q9, q9, q0                         /* d0 ^= a0 */
+    vadd.i32 q14, q14, q11                  /* c0 += d1 */
+    eor dz, a0, dz, ror #24
+    add a1, a1, b2, ror #20
+    vsri.32 q12, q15, #25                   /* b1 */
+    vrev32.16 q15, q9                       /* d0 <<< 16 */
+    veor q6, q6, q14                        /* b3 ^= c0 */
+    eor dy, a1, dy, ror #16
+    vadd.i32 q9, q1, q12                    /* a1 += b1 */
+    vadd.i32 q1, q14, q15                   /* c0 += d0 */
+    add cx, cx, dy, ror #24
+    add a3, a3, b0, ror #25
+    vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
+    veor q11, q11, q9                       /* d1 ^= a1 */
+    eor b2, cx, b2, ror #20
+    veor q5, q5, q1                         /* b0 ^= c0 */
+    str cx, [r1, #BLOCK + 4*11]
+    ldr cx, [r1, #BLOCK + 4*10]
+    vsri.32 q14, q6, #25                    /* b3 */
+    str dy, [r1, #BLOCK + 4*12]
+    vrev32.16 q6, q11                       /* d1 <<< 16 */
+    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
+    ldr dy, [r1, #BLOCK + 4*13]
+    vadd.i32 q3, q3, q14                    /* a3 += b3 */
+    add cx, cx, dz, ror #16
+    vadd.i32 q8, q8, q6                     /* c1 += d1 */
+    eor b1, cx, b1, ror #25
+    vsri.32 q11, q5, #20                    /* b0 */
+    veor q5, q4, q3                         /* d3 ^= a3 */
+    vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
+    add a0, a0, b1, ror #20
+    vadd.i32 q0, q0, q11                    /* a0 += b0 */
+    add a2, a2, b3, ror #25
+    eor dz, a0, dz, ror #16
+    vrev32.16 q5, q5                        /* d3 <<< 16 */
+    vsri.32 q4, q7, #25                     /* b2 */
+    add cx, cx, dz, ror #24
+    veor q15, q15, q0                       /* d0 ^= a0 */
+    vadd.i32 q10, q10, q5                   /* c3 += d3 */
+    eor b1, cx, b1, ror #20
+    veor q7, q12, q8                        /* b1 ^= c1 */
+    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
+    str cx, [r1, #BLOCK + 4*10]
+    veor q14, q14, q10                      /* b3 ^= c3 */
+    ldr cx, [r1, #BLOCK + 4*8]
+    eor dy, a2, dy, ror #24
+    vadd.i32 q2, q2, q4                     /* a2 += b2 */
+    str dz, [r1, #BLOCK + 4*15]
+    vsri.32 q12, q15, #24                   /* d0 */
+    add cx, cx, dy, ror #16
+    vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
+    veor q13, q13, q2                       /* d2 ^= a2 */
+    vadd.i32 q1, q1, q12                    /* c0 += d0 */
+    eor b3, cx, b3, ror #25
+    ldr dz, [r1, #BLOCK + 4*14]
+    vsri.32 q15, q7, #20                    /* b1 */
+    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
+    add a2, a2, b3, ror #20
+    vstmia r1, {d2, d3}                     /* c0 to memory */
+    veor q11, q11, q1                       /* b0 ^= c0 */
+    vadd.i32 q1, q9, q15                    /* a1 += b1 */
+    vldr d18, [r1, #16]                     /* c2 from memory */
+    eor dy, a2, dy, ror #16
+    vrev32.16 q13, q13                      /* d2 <<< 16 */
+    vsri.32 q7, q14, #20                    /* b3 */
+    vldr d19, [r1, #24]
+    veor q6, q6, q1                         /* d1 ^= a1 */
+    add cx, cx, dy, ror #24
+    vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
+    eor b3, cx, b3, ror #20
+    vadd.i32 q3, q3, q7                     /* a3 += b3 */
+    vadd.i32 q9, q9, q13                    /* c2 += d2 */
+    str cx, [r1, #BLOCK + 4*8]
+    ldr cx, [r1, #BLOCK + 4*9]
+    vsri.32 q14, q11, #25                   /* b0 */
+    vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
+    eor dz, a3, dz, ror #24
+    veor q4, q4, q9                         /* b2 ^= c2 */
+    add cx, cx, dz, ror #16
+    veor q5, q5, q3                         /* d3 ^= a3 */
+    vsri.32 q11, q6, #24                    /* d1 */
+    vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
+    eor b0, cx, b0, ror #25
+    vadd.i32 q8, q8, q11                    /* c1 += d1 */
+    add a3, a3, b0, ror #20
+    vsri.32 q6, q4, #20                     /* b2 */
+    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
+    eor dz, a3, dz, ror #16
+    veor q15, q15, q8                       /* b1 ^= c1 */
+    vadd.i32 q2, q2, q6                     /* a2 += b2 */
+    add cx, cx, dz, ror #24
+    vsri.32 q4, q5, #24                     /* d3 */
+    str cx, [r1, #BLOCK + 4*9]
+    vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
+    eor b0, cx, b0, ror #20
+    ldr cx, [r1, #KEY_LEFT]
+    vadd.i32 q10, q10, q4                   /* c3 += d3 */
+    vswp q12, q11                           /* d0, d1 home */
+    veor q13, q13, q2                       /* d2 ^= a2 */
+    subs cx, cx, #1
+    vswp q14, q4                            /* b0, d3 home */
+    str cx, [r1, #KEY_LEFT]
+    vsri.32 q5, q15, #25                    /* b1 */
+    ldr cx, [r1, #BLOCK + 4*9]
+    bne .Lset_key
+.endm
+
 /* The last diagonal round. */
 .macro set_end
     vadd.i32 q0, q0, q5                     /* a0 += b1 */
@@ -505,6 +727,166 @@
     vshl.i32 q6, q15, #7                    /* b3 <<< 7 */
     vsri.32 q6, q15, #25                    /* b3 */
     vshl.i32 q15, q14, #7                   /* b2 <<< 7 */
+    vsri.32 q15, q14, #25                   /* b2 */
+.endm
+
+/* The same along with the key's last double round. */
+.macro set_end_key
+    add a1, a1, b1, ror #25
+    vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
+    veor q7, q7, q10                        /* b3 ^= c3 */
+    add a0, a0, b0, ror #25
+    eor dy, a1, dy, ror #24
+    vsri.32 q15, q13, #24                   /* d2 */
+    add cx, cx, dy, ror #16
+    vadd.i32 q0, q0, q5                     /* a0 += b1 */
+    add a2, a2, b2, ror #25
+    vshl.i32 q13, q7, #7                    /* b3 <<< 7 */
+    eor b1, cx, b1, ror #25
+    vadd.i32 q3, q3, q4                     /* a3 += b0 */
+    add a3, a3, b3, ror #25
+    veor q14, q14, q0                       /* d3 ^= a0 */
+    vadd.i32 q9, q9, q15                    /* c2 += d2 */
+    add a1, a1, b1, ror #20
+    eor dz, a2, dz, ror #24
+    vsri.32 q13, q7, #25                    /* b3 */
+    vrev32.16 q14, q14                      /* d3 <<< 16 */
+    eor dy, a1, dy, ror #16
+    veor q6, q6, q9                         /* b2 ^= c2 */
+    add cx, cx, dy, ror #24
+    vadd.i32 q9, q9, q14                    /* c2 += d3 */
+    str cx, [r1, #BLOCK + 4*9]
+    eor b1, cx, b1, ror #20
+    ldr cx, [r1, #BLOCK + 4*10]
+    veor q15, q15, q3                       /* d2 ^= a3 */
+    vshl.i32 q7, q6, #7                     /* b2 <<< 7 */
+    veor q5, q5, q9                         /* b1 ^= c2 */
+    add cx, cx, dz, ror #16
+    str dy, [r1, #BLOCK + 4*13]
+    ldr dy, [r1, #BLOCK + 4*12]
+    eor b2, cx, b2, ror #25
+    vrev32.16 q15, q15                      /* d2 <<< 16 */
+    vsri.32 q7, q6, #25                     /* b2 */
+    add a2, a2, b2, ror #20
+    vshl.i32 q6, q5, #12                    /* b1 <<< 12 */
+    eor dz, a2, dz, ror #16
+    vadd.i32 q1, q1, q7                     /* a1 += b2 */
+    add cx, cx, dz, ror #24
+    eor dy, a0, dy, ror #24
+    str dz, [r1, #BLOCK + 4*14]
+    eor b2, cx, b2, ror #20
+    str cx, [r1, #BLOCK + 4*10]
+    ldr cx, [r1, #BLOCK + 4*8]
+    ldr dz, [r1, #BLOCK + 4*15]
+    vadd.i32 q8, q8, q15                    /* c1 += d2 */
+    add cx, cx, dy, ror #16
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    veor q4, q4, q8                         /* b0 ^= c1 */
+    eor b0, cx, b0, ror #25
+    vsri.32 q6, q5, #20                     /* b1 */
+    vshl.i32 q5, q4, #12                    /* b0 <<< 12 */
+    add a0, a0, b0, ror #20
+    vadd.i32 q0, q0, q6                     /* a0 += b1 */
+    eor dy, a0, dy, ror #16
+    vrev32.16 q11, q11                      /* d0 <<< 16 */
+    add cx, cx, dy, ror #24
+    vadd.i32 q2, q2, q13                    /* a2 += b3 */
+    vsri.32 q5, q4, #20                     /* b0 */
+    veor q14, q14, q0                       /* d3 ^= a0 */
+    str cx, [r1, #BLOCK + 4*8]
+    eor b0, cx, b0, ror #20
+    ldr cx, [r1, #BLOCK + 4*11]
+    eor dz, a3, dz, ror #24
+    vadd.i32 q10, q10, q11                  /* c3 += d0 */
+    add a1, a1, b2, ror #25
+    vshl.i32 q4, q14, #8                    /* d3 <<< 8 */
+    add cx, cx, dz, ror #16
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    veor q7, q7, q10                        /* b2 ^= c3 */
+    eor b3, cx, b3, ror #25
+    vadd.i32 q3, q3, q5                     /* a3 += b0 */
+    vsri.32 q4, q14, #24                    /* d3 */
+    add a3, a3, b3, ror #20
+    vshl.i32 q14, q7, #12                   /* b2 <<< 12 */
+    eor dy, a1, dy, ror #24
+    vadd.i32 q9, q9, q4                     /* c2 += d3 */
+    eor dz, a3, dz, ror #16
+    vsri.32 q14, q7, #20                    /* b2 */
+    vldmia r1, {d14, d15}                   /* c0 from memory */
+    add a0, a0, b1, ror #25
+    add cx, cx, dz, ror #24
+    vrev32.16 q12, q12                      /* d1 <<< 16 */
+    eor b3, cx, b3, ror #20
+    add cx, cx, dy, ror #16
+    veor q6, q6, q9                         /* b1 ^= c2 */
+    eor dz, a0, dz, ror #24
+    veor q15, q15, q3                       /* d2 ^= a3 */
+    eor b2, cx, b2, ror #25
+    vadd.i32 q7, q7, q12                    /* c0 += d1 */
+    add a1, a1, b2, ror #20
+    vstr d19, [r1, #24]
+    eor dy, a1, dy, ror #16
+    vadd.i32 q1, q1, q14                    /* a1 += b2 */
+    add cx, cx, dy, ror #24
+    str dy, [r1, #BLOCK + 4*12]
+    veor q13, q13, q7                       /* b3 ^= c0 */
+    str cx, [r1, #BLOCK + 4*11]
+    eor b2, cx, b2, ror #20
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    ldr cx, [r1, #BLOCK + 4*10]
+    vstr d18, [r1, #16]                     /* c2 to memory */
+    vshl.i32 q9, q15, #8                    /* d2 <<< 8 */
+    add cx, cx, dz, ror #16
+    ldr dy, [r1, #BLOCK + 4*13]
+    vsri.32 q9, q15, #24                    /* d2 */
+    vshl.i32 q15, q13, #12                  /* b3 <<< 12 */
+    eor b1, cx, b1, ror #25
+    add a3, a3, b0, ror #25
+    add a0, a0, b1, ror #20
+    vsri.32 q15, q13, #20                   /* b3 */
+    vshl.i32 q13, q11, #8                   /* d0 <<< 8 */
+    eor dz, a0, dz, ror #16
+    add a2, a2, b3, ror #25
+    add cx, cx, dz, ror #24
+    vadd.i32 q8, q8, q9                     /* c1 += d2 */
+    eor dy, a2, dy, ror #24
+    str cx, [r1, #BLOCK + 4*10]
+    eor b1, cx, b1, ror #20
+    ldr cx, [r1, #BLOCK + 4*8]
+    veor q5, q5, q8                         /* b0 ^= c1 */
+    vadd.i32 q2, q2, q15                    /* a2 += b3 */
+    vsri.32 q13, q11, #24                   /* d0 */
+    vshl.i32 q11, q5, #7                    /* b0 <<< 7 */
+    add cx, cx, dy, ror #16
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    eor b3, cx, b3, ror #25
+    str dz, [r1, #BLOCK + 4*15]
+    add a2, a2, b3, ror #20
+    vsri.32 q11, q5, #25                    /* b0 */
+    vshl.i32 q5, q12, #8                    /* d1 <<< 8 */
+    vadd.i32 q10, q10, q13                  /* c3 += d0 */
+    eor dy, a2, dy, ror #16
+    vsri.32 q5, q12, #24                    /* d1 */
+    add cx, cx, dy, ror #24
+    ldr dz, [r1, #BLOCK + 4*14]
+    eor b3, cx, b3, ror #20
+    str cx, [r1, #BLOCK + 4*8]
+    vadd.i32 q7, q7, q5                     /* c0 += d1 */
+    ldr cx, [r1, #BLOCK + 4*9]
+    eor dz, a3, dz, ror #24
+    vshl.i32 q12, q6, #7                    /* b1 <<< 7 */
+    veor q15, q15, q7                       /* b3 ^= c0 */
+    add cx, cx, dz, ror #16
+    vsri.32 q12, q6, #25                    /* b1 */
+    eor b0, cx, b0, ror #25
+    vshl.i32 q6, q15, #7                    /* b3 <<< 7 */
+    add a3, a3, b0, ror #20
+    veor q14, q14, q10                      /* b2 ^= c3 */
+    eor dz, a3, dz, ror #16
+    vsri.32 q6, q15, #25                    /* b3 */
+    vshl.i32 q15, q14, #7                   /* b2 <<< 7 */
+    add cx, cx, dz, ror #24
+    eor b0, cx, b0, ror #20
     vsri.32 q15, q14, #25                   /* b2 */
 .endm
 

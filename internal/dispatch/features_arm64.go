@@ -9,4 +9,4 @@ var features = map[string]*bool{
 }
 
 // levels are the names of the levels of all primitives, best first.
-var levels = []string{"ce", "neon", "portable"}
+var levels = []string{"ce", "neon6", "neon", "portable"}

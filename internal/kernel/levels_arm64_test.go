@@ -10,7 +10,8 @@ import (
 // TestNeeds compares the features that a level asks for with the extensions that its kernel is assembled with.
 func TestNeeds(t *testing.T) {
 	generated := map[string]string{
-		"neon": ChaCha20Poly1305NEONExtensions,
+		"neon6": ChaCha20Poly1305NEON6Extensions,
+		"neon":  ChaCha20Poly1305NEONExtensions,
 	}
 	for _, row := range ChaCha20Poly1305Levels.Rows {
 		extensions := generated[row.Name]
