@@ -84,7 +84,9 @@ KERNEL(aesgcm, neon)
 #if defined(HAVE_ARM_KERNELS)
 KERNEL(chacha20poly1305, neon)
 KERNEL(chacha20poly1305, armv6)
+KERNEL(aesgcm, ce32)
 KERNEL(aesgcm, neon)
+KERNEL(aesgcm, armv6)
 #endif
 
 const sealane_level sealane_levels[] = {
@@ -131,7 +133,9 @@ static const sealane_level aesgcm_levels[] = {
     LEVEL(aesgcm, neon, SEALANE_ARM_NEON, NO_BATCH),
 #endif
 #if defined(HAVE_ARM_KERNELS)
+    LEVEL(aesgcm, ce32, SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL, NO_BATCH),
     LEVEL(aesgcm, neon, SEALANE_ARM_NEON, NO_BATCH),
+    LEVEL(aesgcm, armv6, SEALANE_ARM_ARMV6, NO_BATCH),
 #endif
     {"portable", 0, sealane_aesgcm_portable, NULL, NO_BATCH},
 };

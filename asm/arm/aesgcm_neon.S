@@ -497,6 +497,21 @@ function sealane_aesgcm_neon
     vmov.i8 q0, #0
     vst1.8 {q0}, [r7]
     add r11, r7, #16
+    subs r5, r5, #4
+    blo .Lstream_bytes
+.Lstream_word:
+    ldr r0, [r3], #4
+    ldr r2, [r8], #4
+    tst r9, #SEALANE_FLAG_OPEN
+    eor r2, r2, r0
+    str r2, [r4], #4
+    moveq r0, r2
+    str r0, [r7], #4
+    subs r5, r5, #4
+    bhs .Lstream_word
+.Lstream_bytes:
+    adds r5, r5, #4
+    beq .Lstream_padded
 .Lstream_byte:
     ldrb r0, [r3], #1
     ldrb r2, [r8], #1
@@ -507,6 +522,7 @@ function sealane_aesgcm_neon
     strb r0, [r7], #1
     subs r5, r5, #1
     bne .Lstream_byte
+.Lstream_padded:
     mov r7, r11
 .Lstream_blocks:
     add r4, r12, #15

@@ -20,7 +20,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58121c4 // str r2, [r1, #452]
 	WORD $0xe58131c8 // str r3, [r1, #456]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000637 // bne 0x18fc
+	WORD $0x1a000644 // bne 0x1930
 // 0x1c:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5904028 // ldr r4, [r0, #40]
@@ -54,7 +54,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x1affffef // bne 0x50
 	WORD $0xe59131c8 // ldr r3, [r1, #456]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000704 // bne 0x1cb0
+	WORD $0x1a000711 // bne 0x1ce4
 	WORD $0xe5904008 // ldr r4, [r0, #8]
 	WORD $0xe5905000 // ldr r5, [r0]
 	WORD $0xe5906010 // ldr r6, [r0, #16]
@@ -115,7 +115,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3130001 // tst r3, #1
 	WORD $0x0a000024 // beq 0x214
 	WORD $0xe3a04002 // mov r4, #2
-	WORD $0xea0000d6 // b 0x4e4
+	WORD $0xea0000e3 // b 0x518
 // 0x188:
 	WORD $0xe59131dc // ldr r3, [r1, #476]
 	WORD $0xe2814d2a // add r4, r1, #2688
@@ -133,7 +133,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58141f4 // str r4, [r1, #500]
 	WORD $0xe1b04224 // lsrs r4, r4, #4
 	WORD $0xe3a05000 // mov r5, #0
-	WORD $0x1a000504 // bne 0x15e0
+	WORD $0x1a000511 // bne 0x1614
 	WORD $0xe58131f0 // str r3, [r1, #496]
 // 0x1d0:
 	WORD $0xe59141f4 // ldr r4, [r1, #500]
@@ -153,29 +153,29 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe2813c0b // add r3, r1, #2816
 	WORD $0xe3a05000 // mov r5, #0
-	WORD $0xea0004f2 // b 0x15e0
+	WORD $0xea0004ff // b 0x1614
 // 0x214:
 	WORD $0xe59161d4 // ldr r6, [r1, #468]
 	WORD $0xe59171e0 // ldr r7, [r1, #480]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a00006b // beq 0x3d4
+	WORD $0x0a000078 // beq 0x408
 	WORD $0xe3570000 // cmp r7, #0
 	WORD $0x1a000031 // bne 0x2f4
 	WORD $0xe59181dc // ldr r8, [r1, #476]
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe3560080 // cmp r6, #128
-	WORD $0x3a0000a9 // bcc 0x4e4
+	WORD $0x3a0000b6 // bcc 0x518
 	WORD $0xe3580000 // cmp r8, #0
-	WORD $0x1a0000a7 // bne 0x4e4
+	WORD $0x1a0000b4 // bne 0x518
 	WORD $0xe59191c8 // ldr r9, [r1, #456]
 	WORD $0xe3190004 // tst r9, #4
 	WORD $0x159131cc // ldrne r3, [r1, #460]
 	WORD $0x13a04008 // movne r4, #8
 	WORD $0x13a05001 // movne r5, #1
-	WORD $0x1a0004e0 // bne 0x15e0
+	WORD $0x1a0004ed // bne 0x1614
 // 0x25c:
 	WORD $0xe3a04000 // mov r4, #0
-	WORD $0xea00009f // b 0x4e4
+	WORD $0xea0000ac // b 0x518
 // 0x264:
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe59141d0 // ldr r4, [r1, #464]
@@ -206,7 +206,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2443080 // sub r3, r4, #128
 	WORD $0xe3a04008 // mov r4, #8
 	WORD $0xe3a05002 // mov r5, #2
-	WORD $0xea0004c0 // b 0x15e0
+	WORD $0xea0004cd // b 0x1614
 // 0x2dc:
 	WORD $0xe59171dc // ldr r7, [r1, #476]
 	WORD $0xe3a08000 // mov r8, #0
@@ -251,11 +251,26 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58131cc // str r3, [r1, #460]
 	WORD $0xe58141d0 // str r4, [r1, #464]
 	WORD $0xe2955010 // adds r5, r5, #16
-	WORD $0x0a00000c // beq 0x3b0
+	WORD $0x0a000019 // beq 0x3e4
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf4070a0f // vst1.8 {d0-d1}, [r7]
 	WORD $0xe287b010 // add fp, r7, #16
-// 0x388:
+	WORD $0xe2555004 // subs r5, r5, #4
+	WORD $0x3a000008 // bcc 0x3b4
+// 0x390:
+	WORD $0xe4930004 // ldr r0, [r3], #4
+	WORD $0xe4982004 // ldr r2, [r8], #4
+	WORD $0xe3190004 // tst r9, #4
+	WORD $0xe0222000 // eor r2, r2, r0
+	WORD $0xe4842004 // str r2, [r4], #4
+	WORD $0x01a00002 // moveq r0, r2
+	WORD $0xe4870004 // str r0, [r7], #4
+	WORD $0xe2555004 // subs r5, r5, #4
+	WORD $0x2afffff6 // bcs 0x390
+// 0x3b4:
+	WORD $0xe2955004 // adds r5, r5, #4
+	WORD $0x0a000008 // beq 0x3e0
+// 0x3bc:
 	WORD $0xe4d30001 // ldrb r0, [r3], #1
 	WORD $0xe4d82001 // ldrb r2, [r8], #1
 	WORD $0xe3190004 // tst r9, #4
@@ -264,27 +279,28 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x01a00002 // moveq r0, r2
 	WORD $0xe4c70001 // strb r0, [r7], #1
 	WORD $0xe2555001 // subs r5, r5, #1
-	WORD $0x1afffff6 // bne 0x388
+	WORD $0x1afffff6 // bne 0x3bc
+// 0x3e0:
 	WORD $0xe1a0700b // mov r7, fp
-// 0x3b0:
+// 0x3e4:
 	WORD $0xe28c400f // add r4, ip, #15
 	WORD $0xe1a04224 // lsr r4, r4, #4
 	WORD $0xe3560000 // cmp r6, #0
 	WORD $0xe2813c0b // add r3, r1, #2816
-	WORD $0x1a000001 // bne 0x3cc
+	WORD $0x1a000001 // bne 0x400
 	WORD $0xe3190002 // tst r9, #2
-	WORD $0x1a000007 // bne 0x3ec
-// 0x3cc:
+	WORD $0x1a000007 // bne 0x420
+// 0x400:
 	WORD $0xe3a05002 // mov r5, #2
-	WORD $0xea000482 // b 0x15e0
-// 0x3d4:
+	WORD $0xea000482 // b 0x1614
+// 0x408:
 	WORD $0xe59191c8 // ldr r9, [r1, #456]
 	WORD $0xe3a04000 // mov r4, #0
 	WORD $0xe3190002 // tst r9, #2
-	WORD $0x0a000021 // beq 0x46c
+	WORD $0x0a000021 // beq 0x4a0
 	WORD $0xe2817c0b // add r7, r1, #2816
 	WORD $0xe1a03007 // mov r3, r7
-// 0x3ec:
+// 0x420:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5905020 // ldr r5, [r0, #32]
 	WORD $0xe5906024 // ldr r6, [r0, #36]
@@ -306,8 +322,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe4875004 // str r5, [r7], #4
 	WORD $0xe2844001 // add r4, r4, #1
 	WORD $0xe3a05003 // mov r5, #3
-	WORD $0xea000466 // b 0x15e0
-// 0x444:
+	WORD $0xea000466 // b 0x1614
+// 0x478:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5903038 // ldr r3, [r0, #56]
 	WORD $0xe2814e1b // add r4, r1, #432
@@ -317,8 +333,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf3000152 // veor q0, q0, q1
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
-	WORD $0xea000015 // b 0x4c4
-// 0x46c:
+	WORD $0xea000015 // b 0x4f8
+// 0x4a0:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5903040 // ldr r3, [r0, #64]
 	WORD $0xe2814e1a // add r4, r1, #416
@@ -341,17 +357,17 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5835014 // str r5, [r3, #20]
 	WORD $0xe5836018 // str r6, [r3, #24]
 	WORD $0xe583701c // str r7, [r3, #28]
-// 0x4c4:
+// 0x4f8:
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
 	WORD $0xe2813c01 // add r3, r1, #256
 	WORD $0xe3a04055 // mov r4, #85
-// 0x4d4:
+// 0x508:
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
 	WORD $0xe2544001 // subs r4, r4, #1
-	WORD $0x1afffffc // bne 0x4d4
-	WORD $0xea00062e // b 0x1da0
-// 0x4e4:
+	WORD $0x1afffffc // bne 0x508
+	WORD $0xea00062e // b 0x1dd4
+// 0x518:
 	WORD $0xe58141e8 // str r4, [r1, #488]
 	WORD $0xe59131d8 // ldr r3, [r1, #472]
 	WORD $0xe59121c4 // ldr r2, [r1, #452]
@@ -368,7 +384,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe35c000c // cmp ip, #12
 	WORD $0x028bb010 // addeq fp, fp, #16
 	WORD $0xe3190010 // tst r9, #16
-	WORD $0x0a0003d5 // beq 0x1480
+	WORD $0x0a0003d5 // beq 0x14b4
 	WORD $0xe20344ff // and r4, r3, #-16777216
 	WORD $0xe1a05403 // lsl r5, r3, #8
 	WORD $0xe20554ff // and r5, r5, #-16777216
@@ -399,7 +415,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c8dc // vtst.8 q6, q8, q6
 	WORD $0xf3055136 // veor d5, d5, d22
 	WORD $0xf200e8de // vtst.8 q7, q8, q7
-// 0x5a0:
+// 0x5d4:
 	WORD $0xf34aa15c // veor q13, q5, q6
 	WORD $0xf3428156 // veor q12, q1, q3
 	WORD $0xf344615e // veor q11, q2, q7
@@ -770,7 +786,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf302215e // veor q1, q1, q7
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xe25cc004 // subs ip, ip, #4
-	WORD $0x4a0001e8 // bmi 0x1310
+	WORD $0x4a0001e8 // bmi 0x1344
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
 	WORD $0xf3b4e0ce // vrev32.16 q7, q7
@@ -1203,7 +1219,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34ee1f8 // veor q15, q15, q12
 	WORD $0xf302215e // veor q1, q1, q7
 	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0x0a000037 // beq 0x1310
+	WORD $0x0a000037 // beq 0x1344
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
 	WORD $0xf2b80448 // vext.8 q0, q4, q4, #4
@@ -1259,8 +1275,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34001fa // veor q8, q8, q13
 	WORD $0xf300017a // veor q0, q0, q13
 	WORD $0xf30021f2 // veor q1, q8, q9
-	WORD $0xeafffca3 // b 0x5a0
-// 0x1310:
+	WORD $0xeafffca3 // b 0x5d4
+// 0x1344:
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf460a20d // vld1.8 {d26-d29}, [r0]!
 	WORD $0xf304e1f6 // veor q7, q10, q11
@@ -1343,17 +1359,17 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3be692c // vtbl.8 d6, {d14-d15}, d28
 	WORD $0xf3be792d // vtbl.8 d7, {d14-d15}, d29
 	WORD $0xe3540000 // cmp r4, #0
-	WORD $0x0afffb81 // beq 0x264
+	WORD $0x0afffb74 // beq 0x264
 	WORD $0xe2813d2a // add r3, r1, #2688
 	WORD $0xf443020d // vst1.8 {d16-d19}, [r3]!
 	WORD $0xf443420d // vst1.8 {d20-d23}, [r3]!
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
 	WORD $0xf403420d // vst1.8 {d4-d7}, [r3]!
 	WORD $0xe3540002 // cmp r4, #2
-	WORD $0x3afffb98 // bcc 0x2dc
-	WORD $0x0afffb42 // beq 0x188
-	WORD $0xea000213 // b 0x1cd0
-// 0x1480:
+	WORD $0x3afffb8b // bcc 0x2dc
+	WORD $0x0afffb35 // beq 0x188
+	WORD $0xea000213 // b 0x1d04
+// 0x14b4:
 	WORD $0xe28240b8 // add r4, r2, #184
 	WORD $0xf464420f // vld1.8 {d20-d23}, [r4]
 	WORD $0xf3c7865f // vmov.i32 q12, #-16777216
@@ -1441,12 +1457,12 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3cc6056 // vshr.u8 q11, q3, #4
 	WORD $0xf33461fe // vbif q3, q10, q15
 	WORD $0xf326e1fe // vbit q7, q11, q15
-	WORD $0xeafffbef // b 0x5a0
-// 0x15e0:
+	WORD $0xeafffbef // b 0x5d4
+// 0x1614:
 	WORD $0xe58151e4 // str r5, [r1, #484]
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xf465ea0f // vld1.8 {d30-d31}, [r5]
-// 0x15ec:
+// 0x1620:
 	WORD $0xe3540008 // cmp r4, #8
 	WORD $0x91a0c004 // movls ip, r4
 	WORD $0x83a0c008 // movhi ip, #8
@@ -1467,22 +1483,22 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
 	WORD $0xe31c0001 // tst ip, #1
-	WORD $0x0a000003 // beq 0x1650
+	WORD $0x0a000003 // beq 0x1684
 	WORD $0xe2442008 // sub r2, r4, #8
 	WORD $0xf4020708 // vst1.8 {d0}, [r2], r8
 	WORD $0xf4020708 // vst1.8 {d0}, [r2], r8
 	WORD $0xf402070f // vst1.8 {d0}, [r2]
-// 0x1650:
+// 0x1684:
 	WORD $0xe3590000 // cmp r9, #0
-	WORD $0x0a000006 // beq 0x1674
+	WORD $0x0a000006 // beq 0x16a8
 	WORD $0xf423370d // vld1.8 {d3}, [r3]!
 	WORD $0xf423170d // vld1.8 {d1}, [r3]!
 	WORD $0xf3b02042 // vrev64.8 q1, q1
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf303313e // veor d3, d3, d30
 	WORD $0xf301113f // veor d1, d1, d31
-	WORD $0xea000007 // b 0x1694
-// 0x1674:
+	WORD $0xea000007 // b 0x16c8
+// 0x16a8:
 	WORD $0xf423270d // vld1.8 {d2}, [r3]!
 	WORD $0xf423070d // vld1.8 {d0}, [r3]!
 	WORD $0xf423370d // vld1.8 {d3}, [r3]!
@@ -1491,7 +1507,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf302213e // veor d2, d2, d30
 	WORD $0xf300013f // veor d0, d0, d31
-// 0x1694:
+// 0x16c8:
 	WORD $0xf2c0ee50 // vmov.i8 q15, #0
 	WORD $0xf3ba00c2 // vtrn.32 q0, q1
 	WORD $0xf3004152 // veor q2, q0, q1
@@ -1508,7 +1524,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4041708 // vst1.8 {d1}, [r4], r8
 	WORD $0xe2444058 // sub r4, r4, #88
 	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0x1affffe6 // bne 0x1674
+	WORD $0x1affffe6 // bne 0x16a8
 	WORD $0xe58131f0 // str r3, [r1, #496]
 	WORD $0xe59141e4 // ldr r4, [r1, #484]
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
@@ -1516,20 +1532,20 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2855c01 // add r5, r5, #256
 	WORD $0xe2813c09 // add r3, r1, #2304
 	WORD $0xe3540004 // cmp r4, #4
-	WORD $0x0a000197 // beq 0x1d58
+	WORD $0x0a000197 // beq 0x1d8c
 	WORD $0xe1a0620b // lsl r6, fp, #4
 	WORD $0xe1a0728b // lsl r7, fp, #5
 	WORD $0xe2819ea2 // add r9, r1, #2592
 	WORD $0xe3a08006 // mov r8, #6
 	WORD $0xe0833006 // add r3, r3, r6
 	WORD $0xe0855007 // add r5, r5, r7
-// 0x1710:
+// 0x1744:
 	WORD $0xe1a0400c // mov r4, ip
 	WORD $0xf2c08e50 // vmov.i8 q12, #0
 	WORD $0xf2c0ae50 // vmov.i8 q13, #0
 	WORD $0xf2c0ce50 // vmov.i8 q14, #0
 	WORD $0xf2c0ee50 // vmov.i8 q15, #0
-// 0x1724:
+// 0x1758:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
 	WORD $0xf3b460c0 // vrev32.16 q3, q0
@@ -1550,7 +1566,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34ee1de // veor q15, q15, q7
 	WORD $0xe2544001 // subs r4, r4, #1
-	WORD $0x1affffea // bne 0x1724
+	WORD $0x1affffea // bne 0x1758
 	WORD $0xf29005fe // vshl.s64 q0, q15, #16
 	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
 	WORD $0xf39004fe // vsri.64 q0, q15, #48
@@ -1570,8 +1586,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0855007 // add r5, r5, r7
 	WORD $0xe2488001 // sub r8, r8, #1
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x8affffd1 // bhi 0x1710
-	WORD $0x3a000009 // bcc 0x17f4
+	WORD $0x8affffd1 // bhi 0x1744
+	WORD $0x3a000009 // bcc 0x1828
 	WORD $0xe0433006 // sub r3, r3, r6
 	WORD $0xe0455007 // sub r5, r5, r7
 	WORD $0xe28cc001 // add ip, ip, #1
@@ -1581,10 +1597,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a06206 // lsl r6, r6, #4
 	WORD $0xe0833006 // add r3, r3, r6
 	WORD $0xe0855007 // add r5, r5, r7
-	WORD $0xeaffffc6 // b 0x1710
-// 0x17f4:
+	WORD $0xeaffffc6 // b 0x1744
+// 0x1828:
 	WORD $0xe3580000 // cmp r8, #0
-	WORD $0x1affffc4 // bne 0x1710
+	WORD $0x1affffc4 // bne 0x1744
 	WORD $0xe2499060 // sub r9, r9, #96
 	WORD $0xf469020d // vld1.8 {d16-d19}, [r9]!
 	WORD $0xf469420d // vld1.8 {d20-d23}, [r9]!
@@ -1638,39 +1654,39 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe59131f0 // ldr r3, [r1, #496]
 	WORD $0xe3540000 // cmp r4, #0
-	WORD $0x1affff45 // bne 0x15ec
+	WORD $0x1affff45 // bne 0x1620
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xe59141e4 // ldr r4, [r1, #484]
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe3540001 // cmp r4, #1
-	WORD $0x3afffa39 // bcc 0x1d0
-	WORD $0x0afffa5b // beq 0x25c
+	WORD $0x3afffa2c // bcc 0x1d0
+	WORD $0x0afffa4e // beq 0x25c
 	WORD $0xe3540003 // cmp r4, #3
-	WORD $0x3afffa47 // bcc 0x214
-	WORD $0x0afffad2 // beq 0x444
-	WORD $0xea0000fe // b 0x1cf8
-// 0x18fc:
+	WORD $0x3afffa3a // bcc 0x214
+	WORD $0x0afffad2 // beq 0x478
+	WORD $0xea0000fe // b 0x1d2c
+// 0x1930:
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xe2468006 // sub r8, r6, #6
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe1a09008 // mov r9, r8
-// 0x1910:
+// 0x1944:
 	WORD $0xe497c004 // ldr ip, [r7], #4
 	WORD $0xe2599001 // subs r9, r9, #1
 	WORD $0xe485c004 // str ip, [r5], #4
-	WORD $0x1afffffb // bne 0x1910
+	WORD $0x1afffffb // bne 0x1944
 	WORD $0xe2867001 // add r7, r6, #1
 	WORD $0xe0687107 // rsb r7, r8, r7, lsl #2
 	WORD $0xe282b098 // add fp, r2, #152
-// 0x192c:
+// 0x1960:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x1944
+	WORD $0x0a000002 // beq 0x1978
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a0000c1 // bne 0x1c4c
-// 0x1944:
+	WORD $0x1a0000c1 // bne 0x1c80
+// 0x1978:
 	WORD $0xeea0cb90 // vdup.32 q8, ip
 	WORD $0xf2800e51 // vmov.i8 q0, #1
 	WORD $0xf2802e52 // vmov.i8 q1, #2
@@ -1865,7 +1881,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xee14cb90 // vmov.32 ip, d20[0]
 	WORD $0x002cc003 // eoreq ip, ip, r3
-// 0x1c4c:
+// 0x1c80:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -1873,12 +1889,12 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affff2f // bne 0x192c
+	WORD $0x1affff2f // bne 0x1960
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xe3a08000 // mov r8, #0
-// 0x1c7c:
+// 0x1cb0:
 	WORD $0xe0823008 // add r3, r2, r8
 	WORD $0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -1890,9 +1906,9 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2866e53 // vmov.i8 q3, #99
 	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
-	WORD $0x5afffff3 // bpl 0x1c7c
-	WORD $0xeafff8da // b 0x1c
-// 0x1cb0:
+	WORD $0x5afffff3 // bpl 0x1cb0
+	WORD $0xeafff8cd // b 0x1c
+// 0x1ce4:
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xf4240a0f // vld1.8 {d0-d1}, [r4]
 	WORD $0xe2815e19 // add r5, r1, #400
@@ -1900,8 +1916,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe58151d8 // str r5, [r1, #472]
 	WORD $0xe3a04003 // mov r4, #3
-	WORD $0xeafffa04 // b 0x4e4
-// 0x1cd0:
+	WORD $0xeafffa04 // b 0x518
+// 0x1d04:
 	WORD $0xf3f0e060 // vrev64.8 q15, q8
 	WORD $0xe2813c0b // add r3, r1, #2816
 	WORD $0xf2800e50 // vmov.i8 q0, #0
@@ -1912,7 +1928,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a04070 // mov r4, #112
 	WORD $0xf403020f // vst1.8 {d0-d3}, [r3]
 	WORD $0xe58141f8 // str r4, [r1, #504]
-// 0x1cf8:
+// 0x1d2c:
 	WORD $0xe59141f8 // ldr r4, [r1, #504]
 	WORD $0xe59121c4 // ldr r2, [r1, #452]
 	WORD $0xe2816d2a // add r6, r1, #2688
@@ -1936,10 +1952,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe3a04008 // mov r4, #8
 	WORD $0xe3a05004 // mov r5, #4
-	WORD $0xeafffe21 // b 0x15e0
-// 0x1d58:
+	WORD $0xeafffe21 // b 0x1614
+// 0x1d8c:
 	WORD $0xe3a04012 // mov r4, #18
-// 0x1d5c:
+// 0x1d90:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf3b82050 // vshr.u32 q1, q0, #8
 	WORD $0xe2544001 // subs r4, r4, #1
@@ -1948,16 +1964,16 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf405270d // vst1.8 {d2}, [r5]!
 	WORD $0xf405170d // vst1.8 {d1}, [r5]!
 	WORD $0xf405370d // vst1.8 {d3}, [r5]!
-	WORD $0x1afffff6 // bne 0x1d5c
+	WORD $0x1afffff6 // bne 0x1d90
 	WORD $0xe59161f8 // ldr r6, [r1, #504]
 	WORD $0xe2813d2a // add r3, r1, #2688
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe2566010 // subs r6, r6, #16
 	WORD $0xe3a05005 // mov r5, #5
 	WORD $0xe58161f8 // str r6, [r1, #504]
-	WORD $0x5afffe10 // bpl 0x15e0
-	WORD $0xeafff9c8 // b 0x4c4
-// 0x1da0:
+	WORD $0x5afffe10 // bpl 0x1614
+	WORD $0xeafff9c8 // b 0x4f8
+// 0x1dd4:
 	RET
 
 DATA aesgcm_neon_constants<>+0(SB)/8, $0x0d0905010c080400

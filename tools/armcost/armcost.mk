@@ -23,6 +23,8 @@ ARMCOST_RUNS := arm,cortex-a7,chacha,neon arm,arm1176,chacha,armv6 arm64,cortex-
 ARMCOST_RUNS += arm64,cortex-a53,chacha,neon6
 ARMCOST_RUNS += arm64,cortex-a53,gcm128,ce arm64,cortex-a53,gcm256,ce
 ARMCOST_RUNS += arm64,cortex-a53,gcm128,neon arm64,cortex-a53,gcm256,neon
+ARMCOST_RUNS += arm,max,gcm128,ce32 arm,max,gcm256,ce32 arm,cortex-a7,gcm128,neon arm,cortex-a7,gcm256,neon
+ARMCOST_RUNS += arm,arm1176,gcm128,armv6 arm,arm1176,gcm256,armv6
 # In the shell: these of $run as $1 to $4, and the program's name.
 ARMCOST_RUN = set -- $$(echo $$run | tr , ' '); seal=$(B)/seal.$$1; export SEALANE_CPU=$$4
 
