@@ -380,7 +380,7 @@ func tshark() (float64, bool) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var frames []capture.Frame
 	var log []byte
-	n := 64 << 20
+	n := 256 << 20
 	if *short {
 		n = 2 << 20
 	}

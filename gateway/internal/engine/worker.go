@@ -17,6 +17,7 @@ import (
 // Options of a Worker. The zero value of each field stands for what DefaultOptions has, but for KeyWait.
 type Options struct {
 	Flows    int   // connections in the table
+	Room     int   // for so many memory is taken at once; the table grows to Flows
 	KeyWait  int64 // how long ciphertext waits for keys, in nanoseconds; 0: keys are all there
 	HoleWait int64 // how long later segments wait for an earlier one
 	Idle     int64 // a connection without packets for so long is over
@@ -115,6 +116,7 @@ type Worker struct {
 func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	def := DefaultOptions
 	def.KeyWait = o.KeyWait
+	def.Room = o.Room
 	if o.Flows > 0 {
 		def.Flows = o.Flows
 	}
@@ -130,7 +132,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	if o.TLS != (tls.Limits{}) {
 		def.TLS = o.TLS
 	}
-	w := &Worker{o: def, sink: sink, table: flow.New[conn](def.Flows), dec: tls.NewDecrypter(store)}
+	w := &Worker{o: def, sink: sink, table: flow.New[conn](def.Flows, def.Room), dec: tls.NewDecrypter(store)}
 	w.pool.Limit = def.Queued
 	w.dec.Limits = def.TLS
 	w.dec.Wait = def.KeyWait > 0
