@@ -23,6 +23,7 @@ type Options struct {
 	Idle     int64 // a connection without packets for so long is over
 	Queued   int   // bytes of segments held out of order, of all connections
 	TLS      tls.Limits
+	Keys     *Keys // given with addresses, or nil
 }
 
 // DefaultOptions are for files.
@@ -66,6 +67,7 @@ type conn struct {
 	used   bool  // in the table
 	listed uint8
 	hasFin [2]bool
+	given  bool // its keys came with its addresses
 	flow   output.Flow
 	_      [16]byte
 	tls    tls.Conn
@@ -73,7 +75,8 @@ type conn struct {
 	fin    [2]uint32    // sequence numbers of FINs that came before their turn
 	tuple  packet.Tuple
 	hash   uint64
-	_      [24]byte
+	keys   [2]*Key // given, by side of the tuple
+	_      [8]byte
 }
 
 var _ = [1]struct{}{}[unsafe.Offsetof(conn{}.tls)-128]
@@ -95,21 +98,24 @@ type Worker struct {
 	Opened func(f *output.Flow, suite, version uint16)
 	Ended  func(f *output.Flow, state tls.State)
 
-	o       Options
-	table   *flow.Table[conn]
-	dec     *tls.Decrypter
-	sink    output.Sink
-	pool    tcp.Pool
-	now     int64
-	swept   int64
-	polled  int64
-	changes uint64
-	waiting []*conn
-	queued  []*conn
-	free    []*conn
-	conns   int // made
-	lots    [3]lot
-	lines   [4 * lotFrames]unsafe.Pointer
+	o         Options
+	table     *flow.Table[conn]
+	dec       *tls.Decrypter
+	sink      output.Sink
+	pool      tcp.Pool
+	now       int64
+	swept     int64
+	polled    int64
+	changes   uint64
+	waiting   []*conn
+	queued    []*conn
+	free      []*conn
+	conns     int // made
+	given     map[packet.Tuple][]*Key
+	givenSeen uint64
+	reported  int64
+	lots      [3]lot
+	lines     [4 * lotFrames]unsafe.Pointer
 }
 
 // NewWorker returns a Worker that takes secrets from store and gives plaintext to sink.
@@ -153,6 +159,9 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 			suite, version := c.Suite()
 			w.Opened(&c.Owner.(*conn).flow, suite, version)
 		}
+	}
+	if w.o.Keys = o.Keys; o.Keys != nil {
+		o.Keys.join(w)
 	}
 	w.table.Evict = func(e *entry) {
 		w.Stats.Evicted++
@@ -343,7 +352,11 @@ func (w *Worker) feed(c *conn, side uint8, p []byte) {
 func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 	syn := s.Flags&(packet.SYN|packet.RST) == packet.SYN
 	hello := tls.LooksLikeClientHello(s.Payload)
-	if !syn && !hello {
+	var given []*Key
+	if len(w.given) > 0 {
+		given = w.given[s.Tuple]
+	}
+	if !syn && !hello && (given == nil || len(s.Payload) == 0) {
 		w.Stats.Unrelated++
 		return nil
 	}
@@ -362,6 +375,9 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 			e.Next[1-s.Side] = s.Ack
 			e.Flags |= started(1 - s.Side)
 		}
+	}
+	if given != nil {
+		w.beginGiven(e, hash, given, time, syn)
 	}
 	return e
 }
@@ -672,6 +688,9 @@ func (w *Worker) finish(e *entry) {
 		}
 	}
 	w.dec.Expire(&c.tls)
+	if c.given {
+		w.reportGiven(c, true)
+	}
 	switch state := c.tls.State(); state {
 	case tls.Unsupported:
 		w.Stats.Unsupported++
@@ -712,6 +731,15 @@ func (w *Worker) Tick(now int64) {
 	}
 	if now := w.now; now-w.polled >= 1e6 || now < w.polled {
 		w.polled = now
+		w.pollGiven()
+		if len(w.given) > 0 && now-w.reported >= 1e8 {
+			w.reported = now
+			for tuple := range w.given {
+				if e := w.table.Find(tuple.Hash(), &tuple); e != nil && e.Conn != nil && e.Conn.given {
+					w.reportGiven(e.Conn, false)
+				}
+			}
+		}
 		if len(w.waiting) > 0 {
 			w.pollWaiting(now)
 		}
