@@ -24,6 +24,7 @@ type Options struct {
 	Queued   int   // bytes of segments held out of order, of all connections
 	TLS      tls.Limits
 	Keys     *Keys // given with addresses, or nil
+	Verdicts bool  // have Worker.Block say what must not pass if only what is read may
 }
 
 // DefaultOptions are for files.
@@ -98,6 +99,10 @@ type Worker struct {
 	Opened func(f *output.Flow, suite, version uint16)
 	Ended  func(f *output.Flow, state tls.State)
 
+	// Block has, after Frames and with Options.Verdicts, for each frame whether it carries data of a connection that is TLS
+	// and is not read, or that began before anybody looked.
+	Block []bool
+
 	o         Options
 	table     *flow.Table[conn]
 	dec       *tls.Decrypter
@@ -160,6 +165,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 			w.Opened(&c.Owner.(*conn).flow, suite, version)
 		}
 	}
+	w.o.Verdicts = o.Verdicts
 	if w.o.Keys = o.Keys; o.Keys != nil {
 		o.Keys.join(w)
 	}
@@ -185,6 +191,7 @@ type lot struct {
 // Each lot of a few dozen goes through three steps, and what the next step needs is asked of memory one lot ahead: the
 // entries of connections while the lot before is handled, then what hangs on them.
 func (w *Worker) Frames(frames []capture.Frame) {
+	w.Block = w.Block[:0]
 	n := (len(frames) + lotFrames - 1) / lotFrames
 	for i := range n + 2 {
 		if i < n {
@@ -262,6 +269,9 @@ func (w *Worker) handle(l, next *lot) {
 			w.now = f.Time
 		}
 		if l.verdicts[i] != packet.TCP {
+			if w.o.Verdicts {
+				w.Block = append(w.Block, false)
+			}
 			continue
 		}
 		s := &l.segments[i]
@@ -270,9 +280,23 @@ func (w *Worker) handle(l, next *lot) {
 			e = w.table.Find(l.hashes[i], &s.Tuple)
 		}
 		w.segment(s, l.hashes[i], e, f.Time)
+		if w.o.Verdicts {
+			w.Block = append(w.Block, w.blocks(s, l.hashes[i]))
+		}
 	}
 	l.frames = nil
 	w.Tick(w.now)
+}
+
+func (w *Worker) blocks(s *packet.Segment, hash uint64) bool {
+	if len(s.Payload) == 0 {
+		return false
+	}
+	e := w.table.Find(hash, &s.Tuple)
+	if e == nil || e.Conn == nil {
+		return e == nil || e.Flags&flow.Unread != 0
+	}
+	return e.Conn.tls.State() == tls.Undecryptable && !e.Conn.tls.Waiting()
 }
 
 // clientOf returns the side of the tuple that is the client.
@@ -661,6 +685,9 @@ func (w *Worker) open(e *entry, hash uint64, time int64) {
 // ignore forgets all of a connection but that there is nothing to do.
 func (w *Worker) ignore(e *entry) {
 	w.Stats.Ignored++
+	if e.Conn != nil && e.Conn.tls.State() == tls.Unsupported {
+		e.Flags |= flow.Unread
+	}
 	w.finish(e)
 	e.Flags |= flow.Ignored
 }
