@@ -26,12 +26,8 @@ const chunk = 64
 func SealBatch(ops []Op) {
 	for len(ops) > 1 {
 		n := min(len(ops), chunk)
-		if plan, level := planFor(ops[:n]); plan == nil {
-			for i := range ops[:n] {
-				ops[i].seal()
-			}
-		} else {
-			sealChunk(ops[:n], plan, level)
+		for todo := everyOf(n); todo != 0; {
+			todo = sealChunk(ops[:n], todo)
 		}
 		ops = ops[n:]
 	}
@@ -44,12 +40,9 @@ func SealBatch(ops []Op) {
 func OpenBatch(ops []Op) (opened int) {
 	for len(ops) > 1 {
 		n := min(len(ops), chunk)
-		if plan, level := planFor(ops[:n]); plan == nil {
-			for i := range ops[:n] {
-				opened += ops[i].open()
-			}
-		} else {
-			opened += openChunk(ops[:n], plan, level)
+		for todo, good := everyOf(n), 0; todo != 0; {
+			good, todo = openChunk(ops[:n], todo)
+			opened += good
 		}
 		ops = ops[n:]
 	}
@@ -58,6 +51,13 @@ func OpenBatch(ops []Op) (opened int) {
 	}
 	return opened
 }
+
+// A set is packets of a chunk.
+type set uint64
+
+func everyOf(n int) set { return set(1)<<(n-1)<<1 - 1 }
+
+func (s set) has(i int) bool { return s>>(i%chunk)&1 != 0 }
 
 // seal does a packet by itself.
 func (op *Op) seal() {
@@ -73,24 +73,53 @@ func (op *Op) open() int {
 	return 1
 }
 
-// planFor returns the level of the first key that has one, and its plan. The others are nearly always of that level, as
-// a process has but one.
-func planFor(ops []Op) (*kernel.BatchPlan, kernel.Level) {
-	for i := range ops {
-		if key, level, _ := chaCha20Key(ops[i].AEAD); key != nil {
-			return kernel.ChaCha20Poly1305BatchPlan(level), level
-		}
-	}
-	return nil, 0
-}
+// A cipherKind is a cipher that lanes are for.
+type cipherKind uint8
 
-// chaCha20Key returns the key and level of this package's ciphers, and for others nil.
-func chaCha20Key(a cipher.AEAD) (key *[keySize]byte, level kernel.Level, extended bool) {
+const (
+	noLane cipherKind = iota
+	plainLane
+	extendedLane
+	gcmLane
+)
+
+func (k cipherKind) gcm() bool { return k == gcmLane }
+
+// laneKey returns what a kernel needs to know of a key, and noLane for ciphers that have no lanes: those that are not of
+// this package, and AES-GCM with nonces or tags of an uncommon size.
+func laneKey(a cipher.AEAD) (key unsafe.Pointer, level kernel.Level, kind cipherKind) {
 	switch k := a.(type) {
 	case *chaCha20Poly1305:
-		return &k.key, k.level, false
+		return unsafe.Pointer(&k.key), k.level, plainLane
 	case *xChaCha20Poly1305:
-		return &k.key, k.level, true
+		return unsafe.Pointer(&k.key), k.level, extendedLane
+	case *aesGCM:
+		if k.nonceSize == gcmNonceSize && k.tagSize == tagSize {
+			return unsafe.Pointer(&k.key), k.level, gcmLane
+		}
+	}
+	return nil, 0, noLane
+}
+
+// planFor returns the plan for the first of the packets that have one, and its level and primitive. Others of the
+// primitive are nearly always of that level, as a process has but one.
+func planFor(ops []Op, todo set) (plan *kernel.BatchPlan, level kernel.Level, gcm bool) {
+	for i := range ops {
+		if !todo.has(i) {
+			continue
+		}
+		_, level, kind := laneKey(ops[i].AEAD)
+		if kind == noLane {
+			continue
+		}
+		if kind.gcm() {
+			plan = kernel.AESGCMBatchPlan(level)
+		} else {
+			plan = kernel.ChaCha20Poly1305BatchPlan(level)
+		}
+		if plan != nil {
+			return plan, level, kind.gcm()
+		}
 	}
 	return nil, 0, false
 }
@@ -141,27 +170,43 @@ func (o *order) next(i int) (packet, lane int) {
 	return int(o.packet[i%chunk]), lane % chunk
 }
 
-// sealChunk seals packets side by side where that pays. Pointers to what is on its stack may be stored in arrays of its
-// own only, or they would escape.
-func sealChunk(ops []Op, plan *kernel.BatchPlan, level kernel.Level) {
+// sealChunk seals packets side by side where that pays, and returns those that are left to do, of another primitive.
+// Pointers to what is on its stack may be stored in arrays of its own only, or they would escape.
+func sealChunk(ops []Op, todo set) (left set) {
+	plan, level, gcm := planFor(ops, todo)
+	if plan == nil {
+		for i := range ops {
+			if todo.has(i) {
+				ops[i].seal()
+			}
+		}
+		return 0
+	}
 	var o order
 	for i := range ops {
+		if !todo.has(i) {
+			continue
+		}
 		op := &ops[i]
-		key, l, extended := chaCha20Key(op.AEAD)
-		if key == nil || l != level || !gains(plan, len(op.Src)) {
+		_, l, kind := laneKey(op.AEAD)
+		if kind != noLane && kind.gcm() != gcm {
+			left |= 1 << i
+			continue
+		}
+		if kind == noLane || l != level || !gains(plan, len(op.Src)) {
 			op.seal()
 			continue
 		}
-		checkNonce(op.Nonce, extended, "chacha20poly1305: bad nonce length passed to Seal")
+		checkNonce(op.Nonce, kind, "chacha20poly1305: bad nonce length passed to Seal")
 		op.Out, op.Err = extend(op.Dst, len(op.Src)+tagSize), nil
-		checkOverlap(op.Out[len(op.Dst):], op.Src, op.AD)
+		checkOverlap(op.Out[len(op.Dst):], op.Src, op.AD, gcm)
 		o.add(i, len(op.Src), plan)
 	}
 	if o.weight < pays {
 		for i := range o.count {
 			ops[o.packet[i]].seal()
 		}
-		return
+		return left
 	}
 
 	var lanes [chunk]kernel.Lane
@@ -171,12 +216,12 @@ func sealChunk(ops []Op, plan *kernel.BatchPlan, level kernel.Level) {
 	for i := range o.count {
 		packet, lane := o.next(i)
 		op := &ops[packet]
-		key, _, extended := chaCha20Key(op.AEAD)
+		key, _, kind := laneKey(op.AEAD)
 		n := len(op.Src)
 		l := &lanes[lane]
-		l.Key, l.Nonce = unsafe.Pointer(key), unsafe.Pointer(unsafe.SliceData(op.Nonce))
-		if extended {
-			once[derived].derive(key, (*[nonceSizeX]byte)(op.Nonce))
+		l.Key, l.Nonce = key, unsafe.Pointer(unsafe.SliceData(op.Nonce))
+		if kind == extendedLane {
+			once[derived].derive((*[keySize]byte)(key), (*[nonceSizeX]byte)(op.Nonce))
 			lanes[lane].Key, lanes[lane].Nonce = unsafe.Pointer(&once[derived].key), unsafe.Pointer(&once[derived].nonce)
 			derived++
 		}
@@ -189,31 +234,52 @@ func sealChunk(ops []Op, plan *kernel.BatchPlan, level kernel.Level) {
 		l.Tag[0] = unsafe.Pointer(&out[n])
 	}
 	args := kernel.Batch(lanes[:o.count], 0)
-	kernel.ChaCha20Poly1305Batch(level, &args)
+	runLanes(level, gcm, &args)
 	clear(once[:derived])
+	return left
 }
 
-// openChunk opens packets side by side where that pays, and returns how many are authentic.
-func openChunk(ops []Op, plan *kernel.BatchPlan, level kernel.Level) (opened int) {
+// openChunk opens packets side by side where that pays, and returns how many are authentic, and those that are left to do.
+func openChunk(ops []Op, todo set) (opened int, left set) {
+	plan, level, gcm := planFor(ops, todo)
+	if plan == nil {
+		for i := range ops {
+			if todo.has(i) {
+				opened += ops[i].open()
+			}
+		}
+		return opened, 0
+	}
 	var o order
 	for i := range ops {
+		if !todo.has(i) {
+			continue
+		}
 		op := &ops[i]
-		key, l, extended := chaCha20Key(op.AEAD)
+		_, l, kind := laneKey(op.AEAD)
+		if kind != noLane && kind.gcm() != gcm {
+			left |= 1 << i
+			continue
+		}
 		n := len(op.Src) - tagSize
-		if key == nil || l != level || n < 0 || !gains(plan, n) {
+		if kind == noLane || l != level || n < 0 || !gains(plan, n) {
 			opened += op.open()
 			continue
 		}
-		checkNonce(op.Nonce, extended, "chacha20poly1305: bad nonce length passed to Open")
+		checkNonce(op.Nonce, kind, "chacha20poly1305: bad nonce length passed to Open")
 		op.Out, op.Err = extend(op.Dst, n), nil
-		checkOverlap(op.Out[len(op.Dst):], op.Src[:n], op.AD)
+		src := op.Src
+		if !gcm { // the plaintext may lie over the tag; crypto/cipher does not allow it
+			src = src[:n]
+		}
+		checkOverlap(op.Out[len(op.Dst):], src, op.AD, gcm)
 		o.add(i, n, plan)
 	}
 	if o.weight < pays {
 		for i := range o.count {
 			opened += ops[o.packet[i]].open()
 		}
-		return opened
+		return opened, left
 	}
 
 	var lanes [chunk]kernel.Lane
@@ -225,12 +291,12 @@ func openChunk(ops []Op, plan *kernel.BatchPlan, level kernel.Level) (opened int
 	for i := range o.count {
 		packet, lane := o.next(i)
 		op := &ops[packet]
-		key, _, extended := chaCha20Key(op.AEAD)
+		key, _, kind := laneKey(op.AEAD)
 		n := len(op.Src) - tagSize
 		l := &lanes[lane]
-		l.Key, l.Nonce = unsafe.Pointer(key), unsafe.Pointer(unsafe.SliceData(op.Nonce))
-		if extended {
-			once[derived].derive(key, (*[nonceSizeX]byte)(op.Nonce))
+		l.Key, l.Nonce = key, unsafe.Pointer(unsafe.SliceData(op.Nonce))
+		if kind == extendedLane {
+			once[derived].derive((*[keySize]byte)(key), (*[nonceSizeX]byte)(op.Nonce))
 			lanes[lane].Key, lanes[lane].Nonce = unsafe.Pointer(&once[derived].key), unsafe.Pointer(&once[derived].nonce)
 			derived++
 		}
@@ -245,36 +311,50 @@ func openChunk(ops []Op, plan *kernel.BatchPlan, level kernel.Level) (opened int
 		lanes[lane].Tag[0] = unsafe.Pointer(&tags[lane])
 	}
 	args := kernel.Batch(lanes[:o.count], kernel.FlagOpen)
-	kernel.ChaCha20Poly1305Batch(level, &args)
+	runLanes(level, gcm, &args)
 	clear(once[:derived])
 	for lane := range o.count {
 		if (tags[lane][0]^want[lane][0])|(tags[lane][1]^want[lane][1]) != 0 {
 			op := &ops[packets[lane]]
 			clear(op.Out[len(op.Dst):])
 			op.Out, op.Err = nil, errOpen
+			if gcm {
+				op.Err = errGCMOpen
+			}
 			continue
 		}
 		opened++
 	}
 	clear(tags[:o.count])
-	return opened
+	return opened, left
 }
 
-func checkNonce(nonce []byte, extended bool, message string) {
-	size := nonceSize
-	if extended {
-		size = nonceSizeX
+func runLanes(level kernel.Level, gcm bool, args *kernel.Args) {
+	if gcm {
+		kernel.AESGCMBatch(level, args)
+	} else {
+		kernel.ChaCha20Poly1305Batch(level, args)
 	}
-	if len(nonce) != size {
+}
+
+func checkNonce(nonce []byte, kind cipherKind, message string) {
+	switch {
+	case kind == gcmLane && len(nonce) != gcmNonceSize:
+		panic(gcmBadNonce)
+	case kind == plainLane && len(nonce) != nonceSize, kind == extendedLane && len(nonce) != nonceSizeX:
 		panic(message)
 	}
 }
 
-func checkOverlap(out, in, ad []byte) {
-	if inexactOverlap(out, in) {
+func checkOverlap(out, in, ad []byte, gcm bool) {
+	switch {
+	case inexactOverlap(out, in) && gcm:
+		panic(gcmOverlapsInput)
+	case inexactOverlap(out, in):
 		panic(overlapsInput)
-	}
-	if overlap(out, ad) {
+	case overlap(out, ad) && gcm:
+		panic(gcmOverlapsAD)
+	case overlap(out, ad):
 		panic(overlapsAD)
 	}
 }
