@@ -1508,6 +1508,7 @@ static double time_packets(const sealane_key *keys, unsigned key_count, size_t b
 {
     static uint8_t in[1 << 16], out[1 << 16], tags[64][16];
     uint8_t number[12] = {0};
+    uint32_t counter = 0;
     const unsigned packets = (unsigned)(20000 / (bytes + 100)) + 2;
     double best = 1e9;
     randomise(in, bytes);
@@ -1518,7 +1519,7 @@ static double time_packets(const sealane_key *keys, unsigned key_count, size_t b
             if (open) {
                 bad |= sealane_open(keys, out, tags[0], number, 12, ad, ad_bytes, in, bytes);
             } else {
-                number[4]++;
+                store32(number + 4, ++counter);
                 bad |= sealane_seal(&keys[i % key_count], out, tags[i % 64], number, 12, ad, ad_bytes, in, bytes);
             }
         }

@@ -392,37 +392,27 @@
     .endif
 .endm
 
-/* The last n rows or fewer and J0 are encrypted, while the eight before are authenticated; their ciphertext to 0 .. */
-.macro last n
+/* k1 := the bytes that the last row has. */
+.macro last_mask
+    mov rax, left
+    neg rax
+    mov r13, -1
+    shrx r13, r13, rax
+    kmovq k1, r13
+.endm
+
+/* The key stream of the last n rows or fewer, and J0 encrypted; between the rounds the eight rows before are authenticated
+ * if there are any. */
+.macro last n, hash=1
     counters \n
     vmovdqa64 mask, j0
-    rounds_but_last \n, 1, 1
+    rounds_but_last \n, 1, \hash
     vaesenclast mask, mask, rk
+    .if \hash
     .irp i, 72, 73, 75, 76, 77, 79
     hash_step \i
     .endr
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \n
-    cmp left, 64*\i + 64
-    jbe .Llast\n\()_\i
-    vpxord zmm24, rk, [src + 64*\i]
-    vaesenclast zmm\i, zmm\i, zmm24
-    vmovdqu64 [dst + 64*\i], zmm\i
     .endif
-    .endr
-    .irp i, 7, 6, 5, 4, 3, 2, 1, 0
-    .if \i < \n
-.Llast\n\()_\i:
-    vmovdqu8 zmm24{k1}{z}, [src + 64*\i]
-    vpxord zmm24, rk, zmm24
-    vaesenclast zmm\i, zmm\i, zmm24
-    vmovdqu8 [dst + 64*\i]{k1}, zmm\i
-    vmovdqu8 zmm\i{k1}{z}, zmm\i
-    .if \i || \n < 8
-    jmp .Llast_rows
-    .endif
-    .endif
-    .endr
 .endm
 
     function sealane_aesgcm_avx512
@@ -527,7 +517,7 @@
     cmovnz mac, src
     xor pending, pending
     cmp left, LOOP
-    jb .Lrest
+    jb .Lfew
 
     /* Eight rows at a time. Seal: encryption is a step ahead of authentication. */
     lea steps, [left - 48]
@@ -553,16 +543,37 @@
     ja .Lrest
 
     /* Seal: the last eight rows or fewer, and J0; between the rounds the eight before are authenticated. */
-    mov rax, left
-    neg rax
-    mov r13, -1
-    shrx r13, r13, rax
-    kmovq k1, r13
+    last_mask
     cmp left, 128
-    ja .Llast8
+    ja .Llast4
     last 2
+    jmp .Llast
+.Llast4:
+    cmp left, 256
+    ja .Llast8
+    last 4
+    jmp .Llast
 .Llast8:
     last 8
+.Llast:                                                                         /* ciphertext to 0 .. */
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    cmp left, 64*\i + 64
+    jbe .Llast_row\i
+    vpxord zmm24, rk, [src + 64*\i]
+    vaesenclast zmm\i, zmm\i, zmm24
+    vmovdqu64 [dst + 64*\i], zmm\i
+    .endr
+    .irp i, 7, 6, 5, 4, 3, 2, 1, 0
+.Llast_row\i:
+    vmovdqu8 zmm24{k1}{z}, [src + 64*\i]
+    vpxord zmm24, rk, zmm24
+    vaesenclast zmm\i, zmm\i, zmm24
+    vmovdqu8 [dst + 64*\i]{k1}, zmm\i
+    vmovdqu8 zmm\i{k1}{z}, zmm\i
+    .if \i
+    jmp .Llast_rows
+    .endif
+    .endr
 .Llast_rows:
     .irp i, 0, 1, 2, 3, 4
     vmovdqa64 zmm2\i, zmm\i
@@ -576,6 +587,16 @@
     vmovdqa64 zmm23, zmm7
     sub left, 256
     jmp .Lhash_rows
+
+    /* Seal: five to eight rows. */
+.Lfew:
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Lrest
+    cmp left, 512
+    ja .Lrest
+    last_mask
+    last 8, 0
+    jmp .Llast
 
     /* Four more rows, and what has not been authenticated yet. */
 .Lrest:
@@ -608,12 +629,9 @@
 
     /* What is left, at most five rows, and J0. */
 .Ltail:
-    mov rax, left
-    neg rax
+    test left, left
     jz .Ltail0
-    mov r13, -1
-    shrx r13, r13, rax
-    kmovq k1, r13
+    last_mask
     cmp left, 64
     jbe .Ltail1
     cmp left, 128
