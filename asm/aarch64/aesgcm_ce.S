@@ -122,6 +122,9 @@
 #define opening v25    /* all ones, or zeroes */
 #define last_key v26
 #define padding v27    /* ones where the last block has bytes */
+/* Then. */
+#define lengths v25
+#define lengths_sum v27
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
@@ -137,9 +140,9 @@
     .elseif (\item) == 3
     eor mid.16b, mid.16b, high.16b
     .elseif (\item) == 4
-    eor mid.16b, mid.16b, low.16b
+    eor low.16b, low.16b, more.16b
     .elseif (\item) == 5
-    eor mid.16b, mid.16b, more.16b
+    eor mid.16b, mid.16b, low.16b
     .elseif (\item) == 6
     pmull more.1q, mid.1d, poly.1d
     .elseif (\item) == 7
@@ -423,9 +426,12 @@
     eor \x\().16b, \x\().16b, last_key.16b
 .endm
 
-/* x := a counter block */
-.macro set_counter x, value
+/* x := a counter block, in two steps. */
+.macro set_block x
     mov \x\().16b, v12.16b
+.endm
+
+.macro set_counter x, value
     mov \x\().s[3], \value
 .endm
 
@@ -728,8 +734,9 @@
 4:
 .endm
 
-/* Slot 1's text is there or not. Text in v\x. */
-.macro head_block slot, slots, x
+/* What becomes of a block of text in slot 1, which is there or not, or later: it goes to vector x, and its key stream is in
+ * that of the slot. */
+.macro head_load slot, slots, x
     .if \slot == \slots - 1
     ldr q\x, [from]
     .else
@@ -739,6 +746,9 @@
 
 .macro head_crypt slot, slots, x
     eor v\slot\().16b, v\slot\().16b, v\x\().16b
+.endm
+
+.macro head_store slot, slots, x
     .if \slot == \slots - 1
     str q\slot, [to]
     .else
@@ -746,17 +756,26 @@
     .endif
 .endm
 
-.macro head_hash slot, slots, x
+.macro head_choose slot, slots, x
     bit v\slot\().16b, v\x\().16b, opening.16b
+.endm
+
+.macro head_pad slot, slots, x
     .if \slot == \slots - 1
     and v\slot\().16b, v\slot\().16b, padding.16b
     .endif
+.endm
+
+.macro head_reverse slot, slots, x
     rev64 v\slot\().16b, v\slot\().16b
 .endm
 
 .macro head_pair first, second, slots, x, y
     trn1 v\x\().2d, v\first\().2d, v\second\().2d
     trn2 v\y\().2d, v\first\().2d, v\second\().2d
+.endm
+
+.macro head_sum first, second, slots, x, y
     eor v\x\().16b, v\x\().16b, v\y\().16b
 .endm
 
@@ -800,11 +819,17 @@
 .macro head slots
     sub t0d, counter, #\slots - 1
     add t0d, t0d, w20
-    ldr q14, [the_key, #SEALANE_GCM_KEY_SCHEDULE]
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \slots
-    add t1d, t0d, #\i
-    rev t1d, t1d
+    set_block v\i
+    .endif
+    .endr
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \slots
+    rev t1d, t0d
+    .if \i < \slots - 1
+    add t0d, t0d, #1
+    .endif
     set_counter v\i, t1d
     .endif
     .endr
@@ -841,23 +866,25 @@
     .endr
     tbz blocks, #0, 2f
     eor v0.16b, v0.16b, last_key.16b
-    str q0, [scratch, #MASK]
-    head_block 1, \slots, 12
-    head_crypt 1, \slots, 12
-    head_hash 1, \slots, 12
+    head_load 1, \slots, 12
     ldr q15, [powers, #16*(9 - \slots)]
     ldr d30, [sums, #8*(9 - \slots)]
+    str q0, [scratch, #MASK]
+    head_crypt 1, \slots, 12
+    head_store 1, \slots, 12
+    head_choose 1, \slots, 12
+    head_pad 1, \slots, 12
+    head_reverse 1, \slots, 12
     eor v1.16b, v1.16b, high.16b
-    multiply 1, v1, ha, hsum
     movi high.16b, #0
+    multiply 1, v1, ha, hsum
     b 3f
 2:
     str q1, [scratch, #MASK]
     .if \slots == 2
-    ext high.16b, high.16b, high.16b, #8                                              /* no text: as before the reduction */
-    mov mid.16b, high.16b
+    ext more.16b, high.16b, high.16b, #8                                        /* no text: as before the reduction */
     movi low.16b, #0
-    b .Lhead_done
+    mov mid.16b, more.16b
     .else
     movi low.16b, #0
     movi mid.16b, #0
@@ -865,46 +892,65 @@
     .endif
 3:
     .if \slots > 2
-    head_all head_block, \slots
+    head_all head_load, \slots
     head_all head_crypt, \slots
-    head_all head_hash, \slots
+    head_all head_store, \slots
+    head_all head_choose, \slots
+    head_all head_pad, \slots
+    head_all head_reverse, \slots
+    fmov d25, u2
     eor v2.16b, v2.16b, high.16b
+    mov lengths.d[1], u3
+    eor u2, u2, u3
     head_pairs head_pair, \slots
+    fmov d27, u2
+    head_pairs head_sum, \slots
     head_pairs head_multiply, \slots
+    .else
+    fmov d25, u2
+    eor u2, u2, u3
+    mov lengths.d[1], u3
+    fmov d27, u2
     .endif
-    mov high.16b, more.16b
 .endm
 
     function sealane_aesgcm_ce
-    ldr flags, [args, #SEALANE_ARG_FLAGS]
     ldr the_key, [args, #SEALANE_ARG_KEY]
+    ldr flags, [args, #SEALANE_ARG_FLAGS]
+    ldr t0, [args, #SEALANE_ARG_NONCE]
+    ldr mode, [the_key, #SEALANE_GCM_KEY_ROUNDS]
     tbnz flags, #3, .Lsetup
     ldp dst, src, [args, #SEALANE_ARG_OUT]
     ldr left, [args, #SEALANE_ARG_BYTES]
-    ldr mode, [the_key, #SEALANE_GCM_KEY_ROUNDS]
     ldr q28, [consts, #POLY]
     add powers, the_key, #SEALANE_GCM_KEY_TABLE + 16
-    add sums, the_key, #SEALANE_GCM_KEY_TABLE + SUMS + 8
     movi low.16b, #0
+    add sums, the_key, #SEALANE_GCM_KEY_TABLE + SUMS + 8
+    movi mid.16b, #0
+    add t1, the_key, mode, uxtw #4
+    movi high.16b, #0
+    ldp q16, q17, [t1, #SEALANE_GCM_KEY_SCHEDULE - 144]
     tbz flags, #0, .Lcontinue
-    ldr t0, [args, #SEALANE_ARG_NONCE]
     tbnz flags, #4, .Lnonce
     ldp u0, u1, [t0]
-    lsr t1, u1, #32
-    rev counter, t1d
-    b .Lad_begin
+    ldp q18, q19, [t1, #SEALANE_GCM_KEY_SCHEDULE - 112]
+    lsr t2, u1, #32
+    ldp u2, u3, [args, #SEALANE_ARG_AD]
+    rev counter, t2d
+    b .Lfirst
 .Lnonce:                                                                        /* word by word, as it may have been written */
     ldp w14, w15, [t0]
-    orr u0, u0, u1, lsl #32
-    ldr w15, [t0, #8]
+    ldr t2d, [t0, #8]
+    ldp q18, q19, [t1, #SEALANE_GCM_KEY_SCHEDULE - 112]
     mov counter, #1
-.Lad_begin:
+    orr u0, u0, u1, lsl #32
+    ldp u2, u3, [args, #SEALANE_ARG_AD]
+    mov u1, t2
+.Lfirst:
+    fmov d12, u0
     stp u0, u1, [scratch, #BLOCK]
-    movi mid.16b, #0
-    movi high.16b, #0
-    ldr u1, [args, #SEALANE_ARG_AD_BYTES]
-    ldr u0, [args, #SEALANE_ARG_AD]
-    cbz u1, .Lbegun
+    mov v12.d[1], u1
+    cbz u3, .Lbegun
 
     /* Associated data, up to eight blocks at a time. */
 .Lad:
@@ -913,36 +959,36 @@
     movi mid.16b, #0
     movi more.16b, #0
     mov t0, #128
-    cmp u1, t0
-    csel t0, u1, t0, lo
+    cmp u3, t0
+    csel t0, u3, t0, lo
     add t0, t0, #15
     lsr t0, t0, #4
-    sub u2, powers, t0, lsl #4
-    sub u3, sums, t0, lsl #3
-    add u2, u2, #128
-    add u3, u3, #64
+    sub u0, powers, t0, lsl #4
+    sub u1, sums, t0, lsl #3
+    add u0, u0, #128
+    add u1, u1, #64
 .Lad_block:
-    subs u1, u1, #16
+    subs u3, u3, #16
     b.lo .Lad_partial
-    ldr q12, [u0], #16
+    ldr q0, [u2], #16
     b .Lad_multiply
 .Lad_partial:
-    add u1, u1, #16
+    add u3, u3, #16
     add t3, scratch, #PART_IN
     stp xzr, xzr, [t3]
-    copy_partial u1, u0, t3
-    ldr q12, [scratch, #PART_IN]
-    mov u1, xzr
+    copy_partial u3, u2, t3
+    ldr q0, [scratch, #PART_IN]
+    mov u3, xzr
 .Lad_multiply:
-    ldr q15, [u2], #16
-    ldr d30, [u3], #8
-    rev64 va.16b, va.16b
-    eor va.16b, va.16b, high.16b
+    ldr q15, [u0], #16
+    ldr d30, [u1], #8
+    rev64 v0.16b, v0.16b
+    eor v0.16b, v0.16b, high.16b
     movi high.16b, #0
-    multiply 0, va, ha, hsum
-    cbz u1, .Lad_done
+    multiply 0, v0, ha, hsum
+    cbz u3, .Lad_done
     add t0, powers, #128
-    cmp u2, t0
+    cmp u0, t0
     b.ne .Lad_block
     mov high.16b, more.16b
     b .Lad
@@ -955,22 +1001,27 @@
     ldr t0, [args, #SEALANE_ARG_STATE]
     ldr q10, [t0, #SEALANE_GCM_STATE_Y]
     ldp u0, u1, [t0, #SEALANE_GCM_STATE_COUNTER]
+    ldp q18, q19, [t1, #SEALANE_GCM_KEY_SCHEDULE - 112]
     rev64 high.16b, high.16b
     stp u0, u1, [scratch, #BLOCK]
+    fmov d12, u0
+    mov v12.d[1], u1
     ext high.16b, high.16b, high.16b, #8
-    lsr t1, u1, #32
-    rev counter, t1d
+    lsr t2, u1, #32
+    rev counter, t2d
     mov mid.16b, high.16b
     sub counter, counter, #1
 
 .Lbegun:
-    add t0, the_key, mode, uxtw #4
-    ldp q16, q17, [t0, #SEALANE_GCM_KEY_SCHEDULE - 144]
-    ldp q18, q19, [t0, #SEALANE_GCM_KEY_SCHEDULE - 112]
-    ldp q20, q21, [t0, #SEALANE_GCM_KEY_SCHEDULE - 80]
-    ldp q22, q23, [t0, #SEALANE_GCM_KEY_SCHEDULE - 48]
-    ldp q24, q26, [t0, #SEALANE_GCM_KEY_SCHEDULE - 16]
-    ldr q12, [scratch, #BLOCK]
+    add t1, the_key, mode, uxtw #4
+    ldr u2, [args, #SEALANE_ARG_AD_BYTES]
+    ldr u3, [args, #SEALANE_ARG_TOTAL]
+    ldp q20, q21, [t1, #SEALANE_GCM_KEY_SCHEDULE - 80]
+    ldp q22, q23, [t1, #SEALANE_GCM_KEY_SCHEDULE - 48]
+    ldp q24, q26, [t1, #SEALANE_GCM_KEY_SCHEDULE - 16]
+    ldr q14, [the_key, #SEALANE_GCM_KEY_SCHEDULE]
+    lsl u2, u2, #3
+    lsl u3, u3, #3
 
     /* The text's last block, if it is not whole. */
     add groups, left, #15
@@ -1032,17 +1083,33 @@
     add src, src, blocks, lsl #4
     add dst, dst, blocks, lsl #4
     cbnz groups, .Lgroups
-    tbz flags, #1, .Lreduce
-    cbnz left, .Llengths
-    reduce_all                                                                  /* no text */
-    mov v0.16b, high.16b
-    movi low.16b, #0
-    movi mid.16b, #0
-    movi high.16b, #0
-    b .Llengths_only
+    tbz flags, #1, .Lhead_part
+    cbz left, .Lno_text
+    ldr q15, [powers, #128]
+    ldr d30, [sums, #64]
+    pmull2 vt.1q, lengths.2d, ha.2d
+    pmull ha.1q, lengths.1d, ha.1d
+    pmull vs.1q, lengths_sum.1d, hsum.1d
+    eor low.16b, low.16b, vt.16b
+    eor high.16b, more.16b, ha.16b
+    eor mid.16b, mid.16b, vs.16b
+    b .Lreduce
+.Lhead_part:
+    mov high.16b, more.16b
+    b .Lreduce
+.Lno_text:
+    mov high.16b, more.16b
+    reduce_all
+    ldr q15, [powers, #128]
+    ldr d30, [sums, #64]
+    eor lengths.16b, lengths.16b, high.16b
+    multiply 1, lengths, ha, hsum
+    mov high.16b, more.16b
+    b .Lreduce
 
     /* Groups of eight blocks. */
 .Lgroups:
+    mov high.16b, more.16b
     str args, [scratch, #ARGS]
     add t0, the_key, mode, uxtw #4
     ldp last0, last1, [t0, #SEALANE_GCM_KEY_SCHEDULE]
@@ -1071,6 +1138,9 @@
     ldr q12, [scratch, #BLOCK]
     ldr q13, [key, #SEALANE_GCM_KEY_SCHEDULE]
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    set_block v\i
+    .endr
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     add t0d, counter, #\i
     rev t0d, t0d
     set_counter v\i, t0d
@@ -1082,7 +1152,7 @@
     stp q2, q3, [scratch, #SLOTS + 32]
     stp q4, q5, [scratch, #SLOTS + 64]
     stp q6, q7, [scratch, #SLOTS + 96]
-    cbz hash_in, .Lfirst
+    cbz hash_in, .Lfirst_group
 .Lnext:
     tbnz mode, #8, .Lopen_next
     tbz hash_in, #0, .Lseal
@@ -1099,7 +1169,7 @@
     last_text 0, 1
     b .Llast
 
-.Lfirst:
+.Lfirst_group:
     group 0, 0
     sub slot, slot, #128
     add counter, counter, #8
@@ -1163,19 +1233,7 @@
     eor low.16b, low.16b, v3.16b
     eor high.16b, high.16b, v4.16b
     eor mid.16b, mid.16b, v5.16b
-    b .Lreduce
 
-    /* The lengths. */
-.Llengths:
-    movi v0.16b, #0
-.Llengths_only:
-    movi more.16b, #0
-    load_lengths va
-    ldr q15, [powers, #128]
-    ldr d30, [sums, #64]
-    eor v12.16b, v12.16b, v0.16b
-    multiply 0, va, ha, hsum
-    eor high.16b, high.16b, more.16b
 .Lreduce:
     reduce_all
     rev64 high.16b, high.16b
