@@ -4,7 +4,7 @@
  *
  * CPU        ARMv8-A with Advanced SIMD, AES and PMULL
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    704 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    592 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_ce_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS, and with NONCE on the counter, which is then public
@@ -49,9 +49,9 @@
 #define PART_OUT 432
 #define BLOCK 448    /* the counter block but for the counter */
 #define SLOTS 464    /* eight states after the first round */
-#define HASH 592     /* twice four pairs of blocks to be authenticated, each with the sums of their halves */
-#define HASH_BYTES 192
-#define SCRATCH_END 976
+#define HASH 592     /* twice eight blocks to be authenticated */
+#define HASH_BYTES 128
+#define SCRATCH_END 848
 
 /* The key's table: H^9 to H, then the sums of their halves. */
 #define SUMS 144
@@ -80,8 +80,6 @@
 #define u1 x15
 #define u2 x16
 #define u3 x17
-#define sum0 x19
-#define sum1 x20
 #define groups x21
 #define mode w22       /* rounds; bit 8: open */
 #define slot x23
@@ -211,19 +209,15 @@
 /* Loads of a pair of a group. */
 .macro load_pair item, pair
     .if (\item) == 0
-    ldp q12, q13, [hash_in, #48*(\pair)]
+    ldp q12, q13, [hash_in, #32*(\pair)]
     .elseif (\item) == 1
     ldp q15, q29, [powers, #32*(\pair)]
-    .elseif (\item) == 2
-    ldr q14, [hash_in, #48*(\pair) + 32]
     .else
     ldr q30, [sums, #16*(\pair)]
     .endif
+    .set accesses, 1
 .endm
 
-/* A group at hash_in, in items of a calculation and often a load or store, which follow each other at two cycles' distance.
- * First what was before is reduced; the first pair of blocks, which waits for that, comes last. With columns, also the first
- * columns of the next group's states. */
 .macro hash_column item, columns
     .if \columns
     column_item \item
@@ -237,7 +231,11 @@
     .endif
 .endm
 
-.set HASH_ITEMS, 64
+/* A group at hash_in, in items of a calculation and often a load or store, which follow each other at two cycles' distance.
+ * First what was before is reduced; the first pair of blocks, which waits for that, comes last. With columns, also the first
+ * columns of the next group's states. */
+.set HASH_ITEMS, 72
+.set LAST_LOAD, 56
 .macro hash_item item, columns
     .set accesses, 0
     .if (\item) == 0
@@ -245,168 +243,165 @@
     .elseif (\item) == 1
     hash_column 0, \columns
     load_pair 0, 1
-    .set accesses, 1
     .elseif (\item) == 2
     reduce 1
-    .elseif (\item) == 3
     reduce 2
     load_pair 1, 1
-    .set accesses, 1
-    .elseif (\item) == 4
+    .elseif (\item) == 3
     hash_column 1, \columns
-    .elseif (\item) == 5
+    .elseif (\item) == 4
     reduce 3
-    .elseif (\item) == 6
+    .elseif (\item) == 5
     hash_column 2, \columns
-    .elseif (\item) == 7
+    .elseif (\item) == 6
     reduce 4
-    .elseif (\item) == 8
+    .elseif (\item) == 7
     hash_column 3, \columns
-    .elseif (\item) == 9
+    .elseif (\item) == 8
     reduce 5
     hash_store 0, \columns
-    .elseif (\item) == 10
+    .elseif (\item) == 9
     hash_column 4, \columns
     hash_store 1, \columns
-    .elseif (\item) == 11
+    .elseif (\item) == 10
     reduce 6
     hash_store 2, \columns
-    .elseif (\item) == 12
+    .elseif (\item) == 11
     pmull2 low.1q, va.2d, ha.2d
     hash_store 3, \columns
-    .elseif (\item) == 13
-    reduce 7
+    .elseif (\item) == 12
+    trn1 vs.2d, va.2d, vb.2d
     hash_store 4, \columns
-    .elseif (\item) == 14
-    pmull more.1q, va.1d, ha.1d
+    .elseif (\item) == 13
+    trn2 vt.2d, va.2d, vb.2d
     hash_store 5, \columns
-    .elseif (\item) == 15
-    reduce 8
+    .elseif (\item) == 14
+    reduce 7
     hash_store 6, \columns
-    .elseif (\item) == 16
-    pmull2 va.1q, vb.2d, hb.2d
+    .elseif (\item) == 15
+    pmull more.1q, va.1d, ha.1d
     hash_store 7, \columns
+    .elseif (\item) == 16
+    eor vs.16b, vs.16b, vt.16b
     .elseif (\item) == 17
-    pmull hb.1q, vb.1d, hb.1d
+    reduce 8
     load_pair 2, 1
-    .set accesses, 1
     .elseif (\item) == 18
-    reduce 9
-    load_pair 3, 1
-    .set accesses, 1
+    pmull2 va.1q, vb.2d, hb.2d
     .elseif (\item) == 19
-    eor low.16b, low.16b, va.16b
+    pmull hb.1q, vb.1d, hb.1d
     .elseif (\item) == 20
+    reduce 9
+    .elseif (\item) == 21
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 22
     eor more.16b, more.16b, hb.16b
     load_pair 0, 2
-    .set accesses, 1
-    .elseif (\item) == 21
+    .elseif (\item) == 23
     pmull2 mid.1q, vs.2d, hsum.2d
     load_pair 1, 2
-    .set accesses, 1
-    .elseif (\item) == 22
-    pmull hsum.1q, vs.1d, hsum.1d
-    .elseif (\item) == 23
-    pmull2 vt.1q, va.2d, ha.2d
-    load_pair 2, 2
-    .set accesses, 1
     .elseif (\item) == 24
-    pmull ha.1q, va.1d, ha.1d
-    .elseif (\item) == 25
-    eor mid.16b, mid.16b, hsum.16b
-    .elseif (\item) == 26
-    pmull2 va.1q, vb.2d, hb.2d
-    load_pair 3, 2
-    .set accesses, 1
-    .elseif (\item) == 27
-    pmull hb.1q, vb.1d, hb.1d
-    .elseif (\item) == 28
-    eor low.16b, low.16b, vt.16b
-    .elseif (\item) == 29
-    pmull2 vb.1q, vs.2d, hsum.2d
-    .elseif (\item) == 30
     pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 25
+    trn1 vs.2d, va.2d, vb.2d
+    .elseif (\item) == 26
+    trn2 vt.2d, va.2d, vb.2d
+    .elseif (\item) == 27
+    eor mid.16b, mid.16b, hsum.16b
+    .elseif (\item) == 28
+    eor vs.16b, vs.16b, vt.16b
+    load_pair 2, 2
+    .elseif (\item) == 29
+    pmull2 vt.1q, va.2d, ha.2d
+    .elseif (\item) == 30
+    pmull ha.1q, va.1d, ha.1d
     .elseif (\item) == 31
-    eor more.16b, more.16b, ha.16b
+    pmull2 va.1q, vb.2d, hb.2d
     .elseif (\item) == 32
-    eor low.16b, low.16b, va.16b
+    pmull hb.1q, vb.1d, hb.1d
     .elseif (\item) == 33
+    pmull2 vb.1q, vs.2d, hsum.2d
+    .elseif (\item) == 34
+    pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 35
+    eor low.16b, low.16b, vt.16b
+    .elseif (\item) == 36
+    eor more.16b, more.16b, ha.16b
+    .elseif (\item) == 37
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 38
     eor mid.16b, mid.16b, vb.16b
     load_pair 0, 3
-    .set accesses, 1
-    .elseif (\item) == 34
+    .elseif (\item) == 39
     eor more.16b, more.16b, hb.16b
     load_pair 1, 3
-    .set accesses, 1
-    .elseif (\item) == 35
+    .elseif (\item) == 40
+    trn1 vs.2d, va.2d, vb.2d
+    .elseif (\item) == 41
+    trn2 vt.2d, va.2d, vb.2d
+    .elseif (\item) == 42
     eor mid.16b, mid.16b, hsum.16b
     load_pair 2, 3
-    .set accesses, 1
-    .elseif (\item) == 36
-    pmull2 vt.1q, va.2d, ha.2d
-    load_pair 3, 3
-    .set accesses, 1
-    .elseif (\item) == 37
-    pmull ha.1q, va.1d, ha.1d
-    .elseif (\item) == 38
-    pmull2 va.1q, vb.2d, hb.2d
-    .elseif (\item) == 39
-    pmull hb.1q, vb.1d, hb.1d
-    .elseif (\item) == 40
-    pmull2 vb.1q, vs.2d, hsum.2d
-    .elseif (\item) == 41
-    pmull hsum.1q, vs.1d, hsum.1d
-    .elseif (\item) == 42
-    eor low.16b, low.16b, vt.16b
     .elseif (\item) == 43
-    eor more.16b, more.16b, ha.16b
+    eor vs.16b, vs.16b, vt.16b
     .elseif (\item) == 44
-    eor low.16b, low.16b, va.16b
+    pmull2 vt.1q, va.2d, ha.2d
     .elseif (\item) == 45
+    pmull ha.1q, va.1d, ha.1d
+    .elseif (\item) == 46
+    pmull2 va.1q, vb.2d, hb.2d
+    .elseif (\item) == 47
+    pmull hb.1q, vb.1d, hb.1d
+    .elseif (\item) == 48
+    pmull2 vb.1q, vs.2d, hsum.2d
+    .elseif (\item) == 49
+    pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 50
+    eor low.16b, low.16b, vt.16b
+    .elseif (\item) == 51
+    eor more.16b, more.16b, ha.16b
+    .elseif (\item) == 52
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 53
     eor mid.16b, mid.16b, vb.16b
     load_pair 0, 0
-    .set accesses, 1
-    .elseif (\item) == 46
+    .elseif (\item) == 54
     eor more.16b, more.16b, hb.16b
     load_pair 1, 0
-    .set accesses, 1
-    .elseif (\item) == 47
+    .elseif (\item) == 55
+    eor va.16b, va.16b, high.16b
+    .elseif (\item) == 56
     eor mid.16b, mid.16b, hsum.16b
     load_pair 2, 0
-    .set accesses, 1
-    .elseif (\item) == 48
-    ext vt.16b, high.16b, high.16b, #8
-    load_pair 3, 0
-    .set accesses, 1
-    .elseif (\item) == 49
-    eor va.16b, va.16b, high.16b
-    .elseif (\item) == 50
-    eor vt.8b, vt.8b, high.8b                                                    /* and the other half is zero */
-    .elseif (\item) == 51
-    pmull high.1q, va.1d, ha.1d
-    .elseif (\item) == 52
-    eor vs.16b, vs.16b, vt.16b
-    .elseif (\item) == 53
-    pmull2 ha.1q, va.2d, ha.2d
-    .elseif (\item) == 54
-    pmull2 va.1q, vb.2d, hb.2d
-    .elseif (\item) == 55
-    pmull hb.1q, vb.1d, hb.1d
-    .elseif (\item) == 56
-    pmull2 vb.1q, vs.2d, hsum.2d
     .elseif (\item) == 57
-    pmull hsum.1q, vs.1d, hsum.1d
+    trn1 vs.2d, va.2d, vb.2d
     .elseif (\item) == 58
-    eor high.16b, high.16b, more.16b
+    trn2 vt.2d, va.2d, vb.2d
     .elseif (\item) == 59
-    eor low.16b, low.16b, ha.16b
+    pmull high.1q, va.1d, ha.1d
     .elseif (\item) == 60
-    eor mid.16b, mid.16b, vb.16b
+    eor vs.16b, vs.16b, vt.16b
     .elseif (\item) == 61
-    eor high.16b, high.16b, hb.16b
+    pmull2 ha.1q, va.2d, ha.2d
     .elseif (\item) == 62
-    eor low.16b, low.16b, va.16b
+    pmull2 va.1q, vb.2d, hb.2d
     .elseif (\item) == 63
+    pmull hb.1q, vb.1d, hb.1d
+    .elseif (\item) == 64
+    pmull2 vb.1q, vs.2d, hsum.2d
+    .elseif (\item) == 65
+    pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 66
+    eor high.16b, high.16b, more.16b
+    .elseif (\item) == 67
+    eor low.16b, low.16b, ha.16b
+    .elseif (\item) == 68
+    eor mid.16b, mid.16b, vb.16b
+    .elseif (\item) == 69
+    eor high.16b, high.16b, hb.16b
+    .elseif (\item) == 70
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 71
     eor mid.16b, mid.16b, hsum.16b
     .endif
 .endm
@@ -441,59 +436,59 @@
     .if (\item) == 0
     mov vt.16b, count.16b
     .elseif (\item) == 1
-    add vs.16b, count.16b, four.16b
+    add hsum.16b, count.16b, four.16b
     .elseif (\item) == 2
     aes_round vt, count_key
     .elseif (\item) == 3
-    add count.16b, vs.16b, four.16b
+    add count.16b, hsum.16b, four.16b
     .elseif (\item) == 4
-    aes_round vs, count_key
+    aes_round hsum, count_key
     .elseif (\item) < 9
     st1 {vt.s}[(\item)-5], [slot], stride
     .else
-    st1 {vs.s}[(\item)-9], [slot], stride
+    st1 {hsum.s}[(\item)-9], [slot], stride
     .endif
 .endm
 
-/* Block 0 .. 7 of the group before is added to the text; items 2 .. 97, after two that load. With last, it is the packet's
+/* Block 0 .. 7 of the group before is added to the text; items 2 .. 81, after two that load. With last, it is the packet's
  * last group. Even and odd blocks have registers of their own. Then what there is to do from group to group. */
-.set TEXT_ITEMS, 98
-.set LOOP_ITEMS, 109
+.set TEXT_ITEMS, 82
+.set LOOP_ITEMS, 93
 .macro text_item item, open, last
     .if (\item) == 0
     ldp t0, t1, [scratch, #STREAM]
     .elseif (\item) == 1
     ldp t2, t3, [src]
-    .elseif (\item) == 98
+    .elseif (\item) == 82
     sub slot, slot, #128
-    .elseif (\item) == 99
+    .elseif (\item) == 83
     add counter, counter, #8
-    .elseif (\item) == 100
+    .elseif (\item) == 84
     sub groups, groups, #1
-    .elseif (\item) == 101
+    .elseif (\item) == 85
     add src, src, #128
-    .elseif (\item) == 102
+    .elseif (\item) == 86
     add dst, dst, #128
-    .elseif (\item) == 103
+    .elseif (\item) == 87
     add t0d, counter, #7
-    .elseif (\item) == 104
+    .elseif (\item) == 88
     mov t1, hash_in
-    .elseif (\item) == 105
+    .elseif (\item) == 89
     and t0d, t0d, #255
-    .elseif (\item) == 106
+    .elseif (\item) == 90
     mov hash_in, hash_out
-    .elseif (\item) == 107
+    .elseif (\item) == 91
     cmp t0d, limit
-    .elseif (\item) == 108
+    .elseif (\item) == 92
     mov hash_out, t1
-    .elseif ((\item)-2)/12 % 2 == 0
-    text_step (((\item)-2)/12), (((\item)-2)%12), \open, \last, t0, t1, t2, t3, u0, u1, u2, u3, sum0
+    .elseif ((\item)-2)/10 % 2 == 0
+    text_step (((\item)-2)/10), (((\item)-2)%10), \open, \last, t0, t1, t2, t3, u0, u1, u2, u3
     .else
-    text_step (((\item)-2)/12), (((\item)-2)%12), \open, \last, u0, u1, u2, u3, t0, t1, t2, t3, sum1
+    text_step (((\item)-2)/10), (((\item)-2)%10), \open, \last, u0, u1, u2, u3, t0, t1, t2, t3
     .endif
 .endm
 
-.macro text_step block, step, open, last, x0, x1, y0, y1, next_x0, next_x1, next_y0, next_y1, sum
+.macro text_step block, step, open, last, x0, x1, y0, y1, next_x0, next_x1, next_y0, next_y1
     .if (\step) == 0
     .if (\block) < 7
     ldp \next_x0, \next_x1, [scratch, #STREAM + 16*(\block) + 16]
@@ -534,12 +529,8 @@
     .else
     rev \x1, \x1
     .endif
-    .elseif (\step) == 9
-    eor \sum, \x0, \x1
-    .elseif (\step) == 10
-    stp \x0, \x1, [hash_out, #48*((\block)/2) + 16*((\block)%2)]
-    .elseif (\block) % 2
-    stp sum0, sum1, [hash_out, #48*((\block)/2) + 32]
+    .else
+    stp \x0, \x1, [hash_out, #16*(\block)]
     .endif
 .endm
 
@@ -683,17 +674,17 @@
     mov \to\().d[1], t1
 .endm
 
-/* Zeroes over what groups leave in scratch, item 14 and later over the blocks that are authenticated last. */
-.set WIPE_ITEMS, 20
+/* Zeroes over what groups leave in scratch, item 12 and later over the blocks that are authenticated last. */
+.set WIPE_ITEMS, 16
 .macro wipe_item
     .if wiped < 4
     stp q0, q0, [scratch, #STREAM + 32*wiped]
     .elseif wiped < 8
     stp q0, q0, [scratch, #SLOTS + 32*(wiped-4)]
-    .elseif wiped < 14
+    .elseif wiped < 12
     stp q0, q0, [hash_out, #32*(wiped-8)]
     .else
-    stp q0, q0, [hash_in, #32*(wiped-14)]
+    stp q0, q0, [hash_in, #32*(wiped-12)]
     .endif
     .set wiped, wiped + 1
 .endm
@@ -1225,7 +1216,7 @@
     .set wiped, 0
     .rept HASH_ITEMS
     hash_item hash_done, 0
-    .if !accesses && (wiped < 14 || hash_done > 48) && wiped < WIPE_ITEMS
+    .if !accesses && (wiped < 12 || hash_done > LAST_LOAD) && wiped < WIPE_ITEMS
     wipe_item
     .endif
     .set hash_done, hash_done + 1

@@ -15,7 +15,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xb940501a // ldr w26, [x0, #80]
 	WORD $0xf940180a // ldr x10, [x0, #48]
 	WORD $0xb9400276 // ldr w22, [x19]
-	WORD $0x3719d93a // tbnz w26, #3, 0x3b34
+	WORD $0x3719cfda // tbnz w26, #3, 0x3a08
 	WORD $0xa9400c04 // ldp x4, x3, [x0]
 	WORD $0xf9400807 // ldr x7, [x0, #16]
 	WORD $0x3dc0005c // ldr q28, [x2]
@@ -1243,10 +1243,10 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6a // eor v10.16b, v11.16b, v15.16b
 	WORD $0x6e2e1d29 // eor v9.16b, v9.16b, v14.16b
-	WORD $0x140009e2 // b 0x3a38
+	WORD $0x14000997 // b 0x390c
 // 0x12b4:
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-	WORD $0x140009e0 // b 0x3a38
+	WORD $0x14000995 // b 0x390c
 // 0x12bc:
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
@@ -1268,7 +1268,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0eefe32b // pmull v11.1q, v25.1d, v15.1d
 	WORD $0x0efee1c9 // pmull v9.1q, v14.1d, v30.1d
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-	WORD $0x140009cb // b 0x3a38
+	WORD $0x14000980 // b 0x390c
 // 0x1310:
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
 	WORD $0xf900c020 // str x0, [x1, #384]
@@ -1348,11 +1348,11 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xad0f8c22 // stp q2, q3, [x1, #496]
 	WORD $0xad109424 // stp q4, q5, [x1, #528]
 	WORD $0xad119c26 // stp q6, q7, [x1, #560]
-	WORD $0xb400819b // cbz x27, 0x2474
+	WORD $0xb4007cdb // cbz x27, 0x23dc
 // 0x1448:
-	WORD $0x3740ac96 // tbnz w22, #8, 0x29d8
-	WORD $0x360029fb // tbz w27, #0, 0x1988
-	WORD $0x910c403b // add x27, x1, #0x310
+	WORD $0x3740a656 // tbnz w22, #8, 0x2910
+	WORD $0x3600287b // tbz w27, #0, 0x1958
+	WORD $0x910b403b // add x27, x1, #0x2d0
 	WORD $0x36100896 // tbz w22, #2, 0x1564
 	WORD $0xad41340c // ldp q12, q13, [x0, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
@@ -1431,7 +1431,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e3b872e // add v14.16b, v25.16b, v27.16b
+	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
 	WORD $0x4e284a02 // aese v2.16b, v16.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
@@ -1442,215 +1442,203 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e3b85d9 // add v25.16b, v14.16b, v27.16b
+	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
 	WORD $0x4e284a04 // aese v4.16b, v16.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0xa9002c8a // stp x10, x11, [x4]
 	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x4e284b4e // aese v14.16b, v26.16b
-	WORD $0x4e2869ce // aesmc v14.16b, v14.16b
+	WORD $0x4e284b5e // aese v30.16b, v26.16b
+	WORD $0x4e286bde // aesmc v30.16b, v30.16b
 	WORD $0x4e284a05 // aese v5.16b, v16.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0xa9002cea // stp x10, x11, [x7]
 	WORD $0x0d9882ff // st1 {v31.s}[0], [x23], x24
 	WORD $0x4e284a06 // aese v6.16b, v16.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9002cea // stp x10, x11, [x7]
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x0d9892ff // st1 {v31.s}[1], [x23], x24
 	WORD $0x4e284a07 // aese v7.16b, v16.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0xa942346c // ldp x12, x13, [x3, #32]
+	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0x4d9882ff // st1 {v31.s}[2], [x23], x24
 	WORD $0x4e284a20 // aese v0.16b, v17.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4d9892ff // st1 {v31.s}[3], [x23], x24
 	WORD $0x4e284a21 // aese v1.16b, v17.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x0d9882ee // st1 {v14.s}[0], [x23], x24
-	WORD $0x4e284a22 // aese v2.16b, v17.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0xdac00dce // rev x14, x14
-	WORD $0x0d9892ee // st1 {v14.s}[1], [x23], x24
+	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
+	WORD $0x4e284a22 // aese v2.16b, v17.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xdac00def // rev x15, x15
+	WORD $0xa9013cee // stp x14, x15, [x7, #16]
+	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
 	WORD $0x4e284a23 // aese v3.16b, v17.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4d9882ee // st1 {v14.s}[2], [x23], x24
-	WORD $0x4e284a24 // aese v4.16b, v17.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0x4d9892ee // st1 {v14.s}[3], [x23], x24
-	WORD $0x4e284a25 // aese v5.16b, v17.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284a26 // aese v6.16b, v17.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
+	WORD $0x4e284a24 // aese v4.16b, v17.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
 	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284a27 // aese v7.16b, v17.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
+	WORD $0x4e284a25 // aese v5.16b, v17.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284a40 // aese v0.16b, v18.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284a26 // aese v6.16b, v17.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
 	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x4e284a41 // aese v1.16b, v18.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284a27 // aese v7.16b, v17.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4e284a42 // aese v2.16b, v18.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0x4e284a43 // aese v3.16b, v18.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xa9022cea // stp x10, x11, [x7, #32]
+	WORD $0x4e284a40 // aese v0.16b, v18.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
 	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284a44 // aese v4.16b, v18.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284a41 // aese v1.16b, v18.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xa944346c // ldp x12, x13, [x3, #64]
 	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284a45 // aese v5.16b, v18.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284a42 // aese v2.16b, v18.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284a46 // aese v6.16b, v18.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284a43 // aese v3.16b, v18.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
 	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4e284a44 // aese v4.16b, v18.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xdac00def // rev x15, x15
+	WORD $0xa9033cee // stp x14, x15, [x7, #48]
+	WORD $0x4e284a45 // aese v5.16b, v18.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x4e284a46 // aese v6.16b, v18.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x4e284a47 // aese v7.16b, v18.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
+	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0x4e284a61 // aese v1.16b, v19.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0x4e284a62 // aese v2.16b, v19.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4e284a63 // aese v3.16b, v19.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
 	WORD $0x4e284a64 // aese v4.16b, v19.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
 	WORD $0xdac00d4a // rev x10, x10
 	WORD $0x4e284a65 // aese v5.16b, v19.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
 	WORD $0x4e284a66 // aese v6.16b, v19.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
+	WORD $0xa9042cea // stp x10, x11, [x7, #64]
 	WORD $0x4e284a67 // aese v7.16b, v19.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0xa946346c // ldp x12, x13, [x3, #96]
 	WORD $0x4e284a82 // aese v2.16b, v20.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0xdac00dce // rev x14, x14
+	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0x4e284a83 // aese v3.16b, v20.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x4e284a84 // aese v4.16b, v20.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4e284a85 // aese v5.16b, v20.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
 	WORD $0x4e284a86 // aese v6.16b, v20.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0xdac00dce // rev x14, x14
 	WORD $0x4e284a87 // aese v7.16b, v20.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
+	WORD $0xdac00def // rev x15, x15
 	WORD $0x4e284aa0 // aese v0.16b, v21.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0xa9053cee // stp x14, x15, [x7, #80]
 	WORD $0x4e284aa1 // aese v1.16b, v21.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
 	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x4e284aa3 // aese v3.16b, v21.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
 	WORD $0x4e284aa4 // aese v4.16b, v21.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00d4a // rev x10, x10
+	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0x4e284aa5 // aese v5.16b, v21.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00d6b // rev x11, x11
+	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0x4e284aa6 // aese v6.16b, v21.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4e284aa7 // aese v7.16b, v21.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
+	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
 	WORD $0x4e284ac0 // aese v0.16b, v22.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xdac00d4a // rev x10, x10
 	WORD $0x4e284ac1 // aese v1.16b, v22.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xdac00d6b // rev x11, x11
 	WORD $0x4e284ac2 // aese v2.16b, v22.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0xa9062cea // stp x10, x11, [x7, #96]
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0x4e284ac4 // aese v4.16b, v22.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284ac5 // aese v5.16b, v22.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x4e284ac6 // aese v6.16b, v22.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0x4e284ac7 // aese v7.16b, v22.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
+	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x4e284ae0 // aese v0.16b, v23.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xdac00dce // rev x14, x14
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4e284ae1 // aese v1.16b, v23.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xdac00def // rev x15, x15
+	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
 	WORD $0x4e284ae2 // aese v2.16b, v23.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xdac00dce // rev x14, x14
 	WORD $0x4e284ae3 // aese v3.16b, v23.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
+	WORD $0xdac00def // rev x15, x15
 	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
+	WORD $0xa9073cee // stp x14, x15, [x7, #112]
 	WORD $0x4e284ae5 // aese v5.16b, v23.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0xd10202f7 // sub x23, x23, #0x80
@@ -1684,11 +1672,11 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xad509424 // ldp q4, q5, [x1, #528]
 	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
 	WORD $0xad519c26 // ldp q6, q7, [x1, #560]
-	WORD $0xb40040f5 // cbz x21, 0x2198
-	WORD $0x54000042 // b.cs 0x1988
-	WORD $0x17fffe7a // b 0x136c
-// 0x1988:
-	WORD $0x36100896 // tbz w22, #2, 0x1a98
+	WORD $0xb4003e95 // cbz x21, 0x211c
+	WORD $0x54000042 // b.cs 0x1958
+	WORD $0x17fffe86 // b 0x136c
+// 0x1958:
+	WORD $0x36100896 // tbz w22, #2, 0x1a68
 	WORD $0xad41340c // ldp q12, q13, [x0, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1722,7 +1710,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x1a98
+	WORD $0x36080456 // tbz w22, #1, 0x1a68
 	WORD $0xad42340c // ldp q12, q13, [x0, #64]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1756,325 +1744,318 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x1a98:
+// 0x1a68:
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
+	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0xa940346c // ldp x12, x13, [x3]
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x4eb91f3f // mov v31.16b, v25.16b
+	WORD $0xad41376c // ldp q12, q13, [x27, #32]
 	WORD $0x4e284a02 // aese v2.16b, v16.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
+	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
 	WORD $0x4e284a03 // aese v3.16b, v16.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
+	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
+	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0x4e284a04 // aese v4.16b, v16.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0xdac00d4a // rev x10, x10
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4e284a05 // aese v5.16b, v16.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0xa9002c8a // stp x10, x11, [x4]
+	WORD $0x4e284b5f // aese v31.16b, v26.16b
+	WORD $0x4e286bff // aesmc v31.16b, v31.16b
+	WORD $0xdac00d4a // rev x10, x10
 	WORD $0x4e284a06 // aese v6.16b, v16.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0xa9002cea // stp x10, x11, [x7]
 	WORD $0x4e284a07 // aese v7.16b, v16.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284a20 // aese v0.16b, v17.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284a21 // aese v1.16b, v17.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4eb91f3f // mov v31.16b, v25.16b
-	WORD $0xad41b76c // ldp q12, q13, [x27, #48]
-	WORD $0x4e284a22 // aese v2.16b, v17.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0x4e284a23 // aese v3.16b, v17.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
-	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
-	WORD $0x4e284a24 // aese v4.16b, v17.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x4e3b872e // add v14.16b, v25.16b, v27.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284a25 // aese v5.16b, v17.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0x4e284a26 // aese v6.16b, v17.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0x4e284b5f // aese v31.16b, v26.16b
-	WORD $0x4e286bff // aesmc v31.16b, v31.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284a27 // aese v7.16b, v17.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284a40 // aese v0.16b, v18.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x4e3b85d9 // add v25.16b, v14.16b, v27.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284a41 // aese v1.16b, v18.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x0d9882ff // st1 {v31.s}[0], [x23], x24
-	WORD $0x4e284a42 // aese v2.16b, v18.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x4e284b4e // aese v14.16b, v26.16b
-	WORD $0x4e2869ce // aesmc v14.16b, v14.16b
+	WORD $0x4e284a21 // aese v1.16b, v17.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4e284b5e // aese v30.16b, v26.16b
+	WORD $0x4e286bde // aesmc v30.16b, v30.16b
 	WORD $0x0d9892ff // st1 {v31.s}[1], [x23], x24
-	WORD $0x4e284a43 // aese v3.16b, v18.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x4e284a22 // aese v2.16b, v17.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x4d9882ff // st1 {v31.s}[2], [x23], x24
-	WORD $0x4e284a44 // aese v4.16b, v18.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0x4e284a23 // aese v3.16b, v17.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
 	WORD $0x4d9892ff // st1 {v31.s}[3], [x23], x24
+	WORD $0x4e284a24 // aese v4.16b, v17.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
+	WORD $0x4e284a25 // aese v5.16b, v17.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
+	WORD $0x4e284a26 // aese v6.16b, v17.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
+	WORD $0x4e284a27 // aese v7.16b, v17.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xa9013cee // stp x14, x15, [x7, #16]
+	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
+	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
+	WORD $0x4e284a40 // aese v0.16b, v18.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x4e284a41 // aese v1.16b, v18.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
+	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
+	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0x4e284a42 // aese v2.16b, v18.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4e284a43 // aese v3.16b, v18.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0x4e284a44 // aese v4.16b, v18.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xdac00d6b // rev x11, x11
 	WORD $0x4e284a45 // aese v5.16b, v18.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0x0d9882ee // st1 {v14.s}[0], [x23], x24
+	WORD $0xa9022cea // stp x10, x11, [x7, #32]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
 	WORD $0x4e284a46 // aese v6.16b, v18.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0x0d9892ee // st1 {v14.s}[1], [x23], x24
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
+	WORD $0xad42376c // ldp q12, q13, [x27, #64]
 	WORD $0x4e284a47 // aese v7.16b, v18.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0x4d9882ee // st1 {v14.s}[2], [x23], x24
-	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x4d9892ee // st1 {v14.s}[3], [x23], x24
-	WORD $0x4e284a61 // aese v1.16b, v19.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x3dc0176e // ldr q14, [x27, #80]
-	WORD $0x4e284a62 // aese v2.16b, v19.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x3dc004be // ldr q30, [x5, #16]
-	WORD $0x4e284a63 // aese v3.16b, v19.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284a64 // aese v4.16b, v19.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad43376c // ldp q12, q13, [x27, #96]
-	WORD $0x4e284a65 // aese v5.16b, v19.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00dce // rev x14, x14
 	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
 	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0x4e284a60 // aese v0.16b, v19.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4e284a61 // aese v1.16b, v19.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x4e284a62 // aese v2.16b, v19.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x4e284a63 // aese v3.16b, v19.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xa9033cee // stp x14, x15, [x7, #48]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x4e284a64 // aese v4.16b, v19.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0x4e284a65 // aese v5.16b, v19.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0x4e284a66 // aese v6.16b, v19.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4e284a67 // aese v7.16b, v19.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x3dc0236e // ldr q14, [x27, #128]
+	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xdac00d4a // rev x10, x10
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xa9042cea // stp x10, x11, [x7, #64]
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284a82 // aese v2.16b, v20.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0xa946346c // ldp x12, x13, [x3, #96]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0x4e284a83 // aese v3.16b, v20.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4e284a84 // aese v4.16b, v20.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0xdac00d4a // rev x10, x10
+	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
+	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0xdac00dce // rev x14, x14
 	WORD $0x4e284a85 // aese v5.16b, v20.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9053cee // stp x14, x15, [x7, #80]
 	WORD $0x4e284a86 // aese v6.16b, v20.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad43376c // ldp q12, q13, [x27, #96]
 	WORD $0x4e284a87 // aese v7.16b, v20.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284aa0 // aese v0.16b, v21.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284aa1 // aese v1.16b, v21.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xad44b76c // ldp q12, q13, [x27, #144]
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
-	WORD $0x4e284aa3 // aese v3.16b, v21.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc02f6e // ldr q14, [x27, #176]
-	WORD $0x4e284aa4 // aese v4.16b, v21.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x3dc00cbe // ldr q30, [x5, #48]
-	WORD $0x4e284aa5 // aese v5.16b, v21.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284aa6 // aese v6.16b, v21.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0x4e284aa7 // aese v7.16b, v21.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284ac0 // aese v0.16b, v22.16b
+	WORD $0x4e284aa0 // aese v0.16b, v21.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284ac1 // aese v1.16b, v22.16b
+	WORD $0x4e284aa1 // aese v1.16b, v21.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284ac2 // aese v2.16b, v22.16b
+	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc00cbe // ldr q30, [x5, #48]
+	WORD $0x4e284aa3 // aese v3.16b, v21.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x4e284aa4 // aese v4.16b, v21.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9062cea // stp x10, x11, [x7, #96]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x4e284aa5 // aese v5.16b, v21.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0x4e284aa6 // aese v6.16b, v21.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4e284aa7 // aese v7.16b, v21.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
+	WORD $0x4e284ac0 // aese v0.16b, v22.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x4e284ac1 // aese v1.16b, v22.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa9073cee // stp x14, x15, [x7, #112]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xd10202f7 // sub x23, x23, #0x80
+	WORD $0x4e284ac2 // aese v2.16b, v22.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x11002339 // add w25, w25, #0x8
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xd10006b5 // sub x21, x21, #0x1
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x91020063 // add x3, x3, #0x80
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0x91020084 // add x4, x4, #0x80
 	WORD $0x4e284ac4 // aese v4.16b, v22.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
+	WORD $0x11001f2a // add w10, w25, #0x7
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xaa1b03eb // mov x11, x27
 	WORD $0x4e284ac5 // aese v5.16b, v22.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x12001d4a // and w10, w10, #0xff
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0xad40376c // ldp q12, q13, [x27]
 	WORD $0x4e284ac6 // aese v6.16b, v22.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0xaa0703fb // mov x27, x7
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0xad4074cf // ldp q15, q29, [x6]
 	WORD $0x4e284ac7 // aese v7.16b, v22.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc00b6e // ldr q14, [x27, #32]
+	WORD $0x6b1a015f // cmp w10, w26
+	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
+	WORD $0xaa0b03e7 // mov x7, x11
 	WORD $0x4e284ae0 // aese v0.16b, v23.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e0a415f // ext v31.16b, v10.16b, v10.16b, #8
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0x3dc000be // ldr q30, [x5]
 	WORD $0x4e284ae1 // aese v1.16b, v23.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
-	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0x4e284ae2 // aese v2.16b, v23.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
-	WORD $0x2e2a1fff // eor v31.8b, v31.8b, v10.8b
-	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0x4e284ae3 // aese v3.16b, v23.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00def // rev x15, x15
 	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
-	WORD $0xca0f01d4 // eor x20, x14, x15
 	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
 	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
 	WORD $0x4e284ae5 // aese v5.16b, v23.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xd10202f7 // sub x23, x23, #0x80
 	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
-	WORD $0x11002339 // add w25, w25, #0x8
 	WORD $0x4e284ae6 // aese v6.16b, v23.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xd10006b5 // sub x21, x21, #0x1
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x91020063 // add x3, x3, #0x80
 	WORD $0x4e284ae7 // aese v7.16b, v23.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x91020084 // add x4, x4, #0x80
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x11001f2a // add w10, w25, #0x7
 	WORD $0x4e284b00 // aese v0.16b, v24.16b
-	WORD $0xaa1b03eb // mov x11, x27
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x12001d4a // and w10, w10, #0xff
 	WORD $0x4e284b01 // aese v1.16b, v24.16b
-	WORD $0xaa0703fb // mov x27, x7
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6b1a015f // cmp w10, w26
 	WORD $0x4e284b02 // aese v2.16b, v24.16b
-	WORD $0xaa0b03e7 // mov x7, x11
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0x4e284b03 // aese v3.16b, v24.16b
 	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
@@ -2094,10 +2075,10 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xad509424 // ldp q4, q5, [x1, #528]
 	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
 	WORD $0xad519c26 // ldp q6, q7, [x1, #560]
-	WORD $0xb4000df5 // cbz x21, 0x2198
-	WORD $0x54ffcd42 // b.cs 0x1988
-	WORD $0x17fffce2 // b 0x136c
-// 0x1fe8:
+	WORD $0xb4000c75 // cbz x21, 0x211c
+	WORD $0x54ffce22 // b.cs 0x1958
+	WORD $0x17fffcf5 // b 0x136c
+// 0x1f9c:
 	WORD $0xf940c02a // ldr x10, [x1, #384]
 	WORD $0xf940094a // ldr x10, [x10, #16]
 	WORD $0x9101c077 // add x23, x3, #0x70
@@ -2122,7 +2103,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9002c8a // stp x10, x11, [x4]
 	WORD $0xdac00d4a // rev x10, x10
 	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
 	WORD $0xa9002cea // stp x10, x11, [x7]
 	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
 	WORD $0xca0801ce // eor x14, x14, x8
@@ -2133,9 +2113,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0xdac00dce // rev x14, x14
 	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
 	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
 	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
 	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
@@ -2145,8 +2123,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
 	WORD $0xdac00d4a // rev x10, x10
 	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
+	WORD $0xa9022cea // stp x10, x11, [x7, #32]
 	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0xa944346c // ldp x12, x13, [x3, #64]
@@ -2156,9 +2133,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
 	WORD $0xdac00dce // rev x14, x14
 	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
+	WORD $0xa9033cee // stp x14, x15, [x7, #48]
 	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
 	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
@@ -2168,8 +2143,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
 	WORD $0xdac00d4a // rev x10, x10
 	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
+	WORD $0xa9042cea // stp x10, x11, [x7, #64]
 	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0xa946346c // ldp x12, x13, [x3, #96]
@@ -2179,9 +2153,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
 	WORD $0xdac00dce // rev x14, x14
 	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
+	WORD $0xa9053cee // stp x14, x15, [x7, #80]
 	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
 	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0xa94046f0 // ldp x16, x17, [x23]
@@ -2191,8 +2163,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
 	WORD $0xdac00d4a // rev x10, x10
 	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
+	WORD $0xa9062cea // stp x10, x11, [x7, #96]
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0xca1001ce // eor x14, x14, x16
@@ -2202,11 +2173,9 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x8a1a01ef // and x15, x15, x26
 	WORD $0xdac00dce // rev x14, x14
 	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
-	WORD $0x140005ac // b 0x3844
-// 0x2198:
+	WORD $0xa9073cee // stp x14, x15, [x7, #112]
+	WORD $0x1400057f // b 0x3714
+// 0x211c:
 	WORD $0xf940c02a // ldr x10, [x1, #384]
 	WORD $0xf940094a // ldr x10, [x10, #16]
 	WORD $0x9101c077 // add x23, x3, #0x70
@@ -2224,155 +2193,150 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa940346c // ldp x12, x13, [x3]
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
+	WORD $0xad41376c // ldp q12, q13, [x27, #32]
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xad41b76c // ldp q12, q13, [x27, #48]
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
+	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0xa9002c8a // stp x10, x11, [x4]
 	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
 	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9002cea // stp x10, x11, [x7]
-	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0xa9002cea // stp x10, x11, [x7]
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
-	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0xdac00dce // rev x14, x14
+	WORD $0xa942346c // ldp x12, x13, [x3, #32]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0xdac00def // rev x15, x15
+	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xdac00def // rev x15, x15
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
+	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0xa9013cee // stp x14, x15, [x7, #16]
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x3dc0176e // ldr q14, [x27, #80]
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
 	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
 	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x3dc004be // ldr q30, [x5, #16]
-	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad43376c // ldp q12, q13, [x27, #96]
-	WORD $0xdac00d4a // rev x10, x10
+	WORD $0xad42376c // ldp q12, q13, [x27, #64]
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
 	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x3dc0236e // ldr q14, [x27, #128]
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xa9022cea // stp x10, x11, [x7, #32]
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0xa944346c // ldp x12, x13, [x3, #64]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0xdac00dce // rev x14, x14
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xdac00dce // rev x14, x14
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xa9033cee // stp x14, x15, [x7, #48]
 	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xad44b76c // ldp q12, q13, [x27, #144]
+	WORD $0xad43376c // ldp q12, q13, [x27, #96]
 	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
 	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc02f6e // ldr q14, [x27, #176]
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0x3dc00cbe // ldr q30, [x5, #48]
 	WORD $0xdac00d4a // rev x10, x10
 	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xa9042cea // stp x10, x11, [x7, #64]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
 	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0xdac00dce // rev x14, x14
+	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0xdac00def // rev x15, x15
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9053cee // stp x14, x15, [x7, #80]
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0xad40376c // ldp q12, q13, [x27]
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0xad4074cf // ldp q15, q29, [x6]
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc00b6e // ldr q14, [x27, #32]
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x6e0a415f // ext v31.16b, v10.16b, v10.16b, #8
-	WORD $0x3dc000be // ldr q30, [x5]
-	WORD $0xa94046f0 // ldp x16, x17, [x23]
 	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
+	WORD $0xa94046f0 // ldp x16, x17, [x23]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc000be // ldr q30, [x5]
 	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x2e2a1fff // eor v31.8b, v31.8b, v10.8b
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
 	WORD $0xdac00d4a // rev x10, x10
 	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0xdac00d6b // rev x11, x11
 	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
+	WORD $0xa9062cea // stp x10, x11, [x7, #96]
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0xca1101ef // eor x15, x15, x17
@@ -2380,18 +2344,16 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9003f0e // stp x14, x15, [x24]
 	WORD $0x8a1501ce // and x14, x14, x21
 	WORD $0x8a1a01ef // and x15, x15, x26
-	WORD $0xdac00dce // rev x14, x14
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xdac00def // rev x15, x15
+	WORD $0xdac00dce // rev x14, x14
 	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
+	WORD $0xdac00def // rev x15, x15
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
+	WORD $0xa9073cee // stp x14, x15, [x7, #112]
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x140004f5 // b 0x3844
-// 0x2474:
-	WORD $0x36100896 // tbz w22, #2, 0x2584
+	WORD $0x140004cf // b 0x3714
+// 0x23dc:
+	WORD $0x36100896 // tbz w22, #2, 0x24ec
 	WORD $0xad41340c // ldp q12, q13, [x0, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -2425,7 +2387,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x2584
+	WORD $0x36080456 // tbz w22, #1, 0x24ec
 	WORD $0xad42340c // ldp q12, q13, [x0, #64]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -2459,24 +2421,24 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x2584:
+// 0x24ec:
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4eb91f3f // mov v31.16b, v25.16b
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e3b872e // add v14.16b, v25.16b, v27.16b
+	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
 	WORD $0x4e284a02 // aese v2.16b, v16.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e284b5f // aese v31.16b, v26.16b
 	WORD $0x4e286bff // aesmc v31.16b, v31.16b
 	WORD $0x4e284a03 // aese v3.16b, v16.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e3b85d9 // add v25.16b, v14.16b, v27.16b
+	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
 	WORD $0x4e284a04 // aese v4.16b, v16.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284b4e // aese v14.16b, v26.16b
-	WORD $0x4e2869ce // aesmc v14.16b, v14.16b
+	WORD $0x4e284b5e // aese v30.16b, v26.16b
+	WORD $0x4e286bde // aesmc v30.16b, v30.16b
 	WORD $0x4e284a05 // aese v5.16b, v16.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0x0d9882ff // st1 {v31.s}[0], [x23], x24
@@ -2491,16 +2453,16 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4d9892ff // st1 {v31.s}[3], [x23], x24
 	WORD $0x4e284a21 // aese v1.16b, v17.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x0d9882ee // st1 {v14.s}[0], [x23], x24
+	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
 	WORD $0x4e284a22 // aese v2.16b, v17.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x0d9892ee // st1 {v14.s}[1], [x23], x24
+	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
 	WORD $0x4e284a23 // aese v3.16b, v17.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4d9882ee // st1 {v14.s}[2], [x23], x24
+	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
 	WORD $0x4e284a24 // aese v4.16b, v17.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4d9892ee // st1 {v14.s}[3], [x23], x24
+	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
 	WORD $0x4e284a25 // aese v5.16b, v17.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0x4e284a26 // aese v6.16b, v17.16b
@@ -2626,12 +2588,12 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x11001f2a // add w10, w25, #0x7
 	WORD $0x12001d4a // and w10, w10, #0xff
 	WORD $0x6b1a015f // cmp w10, w26
-	WORD $0xb4000075 // cbz x21, 0x2828
-	WORD $0x54ff6142 // b.cs 0x1448
-	WORD $0x17fffad2 // b 0x136c
-// 0x2828:
-	WORD $0x910c403b // add x27, x1, #0x310
-	WORD $0x3647bdf6 // tbz w22, #8, 0x1fe8
+	WORD $0xb4000075 // cbz x21, 0x2790
+	WORD $0x54ff6602 // b.cs 0x1448
+	WORD $0x17fffaf8 // b 0x136c
+// 0x2790:
+	WORD $0x910b403b // add x27, x1, #0x2d0
+	WORD $0x3647c056 // tbz w22, #8, 0x1f9c
 	WORD $0xf940c02a // ldr x10, [x1, #384]
 	WORD $0xf940094a // ldr x10, [x10, #16]
 	WORD $0x9101c077 // add x23, x3, #0x70
@@ -2656,7 +2618,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9002c8a // stp x10, x11, [x4]
 	WORD $0xdac00d8a // rev x10, x12
 	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
 	WORD $0xa9002cea // stp x10, x11, [x7]
 	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
 	WORD $0xca0801ce // eor x14, x14, x8
@@ -2667,9 +2628,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0xdac00e0e // rev x14, x16
 	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
 	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
 	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
 	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
@@ -2679,8 +2638,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
 	WORD $0xdac00d8a // rev x10, x12
 	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
+	WORD $0xa9022cea // stp x10, x11, [x7, #32]
 	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0xa944346c // ldp x12, x13, [x3, #64]
@@ -2690,9 +2648,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
 	WORD $0xdac00e0e // rev x14, x16
 	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
+	WORD $0xa9033cee // stp x14, x15, [x7, #48]
 	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
 	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
@@ -2702,8 +2658,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
 	WORD $0xdac00d8a // rev x10, x12
 	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
+	WORD $0xa9042cea // stp x10, x11, [x7, #64]
 	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0xa946346c // ldp x12, x13, [x3, #96]
@@ -2713,9 +2668,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
 	WORD $0xdac00e0e // rev x14, x16
 	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
+	WORD $0xa9053cee // stp x14, x15, [x7, #80]
 	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
 	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0xa94046f0 // ldp x16, x17, [x23]
@@ -2725,8 +2678,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
 	WORD $0xdac00d8a // rev x10, x12
 	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
+	WORD $0xa9062cea // stp x10, x11, [x7, #96]
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0xca1001ce // eor x14, x14, x16
@@ -2734,14 +2686,12 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9003f0e // stp x14, x15, [x24]
 	WORD $0xdac00e0e // rev x14, x16
 	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
-	WORD $0x1400039c // b 0x3844
-// 0x29d8:
-	WORD $0x360029fb // tbz w27, #0, 0x2f14
-	WORD $0x910c403b // add x27, x1, #0x310
-	WORD $0x36100896 // tbz w22, #2, 0x2af0
+	WORD $0xa9073cee // stp x14, x15, [x7, #112]
+	WORD $0x14000382 // b 0x3714
+// 0x2910:
+	WORD $0x3600287b // tbz w27, #0, 0x2e1c
+	WORD $0x910b403b // add x27, x1, #0x2d0
+	WORD $0x36100896 // tbz w22, #2, 0x2a28
 	WORD $0xad41340c // ldp q12, q13, [x0, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -2775,7 +2725,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x2af0
+	WORD $0x36080456 // tbz w22, #1, 0x2a28
 	WORD $0xad42340c // ldp q12, q13, [x0, #64]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -2809,7 +2759,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x2af0:
+// 0x2a28:
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
@@ -2819,7 +2769,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e3b872e // add v14.16b, v25.16b, v27.16b
+	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
 	WORD $0x4e284a02 // aese v2.16b, v16.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
@@ -2830,215 +2780,203 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e3b85d9 // add v25.16b, v14.16b, v27.16b
+	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
 	WORD $0x4e284a04 // aese v4.16b, v16.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0xa9002c8a // stp x10, x11, [x4]
 	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x4e284b4e // aese v14.16b, v26.16b
-	WORD $0x4e2869ce // aesmc v14.16b, v14.16b
+	WORD $0x4e284b5e // aese v30.16b, v26.16b
+	WORD $0x4e286bde // aesmc v30.16b, v30.16b
 	WORD $0x4e284a05 // aese v5.16b, v16.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0xa9002cea // stp x10, x11, [x7]
 	WORD $0x0d9882ff // st1 {v31.s}[0], [x23], x24
 	WORD $0x4e284a06 // aese v6.16b, v16.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9002cea // stp x10, x11, [x7]
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x0d9892ff // st1 {v31.s}[1], [x23], x24
 	WORD $0x4e284a07 // aese v7.16b, v16.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0xa942346c // ldp x12, x13, [x3, #32]
+	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0x4d9882ff // st1 {v31.s}[2], [x23], x24
 	WORD $0x4e284a20 // aese v0.16b, v17.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4d9892ff // st1 {v31.s}[3], [x23], x24
 	WORD $0x4e284a21 // aese v1.16b, v17.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x0d9882ee // st1 {v14.s}[0], [x23], x24
-	WORD $0x4e284a22 // aese v2.16b, v17.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x0d9892ee // st1 {v14.s}[1], [x23], x24
+	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
+	WORD $0x4e284a22 // aese v2.16b, v17.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0xa9013cee // stp x14, x15, [x7, #16]
+	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
 	WORD $0x4e284a23 // aese v3.16b, v17.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4d9882ee // st1 {v14.s}[2], [x23], x24
-	WORD $0x4e284a24 // aese v4.16b, v17.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0x4d9892ee // st1 {v14.s}[3], [x23], x24
-	WORD $0x4e284a25 // aese v5.16b, v17.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284a26 // aese v6.16b, v17.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
+	WORD $0x4e284a24 // aese v4.16b, v17.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
 	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284a27 // aese v7.16b, v17.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
+	WORD $0x4e284a25 // aese v5.16b, v17.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284a40 // aese v0.16b, v18.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284a26 // aese v6.16b, v17.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
 	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x4e284a41 // aese v1.16b, v18.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284a27 // aese v7.16b, v17.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4e284a42 // aese v2.16b, v18.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0x4e284a43 // aese v3.16b, v18.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xa9022cea // stp x10, x11, [x7, #32]
+	WORD $0x4e284a40 // aese v0.16b, v18.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
 	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284a44 // aese v4.16b, v18.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284a41 // aese v1.16b, v18.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xa944346c // ldp x12, x13, [x3, #64]
 	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284a45 // aese v5.16b, v18.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284a42 // aese v2.16b, v18.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284a46 // aese v6.16b, v18.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284a43 // aese v3.16b, v18.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
 	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4e284a44 // aese v4.16b, v18.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0xa9033cee // stp x14, x15, [x7, #48]
+	WORD $0x4e284a45 // aese v5.16b, v18.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x4e284a46 // aese v6.16b, v18.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x4e284a47 // aese v7.16b, v18.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
+	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0x4e284a61 // aese v1.16b, v19.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0x4e284a62 // aese v2.16b, v19.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4e284a63 // aese v3.16b, v19.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
 	WORD $0x4e284a64 // aese v4.16b, v19.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
 	WORD $0xdac00d8a // rev x10, x12
 	WORD $0x4e284a65 // aese v5.16b, v19.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
 	WORD $0x4e284a66 // aese v6.16b, v19.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
+	WORD $0xa9042cea // stp x10, x11, [x7, #64]
 	WORD $0x4e284a67 // aese v7.16b, v19.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0xa946346c // ldp x12, x13, [x3, #96]
 	WORD $0x4e284a82 // aese v2.16b, v20.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0xdac00e0e // rev x14, x16
+	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0x4e284a83 // aese v3.16b, v20.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x4e284a84 // aese v4.16b, v20.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4e284a85 // aese v5.16b, v20.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
 	WORD $0x4e284a86 // aese v6.16b, v20.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0xdac00e0e // rev x14, x16
 	WORD $0x4e284a87 // aese v7.16b, v20.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
+	WORD $0xdac00e2f // rev x15, x17
 	WORD $0x4e284aa0 // aese v0.16b, v21.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0xa9053cee // stp x14, x15, [x7, #80]
 	WORD $0x4e284aa1 // aese v1.16b, v21.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
 	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x4e284aa3 // aese v3.16b, v21.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
 	WORD $0x4e284aa4 // aese v4.16b, v21.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00d8a // rev x10, x12
+	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0x4e284aa5 // aese v5.16b, v21.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00dab // rev x11, x13
+	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0x4e284aa6 // aese v6.16b, v21.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4e284aa7 // aese v7.16b, v21.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
+	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
 	WORD $0x4e284ac0 // aese v0.16b, v22.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xdac00d8a // rev x10, x12
 	WORD $0x4e284ac1 // aese v1.16b, v22.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xdac00dab // rev x11, x13
 	WORD $0x4e284ac2 // aese v2.16b, v22.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0xa9062cea // stp x10, x11, [x7, #96]
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0x4e284ac4 // aese v4.16b, v22.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284ac5 // aese v5.16b, v22.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x4e284ac6 // aese v6.16b, v22.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0x4e284ac7 // aese v7.16b, v22.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
+	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x4e284ae0 // aese v0.16b, v23.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xdac00e0e // rev x14, x16
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4e284ae1 // aese v1.16b, v23.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xdac00e2f // rev x15, x17
+	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
 	WORD $0x4e284ae2 // aese v2.16b, v23.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xdac00e0e // rev x14, x16
 	WORD $0x4e284ae3 // aese v3.16b, v23.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
+	WORD $0xdac00e2f // rev x15, x17
 	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
+	WORD $0xa9073cee // stp x14, x15, [x7, #112]
 	WORD $0x4e284ae5 // aese v5.16b, v23.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0xd10202f7 // sub x23, x23, #0x80
@@ -3072,11 +3010,11 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xad509424 // ldp q4, q5, [x1, #528]
 	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
 	WORD $0xad519c26 // ldp q6, q7, [x1, #560]
-	WORD $0xb4003375 // cbz x21, 0x3574
-	WORD $0x54000042 // b.cs 0x2f14
-	WORD $0x17fff917 // b 0x136c
-// 0x2f14:
-	WORD $0x36100896 // tbz w22, #2, 0x3024
+	WORD $0xb4003295 // cbz x21, 0x3460
+	WORD $0x54000042 // b.cs 0x2e1c
+	WORD $0x17fff955 // b 0x136c
+// 0x2e1c:
+	WORD $0x36100896 // tbz w22, #2, 0x2f2c
 	WORD $0xad41340c // ldp q12, q13, [x0, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -3110,7 +3048,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x3024
+	WORD $0x36080456 // tbz w22, #1, 0x2f2c
 	WORD $0xad42340c // ldp q12, q13, [x0, #64]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -3144,325 +3082,318 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x3024:
+// 0x2f2c:
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
+	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0xa940346c // ldp x12, x13, [x3]
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x4eb91f3f // mov v31.16b, v25.16b
+	WORD $0xad41376c // ldp q12, q13, [x27, #32]
 	WORD $0x4e284a02 // aese v2.16b, v16.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
+	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
 	WORD $0x4e284a03 // aese v3.16b, v16.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
+	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
+	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0x4e284a04 // aese v4.16b, v16.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0xdac00d8a // rev x10, x12
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4e284a05 // aese v5.16b, v16.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0xa9002c8a // stp x10, x11, [x4]
+	WORD $0x4e284b5f // aese v31.16b, v26.16b
+	WORD $0x4e286bff // aesmc v31.16b, v31.16b
+	WORD $0xdac00d8a // rev x10, x12
 	WORD $0x4e284a06 // aese v6.16b, v16.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0xa9002cea // stp x10, x11, [x7]
 	WORD $0x4e284a07 // aese v7.16b, v16.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284a20 // aese v0.16b, v17.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284a21 // aese v1.16b, v17.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4eb91f3f // mov v31.16b, v25.16b
-	WORD $0xad41b76c // ldp q12, q13, [x27, #48]
-	WORD $0x4e284a22 // aese v2.16b, v17.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0x4e284a23 // aese v3.16b, v17.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
-	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
-	WORD $0x4e284a24 // aese v4.16b, v17.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x4e3b872e // add v14.16b, v25.16b, v27.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284a25 // aese v5.16b, v17.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0x4e284a26 // aese v6.16b, v17.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0x4e284b5f // aese v31.16b, v26.16b
-	WORD $0x4e286bff // aesmc v31.16b, v31.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284a27 // aese v7.16b, v17.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284a40 // aese v0.16b, v18.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x4e3b85d9 // add v25.16b, v14.16b, v27.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284a41 // aese v1.16b, v18.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x0d9882ff // st1 {v31.s}[0], [x23], x24
-	WORD $0x4e284a42 // aese v2.16b, v18.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x4e284b4e // aese v14.16b, v26.16b
-	WORD $0x4e2869ce // aesmc v14.16b, v14.16b
+	WORD $0x4e284a21 // aese v1.16b, v17.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4e284b5e // aese v30.16b, v26.16b
+	WORD $0x4e286bde // aesmc v30.16b, v30.16b
 	WORD $0x0d9892ff // st1 {v31.s}[1], [x23], x24
-	WORD $0x4e284a43 // aese v3.16b, v18.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00dab // rev x11, x13
+	WORD $0x4e284a22 // aese v2.16b, v17.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x4d9882ff // st1 {v31.s}[2], [x23], x24
-	WORD $0x4e284a44 // aese v4.16b, v18.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0x4e284a23 // aese v3.16b, v17.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
 	WORD $0x4d9892ff // st1 {v31.s}[3], [x23], x24
+	WORD $0x4e284a24 // aese v4.16b, v17.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
+	WORD $0x4e284a25 // aese v5.16b, v17.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
+	WORD $0x4e284a26 // aese v6.16b, v17.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
+	WORD $0x4e284a27 // aese v7.16b, v17.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xa9013cee // stp x14, x15, [x7, #16]
+	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
+	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
+	WORD $0x4e284a40 // aese v0.16b, v18.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x4e284a41 // aese v1.16b, v18.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
+	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
+	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0x4e284a42 // aese v2.16b, v18.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4e284a43 // aese v3.16b, v18.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0x4e284a44 // aese v4.16b, v18.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xdac00dab // rev x11, x13
 	WORD $0x4e284a45 // aese v5.16b, v18.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0x0d9882ee // st1 {v14.s}[0], [x23], x24
+	WORD $0xa9022cea // stp x10, x11, [x7, #32]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
 	WORD $0x4e284a46 // aese v6.16b, v18.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0x0d9892ee // st1 {v14.s}[1], [x23], x24
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
+	WORD $0xad42376c // ldp q12, q13, [x27, #64]
 	WORD $0x4e284a47 // aese v7.16b, v18.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0x4d9882ee // st1 {v14.s}[2], [x23], x24
-	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x4d9892ee // st1 {v14.s}[3], [x23], x24
-	WORD $0x4e284a61 // aese v1.16b, v19.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x3dc0176e // ldr q14, [x27, #80]
-	WORD $0x4e284a62 // aese v2.16b, v19.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x3dc004be // ldr q30, [x5, #16]
-	WORD $0x4e284a63 // aese v3.16b, v19.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284a64 // aese v4.16b, v19.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad43376c // ldp q12, q13, [x27, #96]
-	WORD $0x4e284a65 // aese v5.16b, v19.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00e0e // rev x14, x16
 	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
 	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0x4e284a60 // aese v0.16b, v19.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4e284a61 // aese v1.16b, v19.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x4e284a62 // aese v2.16b, v19.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x4e284a63 // aese v3.16b, v19.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xa9033cee // stp x14, x15, [x7, #48]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x4e284a64 // aese v4.16b, v19.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0x4e284a65 // aese v5.16b, v19.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0x4e284a66 // aese v6.16b, v19.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4e284a67 // aese v7.16b, v19.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x3dc0236e // ldr q14, [x27, #128]
+	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xdac00d8a // rev x10, x12
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xa9042cea // stp x10, x11, [x7, #64]
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284a82 // aese v2.16b, v20.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0xa946346c // ldp x12, x13, [x3, #96]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0x4e284a83 // aese v3.16b, v20.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4e284a84 // aese v4.16b, v20.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0xdac00d8a // rev x10, x12
+	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
+	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0xdac00e0e // rev x14, x16
 	WORD $0x4e284a85 // aese v5.16b, v20.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9053cee // stp x14, x15, [x7, #80]
 	WORD $0x4e284a86 // aese v6.16b, v20.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad43376c // ldp q12, q13, [x27, #96]
 	WORD $0x4e284a87 // aese v7.16b, v20.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284aa0 // aese v0.16b, v21.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284aa1 // aese v1.16b, v21.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xad44b76c // ldp q12, q13, [x27, #144]
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
-	WORD $0x4e284aa3 // aese v3.16b, v21.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc02f6e // ldr q14, [x27, #176]
-	WORD $0x4e284aa4 // aese v4.16b, v21.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x3dc00cbe // ldr q30, [x5, #48]
-	WORD $0x4e284aa5 // aese v5.16b, v21.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284aa6 // aese v6.16b, v21.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0x4e284aa7 // aese v7.16b, v21.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284ac0 // aese v0.16b, v22.16b
+	WORD $0x4e284aa0 // aese v0.16b, v21.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284ac1 // aese v1.16b, v22.16b
+	WORD $0x4e284aa1 // aese v1.16b, v21.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284ac2 // aese v2.16b, v22.16b
+	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc00cbe // ldr q30, [x5, #48]
+	WORD $0x4e284aa3 // aese v3.16b, v21.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0x4e284aa4 // aese v4.16b, v21.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9062cea // stp x10, x11, [x7, #96]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x4e284aa5 // aese v5.16b, v21.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0x4e284aa6 // aese v6.16b, v21.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4e284aa7 // aese v7.16b, v21.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
+	WORD $0x4e284ac0 // aese v0.16b, v22.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x4e284ac1 // aese v1.16b, v22.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa9073cee // stp x14, x15, [x7, #112]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xd10202f7 // sub x23, x23, #0x80
+	WORD $0x4e284ac2 // aese v2.16b, v22.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x11002339 // add w25, w25, #0x8
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xd10006b5 // sub x21, x21, #0x1
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00dab // rev x11, x13
+	WORD $0x91020063 // add x3, x3, #0x80
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
+	WORD $0x91020084 // add x4, x4, #0x80
 	WORD $0x4e284ac4 // aese v4.16b, v22.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
+	WORD $0x11001f2a // add w10, w25, #0x7
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xaa1b03eb // mov x11, x27
 	WORD $0x4e284ac5 // aese v5.16b, v22.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x12001d4a // and w10, w10, #0xff
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0xad40376c // ldp q12, q13, [x27]
 	WORD $0x4e284ac6 // aese v6.16b, v22.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0xaa0703fb // mov x27, x7
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0xad4074cf // ldp q15, q29, [x6]
 	WORD $0x4e284ac7 // aese v7.16b, v22.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc00b6e // ldr q14, [x27, #32]
+	WORD $0x6b1a015f // cmp w10, w26
+	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
+	WORD $0xaa0b03e7 // mov x7, x11
 	WORD $0x4e284ae0 // aese v0.16b, v23.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e0a415f // ext v31.16b, v10.16b, v10.16b, #8
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0x3dc000be // ldr q30, [x5]
 	WORD $0x4e284ae1 // aese v1.16b, v23.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
-	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0x4e284ae2 // aese v2.16b, v23.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
-	WORD $0x2e2a1fff // eor v31.8b, v31.8b, v10.8b
-	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0x4e284ae3 // aese v3.16b, v23.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00e2f // rev x15, x17
 	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
-	WORD $0xca0f01d4 // eor x20, x14, x15
 	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
 	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
 	WORD $0x4e284ae5 // aese v5.16b, v23.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xd10202f7 // sub x23, x23, #0x80
 	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
-	WORD $0x11002339 // add w25, w25, #0x8
 	WORD $0x4e284ae6 // aese v6.16b, v23.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xd10006b5 // sub x21, x21, #0x1
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x91020063 // add x3, x3, #0x80
 	WORD $0x4e284ae7 // aese v7.16b, v23.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x91020084 // add x4, x4, #0x80
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x11001f2a // add w10, w25, #0x7
 	WORD $0x4e284b00 // aese v0.16b, v24.16b
-	WORD $0xaa1b03eb // mov x11, x27
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x12001d4a // and w10, w10, #0xff
 	WORD $0x4e284b01 // aese v1.16b, v24.16b
-	WORD $0xaa0703fb // mov x27, x7
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6b1a015f // cmp w10, w26
 	WORD $0x4e284b02 // aese v2.16b, v24.16b
-	WORD $0xaa0b03e7 // mov x7, x11
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0x4e284b03 // aese v3.16b, v24.16b
 	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
@@ -3482,10 +3413,10 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xad509424 // ldp q4, q5, [x1, #528]
 	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
 	WORD $0xad519c26 // ldp q6, q7, [x1, #560]
-	WORD $0xb4000075 // cbz x21, 0x3574
-	WORD $0x54ffcd42 // b.cs 0x2f14
-	WORD $0x17fff77f // b 0x136c
-// 0x3574:
+	WORD $0xb4000075 // cbz x21, 0x3460
+	WORD $0x54ffce22 // b.cs 0x2e1c
+	WORD $0x17fff7c4 // b 0x136c
+// 0x3460:
 	WORD $0xf940c02a // ldr x10, [x1, #384]
 	WORD $0xf940094a // ldr x10, [x10, #16]
 	WORD $0x9101c077 // add x23, x3, #0x70
@@ -3503,170 +3434,163 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa940346c // ldp x12, x13, [x3]
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
+	WORD $0xad41376c // ldp q12, q13, [x27, #32]
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xad41b76c // ldp q12, q13, [x27, #48]
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
+	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0xa9002c8a // stp x10, x11, [x4]
 	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
 	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9002cea // stp x10, x11, [x7]
-	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0xa9002cea // stp x10, x11, [x7]
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
-	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0xdac00e0e // rev x14, x16
+	WORD $0xa942346c // ldp x12, x13, [x3, #32]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0xdac00e2f // rev x15, x17
+	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xdac00e2f // rev x15, x17
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
+	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0xa9013cee // stp x14, x15, [x7, #16]
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x3dc0176e // ldr q14, [x27, #80]
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
 	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
 	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x3dc004be // ldr q30, [x5, #16]
-	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad43376c // ldp q12, q13, [x27, #96]
-	WORD $0xdac00d8a // rev x10, x12
+	WORD $0xad42376c // ldp q12, q13, [x27, #64]
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
 	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x3dc0236e // ldr q14, [x27, #128]
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xa9022cea // stp x10, x11, [x7, #32]
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0xa944346c // ldp x12, x13, [x3, #64]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0xdac00e0e // rev x14, x16
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xdac00e0e // rev x14, x16
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xa9033cee // stp x14, x15, [x7, #48]
 	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xad44b76c // ldp q12, q13, [x27, #144]
+	WORD $0xad43376c // ldp q12, q13, [x27, #96]
 	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
 	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc02f6e // ldr q14, [x27, #176]
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0x3dc00cbe // ldr q30, [x5, #48]
 	WORD $0xdac00d8a // rev x10, x12
 	WORD $0xdac00dab // rev x11, x13
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xa9042cea // stp x10, x11, [x7, #64]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
 	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9053cee // stp x14, x15, [x7, #80]
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0xad40376c // ldp q12, q13, [x27]
-	WORD $0xca0f01d4 // eor x20, x14, x15
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0xad4074cf // ldp q15, q29, [x6]
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc00b6e // ldr q14, [x27, #32]
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x6e0a415f // ext v31.16b, v10.16b, v10.16b, #8
-	WORD $0x3dc000be // ldr q30, [x5]
-	WORD $0xa94046f0 // ldp x16, x17, [x23]
 	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
+	WORD $0xa94046f0 // ldp x16, x17, [x23]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc000be // ldr q30, [x5]
 	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x2e2a1fff // eor v31.8b, v31.8b, v10.8b
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
 	WORD $0xdac00d8a // rev x10, x12
 	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0xdac00dab // rev x11, x13
 	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
+	WORD $0xa9062cea // stp x10, x11, [x7, #96]
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
 	WORD $0xa9003f0e // stp x14, x15, [x24]
-	WORD $0xdac00e0e // rev x14, x16
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xdac00e2f // rev x15, x17
+	WORD $0xdac00e0e // rev x14, x16
 	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
+	WORD $0xdac00e2f // rev x15, x17
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
+	WORD $0xa9073cee // stp x14, x15, [x7, #112]
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-// 0x3844:
+// 0x3714:
 	WORD $0xf940c02a // ldr x10, [x1, #384]
 	WORD $0xaa0003f3 // mov x19, x0
 	WORD $0xaa1b03eb // mov x11, x27
@@ -3678,7 +3602,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4f00e403 // movi v3.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
 	WORD $0x4f00e405 // movi v5.16b, #0x0
-	WORD $0x3608021a // tbz w26, #1, 0x38b0
+	WORD $0x3608021a // tbz w26, #1, 0x3780
 	WORD $0xd10040c6 // sub x6, x6, #0x10
 	WORD $0xd10020a5 // sub x5, x5, #0x8
 	WORD $0xf940100a // ldr x10, [x0, #32]
@@ -3694,65 +3618,69 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4ee2e023 // pmull2 v3.1q, v1.2d, v2.2d
 	WORD $0x0ee2e024 // pmull v4.1q, v1.1d, v2.1d
 	WORD $0x0ee6e0e5 // pmull v5.1q, v7.1d, v6.1d
-// 0x38b0:
+// 0x3780:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0xad080020 // stp q0, q0, [x1, #256]
-	WORD $0xad41b76c // ldp q12, q13, [x27, #48]
+	WORD $0xad41376c // ldp q12, q13, [x27, #32]
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xad090020 // stp q0, q0, [x1, #288]
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
-	WORD $0xad0a0020 // stp q0, q0, [x1, #320]
+	WORD $0xad090020 // stp q0, q0, [x1, #288]
 	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0xad0a0020 // stp q0, q0, [x1, #320]
 	WORD $0xad0b0020 // stp q0, q0, [x1, #352]
-	WORD $0xad0e8020 // stp q0, q0, [x1, #464]
 	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
+	WORD $0xad0e8020 // stp q0, q0, [x1, #464]
 	WORD $0xad0f8020 // stp q0, q0, [x1, #496]
-	WORD $0xad108020 // stp q0, q0, [x1, #528]
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0xad108020 // stp q0, q0, [x1, #528]
 	WORD $0xad118020 // stp q0, q0, [x1, #560]
-	WORD $0xad0000e0 // stp q0, q0, [x7]
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
-	WORD $0xad0100e0 // stp q0, q0, [x7, #32]
+	WORD $0xad0000e0 // stp q0, q0, [x7]
 	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
+	WORD $0xad0100e0 // stp q0, q0, [x7, #32]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xad0200e0 // stp q0, q0, [x7, #64]
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xad0300e0 // stp q0, q0, [x7, #96]
+	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0xad0400e0 // stp q0, q0, [x7, #128]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0xad0500e0 // stp q0, q0, [x7, #160]
+	WORD $0x3dc004be // ldr q30, [x5, #16]
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x3dc0176e // ldr q14, [x27, #80]
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x3dc004be // ldr q30, [x5, #16]
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad43376c // ldp q12, q13, [x27, #96]
+	WORD $0xad42376c // ldp q12, q13, [x27, #64]
 	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
 	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x3dc0236e // ldr q14, [x27, #128]
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xad44b76c // ldp q12, q13, [x27, #144]
+	WORD $0xad43376c // ldp q12, q13, [x27, #96]
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc02f6e // ldr q14, [x27, #176]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
 	WORD $0x3dc00cbe // ldr q30, [x5, #48]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
 	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
@@ -3765,22 +3693,19 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xad40376c // ldp q12, q13, [x27]
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0xad4074cf // ldp q15, q29, [x6]
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc00b6e // ldr q14, [x27, #32]
-	WORD $0x6e0a415f // ext v31.16b, v10.16b, v10.16b, #8
-	WORD $0x3dc000be // ldr q30, [x5]
 	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc000be // ldr q30, [x5]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xad000360 // stp q0, q0, [x27]
-	WORD $0x2e2a1fff // eor v31.8b, v31.8b, v10.8b
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xad010360 // stp q0, q0, [x27, #32]
 	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
 	WORD $0xad020360 // stp q0, q0, [x27, #64]
 	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0xad030360 // stp q0, q0, [x27, #96]
 	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
-	WORD $0xad040360 // stp q0, q0, [x27, #128]
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xad050360 // stp q0, q0, [x27, #160]
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
@@ -3793,7 +3718,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x6e231d08 // eor v8.16b, v8.16b, v3.16b
 	WORD $0x6e241d4a // eor v10.16b, v10.16b, v4.16b
 	WORD $0x6e251d29 // eor v9.16b, v9.16b, v5.16b
-// 0x3a38:
+// 0x390c:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
@@ -3808,63 +3733,63 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xf9400807 // ldr x7, [x0, #16]
 	WORD $0xf9400004 // ldr x4, [x0]
 	WORD $0xf2400cfb // ands x27, x7, #0xf
-	WORD $0x540003c0 // b.eq 0x3ae8
+	WORD $0x540003c0 // b.eq 0x39bc
 	WORD $0x8b070084 // add x4, x4, x7
 	WORD $0xcb1b0084 // sub x4, x4, x27
 	WORD $0x9106c023 // add x3, x1, #0x1b0
-	WORD $0x3618011b // tbz w27, #3, 0x3aa0
+	WORD $0x3618011b // tbz w27, #3, 0x3974
 	WORD $0xf940006a // ldr x10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xf900008a // str x10, [x4]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x3ae8
-// 0x3aa0:
-	WORD $0x3610011b // tbz w27, #2, 0x3ac0
+	WORD $0x14000013 // b 0x39bc
+// 0x3974:
+	WORD $0x3610011b // tbz w27, #2, 0x3994
 	WORD $0xb940006a // ldr w10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xb900008a // str w10, [x4]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x3ae8
-// 0x3ac0:
-	WORD $0x3608011b // tbz w27, #1, 0x3ae0
+	WORD $0x1400000b // b 0x39bc
+// 0x3994:
+	WORD $0x3608011b // tbz w27, #1, 0x39b4
 	WORD $0x7940006a // ldrh w10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0x7900008a // strh w10, [x4]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x3ae8
-// 0x3ae0:
+	WORD $0x14000003 // b 0x39bc
+// 0x39b4:
 	WORD $0x3940006a // ldrb w10, [x3]
 	WORD $0x3900008a // strb w10, [x4]
-// 0x3ae8:
+// 0x39bc:
 	WORD $0x3dc06420 // ldr q0, [x1, #400]
 	WORD $0xf940200a // ldr x10, [x0, #64]
-	WORD $0x3700005a // tbnz w26, #0, 0x3af8
+	WORD $0x3700005a // tbnz w26, #0, 0x39cc
 	WORD $0x3dc00940 // ldr q0, [x10, #32]
-// 0x3af8:
-	WORD $0x360800ba // tbz w26, #1, 0x3b0c
+// 0x39cc:
+	WORD $0x360800ba // tbz w26, #1, 0x39e0
 	WORD $0xf9401c0a // ldr x10, [x0, #56]
 	WORD $0x6e2a1c00 // eor v0.16b, v0.16b, v10.16b
 	WORD $0x3d800140 // str q0, [x10]
-	WORD $0x14000006 // b 0x3b20
-// 0x3b0c:
+	WORD $0x14000006 // b 0x39f4
+// 0x39e0:
 	WORD $0x3dc07021 // ldr q1, [x1, #448]
 	WORD $0x5ac00b39 // rev w25, w25
 	WORD $0x4e1c1f21 // mov v1.s[3], w25
 	WORD $0xad00054a // stp q10, q1, [x10]
 	WORD $0x3d800940 // str q0, [x10, #32]
-// 0x3b20:
+// 0x39f4:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0xad0c0020 // stp q0, q0, [x1, #384]
 	WORD $0xad0d0020 // stp q0, q0, [x1, #416]
 	WORD $0x3d807020 // str q0, [x1, #448]
-	WORD $0x14000055 // b 0x3c84
-// 0x3b34:
+	WORD $0x14000055 // b 0x3b58
+// 0x3a08:
 	WORD $0xb9400276 // ldr w22, [x19]
 	WORD $0xd1001ac5 // sub x5, x22, #0x6
 	WORD $0x9100426a // add x10, x19, #0x10
@@ -3876,16 +3801,16 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x5280036d // mov w13, #0x1b
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0xb85fc104 // ldur w4, [x8, #-4]
-// 0x3b60:
-	WORD $0xb4000106 // cbz x6, 0x3b80
+// 0x3a34:
+	WORD $0xb4000106 // cbz x6, 0x3a54
 	WORD $0xf10020bf // cmp x5, #0x8
 	WORD $0xfa4408c0 // ccmp x6, #0x4, #0x0, eq
-	WORD $0x54000181 // b.ne 0x3b9c
+	WORD $0x54000181 // b.ne 0x3a70
 	WORD $0x4e040c80 // dup v0.4s, w4
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0x0e043c04 // mov w4, v0.s[0]
-	WORD $0x14000008 // b 0x3b9c
-// 0x3b80:
+	WORD $0x14000008 // b 0x3a70
+// 0x3a54:
 	WORD $0x4e040c80 // dup v0.4s, w4
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0x0e043c04 // mov w4, v0.s[0]
@@ -3893,7 +3818,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x531f78e7 // lsl w7, w7, #1
 	WORD $0x710400ff // cmp w7, #0x100
 	WORD $0x1a8701a7 // csel w7, w13, w7, eq
-// 0x3b9c:
+// 0x3a70:
 	WORD $0xb840454b // ldr w11, [x10], #4
 	WORD $0x910004c6 // add x6, x6, #0x1
 	WORD $0xeb0500df // cmp x6, x5
@@ -3901,18 +3826,18 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4a0b0084 // eor w4, w4, w11
 	WORD $0xb8004504 // str w4, [x8], #4
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffd43 // b.cc 0x3b60
+	WORD $0x54fffd43 // b.cc 0x3a34
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0x9100426a // add x10, x19, #0x10
 	WORD $0xd100812b // sub x11, x9, #0x20
-// 0x3bc8:
+// 0x3a9c:
 	WORD $0x3cc10541 // ldr q1, [x10], #16
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0xeb0b015f // cmp x10, x11
-	WORD $0x54000068 // b.hi 0x3be0
+	WORD $0x54000068 // b.hi 0x3ab4
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x17fffffb // b 0x3bc8
-// 0x3be0:
+	WORD $0x17fffffb // b 0x3a9c
+// 0x3ab4:
 	WORD $0x3dc00141 // ldr q1, [x10]
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 	WORD $0x4e200800 // rev64 v0.16b, v0.16b
@@ -3935,7 +3860,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x6e0a4142 // ext v2.16b, v10.16b, v10.16b, #8
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xd280012c // mov x12, #0x9
-// 0x3c38:
+// 0x3b0c:
 	WORD $0x6e0a4143 // ext v3.16b, v10.16b, v10.16b, #8
 	WORD $0x6e2a1c63 // eor v3.16b, v3.16b, v10.16b
 	WORD $0x3c9f054a // str q10, [x10], #-16
@@ -3954,8 +3879,8 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
 	WORD $0xf100058c // subs x12, x12, #0x1
-	WORD $0x54fffdc1 // b.ne 0x3c38
-// 0x3c84:
+	WORD $0x54fffdc1 // b.ne 0x3b0c
+// 0x3b58:
 	RET
 
 DATA aesgcm_ce_constants<>+0(SB)/8, $0xc200000000000000
