@@ -4,7 +4,7 @@
  *
  * CPU        ARMv8-A with Advanced SIMD, AES and PMULL
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    592 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    464 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_ce_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS, and with NONCE on the counter, which is then public
@@ -18,7 +18,7 @@
  * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, the state after the first
  * round (FIPS 197, 5.1) changes in its first column only; the columns of four blocks come from one round. What aese and
  * pmull need not do is done in integer registers, beside them: a group of eight is encrypted while the one before it is added
- * to the text and the one before that authenticated. What is over, J0 and up to seven blocks, comes first.
+ * to the text and authenticated. What is over, J0 and up to seven blocks, comes first.
  */
 #include "../asm.S"
 
@@ -43,15 +43,14 @@
 
 /* Scratch. */
 #define STREAM 256   /* eight blocks of keystream, but for the last round key */
-#define ARGS 384
-#define MASK 400     /* the encrypted J0 */
-#define PART_IN 416  /* a partial block, padded with zeroes */
-#define PART_OUT 432
-#define BLOCK 448    /* the counter block but for the counter */
-#define SLOTS 464    /* eight states after the first round */
-#define HASH 592     /* twice eight blocks to be authenticated */
-#define HASH_BYTES 128
-#define SCRATCH_END 848
+#define HASH 384     /* eight blocks to be authenticated, bytes of halves reversed */
+#define ARGS 512
+#define MASK 528     /* the encrypted J0 */
+#define PART_IN 544  /* a partial block, padded with zeroes */
+#define PART_OUT 560
+#define BLOCK 576    /* the counter block but for the counter */
+#define SLOTS 592    /* eight states after the first round */
+#define SCRATCH_END 720
 
 /* The key's table: H^9 to H, then the sums of their halves. */
 #define SUMS 144
@@ -65,7 +64,6 @@
 #define dst x4
 #define sums x5        /* of H^8 */
 #define powers x6      /* H^8 */
-#define hash_out x7    /* authenticated next */
 #define last0 x8       /* the last round key */
 #define last1 x9
 #define t0 x10
@@ -86,7 +84,7 @@
 #define stride x24     /* 16 */
 #define counter w25
 #define limit w26      /* 15, or 256 where the counter is secret */
-#define hash_in x27    /* authenticated now; 0: none yet, 1: nor encrypted */
+#define begun x27      /* not 0: there is a group before */
 
 /* Before and after groups. */
 #define left x7        /* bytes of text */
@@ -127,7 +125,6 @@
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
 /* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced, with its upper half first. */
-.set REDUCE_ITEMS, 10
 .macro reduce item
     .if (\item) == 0
     pmull more.1q, low.1d, poly.1d                                               /* P w */
@@ -209,13 +206,12 @@
 /* Loads of a pair of a group. */
 .macro load_pair item, pair
     .if (\item) == 0
-    ldp q12, q13, [hash_in, #32*(\pair)]
+    ldp q12, q13, [scratch, #HASH + 32*(\pair)]
     .elseif (\item) == 1
     ldp q15, q29, [powers, #32*(\pair)]
     .else
     ldr q30, [sums, #16*(\pair)]
     .endif
-    .set accesses, 1
 .endm
 
 .macro hash_column item, columns
@@ -227,26 +223,22 @@
 .macro hash_store item, columns
     .if \columns
     column_item (5 + \item)
-    .set accesses, 1
     .endif
 .endm
 
-/* A group at hash_in, in items of a calculation and often a load or store, which follow each other at two cycles' distance.
- * First what was before is reduced; the first pair of blocks, which waits for that, comes last. With columns, also the first
- * columns of the next group's states. */
+/* A group, in items of a calculation and often a load or store. First what was before is reduced; the first pair of blocks,
+ * which waits for that, comes last. With columns, also the first columns of the next group's states. */
 .set HASH_ITEMS, 72
+.set REDUCE_ITEMS, 12 /* of these, before the first block is read */
 .set LAST_LOAD, 56
 .macro hash_item item, columns
-    .set accesses, 0
     .if (\item) == 0
     reduce 0
     .elseif (\item) == 1
     hash_column 0, \columns
-    load_pair 0, 1
     .elseif (\item) == 2
     reduce 1
     reduce 2
-    load_pair 1, 1
     .elseif (\item) == 3
     hash_column 1, \columns
     .elseif (\item) == 4
@@ -267,41 +259,43 @@
     reduce 6
     hash_store 2, \columns
     .elseif (\item) == 11
-    pmull2 low.1q, va.2d, ha.2d
+    reduce 7
     hash_store 3, \columns
     .elseif (\item) == 12
+    reduce 8
+    load_pair 0, 1
+    .elseif (\item) == 13
+    reduce 9
+    load_pair 1, 1
+    .elseif (\item) == 14
     trn1 vs.2d, va.2d, vb.2d
     hash_store 4, \columns
-    .elseif (\item) == 13
-    trn2 vt.2d, va.2d, vb.2d
-    hash_store 5, \columns
-    .elseif (\item) == 14
-    reduce 7
-    hash_store 6, \columns
     .elseif (\item) == 15
+    pmull2 low.1q, va.2d, ha.2d
+    hash_store 5, \columns
+    .elseif (\item) == 16
+    trn2 vt.2d, va.2d, vb.2d
+    hash_store 6, \columns
+    .elseif (\item) == 17
     pmull more.1q, va.1d, ha.1d
     hash_store 7, \columns
-    .elseif (\item) == 16
-    eor vs.16b, vs.16b, vt.16b
-    .elseif (\item) == 17
-    reduce 8
-    load_pair 2, 1
     .elseif (\item) == 18
-    pmull2 va.1q, vb.2d, hb.2d
+    eor vs.16b, vs.16b, vt.16b
+    load_pair 2, 1
     .elseif (\item) == 19
-    pmull hb.1q, vb.1d, hb.1d
+    pmull2 va.1q, vb.2d, hb.2d
     .elseif (\item) == 20
-    reduce 9
+    pmull hb.1q, vb.1d, hb.1d
     .elseif (\item) == 21
-    eor low.16b, low.16b, va.16b
+    pmull2 mid.1q, vs.2d, hsum.2d
     .elseif (\item) == 22
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 23
     eor more.16b, more.16b, hb.16b
     load_pair 0, 2
-    .elseif (\item) == 23
-    pmull2 mid.1q, vs.2d, hsum.2d
-    load_pair 1, 2
     .elseif (\item) == 24
     pmull hsum.1q, vs.1d, hsum.1d
+    load_pair 1, 2
     .elseif (\item) == 25
     trn1 vs.2d, va.2d, vb.2d
     .elseif (\item) == 26
@@ -453,7 +447,7 @@
 /* Block 0 .. 7 of the group before is added to the text; items 2 .. 81, after two that load. With last, it is the packet's
  * last group. Even and odd blocks have registers of their own. Then what there is to do from group to group. */
 .set TEXT_ITEMS, 82
-.set LOOP_ITEMS, 93
+.set LOOP_ITEMS, 90
 .macro text_item item, open, last
     .if (\item) == 0
     ldp t0, t1, [scratch, #STREAM]
@@ -472,15 +466,9 @@
     .elseif (\item) == 87
     add t0d, counter, #7
     .elseif (\item) == 88
-    mov t1, hash_in
-    .elseif (\item) == 89
     and t0d, t0d, #255
-    .elseif (\item) == 90
-    mov hash_in, hash_out
-    .elseif (\item) == 91
+    .elseif (\item) == 89
     cmp t0d, limit
-    .elseif (\item) == 92
-    mov hash_out, t1
     .elseif ((\item)-2)/10 % 2 == 0
     text_step (((\item)-2)/10), (((\item)-2)%10), \open, \last, t0, t1, t2, t3, u0, u1, u2, u3
     .else
@@ -530,40 +518,44 @@
     rev \x1, \x1
     .endif
     .else
-    stp \x0, \x1, [hash_out, #16*(\block)]
+    stp \x0, \x1, [scratch, #HASH + 16*(\block)]
     .endif
 .endm
 
-/* Behind each round of a state, so many of the text's items as are due, and from slot 8 on one of the hash's. */
-.macro text_due open
-    .if text_done < LOOP_ITEMS
-    text_item text_done, \open, 0
+/* Behind each of 72 rounds of a state: two of the text's items, while there are any, and those of the hash's that are due,
+ * one every second time, and from time 24 on, when four blocks of text have been done, five every fourth time. */
+.macro fill hash, open, columns, last
+    .rept 2
+    .if \hash && text_done < LOOP_ITEMS - \last*(LOOP_ITEMS - TEXT_ITEMS)
+    text_item text_done, \open, \last
     .set text_done, text_done + 1
     .endif
-.endm
-
-.macro fill hash, text, open
-    .if \text
-    text_due \open
-    .endif
-    .if \hash && slots_done >= 72 - HASH_ITEMS
-    hash_item (slots_done - (72 - HASH_ITEMS)), 1
-    .if \text && !accesses
-    text_due \open
-    .endif
-    .elseif \text && LOOP_ITEMS - text_done > 71 - slots_done
-    text_due \open
-    .endif
-    .if !\hash && slots_done < COLUMN_ITEMS
-    column_item slots_done
-    .endif
+    .endr
     .set slots_done, slots_done + 1
+    .if !\hash
+    .if slots_done <= COLUMN_ITEMS
+    column_item (slots_done-1)
+    .endif
+    .elseif slots_done <= 24
+    hash_until slots_done/2, \columns
+    .else
+    hash_until (REDUCE_ITEMS + (slots_done-24)*(HASH_ITEMS-REDUCE_ITEMS)/48), \columns
+    .endif
 .endm
 
-.macro round number, hash, text, open
+.macro hash_until item, columns
+    .rept 2
+    .if hash_done < (\item)
+    hash_item hash_done, \columns
+    .set hash_done, hash_done + 1
+    .endif
+    .endr
+.endm
+
+.macro round number, hash, open
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     aes_round v\i, v\number
-    fill \hash, \text, \open
+    fill \hash, \open, 1, 0
     .endr
 .endm
 
@@ -588,18 +580,19 @@
     .endr
 .endm
 
-/* A group, whose states have had their first round, is encrypted, the one before added to the text, and the one before that
- * authenticated. Then the next group's states are loaded. */
-.macro group hash, text, open=0
+/* A group, whose states have had their first round, is encrypted, and the one before added to the text and authenticated.
+ * Then the next group's states are loaded. */
+.macro group hash, open=0
     .set slots_done, 0
     .set text_done, 0
+    .set hash_done, 0
     more_rounds 8, key
     .irp k, 16, 17, 18, 19, 20, 21, 22, 23
-    round \k, \hash, \text, \open
+    round \k, \hash, \open
     .endr
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     aes_last_round v\i
-    fill \hash, \text, \open
+    fill \hash, \open, 1, 0
     .if \i == 3
     stp q0, q1, [scratch, #STREAM]
     .elseif \i == 4
@@ -612,11 +605,6 @@
     stp q4, q5, [scratch, #STREAM + 64]
     .endif
     .endr
-    .if \text
-    .rept LOOP_ITEMS - text_done
-    text_due \open
-    .endr
-    .endif
     ldp q4, q5, [scratch, #SLOTS + 64]
     stp q6, q7, [scratch, #STREAM + 96]
     ldp q6, q7, [scratch, #SLOTS + 96]
@@ -646,24 +634,41 @@
     ldp mask0, mask1, [t0, #MASKS + 16]
 .endm
 
-.macro last_text open, hash
+.macro last_group open
     last_block
-    .set hash_done, 0
+    .set slots_done, 0
     .set text_done, 0
-    .rept TEXT_ITEMS
-    text_item text_done, \open, 1
-    .set text_done, text_done + 1
-    .if \hash && hash_done < text_done*HASH_ITEMS/TEXT_ITEMS
-    hash_item hash_done, 0
-    .set hash_done, hash_done + 1
-    .endif
+    .set hash_done, 0
+    .rept 72
+    fill 1, \open, 0, 1
     .endr
 .endm
 
+/* Where the lengths follow, theirs is the lowest power. Their product, or zeroes, to 3 .. 5. */
+.macro last_powers
+    ldr t2, [scratch, #ARGS]
+    movi v3.16b, #0
+    movi v4.16b, #0
+    movi v5.16b, #0
+    ldr t3d, [t2, #SEALANE_ARG_FLAGS]
+    tbz t3d, #1, 1f
+    load_lengths v1, t2
+    sub powers, powers, #16
+    sub sums, sums, #8
+    ldr q2, [powers, #128]
+    ldr d6, [sums, #64]
+    ext v7.16b, v1.16b, v1.16b, #8
+    eor v7.16b, v7.16b, v1.16b
+    pmull2 v3.1q, v1.2d, v2.2d
+    pmull v4.1q, v1.1d, v2.1d
+    pmull v5.1q, v7.1d, v6.1d
+1:
+.endm
+
 /* The block of the lengths in bits. */
-.macro load_lengths to
-    ldr t0, [args, #SEALANE_ARG_AD_BYTES]
-    ldr t1, [args, #SEALANE_ARG_TOTAL]
+.macro load_lengths to, from_args
+    ldr t0, [\from_args, #SEALANE_ARG_AD_BYTES]
+    ldr t1, [\from_args, #SEALANE_ARG_TOTAL]
     lsl t0, t0, #3
     lsl t1, t1, #3
     set_halves \to
@@ -672,21 +677,6 @@
 .macro set_halves to
     mov \to\().d[0], t0
     mov \to\().d[1], t1
-.endm
-
-/* Zeroes over what groups leave in scratch, item 12 and later over the blocks that are authenticated last. */
-.set WIPE_ITEMS, 16
-.macro wipe_item
-    .if wiped < 4
-    stp q0, q0, [scratch, #STREAM + 32*wiped]
-    .elseif wiped < 8
-    stp q0, q0, [scratch, #SLOTS + 32*(wiped-4)]
-    .elseif wiped < 12
-    stp q0, q0, [hash_out, #32*(wiped-8)]
-    .else
-    stp q0, q0, [hash_in, #32*(wiped-12)]
-    .endif
-    .set wiped, wiped + 1
 .endm
 
 /* ---- Before the groups ----------------------------------------------------------------------------------------- */
@@ -939,7 +929,8 @@
     mov u1, t2
 .Lfirst:
     fmov d12, u0
-    stp u0, u1, [scratch, #BLOCK]
+    add t3, scratch, #BLOCK
+    stp u0, u1, [t3]
     mov v12.d[1], u1
     cbz u3, .Lbegun
 
@@ -994,7 +985,8 @@
     ldp u0, u1, [t0, #SEALANE_GCM_STATE_COUNTER]
     ldp q18, q19, [t1, #SEALANE_GCM_KEY_SCHEDULE - 112]
     rev64 high.16b, high.16b
-    stp u0, u1, [scratch, #BLOCK]
+    add t3, scratch, #BLOCK
+    stp u0, u1, [t3]
     fmov d12, u0
     mov v12.d[1], u1
     ext high.16b, high.16b, high.16b, #8
@@ -1121,8 +1113,7 @@
     csel limit, t1d, t2d, ne
     mov stride, #16
     add slot, scratch, #SLOTS
-    mov hash_in, #0
-    add hash_out, scratch, #HASH
+    mov begun, #0
 
     /* The states after the first round. */
 .Lslots:
@@ -1143,87 +1134,51 @@
     stp q2, q3, [scratch, #SLOTS + 32]
     stp q4, q5, [scratch, #SLOTS + 64]
     stp q6, q7, [scratch, #SLOTS + 96]
-    cbz hash_in, .Lfirst_group
+    cbz begun, .Lfirst_group
 .Lnext:
-    tbnz mode, #8, .Lopen_next
-    tbz hash_in, #0, .Lseal
-    add hash_in, scratch, #HASH + HASH_BYTES
-    group 0, 1, 0
-    next_group .Lseal_last, .Lseal
+    tbnz mode, #8, .Lopen
 .Lseal:
-    group 1, 1, 0
+    group 1, 0
     next_group .Lseal_last, .Lseal
-.Lseal_only:
-    last_text 0, 0
-    b .Llast
-.Lseal_last:
-    last_text 0, 1
-    b .Llast
+.Lopen:
+    group 1, 1
+    next_group .Lopen_last, .Lopen
 
 .Lfirst_group:
-    group 0, 0
+    group 0
     sub slot, slot, #128
     add counter, counter, #8
     sub groups, groups, #1
-    mov hash_in, #1
+    mov begun, #1
     add t0d, counter, #7
     and t0d, t0d, #255
     cmp t0d, limit
     next_group .Lone, .Lnext
 .Lone:
-    add hash_in, scratch, #HASH + HASH_BYTES
-    tbz mode, #8, .Lseal_only
-    last_text 1, 0
+    tbnz mode, #8, .Lopen_last
+
+    /* The last group's text and hash, and the lengths'. */
+.Lseal_last:
+    last_powers
+    last_group 0
     b .Llast
-
-.Lopen_next:
-    tbz hash_in, #0, .Lopen
-    add hash_in, scratch, #HASH + HASH_BYTES
-    group 0, 1, 1
-    next_group .Lopen_last, .Lopen
-.Lopen:
-    group 1, 1, 1
-    next_group .Lopen_last, .Lopen
 .Lopen_last:
-    last_text 1, 1
-
-    /* The last group's hash and the lengths'. */
+    last_powers
+    last_group 1
 .Llast:
-    ldr t0, [scratch, #ARGS]
     mov the_key, key
-    mov t1, hash_in
-    mov hash_in, hash_out
-    mov hash_out, t1
-    mov args, t0
+    ldr args, [scratch, #ARGS]
     ldr flags, [args, #SEALANE_ARG_FLAGS]
     movi v0.16b, #0
-    movi v3.16b, #0
-    movi v4.16b, #0
-    movi v5.16b, #0
-    tbz flags, #1, .Llast_hash
-    sub powers, powers, #16
-    sub sums, sums, #8
-    load_lengths v1
-    ldr q2, [powers, #128]
-    ldr d6, [sums, #64]
-    ext v7.16b, v1.16b, v1.16b, #8
-    eor v7.16b, v7.16b, v1.16b
-    pmull2 v3.1q, v1.2d, v2.2d
-    pmull v4.1q, v1.1d, v2.1d
-    pmull v5.1q, v7.1d, v6.1d
-.Llast_hash:
-    .set hash_done, 0
-    .set wiped, 0
-    .rept HASH_ITEMS
-    hash_item hash_done, 0
-    .if !accesses && (wiped < 12 || hash_done > LAST_LOAD) && wiped < WIPE_ITEMS
-    wipe_item
-    .endif
-    .set hash_done, hash_done + 1
-    .endr
     eor low.16b, low.16b, v3.16b
     eor high.16b, high.16b, v4.16b
     eor mid.16b, mid.16b, v5.16b
+    .irp i, 0, 32, 64, 96, 128, 160, 192, 224
+    stp q0, q0, [scratch, #STREAM + \i]
+    .endr
+    .irp i, 0, 32, 64, 96
+    stp q0, q0, [scratch, #SLOTS + \i]
+    .endr
 
 .Lreduce:
     reduce_all
