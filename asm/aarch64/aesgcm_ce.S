@@ -206,6 +206,9 @@
 /* Loads of a pair of a group. */
 .macro load_pair item, pair
     .if (\item) == 0
+    .if text_done < 20*(\pair) + 22
+    .error "the pair has not been written yet"
+    .endif
     ldp q12, q13, [scratch, #HASH + 32*(\pair)]
     .elseif (\item) == 1
     ldp q15, q29, [powers, #32*(\pair)]
@@ -226,62 +229,62 @@
     .endif
 .endm
 
-/* A group, in items of a calculation and often a load or store. First what was before is reduced; the first pair of blocks,
- * which waits for that, comes last. With columns, also the first columns of the next group's states. */
-.set HASH_ITEMS, 72
-.set REDUCE_ITEMS, 12 /* of these, before the first block is read */
-.set LAST_LOAD, 56
+/* A group, in items of a calculation and often a load or store, after what was before is reduced. With columns, also the
+ * first columns of the next group's states. */
+.set HASH_ITEMS, 71
+.set REDUCE_ITEMS, 11 /* of these, before the first block is read */
 .macro hash_item item, columns
     .if (\item) == 0
     reduce 0
-    .elseif (\item) == 1
     hash_column 0, \columns
-    .elseif (\item) == 2
+    .elseif (\item) == 1
     reduce 1
     reduce 2
-    .elseif (\item) == 3
+    .elseif (\item) == 2
     hash_column 1, \columns
-    .elseif (\item) == 4
+    .elseif (\item) == 3
     reduce 3
-    .elseif (\item) == 5
+    .elseif (\item) == 4
     hash_column 2, \columns
-    .elseif (\item) == 6
+    .elseif (\item) == 5
     reduce 4
-    .elseif (\item) == 7
+    .elseif (\item) == 6
     hash_column 3, \columns
-    .elseif (\item) == 8
+    .elseif (\item) == 7
     reduce 5
     hash_store 0, \columns
-    .elseif (\item) == 9
+    .elseif (\item) == 8
     hash_column 4, \columns
     hash_store 1, \columns
-    .elseif (\item) == 10
+    .elseif (\item) == 9
     reduce 6
     hash_store 2, \columns
-    .elseif (\item) == 11
+    .elseif (\item) == 10
     reduce 7
     hash_store 3, \columns
-    .elseif (\item) == 12
+    .elseif (\item) == 11
     reduce 8
-    load_pair 0, 1
-    .elseif (\item) == 13
+    load_pair 0, 0
+    .elseif (\item) == 12
     reduce 9
-    load_pair 1, 1
+    load_pair 1, 0
+    .elseif (\item) == 13
+    eor va.16b, va.16b, high.16b
+    hash_store 4, \columns
     .elseif (\item) == 14
     trn1 vs.2d, va.2d, vb.2d
-    hash_store 4, \columns
-    .elseif (\item) == 15
-    pmull2 low.1q, va.2d, ha.2d
     hash_store 5, \columns
-    .elseif (\item) == 16
+    .elseif (\item) == 15
     trn2 vt.2d, va.2d, vb.2d
     hash_store 6, \columns
-    .elseif (\item) == 17
-    pmull more.1q, va.1d, ha.1d
+    .elseif (\item) == 16
+    pmull2 low.1q, va.2d, ha.2d
     hash_store 7, \columns
-    .elseif (\item) == 18
+    .elseif (\item) == 17
     eor vs.16b, vs.16b, vt.16b
-    load_pair 2, 1
+    load_pair 2, 0
+    .elseif (\item) == 18
+    pmull high.1q, va.1d, ha.1d
     .elseif (\item) == 19
     pmull2 va.1q, vb.2d, hb.2d
     .elseif (\item) == 20
@@ -291,20 +294,20 @@
     .elseif (\item) == 22
     eor low.16b, low.16b, va.16b
     .elseif (\item) == 23
-    eor more.16b, more.16b, hb.16b
-    load_pair 0, 2
-    .elseif (\item) == 24
     pmull hsum.1q, vs.1d, hsum.1d
-    load_pair 1, 2
+    load_pair 0, 1
+    .elseif (\item) == 24
+    eor high.16b, high.16b, hb.16b
+    load_pair 1, 1
     .elseif (\item) == 25
     trn1 vs.2d, va.2d, vb.2d
     .elseif (\item) == 26
     trn2 vt.2d, va.2d, vb.2d
     .elseif (\item) == 27
     eor mid.16b, mid.16b, hsum.16b
+    load_pair 2, 1
     .elseif (\item) == 28
     eor vs.16b, vs.16b, vt.16b
-    load_pair 2, 2
     .elseif (\item) == 29
     pmull2 vt.1q, va.2d, ha.2d
     .elseif (\item) == 30
@@ -320,22 +323,22 @@
     .elseif (\item) == 35
     eor low.16b, low.16b, vt.16b
     .elseif (\item) == 36
-    eor more.16b, more.16b, ha.16b
+    eor high.16b, high.16b, ha.16b
     .elseif (\item) == 37
     eor low.16b, low.16b, va.16b
     .elseif (\item) == 38
     eor mid.16b, mid.16b, vb.16b
-    load_pair 0, 3
+    load_pair 0, 2
     .elseif (\item) == 39
-    eor more.16b, more.16b, hb.16b
-    load_pair 1, 3
+    eor high.16b, high.16b, hb.16b
+    load_pair 1, 2
     .elseif (\item) == 40
     trn1 vs.2d, va.2d, vb.2d
     .elseif (\item) == 41
     trn2 vt.2d, va.2d, vb.2d
     .elseif (\item) == 42
     eor mid.16b, mid.16b, hsum.16b
-    load_pair 2, 3
+    load_pair 2, 2
     .elseif (\item) == 43
     eor vs.16b, vs.16b, vt.16b
     .elseif (\item) == 44
@@ -353,49 +356,47 @@
     .elseif (\item) == 50
     eor low.16b, low.16b, vt.16b
     .elseif (\item) == 51
-    eor more.16b, more.16b, ha.16b
+    eor high.16b, high.16b, ha.16b
     .elseif (\item) == 52
     eor low.16b, low.16b, va.16b
     .elseif (\item) == 53
     eor mid.16b, mid.16b, vb.16b
-    load_pair 0, 0
+    load_pair 0, 3
     .elseif (\item) == 54
-    eor more.16b, more.16b, hb.16b
-    load_pair 1, 0
+    eor high.16b, high.16b, hb.16b
+    load_pair 1, 3
     .elseif (\item) == 55
-    eor va.16b, va.16b, high.16b
-    .elseif (\item) == 56
-    eor mid.16b, mid.16b, hsum.16b
-    load_pair 2, 0
-    .elseif (\item) == 57
     trn1 vs.2d, va.2d, vb.2d
-    .elseif (\item) == 58
+    .elseif (\item) == 56
     trn2 vt.2d, va.2d, vb.2d
-    .elseif (\item) == 59
-    pmull high.1q, va.1d, ha.1d
-    .elseif (\item) == 60
+    .elseif (\item) == 57
+    eor mid.16b, mid.16b, hsum.16b
+    load_pair 2, 3
+    .elseif (\item) == 58
     eor vs.16b, vs.16b, vt.16b
+    .elseif (\item) == 59
+    pmull2 vt.1q, va.2d, ha.2d
+    .elseif (\item) == 60
+    pmull ha.1q, va.1d, ha.1d
     .elseif (\item) == 61
-    pmull2 ha.1q, va.2d, ha.2d
-    .elseif (\item) == 62
     pmull2 va.1q, vb.2d, hb.2d
-    .elseif (\item) == 63
+    .elseif (\item) == 62
     pmull hb.1q, vb.1d, hb.1d
-    .elseif (\item) == 64
+    .elseif (\item) == 63
     pmull2 vb.1q, vs.2d, hsum.2d
-    .elseif (\item) == 65
+    .elseif (\item) == 64
     pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 65
+    eor low.16b, low.16b, vt.16b
     .elseif (\item) == 66
-    eor high.16b, high.16b, more.16b
+    eor high.16b, high.16b, ha.16b
     .elseif (\item) == 67
-    eor low.16b, low.16b, ha.16b
+    eor low.16b, low.16b, va.16b
     .elseif (\item) == 68
     eor mid.16b, mid.16b, vb.16b
     .elseif (\item) == 69
     eor high.16b, high.16b, hb.16b
     .elseif (\item) == 70
-    eor low.16b, low.16b, va.16b
-    .elseif (\item) == 71
     eor mid.16b, mid.16b, hsum.16b
     .endif
 .endm
@@ -522,25 +523,30 @@
     .endif
 .endm
 
-/* Behind each of 72 rounds of a state: two of the text's items, while there are any, and those of the hash's that are due,
- * one every second time, and from time 24 on, when four blocks of text have been done, five every fourth time. */
+/* Behind each of 72 rounds of a state: the text's items that are due, three for every two rounds, and those of the hash's,
+ * as many as reduce in the first 16 rounds, the others in 60. */
 .macro fill hash, open, columns, last
+    .set slots_done, slots_done + 1
+    .if \hash
+    text_until slots_done*3/2, \open, \last
+    .if slots_done <= 16
+    hash_until slots_done*REDUCE_ITEMS/16, \columns
+    .else
+    hash_until (REDUCE_ITEMS + (slots_done-16)*(HASH_ITEMS-REDUCE_ITEMS)/60), \columns
+    .endif
+    text_until ((slots_done*3 + 1)/2), \open, \last
+    .elseif slots_done <= COLUMN_ITEMS
+    column_item (slots_done-1)
+    .endif
+.endm
+
+.macro text_until item, open, last
     .rept 2
-    .if \hash && text_done < LOOP_ITEMS - \last*(LOOP_ITEMS - TEXT_ITEMS)
+    .if text_done < (\item) && text_done < LOOP_ITEMS - \last*(LOOP_ITEMS - TEXT_ITEMS)
     text_item text_done, \open, \last
     .set text_done, text_done + 1
     .endif
     .endr
-    .set slots_done, slots_done + 1
-    .if !\hash
-    .if slots_done <= COLUMN_ITEMS
-    column_item (slots_done-1)
-    .endif
-    .elseif slots_done <= 24
-    hash_until slots_done/2, \columns
-    .else
-    hash_until (REDUCE_ITEMS + (slots_done-24)*(HASH_ITEMS-REDUCE_ITEMS)/48), \columns
-    .endif
 .endm
 
 .macro hash_until item, columns
@@ -605,9 +611,13 @@
     stp q4, q5, [scratch, #STREAM + 64]
     .endif
     .endr
+    fill \hash, \open, 1, 0
     ldp q4, q5, [scratch, #SLOTS + 64]
+    fill \hash, \open, 1, 0
     stp q6, q7, [scratch, #STREAM + 96]
+    fill \hash, \open, 1, 0
     ldp q6, q7, [scratch, #SLOTS + 96]
+    fill \hash, \open, 1, 0
 .endm
 
 /* To the next group: its states cannot stay where bytes of the counter change that are not the last. */
@@ -639,7 +649,7 @@
     .set slots_done, 0
     .set text_done, 0
     .set hash_done, 0
-    .rept 72
+    .rept 76
     fill 1, \open, 0, 1
     .endr
 .endm

@@ -1429,287 +1429,285 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0x4eb91f3f // mov v31.16b, v25.16b
 	WORD $0x4e284a02 // aese v2.16b, v16.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284a03 // aese v3.16b, v16.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4eb91f3f // mov v31.16b, v25.16b
-	WORD $0x4e284a04 // aese v4.16b, v16.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x4e284a05 // aese v5.16b, v16.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
+	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
+	WORD $0x4e284a03 // aese v3.16b, v16.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4e284a04 // aese v4.16b, v16.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x4e284a05 // aese v5.16b, v16.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9002c8a // stp x10, x11, [x4]
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
 	WORD $0x4e284a06 // aese v6.16b, v16.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0xdac00d6b // rev x11, x11
 	WORD $0x4e284a07 // aese v7.16b, v16.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
-	WORD $0x4e284a20 // aese v0.16b, v17.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284a21 // aese v1.16b, v17.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
-	WORD $0x4e284a22 // aese v2.16b, v17.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
-	WORD $0x4e284a23 // aese v3.16b, v17.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
 	WORD $0x4e284b5f // aese v31.16b, v26.16b
 	WORD $0x4e286bff // aesmc v31.16b, v31.16b
-	WORD $0x4e284a24 // aese v4.16b, v17.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284a25 // aese v5.16b, v17.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
-	WORD $0x4e284a26 // aese v6.16b, v17.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x4e284a27 // aese v7.16b, v17.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
-	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
-	WORD $0x4e284a40 // aese v0.16b, v18.16b
+	WORD $0x4e284a20 // aese v0.16b, v17.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284a41 // aese v1.16b, v18.16b
+	WORD $0x4e284a21 // aese v1.16b, v17.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
+	WORD $0xa942346c // ldp x12, x13, [x3, #32]
+	WORD $0x4e284a22 // aese v2.16b, v17.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4e284a23 // aese v3.16b, v17.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x0d9882ff // st1 {v31.s}[0], [x23], x24
-	WORD $0x4e284a42 // aese v2.16b, v18.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284a43 // aese v3.16b, v18.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x4e284a24 // aese v4.16b, v17.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4e284a25 // aese v5.16b, v17.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xdac00def // rev x15, x15
 	WORD $0x4e284b5e // aese v30.16b, v26.16b
 	WORD $0x4e286bde // aesmc v30.16b, v30.16b
 	WORD $0x0d9892ff // st1 {v31.s}[1], [x23], x24
-	WORD $0x4e284a44 // aese v4.16b, v18.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
-	WORD $0x4e284a45 // aese v5.16b, v18.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x4e284a26 // aese v6.16b, v17.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x4d9882ff // st1 {v31.s}[2], [x23], x24
-	WORD $0x4e284a46 // aese v6.16b, v18.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284a47 // aese v7.16b, v18.16b
+	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
+	WORD $0x4e284a27 // aese v7.16b, v17.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0x4d9892ff // st1 {v31.s}[3], [x23], x24
-	WORD $0x4e284a60 // aese v0.16b, v19.16b
+	WORD $0x4e284a40 // aese v0.16b, v18.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0xdac00d4a // rev x10, x10
+	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
-	WORD $0x4e284a61 // aese v1.16b, v19.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xa91c2c2a // stp x10, x11, [x1, #448]
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
-	WORD $0x4e284a62 // aese v2.16b, v19.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
-	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
-	WORD $0x4e284a63 // aese v3.16b, v19.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
-	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
-	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
-	WORD $0x4e284a64 // aese v4.16b, v19.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
-	WORD $0x4e284a65 // aese v5.16b, v19.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x3dc004be // ldr q30, [x5, #16]
-	WORD $0x4e284a66 // aese v6.16b, v19.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x4e284a67 // aese v7.16b, v19.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
-	WORD $0x4e284a80 // aese v0.16b, v20.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
+	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
 	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
+	WORD $0x4e284a41 // aese v1.16b, v18.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xad4074cf // ldp q15, q29, [x6]
+	WORD $0x4e284a42 // aese v2.16b, v18.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad4e342c // ldp q12, q13, [x1, #448]
+	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
+	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
+	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0x4e284a43 // aese v3.16b, v18.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
+	WORD $0x4e284a44 // aese v4.16b, v18.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
+	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
+	WORD $0x4e284a45 // aese v5.16b, v18.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
+	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
+	WORD $0x4e284a46 // aese v6.16b, v18.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x3dc000be // ldr q30, [x5]
+	WORD $0xa944346c // ldp x12, x13, [x3, #64]
+	WORD $0x4e284a47 // aese v7.16b, v18.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
+	WORD $0x4e284a60 // aese v0.16b, v19.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4e284a61 // aese v1.16b, v19.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x4e284a62 // aese v2.16b, v19.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x4e284a63 // aese v3.16b, v19.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x4e284a64 // aese v4.16b, v19.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x4e284a65 // aese v5.16b, v19.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
+	WORD $0x4e284a66 // aese v6.16b, v19.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4e284a67 // aese v7.16b, v19.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x4e284a80 // aese v0.16b, v20.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0x4e284a82 // aese v2.16b, v20.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xa91c2c2a // stp x10, x11, [x1, #448]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
 	WORD $0x4e284a83 // aese v3.16b, v20.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xa91e2c2a // stp x10, x11, [x1, #480]
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0x4e284a84 // aese v4.16b, v20.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0xa946346c // ldp x12, x13, [x3, #96]
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0x4e284a85 // aese v5.16b, v20.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0x4e284a86 // aese v6.16b, v20.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
 	WORD $0x4e284a87 // aese v7.16b, v20.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
 	WORD $0xdac00dce // rev x14, x14
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x4e284aa0 // aese v0.16b, v21.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xdac00def // rev x15, x15
-	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
 	WORD $0x4e284aa1 // aese v1.16b, v21.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xd10202f7 // sub x23, x23, #0x80
-	WORD $0x11002339 // add w25, w25, #0x8
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xd10006b5 // sub x21, x21, #0x1
-	WORD $0x91020063 // add x3, x3, #0x80
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
 	WORD $0x4e284aa3 // aese v3.16b, v21.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x91020084 // add x4, x4, #0x80
-	WORD $0x11001f2a // add w10, w25, #0x7
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4e342c // ldp q12, q13, [x1, #448]
 	WORD $0x4e284aa4 // aese v4.16b, v21.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x12001d4a // and w10, w10, #0xff
-	WORD $0x6b1a015f // cmp w10, w26
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4e284aa5 // aese v5.16b, v21.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xad4f342c // ldp q12, q13, [x1, #480]
+	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0x4e284aa6 // aese v6.16b, v21.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xdac00d6b // rev x11, x11
 	WORD $0x4e284aa7 // aese v7.16b, v21.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xa91e2c2a // stp x10, x11, [x1, #480]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc008be // ldr q30, [x5, #32]
 	WORD $0x4e284ac0 // aese v0.16b, v22.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc00cbe // ldr q30, [x5, #48]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284ac1 // aese v1.16b, v22.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
 	WORD $0x4e284ac2 // aese v2.16b, v22.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x4e284ac4 // aese v4.16b, v22.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xdac00dce // rev x14, x14
 	WORD $0x4e284ac5 // aese v5.16b, v22.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xdac00def // rev x15, x15
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0x4e284ac6 // aese v6.16b, v22.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xd10202f7 // sub x23, x23, #0x80
 	WORD $0x4e284ac7 // aese v7.16b, v22.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x11002339 // add w25, w25, #0x8
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x4e284ae0 // aese v0.16b, v23.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xd10006b5 // sub x21, x21, #0x1
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0x91020063 // add x3, x3, #0x80
 	WORD $0x4e284ae1 // aese v1.16b, v23.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
+	WORD $0x91020084 // add x4, x4, #0x80
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x4e284ae2 // aese v2.16b, v23.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad4074cf // ldp q15, q29, [x6]
+	WORD $0x11001f2a // add w10, w25, #0x7
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4f342c // ldp q12, q13, [x1, #480]
+	WORD $0x12001d4a // and w10, w10, #0xff
 	WORD $0x4e284ae3 // aese v3.16b, v23.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc000be // ldr q30, [x5]
+	WORD $0x6b1a015f // cmp w10, w26
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
 	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
@@ -1718,37 +1716,39 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0x4e284ae6 // aese v6.16b, v23.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc00cbe // ldr q30, [x5, #48]
 	WORD $0x4e284ae7 // aese v7.16b, v23.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
 	WORD $0x4e284b00 // aese v0.16b, v24.16b
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
 	WORD $0x4e284b01 // aese v1.16b, v24.16b
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0x4e284b02 // aese v2.16b, v24.16b
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x4e284b03 // aese v3.16b, v24.16b
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xad080420 // stp q0, q1, [x1, #256]
 	WORD $0x4e284b04 // aese v4.16b, v24.16b
-	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0xad528420 // ldp q0, q1, [x1, #592]
 	WORD $0x4e284b05 // aese v5.16b, v24.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xad090c22 // stp q2, q3, [x1, #288]
 	WORD $0x4e284b06 // aese v6.16b, v24.16b
-	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0xad538c22 // ldp q2, q3, [x1, #624]
 	WORD $0x4e284b07 // aese v7.16b, v24.16b
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0xad0a1424 // stp q4, q5, [x1, #320]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0xad549424 // ldp q4, q5, [x1, #656]
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0xad559c26 // ldp q6, q7, [x1, #688]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0xb4004ff5 // cbz x21, 0x2478
 	WORD $0x54ffce82 // b.cs 0x1450
 	WORD $0x17fffe3b // b 0x1370
@@ -1829,287 +1829,285 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0x4eb91f3f // mov v31.16b, v25.16b
 	WORD $0x4e284a02 // aese v2.16b, v16.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284a03 // aese v3.16b, v16.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4eb91f3f // mov v31.16b, v25.16b
-	WORD $0x4e284a04 // aese v4.16b, v16.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x4e284a05 // aese v5.16b, v16.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
+	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
+	WORD $0x4e284a03 // aese v3.16b, v16.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4e284a04 // aese v4.16b, v16.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x4e284a05 // aese v5.16b, v16.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9002c8a // stp x10, x11, [x4]
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
 	WORD $0x4e284a06 // aese v6.16b, v16.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0xdac00dab // rev x11, x13
 	WORD $0x4e284a07 // aese v7.16b, v16.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
-	WORD $0x4e284a20 // aese v0.16b, v17.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284a21 // aese v1.16b, v17.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
-	WORD $0x4e284a22 // aese v2.16b, v17.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
-	WORD $0x4e284a23 // aese v3.16b, v17.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
 	WORD $0x4e284b5f // aese v31.16b, v26.16b
 	WORD $0x4e286bff // aesmc v31.16b, v31.16b
-	WORD $0x4e284a24 // aese v4.16b, v17.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284a25 // aese v5.16b, v17.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
-	WORD $0x4e284a26 // aese v6.16b, v17.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x4e284a27 // aese v7.16b, v17.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
-	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
-	WORD $0x4e284a40 // aese v0.16b, v18.16b
+	WORD $0x4e284a20 // aese v0.16b, v17.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284a41 // aese v1.16b, v18.16b
+	WORD $0x4e284a21 // aese v1.16b, v17.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
+	WORD $0xa942346c // ldp x12, x13, [x3, #32]
+	WORD $0x4e284a22 // aese v2.16b, v17.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4e284a23 // aese v3.16b, v17.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x0d9882ff // st1 {v31.s}[0], [x23], x24
-	WORD $0x4e284a42 // aese v2.16b, v18.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284a43 // aese v3.16b, v18.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x4e284a24 // aese v4.16b, v17.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4e284a25 // aese v5.16b, v17.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xdac00e2f // rev x15, x17
 	WORD $0x4e284b5e // aese v30.16b, v26.16b
 	WORD $0x4e286bde // aesmc v30.16b, v30.16b
 	WORD $0x0d9892ff // st1 {v31.s}[1], [x23], x24
-	WORD $0x4e284a44 // aese v4.16b, v18.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
-	WORD $0x4e284a45 // aese v5.16b, v18.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x4e284a26 // aese v6.16b, v17.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x4d9882ff // st1 {v31.s}[2], [x23], x24
-	WORD $0x4e284a46 // aese v6.16b, v18.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284a47 // aese v7.16b, v18.16b
+	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
+	WORD $0x4e284a27 // aese v7.16b, v17.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0x4d9892ff // st1 {v31.s}[3], [x23], x24
-	WORD $0x4e284a60 // aese v0.16b, v19.16b
+	WORD $0x4e284a40 // aese v0.16b, v18.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0xdac00d8a // rev x10, x12
+	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
-	WORD $0x4e284a61 // aese v1.16b, v19.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0xa91c2c2a // stp x10, x11, [x1, #448]
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
-	WORD $0x4e284a62 // aese v2.16b, v19.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
-	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
-	WORD $0x4e284a63 // aese v3.16b, v19.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
-	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
-	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
-	WORD $0x4e284a64 // aese v4.16b, v19.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
-	WORD $0x4e284a65 // aese v5.16b, v19.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x3dc004be // ldr q30, [x5, #16]
-	WORD $0x4e284a66 // aese v6.16b, v19.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x4e284a67 // aese v7.16b, v19.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
-	WORD $0x4e284a80 // aese v0.16b, v20.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
+	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
 	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
+	WORD $0x4e284a41 // aese v1.16b, v18.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xad4074cf // ldp q15, q29, [x6]
+	WORD $0x4e284a42 // aese v2.16b, v18.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad4e342c // ldp q12, q13, [x1, #448]
+	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
+	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
+	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0x4e284a43 // aese v3.16b, v18.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
+	WORD $0x4e284a44 // aese v4.16b, v18.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
+	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
+	WORD $0x4e284a45 // aese v5.16b, v18.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
+	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
+	WORD $0x4e284a46 // aese v6.16b, v18.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x3dc000be // ldr q30, [x5]
+	WORD $0xa944346c // ldp x12, x13, [x3, #64]
+	WORD $0x4e284a47 // aese v7.16b, v18.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
+	WORD $0x4e284a60 // aese v0.16b, v19.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4e284a61 // aese v1.16b, v19.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x4e284a62 // aese v2.16b, v19.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x4e284a63 // aese v3.16b, v19.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x4e284a64 // aese v4.16b, v19.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x4e284a65 // aese v5.16b, v19.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
+	WORD $0x4e284a66 // aese v6.16b, v19.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4e284a67 // aese v7.16b, v19.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x4e284a80 // aese v0.16b, v20.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0x4e284a82 // aese v2.16b, v20.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xa91c2c2a // stp x10, x11, [x1, #448]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
 	WORD $0x4e284a83 // aese v3.16b, v20.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0xa91e2c2a // stp x10, x11, [x1, #480]
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0x4e284a84 // aese v4.16b, v20.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0xa946346c // ldp x12, x13, [x3, #96]
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0x4e284a85 // aese v5.16b, v20.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0x4e284a86 // aese v6.16b, v20.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
 	WORD $0x4e284a87 // aese v7.16b, v20.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
 	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x4e284aa0 // aese v0.16b, v21.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
 	WORD $0x4e284aa1 // aese v1.16b, v21.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xd10202f7 // sub x23, x23, #0x80
-	WORD $0x11002339 // add w25, w25, #0x8
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xd10006b5 // sub x21, x21, #0x1
-	WORD $0x91020063 // add x3, x3, #0x80
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
 	WORD $0x4e284aa3 // aese v3.16b, v21.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x91020084 // add x4, x4, #0x80
-	WORD $0x11001f2a // add w10, w25, #0x7
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4e342c // ldp q12, q13, [x1, #448]
 	WORD $0x4e284aa4 // aese v4.16b, v21.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x12001d4a // and w10, w10, #0xff
-	WORD $0x6b1a015f // cmp w10, w26
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4e284aa5 // aese v5.16b, v21.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xad4f342c // ldp q12, q13, [x1, #480]
+	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0x4e284aa6 // aese v6.16b, v21.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xdac00dab // rev x11, x13
 	WORD $0x4e284aa7 // aese v7.16b, v21.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xa91e2c2a // stp x10, x11, [x1, #480]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc008be // ldr q30, [x5, #32]
 	WORD $0x4e284ac0 // aese v0.16b, v22.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc00cbe // ldr q30, [x5, #48]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284ac1 // aese v1.16b, v22.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
 	WORD $0x4e284ac2 // aese v2.16b, v22.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x4e284ac4 // aese v4.16b, v22.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xdac00e0e // rev x14, x16
 	WORD $0x4e284ac5 // aese v5.16b, v22.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xdac00e2f // rev x15, x17
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0x4e284ac6 // aese v6.16b, v22.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xd10202f7 // sub x23, x23, #0x80
 	WORD $0x4e284ac7 // aese v7.16b, v22.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x11002339 // add w25, w25, #0x8
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x4e284ae0 // aese v0.16b, v23.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xd10006b5 // sub x21, x21, #0x1
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0x91020063 // add x3, x3, #0x80
 	WORD $0x4e284ae1 // aese v1.16b, v23.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
+	WORD $0x91020084 // add x4, x4, #0x80
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x4e284ae2 // aese v2.16b, v23.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad4074cf // ldp q15, q29, [x6]
+	WORD $0x11001f2a // add w10, w25, #0x7
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4f342c // ldp q12, q13, [x1, #480]
+	WORD $0x12001d4a // and w10, w10, #0xff
 	WORD $0x4e284ae3 // aese v3.16b, v23.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc000be // ldr q30, [x5]
+	WORD $0x6b1a015f // cmp w10, w26
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
 	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
@@ -2118,37 +2116,39 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0x4e284ae6 // aese v6.16b, v23.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc00cbe // ldr q30, [x5, #48]
 	WORD $0x4e284ae7 // aese v7.16b, v23.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
 	WORD $0x4e284b00 // aese v0.16b, v24.16b
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
 	WORD $0x4e284b01 // aese v1.16b, v24.16b
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0x4e284b02 // aese v2.16b, v24.16b
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x4e284b03 // aese v3.16b, v24.16b
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xad080420 // stp q0, q1, [x1, #256]
 	WORD $0x4e284b04 // aese v4.16b, v24.16b
-	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0xad528420 // ldp q0, q1, [x1, #592]
 	WORD $0x4e284b05 // aese v5.16b, v24.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xad090c22 // stp q2, q3, [x1, #288]
 	WORD $0x4e284b06 // aese v6.16b, v24.16b
-	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0xad538c22 // ldp q2, q3, [x1, #624]
 	WORD $0x4e284b07 // aese v7.16b, v24.16b
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0xad0a1424 // stp q4, q5, [x1, #320]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0xad549424 // ldp q4, q5, [x1, #656]
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0xad559c26 // ldp q6, q7, [x1, #688]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0xb40036d5 // cbz x21, 0x278c
 	WORD $0x54ffce82 // b.cs 0x1a88
 	WORD $0x17fffcad // b 0x1370
@@ -2432,128 +2432,147 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
 	WORD $0xa940346c // ldp x12, x13, [x3]
 	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
 	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0xa9002c8a // stp x10, x11, [x4]
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
 	WORD $0xdac00d4a // rev x10, x10
 	WORD $0xdac00d6b // rev x11, x11
 	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0xa942346c // ldp x12, x13, [x3, #32]
 	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0xdac00dce // rev x14, x14
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
 	WORD $0xdac00def // rev x15, x15
 	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
+	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
 	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
+	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
+	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
 	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xad4074cf // ldp q15, q29, [x6]
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
+	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
 	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
 	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
 	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
 	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x3dc000be // ldr q30, [x5]
 	WORD $0xa944346c // ldp x12, x13, [x3, #64]
 	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
 	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
 	WORD $0xdac00def // rev x15, x15
 	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
 	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc004be // ldr q30, [x5, #16]
 	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
 	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0xa91c2c2a // stp x10, x11, [x1, #448]
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
 	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
 	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0xa946346c // ldp x12, x13, [x3, #96]
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
 	WORD $0xdac00dce // rev x14, x14
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xdac00def // rev x15, x15
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0xa94046f0 // ldp x16, x17, [x23]
 	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0xad4e342c // ldp q12, q13, [x1, #448]
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xdac00d6b // rev x11, x11
 	WORD $0xa91e2c2a // stp x10, x11, [x1, #480]
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
-	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xa9003f0e // stp x14, x15, [x24]
 	WORD $0x8a1501ce // and x14, x14, x21
 	WORD $0x8a1a01ef // and x15, x15, x26
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0xdac00def // rev x15, x15
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0xad4f342c // ldp q12, q13, [x1, #480]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
 	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
@@ -2567,29 +2586,10 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad4074cf // ldp q15, q29, [x6]
-	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc000be // ldr q30, [x5]
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
-	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0x140000c3 // b 0x2a94
 // 0x278c:
@@ -2631,126 +2631,145 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
 	WORD $0xa940346c // ldp x12, x13, [x3]
 	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
 	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0xa9002c8a // stp x10, x11, [x4]
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
 	WORD $0xdac00d8a // rev x10, x12
 	WORD $0xdac00dab // rev x11, x13
 	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0xa942346c // ldp x12, x13, [x3, #32]
 	WORD $0xca0901ef // eor x15, x15, x9
 	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
 	WORD $0xdac00e2f // rev x15, x17
 	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
+	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
 	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
+	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
+	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
 	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xad4074cf // ldp q15, q29, [x6]
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
+	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
 	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
 	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xdac00dab // rev x11, x13
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
 	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
 	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x3dc000be // ldr q30, [x5]
 	WORD $0xa944346c // ldp x12, x13, [x3, #64]
 	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
 	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
 	WORD $0xdac00e2f // rev x15, x17
 	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
 	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc004be // ldr q30, [x5, #16]
 	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
 	WORD $0xdac00dab // rev x11, x13
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0xa91c2c2a // stp x10, x11, [x1, #448]
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
 	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
 	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0xa946346c // ldp x12, x13, [x3, #96]
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
 	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0xa94046f0 // ldp x16, x17, [x23]
 	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0xad4e342c // ldp q12, q13, [x1, #448]
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0xdac00dab // rev x11, x13
 	WORD $0xa91e2c2a // stp x10, x11, [x1, #480]
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
-	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
 	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0xa9003f0e // stp x14, x15, [x24]
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
+	WORD $0xa9003f0e // stp x14, x15, [x24]
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0xdac00e2f // rev x15, x17
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0xad4f342c // ldp q12, q13, [x1, #480]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
 	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
@@ -2764,29 +2783,10 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xad4074cf // ldp q15, q29, [x6]
-	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x3dc000be // ldr q30, [x5]
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
-	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
-	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 // 0x2a94:
 	WORD $0xaa0003f3 // mov x19, x0
