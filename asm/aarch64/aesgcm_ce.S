@@ -193,11 +193,11 @@
     .elseif (\item) == 7
     eor more.16b, more.16b, ha.16b
     .elseif (\item) == 8
-    eor low.16b, low.16b, \x\().16b
-    .elseif (\item) == 9
-    eor more.16b, more.16b, hb.16b
-    .elseif (\item) == 10
     eor mid.16b, mid.16b, \y\().16b
+    .elseif (\item) == 9
+    eor low.16b, low.16b, \x\().16b
+    .elseif (\item) == 10
+    eor more.16b, more.16b, hb.16b
     .else
     eor mid.16b, mid.16b, hsum.16b
     .endif
@@ -770,9 +770,15 @@
     eor v\x\().16b, v\x\().16b, v\y\().16b
 .endm
 
-.macro head_multiply first, second, slots, x, y
+.macro head_powers first, slots
     ldp q15, q29, [powers, #16*(8 - (\slots - \first))]
     ldr q30, [sums, #8*(8 - (\slots - \first))]
+.endm
+
+.macro head_multiply first, second, slots, x, y
+    .if \first > 2 || \slots == 8
+    head_powers \first, \slots
+    .endif
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     multiply_pair \i, v\first, v\second, v\x
     .endr
@@ -889,11 +895,14 @@
     head_all head_choose, \slots
     head_all head_pad, \slots
     head_all head_reverse, \slots
-    fmov d25, u2
+    .if \slots < 8
+    head_powers 2, \slots
+    .endif
     eor v2.16b, v2.16b, high.16b
-    mov lengths.d[1], u3
+    fmov d25, u2
     eor u2, u2, u3
     head_pairs head_pair, \slots
+    mov lengths.d[1], u3
     fmov d27, u2
     head_pairs head_sum, \slots
     head_pairs head_multiply, \slots
@@ -1010,18 +1019,20 @@
     ldr u2, [args, #SEALANE_ARG_AD_BYTES]
     ldr u3, [args, #SEALANE_ARG_TOTAL]
     ldp q20, q21, [t1, #SEALANE_GCM_KEY_SCHEDULE - 80]
+    add groups, left, #15
+    add from, src, left
     ldp q22, q23, [t1, #SEALANE_GCM_KEY_SCHEDULE - 48]
-    ldp q24, q26, [t1, #SEALANE_GCM_KEY_SCHEDULE - 16]
-    ldr q14, [the_key, #SEALANE_GCM_KEY_SCHEDULE]
     lsl u2, u2, #3
     lsl u3, u3, #3
-
-    /* The text's last block, if it is not whole. */
-    add groups, left, #15
-    ands rest, left, #15
-    add from, src, left
+    ldp q24, q26, [t1, #SEALANE_GCM_KEY_SCHEDULE - 16]
     add to, dst, left
     sub u0, from, #16
+    ldr q14, [the_key, #SEALANE_GCM_KEY_SCHEDULE]
+    ubfx blocks, groups, #4, #3
+    lsr groups, groups, #7
+
+    /* The text's last block, if it is not whole. */
+    ands rest, left, #15
     sub to, to, #16
     mov u1, #16
     b.eq .Lwhole
@@ -1039,8 +1050,6 @@
     ubfx t0d, flags, #2, #1
     neg t0d, t0d
     dup opening.4s, t0d
-    ubfx blocks, groups, #4, #3
-    lsr groups, groups, #7
 
     /* Where no group follows, the block of the lengths has the lowest power. Otherwise this block is of the last group. */
     cbnz groups, .Lhead_whole

@@ -155,64 +155,64 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xf9401010 // ldr x16, [x0, #32]
 	WORD $0xf9402411 // ldr x17, [x0, #72]
 	WORD $0xad7e5574 // ldp q20, q21, [x11, #-64]
+	WORD $0x91003cf5 // add x21, x7, #0xf
+	WORD $0x8b070077 // add x23, x3, x7
 	WORD $0xad7f5d76 // ldp q22, q23, [x11, #-32]
-	WORD $0xad406978 // ldp q24, q26, [x11]
-	WORD $0x3dc0066e // ldr q14, [x19, #16]
 	WORD $0xd37df210 // lsl x16, x16, #3
 	WORD $0xd37df231 // lsl x17, x17, #3
-	WORD $0x91003cf5 // add x21, x7, #0xf
-	WORD $0xf2400cfb // ands x27, x7, #0xf
-	WORD $0x8b070077 // add x23, x3, x7
+	WORD $0xad406978 // ldp q24, q26, [x11]
 	WORD $0x8b070098 // add x24, x4, x7
 	WORD $0xd10042ee // sub x14, x23, #0x10
+	WORD $0x3dc0066e // ldr q14, [x19, #16]
+	WORD $0xd3441ab4 // ubfx x20, x21, #4, #3
+	WORD $0xd347feb5 // lsr x21, x21, #7
+	WORD $0xf2400cfb // ands x27, x7, #0xf
 	WORD $0xd1004318 // sub x24, x24, #0x10
 	WORD $0xd280020f // mov x15, #0x10
-	WORD $0x54000420 // b.eq 0x2c0
+	WORD $0x54000420 // b.eq 0x2c8
 	WORD $0xcb1b02ee // sub x14, x23, x27
 	WORD $0x91088037 // add x23, x1, #0x220
 	WORD $0xa9007eff // stp xzr, xzr, [x23]
-	WORD $0x3618011b // tbz w27, #3, 0x26c
+	WORD $0x3618011b // tbz w27, #3, 0x274
 	WORD $0xf94001ca // ldr x10, [x14]
 	WORD $0x8b1b01cc // add x12, x14, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b02ec // add x12, x23, x27
 	WORD $0xf90002ea // str x10, [x23]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x2b4
-// 0x26c:
-	WORD $0x3610011b // tbz w27, #2, 0x28c
+	WORD $0x14000013 // b 0x2bc
+// 0x274:
+	WORD $0x3610011b // tbz w27, #2, 0x294
 	WORD $0xb94001ca // ldr w10, [x14]
 	WORD $0x8b1b01cc // add x12, x14, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b02ec // add x12, x23, x27
 	WORD $0xb90002ea // str w10, [x23]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x2b4
-// 0x28c:
-	WORD $0x3608011b // tbz w27, #1, 0x2ac
+	WORD $0x1400000b // b 0x2bc
+// 0x294:
+	WORD $0x3608011b // tbz w27, #1, 0x2b4
 	WORD $0x794001ca // ldrh w10, [x14]
 	WORD $0x8b1b01cc // add x12, x14, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b02ec // add x12, x23, x27
 	WORD $0x790002ea // strh w10, [x23]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x2b4
-// 0x2ac:
+	WORD $0x14000003 // b 0x2bc
+// 0x2b4:
 	WORD $0x394001ca // ldrb w10, [x14]
 	WORD $0x390002ea // strb w10, [x23]
-// 0x2b4:
+// 0x2bc:
 	WORD $0xaa1703ee // mov x14, x23
 	WORD $0xaa1b03ef // mov x15, x27
 	WORD $0x9108c038 // add x24, x1, #0x230
-// 0x2c0:
+// 0x2c8:
 	WORD $0xaa0e03f7 // mov x23, x14
 	WORD $0xcb0f004f // sub x15, x2, x15
 	WORD $0x3dc015fb // ldr q27, [x15, #80]
 	WORD $0x53020b4a // ubfx w10, w26, #2, #1
 	WORD $0x4b0a03ea // neg w10, w10
 	WORD $0x4e040d59 // dup v25.4s, w10
-	WORD $0xd3441ab4 // ubfx x20, x21, #4, #3
-	WORD $0xd347feb5 // lsr x21, x21, #7
 	WORD $0xb50000b5 // cbnz x21, 0x2f4
 	WORD $0x3608011a // tbz w26, #1, 0x304
 	WORD $0xd10040c6 // sub x6, x6, #0x10
@@ -559,9 +559,8 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2008a5 // rev64 v5.16b, v5.16b
 	WORD $0x4e2008c6 // rev64 v6.16b, v6.16b
 	WORD $0x4e2008e7 // rev64 v7.16b, v7.16b
-	WORD $0x9e670219 // fmov d25, x16
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
-	WORD $0x4e181e39 // mov v25.d[1], x17
+	WORD $0x9e670219 // fmov d25, x16
 	WORD $0xca110210 // eor x16, x16, x17
 	WORD $0x4ec3284c // trn1 v12.2d, v2.2d, v3.2d
 	WORD $0x4ec3684d // trn2 v13.2d, v2.2d, v3.2d
@@ -569,6 +568,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4ec56881 // trn2 v1.2d, v4.2d, v5.2d
 	WORD $0x4ec728ce // trn1 v14.2d, v6.2d, v7.2d
 	WORD $0x4ec768cf // trn2 v15.2d, v6.2d, v7.2d
+	WORD $0x4e181e39 // mov v25.d[1], x17
 	WORD $0x9e67021b // fmov d27, x16
 	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
@@ -583,9 +583,9 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee19e // pmull v30.1q, v12.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e221d08 // eor v8.16b, v8.16b, v2.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
 	WORD $0x3dc008be // ldr q30, [x5, #32]
@@ -597,9 +597,9 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee01e // pmull v30.1q, v0.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e251d29 // eor v9.16b, v9.16b, v5.16b
 	WORD $0x6e241d08 // eor v8.16b, v8.16b, v4.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e251d29 // eor v9.16b, v9.16b, v5.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
 	WORD $0x3dc00cbe // ldr q30, [x5, #48]
@@ -611,9 +611,9 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e271d29 // eor v9.16b, v9.16b, v7.16b
 	WORD $0x6e261d08 // eor v8.16b, v8.16b, v6.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e271d29 // eor v9.16b, v9.16b, v7.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0x1400025a // b 0x127c
 // 0x918:
@@ -872,19 +872,19 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e200863 // rev64 v3.16b, v3.16b
 	WORD $0x4e200884 // rev64 v4.16b, v4.16b
 	WORD $0x4e2008a5 // rev64 v5.16b, v5.16b
-	WORD $0x9e670219 // fmov d25, x16
+	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0x3dc008be // ldr q30, [x5, #32]
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
-	WORD $0x4e181e39 // mov v25.d[1], x17
+	WORD $0x9e670219 // fmov d25, x16
 	WORD $0xca110210 // eor x16, x16, x17
 	WORD $0x4ec3284c // trn1 v12.2d, v2.2d, v3.2d
 	WORD $0x4ec3684d // trn2 v13.2d, v2.2d, v3.2d
 	WORD $0x4ec52880 // trn1 v0.2d, v4.2d, v5.2d
 	WORD $0x4ec56881 // trn2 v1.2d, v4.2d, v5.2d
+	WORD $0x4e181e39 // mov v25.d[1], x17
 	WORD $0x9e67021b // fmov d27, x16
 	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
-	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
-	WORD $0x3dc008be // ldr q30, [x5, #32]
 	WORD $0x4eefe05f // pmull2 v31.1q, v2.2d, v15.2d
 	WORD $0x0eefe04f // pmull v15.1q, v2.1d, v15.1d
 	WORD $0x4efde062 // pmull2 v2.1q, v3.2d, v29.2d
@@ -893,9 +893,9 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee19e // pmull v30.1q, v12.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e221d08 // eor v8.16b, v8.16b, v2.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
 	WORD $0x3dc00cbe // ldr q30, [x5, #48]
@@ -907,9 +907,9 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee01e // pmull v30.1q, v0.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e251d29 // eor v9.16b, v9.16b, v5.16b
 	WORD $0x6e241d08 // eor v8.16b, v8.16b, v4.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e251d29 // eor v9.16b, v9.16b, v5.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0x14000136 // b 0x127c
 // 0xda8:
@@ -1094,16 +1094,16 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e3b1c63 // and v3.16b, v3.16b, v27.16b
 	WORD $0x4e200842 // rev64 v2.16b, v2.16b
 	WORD $0x4e200863 // rev64 v3.16b, v3.16b
-	WORD $0x9e670219 // fmov d25, x16
+	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
+	WORD $0x3dc00cbe // ldr q30, [x5, #48]
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
-	WORD $0x4e181e39 // mov v25.d[1], x17
+	WORD $0x9e670219 // fmov d25, x16
 	WORD $0xca110210 // eor x16, x16, x17
 	WORD $0x4ec3284c // trn1 v12.2d, v2.2d, v3.2d
 	WORD $0x4ec3684d // trn2 v13.2d, v2.2d, v3.2d
+	WORD $0x4e181e39 // mov v25.d[1], x17
 	WORD $0x9e67021b // fmov d27, x16
 	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
-	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
-	WORD $0x3dc00cbe // ldr q30, [x5, #48]
 	WORD $0x4eefe05f // pmull2 v31.1q, v2.2d, v15.2d
 	WORD $0x0eefe04f // pmull v15.1q, v2.1d, v15.1d
 	WORD $0x4efde062 // pmull2 v2.1q, v3.2d, v29.2d
@@ -1112,9 +1112,9 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee19e // pmull v30.1q, v12.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e221d08 // eor v8.16b, v8.16b, v2.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0x1400006d // b 0x127c
 // 0x10cc:
