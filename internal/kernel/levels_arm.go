@@ -92,8 +92,8 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 	}
 }
 
-// Modelled for Cortex-A53: src/level.c says how.
-var neonBatchPlan = BatchPlan{8, 8, 8, 8, 8, 8}
+// Modelled: src/level.c says how.
+var neonBatchPlan = BatchPlan{6, 6, 12, 8, 12, 8}
 
 func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return &neonBatchPlan }
 
