@@ -65,6 +65,10 @@
     BATCH(avx512, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 5, 6, 6, 7, 7, 7, 8, 6, 6, 6, 6, 7, 7, 7, 8)
 #define AVX2_BATCH BATCH(avx2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 4, 2, 4, 4, 6, 8)
 
+/* One kernel beside two for single packets; modelled, of Cortex-A53 and Neoverse N1, and of Cortex-A72. */
+#define NEON_BATCH BATCH(neon, 4, 4, 3, 3, 4, 8, 12, 8, 8)
+#define NEON6_BATCH BATCH(neon, 4, 4, 8)
+
 #if defined(HAVE_X86_64_KERNELS)
 KERNEL(chacha20poly1305, avx512)
 BATCH_KERNEL(avx512)
@@ -76,6 +80,7 @@ KERNEL(aesgcm, avx2)
 KERNEL(aesgcm, aesni)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
+BATCH_KERNEL(neon)
 KERNEL(chacha20poly1305, neon6)
 KERNEL(chacha20poly1305, neon)
 KERNEL(aesgcm, ce)
@@ -97,12 +102,11 @@ const sealane_level sealane_levels[] = {
     LEVEL(chacha20poly1305, ssse3, SEALANE_X86_SSSE3, NO_BATCH),
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
-    LEVEL(chacha20poly1305, neon6, SEALANE_ARM_NEON, NO_BATCH),
-#endif
-#if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_ARM_KERNELS)
-    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NO_BATCH),
+    LEVEL(chacha20poly1305, neon6, SEALANE_ARM_NEON, NEON6_BATCH),
+    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NEON_BATCH),
 #endif
 #if defined(HAVE_ARM_KERNELS)
+    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NO_BATCH),
     LEVEL(chacha20poly1305, armv6, SEALANE_ARM_ARMV6, NO_BATCH),
 #endif
     {"portable",

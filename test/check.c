@@ -1367,10 +1367,15 @@ static int check_isa(void)
                 const sealane_level *level = &sealane_tables[t].levels[i];
                 char path[256];
                 uint32_t named = 0;
+                const char *name = level->name;
                 if (batch && level->batch.kernel == NULL)
                     continue;
+                for (unsigned j = i; batch && j < sealane_tables[t].count; j++)
+                    if (sealane_tables[t].levels[j].batch.kernel == level->batch.kernel)
+                        name =
+                            sealane_tables[t].levels[j].name; /* of levels that share it, the last gives it its name */
                 snprintf(path, sizeof path, "asm/%s/%s%s_%s.S", folder, sealane_tables[t].primitive,
-                         batch ? "_batch" : "", level->name);
+                         batch ? "_batch" : "", name);
                 const int found = isa_line(path, &named);
                 if (found != 1)
                     return found;

@@ -5,7 +5,8 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
-	"AESGCMCE":              AESGCMCE,
-	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,
-	"ChaCha20Poly1305NEON6": ChaCha20Poly1305NEON6,
+	"AESGCMCE":                  AESGCMCE,
+	"ChaCha20Poly1305BatchNEON": ChaCha20Poly1305BatchNEON,
+	"ChaCha20Poly1305NEON":      ChaCha20Poly1305NEON,
+	"ChaCha20Poly1305NEON6":     ChaCha20Poly1305NEON6,
 }

@@ -5,6 +5,8 @@ ARMCOST_PYTHON ?= $(ARMCOST_VENV)/bin/python
 ARMCOST = $(ARMCOST_PYTHON) tools/armcost/armcost.py
 ARMCOST_SIZES ?= 64 256 1420 8192
 ARMCOST_CT_SIZES ?= 0 1 64 255 1420
+ARMCOST_BATCH := 32
+ARMCOST_BATCH_SIZES ?= 64 256
 ARMCOST_MARKS := --start main.markStart --end main.markEnd
 
 $(ARMCOST_VENV)/bin/python:
@@ -22,6 +24,7 @@ $(B)/seal.arm64:
 ARMCOST_RUNS := arm,cortex-a7,chacha,neon arm,arm1176,chacha,armv6 arm64,cortex-a53,chacha,neon
 ARMCOST_RUNS += arm64,cortex-a53,chacha,neon6
 ARMCOST_RUNS += arm64,cortex-a53,gcm128,ce arm64,cortex-a53,gcm256,ce
+ARMCOST_BATCH_RUNS := arm64,cortex-a53,chacha,neon arm64,cortex-a53,chacha,neon6
 # In the shell: these of $run as $1 to $4, and the program's name.
 ARMCOST_RUN = set -- $$(echo $$run | tr , ' '); seal=$(B)/seal.$$1; export SEALANE_CPU=$$4
 
@@ -33,6 +36,11 @@ bench-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm64 ## modelled cycles an
 	for run in $(ARMCOST_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_SIZES); do \
 	    echo; echo "$$3 at level $$4, $$way, $$n bytes, GOARCH=$$1, CPU $$2"; \
 	    $(ARMCOST) cost --cpu $$2 $(ARMCOST_MARKS) --bytes $$n -- $$seal $$n '{seed}' $$way $$3; \
+	done; done; done; \
+	for run in $(ARMCOST_BATCH_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_BATCH_SIZES); do \
+	    echo; echo "$$3 at level $$4, $$way, a batch of $(ARMCOST_BATCH) times $$n bytes, GOARCH=$$1, CPU $$2"; \
+	    $(ARMCOST) cost --cpu $$2 $(ARMCOST_MARKS) --bytes $$(($(ARMCOST_BATCH) * n)) -- \
+	        $$seal $$n '{seed}' $$way batch$(ARMCOST_BATCH); \
 	done; done; done; } >$(ARMCOST_RESULTS)
 	@cat $(ARMCOST_RESULTS)
 
@@ -40,6 +48,10 @@ ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm64 ## the same branches and
 	@p=0 f=0; for run in $(ARMCOST_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_CT_SIZES); do \
 	    if $(ARMCOST) ct --cpu $$2 $(ARMCOST_MARKS) -- $$seal $$n '{seed}' $$way $$3 >$(B)/ct-arm.log 2>&1; \
 	    then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL $$run $$way $$n"; tail -n 5 $(B)/ct-arm.log; fi; \
+	done; done; done; \
+	for run in $(ARMCOST_BATCH_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in 0 1 64 255; do \
+	    if $(ARMCOST) ct --cpu $$2 $(ARMCOST_MARKS) -- $$seal $$n '{seed}' $$way batch7 >$(B)/ct-arm.log 2>&1; \
+	    then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL batch $$run $$way $$n"; tail -n 5 $(B)/ct-arm.log; fi; \
 	done; done; done; \
 	$(ARMCOST) ct --cpu cortex-a7 $(ARMCOST_MARKS) -- $(B)/seal.arm 64 '{seed}' aes >$(B)/ct-arm.log 2>&1; \
 	if [ $$? -eq 1 ] && grep -q "the traces part" $(B)/ct-arm.log; \
