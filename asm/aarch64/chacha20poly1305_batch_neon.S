@@ -33,21 +33,23 @@ isa neon
 
 /* Scratch. */
 #define POLY_S 256
-#define TODO 272          /* the pass's four blocks: */
+#define CONSTS 272
+#define WHATS 280
+#define COPY 288          /* a last block of text, padded */
+#define TODO 352          /* a pass's four blocks, and the next pass's: */
 #define TODO_D 0          /* row d of the initial state: counter, nonce */
 #define TODO_LANE 16      /* 0: none */
 #define TODO_BLOCK 24
 #define TODO_KEY 32
 #define TODO_BYTES 48
-#define COPY 480          /* a last block of text, padded */
-#define RECORDS 544       /* what the pass has made of them: */
+#define RECORDS 736       /* what the pass has made of them: */
 #define RECORD_LANE 0
-#define RECORD_WHAT 8     /* number of messages, and the bits below */
 #define RECORD_MESSAGES 16 /* up to 5 */
-#define RECORD_KEY 96     /* r and s */
+#define RECORD_KEY 96     /* r and s of a packet that begins */
 #define RECORD_BYTES 128
 #define END (RECORDS + 4*RECORD_BYTES)
 
+/* What there is in a record, 8 bits each: the number of messages, and */
 #define BEGINS 3          /* a packet does; there is no text */
 #define ENDS 4
 #define WHAT_KEY (1 << BEGINS)
@@ -55,12 +57,18 @@ isa neon
 
 /* Registers, beside those of the rounds. */
 #define args x0
-#define consts x2
+#define todo x2           /* the pass's blocks; */
+#define next message      /* the next pass's, while there are no messages */
 #define lane x3           /* the next block: whose */
 #define block x4          /* and which */
-#define lanes_end x5
+#define last_lane x5
 #define flags w6
 #define turn x14          /* double rounds done */
+#define count u0          /* messages for a double round, */
+#define rest u1           /* and for the one behind it */
+#define record u2
+#define whats u3          /* of this record and those behind it */
+#define new_whats t4      /* before the rounds */
 #define u4 x11
 #define u5 x12
 #define u6 x13
@@ -71,36 +79,69 @@ isa neon
 
 /* ---- A pass begins ---- */
 
-/* Block number at gets the next one to make; its key and row d go to registers. Between these, u1 is the key, and u5, u6 row d,
- * of the packet that is being given out. A nonce is read once: it may lie in the output. With none left, the last again.
+/* Instructions 0..21 of giving out a block, number at of those to make next. From one to the next, u1 is the key, and u5, u6 are
+ * row d, of the packet that is being given out, whose nonce may be overwritten soon. With none left, it is the last packet's again.
  */
-.macro take at, qb, qc, qd
-    mov u0, xzr
-    cmp lane, lanes_end
-    b.eq .Ltaken_\at
-    ldr u4, [lane, #SEALANE_LANE_BYTES]
-    cbnz block, .Lgoes_on_\at
-    ldp u1, u2, [lane, #SEALANE_LANE_KEY]
-    ldr u5, [u2]
-    ldr w13, [u2, #8]                       /* u6 */
-    extr u6, u6, u5, #32
-    lsl u5, u5, #32
-.Lgoes_on_\at:
-    bfi u5, block, #0, #32
-    mov u0, lane
-    mov u3, block
-    cmp u4, block, lsl #6                   /* above: there are more */
-    add u2, lane, #SEALANE_LANE_STRIDE
-    add block, block, #1
-    csel lane, lane, u2, hi
-    csel block, block, xzr, hi
-.Ltaken_\at:
-    ldp q\qb, q\qc, [u1]
-    fmov d\qd, u5
-    mov v\qd\().d[1], u6
-    stp u5, u6, [scratch, #TODO + TODO_BYTES*\at + TODO_D]
-    stp u0, u3, [scratch, #TODO + TODO_BYTES*\at + TODO_LANE]
-    str u1, [scratch, #TODO + TODO_BYTES*\at + TODO_KEY]
+.set TAKE_ITEMS, 22
+.macro take_item at, item
+    .if \item == 0
+    cmp lane, last_lane
+    .elseif \item == 1
+    csel t0, lane, last_lane, ls
+    .elseif \item == 2
+    csel u0, lane, xzr, ls
+    .elseif \item == 3
+    ldp t1, t2, [t0, #SEALANE_LANE_KEY]
+    .elseif \item == 4
+    ldr t3, [t0, #SEALANE_LANE_BYTES]
+    .elseif \item == 5
+    lsl u3, block, #6
+    .elseif \item == 6
+    stp u0, block, [next, #TODO_BYTES*(\at) + TODO_LANE]
+    .elseif \item == 7
+    ldr t4, [t2]
+    .elseif \item == 8
+    ldr u2d, [t2, #8]
+    .elseif \item == 9
+    ccmp t3, u3, #2, ls                     /* above: the packet has more blocks, or there is none */
+    .elseif \item == 10
+    add t0, lane, #SEALANE_LANE_STRIDE
+    .elseif \item == 11
+    csel lane, lane, t0, hi
+    .elseif \item == 12
+    csinc block, xzr, block, ls
+    .elseif \item == 13
+    extr u2, u2, t4, #32
+    .elseif \item == 14
+    lsl t4, t4, #32
+    .elseif \item == 15
+    cmp u3, #0
+    .elseif \item == 16
+    csel u1, t1, u1, eq
+    .elseif \item == 17
+    csel u5, t4, u5, eq
+    .elseif \item == 18
+    csel u6, u2, u6, eq
+    .elseif \item == 19
+    bfxil u5, u3, #6, #32
+    .elseif \item == 20
+    str u1, [next, #TODO_BYTES*(\at) + TODO_KEY]
+    .else
+    stp u5, u6, [next, #TODO_BYTES*(\at) + TODO_D]
+    .endif
+.endm
+
+.set ASIDES, 4*TAKE_ITEMS
+.macro aside_item item
+    take_item ((\item)/TAKE_ITEMS), ((\item)%TAKE_ITEMS)
+.endm
+
+/* The rest of the asides. */
+.macro asides_end
+    .rept ASIDES - aside
+    aside_item aside
+    .set aside, aside + 1
+    .endr
 .endm
 
 /* Words of four blocks from rows of each. */
@@ -119,9 +160,9 @@ isa neon
 
 /* Block number at, whose rows are k0..k3 but for the initial state: to its place in the packet, and to its record. */
 .macro put at, k0, k1, k2, k3
-    ldp u0, u1, [scratch, #TODO + TODO_BYTES*\at + TODO_LANE]
-    ldr u2, [scratch, #TODO + TODO_BYTES*\at + TODO_KEY]
-    ldr q30, [scratch, #TODO + TODO_BYTES*\at + TODO_D]
+    ldp u0, u1, [todo, #TODO_BYTES*\at + TODO_LANE]
+    ldr u2, [todo, #TODO_BYTES*\at + TODO_KEY]
+    ldr q30, [todo, #TODO_BYTES*\at + TODO_D]
     add u6, scratch, #RECORDS + RECORD_BYTES*\at
     mov u5, xzr
     cbz u0, .Lput_\at
@@ -181,7 +222,8 @@ isa neon
     mov t0, #\at
     b .Lpart
 .Lput_\at:
-    stp u0, u5, [u6, #RECORD_LANE]
+    str u0, [u6, #RECORD_LANE]
+    orr new_whats, new_whats, u5, lsl #8*\at
 .endm
 
 /* The u4 < 64 bytes at from to to, both of which move on. */
@@ -217,82 +259,94 @@ isa neon
 function sealane_chacha20poly1305_batch_neon
     ldp lane, u0, [args, #SEALANE_BATCH_LANES]
     ldr flags, [args, #SEALANE_ARG_FLAGS]
-    ldp q21, q20, [consts, #CONST_SIGMA]    /* q20: rotate8 */
+    ldp q21, q20, [x2, #CONST_SIGMA]    /* q20: rotate8 */
+    str x2, [scratch, #CONSTS]
+    cbz u0, .Lwipe
     mov one, #1
     mov block, xzr
-    add lanes_end, lane, u0, lsl #6
-    cbz u0, .Lwiped
-    .irp at, 0, 1, 2, 3
-    str xzr, [scratch, #RECORDS + RECORD_BYTES*\at + RECORD_WHAT]
-    .endr
+    sub u0, u0, #1
+    add last_lane, lane, u0, lsl #6
+    add next, scratch, #TODO
+    .set aside, 0
+    asides_end
+    mov new_whats, xzr
 
 /* The words of the initial states of four blocks. */
 .Lpass:
-    ldp u5, u6, [scratch, #TODO + TODO_BYTES*3 + TODO_D]
-    ldr u1, [scratch, #TODO + TODO_BYTES*3 + TODO_KEY]
-    take 0, 4, 8, 12
-    take 1, 5, 9, 13
-    take 2, 6, 10, 14
-    take 3, 7, 11, 15
-    transpose_rows vb0, vb1, vb2, vb3, v16, v17, v18, v19
-    transpose_rows vc0, vc1, vc2, vc3, v22, v23, v24, v25
-    transpose_rows vd0, vd1, vd2, vd3, v26, v27, v28, v29
+    mov todo, next
+    mov whats, new_whats
+    ldr t0, [todo, #TODO_BYTES*0 + TODO_KEY]
+    ldr t1, [todo, #TODO_BYTES*1 + TODO_KEY]
+    ldr t2, [todo, #TODO_BYTES*2 + TODO_KEY]
+    ldr t3, [todo, #TODO_BYTES*3 + TODO_KEY]
+    ldp q4, q8, [t0]
+    ldp q5, q9, [t1]
+    ldp q6, q10, [t2]
+    ldp q7, q11, [t3]
+    ldr q12, [todo, #TODO_BYTES*0 + TODO_D]
+    ldr q13, [todo, #TODO_BYTES*1 + TODO_D]
+    ldr q14, [todo, #TODO_BYTES*2 + TODO_D]
+    ldr q15, [todo, #TODO_BYTES*3 + TODO_D]
     dup va0.4s, sigma.s[0]
-    dup va1.4s, sigma.s[1]
-    dup va2.4s, sigma.s[2]
-    dup va3.4s, sigma.s[3]
+    transpose_rows vb0, vb1, vb2, vb3, v16, v17, v18, v19
     mov turn, xzr
+    transpose_rows vc0, vc1, vc2, vc3, v22, v23, v24, v25
+    dup va1.4s, sigma.s[1]
+    transpose_rows vd0, vd1, vd2, vd3, v26, v27, v28, v29
+    dup va2.4s, sigma.s[2]
+    add record, scratch, #RECORDS
+    dup va3.4s, sigma.s[3]
     begin 2*LAG, 0, 0, 0
     .set at, 0
     .rept LAG
     first_pair at
     .set at, at + 1
     .endr
+    b .Lrecord_begins
 
-/* Before double rounds 0, 2, 4, 6, 8: one record is done, the next begins. */
+/* Before double rounds 2, 4, 6, 8: a record is done, and the next begins.
+ * tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130.
+ */
 .Lrecord:
-    add u2, scratch, turn, lsl #6           /* RECORD_BYTES each two */
-    add u2, u2, #RECORDS
-    cbz turn, .Lrecord_begins
-    ldp u0, u1, [u2, #RECORD_LANE - RECORD_BYTES]
-    tbz u1, #ENDS, .Lrecord_done
-
-/* tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130. */
-    ldr u1, [u0, #SEALANE_LANE_TAG]
+    tbz whats, #ENDS, .Lrecord_done
+    ldr u0, [record, #RECORD_LANE]
     ldp t2, t3, [scratch, #POLY_S]
     adds t0, h0, #5
     adcs t1, h1, xzr
     adc h2, h2, xzr
+    ldr u0, [u0, #SEALANE_LANE_TAG]
     cmp h2, #4
     csel h0, t0, h0, hs
     csel h1, t1, h1, hs
     adds h0, h0, t2
     adc h1, h1, t3
-    stp h0, h1, [u1]
+    stp h0, h1, [u0]
 .Lrecord_done:
+    lsr whats, whats, #8
+    add record, record, #RECORD_BYTES
     tbnz turn, #3, .Lrecords_done
 .Lrecord_begins:
-    ldp u0, u1, [u2, #RECORD_LANE]
-    add message, u2, #RECORD_MESSAGES
-    tbz u1, #BEGINS, .Lrecord_begun
+    add message, record, #RECORD_MESSAGES
+    tbz whats, #BEGINS, .Lrecord_begun
 
 /* r = the first words of block 0, clamped, s = the next (RFC 8439, 2.5.1, 2.6); then the associated data. */
-    ldp t0, t1, [message, #RECORD_KEY - RECORD_MESSAGES]
-    ldp t2, t3, [message, #RECORD_KEY - RECORD_MESSAGES + 16]
-    mov u2, #0x0ffffffc0ffffffc
-    orr u3, u2, #3
-    and r0, t0, u3
-    and r1, t1, u2
-    stp t2, t3, [scratch, #POLY_S]
-    add s1, r1, r1, lsr #2
+    ldr u0, [record, #RECORD_LANE]
+    ldp t0, t1, [record, #RECORD_KEY]
+    ldp t2, t3, [record, #RECORD_KEY + 16]
+    mov u1, #0x0ffffffc0ffffffc
     mov h0, xzr
+    orr t4, u1, #3
     mov h1, xzr
+    and r1, t1, u1
+    ldr u1, [u0, #SEALANE_LANE_AD_BYTES]
+    and r0, t0, t4
     mov h2, xzr
-    ldr u2, [u0, #SEALANE_LANE_AD_BYTES]
-    cbz u2, .Lrecord_begun
+    add s1, r1, r1, lsr #2
+    stp t2, t3, [scratch, #POLY_S]
+    cbz u1, .Lrecord_begun
+    str whats, [scratch, #WHATS]
     ldr message, [u0, #SEALANE_LANE_AD]
-    mov u0, u2
-    subs u0, u0, #16
+    subs u0, u1, #16
     b.lo .Lad_tail
 .Lad:
     poly_blocks 1
@@ -305,23 +359,23 @@ function sealane_chacha20poly1305_batch_neon
     load_partial ad
     poly_loaded
 .Lad_done:
-    add u2, scratch, turn, lsl #6
-    add u2, u2, #RECORDS
-    ldr u1, [u2, #RECORD_WHAT]
-    add message, u2, #RECORD_MESSAGES
+    ldr whats, [scratch, #WHATS]
+    add record, scratch, #RECORDS
+    add record, record, turn, lsl #6        /* RECORD_BYTES each two */
+    add message, record, #RECORD_MESSAGES
 
 /* So many messages, half of them beside each of two double rounds; at most 3. */
 .Lrecord_begun:
-    and u1, u1, #7
+    and rest, whats, #7
     tbnz flags, #DRAIN, .Ldrain
-    add u0, u1, #1
-    lsr u0, u0, #1
-    sub u1, u1, u0
+    add count, rest, #1
+    lsr count, count, #1
+    sub rest, rest, count
 .Lrounds:
-    cmp u0, #2
+    cmp count, #2
     b.hi .Lrounds_3
     b.eq .Lrounds_2
-    cbnz u0, .Lrounds_1
+    cbnz count, .Lrounds_1
     double_rounds 1, 0, 0
     b .Lturn
 .Lrounds_1:
@@ -334,38 +388,51 @@ function sealane_chacha20poly1305_batch_neon
     double_rounds 1, 0, 3
 .Lturn:
     add turn, turn, #1
-    mov u0, u1
+    mov count, rest
     tbnz turn, #0, .Lrounds
     b .Lrecord
 
 .Ldrain_message:
     poly_blocks 1
-    sub u1, u1, #1
+    sub rest, rest, #1
 .Ldrain:
-    cbnz u1, .Ldrain_message
+    cbnz rest, .Ldrain_message
     add turn, turn, #2
     b .Lrecord
 
+/* The last two double rounds, and beside them the next pass's blocks are given out. */
 .Lrecords_done:
     tbnz flags, #DRAIN, .Lwipe
-    double_rounds 1, 0, 0
-    begin LAST_VECTORS, 0, 0, 0
-    last_double_round
+    lsl next, scratch, #1
+    sub next, next, todo
+    add next, next, #2*TODO + 4*TODO_BYTES
+    ldr u1, [todo, #TODO_BYTES*3 + TODO_KEY]
+    ldp u5, u6, [todo, #TODO_BYTES*3 + TODO_D]
+    begin ROUND_VECTORS+LAST_VECTORS, 0, 0, 0
+    .set asides, ASIDES
+    .set aside_from, 0
+    .set skip1, 0
+    .set skip2, 0
+    steps 0, 4*STEPS, 1, 0
+    asides_end
 
 /* Rows of the blocks: 0 to 3 are in columns 2, the temporaries, 0, 3. */
     begin 0, 0, 0, 0
     .set vectors, 1
     transpose va0, va1, va2, va3, vt0, vb0, vb1, vb2, vb3, vt1
     transpose vc0, vc1, vc2, vc3, vt2, vd0, vd1, vd2, vd3, vt3
+    mov new_whats, xzr
     put 0, 2, 6, 10, 14
     put 1, 16, 17, 18, 19
     put 2, 0, 4, 8, 12
     put 3, 3, 7, 11, 15
-    cmp lane, lanes_end
-    b.ne .Lpass
+    ldr u0, [next, #TODO_LANE]
+    cbnz u0, .Lpass
     orr flags, flags, #1 << DRAIN
     mov turn, xzr
-    b .Lrecord
+    mov whats, new_whats
+    add record, scratch, #RECORDS
+    b .Lrecord_begins
 
 /* The last u4 bytes of a packet: lane u0, out u2, in u3, record u6, keystream v24..v27, number t0. */
 .Lpart:
@@ -378,7 +445,8 @@ function sealane_chacha20poly1305_batch_neon
     ldr q29, [scratch, #COPY + 16]
     ldr q30, [scratch, #COPY + 32]
     ldr q31, [scratch, #COPY + 48]
-    add u3, consts, #CONST_MASK + 64
+    ldr u3, [scratch, #CONSTS]
+    add u3, u3, #CONST_MASK + 64
     sub u3, u3, u4
     eor v24.16b, v24.16b, v28.16b
     eor v25.16b, v25.16b, v29.16b

@@ -14,121 +14,118 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0xa9409c03 // ldp x3, x7, [x0, #8]
 	WORD $0xb9405006 // ldr w6, [x0, #80]
 	WORD $0xad405055 // ldp q21, q20, [x2]
+	WORD $0xf9008822 // str x2, [x1, #272]
+	WORD $0xb400c587 // cbz x7, 0x18c0
 	WORD $0xd2800020 // mov x0, #0x1
 	WORD $0xaa1f03e4 // mov x4, xzr
+	WORD $0xd10004e7 // sub x7, x7, #0x1
 	WORD $0x8b071865 // add x5, x3, x7, lsl #6
-	WORD $0xb400b8c7 // cbz x7, 0x1730
-	WORD $0xf901143f // str xzr, [x1, #552]
-	WORD $0xf901543f // str xzr, [x1, #680]
-	WORD $0xf901943f // str xzr, [x1, #808]
-	WORD $0xf901d43f // str xzr, [x1, #936]
-// 0x2c:
-	WORD $0xa95a342c // ldp x12, x13, [x1, #416]
-	WORD $0xf940e028 // ldr x8, [x1, #448]
-	WORD $0xaa1f03e7 // mov x7, xzr
+	WORD $0x91058036 // add x22, x1, #0x160
 	WORD $0xeb05007f // cmp x3, x5
-	WORD $0x54000200 // b.eq 0x7c
-	WORD $0xf940086b // ldr x11, [x3, #16]
-	WORD $0xb50000c4 // cbnz x4, 0x5c
-	WORD $0xa942a468 // ldp x8, x9, [x3, #40]
-	WORD $0xf940012c // ldr x12, [x9]
-	WORD $0xb940092d // ldr w13, [x9, #8]
-	WORD $0x93cc81ad // extr x13, x13, x12, #32
-	WORD $0xd3607d8c // lsl x12, x12, #32
-// 0x5c:
-	WORD $0xb3407c8c // bfxil x12, x4, #0, #32
-	WORD $0xaa0303e7 // mov x7, x3
-	WORD $0xaa0403ea // mov x10, x4
-	WORD $0xeb04197f // cmp x11, x4, lsl #6
-	WORD $0x91010069 // add x9, x3, #0x40
-	WORD $0x91000484 // add x4, x4, #0x1
-	WORD $0x9a898063 // csel x3, x3, x9, hi
-	WORD $0x9a9f8084 // csel x4, x4, xzr, hi
-// 0x7c:
-	WORD $0xad402104 // ldp q4, q8, [x8]
-	WORD $0x9e67018c // fmov d12, x12
-	WORD $0x4e181dac // mov v12.d[1], x13
-	WORD $0xa911342c // stp x12, x13, [x1, #272]
-	WORD $0xa9122827 // stp x7, x10, [x1, #288]
-	WORD $0xf9009828 // str x8, [x1, #304]
-	WORD $0xaa1f03e7 // mov x7, xzr
+	WORD $0x9a859077 // csel x23, x3, x5, ls
+	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
+	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
+	WORD $0xf9400afa // ldr x26, [x23, #16]
+	WORD $0xd37ae48a // lsl x10, x4, #6
+	WORD $0xa90112c7 // stp x7, x4, [x22, #16]
+	WORD $0xf940033b // ldr x27, [x25]
+	WORD $0xb9400b29 // ldr w9, [x25, #8]
+	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
+	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0x9a978063 // csel x3, x3, x23, hi
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
+	WORD $0x93db8129 // extr x9, x9, x27, #32
+	WORD $0xd3607f7b // lsl x27, x27, #32
+	WORD $0xf100015f // cmp x10, #0x0
+	WORD $0x9a880308 // csel x8, x24, x8, eq
+	WORD $0x9a8c036c // csel x12, x27, x12, eq
+	WORD $0x9a8d012d // csel x13, x9, x13, eq
+	WORD $0xb346954c // bfxil x12, x10, #6, #32
+	WORD $0xf90012c8 // str x8, [x22, #32]
+	WORD $0xa90036cc // stp x12, x13, [x22]
 	WORD $0xeb05007f // cmp x3, x5
-	WORD $0x54000200 // b.eq 0xdc
-	WORD $0xf940086b // ldr x11, [x3, #16]
-	WORD $0xb50000c4 // cbnz x4, 0xbc
-	WORD $0xa942a468 // ldp x8, x9, [x3, #40]
-	WORD $0xf940012c // ldr x12, [x9]
-	WORD $0xb940092d // ldr w13, [x9, #8]
-	WORD $0x93cc81ad // extr x13, x13, x12, #32
-	WORD $0xd3607d8c // lsl x12, x12, #32
-// 0xbc:
-	WORD $0xb3407c8c // bfxil x12, x4, #0, #32
-	WORD $0xaa0303e7 // mov x7, x3
-	WORD $0xaa0403ea // mov x10, x4
-	WORD $0xeb04197f // cmp x11, x4, lsl #6
-	WORD $0x91010069 // add x9, x3, #0x40
-	WORD $0x91000484 // add x4, x4, #0x1
-	WORD $0x9a898063 // csel x3, x3, x9, hi
-	WORD $0x9a9f8084 // csel x4, x4, xzr, hi
-// 0xdc:
-	WORD $0xad402505 // ldp q5, q9, [x8]
-	WORD $0x9e67018d // fmov d13, x12
-	WORD $0x4e181dad // mov v13.d[1], x13
-	WORD $0xa914342c // stp x12, x13, [x1, #320]
-	WORD $0xa9152827 // stp x7, x10, [x1, #336]
-	WORD $0xf900b028 // str x8, [x1, #352]
-	WORD $0xaa1f03e7 // mov x7, xzr
+	WORD $0x9a859077 // csel x23, x3, x5, ls
+	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
+	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
+	WORD $0xf9400afa // ldr x26, [x23, #16]
+	WORD $0xd37ae48a // lsl x10, x4, #6
+	WORD $0xa90412c7 // stp x7, x4, [x22, #64]
+	WORD $0xf940033b // ldr x27, [x25]
+	WORD $0xb9400b29 // ldr w9, [x25, #8]
+	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
+	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0x9a978063 // csel x3, x3, x23, hi
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
+	WORD $0x93db8129 // extr x9, x9, x27, #32
+	WORD $0xd3607f7b // lsl x27, x27, #32
+	WORD $0xf100015f // cmp x10, #0x0
+	WORD $0x9a880308 // csel x8, x24, x8, eq
+	WORD $0x9a8c036c // csel x12, x27, x12, eq
+	WORD $0x9a8d012d // csel x13, x9, x13, eq
+	WORD $0xb346954c // bfxil x12, x10, #6, #32
+	WORD $0xf9002ac8 // str x8, [x22, #80]
+	WORD $0xa90336cc // stp x12, x13, [x22, #48]
 	WORD $0xeb05007f // cmp x3, x5
-	WORD $0x54000200 // b.eq 0x13c
-	WORD $0xf940086b // ldr x11, [x3, #16]
-	WORD $0xb50000c4 // cbnz x4, 0x11c
-	WORD $0xa942a468 // ldp x8, x9, [x3, #40]
-	WORD $0xf940012c // ldr x12, [x9]
-	WORD $0xb940092d // ldr w13, [x9, #8]
-	WORD $0x93cc81ad // extr x13, x13, x12, #32
-	WORD $0xd3607d8c // lsl x12, x12, #32
-// 0x11c:
-	WORD $0xb3407c8c // bfxil x12, x4, #0, #32
-	WORD $0xaa0303e7 // mov x7, x3
-	WORD $0xaa0403ea // mov x10, x4
-	WORD $0xeb04197f // cmp x11, x4, lsl #6
-	WORD $0x91010069 // add x9, x3, #0x40
-	WORD $0x91000484 // add x4, x4, #0x1
-	WORD $0x9a898063 // csel x3, x3, x9, hi
-	WORD $0x9a9f8084 // csel x4, x4, xzr, hi
-// 0x13c:
-	WORD $0xad402906 // ldp q6, q10, [x8]
-	WORD $0x9e67018e // fmov d14, x12
-	WORD $0x4e181dae // mov v14.d[1], x13
-	WORD $0xa917342c // stp x12, x13, [x1, #368]
-	WORD $0xa9182827 // stp x7, x10, [x1, #384]
-	WORD $0xf900c828 // str x8, [x1, #400]
-	WORD $0xaa1f03e7 // mov x7, xzr
+	WORD $0x9a859077 // csel x23, x3, x5, ls
+	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
+	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
+	WORD $0xf9400afa // ldr x26, [x23, #16]
+	WORD $0xd37ae48a // lsl x10, x4, #6
+	WORD $0xa90712c7 // stp x7, x4, [x22, #112]
+	WORD $0xf940033b // ldr x27, [x25]
+	WORD $0xb9400b29 // ldr w9, [x25, #8]
+	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
+	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0x9a978063 // csel x3, x3, x23, hi
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
+	WORD $0x93db8129 // extr x9, x9, x27, #32
+	WORD $0xd3607f7b // lsl x27, x27, #32
+	WORD $0xf100015f // cmp x10, #0x0
+	WORD $0x9a880308 // csel x8, x24, x8, eq
+	WORD $0x9a8c036c // csel x12, x27, x12, eq
+	WORD $0x9a8d012d // csel x13, x9, x13, eq
+	WORD $0xb346954c // bfxil x12, x10, #6, #32
+	WORD $0xf90042c8 // str x8, [x22, #128]
+	WORD $0xa90636cc // stp x12, x13, [x22, #96]
 	WORD $0xeb05007f // cmp x3, x5
-	WORD $0x54000200 // b.eq 0x19c
-	WORD $0xf940086b // ldr x11, [x3, #16]
-	WORD $0xb50000c4 // cbnz x4, 0x17c
-	WORD $0xa942a468 // ldp x8, x9, [x3, #40]
-	WORD $0xf940012c // ldr x12, [x9]
-	WORD $0xb940092d // ldr w13, [x9, #8]
-	WORD $0x93cc81ad // extr x13, x13, x12, #32
-	WORD $0xd3607d8c // lsl x12, x12, #32
-// 0x17c:
-	WORD $0xb3407c8c // bfxil x12, x4, #0, #32
-	WORD $0xaa0303e7 // mov x7, x3
-	WORD $0xaa0403ea // mov x10, x4
-	WORD $0xeb04197f // cmp x11, x4, lsl #6
-	WORD $0x91010069 // add x9, x3, #0x40
-	WORD $0x91000484 // add x4, x4, #0x1
-	WORD $0x9a898063 // csel x3, x3, x9, hi
-	WORD $0x9a9f8084 // csel x4, x4, xzr, hi
-// 0x19c:
-	WORD $0xad402d07 // ldp q7, q11, [x8]
-	WORD $0x9e67018f // fmov d15, x12
-	WORD $0x4e181daf // mov v15.d[1], x13
-	WORD $0xa91a342c // stp x12, x13, [x1, #416]
-	WORD $0xa91b2827 // stp x7, x10, [x1, #432]
-	WORD $0xf900e028 // str x8, [x1, #448]
+	WORD $0x9a859077 // csel x23, x3, x5, ls
+	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
+	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
+	WORD $0xf9400afa // ldr x26, [x23, #16]
+	WORD $0xd37ae48a // lsl x10, x4, #6
+	WORD $0xa90a12c7 // stp x7, x4, [x22, #160]
+	WORD $0xf940033b // ldr x27, [x25]
+	WORD $0xb9400b29 // ldr w9, [x25, #8]
+	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
+	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0x9a978063 // csel x3, x3, x23, hi
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
+	WORD $0x93db8129 // extr x9, x9, x27, #32
+	WORD $0xd3607f7b // lsl x27, x27, #32
+	WORD $0xf100015f // cmp x10, #0x0
+	WORD $0x9a880308 // csel x8, x24, x8, eq
+	WORD $0x9a8c036c // csel x12, x27, x12, eq
+	WORD $0x9a8d012d // csel x13, x9, x13, eq
+	WORD $0xb346954c // bfxil x12, x10, #6, #32
+	WORD $0xf9005ac8 // str x8, [x22, #176]
+	WORD $0xa90936cc // stp x12, x13, [x22, #144]
+	WORD $0xaa1f03fb // mov x27, xzr
+// 0x18c:
+	WORD $0xaa1603e2 // mov x2, x22
+	WORD $0xaa1b03ea // mov x10, x27
+	WORD $0xf9401057 // ldr x23, [x2, #32]
+	WORD $0xf9402858 // ldr x24, [x2, #80]
+	WORD $0xf9404059 // ldr x25, [x2, #128]
+	WORD $0xf940585a // ldr x26, [x2, #176]
+	WORD $0xad4022e4 // ldp q4, q8, [x23]
+	WORD $0xad402705 // ldp q5, q9, [x24]
+	WORD $0xad402b26 // ldp q6, q10, [x25]
+	WORD $0xad402f47 // ldp q7, q11, [x26]
+	WORD $0x3dc0004c // ldr q12, [x2]
+	WORD $0x3dc00c4d // ldr q13, [x2, #48]
+	WORD $0x3dc0184e // ldr q14, [x2, #96]
+	WORD $0x3dc0244f // ldr q15, [x2, #144]
+	WORD $0x4e0406a0 // dup v0.4s, v21.s[0]
 	WORD $0x4e852890 // trn1 v16.4s, v4.4s, v5.4s
 	WORD $0x4e856891 // trn2 v17.4s, v4.4s, v5.4s
 	WORD $0x4e8728d2 // trn1 v18.4s, v6.4s, v7.4s
@@ -137,6 +134,7 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x4ed32a25 // trn1 v5.2d, v17.2d, v19.2d
 	WORD $0x4ed26a06 // trn2 v6.2d, v16.2d, v18.2d
 	WORD $0x4ed36a27 // trn2 v7.2d, v17.2d, v19.2d
+	WORD $0xaa1f03ee // mov x14, xzr
 	WORD $0x4e892916 // trn1 v22.4s, v8.4s, v9.4s
 	WORD $0x4e896917 // trn2 v23.4s, v8.4s, v9.4s
 	WORD $0x4e8b2958 // trn1 v24.4s, v10.4s, v11.4s
@@ -145,6 +143,7 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x4ed92ae9 // trn1 v9.2d, v23.2d, v25.2d
 	WORD $0x4ed86aca // trn2 v10.2d, v22.2d, v24.2d
 	WORD $0x4ed96aeb // trn2 v11.2d, v23.2d, v25.2d
+	WORD $0x4e0c06a1 // dup v1.4s, v21.s[1]
 	WORD $0x4e8d299a // trn1 v26.4s, v12.4s, v13.4s
 	WORD $0x4e8d699b // trn2 v27.4s, v12.4s, v13.4s
 	WORD $0x4e8f29dc // trn1 v28.4s, v14.4s, v15.4s
@@ -153,56 +152,54 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x4edd2b6d // trn1 v13.2d, v27.2d, v29.2d
 	WORD $0x4edc6b4e // trn2 v14.2d, v26.2d, v28.2d
 	WORD $0x4edd6b6f // trn2 v15.2d, v27.2d, v29.2d
-	WORD $0x4e0406a0 // dup v0.4s, v21.s[0]
-	WORD $0x4e0c06a1 // dup v1.4s, v21.s[1]
 	WORD $0x4e1406a2 // dup v2.4s, v21.s[2]
+	WORD $0x910b8029 // add x9, x1, #0x2e0
 	WORD $0x4e1c06a3 // dup v3.4s, v21.s[3]
-	WORD $0xaa1f03ee // mov x14, xzr
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-// 0x238:
-	WORD $0x8b0e1829 // add x9, x1, x14, lsl #6
-	WORD $0x91088129 // add x9, x9, #0x220
-	WORD $0xb40001ee // cbz x14, 0x27c
-	WORD $0xa9782127 // ldp x7, x8, [x9, #-128]
-	WORD $0x36200188 // tbz w8, #4, 0x278
-	WORD $0xf9401ce8 // ldr x8, [x7, #56]
+	WORD $0x14000011 // b 0x290
+// 0x250:
+	WORD $0x362001aa // tbz w10, #4, 0x284
+	WORD $0xf9400127 // ldr x7, [x9]
 	WORD $0xa9506839 // ldp x25, x26, [x1, #256]
 	WORD $0xb1001677 // adds x23, x19, #0x5
 	WORD $0xba1f0298 // adcs x24, x20, xzr
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xf9401ce7 // ldr x7, [x7, #56]
 	WORD $0xf10012bf // cmp x21, #0x4
 	WORD $0x9a9322f3 // csel x19, x23, x19, cs
 	WORD $0x9a942314 // csel x20, x24, x20, cs
 	WORD $0xab190273 // adds x19, x19, x25
 	WORD $0x9a1a0294 // adc x20, x20, x26
-	WORD $0xa9005113 // stp x19, x20, [x8]
-// 0x278:
-	WORD $0x37185e0e // tbnz w14, #3, 0xe38
-// 0x27c:
-	WORD $0xa9402127 // ldp x7, x8, [x9]
+	WORD $0xa90050f3 // stp x19, x20, [x7]
+// 0x284:
+	WORD $0xd348fd4a // lsr x10, x10, #8
+	WORD $0x91020129 // add x9, x9, #0x80
+	WORD $0x37185e0e // tbnz w14, #3, 0xe4c
+// 0x290:
 	WORD $0x91004136 // add x22, x9, #0x10
-	WORD $0x36180d48 // tbz w8, #3, 0x42c
-	WORD $0xa94562d7 // ldp x23, x24, [x22, #80]
-	WORD $0xa9466ad9 // ldp x25, x26, [x22, #96]
-	WORD $0xb21e67e9 // mov x9, #0xffffffc0ffffffc
-	WORD $0xb240052a // orr x10, x9, #0x3
-	WORD $0x8a0a02ef // and x15, x23, x10
-	WORD $0x8a090310 // and x16, x24, x9
-	WORD $0xa9106839 // stp x25, x26, [x1, #256]
-	WORD $0x8b500a11 // add x17, x16, x16, lsr #2
+	WORD $0x36180d6a // tbz w10, #3, 0x440
+	WORD $0xf9400127 // ldr x7, [x9]
+	WORD $0xa9466137 // ldp x23, x24, [x9, #96]
+	WORD $0xa9476939 // ldp x25, x26, [x9, #112]
+	WORD $0xb21e67e8 // mov x8, #0xffffffc0ffffffc
 	WORD $0xaa1f03f3 // mov x19, xzr
+	WORD $0xb240051b // orr x27, x8, #0x3
 	WORD $0xaa1f03f4 // mov x20, xzr
+	WORD $0x8a080310 // and x16, x24, x8
+	WORD $0xf94010e8 // ldr x8, [x7, #32]
+	WORD $0x8a1b02ef // and x15, x23, x27
 	WORD $0xaa1f03f5 // mov x21, xzr
-	WORD $0xf94010e9 // ldr x9, [x7, #32]
-	WORD $0xb4000ba9 // cbz x9, 0x42c
+	WORD $0x8b500a11 // add x17, x16, x16, lsr #2
+	WORD $0xa9106839 // stp x25, x26, [x1, #256]
+	WORD $0xb4000ba8 // cbz x8, 0x440
+	WORD $0xf9008c2a // str x10, [x1, #280]
 	WORD $0xf9400cf6 // ldr x22, [x7, #24]
-	WORD $0xaa0903e7 // mov x7, x9
-	WORD $0xf10040e7 // subs x7, x7, #0x10
-	WORD $0x54000383 // b.cc 0x338
-// 0x2cc:
+	WORD $0xf1004107 // subs x7, x8, #0x10
+	WORD $0x54000383 // b.cc 0x34c
+// 0x2e0:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0xba0d0294 // adcs x20, x20, x13
@@ -229,15 +226,15 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xf10040e7 // subs x7, x7, #0x10
-	WORD $0x54fffcc2 // b.cs 0x2cc
-// 0x338:
+	WORD $0x54fffcc2 // b.cs 0x2e0
+// 0x34c:
 	WORD $0xb10040e7 // adds x7, x7, #0x10
-	WORD $0x54000700 // b.eq 0x41c
+	WORD $0x54000700 // b.eq 0x430
 	WORD $0xaa1603e8 // mov x8, x22
 	WORD $0xd37df0e9 // lsl x9, x7, #3
 	WORD $0xaa1f03f8 // mov x24, xzr
-	WORD $0x371802a7 // tbnz w7, #3, 0x3a0
-	WORD $0x371001a7 // tbnz w7, #2, 0x384
+	WORD $0x371802a7 // tbnz w7, #3, 0x3b4
+	WORD $0x371001a7 // tbnz w7, #2, 0x398
 	WORD $0xd341fce9 // lsr x9, x7, #1
 	WORD $0x39400117 // ldrb w23, [x8]
 	WORD $0x3869690a // ldrb w10, [x8, x9]
@@ -249,16 +246,16 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0xd37df129 // lsl x9, x9, #3
 	WORD $0x9ac9214a // lsl x10, x10, x9
 	WORD $0xaa0a02f7 // orr x23, x23, x10
-	WORD $0x1400000f // b 0x3bc
-// 0x384:
+	WORD $0x1400000f // b 0x3d0
+// 0x398:
 	WORD $0xd10010ea // sub x10, x7, #0x4
 	WORD $0xb86a690a // ldr w10, [x8, x10]
 	WORD $0xd1008129 // sub x9, x9, #0x20
 	WORD $0x9ac9214a // lsl x10, x10, x9
 	WORD $0xb9400117 // ldr w23, [x8]
 	WORD $0xaa0a02f7 // orr x23, x23, x10
-	WORD $0x14000008 // b 0x3bc
-// 0x3a0:
+	WORD $0x14000008 // b 0x3d0
+// 0x3b4:
 	WORD $0xd10020ea // sub x10, x7, #0x8
 	WORD $0xf86a6918 // ldr x24, [x8, x10]
 	WORD $0xd2800f0a // mov x10, #0x78
@@ -266,7 +263,7 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x9ac92718 // lsr x24, x24, x9
 	WORD $0xd348ff18 // lsr x24, x24, #8
 	WORD $0xf9400117 // ldr x23, [x8]
-// 0x3bc:
+// 0x3d0:
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
 	WORD $0x9bd07e77 // umulh x23, x19, x16
@@ -291,22 +288,22 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0xab1902f3 // adds x19, x23, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-// 0x41c:
-	WORD $0x8b0e1829 // add x9, x1, x14, lsl #6
-	WORD $0x91088129 // add x9, x9, #0x220
-	WORD $0xf9400528 // ldr x8, [x9, #8]
+// 0x430:
+	WORD $0xf9408c2a // ldr x10, [x1, #280]
+	WORD $0x910b8029 // add x9, x1, #0x2e0
+	WORD $0x8b0e1929 // add x9, x9, x14, lsl #6
 	WORD $0x91004136 // add x22, x9, #0x10
-// 0x42c:
-	WORD $0x92400908 // and x8, x8, #0x7
-	WORD $0x37404fe6 // tbnz w6, #8, 0xe2c
+// 0x440:
+	WORD $0x92400948 // and x8, x10, #0x7
+	WORD $0x37404fe6 // tbnz w6, #8, 0xe40
 	WORD $0x91000507 // add x7, x8, #0x1
 	WORD $0xd341fce7 // lsr x7, x7, #1
 	WORD $0xcb070108 // sub x8, x8, x7
-// 0x440:
+// 0x454:
 	WORD $0xf10008ff // cmp x7, #0x2
-	WORD $0x54003428 // b.hi 0xac8
-	WORD $0x54001fa0 // b.eq 0x83c
-	WORD $0xb5000e47 // cbnz x7, 0x614
+	WORD $0x54003428 // b.hi 0xadc
+	WORD $0x54001fa0 // b.eq 0x850
+	WORD $0xb5000e47 // cbnz x7, 0x628
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
@@ -419,8 +416,8 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x140001e9 // b 0xdb4
-// 0x614:
+	WORD $0x140001e9 // b 0xdc8
+// 0x628:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
@@ -558,8 +555,8 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x1400015f // b 0xdb4
-// 0x83c:
+	WORD $0x1400015f // b 0xdc8
+// 0x850:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
@@ -722,8 +719,8 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x140000bc // b 0xdb4
-// 0xac8:
+	WORD $0x140000bc // b 0xdc8
+// 0xadc:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
@@ -911,12 +908,12 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-// 0xdb4:
+// 0xdc8:
 	WORD $0x910005ce // add x14, x14, #0x1
 	WORD $0xaa0803e7 // mov x7, x8
-	WORD $0x3707b42e // tbnz w14, #0, 0x440
-	WORD $0x17fffd1e // b 0x238
-// 0xdc4:
+	WORD $0x3707b42e // tbnz w14, #0, 0x454
+	WORD $0x17fffd1f // b 0x250
+// 0xdd8:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0xba0d0294 // adcs x20, x20, x13
@@ -943,187 +940,280 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xd1000508 // sub x8, x8, #0x1
-// 0xe2c:
-	WORD $0xb5fffcc8 // cbnz x8, 0xdc4
+// 0xe40:
+	WORD $0xb5fffcc8 // cbnz x8, 0xdd8
 	WORD $0x910009ce // add x14, x14, #0x2
-	WORD $0x17fffd01 // b 0x238
-// 0xe38:
-	WORD $0x37404706 // tbnz w6, #8, 0x1718
+	WORD $0x17fffd02 // b 0x250
+// 0xe4c:
+	WORD $0x374053a6 // tbnz w6, #8, 0x18c0
+	WORD $0xd37ff836 // lsl x22, x1, #1
+	WORD $0xcb0202d6 // sub x22, x22, x2
+	WORD $0x910e02d6 // add x22, x22, #0x380
+	WORD $0xf9405848 // ldr x8, [x2, #176]
+	WORD $0xa949344c // ldp x12, x13, [x2, #144]
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0xeb05007f // cmp x3, x5
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x9a859077 // csel x23, x3, x5, ls
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0xf9400afa // ldr x26, [x23, #16]
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0xd37ae48a // lsl x10, x4, #6
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0xa90112c7 // stp x7, x4, [x22, #16]
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0xf940033b // ldr x27, [x25]
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0xb9400b29 // ldr w9, [x25, #8]
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x91010077 // add x23, x3, #0x40
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9a978063 // csel x3, x3, x23, hi
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x93db8129 // extr x9, x9, x27, #32
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0xd3607f7b // lsl x27, x27, #32
 	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0xf100015f // cmp x10, #0x0
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9a880308 // csel x8, x24, x8, eq
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x9a8c036c // csel x12, x27, x12, eq
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9a8d012d // csel x13, x9, x13, eq
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0xb346954c // bfxil x12, x10, #6, #32
 	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0xf90012c8 // str x8, [x22, #32]
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0xa90036cc // stp x12, x13, [x22]
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0xeb05007f // cmp x3, x5
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9a859077 // csel x23, x3, x5, ls
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0xf9400afa // ldr x26, [x23, #16]
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0xd37ae48a // lsl x10, x4, #6
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0xa90412c7 // stp x7, x4, [x22, #64]
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0xf940033b // ldr x27, [x25]
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xb9400b29 // ldr w9, [x25, #8]
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x91010077 // add x23, x3, #0x40
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x9a978063 // csel x3, x3, x23, hi
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x93db8129 // extr x9, x9, x27, #32
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0xd3607f7b // lsl x27, x27, #32
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0xf100015f // cmp x10, #0x0
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9a880308 // csel x8, x24, x8, eq
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9a8c036c // csel x12, x27, x12, eq
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x9a8d012d // csel x13, x9, x13, eq
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0xb346954c // bfxil x12, x10, #6, #32
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0xf9002ac8 // str x8, [x22, #80]
 	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0xa90336cc // stp x12, x13, [x22, #48]
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xeb05007f // cmp x3, x5
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x9a859077 // csel x23, x3, x5, ls
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
 	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0xf9400afa // ldr x26, [x23, #16]
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0xd37ae48a // lsl x10, x4, #6
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0xa90712c7 // stp x7, x4, [x22, #112]
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0xf940033b // ldr x27, [x25]
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xb9400b29 // ldr w9, [x25, #8]
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x91010077 // add x23, x3, #0x40
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x9a978063 // csel x3, x3, x23, hi
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x93db8129 // extr x9, x9, x27, #32
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0xd3607f7b // lsl x27, x27, #32
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0xf100015f // cmp x10, #0x0
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9a880308 // csel x8, x24, x8, eq
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x9a8c036c // csel x12, x27, x12, eq
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x9a8d012d // csel x13, x9, x13, eq
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0xb346954c // bfxil x12, x10, #6, #32
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0xf90042c8 // str x8, [x22, #128]
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0xa90636cc // stp x12, x13, [x22, #96]
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xeb05007f // cmp x3, x5
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9a859077 // csel x23, x3, x5, ls
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0xf9400afa // ldr x26, [x23, #16]
 	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0xd37ae48a // lsl x10, x4, #6
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0xa90a12c7 // stp x7, x4, [x22, #160]
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0xf940033b // ldr x27, [x25]
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0xb9400b29 // ldr w9, [x25, #8]
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
 	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x91010077 // add x23, x3, #0x40
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x9a978063 // csel x3, x3, x23, hi
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x93db8129 // extr x9, x9, x27, #32
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0xd3607f7b // lsl x27, x27, #32
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xf100015f // cmp x10, #0x0
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x9a880308 // csel x8, x24, x8, eq
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x9a8c036c // csel x12, x27, x12, eq
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x9a8d012d // csel x13, x9, x13, eq
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0xb346954c // bfxil x12, x10, #6, #32
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xf9005ac8 // str x8, [x22, #176]
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0xa90936cc // stp x12, x13, [x22, #144]
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
@@ -1201,15 +1291,16 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x4ecc6a6c // trn2 v12.2d, v19.2d, v12.2d
 	WORD $0x4ecf29b3 // trn1 v19.2d, v13.2d, v15.2d
 	WORD $0x4ecf69af // trn2 v15.2d, v13.2d, v15.2d
-	WORD $0xa9522027 // ldp x7, x8, [x1, #288]
-	WORD $0xf9409829 // ldr x9, [x1, #304]
-	WORD $0x3dc0443e // ldr q30, [x1, #272]
-	WORD $0x9108802d // add x13, x1, #0x220
+	WORD $0xaa1f03fb // mov x27, xzr
+	WORD $0xa9412047 // ldp x7, x8, [x2, #16]
+	WORD $0xf9401049 // ldr x9, [x2, #32]
+	WORD $0x3dc0005e // ldr q30, [x2]
+	WORD $0x910b802d // add x13, x1, #0x2e0
 	WORD $0xaa1f03ec // mov x12, xzr
-	WORD $0xb4000687 // cbz x7, 0x1310
+	WORD $0xb4000687 // cbz x7, 0x149c
 	WORD $0xad40753c // ldp q28, q29, [x9]
 	WORD $0x4eb58442 // add v2.4s, v2.4s, v21.4s
-	WORD $0xb4000448 // cbz x8, 0x12d4
+	WORD $0xb4000448 // cbz x8, 0x1460
 	WORD $0xa94028e9 // ldp x9, x10, [x7]
 	WORD $0xf94008eb // ldr x11, [x7, #16]
 	WORD $0xd1000508 // sub x8, x8, #0x1
@@ -1220,7 +1311,7 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x4ebd854a // add v10.4s, v10.4s, v29.4s
 	WORD $0x4ebe85ce // add v14.4s, v14.4s, v30.4s
 	WORD $0xf101017f // cmp x11, #0x40
-	WORD $0x54000403 // b.cc 0x12f8
+	WORD $0x54000403 // b.cc 0x1484
 	WORD $0xad405d56 // ldp q22, q23, [x10]
 	WORD $0xad416558 // ldp q24, q25, [x10, #32]
 	WORD $0x6e361c42 // eor v2.16b, v2.16b, v22.16b
@@ -1230,49 +1321,50 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0xad001922 // stp q2, q6, [x9]
 	WORD $0xad01392a // stp q10, q14, [x9, #32]
 	WORD $0xd280008c // mov x12, #0x4
-	WORD $0x361000a6 // tbz w6, #2, 0x12b4
+	WORD $0x361000a6 // tbz w6, #2, 0x1440
 	WORD $0xad00ddb6 // stp q22, q23, [x13, #16]
 	WORD $0xad01e5b8 // stp q24, q25, [x13, #48]
-	WORD $0x54000321 // b.ne 0x1310
-	WORD $0x14000004 // b 0x12c0
-// 0x12b4:
+	WORD $0x54000321 // b.ne 0x149c
+	WORD $0x14000004 // b 0x144c
+// 0x1440:
 	WORD $0xad0099a2 // stp q2, q6, [x13, #16]
 	WORD $0xad01b9aa // stp q10, q14, [x13, #48]
-	WORD $0x540002a1 // b.ne 0x1310
-// 0x12c0:
+	WORD $0x540002a1 // b.ne 0x149c
+// 0x144c:
 	WORD $0xf94010e8 // ldr x8, [x7, #32]
 	WORD $0xf94008e9 // ldr x9, [x7, #16]
 	WORD $0xa90525a8 // stp x8, x9, [x13, #80]
 	WORD $0xd28002ac // mov x12, #0x15
-	WORD $0x14000010 // b 0x1310
-// 0x12d4:
+	WORD $0x14000010 // b 0x149c
+// 0x1460:
 	WORD $0xf94008e9 // ldr x9, [x7, #16]
 	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
 	WORD $0xd280010c // mov x12, #0x8
 	WORD $0xad0319a2 // stp q2, q6, [x13, #96]
-	WORD $0xb5000169 // cbnz x9, 0x1310
+	WORD $0xb5000169 // cbnz x9, 0x149c
 	WORD $0xf94010e8 // ldr x8, [x7, #32]
 	WORD $0xa90125a8 // stp x8, x9, [x13, #16]
 	WORD $0xd280032c // mov x12, #0x19
-	WORD $0x14000007 // b 0x1310
-// 0x12f8:
+	WORD $0x14000007 // b 0x149c
+// 0x1484:
 	WORD $0x4ea21c58 // mov v24.16b, v2.16b
 	WORD $0x4ea61cd9 // mov v25.16b, v6.16b
 	WORD $0x4eaa1d5a // mov v26.16b, v10.16b
 	WORD $0x4eae1ddb // mov v27.16b, v14.16b
 	WORD $0xd2800017 // mov x23, #0x0
-	WORD $0x140000b5 // b 0x15e0
-// 0x1310:
-	WORD $0xa90031a7 // stp x7, x12, [x13]
-	WORD $0xa9552027 // ldp x7, x8, [x1, #336]
-	WORD $0xf940b029 // ldr x9, [x1, #352]
-	WORD $0x3dc0503e // ldr q30, [x1, #320]
-	WORD $0x910a802d // add x13, x1, #0x2a0
+	WORD $0x140000bb // b 0x1784
+// 0x149c:
+	WORD $0xf90001a7 // str x7, [x13]
+	WORD $0xaa0c037b // orr x27, x27, x12
+	WORD $0xa9442047 // ldp x7, x8, [x2, #64]
+	WORD $0xf9402849 // ldr x9, [x2, #80]
+	WORD $0x3dc00c5e // ldr q30, [x2, #48]
+	WORD $0x910d802d // add x13, x1, #0x360
 	WORD $0xaa1f03ec // mov x12, xzr
-	WORD $0xb4000687 // cbz x7, 0x13f8
+	WORD $0xb4000687 // cbz x7, 0x1588
 	WORD $0xad40753c // ldp q28, q29, [x9]
 	WORD $0x4eb58610 // add v16.4s, v16.4s, v21.4s
-	WORD $0xb4000448 // cbz x8, 0x13bc
+	WORD $0xb4000448 // cbz x8, 0x154c
 	WORD $0xa94028e9 // ldp x9, x10, [x7]
 	WORD $0xf94008eb // ldr x11, [x7, #16]
 	WORD $0xd1000508 // sub x8, x8, #0x1
@@ -1283,7 +1375,7 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x4ebd8652 // add v18.4s, v18.4s, v29.4s
 	WORD $0x4ebe8673 // add v19.4s, v19.4s, v30.4s
 	WORD $0xf101017f // cmp x11, #0x40
-	WORD $0x54000403 // b.cc 0x13e0
+	WORD $0x54000403 // b.cc 0x1570
 	WORD $0xad405d56 // ldp q22, q23, [x10]
 	WORD $0xad416558 // ldp q24, q25, [x10, #32]
 	WORD $0x6e361e10 // eor v16.16b, v16.16b, v22.16b
@@ -1293,49 +1385,50 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0xad004530 // stp q16, q17, [x9]
 	WORD $0xad014d32 // stp q18, q19, [x9, #32]
 	WORD $0xd280008c // mov x12, #0x4
-	WORD $0x361000a6 // tbz w6, #2, 0x139c
+	WORD $0x361000a6 // tbz w6, #2, 0x152c
 	WORD $0xad00ddb6 // stp q22, q23, [x13, #16]
 	WORD $0xad01e5b8 // stp q24, q25, [x13, #48]
-	WORD $0x54000321 // b.ne 0x13f8
-	WORD $0x14000004 // b 0x13a8
-// 0x139c:
+	WORD $0x54000321 // b.ne 0x1588
+	WORD $0x14000004 // b 0x1538
+// 0x152c:
 	WORD $0xad00c5b0 // stp q16, q17, [x13, #16]
 	WORD $0xad01cdb2 // stp q18, q19, [x13, #48]
-	WORD $0x540002a1 // b.ne 0x13f8
-// 0x13a8:
+	WORD $0x540002a1 // b.ne 0x1588
+// 0x1538:
 	WORD $0xf94010e8 // ldr x8, [x7, #32]
 	WORD $0xf94008e9 // ldr x9, [x7, #16]
 	WORD $0xa90525a8 // stp x8, x9, [x13, #80]
 	WORD $0xd28002ac // mov x12, #0x15
-	WORD $0x14000010 // b 0x13f8
-// 0x13bc:
+	WORD $0x14000010 // b 0x1588
+// 0x154c:
 	WORD $0xf94008e9 // ldr x9, [x7, #16]
 	WORD $0x4ebc8631 // add v17.4s, v17.4s, v28.4s
 	WORD $0xd280010c // mov x12, #0x8
 	WORD $0xad0345b0 // stp q16, q17, [x13, #96]
-	WORD $0xb5000169 // cbnz x9, 0x13f8
+	WORD $0xb5000169 // cbnz x9, 0x1588
 	WORD $0xf94010e8 // ldr x8, [x7, #32]
 	WORD $0xa90125a8 // stp x8, x9, [x13, #16]
 	WORD $0xd280032c // mov x12, #0x19
-	WORD $0x14000007 // b 0x13f8
-// 0x13e0:
+	WORD $0x14000007 // b 0x1588
+// 0x1570:
 	WORD $0x4eb01e18 // mov v24.16b, v16.16b
 	WORD $0x4eb11e39 // mov v25.16b, v17.16b
 	WORD $0x4eb21e5a // mov v26.16b, v18.16b
 	WORD $0x4eb31e7b // mov v27.16b, v19.16b
 	WORD $0xd2800037 // mov x23, #0x1
-	WORD $0x1400007b // b 0x15e0
-// 0x13f8:
-	WORD $0xa90031a7 // stp x7, x12, [x13]
-	WORD $0xa9582027 // ldp x7, x8, [x1, #384]
-	WORD $0xf940c829 // ldr x9, [x1, #400]
-	WORD $0x3dc05c3e // ldr q30, [x1, #368]
-	WORD $0x910c802d // add x13, x1, #0x320
+	WORD $0x14000080 // b 0x1784
+// 0x1588:
+	WORD $0xf90001a7 // str x7, [x13]
+	WORD $0xaa0c237b // orr x27, x27, x12, lsl #8
+	WORD $0xa9472047 // ldp x7, x8, [x2, #112]
+	WORD $0xf9404049 // ldr x9, [x2, #128]
+	WORD $0x3dc0185e // ldr q30, [x2, #96]
+	WORD $0x910f802d // add x13, x1, #0x3e0
 	WORD $0xaa1f03ec // mov x12, xzr
-	WORD $0xb4000687 // cbz x7, 0x14e0
+	WORD $0xb4000687 // cbz x7, 0x1674
 	WORD $0xad40753c // ldp q28, q29, [x9]
 	WORD $0x4eb58400 // add v0.4s, v0.4s, v21.4s
-	WORD $0xb4000448 // cbz x8, 0x14a4
+	WORD $0xb4000448 // cbz x8, 0x1638
 	WORD $0xa94028e9 // ldp x9, x10, [x7]
 	WORD $0xf94008eb // ldr x11, [x7, #16]
 	WORD $0xd1000508 // sub x8, x8, #0x1
@@ -1346,7 +1439,7 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x4ebd8508 // add v8.4s, v8.4s, v29.4s
 	WORD $0x4ebe858c // add v12.4s, v12.4s, v30.4s
 	WORD $0xf101017f // cmp x11, #0x40
-	WORD $0x54000403 // b.cc 0x14c8
+	WORD $0x54000403 // b.cc 0x165c
 	WORD $0xad405d56 // ldp q22, q23, [x10]
 	WORD $0xad416558 // ldp q24, q25, [x10, #32]
 	WORD $0x6e361c00 // eor v0.16b, v0.16b, v22.16b
@@ -1356,49 +1449,50 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0xad001120 // stp q0, q4, [x9]
 	WORD $0xad013128 // stp q8, q12, [x9, #32]
 	WORD $0xd280008c // mov x12, #0x4
-	WORD $0x361000a6 // tbz w6, #2, 0x1484
+	WORD $0x361000a6 // tbz w6, #2, 0x1618
 	WORD $0xad00ddb6 // stp q22, q23, [x13, #16]
 	WORD $0xad01e5b8 // stp q24, q25, [x13, #48]
-	WORD $0x54000321 // b.ne 0x14e0
-	WORD $0x14000004 // b 0x1490
-// 0x1484:
+	WORD $0x54000321 // b.ne 0x1674
+	WORD $0x14000004 // b 0x1624
+// 0x1618:
 	WORD $0xad0091a0 // stp q0, q4, [x13, #16]
 	WORD $0xad01b1a8 // stp q8, q12, [x13, #48]
-	WORD $0x540002a1 // b.ne 0x14e0
-// 0x1490:
+	WORD $0x540002a1 // b.ne 0x1674
+// 0x1624:
 	WORD $0xf94010e8 // ldr x8, [x7, #32]
 	WORD $0xf94008e9 // ldr x9, [x7, #16]
 	WORD $0xa90525a8 // stp x8, x9, [x13, #80]
 	WORD $0xd28002ac // mov x12, #0x15
-	WORD $0x14000010 // b 0x14e0
-// 0x14a4:
+	WORD $0x14000010 // b 0x1674
+// 0x1638:
 	WORD $0xf94008e9 // ldr x9, [x7, #16]
 	WORD $0x4ebc8484 // add v4.4s, v4.4s, v28.4s
 	WORD $0xd280010c // mov x12, #0x8
 	WORD $0xad0311a0 // stp q0, q4, [x13, #96]
-	WORD $0xb5000169 // cbnz x9, 0x14e0
+	WORD $0xb5000169 // cbnz x9, 0x1674
 	WORD $0xf94010e8 // ldr x8, [x7, #32]
 	WORD $0xa90125a8 // stp x8, x9, [x13, #16]
 	WORD $0xd280032c // mov x12, #0x19
-	WORD $0x14000007 // b 0x14e0
-// 0x14c8:
+	WORD $0x14000007 // b 0x1674
+// 0x165c:
 	WORD $0x4ea01c18 // mov v24.16b, v0.16b
 	WORD $0x4ea41c99 // mov v25.16b, v4.16b
 	WORD $0x4ea81d1a // mov v26.16b, v8.16b
 	WORD $0x4eac1d9b // mov v27.16b, v12.16b
 	WORD $0xd2800057 // mov x23, #0x2
-	WORD $0x14000041 // b 0x15e0
-// 0x14e0:
-	WORD $0xa90031a7 // stp x7, x12, [x13]
-	WORD $0xa95b2027 // ldp x7, x8, [x1, #432]
-	WORD $0xf940e029 // ldr x9, [x1, #448]
-	WORD $0x3dc0683e // ldr q30, [x1, #416]
-	WORD $0x910e802d // add x13, x1, #0x3a0
+	WORD $0x14000045 // b 0x1784
+// 0x1674:
+	WORD $0xf90001a7 // str x7, [x13]
+	WORD $0xaa0c437b // orr x27, x27, x12, lsl #16
+	WORD $0xa94a2047 // ldp x7, x8, [x2, #160]
+	WORD $0xf9405849 // ldr x9, [x2, #176]
+	WORD $0x3dc0245e // ldr q30, [x2, #144]
+	WORD $0x9111802d // add x13, x1, #0x460
 	WORD $0xaa1f03ec // mov x12, xzr
-	WORD $0xb4000687 // cbz x7, 0x15c8
+	WORD $0xb4000687 // cbz x7, 0x1760
 	WORD $0xad40753c // ldp q28, q29, [x9]
 	WORD $0x4eb58463 // add v3.4s, v3.4s, v21.4s
-	WORD $0xb4000448 // cbz x8, 0x158c
+	WORD $0xb4000448 // cbz x8, 0x1724
 	WORD $0xa94028e9 // ldp x9, x10, [x7]
 	WORD $0xf94008eb // ldr x11, [x7, #16]
 	WORD $0xd1000508 // sub x8, x8, #0x1
@@ -1409,7 +1503,7 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x4ebd856b // add v11.4s, v11.4s, v29.4s
 	WORD $0x4ebe85ef // add v15.4s, v15.4s, v30.4s
 	WORD $0xf101017f // cmp x11, #0x40
-	WORD $0x54000403 // b.cc 0x15b0
+	WORD $0x54000403 // b.cc 0x1748
 	WORD $0xad405d56 // ldp q22, q23, [x10]
 	WORD $0xad416558 // ldp q24, q25, [x10, #32]
 	WORD $0x6e361c63 // eor v3.16b, v3.16b, v22.16b
@@ -1419,79 +1513,83 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0xad001d23 // stp q3, q7, [x9]
 	WORD $0xad013d2b // stp q11, q15, [x9, #32]
 	WORD $0xd280008c // mov x12, #0x4
-	WORD $0x361000a6 // tbz w6, #2, 0x156c
+	WORD $0x361000a6 // tbz w6, #2, 0x1704
 	WORD $0xad00ddb6 // stp q22, q23, [x13, #16]
 	WORD $0xad01e5b8 // stp q24, q25, [x13, #48]
-	WORD $0x54000321 // b.ne 0x15c8
-	WORD $0x14000004 // b 0x1578
-// 0x156c:
+	WORD $0x54000321 // b.ne 0x1760
+	WORD $0x14000004 // b 0x1710
+// 0x1704:
 	WORD $0xad009da3 // stp q3, q7, [x13, #16]
 	WORD $0xad01bdab // stp q11, q15, [x13, #48]
-	WORD $0x540002a1 // b.ne 0x15c8
-// 0x1578:
+	WORD $0x540002a1 // b.ne 0x1760
+// 0x1710:
 	WORD $0xf94010e8 // ldr x8, [x7, #32]
 	WORD $0xf94008e9 // ldr x9, [x7, #16]
 	WORD $0xa90525a8 // stp x8, x9, [x13, #80]
 	WORD $0xd28002ac // mov x12, #0x15
-	WORD $0x14000010 // b 0x15c8
-// 0x158c:
+	WORD $0x14000010 // b 0x1760
+// 0x1724:
 	WORD $0xf94008e9 // ldr x9, [x7, #16]
 	WORD $0x4ebc84e7 // add v7.4s, v7.4s, v28.4s
 	WORD $0xd280010c // mov x12, #0x8
 	WORD $0xad031da3 // stp q3, q7, [x13, #96]
-	WORD $0xb5000169 // cbnz x9, 0x15c8
+	WORD $0xb5000169 // cbnz x9, 0x1760
 	WORD $0xf94010e8 // ldr x8, [x7, #32]
 	WORD $0xa90125a8 // stp x8, x9, [x13, #16]
 	WORD $0xd280032c // mov x12, #0x19
-	WORD $0x14000007 // b 0x15c8
-// 0x15b0:
+	WORD $0x14000007 // b 0x1760
+// 0x1748:
 	WORD $0x4ea31c78 // mov v24.16b, v3.16b
 	WORD $0x4ea71cf9 // mov v25.16b, v7.16b
 	WORD $0x4eab1d7a // mov v26.16b, v11.16b
 	WORD $0x4eaf1dfb // mov v27.16b, v15.16b
 	WORD $0xd2800077 // mov x23, #0x3
-	WORD $0x14000007 // b 0x15e0
-// 0x15c8:
-	WORD $0xa90031a7 // stp x7, x12, [x13]
-	WORD $0xeb05007f // cmp x3, x5
-	WORD $0x54ff52e1 // b.ne 0x2c
+	WORD $0x1400000a // b 0x1784
+// 0x1760:
+	WORD $0xf90001a7 // str x7, [x13]
+	WORD $0xaa0c637b // orr x27, x27, x12, lsl #24
+	WORD $0xf9400ac7 // ldr x7, [x22, #16]
+	WORD $0xb5ff5107 // cbnz x7, 0x18c
 	WORD $0x321800c6 // orr w6, w6, #0x100
 	WORD $0xaa1f03ee // mov x14, xzr
-	WORD $0x17fffb17 // b 0x238
-// 0x15e0:
+	WORD $0xaa1b03ea // mov x10, x27
+	WORD $0x910b8029 // add x9, x1, #0x2e0
+	WORD $0x17fffac4 // b 0x290
+// 0x1784:
 	WORD $0x4f00e41c // movi v28.16b, #0x0
-	WORD $0xad0f703c // stp q28, q28, [x1, #480]
-	WORD $0xad10703c // stp q28, q28, [x1, #512]
-	WORD $0x9107802c // add x12, x1, #0x1e0
-	WORD $0x3628006b // tbz w11, #5, 0x15fc
+	WORD $0xad09703c // stp q28, q28, [x1, #288]
+	WORD $0xad0a703c // stp q28, q28, [x1, #320]
+	WORD $0x9104802c // add x12, x1, #0x120
+	WORD $0x3628006b // tbz w11, #5, 0x17a0
 	WORD $0xacc1755c // ldp q28, q29, [x10], #32
 	WORD $0xac81759c // stp q28, q29, [x12], #32
-// 0x15fc:
-	WORD $0x3620006b // tbz w11, #4, 0x1608
+// 0x17a0:
+	WORD $0x3620006b // tbz w11, #4, 0x17ac
 	WORD $0x3cc1055c // ldr q28, [x10], #16
 	WORD $0x3c81059c // str q28, [x12], #16
-// 0x1608:
-	WORD $0x3618006b // tbz w11, #3, 0x1614
+// 0x17ac:
+	WORD $0x3618006b // tbz w11, #3, 0x17b8
 	WORD $0xf8408558 // ldr x24, [x10], #8
 	WORD $0xf8008598 // str x24, [x12], #8
-// 0x1614:
-	WORD $0x3610006b // tbz w11, #2, 0x1620
+// 0x17b8:
+	WORD $0x3610006b // tbz w11, #2, 0x17c4
 	WORD $0xb8404558 // ldr w24, [x10], #4
 	WORD $0xb8004598 // str w24, [x12], #4
-// 0x1620:
-	WORD $0x3608006b // tbz w11, #1, 0x162c
+// 0x17c4:
+	WORD $0x3608006b // tbz w11, #1, 0x17d0
 	WORD $0x78402558 // ldrh w24, [x10], #2
 	WORD $0x78002598 // strh w24, [x12], #2
-// 0x162c:
-	WORD $0x3600006b // tbz w11, #0, 0x1638
+// 0x17d0:
+	WORD $0x3600006b // tbz w11, #0, 0x17dc
 	WORD $0x39400158 // ldrb w24, [x10]
 	WORD $0x39000198 // strb w24, [x12]
-// 0x1638:
-	WORD $0x3dc0783c // ldr q28, [x1, #480]
-	WORD $0x3dc07c3d // ldr q29, [x1, #496]
-	WORD $0x3dc0803e // ldr q30, [x1, #512]
-	WORD $0x3dc0843f // ldr q31, [x1, #528]
-	WORD $0x9101804a // add x10, x2, #0x60
+// 0x17dc:
+	WORD $0x3dc0483c // ldr q28, [x1, #288]
+	WORD $0x3dc04c3d // ldr q29, [x1, #304]
+	WORD $0x3dc0503e // ldr q30, [x1, #320]
+	WORD $0x3dc0543f // ldr q31, [x1, #336]
+	WORD $0xf940882a // ldr x10, [x1, #272]
+	WORD $0x9101814a // add x10, x10, #0x60
 	WORD $0xcb0b014a // sub x10, x10, x11
 	WORD $0x6e3c1f18 // eor v24.16b, v24.16b, v28.16b
 	WORD $0x6e3d1f39 // eor v25.16b, v25.16b, v29.16b
@@ -1503,41 +1601,41 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0xad415d56 // ldp q22, q23, [x10, #32]
 	WORD $0x4e361f5a // and v26.16b, v26.16b, v22.16b
 	WORD $0x4e371f7b // and v27.16b, v27.16b, v23.16b
-	WORD $0xad0f6438 // stp q24, q25, [x1, #480]
-	WORD $0xad106c3a // stp q26, q27, [x1, #512]
-	WORD $0x371000a6 // tbnz w6, #2, 0x1694
+	WORD $0xad096438 // stp q24, q25, [x1, #288]
+	WORD $0xad0a6c3a // stp q26, q27, [x1, #320]
+	WORD $0x371000a6 // tbnz w6, #2, 0x183c
 	WORD $0x4eb81f1c // mov v28.16b, v24.16b
 	WORD $0x4eb91f3d // mov v29.16b, v25.16b
 	WORD $0x4eba1f5e // mov v30.16b, v26.16b
 	WORD $0x4ebb1f7f // mov v31.16b, v27.16b
-// 0x1694:
+// 0x183c:
 	WORD $0xad00f5bc // stp q28, q29, [x13, #16]
 	WORD $0xad01fdbe // stp q30, q31, [x13, #48]
-	WORD $0x9107802c // add x12, x1, #0x1e0
-	WORD $0x3628006b // tbz w11, #5, 0x16ac
+	WORD $0x9104802c // add x12, x1, #0x120
+	WORD $0x3628006b // tbz w11, #5, 0x1854
 	WORD $0xacc1759c // ldp q28, q29, [x12], #32
 	WORD $0xac81753c // stp q28, q29, [x9], #32
-// 0x16ac:
-	WORD $0x3620006b // tbz w11, #4, 0x16b8
+// 0x1854:
+	WORD $0x3620006b // tbz w11, #4, 0x1860
 	WORD $0x3cc1059c // ldr q28, [x12], #16
 	WORD $0x3c81053c // str q28, [x9], #16
-// 0x16b8:
-	WORD $0x3618006b // tbz w11, #3, 0x16c4
+// 0x1860:
+	WORD $0x3618006b // tbz w11, #3, 0x186c
 	WORD $0xf8408598 // ldr x24, [x12], #8
 	WORD $0xf8008538 // str x24, [x9], #8
-// 0x16c4:
-	WORD $0x3610006b // tbz w11, #2, 0x16d0
+// 0x186c:
+	WORD $0x3610006b // tbz w11, #2, 0x1878
 	WORD $0xb8404598 // ldr w24, [x12], #4
 	WORD $0xb8004538 // str w24, [x9], #4
-// 0x16d0:
-	WORD $0x3608006b // tbz w11, #1, 0x16dc
+// 0x1878:
+	WORD $0x3608006b // tbz w11, #1, 0x1884
 	WORD $0x78402598 // ldrh w24, [x12], #2
 	WORD $0x78002538 // strh w24, [x9], #2
-// 0x16dc:
-	WORD $0x3600006b // tbz w11, #0, 0x16e8
+// 0x1884:
+	WORD $0x3600006b // tbz w11, #0, 0x1890
 	WORD $0x39400198 // ldrb w24, [x12]
 	WORD $0x39000138 // strb w24, [x9]
-// 0x16e8:
+// 0x1890:
 	WORD $0x91003d6a // add x10, x11, #0xf
 	WORD $0xd344fd4a // lsr x10, x10, #4
 	WORD $0x8b0a11ab // add x11, x13, x10, lsl #4
@@ -1546,19 +1644,18 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0xa9012568 // stp x8, x9, [x11, #16]
 	WORD $0x9100454c // add x12, x10, #0x11
 	WORD $0xf10006ff // cmp x23, #0x1
-	WORD $0x54ffe043 // b.cc 0x1310
-	WORD $0x54ffe760 // b.eq 0x13f8
-	WORD $0x3607ee97 // tbz w23, #0, 0x14e0
-	WORD $0x17ffffad // b 0x15c8
-// 0x1718:
+	WORD $0x54ffdf63 // b.cc 0x149c
+	WORD $0x54ffe6a0 // b.eq 0x1588
+	WORD $0x3607edf7 // tbz w23, #0, 0x1674
+	WORD $0x17ffffa9 // b 0x1760
+// 0x18c0:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0xd2800327 // mov x7, #0x19
+	WORD $0xd28003e7 // mov x7, #0x1f
 	WORD $0x91040028 // add x8, x1, #0x100
-// 0x1724:
+// 0x18cc:
 	WORD $0xac810100 // stp q0, q0, [x8], #32
 	WORD $0xf10004e7 // subs x7, x7, #0x1
-	WORD $0x54ffffc1 // b.ne 0x1724
-// 0x1730:
+	WORD $0x54ffffc1 // b.ne 0x18cc
 	RET
 
 DATA chacha20poly1305_batch_neon_constants<>+0(SB)/8, $0x3320646e61707865

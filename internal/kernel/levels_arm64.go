@@ -113,9 +113,17 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 }
 
 // Modelled: src/level.c says how.
-var neonBatchPlan = BatchPlan{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}
+var (
+	neonBatchPlan  = BatchPlan{4, 4, 3, 3, 4, 8, 12, 8, 8}
+	neon6BatchPlan = BatchPlan{4, 4, 8}
+)
 
-func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return &neonBatchPlan }
+func chaCha20Poly1305BatchPlan(level Level) *BatchPlan {
+	if level == NEON6 {
+		return &neon6BatchPlan
+	}
+	return &neonBatchPlan
+}
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
 func ChaCha20Poly1305Batch(level Level, a *Args) {
