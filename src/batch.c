@@ -257,12 +257,12 @@ static size_t one_by_one(sealane_op *ops, size_t n, uint64_t direction)
 /* What was planned. */
 static size_t carry_out(plan *p, sealane_op *ops, const planner *r)
 {
+    const unsigned over = r->batch && r->batch->group ? p->count % r->batch->group : 0;
     size_t good = 0;
-    if (p->weight >= PAYS)
-        good = side_by_side(p, ops, r);
-    else
-        for (unsigned i = 0; i < p->count; i++)
-            good += (size_t)alone(&ops[p->op[i]], r->direction);
+    for (unsigned left = p->weight < PAYS ? p->count : over < 3 ? over : 0; left > 0; left--)
+        good += (size_t)alone(&ops[p->op[--p->count]], r->direction);
+    if (p->count > 0)
+        good += side_by_side(p, ops, r);
     wipe(p->subkey, sizeof p->subkey[0] * p->subkeys);
     return good;
 }

@@ -12,6 +12,7 @@
 typedef struct sealane_batch {
     sealane_kernel *kernel; /* NULL: there is none, all packets go one by one */
     const void *consts;
+    uint8_t group;                       /* packets at a time: one or two over go one by one; 0: that does not matter */
     uint8_t from[SEALANE_BATCH_CLASSES]; /* 0: never, as are packets that are longer than any class */
 } sealane_batch;
 
@@ -48,6 +49,12 @@ int sealane_level_find(const sealane_table *table, const char *name);
  * there is none. failed is called with each level that does not pass. */
 int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t features,
                          void (*failed)(const sealane_level *));
+
+/* Of levels that need the same features, which stand together, the pipeline decides which is fastest, and no feature
+ * tells that. Of those from first on, which works, the one with the shortest time of any: they take turns, and
+ * interruptions only add. failed is called with each that does not pass its known-answer test. */
+int sealane_level_fastest(const sealane_table *table, int first, uint64_t (*ticks)(const sealane_level *),
+                          void (*failed)(const sealane_level *));
 
 /* The level of one of sealane_tables for this process: chosen at the first call, the same ever after. -1 if not even
  * portable works. */

@@ -158,8 +158,8 @@ void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const seala
 
 /* J0 is GHASH of the nonce and its length: what a kernel makes of associated data, but for the lengths' block, which is
  * of the associated data here, or where it would have to be copied far is added by portable code. */
-static void hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key, const uint8_t *nonce,
-                       size_t nonce_bytes)
+void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
+                            const uint8_t *nonce, size_t nonce_bytes)
 {
     uint8_t blocks[128] = {0};
     const size_t padded = (nonce_bytes + 15) / 16 * 16;
@@ -187,7 +187,7 @@ void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonc
         memcpy(j0, nonce, SEALANE_AES_GCM_NONCE_BYTES);
         store32(j0 + SEALANE_AES_GCM_NONCE_BYTES, swap32(1));
     } else {
-        hash_nonce(j0, key_level(k), gcm_key_of(k), nonce, nonce_bytes);
+        sealane_gcm_hash_nonce(j0, key_level(k), gcm_key_of(k), nonce, nonce_bytes);
     }
 }
 

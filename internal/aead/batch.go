@@ -126,7 +126,7 @@ func planFor(ops []Op, todo set) (plan *kernel.BatchPlan, level kernel.Level, gc
 
 // gains is whether packets of that length are ever faster side by side.
 func gains(plan *kernel.BatchPlan, bytes int) bool {
-	return bytes < 64*kernel.BatchClasses && plan[bytes/64%kernel.BatchClasses] != 0
+	return bytes < 64*kernel.BatchClasses && plan.From[bytes/64%kernel.BatchClasses] != 0
 }
 
 // What a packet counts towards a batch that pays: pays / from, rounded up.
@@ -145,11 +145,29 @@ type order struct {
 
 func (o *order) add(packet, bytes int, plan *kernel.BatchPlan) {
 	class := bytes / 64 % kernel.BatchClasses
-	o.weight += int(weights[min(plan[class], kernel.BatchFromMax)])
+	o.weight += int(weights[min(plan.From[class], kernel.BatchFromMax)])
 	o.packet[o.count%chunk] = uint8(packet)
 	o.class[o.count%chunk] = uint8(class)
 	o.place[class]++
 	o.count++
+}
+
+// alone returns how many of the packets are better done by themselves.
+func (o *order) alone(plan *kernel.BatchPlan) int {
+	if o.weight < pays {
+		return o.count
+	}
+	if plan.Group > 0 && o.count%plan.Group < 3 {
+		return o.count % plan.Group
+	}
+	return 0
+}
+
+// pop takes back the packet that was added last.
+func (o *order) pop() (packet uint8) {
+	o.count--
+	o.place[o.class[o.count%chunk]%kernel.BatchClasses]--
+	return o.packet[o.count%chunk]
 }
 
 // sort turns the sizes of the classes into the lane of each one's first packet.
@@ -202,10 +220,10 @@ func sealChunk(ops []Op, todo set) (left set) {
 		checkOverlap(op.Out[len(op.Dst):], op.Src, op.AD, gcm)
 		o.add(i, len(op.Src), plan)
 	}
-	if o.weight < pays {
-		for i := range o.count {
-			ops[o.packet[i]].seal()
-		}
+	for range o.alone(plan) {
+		ops[o.pop()].seal()
+	}
+	if o.count == 0 {
 		return left
 	}
 
@@ -275,10 +293,10 @@ func openChunk(ops []Op, todo set) (opened int, left set) {
 		checkOverlap(op.Out[len(op.Dst):], src, op.AD, gcm)
 		o.add(i, n, plan)
 	}
-	if o.weight < pays {
-		for i := range o.count {
-			opened += ops[o.packet[i]].open()
-		}
+	for range o.alone(plan) {
+		opened += ops[o.pop()].open()
+	}
+	if o.count == 0 {
 		return opened, left
 	}
 

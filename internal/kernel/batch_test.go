@@ -330,13 +330,14 @@ func TestBatchPlans(t *testing.T) {
 				t.Logf("NOT RUN: %s level %s", c.table.Primitive, row.Name)
 				continue
 			}
-			if most := slices.Max(plan[:]); most > BatchFromMax {
+			if most := slices.Max(plan.From[:]); most > BatchFromMax {
 				t.Errorf("%s level %s: a class from %d packets on, more than %d", c.table.Primitive, row.Name, most, BatchFromMax)
 			}
 			if row.Name == "portable" {
 				continue
 			}
-			want := fmt.Sprintf("BATCH(%s, %s, %s", c.table.Primitive, row.Name, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(plan[:])), ", "), "[]"))
+			want := fmt.Sprintf("BATCH(%s, %s, %d, %s", c.table.Primitive, row.Name, plan.Group,
+				strings.Trim(strings.Join(strings.Fields(fmt.Sprint(plan.From[:])), ", "), "[]"))
 			for strings.HasSuffix(want, ", 0") {
 				want = strings.TrimSuffix(want, ", 0")
 			}

@@ -78,7 +78,9 @@ func New[C any](limit int) *Table[C] {
 	for slots*3/4 < limit {
 		slots *= 2
 	}
-	return &Table[C]{slots: make([]Entry[C], slots), mask: uint32(slots - 1), limit: limit}
+	t := &Table[C]{slots: make([]Entry[C], slots), mask: uint32(slots - 1), limit: limit}
+	Huge(t.slots)
+	return t
 }
 
 // Count returns the number of connections.
@@ -89,10 +91,11 @@ func (t *Table[C]) Slots() int { return len(t.slots) }
 
 func tagOf(hash uint64) uint32 { return max(uint32(hash), 1) }
 
-// Touch brings the lines of an entry into the cache. Calls for many packets in a row wait for memory together.
-func (t *Table[C]) Touch(hash uint64) uint32 {
-	e := &t.slots[tagOf(hash)&t.mask]
-	return e.tag + e.Renew
+// Lines appends the addresses of the cache lines that finding a connection needs, most likely.
+func (t *Table[C]) Lines(to []unsafe.Pointer, hash uint64) []unsafe.Pointer {
+	i := tagOf(hash) & t.mask
+	e := &t.slots[i]
+	return append(to, unsafe.Pointer(e), unsafe.Pointer(&e.First), unsafe.Pointer(&t.slots[(i+1)&t.mask]))
 }
 
 // Find returns the entry of a connection, or nil.

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+var messageSizes = []int{64, 128, 256, 512, 1024}
+
+// A modelled is one size on the network processor.
+type modelled struct {
+	bytes         int
+	work          profile
+	published     float64 // packets a second with the published placement
+	best          float64
+	where         placement
+	tried         int
+	frameReading  float64 // published placement, the bytes being the frame's
+	busy, waiting cost    // published, best
+}
+
+type report struct {
+	m        *measurements
+	sizes    []modelled
+	chacha10 float64 // bits a second
+}
+
+func newReport(m *measurements) *report {
+	r := &report{m: m}
+	p := &networkProcessor
+	for _, n := range messageSizes {
+		s := modelled{bytes: n, work: profileOf(n)}
+		s.busy = p.evaluate(&s.work, publishedPlacement)
+		s.published = p.rate(s.busy)
+		s.where, s.tried = p.best(&s.work, n)
+		s.waiting = p.evaluate(&s.work, s.where)
+		s.best = p.rate(s.waiting)
+		frame := profileOf(n - frameOverhead)
+		s.frameReading = p.rate(p.evaluate(&frame, publishedPlacement))
+		r.sizes = append(r.sizes, s)
+	}
+	work := profileOfChaCha(10, 1024)
+	r.chacha10 = p.rate(p.evaluate(&work, publishedPlacement)) * 1024 * 8
+	return r
+}
+
+func percent(got, want float64) string { return fmt.Sprintf("%+.1f %%", 100*(got/want-1)) }
+
+func (r *report) text() string {
+	var b strings.Builder
+	b.WriteString("Written by `make nicmodel`. README.md says what it means.\n\n## The published network processor\n\n")
+	b.WriteString("| message, bytes | instructions | words accessed | published placement, Mpps | best placement, Mpps | published, Mpps | error | error if the bytes are the frame's |\n|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, s := range r.sizes {
+		words := 0
+		for _, n := range s.work.accesses {
+			words += n
+		}
+		published, failing, frame := "", "", ""
+		if p := publishedPackets[s.bytes]; p > 0 {
+			published, failing, frame = fmt.Sprintf("%.2f", p/1e6), percent(s.published, p), percent(s.frameReading, p)
+		}
+		fmt.Fprintf(&b, "| %d | %d | %d | %.2f | %.2f | %s | %s | %s |\n", s.bytes, s.work.instructions, words, s.published/1e6, s.best/1e6, published, failing, frame)
+	}
+	fmt.Fprintf(&b, "\nChaCha10 alone, 1024 bytes: %.2f Gbit/s modelled, %.2f published, error %s.\n", r.chacha10/1e9, publishedChaCha10/1e9, percent(r.chacha10, publishedChaCha10))
+	last := r.sizes[len(r.sizes)-1]
+	fmt.Fprintf(&b, "\nPlacements, %d bytes, of %d that fit:\n\n| | bytes | words accessed | published | best |\n|---|--:|--:|---|---|\n", last.bytes, last.tried)
+	for o, n := range sizesFor(last.bytes) {
+		fmt.Fprintf(&b, "| %s | %d | %d | %s | %s |\n", objectNames[o], n, last.work.accesses[o], networkProcessor.memories[publishedPlacement[o]].name, networkProcessor.memories[last.where[o]].name)
+	}
+	fmt.Fprintf(&b, "\nA packet of %d bytes keeps an engine busy for %.1f µs as published and %.1f µs at best, and has its thread wait for %.1f µs and %.1f µs, in which others run.\n",
+		last.bytes, last.busy.busy/1000, last.waiting.busy/1000, last.busy.wait/1000, last.waiting.wait/1000)
+	c := r.m.core()
+	fmt.Fprintf(&b, "\n## Many flows: one %s\n\nMeasured: ", c.name)
+	for i, m := range c.memories {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(m.name)
+		if m.bytes > 0 {
+			fmt.Fprintf(&b, " %d KiB", m.bytes>>10)
+		}
+		fmt.Fprintf(&b, " %.1f ns", m.latency)
+	}
+	b.WriteString(".\n\n| message, bytes | flows | modelled, Mpps | measured, Mpps | error |\n|--:|--:|--:|--:|--:|\n")
+	for _, message := range r.m.Messages {
+		for _, flows := range flowCounts {
+			got, want := c.rate(message.Bytes, flows), 1e9/message.Flows[strconv.Itoa(flows)]
+			fmt.Fprintf(&b, "| %d | %d | %.3f | %.3f | %s |\n", message.Bytes, flows, got/1e6, want/1e6, percent(got, want))
+		}
+	}
+	fmt.Fprintf(&b, "\n## Many flows: one %s\n\n| message, bytes | flows | modelled, Mpps |\n|--:|--:|--:|\n", dpuCore.name)
+	for _, n := range []int{64, 1024} {
+		for _, flows := range flowCounts {
+			fmt.Fprintf(&b, "| %d | %d | %.3f |\n", n, flows, dpuCore.rate(n, flows)/1e6)
+		}
+	}
+	return b.String()
+}
