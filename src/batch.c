@@ -147,6 +147,11 @@ static inline int has_lane(const planner *r, size_t class)
     return class < SEALANE_BATCH_CLASSES && r->batch->from[class] != 0;
 }
 
+static inline int goes_alone(const planner *r, const sealane_op *op)
+{
+    return op->key != NULL && op->key->opaque[0] - r->key_word <= r->more_words && !has_lane(r, op->in_bytes / 64);
+}
+
 /* Lanes for packets that need nothing but one, from number n on; returns the first that is not such. */
 OUT_OF_LINE static unsigned plan_plain(plan *p, sealane_op *ops, unsigned n, unsigned end, const planner *r)
 {
@@ -195,8 +200,11 @@ static size_t make_plan(plan *p, sealane_op *ops, unsigned n, const planner *r)
     size_t good = 0;
     unsigned i = 0;
     p->count = p->weight = p->subkeys = p->later = 0;
-    while ((i = plan_plain(p, ops, i, n, r)) < n)
+    while ((i = plan_plain(p, ops, i, n, r)) < n) {
         good += (size_t)plan_special(p, &ops[i], i, r), i++;
+        for (; i < n && goes_alone(r, &ops[i]); i++) /* mostly they are many */
+            good += (size_t)alone(&ops[i], r->direction);
+    }
     return good;
 }
 
