@@ -17,7 +17,7 @@
 //	}
 //
 // Some dozens of packets at once are best; their order does not matter. Nothing is allocated but what a Dst lacks in
-// capacity. Running time depends on lengths, on the number of packets, and on which tags were right.
+// capacity, and seldom some memory to work in. Running time depends on lengths, on the number of packets, and on which tags were right.
 package batch
 
 import (

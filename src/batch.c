@@ -147,6 +147,11 @@ static inline int has_lane(const planner *r, size_t class)
     return class < SEALANE_BATCH_CLASSES && r->batch->from[class] != 0;
 }
 
+static inline int goes_alone(const planner *r, const sealane_op *op)
+{
+    return op->key != NULL && op->key->opaque[0] - r->key_word <= r->more_words && !has_lane(r, op->in_bytes / 64);
+}
+
 /* Lanes for packets that need nothing but one, from number n on; returns the first that is not such. */
 OUT_OF_LINE static unsigned plan_plain(plan *p, sealane_op *ops, unsigned n, unsigned end, const planner *r)
 {
@@ -195,8 +200,11 @@ static size_t make_plan(plan *p, sealane_op *ops, unsigned n, const planner *r)
     size_t good = 0;
     unsigned i = 0;
     p->count = p->weight = p->subkeys = p->later = 0;
-    while ((i = plan_plain(p, ops, i, n, r)) < n)
+    while ((i = plan_plain(p, ops, i, n, r)) < n) {
         good += (size_t)plan_special(p, &ops[i], i, r), i++;
+        for (; i < n && goes_alone(r, &ops[i]); i++) /* mostly they are many */
+            good += (size_t)alone(&ops[i], r->direction);
+    }
     return good;
 }
 
@@ -257,12 +265,12 @@ static size_t one_by_one(sealane_op *ops, size_t n, uint64_t direction)
 /* What was planned. */
 static size_t carry_out(plan *p, sealane_op *ops, const planner *r)
 {
+    const unsigned over = r->batch && r->batch->group ? p->count % r->batch->group : 0;
     size_t good = 0;
-    if (p->weight >= PAYS)
-        good = side_by_side(p, ops, r);
-    else
-        for (unsigned i = 0; i < p->count; i++)
-            good += (size_t)alone(&ops[p->op[i]], r->direction);
+    for (unsigned left = p->weight < PAYS ? p->count : over < 3 ? over : 0; left > 0; left--)
+        good += (size_t)alone(&ops[p->op[--p->count]], r->direction);
+    if (p->count > 0)
+        good += side_by_side(p, ops, r);
     wipe(p->subkey, sizeof p->subkey[0] * p->subkeys);
     return good;
 }

@@ -338,7 +338,7 @@ static const sealane_batch *portable_choice(const sealane_table *table, const se
 {
     static const sealane_batch stand_ins[] = {
         {.kernel = sealane_chacha20poly1305_batch_portable, .from = {2, 3, 3, 5, 9, 0, 16}},
-        {.kernel = sealane_aesgcm_batch_portable, .from = {3, 2, 0, 5, 9, 1, 16}},
+        {.kernel = sealane_aesgcm_batch_portable, .group = 5, .from = {3, 2, 0, 5, 9, 1, 16}},
     };
     if (table == &sealane_tables[SEALANE_AESGCM] && level->kernel != sealane_aesgcm_portable)
         return below(2) ? sealane_level_batch(table, level) : NULL;

@@ -188,6 +188,17 @@
     vpshufb zmm\row, zmm\row, reverse
 .endm
 
+/* The same where none may be there: masked accesses of nothing are slow. */
+.macro crypt_any row, rk, at, k
+    kortestq \k, \k
+    jnz 4f
+    vpxord zmm\row, zmm\row, zmm\row
+    jmp 5f
+4:
+    crypt_part \row, \rk, \at, \k
+5:
+.endm
+
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
 /* lo, mi, hi := or += a h, where the even qwords of sums have the sums of h's halves. */
@@ -302,7 +313,7 @@
     mov rax, [LANE(\p, IN)]
     mov rcx, [LANE(\p, OUT)]
     .if \n == 1
-    crypt_part \a, \rk, 0, k1
+    crypt_any \a, \rk, 0, k1
     .else
     crypt_row \a, \rk, 0
     .endif
@@ -396,10 +407,10 @@
     mov rcx, [LANE(\p, OUT)]
     add rax, done
     add rcx, done
-    crypt_part \a, \rk, 0, k1
-    crypt_part \b, \rk, 64, k2
-    crypt_part \c, \rk, 128, k3
-    crypt_part \d, \rk, 192, k4
+    crypt_any \a, \rk, 0, k1
+    crypt_any \b, \rk, 64, k2
+    crypt_any \c, \rk, 128, k3
+    crypt_any \d, \rk, 192, k4
     vpxord zmm\a, zmm\a, zmm\o0
     authenticate 2, \a, \b, \c, \d, \rk, \o0, \o1, \o2
     kortestq k3, k3
@@ -596,7 +607,11 @@
     bzhi ebx, ebx, ecx
     kmovd k1, ebx
     mov rax, [LANE(\p, AD)]
+    vpxord xmm\a, xmm\a, xmm\a
+    test ecx, ecx
+    jz 1f
     vmovdqu8 xmm\a{k1}{z}, [rax]
+1:
     mov ebx, [LANE(\p, BYTES)]
     add ebx, 31
     and ebx, -16

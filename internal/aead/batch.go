@@ -3,6 +3,8 @@ package aead
 import (
 	"crypto/cipher"
 	"encoding/binary"
+	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/kernel"
@@ -105,14 +107,16 @@ func laneKey(a cipher.AEAD) (key unsafe.Pointer, level kernel.Level, kind cipher
 // planFor returns the plan for the first of the packets that have one, and its level and primitive. Others of the
 // primitive are nearly always of that level, as a process has but one.
 func planFor(ops []Op, todo set) (plan *kernel.BatchPlan, level kernel.Level, gcm bool) {
+	without, last := noLane, kernel.Level(0) // the last that had none
 	for i := range ops {
 		if !todo.has(i) {
 			continue
 		}
 		_, level, kind := laneKey(ops[i].AEAD)
-		if kind == noLane {
+		if kind == without && level == last || kind == noLane {
 			continue
 		}
+		without, last = kind, level
 		if kind.gcm() {
 			plan = kernel.AESGCMBatchPlan(level)
 		} else {
@@ -127,7 +131,7 @@ func planFor(ops []Op, todo set) (plan *kernel.BatchPlan, level kernel.Level, gc
 
 // gains is whether packets of that length are ever faster side by side.
 func gains(plan *kernel.BatchPlan, bytes int) bool {
-	return bytes < 64*kernel.BatchClasses && plan[bytes/64%kernel.BatchClasses] != 0
+	return bytes < 64*kernel.BatchClasses && plan.From[bytes/64%kernel.BatchClasses] != 0
 }
 
 // What a packet counts towards a batch that pays: pays / from, rounded up.
@@ -135,44 +139,102 @@ const pays = 240
 
 var weights = [kernel.BatchFromMax + 1]uint8{0, 240, 120, 80, 60, 48, 40, 35, 30, 27, 24, 22, 20, 19, 18, 16, 15}
 
-// order is a counting sort of packets by their whole blocks, longest first.
-type order struct {
-	count  int
-	weight int
-	packet [chunk]uint8 // those that get a lane
-	class  [chunk]uint8 // blocks of each
-	place  [kernel.BatchClasses]uint8
+// A workspace is what a call needs for a chunk. It is too large to be zeroed for each on the stack.
+type workspace struct {
+	lanes, sorted [chunk]kernel.Lane
+	packet        [chunk]uint8 // of the lane; not sorted
+	class         [chunk]uint8 // its whole blocks
+	count         int          // of lanes
+	weight        int
+	once          [chunk]oneTime
+	derived       int
+	tags, came    [chunk][2]uint64 // open: what the tags ought to be, and are
 }
 
-func (o *order) add(packet, bytes int, plan *kernel.BatchPlan) {
-	class := bytes / 64 % kernel.BatchClasses
-	o.weight += int(weights[min(plan[class], kernel.BatchFromMax)])
-	o.packet[o.count%chunk] = uint8(packet)
-	o.class[o.count%chunk] = uint8(class)
-	o.place[class]++
-	o.count++
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+
+func newWorkspace() *workspace {
+	w := workspaces.Get().(*workspace)
+	w.count, w.weight, w.derived = 0, 0, 0
+	return w
 }
 
-// sort turns the sizes of the classes into the lane of each one's first packet.
-func (o *order) sort() {
-	place := uint8(0)
-	for class := len(o.place) - 1; class >= 0; class-- {
-		size := o.place[class]
-		o.place[class] = place
-		place += size
+// done forgets secrets and other people's memory.
+func (w *workspace) done(used int) {
+	clear(w.once[:w.derived])
+	clear(w.tags[:used])
+	clear(w.lanes[:used])
+	clear(w.sorted[:used])
+	workspaces.Put(w)
+}
+
+// add sets up the next lane but for its tag.
+func (w *workspace) add(packet int, op *Op, out, in []byte, key unsafe.Pointer, kind cipherKind, plan *kernel.BatchPlan) *kernel.Lane {
+	i := w.count % chunk
+	w.count++
+	class := len(in) / 64 % kernel.BatchClasses
+	w.packet[i], w.class[i] = uint8(packet), uint8(class)
+	w.weight += int(weights[min(plan.From[class], kernel.BatchFromMax)])
+	l := &w.lanes[i]
+	l.Out, l.In, l.Bytes = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in)), uint64(len(in))
+	l.AD, l.ADBytes = unsafe.Pointer(unsafe.SliceData(op.AD)), uint64(len(op.AD))
+	l.Key, l.Nonce = key, unsafe.Pointer(unsafe.SliceData(op.Nonce))
+	if kind == extendedLane {
+		o := &w.once[w.derived%chunk]
+		w.derived++
+		o.derive((*[keySize]byte)(key), (*[nonceSizeX]byte)(op.Nonce))
+		l.Key, l.Nonce = unsafe.Pointer(&o.key), unsafe.Pointer(&o.nonce)
+	}
+	return l
+}
+
+// alone returns how many of the packets are better done by themselves.
+func (w *workspace) alone(plan *kernel.BatchPlan) int {
+	if w.weight < pays {
+		return w.count
+	}
+	if plan.Group > 0 && w.count%plan.Group < 3 {
+		return w.count % plan.Group
+	}
+	return 0
+}
+
+// pop takes back the packet that was added last.
+func (w *workspace) pop() (packet uint8) {
+	w.count--
+	return w.packet[w.count%chunk]
+}
+
+// run has the kernel do the lanes, longest first: a counting sort by whole blocks, left out where there is nothing to do.
+func (w *workspace) run(level kernel.Level, gcm bool, flags uint64) {
+	lanes := w.lanes[:w.count]
+	if !slices.IsSortedFunc(w.class[:w.count], func(a, b uint8) int { return int(b) - int(a) }) {
+		var place [kernel.BatchClasses]uint8
+		for _, class := range w.class[:w.count] {
+			place[class%kernel.BatchClasses]++
+		}
+		next := uint8(0)
+		for class := len(place) - 1; class >= 0; class-- {
+			size := place[class]
+			place[class] = next
+			next += size
+		}
+		for i, class := range w.class[:w.count] {
+			at := &place[class%kernel.BatchClasses]
+			w.sorted[*at%chunk] = lanes[i]
+			*at++
+		}
+		lanes = w.sorted[:w.count]
+	}
+	args := kernel.Batch(lanes, flags)
+	if gcm {
+		kernel.AESGCMBatch(level, &args)
+	} else {
+		kernel.ChaCha20Poly1305Batch(level, &args)
 	}
 }
 
-// next returns the i-th packet that was added, and its lane.
-func (o *order) next(i int) (packet, lane int) {
-	class := o.class[i%chunk] % kernel.BatchClasses
-	lane = int(o.place[class])
-	o.place[class]++
-	return int(o.packet[i%chunk]), lane % chunk
-}
-
 // sealChunk seals packets side by side where that pays, and returns those that are left to do, of another primitive.
-// Pointers to what is on its stack may be stored in arrays of its own only, or they would escape.
 func sealChunk(ops []Op, todo set) (left set) {
 	plan, level, gcm := planFor(ops, todo)
 	if plan == nil {
@@ -183,60 +245,36 @@ func sealChunk(ops []Op, todo set) (left set) {
 		}
 		return 0
 	}
-	var o order
+	w := newWorkspace()
 	for i := range ops {
 		if !todo.has(i) {
 			continue
 		}
 		op := &ops[i]
-		_, l, kind := laneKey(op.AEAD)
+		key, l, kind := laneKey(op.AEAD)
 		if kind != noLane && kind.gcm() != gcm {
 			left |= 1 << i
 			continue
 		}
-		if kind == noLane || l != level || !gains(plan, len(op.Src)) {
+		n := len(op.Src)
+		if kind == noLane || l != level || !gains(plan, n) {
 			op.seal()
 			continue
 		}
 		checkNonce(op.Nonce, kind, "chacha20poly1305: bad nonce length passed to Seal")
-		op.Out, op.Err = extend(op.Dst, len(op.Src)+tagSize), nil
-		checkOverlap(op.Out[len(op.Dst):], op.Src, op.AD, gcm)
-		o.add(i, len(op.Src), plan)
-	}
-	if o.weight < pays {
-		for i := range o.count {
-			ops[o.packet[i]].seal()
-		}
-		return left
-	}
-
-	var lanes [chunk]kernel.Lane
-	var once [chunk]oneTime
-	derived := 0
-	o.sort()
-	for i := range o.count {
-		packet, lane := o.next(i)
-		op := &ops[packet]
-		key, _, kind := laneKey(op.AEAD)
-		n := len(op.Src)
-		l := &lanes[lane]
-		l.Key, l.Nonce = key, unsafe.Pointer(unsafe.SliceData(op.Nonce))
-		if kind == extendedLane {
-			once[derived].derive((*[keySize]byte)(key), (*[nonceSizeX]byte)(op.Nonce))
-			lanes[lane].Key, lanes[lane].Nonce = unsafe.Pointer(&once[derived].key), unsafe.Pointer(&once[derived].nonce)
-			derived++
-		}
+		op.Out, op.Err = extend(op.Dst, n+tagSize), nil
 		out := op.Out[len(op.Dst):]
-		l.Out = unsafe.Pointer(unsafe.SliceData(out))
-		l.In = unsafe.Pointer(unsafe.SliceData(op.Src))
-		l.Bytes = uint64(n)
-		l.AD = unsafe.Pointer(unsafe.SliceData(op.AD))
-		l.ADBytes = uint64(len(op.AD))
-		l.Tag[0] = unsafe.Pointer(&out[n])
+		checkOverlap(out, op.Src, op.AD, gcm)
+		w.add(i, op, out, op.Src, key, kind, plan).Tag[0] = unsafe.Pointer(&out[n])
 	}
-	args := kernel.Batch(lanes[:o.count], 0)
-	runLanes(level, gcm, &args)
-	clear(once[:derived])
+	used := w.count
+	for range w.alone(plan) {
+		ops[w.pop()].seal()
+	}
+	if w.count > 0 {
+		w.run(level, gcm, 0)
+	}
+	w.done(used)
 	return left
 }
 
@@ -251,13 +289,13 @@ func openChunk(ops []Op, todo set) (opened int, left set) {
 		}
 		return opened, 0
 	}
-	var o order
+	w := newWorkspace()
 	for i := range ops {
 		if !todo.has(i) {
 			continue
 		}
 		op := &ops[i]
-		_, l, kind := laneKey(op.AEAD)
+		key, l, kind := laneKey(op.AEAD)
 		if kind != noLane && kind.gcm() != gcm {
 			left |= 1 << i
 			continue
@@ -269,73 +307,44 @@ func openChunk(ops []Op, todo set) (opened int, left set) {
 		}
 		checkNonce(op.Nonce, kind, "chacha20poly1305: bad nonce length passed to Open")
 		op.Out, op.Err = extend(op.Dst, n), nil
-		src := op.Src
+		out, in := op.Out[len(op.Dst):], op.Src
 		if !gcm { // the plaintext may lie over the tag; crypto/cipher does not allow it
-			src = src[:n]
+			in = in[:n]
 		}
-		checkOverlap(op.Out[len(op.Dst):], src, op.AD, gcm)
-		o.add(i, n, plan)
-	}
-	if o.weight < pays {
-		for i := range o.count {
-			opened += ops[o.packet[i]].open()
-		}
-		return opened, left
-	}
-
-	var lanes [chunk]kernel.Lane
-	var once [chunk]oneTime
-	var tags, want [chunk][2]uint64
-	var packets [chunk]uint8
-	derived := 0
-	o.sort()
-	for i := range o.count {
-		packet, lane := o.next(i)
-		op := &ops[packet]
-		key, _, kind := laneKey(op.AEAD)
-		n := len(op.Src) - tagSize
-		l := &lanes[lane]
-		l.Key, l.Nonce = key, unsafe.Pointer(unsafe.SliceData(op.Nonce))
-		if kind == extendedLane {
-			once[derived].derive((*[keySize]byte)(key), (*[nonceSizeX]byte)(op.Nonce))
-			lanes[lane].Key, lanes[lane].Nonce = unsafe.Pointer(&once[derived].key), unsafe.Pointer(&once[derived].nonce)
-			derived++
-		}
+		checkOverlap(out, in, op.AD, gcm)
 		// The tag is read first: the output may cover it, if it begins where the ciphertext ends.
-		want[lane] = [2]uint64{binary.NativeEndian.Uint64(op.Src[n:]), binary.NativeEndian.Uint64(op.Src[n+8:])}
-		packets[lane] = uint8(packet)
-		l.Out = unsafe.Pointer(unsafe.SliceData(op.Out[len(op.Dst):]))
-		l.In = unsafe.Pointer(unsafe.SliceData(op.Src))
-		l.Bytes = uint64(n)
-		l.AD = unsafe.Pointer(unsafe.SliceData(op.AD))
-		l.ADBytes = uint64(len(op.AD))
-		lanes[lane].Tag[0] = unsafe.Pointer(&tags[lane])
+		lane := w.count % chunk
+		w.came[lane] = [2]uint64{binary.NativeEndian.Uint64(op.Src[n:]), binary.NativeEndian.Uint64(op.Src[n+8:])}
+		w.add(i, op, out, in[:n], key, kind, plan).Tag[0] = unsafe.Pointer(&w.tags[lane])
 	}
-	args := kernel.Batch(lanes[:o.count], kernel.FlagOpen)
-	runLanes(level, gcm, &args)
-	clear(once[:derived])
-	for lane := range o.count {
-		if (tags[lane][0]^want[lane][0])|(tags[lane][1]^want[lane][1]) != 0 {
-			op := &ops[packets[lane]]
-			clear(op.Out[len(op.Dst):])
-			op.Out, op.Err = nil, errOpen
-			if gcm {
-				op.Err = errGCMOpen
-			}
-			continue
-		}
-		opened++
+	used := w.count
+	for range w.alone(plan) {
+		opened += ops[w.pop()].open()
 	}
-	clear(tags[:o.count])
+	if w.count > 0 {
+		w.run(level, gcm, kernel.FlagOpen)
+		opened += w.authenticate(ops, gcm)
+	}
+	w.done(used)
 	return opened, left
 }
 
-func runLanes(level kernel.Level, gcm bool, args *kernel.Args) {
-	if gcm {
-		kernel.AESGCMBatch(level, args)
-	} else {
-		kernel.ChaCha20Poly1305Batch(level, args)
+// authenticate compares the tags of all packets, zeroes what forgeries have left, and returns the number of the others.
+func (w *workspace) authenticate(ops []Op, gcm bool) (authentic int) {
+	for lane := range w.count {
+		tag, came := &w.tags[lane%chunk], &w.came[lane%chunk]
+		if (tag[0]^came[0])|(tag[1]^came[1]) == 0 {
+			authentic++
+			continue
+		}
+		op := &ops[w.packet[lane%chunk]]
+		clear(op.Out[len(op.Dst):])
+		op.Out, op.Err = nil, errOpen
+		if gcm {
+			op.Err = errGCMOpen
+		}
 	}
+	return authentic
 }
 
 func checkNonce(nonce []byte, kind cipherKind, message string) {

@@ -25,11 +25,8 @@ func batchKeys(t testing.TB, r *rand.Rand, table *dispatch.Table, level kernel.L
 		l := level
 		if v.table != table {
 			best, ok := v.table.Choose()
-			if !ok {
-				continue // the portable level is corrupt, and there is no other: TestBatchCorrupt
-			}
-			if l = kernel.Level(best); i%4 != 0 {
-				continue
+			if l = kernel.Level(best); !ok || i%4 != 0 {
+				continue // not ok: the portable level is corrupt, and there is no other: TestBatchCorrupt
 			}
 		}
 		if v.tagSize != tagSize {

@@ -15,7 +15,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x4736840f; WORD $0x0000 // je 0x474b
+	LONG $0x488a840f; WORD $0x0000 // je 0x489f
 	LONG $0x487d6262; WORD $0x3a5a // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x725a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [rdx+0x10]
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -26,7 +26,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xf892fbc5 // kmovd k7,eax
 // 0x38:
 	LONG $0x04fe8349 // cmp r14,0x4
-	LONG $0x4613820f; WORD $0x0000 // jb 0x4655
+	LONG $0x4767820f; WORD $0x0000 // jb 0x47a9
 // 0x42:
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	LONG $0x605f8b48 // mov rbx,QWORD PTR [rdi+0x60]
@@ -52,22 +52,22 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	WORD $0x3948; BYTE $0xcb // cmp rbx,rcx
 	LONG $0xd9420f48 // cmovb rbx,rcx
 	LONG $0x10f88348 // cmp rax,0x10
-	LONG $0x2cc5870f; WORD $0x0000 // ja 0x2d70
+	LONG $0x2d01870f; WORD $0x0000 // ja 0x2dac
 	LONG $0x40150162; WORD $0xedef // vpxord zmm29,zmm29,zmm29
 	LONG $0x40fb8348 // cmp rbx,0x40
 	LONG $0x2555860f; WORD $0x0000 // jbe 0x2610
 	LONG $0x00fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x100
-	LONG $0x2ca8870f; WORD $0x0000 // ja 0x2d70
+	LONG $0x2ce4870f; WORD $0x0000 // ja 0x2dac
 	WORD $0x4b8d; BYTE $0xff // lea ecx,[rbx-0x1]
 	WORD $0xe183; BYTE $0xc0 // and ecx,0xffffffc0
 	WORD $0x3949; BYTE $0xc8 // cmp r8,rcx
-	LONG $0x2c99860f; WORD $0x0000 // jbe 0x2d70
+	LONG $0x2cd5860f; WORD $0x0000 // jbe 0x2dac
 	WORD $0x3949; BYTE $0xc9 // cmp r9,rcx
-	LONG $0x2c90860f; WORD $0x0000 // jbe 0x2d70
+	LONG $0x2ccc860f; WORD $0x0000 // jbe 0x2dac
 	WORD $0x3949; BYTE $0xca // cmp r10,rcx
-	LONG $0x2c87860f; WORD $0x0000 // jbe 0x2d70
+	LONG $0x2cc3860f; WORD $0x0000 // jbe 0x2dac
 	WORD $0x3949; BYTE $0xcb // cmp r11,rcx
-	LONG $0x2c7e860f; WORD $0x0000 // jbe 0x2d70
+	LONG $0x2cba860f; WORD $0x0000 // jbe 0x2dac
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
 	LONG $0x1b36820f; WORD $0x0000 // jb 0x1c34
 	LONG $0x0ebc840f; WORD $0x0000 // je 0xfc0
@@ -690,7 +690,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x40ad7362; WORD $0xe643; BYTE $0x88 // vshufi64x2 zmm12,zmm26,zmm6,0x88
 	LONG $0x40ad6362; WORD $0xd643; BYTE $0xdd // vshufi64x2 zmm26,zmm26,zmm6,0xdd
 	LONG $0x402d4162; WORD $0xd4ef // vpxord zmm26,zmm26,zmm12
-	LONG $0x00335ce9; BYTE $0x00 // jmp 0x431c
+	LONG $0x003488e9; BYTE $0x00 // jmp 0x4448
 // 0xfc0:
 	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
@@ -1223,7 +1223,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x40ad7362; WORD $0xe643; BYTE $0x88 // vshufi64x2 zmm12,zmm26,zmm6,0x88
 	LONG $0x40ad6362; WORD $0xd643; BYTE $0xdd // vshufi64x2 zmm26,zmm26,zmm6,0xdd
 	LONG $0x402d4162; WORD $0xd4ef // vpxord zmm26,zmm26,zmm12
-	LONG $0x0026e8e9; BYTE $0x00 // jmp 0x431c
+	LONG $0x002814e9; BYTE $0x00 // jmp 0x4448
 // 0x1c34:
 	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
@@ -1652,7 +1652,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x40ad7362; WORD $0xe643; BYTE $0x88 // vshufi64x2 zmm12,zmm26,zmm6,0x88
 	LONG $0x40ad6362; WORD $0xd643; BYTE $0xdd // vshufi64x2 zmm26,zmm26,zmm6,0xdd
 	LONG $0x402d4162; WORD $0xd4ef // vpxord zmm26,zmm26,zmm12
-	LONG $0x001d0ce9; BYTE $0x00 // jmp 0x431c
+	LONG $0x001e38e9; BYTE $0x00 // jmp 0x4448
 // 0x2610:
 	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
@@ -1873,6 +1873,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x285f0348 // add rbx,QWORD PTR [rdi+0x28]
 	LONG $0x08478b48 // mov rax,QWORD PTR [rdi+0x8]
 	WORD $0x8b48; BYTE $0x0f // mov rcx,QWORD PTR [rdi]
+	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
+	WORD $0x0875 // jne 0x2aeb
+	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
+	WORD $0x2aeb // jmp 0x2b15
+// 0x2aeb:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe4ef // vpxord zmm28,zmm27,zmm20
 	LONG $0x487d9262; WORD $0xc4dd // vaesenclast zmm0,zmm0,zmm28
@@ -1880,6 +1885,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xc97ff162; WORD $0xc06f // vmovdqu8 zmm0{k1}{z},zmm0
 	LONG $0x4dfd9162; WORD $0xc36f // vmovdqa64 zmm0{k5},zmm27
 	LONG $0x487d9262; WORD $0xc700 // vpshufb zmm0,zmm0,zmm31
+// 0x2b15:
 	LONG $0x487d6162; WORD $0xd870; BYTE $0x4e // vpshufd zmm27,zmm0,0x4e
 	LONG $0x40256162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm0
 	QUAD $0x00094344487d6362 // vpclmullqlqdq zmm24,zmm0,ZMMWORD PTR [rbx+0x240]
@@ -1896,6 +1902,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x685f0348 // add rbx,QWORD PTR [rdi+0x68]
 	LONG $0x48478b48 // mov rax,QWORD PTR [rdi+0x48]
 	LONG $0x404f8b48 // mov rcx,QWORD PTR [rdi+0x40]
+	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
+	WORD $0x0875 // jne 0x2b76
+	LONG $0x485df162; WORD $0xe4ef // vpxord zmm4,zmm4,zmm4
+	WORD $0x2aeb // jmp 0x2ba0
+// 0x2b76:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe5ef // vpxord zmm28,zmm27,zmm21
 	LONG $0x485d9262; WORD $0xe4dd // vaesenclast zmm4,zmm4,zmm28
@@ -1903,6 +1914,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xc97ff162; WORD $0xe46f // vmovdqu8 zmm4{k1}{z},zmm4
 	LONG $0x4dfd9162; WORD $0xe36f // vmovdqa64 zmm4{k5},zmm27
 	LONG $0x485d9262; WORD $0xe700 // vpshufb zmm4,zmm4,zmm31
+// 0x2ba0:
 	LONG $0x487d6162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm27,zmm4,0x4e
 	LONG $0x40256162; WORD $0xdcef // vpxord zmm27,zmm27,zmm4
 	QUAD $0x00094344485df362 // vpclmullqlqdq zmm0,zmm4,ZMMWORD PTR [rbx+0x240]
@@ -1919,6 +1931,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xa89f0348; WORD $0x0000; BYTE $0x00 // add rbx,QWORD PTR [rdi+0xa8]
 	LONG $0x88878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0x88]
 	LONG $0x808f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0x80]
+	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
+	WORD $0x0875 // jne 0x2c0d
+	LONG $0x483d5162; WORD $0xc0ef // vpxord zmm8,zmm8,zmm8
+	WORD $0x2aeb // jmp 0x2c37
+// 0x2c0d:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe6ef // vpxord zmm28,zmm27,zmm22
 	LONG $0x483d1262; WORD $0xc4dd // vaesenclast zmm8,zmm8,zmm28
@@ -1926,6 +1943,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xc97f5162; WORD $0xc06f // vmovdqu8 zmm8{k1}{z},zmm8
 	LONG $0x4dfd1162; WORD $0xc36f // vmovdqa64 zmm8{k5},zmm27
 	LONG $0x483d1262; WORD $0xc700 // vpshufb zmm8,zmm8,zmm31
+// 0x2c37:
 	LONG $0x487d4162; WORD $0xd870; BYTE $0x4e // vpshufd zmm27,zmm8,0x4e
 	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
 	QUAD $0x00096344483df362 // vpclmullqlqdq zmm4,zmm8,ZMMWORD PTR [rbx+0x240]
@@ -1942,6 +1960,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xe89f0348; WORD $0x0000; BYTE $0x00 // add rbx,QWORD PTR [rdi+0xe8]
 	LONG $0xc8878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xc8]
 	LONG $0xc08f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xc0]
+	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
+	WORD $0x0875 // jne 0x2ca4
+	LONG $0x481d5162; WORD $0xe4ef // vpxord zmm12,zmm12,zmm12
+	WORD $0x2aeb // jmp 0x2cce
+// 0x2ca4:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe7ef // vpxord zmm28,zmm27,zmm23
 	LONG $0x481d1262; WORD $0xe4dd // vaesenclast zmm12,zmm12,zmm28
@@ -1949,6 +1972,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xc97f5162; WORD $0xe46f // vmovdqu8 zmm12{k1}{z},zmm12
 	LONG $0x4dfd1162; WORD $0xe36f // vmovdqa64 zmm12{k5},zmm27
 	LONG $0x481d1262; WORD $0xe700 // vpshufb zmm12,zmm12,zmm31
+// 0x2cce:
 	LONG $0x487d4162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm27,zmm12,0x4e
 	LONG $0x40254162; WORD $0xdcef // vpxord zmm27,zmm27,zmm12
 	QUAD $0x00094344481d7362 // vpclmullqlqdq zmm8,zmm12,ZMMWORD PTR [rbx+0x240]
@@ -1981,21 +2005,21 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x40ad7362; WORD $0xe643; BYTE $0x88 // vshufi64x2 zmm12,zmm26,zmm6,0x88
 	LONG $0x40ad6362; WORD $0xd643; BYTE $0xdd // vshufi64x2 zmm26,zmm26,zmm6,0xdd
 	LONG $0x402d4162; WORD $0xd4ef // vpxord zmm26,zmm26,zmm12
-	LONG $0x0015ace9; BYTE $0x00 // jmp 0x431c
-// 0x2d70:
+	LONG $0x00169ce9; BYTE $0x00 // jmp 0x4448
+// 0x2dac:
 	LONG $0xc09e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x2c0],rbx
 	LONG $0xc8868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x2c8],rax
 	LONG $0x40150162; WORD $0xedef // vpxord zmm29,zmm29,zmm29
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	LONG $0x0320840f; WORD $0x0000 // je 0x30b0
-// 0x2d90:
+	LONG $0x0320840f; WORD $0x0000 // je 0x30ec
+// 0x2dcc:
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
 	LONG $0x285f8b48 // mov rbx,QWORD PTR [rdi+0x28]
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
-	WORD $0x4876 // jbe 0x2dee
+	WORD $0x4876 // jbe 0x2e2a
 	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc8470f48 // cmova rcx,rax
@@ -2011,7 +2035,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	WORD $0xe183; BYTE $0xf0 // and ecx,0xfffffff0
 	WORD $0x2948; BYTE $0xcb // sub rbx,rcx
 	LONG $0x03cd8341 // or r13d,0x3
-// 0x2dee:
+// 0x2e2a:
 	LONG $0x487d6162; WORD $0xd870; BYTE $0x4e // vpshufd zmm27,zmm0,0x4e
 	LONG $0x40256162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm0
 	QUAD $0x00094344487d6362 // vpclmullqlqdq zmm24,zmm0,ZMMWORD PTR [rbx+0x240]
@@ -2021,7 +2045,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x685f8b48 // mov rbx,QWORD PTR [rdi+0x68]
 	LONG $0x604f8b48 // mov rcx,QWORD PTR [rdi+0x60]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
-	WORD $0x4876 // jbe 0x2e6e
+	WORD $0x4876 // jbe 0x2eaa
 	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc8470f48 // cmova rcx,rax
@@ -2037,7 +2061,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	WORD $0xe183; BYTE $0xf0 // and ecx,0xfffffff0
 	WORD $0x2948; BYTE $0xcb // sub rbx,rcx
 	LONG $0x0ccd8341 // or r13d,0xc
-// 0x2e6e:
+// 0x2eaa:
 	LONG $0x487d6162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm27,zmm4,0x4e
 	LONG $0x40256162; WORD $0xdcef // vpxord zmm27,zmm27,zmm4
 	QUAD $0x00094344485df362 // vpclmullqlqdq zmm0,zmm4,ZMMWORD PTR [rbx+0x240]
@@ -2047,7 +2071,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xa89f8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rdi+0xa8]
 	LONG $0xa08f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xa0]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
-	WORD $0x4b76 // jbe 0x2ef7
+	WORD $0x4b76 // jbe 0x2f33
 	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc8470f48 // cmova rcx,rax
@@ -2063,7 +2087,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	WORD $0xe183; BYTE $0xf0 // and ecx,0xfffffff0
 	WORD $0x2948; BYTE $0xcb // sub rbx,rcx
 	LONG $0x30cd8341 // or r13d,0x30
-// 0x2ef7:
+// 0x2f33:
 	LONG $0x487d4162; WORD $0xd870; BYTE $0x4e // vpshufd zmm27,zmm8,0x4e
 	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
 	QUAD $0x00096344483df362 // vpclmullqlqdq zmm4,zmm8,ZMMWORD PTR [rbx+0x240]
@@ -2073,7 +2097,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xe89f8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rdi+0xe8]
 	LONG $0xe08f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xe0]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
-	WORD $0x4e76 // jbe 0x2f83
+	WORD $0x4e76 // jbe 0x2fbf
 	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc8470f48 // cmova rcx,rax
@@ -2089,7 +2113,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	WORD $0xe183; BYTE $0xf0 // and ecx,0xfffffff0
 	WORD $0x2948; BYTE $0xcb // sub rbx,rcx
 	LONG $0xc0cd8141; WORD $0x0000; BYTE $0x00 // or r13d,0xc0
-// 0x2f83:
+// 0x2fbf:
 	LONG $0x487d4162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm27,zmm12,0x4e
 	LONG $0x40254162; WORD $0xdcef // vpxord zmm27,zmm27,zmm12
 	QUAD $0x00094344481d7362 // vpclmullqlqdq zmm8,zmm12,ZMMWORD PTR [rbx+0x240]
@@ -2134,12 +2158,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rsi+0x240],zmm29
 	LONG $0x40c48349 // add r12,0x40
 	LONG $0xc8a63b4c; WORD $0x0002; BYTE $0x00 // cmp r12,QWORD PTR [rsi+0x2c8]
-	LONG $0xfce0820f; WORD $0xffff // jb 0x2d90
-// 0x30b0:
+	LONG $0xfce0820f; WORD $0xffff // jb 0x2dcc
+// 0x30ec:
 	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rsi+0x240],zmm29
 	LONG $0x48fe6162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm28,ZMMWORD PTR [rdx+0x140]
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
-// 0x30c1:
+// 0x30fd:
 	LONG $0x487d6262; WORD $0x5a5a; BYTE $0x02 // vbroadcasti32x4 zmm27,XMMWORD PTR [rdx+0x20]
 	LONG $0x401d0262; WORD $0xdb00 // vpshufb zmm27,zmm28,zmm27
 	LONG $0x501d6162; WORD $0x62fe; BYTE $0x60 // vpaddd zmm28,zmm28,DWORD BCST [rdx+0x180]
@@ -2164,8 +2188,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x405d9162; WORD $0xd2ef // vpxord zmm2,zmm20,zmm26
 	LONG $0x405d9162; WORD $0xdbef // vpxord zmm3,zmm20,zmm27
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0x5374 // je 0x31a3
-// 0x3150:
+	WORD $0x5374 // je 0x31df
+// 0x318c:
 	LONG $0x487de262; WORD $0x615a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x4875b262; WORD $0xccdc // vaesenc zmm1,zmm1,zmm20
@@ -2180,8 +2204,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x007da262; WORD $0xc4dc // vaesenc xmm16,xmm16,xmm20
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0xad75 // jne 0x3150
-// 0x31a3:
+	WORD $0xad75 // jne 0x318c
+// 0x31df:
 	LONG $0x684f8b48 // mov rcx,QWORD PTR [rdi+0x68]
 	LONG $0x70478b48 // mov rax,QWORD PTR [rdi+0x70]
 	WORD $0x8b4c; BYTE $0x09 // mov r9,QWORD PTR [rcx]
@@ -2196,8 +2220,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x40559162; WORD $0xf2ef // vpxord zmm6,zmm21,zmm26
 	LONG $0x40559162; WORD $0xfbef // vpxord zmm7,zmm21,zmm27
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0x5374 // je 0x3245
-// 0x31f2:
+	WORD $0x5374 // je 0x3281
+// 0x322e:
 	LONG $0x487de262; WORD $0x695a; BYTE $0x02 // vbroadcasti32x4 zmm21,XMMWORD PTR [rcx+0x20]
 	LONG $0x485db262; WORD $0xe5dc // vaesenc zmm4,zmm4,zmm21
 	LONG $0x4855b262; WORD $0xeddc // vaesenc zmm5,zmm5,zmm21
@@ -2212,8 +2236,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x0075a262; WORD $0xcddc // vaesenc xmm17,xmm17,xmm21
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0xad75 // jne 0x31f2
-// 0x3245:
+	WORD $0xad75 // jne 0x322e
+// 0x3281:
 	LONG $0xa88f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xa8]
 	LONG $0xb0878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xb0]
 	WORD $0x8b4c; BYTE $0x11 // mov r10,QWORD PTR [rcx]
@@ -2228,8 +2252,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x404d1162; WORD $0xd2ef // vpxord zmm10,zmm22,zmm26
 	LONG $0x404d1162; WORD $0xdbef // vpxord zmm11,zmm22,zmm27
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0x5374 // je 0x32ed
-// 0x329a:
+	WORD $0x5374 // je 0x3329
+// 0x32d6:
 	LONG $0x487de262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm22,XMMWORD PTR [rcx+0x20]
 	LONG $0x483d3262; WORD $0xc6dc // vaesenc zmm8,zmm8,zmm22
 	LONG $0x48353262; WORD $0xcedc // vaesenc zmm9,zmm9,zmm22
@@ -2244,8 +2268,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x006da262; WORD $0xd6dc // vaesenc xmm18,xmm18,xmm22
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0xad75 // jne 0x329a
-// 0x32ed:
+	WORD $0xad75 // jne 0x32d6
+// 0x3329:
 	LONG $0xe88f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xe8]
 	LONG $0xf0878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xf0]
 	WORD $0x8b4c; BYTE $0x19 // mov r11,QWORD PTR [rcx]
@@ -2260,8 +2284,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x40451162; WORD $0xf2ef // vpxord zmm14,zmm23,zmm26
 	LONG $0x40451162; WORD $0xfbef // vpxord zmm15,zmm23,zmm27
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0x5374 // je 0x3395
-// 0x3342:
+	WORD $0x5374 // je 0x33d1
+// 0x337e:
 	LONG $0x487de262; WORD $0x795a; BYTE $0x02 // vbroadcasti32x4 zmm23,XMMWORD PTR [rcx+0x20]
 	LONG $0x481d3262; WORD $0xe7dc // vaesenc zmm12,zmm12,zmm23
 	LONG $0x48153262; WORD $0xefdc // vaesenc zmm13,zmm13,zmm23
@@ -2276,8 +2300,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x0065a262; WORD $0xdfdc // vaesenc xmm19,xmm19,xmm23
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0xad75 // jne 0x3342
-// 0x3395:
+	WORD $0xad75 // jne 0x337e
+// 0x33d1:
 	LONG $0x487dc262; WORD $0x605a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [r8+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x4875b262; WORD $0xccdc // vaesenc zmm1,zmm1,zmm20
@@ -2519,36 +2543,36 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x92fbe1c4; BYTE $0xcb // kmovq k1,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x1276 // jbe 0x3955
+	WORD $0x1276 // jbe 0x3991
 	WORD $0x598d; BYTE $0xc0 // lea ebx,[rcx-0x40]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3950
+	WORD $0x0576 // jbe 0x398c
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3950:
+// 0x398c:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3955:
+// 0x3991:
 	LONG $0x92fbe1c4; BYTE $0xd3 // kmovq k2,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	WORD $0x1276 // jbe 0x3976
+	WORD $0x1276 // jbe 0x39b2
 	WORD $0x598d; BYTE $0x80 // lea ebx,[rcx-0x80]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3971
+	WORD $0x0576 // jbe 0x39ad
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3971:
+// 0x39ad:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3976:
+// 0x39b2:
 	LONG $0x92fbe1c4; BYTE $0xdb // kmovq k3,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	WORD $0x1576 // jbe 0x399a
+	WORD $0x1576 // jbe 0x39d6
 	LONG $0xff40998d; WORD $0xffff // lea ebx,[rcx-0xc0]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3995
+	WORD $0x0576 // jbe 0x39d1
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3995:
+// 0x39d1:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x399a:
+// 0x39d6:
 	LONG $0x92fbe1c4; BYTE $0xe3 // kmovq k4,rbx
 	WORD $0x598d; BYTE $0x0f // lea ebx,[rcx+0xf]
 	LONG $0xf0e38348 // and rbx,0xfffffffffffffff0
@@ -2557,14 +2581,19 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x487d0362; WORD $0xe939; BYTE $0x00 // vextracti32x4 xmm25,zmm29,0x0
 	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0a74 // je 0x39c8
+	WORD $0x0a74 // je 0x3a04
 	LONG $0x48fd0162; WORD $0xc16f // vmovdqa64 zmm24,zmm25
 	LONG $0x03cd8341 // or r13d,0x3
-// 0x39c8:
+// 0x3a04:
 	LONG $0x08478b48 // mov rax,QWORD PTR [rdi+0x8]
 	WORD $0x8b48; BYTE $0x0f // mov rcx,QWORD PTR [rdi]
 	WORD $0x014c; BYTE $0xe0 // add rax,r12
 	WORD $0x014c; BYTE $0xe1 // add rcx,r12
+	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
+	WORD $0x0875 // jne 0x3a20
+	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
+	WORD $0x2aeb // jmp 0x3a4a
+// 0x3a20:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe4ef // vpxord zmm28,zmm27,zmm20
 	LONG $0x487d9262; WORD $0xc4dd // vaesenclast zmm0,zmm0,zmm28
@@ -2572,6 +2601,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xc97ff162; WORD $0xc06f // vmovdqu8 zmm0{k1}{z},zmm0
 	LONG $0x4dfd9162; WORD $0xc36f // vmovdqa64 zmm0{k5},zmm27
 	LONG $0x487d9262; WORD $0xc700 // vpshufb zmm0,zmm0,zmm31
+// 0x3a4a:
+	LONG $0x98f8e1c4; BYTE $0xd2 // kortestq k2,k2
+	WORD $0x0875 // jne 0x3a59
+	LONG $0x4875f162; WORD $0xc9ef // vpxord zmm1,zmm1,zmm1
+	WORD $0x2ceb // jmp 0x3a85
+// 0x3a59:
 	LONG $0xca7f6162; WORD $0x586f; BYTE $0x01 // vmovdqu8 zmm27{k2}{z},ZMMWORD PTR [rax+0x40]
 	LONG $0x40252162; WORD $0xe4ef // vpxord zmm28,zmm27,zmm20
 	LONG $0x48759262; WORD $0xccdd // vaesenclast zmm1,zmm1,zmm28
@@ -2579,6 +2614,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xca7ff162; WORD $0xc96f // vmovdqu8 zmm1{k2}{z},zmm1
 	LONG $0x4dfd9162; WORD $0xcb6f // vmovdqa64 zmm1{k5},zmm27
 	LONG $0x48759262; WORD $0xcf00 // vpshufb zmm1,zmm1,zmm31
+// 0x3a85:
+	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
+	WORD $0x0875 // jne 0x3a94
+	LONG $0x486df162; WORD $0xd2ef // vpxord zmm2,zmm2,zmm2
+	WORD $0x2ceb // jmp 0x3ac0
+// 0x3a94:
 	LONG $0xcb7f6162; WORD $0x586f; BYTE $0x02 // vmovdqu8 zmm27{k3}{z},ZMMWORD PTR [rax+0x80]
 	LONG $0x40252162; WORD $0xe4ef // vpxord zmm28,zmm27,zmm20
 	LONG $0x486d9262; WORD $0xd4dd // vaesenclast zmm2,zmm2,zmm28
@@ -2586,6 +2627,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xcb7ff162; WORD $0xd26f // vmovdqu8 zmm2{k3}{z},zmm2
 	LONG $0x4dfd9162; WORD $0xd36f // vmovdqa64 zmm2{k5},zmm27
 	LONG $0x486d9262; WORD $0xd700 // vpshufb zmm2,zmm2,zmm31
+// 0x3ac0:
+	LONG $0x98f8e1c4; BYTE $0xe4 // kortestq k4,k4
+	WORD $0x0875 // jne 0x3acf
+	LONG $0x4865f162; WORD $0xdbef // vpxord zmm3,zmm3,zmm3
+	WORD $0x2ceb // jmp 0x3afb
+// 0x3acf:
 	LONG $0xcc7f6162; WORD $0x586f; BYTE $0x03 // vmovdqu8 zmm27{k4}{z},ZMMWORD PTR [rax+0xc0]
 	LONG $0x40252162; WORD $0xe4ef // vpxord zmm28,zmm27,zmm20
 	LONG $0x48659262; WORD $0xdcdd // vaesenclast zmm3,zmm3,zmm28
@@ -2593,6 +2640,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xcc7ff162; WORD $0xdb6f // vmovdqu8 zmm3{k4}{z},zmm3
 	LONG $0x4dfd9162; WORD $0xdb6f // vmovdqa64 zmm3{k5},zmm27
 	LONG $0x48659262; WORD $0xdf00 // vpshufb zmm3,zmm3,zmm31
+// 0x3afb:
 	LONG $0x487d9162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm24
 	LONG $0x48fd6162; WORD $0xd96c // vpunpcklqdq zmm27,zmm0,zmm1
 	LONG $0x48fd6162; WORD $0xe16d // vpunpckhqdq zmm28,zmm0,zmm1
@@ -2607,7 +2655,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	QUAD $0x110e634440256362 // vpclmulhqhqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x380]
 	LONG $0x40350162; WORD $0xccef // vpxord zmm25,zmm25,zmm28
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x5774 // je 0x3b3b
+	WORD $0x5774 // je 0x3bb3
 	LONG $0x48ed6162; WORD $0xdb6c // vpunpcklqdq zmm27,zmm2,zmm3
 	LONG $0x48ed6162; WORD $0xe36d // vpunpckhqdq zmm28,zmm2,zmm3
 	LONG $0x40250162; WORD $0xdcef // vpxord zmm27,zmm27,zmm28
@@ -2620,7 +2668,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	QUAD $0x0010634440256362 // vpclmullqlqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x400]
 	QUAD $0x111063444025e362 // vpclmulhqhqdq zmm20,zmm27,ZMMWORD PTR [rbx+0x400]
 	LONG $0x401d2362; WORD $0xcc25; BYTE $0x96 // vpternlogd zmm25,zmm28,zmm20,0x96
-// 0x3b3b:
+// 0x3bb3:
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
@@ -2636,36 +2684,36 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x92fbe1c4; BYTE $0xcb // kmovq k1,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x1276 // jbe 0x3b89
+	WORD $0x1276 // jbe 0x3c01
 	WORD $0x598d; BYTE $0xc0 // lea ebx,[rcx-0x40]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3b84
+	WORD $0x0576 // jbe 0x3bfc
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3b84:
+// 0x3bfc:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3b89:
+// 0x3c01:
 	LONG $0x92fbe1c4; BYTE $0xd3 // kmovq k2,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	WORD $0x1276 // jbe 0x3baa
+	WORD $0x1276 // jbe 0x3c22
 	WORD $0x598d; BYTE $0x80 // lea ebx,[rcx-0x80]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3ba5
+	WORD $0x0576 // jbe 0x3c1d
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3ba5:
+// 0x3c1d:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3baa:
+// 0x3c22:
 	LONG $0x92fbe1c4; BYTE $0xdb // kmovq k3,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	WORD $0x1576 // jbe 0x3bce
+	WORD $0x1576 // jbe 0x3c46
 	LONG $0xff40998d; WORD $0xffff // lea ebx,[rcx-0xc0]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3bc9
+	WORD $0x0576 // jbe 0x3c41
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3bc9:
+// 0x3c41:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3bce:
+// 0x3c46:
 	LONG $0x92fbe1c4; BYTE $0xe3 // kmovq k4,rbx
 	WORD $0x598d; BYTE $0x0f // lea ebx,[rcx+0xf]
 	LONG $0xf0e38348 // and rbx,0xfffffffffffffff0
@@ -2674,14 +2722,19 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x487d6362; WORD $0xe939; BYTE $0x01 // vextracti32x4 xmm1,zmm29,0x1
 	LONG $0x087df162; WORD $0xc0ef // vpxord xmm0,xmm0,xmm0
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0a74 // je 0x3bfc
+	WORD $0x0a74 // je 0x3c74
 	LONG $0x48fdf162; WORD $0xc16f // vmovdqa64 zmm0,zmm1
 	LONG $0x0ccd8341 // or r13d,0xc
-// 0x3bfc:
+// 0x3c74:
 	LONG $0x48478b48 // mov rax,QWORD PTR [rdi+0x48]
 	LONG $0x404f8b48 // mov rcx,QWORD PTR [rdi+0x40]
 	WORD $0x014c; BYTE $0xe0 // add rax,r12
 	WORD $0x014c; BYTE $0xe1 // add rcx,r12
+	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
+	WORD $0x0875 // jne 0x3c91
+	LONG $0x485df162; WORD $0xe4ef // vpxord zmm4,zmm4,zmm4
+	WORD $0x2aeb // jmp 0x3cbb
+// 0x3c91:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe5ef // vpxord zmm28,zmm27,zmm21
 	LONG $0x485d9262; WORD $0xe4dd // vaesenclast zmm4,zmm4,zmm28
@@ -2689,6 +2742,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xc97ff162; WORD $0xe46f // vmovdqu8 zmm4{k1}{z},zmm4
 	LONG $0x4dfd9162; WORD $0xe36f // vmovdqa64 zmm4{k5},zmm27
 	LONG $0x485d9262; WORD $0xe700 // vpshufb zmm4,zmm4,zmm31
+// 0x3cbb:
+	LONG $0x98f8e1c4; BYTE $0xd2 // kortestq k2,k2
+	WORD $0x0875 // jne 0x3cca
+	LONG $0x4855f162; WORD $0xedef // vpxord zmm5,zmm5,zmm5
+	WORD $0x2ceb // jmp 0x3cf6
+// 0x3cca:
 	LONG $0xca7f6162; WORD $0x586f; BYTE $0x01 // vmovdqu8 zmm27{k2}{z},ZMMWORD PTR [rax+0x40]
 	LONG $0x40252162; WORD $0xe5ef // vpxord zmm28,zmm27,zmm21
 	LONG $0x48559262; WORD $0xecdd // vaesenclast zmm5,zmm5,zmm28
@@ -2696,6 +2755,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xca7ff162; WORD $0xed6f // vmovdqu8 zmm5{k2}{z},zmm5
 	LONG $0x4dfd9162; WORD $0xeb6f // vmovdqa64 zmm5{k5},zmm27
 	LONG $0x48559262; WORD $0xef00 // vpshufb zmm5,zmm5,zmm31
+// 0x3cf6:
+	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
+	WORD $0x0875 // jne 0x3d05
+	LONG $0x484df162; WORD $0xf6ef // vpxord zmm6,zmm6,zmm6
+	WORD $0x2ceb // jmp 0x3d31
+// 0x3d05:
 	LONG $0xcb7f6162; WORD $0x586f; BYTE $0x02 // vmovdqu8 zmm27{k3}{z},ZMMWORD PTR [rax+0x80]
 	LONG $0x40252162; WORD $0xe5ef // vpxord zmm28,zmm27,zmm21
 	LONG $0x484d9262; WORD $0xf4dd // vaesenclast zmm6,zmm6,zmm28
@@ -2703,6 +2768,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xcb7ff162; WORD $0xf66f // vmovdqu8 zmm6{k3}{z},zmm6
 	LONG $0x4dfd9162; WORD $0xf36f // vmovdqa64 zmm6{k5},zmm27
 	LONG $0x484d9262; WORD $0xf700 // vpshufb zmm6,zmm6,zmm31
+// 0x3d31:
+	LONG $0x98f8e1c4; BYTE $0xe4 // kortestq k4,k4
+	WORD $0x0875 // jne 0x3d40
+	LONG $0x4845f162; WORD $0xffef // vpxord zmm7,zmm7,zmm7
+	WORD $0x2ceb // jmp 0x3d6c
+// 0x3d40:
 	LONG $0xcc7f6162; WORD $0x586f; BYTE $0x03 // vmovdqu8 zmm27{k4}{z},ZMMWORD PTR [rax+0xc0]
 	LONG $0x40252162; WORD $0xe5ef // vpxord zmm28,zmm27,zmm21
 	LONG $0x48459262; WORD $0xfcdd // vaesenclast zmm7,zmm7,zmm28
@@ -2710,6 +2781,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xcc7ff162; WORD $0xff6f // vmovdqu8 zmm7{k4}{z},zmm7
 	LONG $0x4dfd9162; WORD $0xfb6f // vmovdqa64 zmm7{k5},zmm27
 	LONG $0x48459262; WORD $0xff00 // vpshufb zmm7,zmm7,zmm31
+// 0x3d6c:
 	LONG $0x485df162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm0
 	LONG $0x48dd6162; WORD $0xdd6c // vpunpcklqdq zmm27,zmm4,zmm5
 	LONG $0x48dd6162; WORD $0xe56d // vpunpckhqdq zmm28,zmm4,zmm5
@@ -2724,7 +2796,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	QUAD $0x110e634440256362 // vpclmulhqhqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x380]
 	LONG $0x48759162; WORD $0xccef // vpxord zmm1,zmm1,zmm28
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x5774 // je 0x3d70
+	WORD $0x5774 // je 0x3e24
 	LONG $0x48cd6162; WORD $0xdf6c // vpunpcklqdq zmm27,zmm6,zmm7
 	LONG $0x48cd6162; WORD $0xe76d // vpunpckhqdq zmm28,zmm6,zmm7
 	LONG $0x40250162; WORD $0xdcef // vpxord zmm27,zmm27,zmm28
@@ -2737,7 +2809,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	QUAD $0x0010634440256362 // vpclmullqlqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x400]
 	QUAD $0x11106b444025e362 // vpclmulhqhqdq zmm21,zmm27,ZMMWORD PTR [rbx+0x400]
 	LONG $0x401db362; WORD $0xcd25; BYTE $0x96 // vpternlogd zmm1,zmm28,zmm21,0x96
-// 0x3d70:
+// 0x3e24:
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x908f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0x90]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
@@ -2753,36 +2825,36 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x92fbe1c4; BYTE $0xcb // kmovq k1,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x1276 // jbe 0x3dc1
+	WORD $0x1276 // jbe 0x3e75
 	WORD $0x598d; BYTE $0xc0 // lea ebx,[rcx-0x40]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3dbc
+	WORD $0x0576 // jbe 0x3e70
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3dbc:
+// 0x3e70:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3dc1:
+// 0x3e75:
 	LONG $0x92fbe1c4; BYTE $0xd3 // kmovq k2,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	WORD $0x1276 // jbe 0x3de2
+	WORD $0x1276 // jbe 0x3e96
 	WORD $0x598d; BYTE $0x80 // lea ebx,[rcx-0x80]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3ddd
+	WORD $0x0576 // jbe 0x3e91
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3ddd:
+// 0x3e91:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3de2:
+// 0x3e96:
 	LONG $0x92fbe1c4; BYTE $0xdb // kmovq k3,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	WORD $0x1576 // jbe 0x3e06
+	WORD $0x1576 // jbe 0x3eba
 	LONG $0xff40998d; WORD $0xffff // lea ebx,[rcx-0xc0]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3e01
+	WORD $0x0576 // jbe 0x3eb5
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3e01:
+// 0x3eb5:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3e06:
+// 0x3eba:
 	LONG $0x92fbe1c4; BYTE $0xe3 // kmovq k4,rbx
 	WORD $0x598d; BYTE $0x0f // lea ebx,[rcx+0xf]
 	LONG $0xf0e38348 // and rbx,0xfffffffffffffff0
@@ -2791,14 +2863,19 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x487d6362; WORD $0xed39; BYTE $0x02 // vextracti32x4 xmm5,zmm29,0x2
 	LONG $0x085df162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm4
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0a74 // je 0x3e37
+	WORD $0x0a74 // je 0x3eeb
 	LONG $0x48fdf162; WORD $0xe56f // vmovdqa64 zmm4,zmm5
 	LONG $0x30cd8341 // or r13d,0x30
-// 0x3e37:
+// 0x3eeb:
 	LONG $0x88878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0x88]
 	LONG $0x808f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0x80]
 	WORD $0x014c; BYTE $0xe0 // add rax,r12
 	WORD $0x014c; BYTE $0xe1 // add rcx,r12
+	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
+	WORD $0x0875 // jne 0x3f0e
+	LONG $0x483d5162; WORD $0xc0ef // vpxord zmm8,zmm8,zmm8
+	WORD $0x2aeb // jmp 0x3f38
+// 0x3f0e:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe6ef // vpxord zmm28,zmm27,zmm22
 	LONG $0x483d1262; WORD $0xc4dd // vaesenclast zmm8,zmm8,zmm28
@@ -2806,6 +2883,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xc97f5162; WORD $0xc06f // vmovdqu8 zmm8{k1}{z},zmm8
 	LONG $0x4dfd1162; WORD $0xc36f // vmovdqa64 zmm8{k5},zmm27
 	LONG $0x483d1262; WORD $0xc700 // vpshufb zmm8,zmm8,zmm31
+// 0x3f38:
+	LONG $0x98f8e1c4; BYTE $0xd2 // kortestq k2,k2
+	WORD $0x0875 // jne 0x3f47
+	LONG $0x48355162; WORD $0xc9ef // vpxord zmm9,zmm9,zmm9
+	WORD $0x2ceb // jmp 0x3f73
+// 0x3f47:
 	LONG $0xca7f6162; WORD $0x586f; BYTE $0x01 // vmovdqu8 zmm27{k2}{z},ZMMWORD PTR [rax+0x40]
 	LONG $0x40252162; WORD $0xe6ef // vpxord zmm28,zmm27,zmm22
 	LONG $0x48351262; WORD $0xccdd // vaesenclast zmm9,zmm9,zmm28
@@ -2813,6 +2896,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xca7f5162; WORD $0xc96f // vmovdqu8 zmm9{k2}{z},zmm9
 	LONG $0x4dfd1162; WORD $0xcb6f // vmovdqa64 zmm9{k5},zmm27
 	LONG $0x48351262; WORD $0xcf00 // vpshufb zmm9,zmm9,zmm31
+// 0x3f73:
+	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
+	WORD $0x0875 // jne 0x3f82
+	LONG $0x482d5162; WORD $0xd2ef // vpxord zmm10,zmm10,zmm10
+	WORD $0x2ceb // jmp 0x3fae
+// 0x3f82:
 	LONG $0xcb7f6162; WORD $0x586f; BYTE $0x02 // vmovdqu8 zmm27{k3}{z},ZMMWORD PTR [rax+0x80]
 	LONG $0x40252162; WORD $0xe6ef // vpxord zmm28,zmm27,zmm22
 	LONG $0x482d1262; WORD $0xd4dd // vaesenclast zmm10,zmm10,zmm28
@@ -2820,6 +2909,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xcb7f5162; WORD $0xd26f // vmovdqu8 zmm10{k3}{z},zmm10
 	LONG $0x4dfd1162; WORD $0xd36f // vmovdqa64 zmm10{k5},zmm27
 	LONG $0x482d1262; WORD $0xd700 // vpshufb zmm10,zmm10,zmm31
+// 0x3fae:
+	LONG $0x98f8e1c4; BYTE $0xe4 // kortestq k4,k4
+	WORD $0x0875 // jne 0x3fbd
+	LONG $0x48255162; WORD $0xdbef // vpxord zmm11,zmm11,zmm11
+	WORD $0x2ceb // jmp 0x3fe9
+// 0x3fbd:
 	LONG $0xcc7f6162; WORD $0x586f; BYTE $0x03 // vmovdqu8 zmm27{k4}{z},ZMMWORD PTR [rax+0xc0]
 	LONG $0x40252162; WORD $0xe6ef // vpxord zmm28,zmm27,zmm22
 	LONG $0x48251262; WORD $0xdcdd // vaesenclast zmm11,zmm11,zmm28
@@ -2827,6 +2922,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xcc7f5162; WORD $0xdb6f // vmovdqu8 zmm11{k4}{z},zmm11
 	LONG $0x4dfd1162; WORD $0xdb6f // vmovdqa64 zmm11{k5},zmm27
 	LONG $0x48251262; WORD $0xdf00 // vpshufb zmm11,zmm11,zmm31
+// 0x3fe9:
 	LONG $0x483d7162; WORD $0xc4ef // vpxord zmm8,zmm8,zmm4
 	LONG $0x48bd4162; WORD $0xd96c // vpunpcklqdq zmm27,zmm8,zmm9
 	LONG $0x48bd4162; WORD $0xe16d // vpunpckhqdq zmm28,zmm8,zmm9
@@ -2841,7 +2937,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	QUAD $0x110e634440256362 // vpclmulhqhqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x380]
 	LONG $0x48559162; WORD $0xecef // vpxord zmm5,zmm5,zmm28
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x5774 // je 0x3fb1
+	WORD $0x5774 // je 0x40a1
 	LONG $0x48ad4162; WORD $0xdb6c // vpunpcklqdq zmm27,zmm10,zmm11
 	LONG $0x48ad4162; WORD $0xe36d // vpunpckhqdq zmm28,zmm10,zmm11
 	LONG $0x40250162; WORD $0xdcef // vpxord zmm27,zmm27,zmm28
@@ -2854,7 +2950,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	QUAD $0x0010634440256362 // vpclmullqlqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x400]
 	QUAD $0x111073444025e362 // vpclmulhqhqdq zmm22,zmm27,ZMMWORD PTR [rbx+0x400]
 	LONG $0x401db362; WORD $0xee25; BYTE $0x96 // vpternlogd zmm5,zmm28,zmm22,0x96
-// 0x3fb1:
+// 0x40a1:
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0xd08f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xd0]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
@@ -2870,36 +2966,36 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x92fbe1c4; BYTE $0xcb // kmovq k1,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x1276 // jbe 0x4002
+	WORD $0x1276 // jbe 0x40f2
 	WORD $0x598d; BYTE $0xc0 // lea ebx,[rcx-0x40]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3ffd
+	WORD $0x0576 // jbe 0x40ed
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3ffd:
+// 0x40ed:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x4002:
+// 0x40f2:
 	LONG $0x92fbe1c4; BYTE $0xd3 // kmovq k2,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	WORD $0x1276 // jbe 0x4023
+	WORD $0x1276 // jbe 0x4113
 	WORD $0x598d; BYTE $0x80 // lea ebx,[rcx-0x80]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x401e
+	WORD $0x0576 // jbe 0x410e
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x401e:
+// 0x410e:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x4023:
+// 0x4113:
 	LONG $0x92fbe1c4; BYTE $0xdb // kmovq k3,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	WORD $0x1576 // jbe 0x4047
+	WORD $0x1576 // jbe 0x4137
 	LONG $0xff40998d; WORD $0xffff // lea ebx,[rcx-0xc0]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x4042
+	WORD $0x0576 // jbe 0x4132
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x4042:
+// 0x4132:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x4047:
+// 0x4137:
 	LONG $0x92fbe1c4; BYTE $0xe3 // kmovq k4,rbx
 	WORD $0x598d; BYTE $0x0f // lea ebx,[rcx+0xf]
 	LONG $0xf0e38348 // and rbx,0xfffffffffffffff0
@@ -2908,14 +3004,19 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x487d4362; WORD $0xe939; BYTE $0x03 // vextracti32x4 xmm9,zmm29,0x3
 	LONG $0x083d5162; WORD $0xc0ef // vpxord xmm8,xmm8,xmm8
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0d74 // je 0x407b
+	WORD $0x0d74 // je 0x416b
 	LONG $0x48fd5162; WORD $0xc16f // vmovdqa64 zmm8,zmm9
 	LONG $0xc0cd8141; WORD $0x0000; BYTE $0x00 // or r13d,0xc0
-// 0x407b:
+// 0x416b:
 	LONG $0xc8878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xc8]
 	LONG $0xc08f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xc0]
 	WORD $0x014c; BYTE $0xe0 // add rax,r12
 	WORD $0x014c; BYTE $0xe1 // add rcx,r12
+	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
+	WORD $0x0875 // jne 0x418e
+	LONG $0x481d5162; WORD $0xe4ef // vpxord zmm12,zmm12,zmm12
+	WORD $0x2aeb // jmp 0x41b8
+// 0x418e:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe7ef // vpxord zmm28,zmm27,zmm23
 	LONG $0x481d1262; WORD $0xe4dd // vaesenclast zmm12,zmm12,zmm28
@@ -2923,6 +3024,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xc97f5162; WORD $0xe46f // vmovdqu8 zmm12{k1}{z},zmm12
 	LONG $0x4dfd1162; WORD $0xe36f // vmovdqa64 zmm12{k5},zmm27
 	LONG $0x481d1262; WORD $0xe700 // vpshufb zmm12,zmm12,zmm31
+// 0x41b8:
+	LONG $0x98f8e1c4; BYTE $0xd2 // kortestq k2,k2
+	WORD $0x0875 // jne 0x41c7
+	LONG $0x48155162; WORD $0xedef // vpxord zmm13,zmm13,zmm13
+	WORD $0x2ceb // jmp 0x41f3
+// 0x41c7:
 	LONG $0xca7f6162; WORD $0x586f; BYTE $0x01 // vmovdqu8 zmm27{k2}{z},ZMMWORD PTR [rax+0x40]
 	LONG $0x40252162; WORD $0xe7ef // vpxord zmm28,zmm27,zmm23
 	LONG $0x48151262; WORD $0xecdd // vaesenclast zmm13,zmm13,zmm28
@@ -2930,6 +3037,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xca7f5162; WORD $0xed6f // vmovdqu8 zmm13{k2}{z},zmm13
 	LONG $0x4dfd1162; WORD $0xeb6f // vmovdqa64 zmm13{k5},zmm27
 	LONG $0x48151262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm31
+// 0x41f3:
+	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
+	WORD $0x0875 // jne 0x4202
+	LONG $0x480d5162; WORD $0xf6ef // vpxord zmm14,zmm14,zmm14
+	WORD $0x2ceb // jmp 0x422e
+// 0x4202:
 	LONG $0xcb7f6162; WORD $0x586f; BYTE $0x02 // vmovdqu8 zmm27{k3}{z},ZMMWORD PTR [rax+0x80]
 	LONG $0x40252162; WORD $0xe7ef // vpxord zmm28,zmm27,zmm23
 	LONG $0x480d1262; WORD $0xf4dd // vaesenclast zmm14,zmm14,zmm28
@@ -2937,6 +3050,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xcb7f5162; WORD $0xf66f // vmovdqu8 zmm14{k3}{z},zmm14
 	LONG $0x4dfd1162; WORD $0xf36f // vmovdqa64 zmm14{k5},zmm27
 	LONG $0x480d1262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm31
+// 0x422e:
+	LONG $0x98f8e1c4; BYTE $0xe4 // kortestq k4,k4
+	WORD $0x0875 // jne 0x423d
+	LONG $0x48055162; WORD $0xffef // vpxord zmm15,zmm15,zmm15
+	WORD $0x2ceb // jmp 0x4269
+// 0x423d:
 	LONG $0xcc7f6162; WORD $0x586f; BYTE $0x03 // vmovdqu8 zmm27{k4}{z},ZMMWORD PTR [rax+0xc0]
 	LONG $0x40252162; WORD $0xe7ef // vpxord zmm28,zmm27,zmm23
 	LONG $0x48051262; WORD $0xfcdd // vaesenclast zmm15,zmm15,zmm28
@@ -2944,6 +3063,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xcc7f5162; WORD $0xff6f // vmovdqu8 zmm15{k4}{z},zmm15
 	LONG $0x4dfd1162; WORD $0xfb6f // vmovdqa64 zmm15{k5},zmm27
 	LONG $0x48051262; WORD $0xff00 // vpshufb zmm15,zmm15,zmm31
+// 0x4269:
 	LONG $0x481d5162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm8
 	LONG $0x489d4162; WORD $0xdd6c // vpunpcklqdq zmm27,zmm12,zmm13
 	LONG $0x489d4162; WORD $0xe56d // vpunpckhqdq zmm28,zmm12,zmm13
@@ -2958,7 +3078,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	QUAD $0x110e634440256362 // vpclmulhqhqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x380]
 	LONG $0x48351162; WORD $0xccef // vpxord zmm9,zmm9,zmm28
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x5774 // je 0x41f5
+	WORD $0x5774 // je 0x4321
 	LONG $0x488d4162; WORD $0xdf6c // vpunpcklqdq zmm27,zmm14,zmm15
 	LONG $0x488d4162; WORD $0xe76d // vpunpckhqdq zmm28,zmm14,zmm15
 	LONG $0x40250162; WORD $0xdcef // vpxord zmm27,zmm27,zmm28
@@ -2971,7 +3091,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	QUAD $0x0010634440256362 // vpclmullqlqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x400]
 	QUAD $0x11107b444025e362 // vpclmulhqhqdq zmm23,zmm27,ZMMWORD PTR [rbx+0x400]
 	LONG $0x401d3362; WORD $0xcf25; BYTE $0x96 // vpternlogd zmm9,zmm28,zmm23,0x96
-// 0x41f5:
+// 0x4321:
 	LONG $0x40bd7362; WORD $0xe043; BYTE $0x44 // vshufi64x2 zmm12,zmm24,zmm0,0x44
 	LONG $0x40bd6362; WORD $0xc043; BYTE $0xee // vshufi64x2 zmm24,zmm24,zmm0,0xee
 	LONG $0x48dd5362; WORD $0xe843; BYTE $0x44 // vshufi64x2 zmm13,zmm4,zmm8,0x44
@@ -3012,12 +3132,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x48fd6162; WORD $0x666f; BYTE $0x0a // vmovdqa64 zmm28,ZMMWORD PTR [rsi+0x280]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0xc0a63b4c; WORD $0x0002; BYTE $0x00 // cmp r12,QWORD PTR [rsi+0x2c0]
-	LONG $0xedba820f; WORD $0xffff // jb 0x30c1
+	LONG $0xecca820f; WORD $0xffff // jb 0x30fd
 	LONG $0x403d0162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm24
 	LONG $0x40350162; WORD $0xc9ef // vpxord zmm25,zmm25,zmm25
 	LONG $0x402d0162; WORD $0xd2ef // vpxord zmm26,zmm26,zmm26
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
-// 0x431c:
+// 0x4448:
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x684f8b4c // mov r9,QWORD PTR [rdi+0x68]
 	LONG $0xa8978b4c; WORD $0x0000; BYTE $0x00 // mov r10,QWORD PTR [rdi+0xa8]
@@ -3053,8 +3173,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x4865f362; WORD $0xe244; BYTE $0x00 // vpclmullqlqdq zmm4,zmm3,zmm2
 	LONG $0x40356162; WORD $0xccef // vpxord zmm25,zmm25,zmm4
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x00f6850f; WORD $0x0000 // jne 0x4501
-// 0x440b:
+	LONG $0x00f6850f; WORD $0x0000 // jne 0x462d
+// 0x4537:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d9362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm0,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -3077,7 +3197,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x08fee162; WORD $0x007f // vmovdqu64 XMMWORD PTR [rax],xmm16
 	LONG $0x00c78148; WORD $0x0001; BYTE $0x00 // add rdi,0x100
 	LONG $0x04ee8349 // sub r14,0x4
-	LONG $0xbb99870f; WORD $0xffff // ja 0x38
+	LONG $0xba6d870f; WORD $0xffff // ja 0x38
 	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rsi+0x100],zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rsi+0x140],zmm0
@@ -3092,14 +3212,18 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rsi+0x380],zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rsi+0x3c0],zmm0
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x00024ae9; BYTE $0x00 // jmp 0x474b
-// 0x4501:
+	LONG $0x000272e9; BYTE $0x00 // jmp 0x489f
+// 0x462d:
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
 	LONG $0xf570e2c4; BYTE $0xdb // bzhi ebx,ebx,ecx
 	LONG $0xcb92fbc5 // kmovd k1,ebx
 	LONG $0x18478b48 // mov rax,QWORD PTR [rdi+0x18]
+	LONG $0x087df162; WORD $0xc0ef // vpxord xmm0,xmm0,xmm0
+	WORD $0xc985 // test ecx,ecx
+	WORD $0x0674 // je 0x4655
 	LONG $0x897ff162; WORD $0x006f // vmovdqu8 xmm0{k1}{z},XMMWORD PTR [rax]
+// 0x4655:
 	WORD $0x5f8b; BYTE $0x10 // mov ebx,DWORD PTR [rdi+0x10]
 	WORD $0xc383; BYTE $0x1f // add ebx,0x1f
 	WORD $0xe383; BYTE $0xf0 // and ebx,0xfffffff0
@@ -3110,7 +3234,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xf570e2c4; BYTE $0xdb // bzhi ebx,ebx,ecx
 	LONG $0xcb92fbc5 // kmovd k1,ebx
 	LONG $0x58478b48 // mov rax,QWORD PTR [rdi+0x58]
+	LONG $0x085df162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm4
+	WORD $0xc985 // test ecx,ecx
+	WORD $0x0674 // je 0x4692
 	LONG $0x897ff162; WORD $0x206f // vmovdqu8 xmm4{k1}{z},XMMWORD PTR [rax]
+// 0x4692:
 	WORD $0x5f8b; BYTE $0x50 // mov ebx,DWORD PTR [rdi+0x50]
 	WORD $0xc383; BYTE $0x1f // add ebx,0x1f
 	WORD $0xe383; BYTE $0xf0 // and ebx,0xfffffff0
@@ -3121,7 +3249,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xf570e2c4; BYTE $0xdb // bzhi ebx,ebx,ecx
 	LONG $0xcb92fbc5 // kmovd k1,ebx
 	LONG $0x98878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0x98]
+	LONG $0x083d5162; WORD $0xc0ef // vpxord xmm8,xmm8,xmm8
+	WORD $0xc985 // test ecx,ecx
+	WORD $0x0674 // je 0x46d5
 	LONG $0x897f7162; WORD $0x006f // vmovdqu8 xmm8{k1}{z},XMMWORD PTR [rax]
+// 0x46d5:
 	LONG $0x00909f8b; WORD $0x0000 // mov ebx,DWORD PTR [rdi+0x90]
 	WORD $0xc383; BYTE $0x1f // add ebx,0x1f
 	WORD $0xe383; BYTE $0xf0 // and ebx,0xfffffff0
@@ -3132,7 +3264,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xf570e2c4; BYTE $0xdb // bzhi ebx,ebx,ecx
 	LONG $0xcb92fbc5 // kmovd k1,ebx
 	LONG $0xd8878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xd8]
+	LONG $0x081d5162; WORD $0xe4ef // vpxord xmm12,xmm12,xmm12
+	WORD $0xc985 // test ecx,ecx
+	WORD $0x0674 // je 0x471b
 	LONG $0x897f7162; WORD $0x206f // vmovdqu8 xmm12{k1}{z},XMMWORD PTR [rax]
+// 0x471b:
 	LONG $0x00d09f8b; WORD $0x0000 // mov ebx,DWORD PTR [rdi+0xd0]
 	WORD $0xc383; BYTE $0x1f // add ebx,0x1f
 	WORD $0xe383; BYTE $0xf0 // and ebx,0xfffffff0
@@ -3155,8 +3291,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0x402d6162; WORD $0xd4ef // vpxord zmm26,zmm26,zmm4
 	LONG $0x4865f362; WORD $0xe244; BYTE $0x00 // vpclmullqlqdq zmm4,zmm3,zmm2
 	LONG $0x40356162; WORD $0xccef // vpxord zmm25,zmm25,zmm4
-	LONG $0xfffdb6e9; BYTE $0xff // jmp 0x440b
-// 0x4655:
+	LONG $0xfffd8ee9; BYTE $0xff // jmp 0x4537
+// 0x47a9:
 	LONG $0x48fef162; WORD $0x076f // vmovdqu64 zmm0,ZMMWORD PTR [rdi]
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rsi+0x100],zmm0
 	WORD $0xc031 // xor eax,eax
@@ -3169,42 +3305,42 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $8256-8
 	LONG $0xc7460f48 // cmovbe rax,rdi
 	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rsi+0x140],zmm0
-	WORD $0x2377 // ja 0x46b5
+	WORD $0x2377 // ja 0x4809
 	LONG $0x00868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x300]
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x509e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rbx
 	LONG $0x00868d48; WORD $0x0002; BYTE $0x00 // lea rax,[rsi+0x200]
 	LONG $0x78868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x178],rax
-// 0x46b5:
+// 0x4809:
 	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
 	WORD $0x3949; BYTE $0xce // cmp r14,rcx
 	LONG $0x80878d48; WORD $0x0000; BYTE $0x00 // lea rax,[rdi+0x80]
 	LONG $0xc7460f48 // cmovbe rax,rdi
 	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm0
-	WORD $0x2377 // ja 0x46fa
+	WORD $0x2377 // ja 0x484e
 	LONG $0x00868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x300]
 	LONG $0x80868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x180],rax
 	LONG $0x909e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rbx
 	LONG $0x00868d48; WORD $0x0002; BYTE $0x00 // lea rax,[rsi+0x200]
 	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
-// 0x46fa:
+// 0x484e:
 	LONG $0x000003b9; BYTE $0x00 // mov ecx,0x3
 	WORD $0x3949; BYTE $0xce // cmp r14,rcx
 	LONG $0xc0878d48; WORD $0x0000; BYTE $0x00 // lea rax,[rdi+0xc0]
 	LONG $0xc7460f48 // cmovbe rax,rdi
 	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm0
-	WORD $0x2377 // ja 0x473f
+	WORD $0x2377 // ja 0x4893
 	LONG $0x00868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x300]
 	LONG $0xc0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c0],rax
 	LONG $0xd09e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1d0],rbx
 	LONG $0x00868d48; WORD $0x0002; BYTE $0x00 // lea rax,[rsi+0x200]
 	LONG $0xf8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1f8],rax
-// 0x473f:
+// 0x4893:
 	LONG $0x00be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x100]
-	LONG $0xffb8f7e9; BYTE $0xff // jmp 0x42
-// 0x474b:
+	LONG $0xffb7a3e9; BYTE $0xff // jmp 0x42
+// 0x489f:
 	RET
 
 DATA aesgcm_batch_avx512_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

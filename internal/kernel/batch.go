@@ -26,7 +26,10 @@ func portableBatchRow(test func(bool) bool) dispatch.Row {
 // A BatchPlan says when a batch kernel pays: for packets of each number of whole blocks from how many on, up to
 // BatchFromMax, they are faster side by side; 0 says never, which holds for packets longer than any class, too. Unlike
 // packets pay if the sum of 1/from is 1 or more. src/level.c tells how to measure one.
-type BatchPlan [BatchClasses]uint8
+type BatchPlan struct {
+	Group int // packets at a time: one or two over go one by one; 0: that does not matter
+	From  [BatchClasses]uint8
+}
 
 // BatchFromMax is the largest number in a BatchPlan.
 const BatchFromMax = 16
@@ -34,7 +37,7 @@ const BatchFromMax = 16
 // BatchClasses is the number of classes of packets with the same number of whole blocks.
 const BatchClasses = 32
 
-var portableBatchPlan = BatchPlan{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}
+var portableBatchPlan = BatchPlan{From: [BatchClasses]uint8{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}
 
 // ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {

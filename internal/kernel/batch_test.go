@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -317,32 +316,19 @@ func steered(r *rand.Rand, n int, end *big.Int) *packet {
 	}
 }
 
-// TestBatchPlans compares the plans with those of the C library, and sees that they can be carried out.
+// TestBatchPlans sees that the plans can be carried out.
 func TestBatchPlans(t *testing.T) {
-	source, err := os.ReadFile("../../src/level.c")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []*primitive{ofChaCha20, ofAESGCM} {
 		for _, row := range c.batches.Rows {
+			if row.Lacks() != nil {
+				t.Logf("NOT RUN: %s level %s, which this CPU lacks", c.table.Primitive, row.Name)
+				continue
+			}
 			plan := c.plan(Level(row.Level))
-			if row.Lacks() != nil || plan == nil {
-				t.Logf("NOT RUN: %s level %s", c.table.Primitive, row.Name)
-				continue
-			}
-			if most := slices.Max(plan[:]); most > BatchFromMax {
-				t.Errorf("%s level %s: a class from %d packets on, more than %d", c.table.Primitive, row.Name, most, BatchFromMax)
-			}
-			if row.Name == "portable" {
-				continue
-			}
-			kernel := strings.TrimSuffix(row.Name, "6") // neon6 has neon's
-			want := fmt.Sprintf("BATCH(%s, %s, %s", c.table.Primitive, kernel, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(plan[:])), ", "), "[]"))
-			for strings.HasSuffix(want, ", 0") {
-				want = strings.TrimSuffix(want, ", 0")
-			}
-			if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(string(source), "\\\n", " ")), " "), want+")") {
-				t.Errorf("src/level.c has another plan than %s)", want)
+			if plan == nil {
+				t.Errorf("%s level %s has a batch kernel and no plan", c.table.Primitive, row.Name)
+			} else if most := slices.Max(plan.From[:]); most == 0 || most > BatchFromMax {
+				t.Errorf("%s level %s: a class from %d packets on", c.table.Primitive, row.Name, most)
 			}
 		}
 	}

@@ -68,10 +68,8 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 
 // Measured on Zen 5: src/level.c says how.
 var (
-	avx512BatchPlan = BatchPlan{2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 5, 6, 6, 7, 7, 7, 8, 6, 6, 6, 6, 7, 7, 7, 8}
-	avx2BatchPlan   = BatchPlan{2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 4, 2, 4, 4, 6, 8}
-
-	avx512GCMBatchPlan = BatchPlan{4, 4, 4, 4}
+	avx512BatchPlan = BatchPlan{From: [BatchClasses]uint8{3, 3, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 7, 6, 6, 6, 6, 7, 8, 8, 16, 7, 8, 8, 8, 8, 12, 12, 16}}
+	avx2BatchPlan   = BatchPlan{From: [BatchClasses]uint8{2, 2, 2, 3, 3, 3, 3, 3, 4, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 6}}
 )
 
 func chaCha20Poly1305BatchPlan(level Level) *BatchPlan {
@@ -134,27 +132,4 @@ func AESGCM(level Level, a *Args) {
 		AESGCMPortable(a)
 	}
 	raceGCMArgs(a)
-}
-
-// aesGCMBatchRows lists the batch kernels.
-func aesGCMBatchRows() []dispatch.Row {
-	return []dispatch.Row{{
-		Level:   uint8(AVX512),
-		Name:    "avx512",
-		Summary: "4 packets at a time in 512-bit vectors",
-		Needs:   []string{"avx", "avx2", "bmi2", "aes", "pclmul", "avx512f", "avx512vl", "avx512bw", "vaes", "vpclmulqdq"},
-		Test:    aesGCMBatchTestOf(AVX512),
-	}}
-}
-
-func aesGCMBatchPlan(Level) *BatchPlan { return &avx512GCMBatchPlan }
-
-// AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
-func AESGCMBatch(level Level, a *Args) {
-	if level == AVX512 {
-		AESGCMBatchAVX512(a)
-	} else {
-		AESGCMBatchPortable(a)
-	}
-	raceGCMBatch(a)
 }

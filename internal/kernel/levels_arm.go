@@ -93,7 +93,7 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 }
 
 // Modelled: src/level.c says how.
-var neonBatchPlan = BatchPlan{6, 6, 12, 8, 12, 8}
+var neonBatchPlan = BatchPlan{From: [BatchClasses]uint8{6, 6, 12, 8, 12, 8}}
 
 func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return &neonBatchPlan }
 

@@ -114,8 +114,8 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 
 // Modelled: src/level.c says how.
 var (
-	neonBatchPlan  = BatchPlan{4, 4, 3, 3, 4, 8, 12, 8, 8}
-	neon6BatchPlan = BatchPlan{4, 4, 8}
+	neonBatchPlan  = BatchPlan{From: [BatchClasses]uint8{4, 4, 3, 3, 4, 8, 12, 8, 8}}
+	neon6BatchPlan = BatchPlan{From: [BatchClasses]uint8{4, 4, 8}}
 )
 
 func chaCha20Poly1305BatchPlan(level Level) *BatchPlan {
