@@ -43,7 +43,7 @@ $(1)/src/%.o: src/%.c $(HEADERS) $(ASM_SOURCES)
 
 $(1)/asm/%.o: asm/%.S $(HEADERS)
 	@mkdir -p $$(@D)
-	$(2) $(LIB_FLAGS) $(3) -c -o $$@ $$<
+	$(2) $(CFLAGS) $(LIB_FLAGS) $(3) -c -o $$@ $$<
 
 $(1)/libsealane.a: $(C_SOURCES:%.c=$(1)/%.o) $(ASM_SOURCES:%.S=$(1)/%.o)
 	@rm -f $$@
@@ -133,9 +133,10 @@ endef
 
 -include provider/provider.mk
 
-$(B)/wycheproof.txt: test/vectors/flatten.go $(wildcard test/vectors/wycheproof/*.json)
+VECTORS := $(wildcard test/vectors/wycheproof/*.json test/vectors/nist/*.rsp)
+$(B)/vectors.txt: test/vectors/flatten.go $(VECTORS)
 	@mkdir -p $(@D)
-	$(GO) run $< $(wildcard test/vectors/wycheproof/*.json) > $@
+	$(GO) run $< $(VECTORS) > $@
 
 $(B)/fuzz_openssl: test/fuzz_openssl.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
@@ -159,12 +160,12 @@ $(eval $(call suite,check-clang,$(B)/clang/check,$(B)/clang/check))
 $(eval $(call suite,check-asan,$(B)/asan/check,$(B)/asan/check))
 $(eval $(call suite,check-asan-clang,$(B)/asan-clang/check,$(B)/asan-clang/check))
 $(eval $(call suite,check-limbs26,$(B)/limbs26/check,$(B)/limbs26/check))
-$(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/wycheproof.txt,\
-    env SEALANE_CPU=$(l) $(B)/api $(B)/wycheproof.txt)))
-$(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/wycheproof.txt,$(B)/asan-clang/api $(B)/wycheproof.txt))
-$(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/wycheproof.txt,$(B)/tsan/api $(B)/wycheproof.txt))
-$(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/wycheproof.txt,$(B)/limbs26/api $(B)/wycheproof.txt))
-$(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/wycheproof.txt,test/emulated $(B)))
+$(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/vectors.txt,\
+    env SEALANE_CPU=$(l) $(B)/api $(B)/vectors.txt)))
+$(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/vectors.txt,$(B)/asan-clang/api $(B)/vectors.txt))
+$(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/vectors.txt,$(B)/tsan/api $(B)/vectors.txt))
+$(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/api $(B)/vectors.txt))
+$(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/vectors.txt,test/emulated $(B)))
 $(eval $(call suite,setuid,$(B)/api,test/setuid $(B)))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))

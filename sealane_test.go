@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,6 +103,18 @@ func bestFrom(levels []sealane.Level, name string) string {
 	return ""
 }
 
+// rivals returns the levels that need the same as the named one: which of them is chosen is a matter of measurement.
+func rivals(levels []sealane.Level, name string) []string {
+	at := slices.IndexFunc(levels, func(l sealane.Level) bool { return l.Name == name })
+	var same []string
+	for _, l := range levels {
+		if at >= 0 && slices.Equal(l.Needs, levels[at].Needs) {
+			same = append(same, l.Name)
+		}
+	}
+	return same
+}
+
 func TestEnvironment(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -112,6 +125,9 @@ func TestEnvironment(t *testing.T) {
 	check := func(want, wantStderr string, environment ...string) {
 		t.Helper()
 		o, stderr := start(t, program, nil, environment...)
+		if named := slices.Contains(environment, "SEALANE_CPU="+want); !named && slices.Contains(rivals(levels, want), o.Used) {
+			want = o.Used
+		}
 		if o.Used != want || o.UsedX != want {
 			t.Errorf("%v: New uses %q, NewX %q, want %q", environment, o.Used, o.UsedX, want)
 		}
@@ -198,7 +214,7 @@ func TestSetUID(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, runnable := names(sealane.Ciphers()[0].Levels)
-	if o, stderr := start(t, program, asUser(nobody), "SEALANE_CPU=portable", "SEALANE_ASM=what"); o.Used != runnable[0] || stderr != "" {
+	if o, stderr := start(t, program, asUser(nobody), "SEALANE_CPU=portable", "SEALANE_ASM=what"); !slices.Contains(rivals(sealane.Ciphers()[0].Levels, runnable[0]), o.Used) || stderr != "" {
 		t.Errorf("with set-uid SEALANE_CPU=portable gives %q, want %q; standard error %q", o.Used, runnable[0], stderr)
 	}
 	if len(runnable) == 1 {

@@ -51,7 +51,9 @@
 /* AES-GCM: the arguments and flags of ChaCha20-Poly1305, but for these. KEY is a SEALANE_GCM_KEY, which a call with SETUP
  * alone makes from its ROUNDS and the raw key; NONCE, read with FIRST, is the 16-byte block J0 (NIST SP 800-38D, 7.1).
  */
-#define SEALANE_FLAG_NONCE 16 /* NONCE is 12 bytes, and J0 is those and a 32-bit 1: no copy in fresh memory to wait for */
+/* NONCE is 12 bytes, and J0 is those and a 32-bit 1: no copy in fresh memory to wait for. In later parts, where it may be
+ * left out: J0 was that, so that the counter is public. */
+#define SEALANE_FLAG_NONCE 16
 #define SEALANE_FLAG_SETUP 8  /* expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read */
 
 #define SEALANE_GCM_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */

@@ -4,7 +4,7 @@
  * and is written
  *
  *     #include "../asm.S"
- *     isa .ssse3                         ; the extensions it may use, nothing else assembles (arm: neon, armv6)
+ *     isa .ssse3                         ; the extensions it may use, nothing else assembles (ARM: neon, armv6, aes, pmull)
  *     function sealane_thing_ssse3
  *         ...                            ; leaf: no stack, no calls, no relocations, no data
  *     endfunction                        ; the only way out: jump to its end to return early
@@ -224,12 +224,22 @@ _\name:
 
 #elif defined(__aarch64__)
 
-.macro isa extension
-    isa_\extension
+.macro isa extensions:vararg
+    .irp extension, \extensions
+        isa_\extension
+    .endr
 .endm
 
 .macro isa_neon
     .arch armv8-a
+.endm
+
+/* One extension of the assembler's; pmull is named for the table of levels. */
+.macro isa_aes
+    .arch_extension aes
+.endm
+
+.macro isa_pmull
 .endm
 
 .macro function name

@@ -6,7 +6,18 @@ import (
 	"time"
 )
 
-func TestCandidatesAgree(t *testing.T) {
+// forAll runs a test for every algorithm.
+func forAll(t *testing.T, test func(t *testing.T)) {
+	defer func(before algorithm) { alg = before }(alg)
+	for _, a := range algorithms {
+		alg = a
+		t.Run(a.Name, test)
+	}
+}
+
+func TestCandidatesAgree(t *testing.T) { forAll(t, testCandidatesAgree) }
+
+func testCandidatesAgree(t *testing.T) {
 	candidates := goCandidates()
 	b, err := newGoBench(candidates, "")
 	if err != nil {
@@ -55,40 +66,49 @@ func TestFastestInterfaceStandsForALibrary(t *testing.T) {
 }
 
 func TestFloors(t *testing.T) {
-	measured := func(oursNs float64) *results {
-		tab := &table{Candidates: []candidate{{Name: "x/crypto", Library: "x/crypto"},
+	measured := func(peer string, oursNs float64) *results {
+		tab := &table{Candidates: []candidate{{Name: peer, Library: peer},
 			{Name: "sealane avx512", Library: "sealane", Level: "avx512"}}, Ns: map[cell]map[string]float64{}}
 		for _, c := range cells() {
-			tab.Ns[c] = map[string]float64{"x/crypto": 1000, "sealane avx512": oursNs}
+			tab.Ns[c] = map[string]float64{peer: 1000, "sealane avx512": oursNs}
 		}
 		return &results{tables: map[string]*table{"Go": tab}}
 	}
-	for _, c := range []struct {
-		oursNs             float64
-		pass, fail, notRun int
-	}{
-		{10, 29, 0, 83},
-		{500, 8, 21, 83}, // twice as fast: sizes 64, 256 and 576 in both directions, and a batch of one; key set-up is too slow
-		{2000, 2, 27, 83},
+	type sums struct{ pass, fail, notRun int }
+	type wanted struct {
+		oursNs float64
+		sums
+	}
+	for i, all := range [][]wanted{
+		{
+			{10, sums{29, 0, 83}},
+			{500, sums{8, 21, 83}}, // twice as fast: sizes 64, 256 and 576 in both directions, and a batch of one; key set-up is too slow
+			{2000, sums{2, 27, 83}},
+		},
+		{{10, sums{12, 0, 36}}, {300, sums{4, 8, 36}}}, // 3.33 times as fast: 64 and 256 in both directions
+		{{10, sums{12, 0, 36}}, {300, sums{4, 8, 36}}},
 	} {
-		outcomes, err := measured(c.oursNs).outcomes()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var pass, fail, notRun int
-		for _, o := range outcomes {
-			switch o.State {
-			case "pass":
-				pass++
-			case "fail":
-				fail++
-			default:
-				notRun++
+		defer func(before algorithm) { alg = before }(alg)
+		alg = algorithms[i]
+		for _, want := range all {
+			outcomes, err := measured(alg.Peer, want.oursNs).outcomes()
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if pass != c.pass || fail != c.fail || notRun != c.notRun {
-			t.Errorf("sealane takes %v ns: %d pass, %d fail, %d not run, want %d, %d, %d",
-				c.oursNs, pass, fail, notRun, c.pass, c.fail, c.notRun)
+			var got sums
+			for _, o := range outcomes {
+				switch o.State {
+				case "pass":
+					got.pass++
+				case "fail":
+					got.fail++
+				default:
+					got.notRun++
+				}
+			}
+			if got != want.sums {
+				t.Errorf("%s takes %v ns: %+v, want %+v", alg.Name, want.oursNs, got, want.sums)
+			}
 		}
 	}
 }

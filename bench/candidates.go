@@ -1,7 +1,9 @@
 package main
 
 import (
+	"crypto/aes"
 	"crypto/cipher"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -16,6 +18,13 @@ type goCandidate struct {
 
 // goCandidates lists the peers first, then sealane's levels, best first.
 func goCandidates() []goCandidate {
+	if alg.Name != "ChaCha20-Poly1305" {
+		return append([]goCandidate{{
+			candidate{Name: "standard library", Library: "standard library", Version: runtime.Version(),
+				How: "cipher.NewGCM of aes.NewCipher"},
+			newStandardGCM,
+		}}, sealaneGCMCandidates()...)
+	}
 	all := []goCandidate{{
 		candidate{Name: "x/crypto", Library: "x/crypto", Version: moduleVersion("golang.org/x/crypto"),
 			How: "chacha20poly1305.New"},
@@ -23,6 +32,14 @@ func goCandidates() []goCandidate {
 	}}
 	all = append(all, platformCandidates()...)
 	return append(all, sealaneCandidates()...)
+}
+
+func newStandardGCM(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
 }
 
 func moduleVersion(path string) string {

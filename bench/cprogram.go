@@ -11,7 +11,7 @@ import (
 
 // runC has the C program measure for a while.
 func runC(program string, d time.Duration, cpu int) (*table, error) {
-	args := []string{"--seconds", strconv.FormatFloat(d.Seconds(), 'f', 2, 64)}
+	args := []string{"--alg", alg.Name, "--seconds", strconv.FormatFloat(d.Seconds(), 'f', 2, 64)}
 	if cpu >= 0 {
 		args = append(args, "--cpu", strconv.Itoa(cpu))
 	}

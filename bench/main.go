@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 )
 
@@ -20,15 +21,16 @@ var languages = []string{"Go", "C"}
 
 // results is all that a run found.
 type results struct {
-	Machine machine           `json:"machine"`
-	Date    string            `json:"date"`
-	Go      string            `json:"go"` // version
-	Seconds float64           `json:"seconds"`
-	Rounds  int               `json:"rounds"`
-	Moved   float64           `json:"moved"` // share of the smallest times that the last round made smaller by more than 1 %
-	Sweep   []sweepSummary    `json:"sweep"`
-	Passes  int               `json:"sweep_passes"`
-	tables  map[string]*table // by language
+	Machine   machine           `json:"machine"`
+	Algorithm string            `json:"algorithm"`
+	Date      string            `json:"date"`
+	Go        string            `json:"go"` // version
+	Seconds   float64           `json:"seconds"`
+	Rounds    int               `json:"rounds"`
+	Moved     float64           `json:"moved"` // share of the smallest times that the last round made smaller by more than 1 %
+	Sweep     []sweepSummary    `json:"sweep"`
+	Passes    int               `json:"sweep_passes"`
+	tables    map[string]*table // by language
 }
 
 type options struct {
@@ -37,6 +39,7 @@ type options struct {
 	dir     string
 	name    string
 	fault   string
+	alg     string
 	strict  bool
 }
 
@@ -56,6 +59,7 @@ func main() {
 	flag.StringVar(&o.dir, "out", "results", "`directory` for the results")
 	flag.StringVar(&o.name, "name", "", "`name` of the result files (default: made from the CPU's name)")
 	flag.StringVar(&o.fault, "fault", "", "spoil the output of this Go `candidate`, to see that the check finds it")
+	flag.StringVar(&o.alg, "alg", alg.Name, "the `algorithm`: ChaCha20-Poly1305, AES-128-GCM or AES-256-GCM")
 	flag.BoolVar(&o.strict, "strict", false, "exit with 1 if a floor is missed")
 	flag.Parse()
 	if err := run(o); err != nil {
@@ -65,6 +69,11 @@ func main() {
 }
 
 func run(o options) error {
+	chosen := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.Name == o.alg })
+	if chosen < 0 {
+		return fmt.Errorf("there is no algorithm %q", o.alg)
+	}
+	alg = algorithms[chosen]
 	debug.SetGCPercent(-1) // the collector runs between passes
 	cpu := pin()
 	candidates := goCandidates()
@@ -72,10 +81,10 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	r := &results{Machine: thisMachine(), Date: time.Now().UTC().Format("2006-01-02"), Go: runtime.Version(),
+	r := &results{Machine: thisMachine(), Algorithm: alg.Name, Date: time.Now().UTC().Format("2006-01-02"), Go: runtime.Version(),
 		tables: make(map[string]*table)}
 	if o.name == "" {
-		o.name = r.Machine.fileName()
+		o.name = r.Machine.fileName() + alg.Suffix
 	}
 	if err := r.measure(o, b, cpu); err != nil {
 		return err
@@ -101,7 +110,7 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 	scale := min(1, float64(o.seconds)/float64(minRounds*(roundC+roundGo+roundSweep)))
 	part := func(d time.Duration) time.Duration { return time.Duration(float64(d) * scale) }
 
-	s, err := sweepAgainst(b, "x/crypto")
+	s, err := sweepAgainst(b, alg.Peer)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func newGoBench(candidates []goCandidate, fault string) (*goBench, error) {
 		b.text[i] = byte(7*i + i>>8)
 	}
 	for k := range manyKeys {
-		key := make([]byte, 32)
+		key := make([]byte, alg.KeyBytes)
 		for j := range key {
 			key[j] = byte(0x80 + 13*k + j)
 		}

@@ -60,7 +60,7 @@ func (r *results) plot(path string) error {
 	whole.FillText(title, vg.Point{X: 16, Y: plotHeight - 12}, "sealane's speed beside its peers'")
 	title = textStyle(10.5, ink)
 	whole.FillText(title, vg.Point{X: 16, Y: plotHeight - 32},
-		"How many times as fast as each peer: ChaCha20-Poly1305, one core, "+r.Machine.CPU+". Solid: seal. Dashed: open.")
+		"How many times as fast as each peer: "+alg.Name+", one core, "+r.Machine.CPU+". Solid: seal. Dashed: open.")
 
 	width := plotWidth / vg.Length(max(len(panels), 1))
 	for i, language := range panels {

@@ -84,9 +84,9 @@ func (w *report) grid(head []string, rows [][]string) {
 
 func (r *results) markdown(name string, outcomes []outcome) string {
 	w := &report{}
-	w.line("# sealane beside its peers: %s\n", r.Machine.CPU)
+	w.line("# %s of sealane beside its peers: %s\n", alg.Name, r.Machine.CPU)
 	w.line("Written by `make bench` on %s; do not edit. %s/%s, %s, one core.\n", r.Date, r.Machine.OS, r.Machine.Arch, r.Go)
-	w.line("ChaCha20-Poly1305 (RFC 8439), out of place, a new nonce per packet. All candidates of one language take turns in")
+	w.line("%s (%s), out of place, a new nonce per packet. All candidates of one language take turns in", alg.Name, alg.Standard)
 	w.line("one process, pinned to one CPU; the two processes alternate. Each figure is the smallest time of many short")
 	w.line("batches. The clock of such a machine drifts: compare figures of one run only, and trust the ratios.")
 	w.line("%.0f s, %d rounds; the last round made %.1f %% of the times smaller by more than 1 %%.\n", r.Seconds, r.Rounds, r.Moved*100)
@@ -98,7 +98,9 @@ func (r *results) markdown(name string, outcomes []outcome) string {
 			t.writeRatios(w, language)
 		}
 	}
-	r.writeBatches(w)
+	if alg.Batches {
+		r.writeBatches(w)
+	}
 	r.writeSweep(w)
 	for _, language := range languages {
 		if t := r.tables[language]; t != nil {
@@ -353,7 +355,7 @@ func (r *results) writeSweep(w *report) {
 	if len(r.Sweep) == 0 {
 		return
 	}
-	w.line("## Every size from 0 to %d bytes, Go, best level against x/crypto\n", maxBytes)
+	w.line("## Every size from 0 to %d bytes, Go, best level against %s\n", maxBytes, alg.Peer)
 	var rows [][]string
 	for _, s := range r.Sweep {
 		slower := "none"

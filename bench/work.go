@@ -2,6 +2,26 @@ package main
 
 import "fmt"
 
+// An algorithm is what one run measures.
+type algorithm struct {
+	Name         string // the same in the C program
+	Standard     string
+	KeyBytes     int
+	SetupLimitNs float64 // of sealane, in C and in Go; 0: there is none
+	Batches      bool    // sealane has kernels for many packets in one call
+	Peer         string  // what every size in Go is compared with
+	Suffix       string  // of the results' file names
+}
+
+var (
+	algorithms = []algorithm{
+		{"ChaCha20-Poly1305", "RFC 8439", 32, 50, true, "x/crypto", ""},
+		{"AES-128-GCM", "NIST SP 800-38D", 16, 0, false, "standard library", "-aes-128-gcm"},
+		{"AES-256-GCM", "NIST SP 800-38D", 32, 0, false, "standard library", "-aes-256-gcm"},
+	}
+	alg = algorithms[0] // of this run
+)
+
 // What is measured. The C program (c/bench.c) has the same lists.
 var (
 	sizes   = []int{64, 256, 576, 1024, 1420, 4096, 8192, 16384}
@@ -55,6 +75,9 @@ func cells() []cell {
 		}
 		for _, n := range sizes {
 			all = append(all, cell{op, n, 0, manyKeys, 0})
+		}
+		if !alg.Batches {
+			continue
 		}
 		for _, n := range batchSizes {
 			all = append(all, cell{op, n, 0, 1, batched}, cell{op, n, 0, manyKeys, batched})

@@ -5,6 +5,7 @@
 #include <openssl/core_dispatch.h>
 #include <openssl/proverr.h>
 
+#include "../src/level.h"
 #include "core.h"
 #include "params.h"
 
@@ -17,6 +18,12 @@ typedef struct cipher_shape {
 
 extern const OSSL_DISPATCH chacha20_poly1305_functions[];
 extern const OSSL_DISPATCH chacha20_functions[];
+extern const OSSL_DISPATCH aes_128_gcm_functions[];
+extern const OSSL_DISPATCH aes_192_gcm_functions[];
+extern const OSSL_DISPATCH aes_256_gcm_functions[];
+
+/* The level of AES-GCM in this process. */
+const sealane_level *aesgcm_level(void);
 
 /* OSSL_FUNC_cipher_get_params and _gettable_params. */
 int cipher_get_params(const cipher_shape *shape, OSSL_PARAM params[]);

@@ -16,11 +16,15 @@ typedef enum {
     PARAM_UNKNOWN,
     PARAM_KEYLEN,
     PARAM_IVLEN,
+    PARAM_IV,
+    PARAM_UPDATED_IV,
     PARAM_TAG,
     PARAM_TAGLEN,
     PARAM_TLS_AAD,
     PARAM_TLS_AAD_PAD,
     PARAM_TLS_IV_FIXED,
+    PARAM_TLS_GET_IV_GEN,
+    PARAM_TLS_SET_IV_INV,
     PARAM_MODE,
     PARAM_BLOCK_SIZE,
     PARAM_AEAD,
@@ -44,6 +48,10 @@ static inline param_name param_tls(const char *key)
         return PARAM_TLS_AAD_PAD;
     if (strcmp(key, OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED) == 0)
         return PARAM_TLS_IV_FIXED;
+    if (strcmp(key, OSSL_CIPHER_PARAM_AEAD_TLS1_GET_IV_GEN) == 0)
+        return PARAM_TLS_GET_IV_GEN;
+    if (strcmp(key, OSSL_CIPHER_PARAM_AEAD_TLS1_SET_IV_INV) == 0)
+        return PARAM_TLS_SET_IV_INV;
     return param_if(key, OSSL_CIPHER_PARAM_TLS1_MULTIBLOCK, PARAM_TLS1_MULTIBLOCK);
 }
 
@@ -60,7 +68,7 @@ static inline param_name param_named(const char *key)
     case 'h':
         return param_if(key, OSSL_CIPHER_PARAM_HAS_RAND_KEY, PARAM_HAS_RAND_KEY);
     case 'i':
-        return param_if(key, OSSL_CIPHER_PARAM_IVLEN, PARAM_IVLEN);
+        return strcmp(key, OSSL_CIPHER_PARAM_IVLEN) == 0 ? PARAM_IVLEN : param_if(key, OSSL_CIPHER_PARAM_IV, PARAM_IV);
     case 'k':
         return param_if(key, OSSL_CIPHER_PARAM_KEYLEN, PARAM_KEYLEN);
     case 'm':
@@ -71,6 +79,8 @@ static inline param_name param_named(const char *key)
         return strcmp(key, OSSL_CIPHER_PARAM_AEAD_TAG) == 0
                    ? PARAM_TAG
                    : param_if(key, OSSL_CIPHER_PARAM_AEAD_TAGLEN, PARAM_TAGLEN);
+    case 'u':
+        return param_if(key, OSSL_CIPHER_PARAM_UPDATED_IV, PARAM_UPDATED_IV);
     default:
         return PARAM_UNKNOWN;
     }

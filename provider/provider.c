@@ -21,14 +21,42 @@
 static const OSSL_ALGORITHM ciphers[] = {
     {"ChaCha20-Poly1305", "provider=sealane", chacha20_poly1305_functions, "sealane ChaCha20-Poly1305"},
     {"ChaCha20", "provider=sealane", chacha20_functions, "sealane ChaCha20"},
+    {"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", "provider=sealane", aes_256_gcm_functions,
+     "sealane AES-256-GCM"},
+    {"AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26", "provider=sealane", aes_192_gcm_functions,
+     "sealane AES-192-GCM"},
+    {"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", "provider=sealane", aes_128_gcm_functions,
+     "sealane AES-128-GCM"},
     {NULL, NULL, NULL, NULL},
 };
 
-static void offer(core *c, const sealane_level *level)
+/* Portable code is slower than what OpenSSL has itself, so it is on offer only where somebody asks for it. */
+static int is_asked_for(void)
+{
+#if defined(__GLIBC__)
+    return secure_getenv("SEALANE_CPU") != NULL || secure_getenv("SEALANE_ASM") != NULL;
+#else
+    return 1;
+#endif
+}
+
+static int is_worthwhile(const sealane_level *level)
+{
+    return strcmp(level->name, "portable") != 0 || is_asked_for();
+}
+
+static int is_on_offer(const OSSL_DISPATCH *functions)
+{
+    if (functions == chacha20_functions)
+        return keystream_is_fast(chacha20_level());
+    return functions == chacha20_poly1305_functions || is_worthwhile(aesgcm_level());
+}
+
+static void offer(core *c)
 {
     OSSL_ALGORITHM *offered = c->offered;
     for (const OSSL_ALGORITHM *a = ciphers; a->algorithm_names != NULL; a++)
-        if (a->implementation != chacha20_functions || keystream_is_fast(level))
+        if (is_on_offer(a->implementation))
             *offered++ = *a;
 }
 
@@ -117,16 +145,6 @@ static int take_functions(core *c, const OSSL_DISPATCH *in)
     return c->zalloc != NULL && c->clear_free != NULL;
 }
 
-/* Portable code is slower than what OpenSSL has itself, so it is on offer only where somebody asks for it. */
-static int is_asked_for(void)
-{
-#if defined(__GLIBC__)
-    return secure_getenv("SEALANE_CPU") != NULL || secure_getenv("SEALANE_ASM") != NULL;
-#else
-    return 1;
-#endif
-}
-
 static int refuse(const core *c, const char *why)
 {
     core_raise(c, __FILE__, __LINE__, __func__, PROV_R_SELF_TEST_KAT_FAILURE, "sealane is not used: %s", why);
@@ -136,16 +154,17 @@ static int refuse(const core *c, const char *why)
 /* Reasons not to be loaded; OpenSSL then goes on with its own provider. */
 static int is_fit(core *c)
 {
-    if (sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20POLY1305]) < 0)
-        return refuse(c, "no level passes its known-answer test on this CPU");
-    const char *name = chacha20_level()->name;
-    if (strcmp(name, "portable") == 0 && !is_asked_for())
+    for (int i = 0; i < SEALANE_TABLES; i++)
+        if (sealane_level_of_process(&sealane_tables[i]) < 0)
+            return refuse(c, "no level passes its known-answer test on this CPU");
+    if (!is_worthwhile(chacha20_level()))
         return refuse(c, "this CPU has only the portable level, which is slower than OpenSSL");
     const char *failed = selftest(c);
     if (failed != NULL)
         return refuse(c, failed);
-    offer(c, chacha20_level());
-    snprintf(c->build_info, sizeof c->build_info, SEALANE_VERSION ", level %s", name);
+    offer(c);
+    snprintf(c->build_info, sizeof c->build_info, SEALANE_VERSION ", level %s, for AES %s", chacha20_level()->name,
+             aesgcm_level()->name);
     return 1;
 }
 

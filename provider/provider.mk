@@ -60,7 +60,8 @@ PROVIDER_RESULTS = bench/results/provider-$(CPU_NAME).md
 bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench ## the provider beside OpenSSL's default one; writes bench/results
 	@tools/bootstrap bench
 	{ sed 's|@MACHINE@|$(CPU_NAME)|; s|@OPENSSL@|'"$$(openssl version | cut -d' ' -f1-2)"'|' provider/figures.md.in && \
-	    $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 4; } > $(B)/provider/figures.md
+	    $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 4 && \
+	    echo && provider/bulk $(B)/provider/sealane.so 512 4 TLS_AES_128_GCM_SHA256 ""; } > $(B)/provider/figures.md
 	cp $(B)/provider/figures.md $(PROVIDER_RESULTS)
 	cat $(PROVIDER_RESULTS)
 
@@ -68,7 +69,7 @@ bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench ## the provide
 
 PROVIDER := $(B)/provider/sealane.so
 PROVIDER_ASAN := $(B)/asan/provider/sealane.so
-PROVIDER_LEVELS := avx2 ssse3 portable
+PROVIDER_LEVELS := avx2 ssse3 aesni portable
 leaks := env LSAN_OPTIONS=exitcode=1
 
 $(eval $(call suite,provider-differential,$(PROVIDER) $(B)/provider/test-differential,\
@@ -79,12 +80,12 @@ $(foreach l,$(PROVIDER_LEVELS),$(eval $(call suite,provider-differential-$(l),$(
     env SEALANE_CPU=$(l) $(B)/provider/test-differential $(B)/provider --seconds=2)))
 $(eval $(call suite,provider-differential-planted,$(PROVIDER) $(B)/provider/test-differential,\
     --must-fail "$(B)/provider/test-differential $(B)/provider --plant=%" return length output tag error parameter))
-$(eval $(call suite,provider-evp,$(PROVIDER) $(B)/provider/test-evp $(B)/wycheproof.txt,\
-    $(B)/provider/test-evp $(B)/provider $(B)/wycheproof.txt))
-$(eval $(call suite,provider-evp-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(B)/wycheproof.txt,\
-    $(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/wycheproof.txt))
-$(eval $(call suite,provider-evp-planted,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(B)/wycheproof.txt,\
-    --must-fail "$(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/wycheproof.txt --plant=%" \
+$(eval $(call suite,provider-evp,$(PROVIDER) $(B)/provider/test-evp $(B)/vectors.txt,\
+    $(B)/provider/test-evp $(B)/provider $(B)/vectors.txt))
+$(eval $(call suite,provider-evp-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(B)/vectors.txt,\
+    $(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/vectors.txt))
+$(eval $(call suite,provider-evp-planted,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(B)/vectors.txt,\
+    --must-fail "$(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/vectors.txt --plant=%" \
     vectors stream copies tampering allocations threads reloading leak))
 $(eval $(call suite,provider-tls,$(PROVIDER) $(B)/provider/test-tls,$(B)/provider/test-tls $(B)/provider))
 $(eval $(call suite,provider-tls-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-tls,\
@@ -97,8 +98,8 @@ $(eval $(call suite,provider-programs-planted,$(PROVIDER),\
 $(eval $(call suite,provider-loading,$(PROVIDER) $(B)/broken/provider/sealane.so,provider/test/loading $(B)))
 $(eval $(call suite,provider-loading-planted,$(PROVIDER) $(B)/broken/provider/sealane.so,\
     --must-fail "provider/test/loading $(B) --plant=%" broken name symbols python))
-$(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(B)/wycheproof.txt,\
-    $(B)/clang/provider/test-evp $(B)/clang/provider $(B)/wycheproof.txt))
+$(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(B)/vectors.txt,\
+    $(B)/clang/provider/test-evp $(B)/clang/provider $(B)/vectors.txt))
 
 .PHONY: test-provider
 test-provider: $(filter test-provider-%,$(SUITES:%=test-%)) ## the provider's own suites

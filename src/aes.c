@@ -253,15 +253,16 @@ static void expand_words(uint32_t w[60], const uint8_t *key, int rounds)
     uint32_t constant = 1;
     for (int i = 0; i < length; i++)
         w[i] = load32(key + 4 * i);
-    for (int i = length; i < 4 * (rounds + 1); i++) {
+    for (int i = length, place = 0; i < 4 * (rounds + 1); i++) { /* place: i modulo length */
         uint32_t t = w[i - 1];
-        if (i % length == 0) {
+        if (place == 0) {
             t = sub_word(t >> 8 | t << 24) ^ constant;
             constant = constant << 1 ^ (constant >> 7) * 0x11b;
-        } else if (length > 6 && i % length == 4) {
+        } else if (length > 6 && place == 4) {
             t = sub_word(t);
         }
         w[i] = w[i - length] ^ t;
+        place = place + 1 == length ? 0 : place + 1;
     }
 }
 

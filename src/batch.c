@@ -63,10 +63,15 @@ static int alone(sealane_op *op, uint64_t direction)
     return !failed;
 }
 
+/* What a packet counts towards a batch that pays: PAYS / from, rounded up. */
+enum { PAYS = 240 };
+static const uint8_t weights[SEALANE_BATCH_FROM_MAX + 1] = {0,  240, 120, 80, 60, 48, 40, 35, 30,
+                                                            27, 24,  22,  20, 19, 18, 16, 15};
+
 /* The packets of a chunk that share a call of the batch kernel. */
 typedef struct {
     _Alignas(64) sealane_lane lane[CHUNK], sorted[CHUNK];
-    unsigned count, gain, subkeys;
+    unsigned count, weight, subkeys;
     uint8_t op[CHUNK];                              /* which of the chunk's they are */
     uint8_t class[CHUNK];                           /* whole blocks of text */
     uint8_t tag[CHUNK][16];                         /* open: to be compared */
@@ -121,17 +126,17 @@ static inline int well_formed(const sealane_op *op)
 OUT_OF_LINE static unsigned plan_plain(plan *p, sealane_op *ops, unsigned n, unsigned end, uint64_t direction,
                                        uint64_t key_word, const sealane_batch *batch)
 {
-    unsigned count = p->count, gain = p->gain;
+    unsigned count = p->count, weight = p->weight;
     for (; n < end; n++) {
         sealane_op *op = &ops[n];
         const size_t class = op->in_bytes / 64;
         if (op->key == NULL || op->key->opaque[0] != key_word || class >= SEALANE_BATCH_CLASSES ||
-            batch->gain[class] == 0 || !well_formed(op))
+            batch->from[class] == 0 || !well_formed(op))
             break;
-        gain += batch->gain[class];
+        weight += weights[batch->from[class]];
         set_lane(p, count++, op, n, direction, key_bytes_of(op->key), op->nonce);
     }
-    p->count = count, p->gain = gain;
+    p->count = count, p->weight = weight;
     return n;
 }
 
@@ -140,7 +145,7 @@ OUT_OF_LINE static int plan_special(plan *p, sealane_op *op, unsigned n, uint64_
                                     const sealane_batch *batch)
 {
     const size_t class = op->in_bytes / 64;
-    if (class >= SEALANE_BATCH_CLASSES || batch->gain[class] == 0 || !key_valid(op->key) ||
+    if (class >= SEALANE_BATCH_CLASSES || batch->from[class] == 0 || !key_valid(op->key) ||
         key_level(op->key) != level || key_alg(op->key) != SEALANE_XCHACHA20_POLY1305)
         return alone(op, direction);
     op->status = mistake(op);
@@ -149,7 +154,7 @@ OUT_OF_LINE static int plan_special(plan *p, sealane_op *op, unsigned n, uint64_
     uint8_t *subkey = p->subkey[p->subkeys], *subnonce = p->subnonce[p->subkeys];
     p->subkeys++;
     xchacha_begin(subkey, subnonce, op->key, op->nonce);
-    p->gain += batch->gain[class];
+    p->weight += weights[batch->from[class]];
     set_lane(p, p->count++, op, n, direction, subkey, subnonce);
     return 0;
 }
@@ -161,7 +166,7 @@ static size_t make_plan(plan *p, sealane_op *ops, unsigned n, uint64_t direction
     const uint64_t plain = key_word(SEALANE_CHACHA20_POLY1305, (int)(level - sealane_levels));
     size_t good = 0;
     unsigned i = 0;
-    p->count = p->gain = p->subkeys = 0;
+    p->count = p->weight = p->subkeys = 0;
     while ((i = plan_plain(p, ops, i, n, direction, plain, batch)) < n)
         good += (size_t)plan_special(p, &ops[i], i, direction, level, batch), i++;
     return good;
@@ -227,7 +232,7 @@ static size_t run_planned(sealane_op *ops, unsigned n, uint64_t direction, const
 {
     plan p;
     size_t good = make_plan(&p, ops, n, direction, level, batch);
-    if (p.gain >= batch->cost)
+    if (p.weight >= PAYS)
         good += side_by_side(&p, ops, direction, batch);
     else
         for (unsigned i = 0; i < p.count; i++)
@@ -243,7 +248,7 @@ static size_t run_chunk(sealane_op *ops, unsigned n, uint64_t direction, sealane
         first++;
     const sealane_level *level = first < n ? key_level(ops[first].key) : NULL;
     const sealane_batch *batch = level ? choice(level) : NULL;
-    if (batch == NULL || n < batch->least)
+    if (batch == NULL)
         return one_by_one(ops, n, direction);
     return run_planned(ops, n, direction, level, batch);
 }

@@ -73,8 +73,49 @@ uint32_t sealane_cpu_features(void)
 
 uint32_t sealane_cpu_features(void)
 {
-    const unsigned long asimd = 1 << 1; /* HWCAP_ASIMD */
-    return (getauxval(AT_HWCAP) & asimd) ? SEALANE_ARM_NEON : 0;
+    const unsigned long asimd = 1 << 1, aes = 1 << 3, pmull = 1 << 4; /* HWCAP_ASIMD, HWCAP_AES, HWCAP_PMULL */
+    const unsigned long has = getauxval(AT_HWCAP);
+    uint32_t found = 0;
+
+    if (has & asimd)
+        found |= SEALANE_ARM_NEON;
+    if (has & aes)
+        found |= SEALANE_ARM_AES;
+    if (has & pmull)
+        found |= SEALANE_ARM_PMULL;
+    return found;
+}
+#elif defined(__APPLE__)
+uint32_t sealane_cpu_features(void)
+{
+    return SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL; /* of every processor of theirs */
+}
+#elif defined(_WIN32)
+#include <windows.h>
+
+uint32_t sealane_cpu_features(void)
+{
+    const DWORD crypto = 30; /* PF_ARM_V8_CRYPTO_INSTRUCTIONS_AVAILABLE */
+    return SEALANE_ARM_NEON | (IsProcessorFeaturePresent(crypto) ? SEALANE_ARM_AES | SEALANE_ARM_PMULL : 0);
+}
+#elif defined(__FreeBSD__)
+#include <sys/auxv.h>
+
+uint32_t sealane_cpu_features(void)
+{
+    const unsigned long asimd = 1 << 1, aes = 1 << 3, pmull = 1 << 4; /* HWCAP_ASIMD, HWCAP_AES, HWCAP_PMULL */
+    unsigned long has = 0;
+    uint32_t found = 0;
+
+    if (elf_aux_info(AT_HWCAP, &has, sizeof has) != 0)
+        return SEALANE_ARM_NEON;
+    if (has & asimd)
+        found |= SEALANE_ARM_NEON;
+    if (has & aes)
+        found |= SEALANE_ARM_AES;
+    if (has & pmull)
+        found |= SEALANE_ARM_PMULL;
+    return found;
 }
 #else
 uint32_t sealane_cpu_features(void)

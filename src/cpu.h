@@ -27,7 +27,9 @@
 
 #define SEALANE_ARM_FEATURES(X) \
     X(NEON, "neon")             \
-    X(ARMV6, "armv6")
+    X(ARMV6, "armv6")           \
+    X(AES, "aes")               \
+    X(PMULL, "pmull")
 
 enum {
 #define X(id, name) SEALANE_X86_BIT_##id,

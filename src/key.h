@@ -56,6 +56,14 @@ static inline const sealane_gcm_key *gcm_key_of(const sealane_key *k)
 /* The hash key H. */
 void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const sealane_gcm_key *key);
 
+/* Whole blocks into GHASH of a packet, in portable code. */
+void sealane_gcm_absorb(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *key,
+                        const uint8_t *in, size_t blocks);
+
+/* J0 of a packet whose nonce does not have 12 bytes. */
+void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
+                            const uint8_t *nonce, size_t nonce_bytes);
+
 /* J0 of a packet under k (NIST SP 800-38D, section 7.1). */
 void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes);
 

@@ -40,31 +40,35 @@
     extern sealane_kernel sealane_chacha20poly1305_batch_##level; \
     extern const uint8_t sealane_chacha20poly1305_batch_##level##_constants[];
 
-#define BATCH(level, least, cost, ...)                                                                               \
-    {                                                                                                                \
-        sealane_chacha20poly1305_batch_##level, sealane_chacha20poly1305_batch_##level##_constants, (least), (cost), \
-        {                                                                                                            \
-            __VA_ARGS__                                                                                              \
-        }                                                                                                            \
+#define BATCH(level, ...)                                                                           \
+    {                                                                                               \
+        sealane_chacha20poly1305_batch_##level, sealane_chacha20poly1305_batch_##level##_constants, \
+        {                                                                                           \
+            __VA_ARGS__                                                                             \
+        }                                                                                           \
     }
 
-#define NO_BATCH          \
-    {                     \
-        NULL, NULL, 0, 0, \
-        {                 \
-            0             \
-        }                 \
+#define NO_BATCH    \
+    {               \
+        NULL, NULL, \
+        {           \
+            0       \
+        }           \
     }
 
-/* Nanoseconds, measured on Zen 5: one packet by itself less one of 64 in a batch; and what a batch of 3 takes more than
- * three times that. internal/kernel has the same for Go. */
-#define AVX512_BATCH                                                                                                 \
-    BATCH(avx512, 3, 240, 85, 92, 108, 106, 102, 96, 90, 84, 79, 79, 74, 67, 64, 56, 45, 40, 33, 45, 39, 35, 23, 19, \
-          11, 9)
+/* How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
+ * shortest and of a middling length of that class in one call, by turns with n single calls; the first n where both are
+ * at least as fast. Modelled cycles do where there is no CPU to measure on. The same row is in internal/kernel for Go.
+ * These are of Zen 5.
+ */
+#define AVX512_BATCH \
+    BATCH(avx512, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 5, 6, 6, 7, 7, 7, 8, 6, 6, 6, 6, 7, 7, 7, 8)
+#define AVX2_BATCH BATCH(avx2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 4, 2, 4, 4, 6, 8)
 
 #if defined(HAVE_X86_64_KERNELS)
 KERNEL(chacha20poly1305, avx512)
 BATCH_KERNEL(avx512)
+BATCH_KERNEL(avx2)
 KERNEL(chacha20poly1305, avx2)
 KERNEL(chacha20poly1305, ssse3)
 KERNEL(aesgcm, avx512)
@@ -72,11 +76,14 @@ KERNEL(aesgcm, avx2)
 KERNEL(aesgcm, aesni)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
+KERNEL(chacha20poly1305, neon6)
 KERNEL(chacha20poly1305, neon)
+KERNEL(aesgcm, ce)
 #endif
 #if defined(HAVE_ARM_KERNELS)
 KERNEL(chacha20poly1305, neon)
 KERNEL(chacha20poly1305, armv6)
+KERNEL(aesgcm, neon)
 #endif
 
 const sealane_level sealane_levels[] = {
@@ -86,8 +93,11 @@ const sealane_level sealane_levels[] = {
               SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA,
           AVX512_BATCH),
     LEVEL(chacha20poly1305, avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2,
-          NO_BATCH),
+          AVX2_BATCH),
     LEVEL(chacha20poly1305, ssse3, SEALANE_X86_SSSE3, NO_BATCH),
+#endif
+#if defined(HAVE_AARCH64_KERNELS)
+    LEVEL(chacha20poly1305, neon6, SEALANE_ARM_NEON, NO_BATCH),
 #endif
 #if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_ARM_KERNELS)
     LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NO_BATCH),
@@ -99,7 +109,7 @@ const sealane_level sealane_levels[] = {
      0,
      sealane_chacha20poly1305_portable,
      NULL,
-     {sealane_chacha20poly1305_batch_portable, NULL, 2, 1, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}},
+     {sealane_chacha20poly1305_batch_portable, NULL, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}},
 };
 
 const unsigned sealane_level_count = sizeof sealane_levels / sizeof sealane_levels[0];
@@ -115,6 +125,12 @@ static const sealane_level aesgcm_levels[] = {
           NO_BATCH),
     LEVEL(aesgcm, aesni, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AES | SEALANE_X86_PCLMUL, NO_BATCH),
 #endif
+#if defined(HAVE_AARCH64_KERNELS)
+    LEVEL(aesgcm, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL, NO_BATCH),
+#endif
+#if defined(HAVE_ARM_KERNELS)
+    LEVEL(aesgcm, neon, SEALANE_ARM_NEON, NO_BATCH),
+#endif
     {"portable", 0, sealane_aesgcm_portable, NULL, NO_BATCH},
 };
 
@@ -125,8 +141,8 @@ const sealane_table sealane_tables[SEALANE_TABLES] = {
 
 /* Every name that may be asked for on any build and of any primitive, best first. A primitive that has no level of the
  * name takes the next below. */
-static const char *const known_names[] = {"avx512", "avx2", "aesni", "ssse3",   "ce",
-                                          "ce32",   "neon", "armv6", "portable"};
+static const char *const known_names[] = {"avx512", "avx2",  "aesni", "ssse3", "ce",
+                                          "ce32",   "neon6", "neon",  "armv6", "portable"};
 
 int sealane_level_find(const sealane_table *table, const char *name)
 {
@@ -183,6 +199,61 @@ static unsigned best_allowed(const sealane_table *table, int warn)
     return 0;
 }
 
+/* Whether levels i and j need the same of the CPU. */
+static int rivals(const sealane_table *table, unsigned i, unsigned j)
+{
+    return j < table->count && table->levels[i].needs == table->levels[j].needs;
+}
+
+int sealane_level_fastest(const sealane_table *table, int first, uint64_t (*ticks)(const sealane_level *),
+                          void (*failed)(const sealane_level *))
+{
+    enum { TURNS = 3 };
+    const unsigned from = (unsigned)first;
+    uint64_t least = UINT64_MAX;
+    int best = first;
+    uint32_t works = 0; /* bit i: level from + i */
+    for (unsigned i = from; rivals(table, from, i); i++) {
+        if (i == from || table->selftest(&table->levels[i]))
+            works |= (uint32_t)1 << (i - from);
+        else
+            failed(&table->levels[i]);
+    }
+    for (int turn = 0; works > 1 && turn < TURNS; turn++)
+        for (unsigned i = from; rivals(table, from, i); i++) {
+            const uint64_t t = works >> (i - from) & 1 ? ticks(&table->levels[i]) : UINT64_MAX;
+            if (t < least) {
+                least = t;
+                best = (int)i;
+            }
+        }
+    return best;
+}
+
+#if defined(HAVE_AARCH64_KERNELS)
+/* Virtual counter ticks for a typical packet. The counter is slow, 8 to 50 ns, but such a packet takes microseconds. */
+static uint64_t ticks_of_packet(const sealane_level *level)
+{
+    enum { BYTES = 1420 };
+    static const uint8_t key[32], nonce[12];
+    uint8_t text[BYTES] = {0}, tag[16];
+    _Alignas(64) uint8_t scratch[SEALANE_SCRATCH_BYTES];
+    const sealane_args args = {.out = slot(text),
+                               .in = slot(text),
+                               .bytes = BYTES,
+                               .total = BYTES,
+                               .key = slot(key),
+                               .nonce = slot(nonce),
+                               .tag = slot(tag),
+                               .flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST};
+    uint64_t start, end;
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(start) : : "memory");
+    level->kernel(&args, scratch, level->consts);
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(end) : : "memory");
+    return end - start;
+}
+#endif
+
 static void report_failed(const sealane_level *level)
 {
     for (const sealane_table *t = sealane_tables; t < sealane_tables + SEALANE_TABLES; t++)
@@ -201,7 +272,14 @@ int sealane_level_of_process(const sealane_table *table)
     int known = atomic_load_explicit(outcome, memory_order_acquire);
     if (known == 0) {
         unsigned start = best_allowed(table, !atomic_flag_test_and_set(&warned));
-        known = 2 + sealane_level_choose(table, start, sealane_cpu_features(), report_failed);
+        int level = sealane_level_choose(table, start, sealane_cpu_features(), report_failed);
+#if defined(HAVE_AARCH64_KERNELS)
+        const char *named = environment("SEALANE_CPU");
+        if (level >= 0 && table == &sealane_tables[SEALANE_CHACHA20POLY1305] &&
+            (named == NULL || strcmp(named, table->levels[level].name) != 0))
+            level = sealane_level_fastest(table, level, ticks_of_packet, report_failed);
+#endif
+        known = level + 2;
         atomic_store_explicit(outcome, known, memory_order_release);
     }
     return known - 2;

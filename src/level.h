@@ -6,15 +6,16 @@
 
 #define SEALANE_BATCH_CLASSES 32 /* of packets with the same number of whole blocks */
 
-/* A kernel for many packets in one call, and when it pays: a call costs something, and every packet in it gains
- * something over a call of its own. The unit does not matter. Packets that gain nothing go one by one. */
+/* A kernel for many packets in one call, and when it pays: for packets of each number of whole blocks from how many on,
+ * up to SEALANE_BATCH_FROM_MAX, they are faster side by side. Unlike packets pay if the sum of 1/from is 1 or more.
+ */
 typedef struct sealane_batch {
     sealane_kernel *kernel; /* NULL: there is none, all packets go one by one */
     const void *consts;
-    uint16_t least; /* packets; no fewer can pay */
-    uint16_t cost;
-    uint8_t gain[SEALANE_BATCH_CLASSES]; /* by whole blocks of text; longer packets gain nothing */
+    uint8_t from[SEALANE_BATCH_CLASSES]; /* 0: never, as are packets that are longer than any class */
 } sealane_batch;
+
+#define SEALANE_BATCH_FROM_MAX 16
 
 typedef struct sealane_level {
     const char *name;
@@ -46,6 +47,12 @@ int sealane_level_find(const sealane_table *table, const char *name);
  * there is none. failed is called with each level that does not pass. */
 int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t features,
                          void (*failed)(const sealane_level *));
+
+/* Of levels that need the same features, which stand together, the pipeline decides which is fastest, and no feature
+ * tells that. Of those from first on, which works, the one with the shortest time of any: they take turns, and
+ * interruptions only add. failed is called with each that does not pass its known-answer test. */
+int sealane_level_fastest(const sealane_table *table, int first, uint64_t (*ticks)(const sealane_level *),
+                          void (*failed)(const sealane_level *));
 
 /* The level of one of sealane_tables for this process: chosen at the first call, the same ever after. -1 if not even
  * portable works. */

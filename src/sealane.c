@@ -2,6 +2,16 @@
 #include "ghash.h"
 #include "key.h"
 
+#if defined(__GNUC__)
+#define NOINLINE __attribute__((noinline))
+#define ALWAYS_INLINE __attribute__((always_inline))
+#else
+#define NOINLINE
+#define ALWAYS_INLINE
+#endif
+
+enum { PLAIN_BYTES = 1 << 30 };
+
 static size_t key_bytes_for(sealane_alg alg)
 {
     switch (alg) {
@@ -66,6 +76,12 @@ typedef struct {
     size_t nonce_bytes, ad_bytes, bytes;
 } packet;
 
+/* Whether x[x_bytes] lies apart from the text of so many bytes that ends at end; for neither being empty. */
+static inline int apart(uintptr_t end, size_t bytes, const void *x, size_t x_bytes)
+{
+    return (uintptr_t)x - end <= 0 - bytes - x_bytes;
+}
+
 static inline int well_formed(const packet *p, const uint8_t *tag)
 {
     if (!key_valid(p->key) || p->nonce == NULL || tag == NULL)
@@ -87,22 +103,22 @@ static inline int well_formed(const packet *p, const uint8_t *tag)
     return 1;
 }
 
-static inline void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction)
+static ALWAYS_INLINE inline void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag,
+                                     uint64_t direction)
 {
     SEALANE_SCRATCH(scratch);
     const sealane_level *level = key_level(p->key);
-    const sealane_args a = {
-        .out = slot(p->out),
-        .in = slot(p->in),
-        .bytes = p->bytes,
-        .ad = slot(p->ad),
-        .ad_bytes = p->ad_bytes,
-        .key = slot(key),
-        .nonce = slot(nonce),
-        .tag = slot(tag),
-        .total = p->bytes,
-        .flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST | direction,
-    };
+    sealane_args a;
+    a.out = slot(p->out);
+    a.in = slot(p->in);
+    a.bytes = p->bytes;
+    a.ad = slot(p->ad);
+    a.ad_bytes = p->ad_bytes;
+    a.key = slot(key);
+    a.nonce = slot(nonce);
+    a.tag = slot(tag);
+    a.total = p->bytes;
+    a.flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST | direction;
     level->kernel(&a, scratch, level->consts);
 }
 
@@ -142,8 +158,8 @@ void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const seala
 
 /* J0 is GHASH of the nonce and its length: what a kernel makes of associated data, but for the lengths' block, which is
  * of the associated data here, or where it would have to be copied far is added by portable code. */
-static void hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key, const uint8_t *nonce,
-                       size_t nonce_bytes)
+void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
+                            const uint8_t *nonce, size_t nonce_bytes)
 {
     uint8_t blocks[128] = {0};
     const size_t padded = (nonce_bytes + 15) / 16 * 16;
@@ -171,7 +187,7 @@ void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonc
         memcpy(j0, nonce, SEALANE_AES_GCM_NONCE_BYTES);
         store32(j0 + SEALANE_AES_GCM_NONCE_BYTES, swap32(1));
     } else {
-        hash_nonce(j0, key_level(k), gcm_key_of(k), nonce, nonce_bytes);
+        sealane_gcm_hash_nonce(j0, key_level(k), gcm_key_of(k), nonce, nonce_bytes);
     }
 }
 
@@ -198,8 +214,33 @@ static inline void run_any(const packet *p, uint8_t *tag, uint64_t direction)
         run_gcm(p, tag, direction);
 }
 
-int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
-                 const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+/* A nonce of 12 bytes, some text, and beyond doubt well formed: what nearly all packets are, told in few instructions.
+ * Anything else may be well formed too. */
+static ALWAYS_INLINE inline int is_plain(const packet *p, const uint8_t *tag)
+{
+    if (p->key == NULL || !key_valid(p->key) || key_alg(p->key) == SEALANE_XCHACHA20_POLY1305)
+        return 0;
+    if (p->nonce_bytes != 12 || p->bytes - 1 >= PLAIN_BYTES || p->ad_bytes >= PLAIN_BYTES)
+        return 0;
+    if (p->out == NULL || p->in == NULL || p->nonce == NULL || tag == NULL)
+        return 0;
+    const uintptr_t end = (uintptr_t)p->out + p->bytes;
+    return (p->out == p->in || apart(end, p->bytes, p->in, p->bytes)) && apart(end, p->bytes, tag, SEALANE_TAG_BYTES) &&
+           apart(end, p->bytes, p->nonce, 12) &&
+           (p->ad_bytes == 0 || (p->ad != NULL && apart(end, p->bytes, p->ad, p->ad_bytes)));
+}
+
+static ALWAYS_INLINE inline void run_plain(const packet *p, uint8_t *tag, uint64_t direction)
+{
+    if (key_alg(p->key) == SEALANE_CHACHA20_POLY1305)
+        run(p, key_bytes_of(p->key), p->nonce, tag, direction);
+    else
+        run(p, gcm_key_of(p->key), p->nonce, tag, direction | SEALANE_FLAG_NONCE);
+}
+
+/* Whatever may come. */
+static NOINLINE int seal_any(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint8_t *nonce,
+                             size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
 {
     const packet p = {k, out, nonce, ad, in, nonce_bytes, ad_bytes, in_bytes};
     if (!well_formed(&p, tag))
@@ -208,20 +249,46 @@ int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint
     return 0;
 }
 
-int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
+int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
                  const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+{
+    const packet p = {k, out, nonce, ad, in, nonce_bytes, ad_bytes, in_bytes};
+    if (!is_plain(&p, tag))
+        return seal_any(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    run_plain(&p, tag, 0);
+    return 0;
+}
+
+/* 0, or -1 and the text is erased. */
+static inline int verdict(const packet *p, uint8_t expected[16], const uint8_t tag[16])
+{
+    const int authentic = equal16(expected, tag);
+    wipe(expected, 16);
+    if (authentic)
+        return 0;
+    if (p->bytes != 0)
+        memset(p->out, 0, p->bytes);
+    return -1;
+}
+
+static NOINLINE int open_any(const sealane_key *k, uint8_t *out, const uint8_t tag[16], const uint8_t *nonce,
+                             size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
 {
     const packet p = {k, out, nonce, ad, in, nonce_bytes, ad_bytes, in_bytes};
     uint8_t expected[16];
     if (!well_formed(&p, tag))
         return -1;
     run_any(&p, expected, SEALANE_FLAG_OPEN);
-    const int authentic = equal16(expected, tag);
-    wipe(expected, sizeof expected);
-    if (!authentic) {
-        if (in_bytes != 0)
-            memset(out, 0, in_bytes);
-        return -1;
-    }
-    return 0;
+    return verdict(&p, expected, tag);
+}
+
+int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
+                 const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+{
+    const packet p = {k, out, nonce, ad, in, nonce_bytes, ad_bytes, in_bytes};
+    uint8_t expected[16];
+    if (!is_plain(&p, tag))
+        return open_any(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    run_plain(&p, expected, SEALANE_FLAG_OPEN);
+    return verdict(&p, expected, tag);
 }

@@ -22,6 +22,7 @@ typedef struct MAY_ALIAS stream {
     const sealane_level *level;
     const sealane_gcm_key *gcm; /* NULL: ChaCha20-Poly1305 */
     uint64_t ad_bytes, text_bytes, text_max, ad_max;
+    uint64_t flags; /* of all calls */
     union {
         sealane_state state;
         sealane_gcm_state gcm_state;
@@ -53,9 +54,11 @@ int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_di
     s->level = key_level(k);
     s->ad_bytes = s->text_bytes = 0;
     s->text_max = text_max(key_alg(k)), s->ad_max = ad_max(key_alg(k));
+    s->flags = 0;
     s->gcm = NULL;
     if (is_gcm(key_alg(k))) {
         s->gcm = gcm_key_of(k);
+        s->flags = nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES ? SEALANE_FLAG_NONCE : 0;
         sealane_begin_gcm(s->nonce, k, nonce, nonce_bytes);
     } else if (key_alg(k) == SEALANE_XCHACHA20_POLY1305) {
         xchacha_begin(s->key, s->nonce, k, nonce);
@@ -81,27 +84,32 @@ static void run_kernel(stream *s, void *state, uint8_t *out, const uint8_t *in, 
         .tag = slot(tag),
         .state = slot(state),
         .total = s->text_bytes,
-        .flags = flags,
+        .flags = s->flags | flags,
     };
     s->level->kernel(&a, scratch, s->level->consts);
+}
+
+void sealane_gcm_absorb(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *k,
+                        const uint8_t *in, size_t blocks)
+{
+    uint8_t h[16];
+    ghash_key key;
+    ghash_sum sum = {{load64_be(state->y + 8), load64_be(state->y)}};
+    sealane_gcm_hash_key(h, level, k);
+    sealane_ghash_key(&key, h);
+    sealane_ghash_blocks(&sum, &key, in, blocks);
+    store64_be(state->y, sum.y[1]), store64_be(state->y + 8, sum.y[0]);
+    wipe(h, sizeof h);
+    wipe(&key, sizeof key);
 }
 
 /* Authenticates blocks that the kernel is not given: associated data, and ChaCha20-Poly1305's ends of pieces. */
 static void absorb(stream *s, const uint8_t *in, size_t blocks)
 {
-    if (s->gcm == NULL) {
+    if (s->gcm == NULL)
         sealane_poly1305_blocks(&s->state, in, blocks);
-        return;
-    }
-    uint8_t h[16];
-    ghash_key key;
-    ghash_sum sum = {{load64_be(s->gcm_state.y + 8), load64_be(s->gcm_state.y)}};
-    sealane_gcm_hash_key(h, s->level, s->gcm);
-    sealane_ghash_key(&key, h);
-    sealane_ghash_blocks(&sum, &key, in, blocks);
-    store64_be(s->gcm_state.y, sum.y[1]), store64_be(s->gcm_state.y + 8, sum.y[0]);
-    wipe(h, sizeof h);
-    wipe(&key, sizeof key);
+    else
+        sealane_gcm_absorb(&s->gcm_state, s->level, s->gcm, in, blocks);
 }
 
 static void absorb_ad(stream *s, const uint8_t *ad, size_t ad_bytes)

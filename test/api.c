@@ -286,7 +286,7 @@ static sealane_alg algorithm_named(const char *name, size_t key_bytes)
 }
 
 /* 1, 0, or -1 if there were no vectors. */
-static int check_wycheproof(const char *path)
+static int check_vectors(const char *path)
 {
     static char line[1 << 16], field[9][1 << 14];
     static vector v;
@@ -312,8 +312,8 @@ static int check_wycheproof(const char *path)
         ran++;
     }
     fclose(f);
-    printf("     %zu Wycheproof vectors\n", ran);
-    return ran > 900 ? 1 : fail("too few vectors", ran);
+    printf("     %zu vectors of Wycheproof and NIST\n", ran);
+    return ran > 1600 ? 1 : fail("too few vectors", ran);
 }
 
 /* ---- Tampering: every single-bit flip of a packet is rejected, and the output zeroed ---- */
@@ -463,7 +463,8 @@ static int check_wrong_packets_of(sealane_alg alg, size_t key_bytes, uint64_t mo
         {"no associated data", &k, m, m + 900, m + 800, 12, NULL, 1, m + 300, 100, SEALANE_NULL},
         {"no input", &k, m, m + 900, m + 800, 12, NULL, 0, NULL, 100, SEALANE_NULL},
         {"too long", &k, m, m + 900, m + 800, 12, NULL, 0, m, huge, SEALANE_TOO_LONG},
-        {"longest number", &k, m, m + 900, m + 800, 12, NULL, 0, m, (size_t)-1, SEALANE_TOO_LONG},
+        {"longest number", &k, m, m + 900, m + 800, 12, NULL, 0, m, (size_t)-1,
+         huge ? SEALANE_TOO_LONG : SEALANE_OVERLAP}, /* 32 bits cannot say what is too long, only what covers all */
         {"output one above input", &k, m + 301, m + 900, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_OVERLAP},
         {"output one below input", &k, m + 299, m + 900, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_OVERLAP},
         {"output's last byte is input's first", &k, m + 201, m + 900, m + 800, 12, NULL, 0, m + 300, 100,
@@ -762,7 +763,7 @@ int main(int argc, char **argv)
     printf("api: level %s\n", sealane_impl_name(&k));
     report("vectors of the ChaCha20-Poly1305 specifications", check_chacha_specifications());
     report("vectors of the GCM specification", check_gcm_specifications());
-    report("Wycheproof", check_wycheproof(path));
+    report("Wycheproof and NIST", check_vectors(path));
     report("tampering", check_tampering());
     report("wrong keys", check_wrong_keys());
     report("wrong packets", check_wrong_packets());

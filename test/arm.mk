@@ -8,7 +8,7 @@ define arm
 $(B)/cross/$(1)/built:
 	+@$(MAKE) --no-print-directory -s B=$(B)/cross/$(1) CC=$(1)-gcc CFLAGS="-O2 -static" $(B)/cross/$(1)/check $(B)/cross/$(1)/api
 
-$$(eval $$(call suite,$(1),$(B)/cross/$(1)/built $(B)/wycheproof.txt,test/arm $(B) $(1)))
+$$(eval $$(call suite,$(1),$(B)/cross/$(1)/built $(B)/vectors.txt,test/arm $(B) $(1)))
 endef
 
 # $(call go_arm,name,environment,qemu and its options). Tests that start programs find the emulator in SEALANE_TEST_EXEC.
@@ -30,4 +30,14 @@ else
 $(eval $(call suite,go-arm,,test/arm --missing qemu-arm))
 endif
 $(eval $(call suite,assembles-aarch64,,test/arm --assembles $(B)))
+ifneq ($(and $(shell command -v aarch64-linux-gnu-gcc),$(shell command -v qemu-aarch64)),)
+.PHONY: $(B)/cross/bti/built
+$(B)/cross/bti/built:
+	+@$(MAKE) --no-print-directory -s B=$(B)/cross/bti CC=aarch64-linux-gnu-gcc LDFLAGS=-nostartfiles \
+	    CFLAGS="-O2 -mbranch-protection=standard -mno-outline-atomics" $(B)/cross/bti/libsealane.so.0
+
+$(eval $(call suite,bti,$(B)/cross/bti/built $(B)/vectors.txt,test/arm --bti $(B)))
+else
+$(eval $(call suite,bti,,test/arm --missing "aarch64-linux-gnu-gcc and qemu-aarch64"))
+endif
 endif

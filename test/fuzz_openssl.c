@@ -1,4 +1,4 @@
-/* fuzz_openssl: every level, the stream, the pieces and batches against OpenSSL's ChaCha20-Poly1305.
+/* fuzz_openssl: every level, the stream, the pieces and batches against OpenSSL's ChaCha20-Poly1305 and AES-GCM.
  *
  *     fuzz_openssl [--seconds=N] [--seed=N] [--corrupt]    random packets; --corrupt plants a difference: must fail
  *     clang -fsanitize=fuzzer ... -DSEALANE_LIBFUZZER      the same, steered by coverage
@@ -47,14 +47,27 @@ static void die(const char *what, const char *level, size_t bytes, size_t ad_byt
     abort();
 }
 
-static void openssl_seal(uint8_t *out, uint8_t tag[16], const uint8_t key[32], const uint8_t nonce[12],
-                         const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t bytes)
+static sealane_alg alg;
+static size_t key_bytes, nonce_bytes;
+
+static const EVP_CIPHER *openssl_cipher(void)
+{
+    return alg == SEALANE_AES_128_GCM   ? EVP_aes_128_gcm()
+           : alg == SEALANE_AES_192_GCM ? EVP_aes_192_gcm()
+           : alg == SEALANE_AES_256_GCM ? EVP_aes_256_gcm()
+                                        : EVP_chacha20_poly1305();
+}
+
+static void openssl_seal(uint8_t *out, uint8_t tag[16], const uint8_t *key, const uint8_t *nonce, const uint8_t *ad,
+                         size_t ad_bytes, const uint8_t *in, size_t bytes)
 {
     static EVP_CIPHER_CTX *c;
     int n;
     if (c == NULL)
         c = EVP_CIPHER_CTX_new();
-    if (!EVP_EncryptInit_ex(c, EVP_chacha20_poly1305(), NULL, key, nonce) ||
+    if (!EVP_EncryptInit_ex(c, openssl_cipher(), NULL, NULL, NULL) ||
+        !EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_IVLEN, (int)nonce_bytes, NULL) ||
+        !EVP_EncryptInit_ex(c, NULL, NULL, key, nonce) ||
         (ad_bytes && !EVP_EncryptUpdate(c, NULL, &n, ad, (int)ad_bytes)) ||
         (bytes && !EVP_EncryptUpdate(c, out, &n, in, (int)bytes)) || !EVP_EncryptFinal_ex(c, out + bytes, &n) ||
         !EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, 16, tag)) {
@@ -63,19 +76,20 @@ static void openssl_seal(uint8_t *out, uint8_t tag[16], const uint8_t key[32], c
     }
 }
 
-static uint8_t key[32], nonce[12], ad[LONGEST_AD], text[LONGEST], want[LONGEST + 64], got[LONGEST], want_tag[16],
+static uint8_t key[32], nonce[128], ad[LONGEST_AD], text[LONGEST], want[LONGEST + 64], got[LONGEST], want_tag[16],
     got_tag[16];
 
 static void whole(const sealane_key *k, size_t bytes, size_t ad_bytes)
 {
     const char *name = sealane_impl_name(k);
-    if (sealane_seal(k, got, got_tag, nonce, 12, ad, ad_bytes, text, bytes) != 0)
+    if (sealane_seal(k, got, got_tag, nonce, nonce_bytes, ad, ad_bytes, text, bytes) != 0)
         die("sealane_seal refused", name, bytes, ad_bytes);
     if (plant && bytes == 100)
         got[99] ^= 1;
     if (memcmp(got, want, bytes) != 0 || memcmp(got_tag, want_tag, 16) != 0)
         die("sealed differently", name, bytes, ad_bytes);
-    if (sealane_open(k, got, want_tag, nonce, 12, ad, ad_bytes, got, bytes) != 0 || memcmp(got, text, bytes) != 0)
+    if (sealane_open(k, got, want_tag, nonce, nonce_bytes, ad, ad_bytes, got, bytes) != 0 ||
+        memcmp(got, text, bytes) != 0)
         die("not opened", name, bytes, ad_bytes);
 }
 
@@ -83,7 +97,7 @@ static void streamed(const sealane_key *k, size_t bytes, size_t ad_bytes, source
 {
     const size_t most = 1 + take_number(s, 1000);
     sealane_stream stream;
-    int bad = sealane_stream_init(&stream, k, SEALANE_STREAM_OPEN, nonce, 12);
+    int bad = sealane_stream_init(&stream, k, SEALANE_STREAM_OPEN, nonce, nonce_bytes);
     for (size_t at = 0, n; at < ad_bytes; at += n) {
         n = (1 + take_number(s, 40)) % (ad_bytes - at + 1);
         n += n == 0;
@@ -104,7 +118,7 @@ static void in_pieces(const sealane_key *k, size_t bytes, size_t ad_bytes, sourc
     const size_t cut = take_number(s, bytes + 1), ad_cut = take_number(s, ad_bytes + 1);
     const sealane_iovec pieces[2] = {{text, got, cut}, {text + cut, got + cut, bytes - cut}};
     const sealane_iovec ads[2] = {{ad, NULL, ad_cut}, {ad + ad_cut, NULL, ad_bytes - ad_cut}};
-    if (sealane_sealv(k, got_tag, nonce, 12, ads, 2, pieces, 2) != 0 || memcmp(got, want, bytes) != 0 ||
+    if (sealane_sealv(k, got_tag, nonce, nonce_bytes, ads, 2, pieces, 2) != 0 || memcmp(got, want, bytes) != 0 ||
         memcmp(got_tag, want_tag, 16) != 0)
         die("pieces were sealed differently", sealane_impl_name(k), bytes, ad_bytes);
 }
@@ -114,14 +128,15 @@ enum { MOST_IN_BATCH = 40, LONGEST_IN_BATCH = 2200 };
 /* Parts of the text as packets of a batch, each with its own nonce and length; what was sealed is opened in place. */
 static void batched(const sealane_key *k, size_t bytes, size_t ad_bytes, source *s)
 {
-    static uint8_t out[MOST_IN_BATCH][LONGEST_IN_BATCH], tags[MOST_IN_BATCH][16], nonces[MOST_IN_BATCH][12];
+    static uint8_t out[MOST_IN_BATCH][LONGEST_IN_BATCH], tags[MOST_IN_BATCH][16], nonces[MOST_IN_BATCH][sizeof nonce];
     const size_t n = take_number(s, MOST_IN_BATCH + 1),
                  most = take_number(s, (bytes < LONGEST_IN_BATCH ? bytes : LONGEST_IN_BATCH) + 1);
     sealane_op ops[MOST_IN_BATCH];
     for (size_t i = 0; i < n; i++) {
-        memcpy(nonces[i], nonce, 12), nonces[i][3] ^= (uint8_t)i;
-        ops[i] = (sealane_op){out[i], text,      0,       ad, take_number(s, (ad_bytes < 40 ? ad_bytes : 40) + 1),
-                              k,      nonces[i], tags[i], 12, 0};
+        memcpy(nonces[i], nonce, nonce_bytes), nonces[i][nonce_bytes - 1] ^= (uint8_t)i;
+        ops[i] =
+            (sealane_op){out[i], text,      0,       ad,          take_number(s, (ad_bytes < 40 ? ad_bytes : 40) + 1),
+                         k,      nonces[i], tags[i], nonce_bytes, 0};
         ops[i].in_bytes = take_number(s, most + 1);
     }
     if (sealane_seal_batch(ops, n) != n)
@@ -151,24 +166,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const size_t shape = take_number(&s, 16);
     const size_t bytes = take_number(&s, shape == 0 ? LONGEST : shape < 4 ? 5000 : 700);
     const size_t ad_bytes = take_number(&s, shape % 2 ? LONGEST_AD : 33);
-    take(&s, key, 32), take(&s, nonce, 12), take(&s, ad, ad_bytes), take(&s, text, bytes);
+    static const sealane_alg algs[] = {SEALANE_CHACHA20_POLY1305, SEALANE_AES_128_GCM, SEALANE_AES_192_GCM,
+                                       SEALANE_AES_256_GCM};
+    const size_t which = take_number(&s, 4);
+    alg = algs[which], key_bytes = which == 0 ? 32 : 8 + 8 * which;
+    nonce_bytes = which == 0 || take_number(&s, 3) != 0 ? 12 : 1 + take_number(&s, sizeof nonce);
+    take(&s, key, 32), take(&s, nonce, nonce_bytes), take(&s, ad, ad_bytes), take(&s, text, bytes);
     openssl_seal(want, want_tag, key, nonce, ad, ad_bytes, text, bytes);
-    for (unsigned l = 0; l < sealane_level_count; l++) {
+    const sealane_table *table = table_of(alg);
+    for (unsigned l = 0; l < table->count; l++) {
         sealane_key k;
         source cuts = s;
-        if (sealane_levels[l].needs & ~features)
+        if (table->levels[l].needs & ~features)
             continue;
-        if (sealane_key_init_at(&k, SEALANE_CHACHA20_POLY1305, key, 32, (int)l) != 0)
-            die("key", sealane_levels[l].name, 0, 0);
+        if (sealane_key_init_at(&k, alg, key, key_bytes, (int)l) != 0)
+            die("key", table->levels[l].name, 0, 0);
         whole(&k, bytes, ad_bytes);
         streamed(&k, bytes, ad_bytes, &cuts);
         in_pieces(&k, bytes, ad_bytes, &cuts);
     }
-    for (unsigned l = 0; shape % 4 == 0 && l < sealane_level_count; l++) {
+    for (unsigned l = 0; shape % 4 == 0 && l < table->count; l++) {
         sealane_key k;
         source cuts = s;
-        if (!(sealane_levels[l].needs & ~features) &&
-            sealane_key_init_at(&k, SEALANE_CHACHA20_POLY1305, key, 32, (int)l) == 0)
+        if (!(table->levels[l].needs & ~features) && sealane_key_init_at(&k, alg, key, key_bytes, (int)l) == 0)
             batched(&k, bytes, ad_bytes, &cuts);
     }
     packets++;

@@ -44,16 +44,24 @@ static int run_batch(const sealane_key *k, size_t bytes, size_t nonce_bytes)
     return bad;
 }
 
-static int run(int level, size_t bytes)
+static int run(const sealane_table *table, int level, size_t bytes)
 {
-    static const sealane_alg algs[] = {SEALANE_CHACHA20_POLY1305, SEALANE_XCHACHA20_POLY1305};
+    static const struct {
+        sealane_alg alg;
+        size_t key_bytes, nonce_bytes;
+    } all[] = {
+        {SEALANE_CHACHA20_POLY1305, 32, 12}, {SEALANE_XCHACHA20_POLY1305, 32, 24}, {SEALANE_AES_128_GCM, 16, 12},
+        {SEALANE_AES_192_GCM, 24, 24},       {SEALANE_AES_256_GCM, 32, 12},
+    };
     int refused = 0;
-    for (int a = 0; a < 2; a++) {
-        const size_t nonce_bytes = a ? 24 : 12, ad_bytes = bytes % 100;
+    for (size_t a = 0; a < sizeof all / sizeof *all; a++) {
+        const size_t nonce_bytes = all[a].nonce_bytes, ad_bytes = bytes % 100;
+        if (table_of(all[a].alg) != table)
+            continue;
         sealane_key k;
         sealane_stream s;
         make_secret();
-        refused |= sealane_key_init_at(&k, algs[a], key, 32, level);
+        refused |= sealane_key_init_at(&k, all[a].alg, key, all[a].key_bytes, level);
         refused |= sealane_seal(&k, out, tag, nonce, nonce_bytes, ad, ad_bytes, text, bytes);
         refused |= sealane_open(&k, out, tag, nonce, nonce_bytes, ad, ad_bytes, out, bytes);
         make_secret();
@@ -93,22 +101,24 @@ int main(int argc, char **argv)
         printf("secret_valgrind: %u reports about %s\n", (unsigned)VALGRIND_COUNT_ERRORS, planted[plant].name);
         return VALGRIND_COUNT_ERRORS != 0;
     }
-    for (unsigned l = 0; l < sealane_level_count; l++) {
-        const char *name = sealane_levels[l].name;
-        if (sealane_levels[l].needs & ~features) {
-            printf("not run: %s, valgrind or this CPU lacks it\n", name);
-            not_run++;
-            continue;
+    for (const sealane_table *t = sealane_tables; t < sealane_tables + SEALANE_TABLES; t++)
+        for (unsigned l = 0; l < t->count; l++) {
+            const char *name = t->levels[l].name;
+            if (t->levels[l].needs & ~features) {
+                printf("not run: %s %s, valgrind or this CPU lacks it\n", t->primitive, name);
+                not_run++;
+                continue;
+            }
+            const unsigned before = (unsigned)VALGRIND_COUNT_ERRORS;
+            int refused = 0;
+            for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+                refused |= run(t, (int)l, sizes[i]);
+            const unsigned reports = (unsigned)VALGRIND_COUNT_ERRORS - before;
+            const int good = reports == 0 && !refused;
+            passed += good, failed += !good;
+            printf("%s %s %s: %u reports%s\n", good ? "ok  " : "FAIL", t->primitive, name, reports,
+                   refused ? ", and a wrong result" : "");
         }
-        const unsigned before = (unsigned)VALGRIND_COUNT_ERRORS;
-        int refused = 0;
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            refused |= run((int)l, sizes[i]);
-        const unsigned reports = (unsigned)VALGRIND_COUNT_ERRORS - before;
-        const int good = reports == 0 && !refused;
-        passed += good, failed += !good;
-        printf("%s %s: %u reports%s\n", good ? "ok  " : "FAIL", name, reports, refused ? ", and a wrong result" : "");
-    }
     printf("secret_valgrind: %u passed, %u failed, %u not run\n", passed, failed, not_run);
     return failed != 0;
 }

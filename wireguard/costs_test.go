@@ -74,8 +74,9 @@ func TestConclusion(t *testing.T) {
 		{after(100, 10, 2), "hardly moves (-0.0 %)"},
 		{after(100, 11, 2), "10.0 % more CPU time"},
 		{after(100, 10, 0.1), "too short"},
+		{append(after(115, 8.6, 0.6), row{MBs: 115, CPU: 8.2, AEAD: 0.2, Share: 0.2 / 8.2, Samples: 20}), "one by one:\nThe AEAD takes 0.20 instead of 0.60"},
 	} {
-		if got := strings.Join(conclusion(c.rows), "\n"); !strings.Contains(got, c.want) {
+		if got := strings.Join(conclusions(c.rows), "\n"); !strings.Contains(got, c.want) {
 			t.Errorf("%q is not in\n%s", c.want, got)
 		}
 	}

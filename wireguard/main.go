@@ -1,9 +1,9 @@
 //go:build unix
 
 // Command wireguard shows what sealane changes for a program: it downloads a file through a WireGuard tunnel, once with
-// the stock ciphers and once with sealane, in turns, and tells what each download cost.
+// the stock ciphers, once with sealane and once with sealane in batches, in turns, and tells what each download cost.
 //
-// The two programs that it runs are built from the same source, tunnel/, by go build and by sealane build.
+// The programs that it runs are built from the same source, tunnel/, by go build, sealane build and sealane build --batch.
 package main
 
 import (
@@ -29,6 +29,7 @@ func main() {
 	asJSON := flag.Bool("json", false, "print the figures as JSON")
 	stock := flag.String("stock", "", "program built by go build")
 	sealane := flag.String("sealane", "", "program built by sealane build")
+	batch := flag.String("batch", "", "program built by sealane build --batch; none if empty")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -38,6 +39,9 @@ func main() {
 		os.Exit(2)
 	}
 	d := demonstration{programs: []program{{name: "x/crypto", file: *stock}, {name: "sealane", file: *sealane}}, bytes: bytes}
+	if *batch != "" {
+		d.programs = append(d.programs, program{name: "batches", file: *batch})
+	}
 	if err := d.run(ctx, *rounds, *limit); err != nil {
 		fmt.Fprintln(os.Stderr, "wireguard: "+err.Error())
 		os.Exit(1)

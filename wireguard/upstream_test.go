@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestUpstream runs wireguard-go's own device tests and x/crypto's own cipher tests on sealane, and builds wireguard-go
-// by name. The module cache must be the same afterwards.
+// TestUpstream runs wireguard-go's own device tests and x/crypto's own cipher tests on sealane, the former in batches,
+// too, and builds wireguard-go by name. The module cache must be the same afterwards.
 func TestUpstream(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("NOT RUN: sealane has no kernel for " + runtime.GOARCH)
@@ -34,15 +34,22 @@ func TestUpstream(t *testing.T) {
 		{wireguard + "/device"},
 		{wireguard + "/device@" + versions[0]},
 		{crypto + "/chacha20poly1305@" + versions[1]},
+		{"--batch", wireguard + "/device"},
+		{"--batch", wireguard + "/device@" + versions[0]},
 	} {
 		if out := run(append([]string{sealane, "test"}, append(args, "--", "-count=1")...)...); !strings.Contains(out, "\npassed with "+crypto) {
 			t.Errorf("%v did not pass", args)
 		}
 	}
 	built := filepath.Join(dir, "wireguard-go")
-	run(sealane, "build", "-o", built, wireguard+"@"+versions[0])
-	if out := run(sealane, "info", "--binary", built); !strings.Contains(out, "carries sealane") || !strings.HasPrefix(out, wireguard+", ") {
-		t.Errorf("%s", out)
+	for _, flag := range []string{"--batch=false", "--batch"} {
+		run(sealane, "build", flag, "-o", built, wireguard+"@"+versions[0])
+		if out := run(sealane, "info", "--binary", built); !strings.Contains(out, "carries sealane") || !strings.HasPrefix(out, wireguard+", ") {
+			t.Errorf("%s", out)
+		}
+		if strings.Contains(run("go", "tool", "nm", built), "sealane/batch.SealBatch") != (flag == "--batch") {
+			t.Errorf("built with %s it does not call what it should", flag)
+		}
 	}
 	run("go", "mod", "verify")
 }

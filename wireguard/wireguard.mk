@@ -1,4 +1,4 @@
-# The tunnel demonstration: one program, built by the go command and by sealane.
+# The tunnel demonstration: one program, built by the go command, by sealane, and by sealane with batches.
 
 GO ?= go
 TUNNEL := $(CURDIR)/$(B)/wireguard
@@ -9,9 +9,10 @@ wireguard-programs: $(B)/sealane
 	cd wireguard && CGO_ENABLED=0 $(GO) build -o $(TUNNEL)/demonstration .
 	cd wireguard && CGO_ENABLED=0 $(GO) build -o $(TUNNEL)/stock ./tunnel
 	cd wireguard && CGO_ENABLED=0 $(CURDIR)/$(B)/sealane build -o $(TUNNEL)/sealane ./tunnel
+	cd wireguard && CGO_ENABLED=0 $(CURDIR)/$(B)/sealane build --batch -o $(TUNNEL)/batch ./tunnel
 
 wireguard-demo: wireguard-programs
-	$(TUNNEL)/demonstration -stock $(TUNNEL)/stock -sealane $(TUNNEL)/sealane
+	$(TUNNEL)/demonstration -stock $(TUNNEL)/stock -sealane $(TUNNEL)/sealane -batch $(TUNNEL)/batch
 
 # Includes wireguard-go's and x/crypto's own tests on sealane; ends with a short download.
 test-wireguard: wireguard-programs
@@ -24,4 +25,4 @@ test-wireguard: wireguard-programs
 	        "$$@" $(TUNNEL)/sealane.$$arch -size 4194304; \
 	    done; \
 	else echo "The tunnel for ARM: not run, there is no qemu-user"; fi
-	$(TUNNEL)/demonstration -size 0.0625 -rounds 1 -stock $(TUNNEL)/stock -sealane $(TUNNEL)/sealane
+	$(TUNNEL)/demonstration -size 0.0625 -rounds 1 -stock $(TUNNEL)/stock -sealane $(TUNNEL)/sealane -batch $(TUNNEL)/batch

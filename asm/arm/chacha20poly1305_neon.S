@@ -13,15 +13,17 @@
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
  * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. A vector holds one
  * word of 4 blocks, and 16 vectors, a "set", are 4 blocks; the first set makes the Poly1305 key (2.6) along with 3 blocks of
- * text. Only the counter differs between blocks, so columns 1 .. 3 of the first round are made once for all of them. One or
- * two blocks are a "pair": there a vector is a row of a block.
+ * text or, where the text fills whole sets, makes 4 blocks of text and leaves the key to integer registers. Only the counter
+ * differs between blocks, so columns 1 .. 3 of the first round are made once for all of them. One or two blocks are a "pair":
+ * there a vector is a row of a block.
  *
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 .. h4 and
  * r = r0 .. r3 in words, 4 | r1, r2, r3 (clamped), and 2^130 = 5, that is 2^128 ri = si := ri + ri/4:
  *     h r = (h0 r0 + h1 s3 + h2 s2 + h3 s1) + 2^32 (h0 r1 + h1 r0 + h2 s3 + h3 s2 + h4 s1)
  *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 (h4 r0),
- * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64: ri < 2^28, h4 < 10. It is made in integer registers
- * between the vector instructions of a set or pair: of the ciphertext so far when sealing, of what is there when opening.
+ * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64, also with the next word's product with h4 in its
+ * upper half: ri < 2^28, h4 < 8. It is made in integer registers between the vector instructions of a set or pair: of the
+ * ciphertext so far when sealing, of what is there when opening.
  */
 #include "../asm.S"
 
@@ -52,8 +54,10 @@ isa neon
 #define SPILL_0 0     /* two vectors of the set */
 #define SPILL_1 16
 #define STREAM 44     /* unused keystream begins here, or 0: it is in registers */
-#define STREAM_BYTES 48
+#define STREAM_BYTES 48 /* 1: the set in registers is text's and not yet used */
 #define CONSTANTS 52
+#define POLY_LOW 56   /* the lowest word of a product, until the others are there */
+#define KEY_LEFT 60   /* double rounds left of the key's block */
 #define POLY_S 64
 #define TAIL 80       /* the last bytes, padded with zeroes to 16, or the lengths */
 #define STATE 96      /* initial state of the next block */
@@ -82,6 +86,19 @@ isa neon
 #define w r11
 #define p0 r0
 #define p1 r12
+
+/* A block in integer registers: a and b, and what is needed of c and d, whose rows are in memory. */
+#define a0 r2
+#define a1 r3
+#define a2 r4
+#define a3 r5
+#define b0 r6
+#define b1 r7
+#define b2 r8
+#define b3 r9
+#define cx r0
+#define dy r11
+#define dz r12
 
 #include "chacha20poly1305_neon_rounds.h"
 
@@ -126,6 +143,28 @@ isa neon
     adcs h2, \g, #0
     adcs h3, \h, #0
     adc h4, h4, #0
+.endm
+
+/* r0 .. r3 from r2 .. r5, s0 .. s3 from r6 .. r9 (RFC 8439, 2.6); and h = 0. */
+.macro poly_key
+    add r12, r1, #POLY_S
+    stmia r12, {r6, r7, r8, r9}
+    bic r2, r2, #0xf0000000
+    bic r3, r3, #0xf0000003
+    bic r4, r4, #0xf0000003
+    bic r5, r5, #0xf0000003
+    add r12, r1, #POLY_R1
+    stmia r12, {r3, r4, r5}
+    add r3, r3, r3, lsr #2
+    add r4, r4, r4, lsr #2
+    add r5, r5, r5, lsr #2
+    stmdb r1, {r3, r4, r5, r6}
+    str r2, [r1, #POLY_R0]
+    mov h0, #0
+    mov h1, #0
+    mov h2, #0
+    mov h3, #0
+    mov h4, #0
 .endm
 
 /* ---- the kernel ---- */
@@ -183,7 +222,59 @@ function sealane_chacha20poly1305_neon
     str r12, [r1, #PHASE]
     cmp r4, #64
     bls .Lpair
-    b .Lset
+    sub r4, r4, #1
+    and r4, r4, #192
+    cmp r4, #192
+    bne .Lset
+
+/* The text's blocks fill sets: the key's block is made in integer registers along with the first of them. */
+    ldr r9, [r1, #CONSTANTS]
+    mov r0, #1
+    add r7, r1, #START
+    str r0, [r1, #STATE + 48]
+    str r0, [r1, #STREAM_BYTES]
+    add r8, r1, #STATE + 48
+    add r9, r9, #CONST_COUNT
+    set_begin
+    add r12, r1, #STATE + 32
+    ldmia r12, {r2, r3, r4, r5}          /* c */
+    add r12, r1, #STATE + 52
+    ldmia r12, {r7, r8, r9}              /* d */
+    mov r6, #0
+    mov r7, r7, ror #8
+    mov r8, r8, ror #8
+    mov r9, r9, ror #8
+    add r12, r1, #BLOCK + 32
+    stmia r12, {r2, r3, r4, r5, r6, r7, r8, r9}
+    mov r0, #9
+    str r0, [r1, #KEY_LEFT]
+    mov cx, r3
+    mov dy, r7
+    mov dz, r8
+    add r2, r1, #STATE
+    ldmia r2, {a0, a1, a2, a3, b0, b1, b2, b3}
+    mov b0, b0, ror #7
+    mov b1, b1, ror #7
+    mov b2, b2, ror #7
+    mov b3, b3, ror #7
+.Lset_key:
+    set_rounds_key
+    set_end_key
+    add r0, r1, #STATE
+    ldmia r0!, {r11, r12}
+    add a0, a0, r11
+    add a1, a1, r12
+    ldmia r0!, {r11, r12}
+    add a2, a2, r11
+    add a3, a3, r12
+    ldmia r0!, {r11, r12}
+    add b0, r11, b0, ror #25
+    add b1, r12, b1, ror #25
+    ldmia r0!, {r11, r12}
+    add b2, r11, b2, ror #25
+    add b3, r12, b3, ror #25
+    poly_key
+    b .Lassociated_data
 
 /* Another part of a packet: go on where the one before ended. */
 .Lcontinue:
@@ -278,6 +369,7 @@ function sealane_chacha20poly1305_neon
     set_rounds
 .Lset_end:
     set_end
+.Lset_ready:
     ldr r7, [r1, #REMAINING]
     ldr r12, [r1, #FLAGS]
     ldr r0, [r1, #PHASE]
@@ -471,32 +563,16 @@ function sealane_chacha20poly1305_neon
     sub r9, r9, r8
     b .Lauthenticate
 
-/* Block 0: r = its words 0..3, clamped, s = words 4..7 (RFC 8439, 2.6); then the associated data. */
+/* Block 0, then the associated data. */
 .Lkey:
     sub r11, r11, #64
     add r12, r0, #64
     str r11, [r1, #STREAM_BYTES]
     str r12, [r1, #STREAM]
     ldmia r0, {r2, r3, r4, r5, r6, r7, r8, r9}
-    add r12, r1, #POLY_S
-    stmia r12, {r6, r7, r8, r9}
-    bic r2, r2, #0xf0000000
-    bic r3, r3, #0xf0000003
-    bic r4, r4, #0xf0000003
-    bic r5, r5, #0xf0000003
-    add r12, r1, #POLY_R1
-    stmia r12, {r3, r4, r5}
-    add r3, r3, r3, lsr #2
-    add r4, r4, r4, lsr #2
-    add r5, r5, r5, lsr #2
+    poly_key
+.Lassociated_data:
     ldr r0, [r1, #ARGS]
-    stmdb r1, {r3, r4, r5, r6}
-    str r2, [r1, #POLY_R0]
-    mov h0, #0
-    mov h1, #0
-    mov h2, #0
-    mov h3, #0
-    mov h4, #0
     ldr r8, [r0, #SEALANE_ARG_AD]
     ldr r9, [r0, #SEALANE_ARG_AD_BYTES]
     mov r12, #PHASE_AD
@@ -590,8 +666,9 @@ function sealane_chacha20poly1305_neon
     ldrne r8, [r1, #IN]
     ldr r11, [r1, #STREAM_BYTES]
     str r8, [r1, #MESSAGE]
-    cmp r11, #0
-    beq .Lmore
+    cmp r11, #1
+    blo .Lmore
+    beq .Lset_ready
     tst r12, #SEALANE_FLAG_OPEN
     bne .Lopen
     ldr r0, [r1, #STREAM]

@@ -198,230 +198,460 @@
 .macro set_rounds_poly
     umull p0, p1, h0, z
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
-    vadd.i32 q0, q0, q5                     /* a0 += b1 */
     vadd.i32 q3, q3, q4                     /* a3 += b0 */
-    umlal p0, p1, h1, w
+    umlal p0, p1, h3, x
+    vadd.i32 q0, q0, q5                     /* a0 += b1 */
+    umlal p0, p1, h2, y
     vsri.32 q15, q13, #24                   /* d2 */
+    umlal p0, p1, h1, w
     veor q13, q7, q10                       /* b3 ^= c3 */
+    mul x, h4, x
     veor q7, q14, q0                        /* d3 ^= a0 */
     vadd.i32 q14, q9, q15                   /* c2 += d2 */
-    umlal p0, p1, h3, x
+    str p0, [r1, #POLY_LOW]
     vshl.i32 q9, q13, #7                    /* b3 <<< 7 */
-    mul x, h4, x
+    mul p0, h4, y
     vrev32.16 q7, q7                        /* d3 <<< 16 */
+    umlal x, p0, h3, y
+    ldr y, [r1, #POLY_R1]
     veor q6, q6, q14                        /* b2 ^= c2 */
-    umlal p0, p1, h2, y
+    umlal x, p0, h2, w
     vsri.32 q9, q13, #25                    /* b3 */
     vadd.i32 q13, q14, q7                   /* c2 += d3 */
+    umlal x, p0, h1, z
     vshl.i32 q14, q6, #7                    /* b2 <<< 7 */
-    umaal p1, x, h3, y
+    umlal x, p0, h0, y
     veor q15, q15, q3                       /* d2 ^= a3 */
     veor q5, q5, q13                        /* b1 ^= c2 */
-    umlal p1, x, h2, w
-    vsri.32 q14, q6, #25                    /* b2 */
-    vrev32.16 q6, q15                       /* d2 <<< 16 */
-    vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
-    umlal p1, x, h1, z
-    ldr z, [r1, #POLY_R1]
-    mul y, h4, y
-    vadd.i32 q1, q1, q14                    /* a1 += b2 */
-    vsri.32 q15, q5, #20                    /* b1 */
-    umlal p1, x, h0, z
-    vadd.i32 q8, q8, q6                     /* c1 += d2 */
-    veor q11, q11, q1                       /* d0 ^= a1 */
-    vadd.i32 q0, q0, q15                    /* a0 += b1 */
-    veor q4, q4, q8                         /* b0 ^= c1 */
-    umaal x, y, h3, w
-    vrev32.16 q5, q11                       /* d0 <<< 16 */
-    veor q7, q7, q0                         /* d3 ^= a0 */
-    umlal x, y, h1, z
-    ldr z, [r1, #POLY_R2]
     vadd.i32 q2, q2, q9                     /* a2 += b3 */
+    adds p1, p1, x
+    umull x, y, h1, y
+    vsri.32 q14, q6, #25                    /* b2 */
+    umlal x, y, h3, w
+    vrev32.16 q6, q15                       /* d2 <<< 16 */
+    mul w, h4, w
+    vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
+    umlal x, y, h2, z
+    vadd.i32 q1, q1, q14                    /* a1 += b2 */
+    mul h4, h4, z
+    vadd.i32 q8, q8, q6                     /* c1 += d2 */
+    vsri.32 q15, q5, #20                    /* b1 */
+    umlal w, h4, h3, z
+    ldrd h3, z, [r1, #POLY_R1]
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    veor q4, q4, q8                         /* b0 ^= c1 */
+    vadd.i32 q0, q0, q15                    /* a0 += b1 */
+    umlal w, h4, h1, z
+    vrev32.16 q5, q11                       /* d0 <<< 16 */
     vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
     umlal x, y, h0, z
-    ldr z, [r1, #POLY_R0]
-    mul w, h4, w
-    veor q12, q12, q2                       /* d1 ^= a2 */
+    ldr z, [r1, #MESSAGE]
+    umlal w, h4, h2, h3
+    ldr h2, [r1, #POLY_R3]
+    veor q7, q7, q0                         /* d3 ^= a0 */
     vadd.i32 q10, q10, q5                   /* c3 += d0 */
-    umlal x, y, h2, z
+    adcs p0, p0, x
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    ldr x, [r1, #POLY_LOW]
+    ldr h3, [z, #12]
     vsri.32 q11, q4, #20                    /* b0 */
     vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
-    mul h4, z, h4
+    umlal w, h4, h0, h2
+    ldr h0, [z, #0]
     veor q14, q14, q10                      /* b2 ^= c3 */
-    umaal y, w, h3, z
-    ldrd h3, z, [r1, #POLY_R1]
-    vsri.32 q4, q7, #24                     /* d3 */
-    umlal y, w, h2, h3
     vadd.i32 q3, q3, q11                    /* a3 += b0 */
+    ldr h1, [z, #4]
+    vsri.32 q4, q7, #24                     /* d3 */
+    adcs y, y, w
     vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
+    ldr h2, [z, #8]
+    adc h4, h4, #0
+    adds x, x, h0
+    adcs p1, p1, h1
     vrev32.16 q12, q12                      /* d1 <<< 16 */
-    ldr h2, [r1, #POLY_R3]
-    umlal y, w, h1, z
-    ldr z, [r1, #MESSAGE]
     vsri.32 q7, q14, #20                    /* b2 */
     vldmia r1, {d28, d29}                   /* c0 from memory */
     vadd.i32 q13, q13, q4                   /* c2 += d3 */
-    umlal y, w, h0, h2
-    ldr h0, [z, #0]
-    veor q6, q6, q3                         /* d2 ^= a3 */
-    ldr h1, [z, #4]
-    ldr h2, [z, #8]
-    veor q15, q15, q13                      /* b1 ^= c2 */
-    ldr h3, [z, #12]
-    adds p0, p0, h0
-    adcs p1, p1, h1
-    vstr d26, [r1, #16]                     /* c2 to memory */
-    vadd.i32 q14, q14, q12                  /* c0 += d1 */
-    adcs x, x, h2
-    vstr d27, [r1, #24]
+    adcs p0, p0, h2
     adcs y, y, h3
-    adc h4, h4, w
     ldr z, [r1, #POLY_R0]
+    adc h4, h4, #0
+    veor q6, q6, q3                         /* d2 ^= a3 */
+    vadd.i32 q14, q14, q12                  /* c0 += d1 */
     bic w, h4, #3
-    vadd.i32 q1, q1, q7                     /* a1 += b2 */
-    add w, w, w, lsr #2
+    veor q15, q15, q13                      /* b1 ^= c2 */
+    vstr d26, [r1, #16]                     /* c2 to memory */
+    vstr d27, [r1, #24]
     vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
+    add w, w, w, lsr #2
     veor q9, q9, q14                        /* b3 ^= c0 */
+    vadd.i32 q1, q1, q7                     /* a1 += b2 */
+    vsri.32 q13, q6, #24                    /* d2 */
     and h4, h4, #3
-    adds h0, p0, w
+    adds h0, x, w
+    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
+    veor q5, q5, q1                         /* d0 ^= a1 */
     ldr w, [r1, #POLY_S3]
     adcs h1, p1, #0
-    veor q5, q5, q1                         /* d0 ^= a1 */
-    vsri.32 q13, q6, #24                    /* d2 */
+    vadd.i32 q8, q8, q13                    /* c1 += d2 */
+    vsri.32 q6, q9, #20                     /* b3 */
+    adcs h2, p0, #0
     umull p0, p1, h0, z
-    adcs h2, x, #0
-    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
+    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
+    veor q11, q11, q8                       /* b0 ^= c1 */
     adcs h3, y, #0
     ldrd x, y, [r1, #POLY_S1]
-    vadd.i32 q8, q8, q13                    /* c1 += d2 */
-    umlal p0, p1, h1, w
-    adc h4, h4, #1
-    vsri.32 q6, q9, #20                     /* b3 */
-    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
-    umlal p0, p1, h3, x
-    veor q11, q11, q8                       /* b0 ^= c1 */
-    mul x, h4, x
     vadd.i32 q2, q2, q6                     /* a2 += b3 */
     vsri.32 q9, q5, #24                     /* d0 */
     vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
-    umlal p0, p1, h2, y
+    adc h4, h4, #1
+    umlal p0, p1, h3, x
     veor q12, q12, q2                       /* d1 ^= a2 */
+    umlal p0, p1, h2, y
     vadd.i32 q10, q10, q9                   /* c3 += d0 */
-    umaal p1, x, h3, y
+    umlal p0, p1, h1, w
     vsri.32 q5, q11, #25                    /* b0 */
     vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
+    mul x, h4, x
     veor q7, q7, q10                        /* b2 ^= c3 */
-    umlal p1, x, h2, w
     vadd.i32 q0, q0, q5                     /* a0 += b0 */
+    str p0, [r1, #POLY_LOW]
     vsri.32 q11, q12, #24                   /* d1 */
+    mul p0, h4, y
     vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
-    mul y, h4, y
+    umlal x, p0, h3, y
+    ldr y, [r1, #POLY_R1]
     veor q9, q9, q0                         /* d0 ^= a0 */
-    umlal p1, x, h1, z
-    ldr z, [r1, #POLY_R1]
+    umlal x, p0, h2, w
     vadd.i32 q14, q14, q11                  /* c0 += d1 */
+    umlal x, p0, h1, z
     vsri.32 q12, q15, #25                   /* b1 */
     vrev32.16 q15, q9                       /* d0 <<< 16 */
-    umlal p1, x, h0, z
+    umlal x, p0, h0, y
     veor q6, q6, q14                        /* b3 ^= c0 */
     vadd.i32 q9, q1, q12                    /* a1 += b1 */
     vadd.i32 q1, q14, q15                   /* c0 += d0 */
+    adds p1, p1, x
+    umull x, y, h1, y
     vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
-    umaal x, y, h3, w
+    umlal x, y, h3, w
     veor q11, q11, q9                       /* d1 ^= a1 */
     veor q5, q5, q1                         /* b0 ^= c0 */
-    umlal x, y, h1, z
     vsri.32 q14, q6, #25                    /* b3 */
     vrev32.16 q6, q11                       /* d1 <<< 16 */
-    ldr z, [r1, #POLY_R2]
+    mul w, h4, w
     vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
+    umlal x, y, h2, z
     vadd.i32 q3, q3, q14                    /* a3 += b3 */
-    umlal x, y, h0, z
-    ldr z, [r1, #POLY_R0]
+    mul h4, h4, z
+    vadd.i32 q8, q8, q6                     /* c1 += d1 */
+    umlal w, h4, h3, z
+    ldrd h3, z, [r1, #POLY_R1]
     vsri.32 q11, q5, #20                    /* b0 */
     veor q5, q4, q3                         /* d3 ^= a3 */
-    mul w, h4, w
     vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
-    umlal x, y, h2, z
+    umlal x, y, h0, z
     vadd.i32 q0, q0, q11                    /* a0 += b0 */
+    umlal w, h4, h1, z
     vrev32.16 q5, q5                        /* d3 <<< 16 */
-    mul h4, z, h4
-    vadd.i32 q8, q8, q6                     /* c1 += d1 */
-    umaal y, w, h3, z
-    ldrd h3, z, [r1, #POLY_R1]
-    veor q15, q15, q0                       /* d0 ^= a0 */
     vsri.32 q4, q7, #25                     /* b2 */
-    veor q7, q12, q8                        /* b1 ^= c1 */
-    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
-    vadd.i32 q2, q2, q4                     /* a2 += b2 */
-    umlal y, w, h2, h3
+    umlal w, h4, h2, h3
+    veor q15, q15, q0                       /* d0 ^= a0 */
     vadd.i32 q10, q10, q5                   /* c3 += d3 */
     ldr h2, [r1, #POLY_R3]
+    veor q7, q12, q8                        /* b1 ^= c1 */
+    ldr z, [r1, #MESSAGE]
+    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
+    adcs p0, p0, x
+    vadd.i32 q2, q2, q4                     /* a2 += b2 */
+    umlal w, h4, h0, h2
+    ldr x, [r1, #POLY_LOW]
+    veor q14, q14, q10                      /* b3 ^= c3 */
+    ldr h0, [z, #16]
     vsri.32 q12, q15, #24                   /* d0 */
     vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
-    umlal y, w, h1, z
-    ldr z, [r1, #MESSAGE]
-    veor q14, q14, q10                      /* b3 ^= c3 */
-    vadd.i32 q1, q1, q12                    /* c0 += d0 */
-    umlal y, w, h0, h2
-    vsri.32 q15, q7, #20                    /* b1 */
+    adcs y, y, w
     veor q13, q13, q2                       /* d2 ^= a2 */
-    ldr h1, [z, #20]
-    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
+    adc h4, h4, #0
     ldr h3, [z, #28]
+    vadd.i32 q1, q1, q12                    /* c0 += d0 */
+    ldr h1, [z, #20]
+    vsri.32 q15, q7, #20                    /* b1 */
+    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
+    ldr h2, [z, #24]
+    add z, z, #32
+    vrev32.16 q13, q13                      /* d2 <<< 16 */
     veor q11, q11, q1                       /* b0 ^= c0 */
     vstmia r1, {d2, d3}                     /* c0 to memory */
     vadd.i32 q1, q9, q15                    /* a1 += b1 */
-    vldr d18, [r1, #16]                     /* c2 from memory */
     vldr d19, [r1, #24]
-    vrev32.16 q13, q13                      /* d2 <<< 16 */
+    adds x, x, h0
     vsri.32 q7, q14, #20                    /* b3 */
-    ldr h0, [z, #16]
+    vldr d18, [r1, #16]                     /* c2 from memory */
     vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
-    ldr h2, [z, #24]
-    add z, z, #32
-    veor q6, q6, q1                         /* d1 ^= a1 */
-    vadd.i32 q9, q9, q13                    /* c2 += d2 */
-    adds p0, p0, h0
     adcs p1, p1, h1
-    vsri.32 q14, q11, #25                   /* b0 */
-    adcs x, x, h2
-    vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
-    adcs y, y, h3
-    veor q4, q4, q9                         /* b2 ^= c2 */
+    veor q6, q6, q1                         /* d1 ^= a1 */
+    adcs p0, p0, h2
     vadd.i32 q3, q3, q7                     /* a3 += b3 */
-    adc h4, h4, w
-    vsri.32 q11, q6, #24                    /* d1 */
-    bic w, h4, #3
+    vsri.32 q14, q11, #25                   /* b0 */
+    adcs y, y, h3
+    vadd.i32 q9, q9, q13                    /* c2 += d2 */
+    adc h4, h4, #0
     str z, [r1, #MESSAGE]
-    vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
-    add w, w, w, lsr #2
+    vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
     veor q5, q5, q3                         /* d3 ^= a3 */
-    vadd.i32 q8, q8, q11                    /* c1 += d1 */
+    bic w, h4, #3
+    ldr z, [r1, #POLY_R0]
+    veor q4, q4, q9                         /* b2 ^= c2 */
+    vsri.32 q11, q6, #24                    /* d1 */
+    add w, w, w, lsr #2
     and h4, h4, #3
-    adds h0, p0, w
+    vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
+    adds h0, x, w
+    vadd.i32 q8, q8, q11                    /* c1 += d1 */
+    vswp q12, q11                           /* d0, d1 home */
+    adcs h1, p1, #0
+    ldr w, [r1, #POLY_S3]
     vsri.32 q6, q4, #20                     /* b2 */
     vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
-    ldr w, [r1, #POLY_S3]
-    adcs h1, p1, #0
-    ldr z, [r1, #POLY_R0]
-    adcs h2, x, #0
-    veor q15, q15, q8                       /* b1 ^= c1 */
+    adcs h2, p0, #0
     ldr p0, [r1, #LEFT]
-    vsri.32 q4, q5, #24                     /* d3 */
+    veor q15, q15, q8                       /* b1 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b2 */
-    vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
     adcs h3, y, #0
     ldrd x, y, [r1, #POLY_S1]
-    vadd.i32 q10, q10, q4                   /* c3 += d3 */
-    vswp q14, q4                            /* b0, d3 home */
+    vsri.32 q4, q5, #24                     /* d3 */
+    vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
     adc h4, h4, #1
     subs p0, p0, #1
     veor q13, q13, q2                       /* d2 ^= a2 */
+    vadd.i32 q10, q10, q4                   /* c3 += d3 */
+    vswp q14, q4                            /* b0, d3 home */
     str p0, [r1, #LEFT]
     vsri.32 q5, q15, #25                    /* b1 */
-    vswp q12, q11                           /* d0, d1 home */
     bne .Lset_poly
+.endm
+
+/* The same along with the block that makes the Poly1305 key. */
+.macro set_rounds_key
+    vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
+    vadd.i32 q3, q3, q4                     /* a3 += b0 */
+    vadd.i32 q0, q0, q5                     /* a0 += b1 */
+    add a1, a1, b1, ror #25
+    vsri.32 q15, q13, #24                   /* d2 */
+    eor dy, a1, dy, ror #24
+    veor q13, q7, q10                       /* b3 ^= c3 */
+    veor q7, q14, q0                        /* d3 ^= a0 */
+    add cx, cx, dy, ror #16
+    vadd.i32 q14, q9, q15                   /* c2 += d2 */
+    add a2, a2, b2, ror #25
+    vshl.i32 q9, q13, #7                    /* b3 <<< 7 */
+    eor b1, cx, b1, ror #25
+    vrev32.16 q7, q7                        /* d3 <<< 16 */
+    veor q6, q6, q14                        /* b2 ^= c2 */
+    add a3, a3, b3, ror #25
+    veor q15, q15, q3                       /* d2 ^= a3 */
+    add a1, a1, b1, ror #20
+    eor dz, a2, dz, ror #24
+    vsri.32 q9, q13, #25                    /* b3 */
+    vadd.i32 q13, q14, q7                   /* c2 += d3 */
+    eor dy, a1, dy, ror #16
+    vshl.i32 q14, q6, #7                    /* b2 <<< 7 */
+    vadd.i32 q2, q2, q9                     /* a2 += b3 */
+    add cx, cx, dy, ror #24
+    veor q5, q5, q13                        /* b1 ^= c2 */
+    eor b1, cx, b1, ror #20
+    vsri.32 q14, q6, #25                    /* b2 */
+    str cx, [r1, #BLOCK + 4*9]
+    vrev32.16 q6, q15                       /* d2 <<< 16 */
+    vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
+    ldr cx, [r1, #BLOCK + 4*10]
+    vadd.i32 q1, q1, q14                    /* a1 += b2 */
+    str dy, [r1, #BLOCK + 4*13]
+    ldr dy, [r1, #BLOCK + 4*12]
+    vadd.i32 q8, q8, q6                     /* c1 += d2 */
+    add cx, cx, dz, ror #16
+    vsri.32 q15, q5, #20                    /* b1 */
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    eor b2, cx, b2, ror #25
+    veor q4, q4, q8                         /* b0 ^= c1 */
+    vadd.i32 q0, q0, q15                    /* a0 += b1 */
+    add a2, a2, b2, ror #20
+    vrev32.16 q5, q11                       /* d0 <<< 16 */
+    vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
+    add a0, a0, b0, ror #25
+    eor dz, a2, dz, ror #16
+    veor q7, q7, q0                         /* d3 ^= a0 */
+    eor dy, a0, dy, ror #24
+    vadd.i32 q10, q10, q5                   /* c3 += d0 */
+    add cx, cx, dz, ror #24
+    vsri.32 q11, q4, #20                    /* b0 */
+    vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
+    veor q14, q14, q10                      /* b2 ^= c3 */
+    str cx, [r1, #BLOCK + 4*10]
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    eor b2, cx, b2, ror #20
+    ldr cx, [r1, #BLOCK + 4*8]
+    vsri.32 q4, q7, #24                     /* d3 */
+    vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
+    str dz, [r1, #BLOCK + 4*14]
+    ldr dz, [r1, #BLOCK + 4*15]
+    vadd.i32 q3, q3, q11                    /* a3 += b0 */
+    add cx, cx, dy, ror #16
+    vadd.i32 q13, q13, q4                   /* c2 += d3 */
+    vsri.32 q7, q14, #20                    /* b2 */
+    vldmia r1, {d28, d29}                   /* c0 from memory */
+    eor b0, cx, b0, ror #25
+    vrev32.16 q12, q12                      /* d1 <<< 16 */
+    veor q6, q6, q3                         /* d2 ^= a3 */
+    vstr d26, [r1, #16]                     /* c2 to memory */
+    vadd.i32 q1, q1, q7                     /* a1 += b2 */
+    add a0, a0, b0, ror #20
+    vadd.i32 q14, q14, q12                  /* c0 += d1 */
+    add a1, a1, b2, ror #25
+    eor dy, a0, dy, ror #16
+    veor q15, q15, q13                      /* b1 ^= c2 */
+    vstr d27, [r1, #24]
+    vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
+    add cx, cx, dy, ror #24
+    veor q9, q9, q14                        /* b3 ^= c0 */
+    eor dz, a3, dz, ror #24
+    veor q5, q5, q1                         /* d0 ^= a1 */
+    str cx, [r1, #BLOCK + 4*8]
+    vsri.32 q13, q6, #24                    /* d2 */
+    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
+    eor b0, cx, b0, ror #20
+    ldr cx, [r1, #BLOCK + 4*11]
+    vadd.i32 q8, q8, q13                    /* c1 += d2 */
+    vsri.32 q6, q9, #20                     /* b3 */
+    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
+    add cx, cx, dz, ror #16
+    veor q11, q11, q8                       /* b0 ^= c1 */
+    eor b3, cx, b3, ror #25
+    vadd.i32 q2, q2, q6                     /* a2 += b3 */
+    vsri.32 q9, q5, #24                     /* d0 */
+    add a3, a3, b3, ror #20
+    vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    vadd.i32 q10, q10, q9                   /* c3 += d0 */
+    eor dz, a3, dz, ror #16
+    vsri.32 q5, q11, #25                    /* b0 */
+    eor dy, a1, dy, ror #24
+    vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
+    add cx, cx, dz, ror #24
+    veor q7, q7, q10                        /* b2 ^= c3 */
+    vadd.i32 q0, q0, q5                     /* a0 += b0 */
+    eor b3, cx, b3, ror #20
+    add cx, cx, dy, ror #16
+    vsri.32 q11, q12, #24                   /* d1 */
+    add a0, a0, b1, ror #25
+    vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
+    eor b2, cx, b2, ror #25
+    veor q9, q9, q0                         /* d0 ^= a0 */
+    vadd.i32 q14, q14, q11                  /* c0 += d1 */
+    eor dz, a0, dz, ror #24
+    add a1, a1, b2, ror #20
+    vsri.32 q12, q15, #25                   /* b1 */
+    vrev32.16 q15, q9                       /* d0 <<< 16 */
+    veor q6, q6, q14                        /* b3 ^= c0 */
+    eor dy, a1, dy, ror #16
+    vadd.i32 q9, q1, q12                    /* a1 += b1 */
+    vadd.i32 q1, q14, q15                   /* c0 += d0 */
+    add cx, cx, dy, ror #24
+    add a3, a3, b0, ror #25
+    vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
+    veor q11, q11, q9                       /* d1 ^= a1 */
+    eor b2, cx, b2, ror #20
+    veor q5, q5, q1                         /* b0 ^= c0 */
+    str cx, [r1, #BLOCK + 4*11]
+    ldr cx, [r1, #BLOCK + 4*10]
+    vsri.32 q14, q6, #25                    /* b3 */
+    str dy, [r1, #BLOCK + 4*12]
+    vrev32.16 q6, q11                       /* d1 <<< 16 */
+    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
+    ldr dy, [r1, #BLOCK + 4*13]
+    vadd.i32 q3, q3, q14                    /* a3 += b3 */
+    add cx, cx, dz, ror #16
+    vadd.i32 q8, q8, q6                     /* c1 += d1 */
+    eor b1, cx, b1, ror #25
+    vsri.32 q11, q5, #20                    /* b0 */
+    veor q5, q4, q3                         /* d3 ^= a3 */
+    vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
+    add a0, a0, b1, ror #20
+    vadd.i32 q0, q0, q11                    /* a0 += b0 */
+    add a2, a2, b3, ror #25
+    eor dz, a0, dz, ror #16
+    vrev32.16 q5, q5                        /* d3 <<< 16 */
+    vsri.32 q4, q7, #25                     /* b2 */
+    add cx, cx, dz, ror #24
+    veor q15, q15, q0                       /* d0 ^= a0 */
+    vadd.i32 q10, q10, q5                   /* c3 += d3 */
+    eor b1, cx, b1, ror #20
+    veor q7, q12, q8                        /* b1 ^= c1 */
+    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
+    str cx, [r1, #BLOCK + 4*10]
+    veor q14, q14, q10                      /* b3 ^= c3 */
+    ldr cx, [r1, #BLOCK + 4*8]
+    eor dy, a2, dy, ror #24
+    vadd.i32 q2, q2, q4                     /* a2 += b2 */
+    str dz, [r1, #BLOCK + 4*15]
+    vsri.32 q12, q15, #24                   /* d0 */
+    add cx, cx, dy, ror #16
+    vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
+    veor q13, q13, q2                       /* d2 ^= a2 */
+    vadd.i32 q1, q1, q12                    /* c0 += d0 */
+    eor b3, cx, b3, ror #25
+    ldr dz, [r1, #BLOCK + 4*14]
+    vsri.32 q15, q7, #20                    /* b1 */
+    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
+    add a2, a2, b3, ror #20
+    vstmia r1, {d2, d3}                     /* c0 to memory */
+    veor q11, q11, q1                       /* b0 ^= c0 */
+    vadd.i32 q1, q9, q15                    /* a1 += b1 */
+    vldr d18, [r1, #16]                     /* c2 from memory */
+    eor dy, a2, dy, ror #16
+    vrev32.16 q13, q13                      /* d2 <<< 16 */
+    vsri.32 q7, q14, #20                    /* b3 */
+    vldr d19, [r1, #24]
+    veor q6, q6, q1                         /* d1 ^= a1 */
+    add cx, cx, dy, ror #24
+    vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
+    eor b3, cx, b3, ror #20
+    vadd.i32 q3, q3, q7                     /* a3 += b3 */
+    vadd.i32 q9, q9, q13                    /* c2 += d2 */
+    str cx, [r1, #BLOCK + 4*8]
+    ldr cx, [r1, #BLOCK + 4*9]
+    vsri.32 q14, q11, #25                   /* b0 */
+    vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
+    eor dz, a3, dz, ror #24
+    veor q4, q4, q9                         /* b2 ^= c2 */
+    add cx, cx, dz, ror #16
+    veor q5, q5, q3                         /* d3 ^= a3 */
+    vsri.32 q11, q6, #24                    /* d1 */
+    vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
+    eor b0, cx, b0, ror #25
+    vadd.i32 q8, q8, q11                    /* c1 += d1 */
+    add a3, a3, b0, ror #20
+    vsri.32 q6, q4, #20                     /* b2 */
+    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
+    eor dz, a3, dz, ror #16
+    veor q15, q15, q8                       /* b1 ^= c1 */
+    vadd.i32 q2, q2, q6                     /* a2 += b2 */
+    add cx, cx, dz, ror #24
+    vsri.32 q4, q5, #24                     /* d3 */
+    str cx, [r1, #BLOCK + 4*9]
+    vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
+    eor b0, cx, b0, ror #20
+    ldr cx, [r1, #KEY_LEFT]
+    vadd.i32 q10, q10, q4                   /* c3 += d3 */
+    vswp q12, q11                           /* d0, d1 home */
+    veor q13, q13, q2                       /* d2 ^= a2 */
+    subs cx, cx, #1
+    vswp q14, q4                            /* b0, d3 home */
+    str cx, [r1, #KEY_LEFT]
+    vsri.32 q5, q15, #25                    /* b1 */
+    ldr cx, [r1, #BLOCK + 4*9]
+    bne .Lset_key
 .endm
 
 /* The last diagonal round. */
@@ -497,6 +727,166 @@
     vshl.i32 q6, q15, #7                    /* b3 <<< 7 */
     vsri.32 q6, q15, #25                    /* b3 */
     vshl.i32 q15, q14, #7                   /* b2 <<< 7 */
+    vsri.32 q15, q14, #25                   /* b2 */
+.endm
+
+/* The same along with the key's last double round. */
+.macro set_end_key
+    add a1, a1, b1, ror #25
+    vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
+    veor q7, q7, q10                        /* b3 ^= c3 */
+    add a0, a0, b0, ror #25
+    eor dy, a1, dy, ror #24
+    vsri.32 q15, q13, #24                   /* d2 */
+    add cx, cx, dy, ror #16
+    vadd.i32 q0, q0, q5                     /* a0 += b1 */
+    add a2, a2, b2, ror #25
+    vshl.i32 q13, q7, #7                    /* b3 <<< 7 */
+    eor b1, cx, b1, ror #25
+    vadd.i32 q3, q3, q4                     /* a3 += b0 */
+    add a3, a3, b3, ror #25
+    veor q14, q14, q0                       /* d3 ^= a0 */
+    vadd.i32 q9, q9, q15                    /* c2 += d2 */
+    add a1, a1, b1, ror #20
+    eor dz, a2, dz, ror #24
+    vsri.32 q13, q7, #25                    /* b3 */
+    vrev32.16 q14, q14                      /* d3 <<< 16 */
+    eor dy, a1, dy, ror #16
+    veor q6, q6, q9                         /* b2 ^= c2 */
+    add cx, cx, dy, ror #24
+    vadd.i32 q9, q9, q14                    /* c2 += d3 */
+    str cx, [r1, #BLOCK + 4*9]
+    eor b1, cx, b1, ror #20
+    ldr cx, [r1, #BLOCK + 4*10]
+    veor q15, q15, q3                       /* d2 ^= a3 */
+    vshl.i32 q7, q6, #7                     /* b2 <<< 7 */
+    veor q5, q5, q9                         /* b1 ^= c2 */
+    add cx, cx, dz, ror #16
+    str dy, [r1, #BLOCK + 4*13]
+    ldr dy, [r1, #BLOCK + 4*12]
+    eor b2, cx, b2, ror #25
+    vrev32.16 q15, q15                      /* d2 <<< 16 */
+    vsri.32 q7, q6, #25                     /* b2 */
+    add a2, a2, b2, ror #20
+    vshl.i32 q6, q5, #12                    /* b1 <<< 12 */
+    eor dz, a2, dz, ror #16
+    vadd.i32 q1, q1, q7                     /* a1 += b2 */
+    add cx, cx, dz, ror #24
+    eor dy, a0, dy, ror #24
+    str dz, [r1, #BLOCK + 4*14]
+    eor b2, cx, b2, ror #20
+    str cx, [r1, #BLOCK + 4*10]
+    ldr cx, [r1, #BLOCK + 4*8]
+    ldr dz, [r1, #BLOCK + 4*15]
+    vadd.i32 q8, q8, q15                    /* c1 += d2 */
+    add cx, cx, dy, ror #16
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    veor q4, q4, q8                         /* b0 ^= c1 */
+    eor b0, cx, b0, ror #25
+    vsri.32 q6, q5, #20                     /* b1 */
+    vshl.i32 q5, q4, #12                    /* b0 <<< 12 */
+    add a0, a0, b0, ror #20
+    vadd.i32 q0, q0, q6                     /* a0 += b1 */
+    eor dy, a0, dy, ror #16
+    vrev32.16 q11, q11                      /* d0 <<< 16 */
+    add cx, cx, dy, ror #24
+    vadd.i32 q2, q2, q13                    /* a2 += b3 */
+    vsri.32 q5, q4, #20                     /* b0 */
+    veor q14, q14, q0                       /* d3 ^= a0 */
+    str cx, [r1, #BLOCK + 4*8]
+    eor b0, cx, b0, ror #20
+    ldr cx, [r1, #BLOCK + 4*11]
+    eor dz, a3, dz, ror #24
+    vadd.i32 q10, q10, q11                  /* c3 += d0 */
+    add a1, a1, b2, ror #25
+    vshl.i32 q4, q14, #8                    /* d3 <<< 8 */
+    add cx, cx, dz, ror #16
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    veor q7, q7, q10                        /* b2 ^= c3 */
+    eor b3, cx, b3, ror #25
+    vadd.i32 q3, q3, q5                     /* a3 += b0 */
+    vsri.32 q4, q14, #24                    /* d3 */
+    add a3, a3, b3, ror #20
+    vshl.i32 q14, q7, #12                   /* b2 <<< 12 */
+    eor dy, a1, dy, ror #24
+    vadd.i32 q9, q9, q4                     /* c2 += d3 */
+    eor dz, a3, dz, ror #16
+    vsri.32 q14, q7, #20                    /* b2 */
+    vldmia r1, {d14, d15}                   /* c0 from memory */
+    add a0, a0, b1, ror #25
+    add cx, cx, dz, ror #24
+    vrev32.16 q12, q12                      /* d1 <<< 16 */
+    eor b3, cx, b3, ror #20
+    add cx, cx, dy, ror #16
+    veor q6, q6, q9                         /* b1 ^= c2 */
+    eor dz, a0, dz, ror #24
+    veor q15, q15, q3                       /* d2 ^= a3 */
+    eor b2, cx, b2, ror #25
+    vadd.i32 q7, q7, q12                    /* c0 += d1 */
+    add a1, a1, b2, ror #20
+    vstr d19, [r1, #24]
+    eor dy, a1, dy, ror #16
+    vadd.i32 q1, q1, q14                    /* a1 += b2 */
+    add cx, cx, dy, ror #24
+    str dy, [r1, #BLOCK + 4*12]
+    veor q13, q13, q7                       /* b3 ^= c0 */
+    str cx, [r1, #BLOCK + 4*11]
+    eor b2, cx, b2, ror #20
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    ldr cx, [r1, #BLOCK + 4*10]
+    vstr d18, [r1, #16]                     /* c2 to memory */
+    vshl.i32 q9, q15, #8                    /* d2 <<< 8 */
+    add cx, cx, dz, ror #16
+    ldr dy, [r1, #BLOCK + 4*13]
+    vsri.32 q9, q15, #24                    /* d2 */
+    vshl.i32 q15, q13, #12                  /* b3 <<< 12 */
+    eor b1, cx, b1, ror #25
+    add a3, a3, b0, ror #25
+    add a0, a0, b1, ror #20
+    vsri.32 q15, q13, #20                   /* b3 */
+    vshl.i32 q13, q11, #8                   /* d0 <<< 8 */
+    eor dz, a0, dz, ror #16
+    add a2, a2, b3, ror #25
+    add cx, cx, dz, ror #24
+    vadd.i32 q8, q8, q9                     /* c1 += d2 */
+    eor dy, a2, dy, ror #24
+    str cx, [r1, #BLOCK + 4*10]
+    eor b1, cx, b1, ror #20
+    ldr cx, [r1, #BLOCK + 4*8]
+    veor q5, q5, q8                         /* b0 ^= c1 */
+    vadd.i32 q2, q2, q15                    /* a2 += b3 */
+    vsri.32 q13, q11, #24                   /* d0 */
+    vshl.i32 q11, q5, #7                    /* b0 <<< 7 */
+    add cx, cx, dy, ror #16
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    eor b3, cx, b3, ror #25
+    str dz, [r1, #BLOCK + 4*15]
+    add a2, a2, b3, ror #20
+    vsri.32 q11, q5, #25                    /* b0 */
+    vshl.i32 q5, q12, #8                    /* d1 <<< 8 */
+    vadd.i32 q10, q10, q13                  /* c3 += d0 */
+    eor dy, a2, dy, ror #16
+    vsri.32 q5, q12, #24                    /* d1 */
+    add cx, cx, dy, ror #24
+    ldr dz, [r1, #BLOCK + 4*14]
+    eor b3, cx, b3, ror #20
+    str cx, [r1, #BLOCK + 4*8]
+    vadd.i32 q7, q7, q5                     /* c0 += d1 */
+    ldr cx, [r1, #BLOCK + 4*9]
+    eor dz, a3, dz, ror #24
+    vshl.i32 q12, q6, #7                    /* b1 <<< 7 */
+    veor q15, q15, q7                       /* b3 ^= c0 */
+    add cx, cx, dz, ror #16
+    vsri.32 q12, q6, #25                    /* b1 */
+    eor b0, cx, b0, ror #25
+    vshl.i32 q6, q15, #7                    /* b3 <<< 7 */
+    add a3, a3, b0, ror #20
+    veor q14, q14, q10                      /* b2 ^= c3 */
+    eor dz, a3, dz, ror #16
+    vsri.32 q6, q15, #25                    /* b3 */
+    vshl.i32 q15, q14, #7                   /* b2 <<< 7 */
+    add cx, cx, dz, ror #24
+    eor b0, cx, b0, ror #20
     vsri.32 q15, q14, #25                   /* b2 */
 .endm
 
@@ -746,211 +1136,223 @@
 /* The same along with h = h r + m, twice. */
 .macro pair_rounds_poly
     umull p0, p1, h0, z
-    vadd.i32 q0, q0, q1
-    umlal p0, p1, h1, w
-    veor q3, q3, q0
     vadd.i32 q4, q4, q5
     umlal p0, p1, h3, x
-    vrev32.16 q3, q3
-    mul x, h4, x
-    umlal p0, p1, h2, y
-    vadd.i32 q2, q2, q3
-    umaal p1, x, h3, y
-    veor q7, q7, q4
-    umlal p1, x, h2, w
-    veor q8, q1, q2
-    umlal p1, x, h1, z
-    ldr z, [r1, #POLY_R1]
-    mul y, h4, y
-    vshl.i32 q1, q8, #12
-    vrev32.16 q7, q7
-    umlal p1, x, h0, z
-    vsri.32 q1, q8, #20
-    umaal x, y, h3, w
-    vadd.i32 q6, q6, q7
     vadd.i32 q0, q0, q1
-    umlal x, y, h1, z
-    ldr z, [r1, #POLY_R2]
-    veor q9, q5, q6
-    umlal x, y, h0, z
-    ldr z, [r1, #POLY_R0]
-    mul w, h4, w
-    vshl.i32 q5, q9, #12
-    veor q8, q3, q0
-    umlal x, y, h2, z
-    vsri.32 q5, q9, #20
-    mul h4, z, h4
-    vshl.i32 q3, q8, #8
-    umaal y, w, h3, z
-    ldrd h3, z, [r1, #POLY_R1]
-    vsri.32 q3, q8, #24
-    umlal y, w, h2, h3
-    vadd.i32 q4, q4, q5
-    ldr h2, [r1, #POLY_R3]
-    umlal y, w, h1, z
-    ldr z, [r1, #MESSAGE]
-    veor q9, q7, q4
-    umlal y, w, h0, h2
-    ldr h0, [z, #0]
-    vadd.i32 q2, q2, q3
-    ldr h1, [z, #4]
-    vshl.i32 q7, q9, #8
-    ldr h2, [z, #8]
-    ldr h3, [z, #12]
-    adds p0, p0, h0
-    adcs p1, p1, h1
-    adcs x, x, h2
-    vsri.32 q7, q9, #24
-    adcs y, y, h3
-    adc h4, h4, w
-    veor q8, q1, q2
-    ldr z, [r1, #POLY_R0]
-    bic w, h4, #3
+    umlal p0, p1, h2, y
+    veor q7, q7, q4
+    umlal p0, p1, h1, w
+    veor q3, q3, q0
+    mul x, h4, x
+    vrev32.16 q7, q7
+    str p0, [r1, #POLY_LOW]
+    mul p0, h4, y
+    vrev32.16 q3, q3
+    umlal x, p0, h3, y
+    ldr y, [r1, #POLY_R1]
+    umlal x, p0, h2, w
     vadd.i32 q6, q6, q7
+    umlal x, p0, h1, z
+    vadd.i32 q2, q2, q3
+    umlal x, p0, h0, y
+    veor q9, q5, q6
+    veor q8, q1, q2
+    adds p1, p1, x
+    umull x, y, h1, y
+    umlal x, y, h3, w
+    vshl.i32 q5, q9, #12
+    umlal x, y, h2, z
+    vshl.i32 q1, q8, #12
+    mul w, h4, w
+    vsri.32 q5, q9, #20
+    mul h4, h4, z
+    umlal w, h4, h3, z
+    ldrd h3, z, [r1, #POLY_R1]
+    vsri.32 q1, q8, #20
+    vadd.i32 q4, q4, q5
+    umlal x, y, h0, z
+    vadd.i32 q0, q0, q1
+    umlal w, h4, h1, z
+    veor q9, q7, q4
+    ldr z, [r1, #MESSAGE]
+    umlal w, h4, h2, h3
+    ldr h2, [r1, #POLY_R3]
+    adcs p0, p0, x
+    veor q8, q3, q0
+    vshl.i32 q7, q9, #8
+    ldr h3, [z, #12]
+    umlal w, h4, h0, h2
+    ldr h0, [z, #0]
+    ldr x, [r1, #POLY_LOW]
+    vshl.i32 q3, q8, #8
+    ldr h2, [z, #8]
+    ldr h1, [z, #4]
+    vsri.32 q7, q9, #24
+    vsri.32 q3, q8, #24
+    adcs y, y, w
+    adc h4, h4, #0
+    adds x, x, h0
+    vadd.i32 q6, q6, q7
+    adcs p1, p1, h1
+    adcs p0, p0, h2
+    vadd.i32 q2, q2, q3
+    vext.32 q7, q7, q7, #3
+    adcs y, y, h3
+    adc h4, h4, #0
+    veor q9, q5, q6
+    veor q8, q1, q2
+    bic w, h4, #3
+    ldr z, [r1, #POLY_R0]
     add w, w, w, lsr #2
     and h4, h4, #3
+    vshl.i32 q5, q9, #7
     vshl.i32 q1, q8, #7
-    adds h0, p0, w
+    adds h0, x, w
     ldr w, [r1, #POLY_S3]
     adcs h1, p1, #0
+    vsri.32 q5, q9, #25
+    adcs h2, p0, #0
     umull p0, p1, h0, z
-    adcs h2, x, #0
-    veor q9, q5, q6
+    vsri.32 q1, q8, #25
     adcs h3, y, #0
     ldrd x, y, [r1, #POLY_S1]
-    vsri.32 q1, q8, #25
-    umlal p0, p1, h1, w
-    adc h4, h4, #1
-    vshl.i32 q5, q9, #7
+    vext.32 q5, q5, q5, #1
+    vext.32 q1, q1, q1, #1
     umlal p0, p1, h3, x
     vext.32 q3, q3, q3, #3
-    vsri.32 q5, q9, #25
-    mul x, h4, x
-    vext.32 q1, q1, q1, #1
-    umlal p0, p1, h2, y
-    vext.32 q5, q5, q5, #1
-    umaal p1, x, h3, y
-    vext.32 q6, q6, q6, #2
     vadd.i32 q4, q4, q5
-    mul y, h4, y
-    vext.32 q7, q7, q7, #3
+    umlal p0, p1, h2, y
     vadd.i32 q0, q0, q1
-    umlal p1, x, h2, w
+    umlal p0, p1, h1, w
+    adc h4, h4, #1
+    vext.32 q6, q6, q6, #2
+    mul x, h4, x
     veor q7, q7, q4
-    umlal p1, x, h1, z
-    ldr z, [r1, #POLY_R1]
-    vrev32.16 q7, q7
-    umlal p1, x, h0, z
-    vext.32 q2, q2, q2, #2
+    str p0, [r1, #POLY_LOW]
     veor q3, q3, q0
-    vadd.i32 q6, q6, q7
-    umaal x, y, h3, w
+    mul p0, h4, y
+    vext.32 q2, q2, q2, #2
+    umlal x, p0, h3, y
+    ldr y, [r1, #POLY_R1]
+    umlal x, p0, h2, w
     vrev32.16 q3, q3
-    umlal x, y, h1, z
-    ldr z, [r1, #POLY_R2]
+    umlal x, p0, h1, z
+    vrev32.16 q7, q7
+    umlal x, p0, h0, y
+    vadd.i32 q2, q2, q3
+    vadd.i32 q6, q6, q7
+    adds p1, p1, x
+    umull x, y, h1, y
+    veor q8, q1, q2
+    umlal x, y, h3, w
     mul w, h4, w
     veor q9, q5, q6
-    vadd.i32 q2, q2, q3
-    umlal x, y, h0, z
-    ldr z, [r1, #POLY_R0]
-    vshl.i32 q5, q9, #12
-    veor q8, q1, q2
-    umlal x, y, h2, z
-    vsri.32 q5, q9, #20
-    mul h4, z, h4
+    mul h4, h4, z
     vshl.i32 q1, q8, #12
-    umaal y, w, h3, z
+    umlal x, y, h2, z
+    vshl.i32 q5, q9, #12
+    umlal w, h4, h3, z
     ldrd h3, z, [r1, #POLY_R1]
-    vadd.i32 q4, q4, q5
     vsri.32 q1, q8, #20
-    umlal y, w, h2, h3
-    ldr h2, [r1, #POLY_R3]
-    veor q9, q7, q4
+    vsri.32 q5, q9, #20
+    umlal x, y, h0, z
     vadd.i32 q0, q0, q1
-    umlal y, w, h1, z
+    umlal w, h4, h1, z
+    vadd.i32 q4, q4, q5
     ldr z, [r1, #MESSAGE]
-    vshl.i32 q7, q9, #8
+    umlal w, h4, h2, h3
+    ldr h2, [r1, #POLY_R3]
     veor q8, q3, q0
-    umlal y, w, h0, h2
-    ldr h0, [z, #16]
-    vsri.32 q7, q9, #24
-    vshl.i32 q3, q8, #8
-    ldr h1, [z, #20]
+    adcs p0, p0, x
+    veor q9, q7, q4
+    ldr x, [r1, #POLY_LOW]
+    umlal w, h4, h0, h2
     ldr h2, [z, #24]
-    adds p0, p0, h0
+    vshl.i32 q3, q8, #8
+    ldr h0, [z, #16]
     ldr h3, [z, #28]
-    vadd.i32 q6, q6, q7
-    vext.32 q7, q7, q7, #1
-    adcs p1, p1, h1
-    adcs x, x, h2
+    vshl.i32 q7, q9, #8
+    ldr h1, [z, #20]
+    adcs y, y, w
     vsri.32 q3, q8, #24
+    adc h4, h4, #0
+    adds x, x, h0
+    vsri.32 q7, q9, #24
     add z, z, #32
-    adcs y, y, h3
-    veor q9, q5, q6
-    adc h4, h4, w
+    adcs p1, p1, h1
     vadd.i32 q2, q2, q3
-    bic w, h4, #3
+    adcs p0, p0, h2
+    adcs y, y, h3
+    vadd.i32 q6, q6, q7
+    vext.32 q3, q3, q3, #1
+    adc h4, h4, #0
     str z, [r1, #MESSAGE]
-    add w, w, w, lsr #2
-    vshl.i32 q5, q9, #7
-    and h4, h4, #3
-    adds h0, p0, w
-    ldr p0, [r1, #LEFT]
-    adcs h1, p1, #0
+    veor q9, q5, q6
+    ldr z, [r1, #POLY_R0]
+    bic w, h4, #3
     veor q8, q1, q2
     vext.32 q2, q2, q2, #2
-    vsri.32 q5, q9, #25
-    adcs h2, x, #0
-    ldr z, [r1, #POLY_R0]
+    add w, w, w, lsr #2
+    and h4, h4, #3
+    vshl.i32 q5, q9, #7
     vshl.i32 q1, q8, #7
-    vext.32 q6, q6, q6, #2
+    adds h0, x, w
+    adcs h1, p1, #0
+    ldr w, [r1, #POLY_S3]
+    vext.32 q7, q7, q7, #1
+    adcs h2, p0, #0
+    ldr p0, [r1, #LEFT]
+    vsri.32 q5, q9, #25
+    vsri.32 q1, q8, #25
     adcs h3, y, #0
     ldrd x, y, [r1, #POLY_S1]
-    vext.32 q3, q3, q3, #1
-    vsri.32 q1, q8, #25
     adc h4, h4, #1
-    vext.32 q5, q5, q5, #3
-    ldr w, [r1, #POLY_S3]
     subs p0, p0, #1
-    vext.32 q1, q1, q1, #3
+    vext.32 q5, q5, q5, #3
     str p0, [r1, #LEFT]
+    vext.32 q1, q1, q1, #3
+    vext.32 q6, q6, q6, #2
     bne .Lpair_poly
 .endm
 
-/* h = h r; x, y: s1, s2; w: s3; z: r0. Column by column, the upper word of each sum and the product with h4 begin the next (umaal). */
+/* h = h r; x, y: s1, s2; w: s3; z: r0. The four sums are independent of each other: the products with h4 begin the second and
+ * fourth, which lie a word higher than the first and third and are added to them in the end. */
 .macro poly_multiply
     umull p0, p1, h0, z
-    umlal p0, p1, h1, w
     umlal p0, p1, h3, x
-    mul x, h4, x
     umlal p0, p1, h2, y
-    umaal p1, x, h3, y
-    umlal p1, x, h2, w
-    umlal p1, x, h1, z
-    ldr z, [r1, #POLY_R1]
-    mul y, h4, y
-    umlal p1, x, h0, z
-    umaal x, y, h3, w
-    umlal x, y, h1, z
-    ldr z, [r1, #POLY_R2]
-    umlal x, y, h0, z
-    ldr z, [r1, #POLY_R0]
+    umlal p0, p1, h1, w
+    mul x, h4, x
+    str p0, [r1, #POLY_LOW]
+    mul p0, h4, y
+    umlal x, p0, h3, y
+    ldr y, [r1, #POLY_R1]
+    umlal x, p0, h2, w
+    umlal x, p0, h1, z
+    umlal x, p0, h0, y
+    adds p1, p1, x
+    umull x, y, h1, y
+    umlal x, y, h3, w
     mul w, h4, w
     umlal x, y, h2, z
-    mul h4, z, h4
-    umaal y, w, h3, z
+    mul h4, h4, z
+    umlal w, h4, h3, z
     ldrd h3, z, [r1, #POLY_R1]
-    umlal y, w, h2, h3
+    umlal w, h4, h1, z
+    umlal w, h4, h2, h3
     ldr h2, [r1, #POLY_R3]
-    umlal y, w, h1, z
-    umlal y, w, h0, h2
-    add h4, h4, w
+    umlal x, y, h0, z
+    umlal w, h4, h0, h2
+    adcs p0, p0, x
+    ldr x, [r1, #POLY_LOW]
+    adcs y, y, w
+    adc h4, h4, #0
     bic w, h4, #3
     add w, w, w, lsr #2
-    and h4, h4, #3
-    adds h0, p0, w
+    adds h0, x, w
     adcs h1, p1, #0
-    adcs h2, x, #0
+    adcs h2, p0, #0
+    and h4, h4, #3
     adcs h3, y, #0
     adc h4, h4, #0
 .endm

@@ -67,7 +67,7 @@
 #define mac r10      /* what is authenticated next */
 #define left r11
 #define rounds ebx
-#define steps r12    /* yet to be encrypted */
+#define steps r12    /* yet to be encrypted; at the end: 1 if `ad` has a block */
 #define pending r13  /* steps of 256 bytes encrypted but not yet authenticated */
 #define power r14    /* key less 16 (20 - m): its H(20) is H^m */
 #define flags r15d
@@ -93,6 +93,7 @@
 #define c1 zmm29
 #define sixteen zmm30
 #define reverse4 zmm31
+#define ad xmm14     /* the one block of associated data */
 #define last_word k7 /* of the words of four blocks */
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
@@ -426,12 +427,27 @@
     vshufi32x4 j0, zmm0, zmm0, 0
     mov ebx, 2
 .Lad_begin:
+    xor steps, steps
     mov rax, [args + SEALANE_ARG_AD_BYTES]
     test rax, rax
     jz .Lbegun
+    mov mac, [args + SEALANE_ARG_AD]
+    cmp rax, 16
+    ja .Lad
+    lea r13, [left - 1]
+    cmp r13, 256
+    jae .Lad
+
+    /* One block, and not much text: it waits for that of the lengths. */
+    inc steps
+    mov r13d, -1
+    bzhi r13d, r13d, eax
+    kmovd k1, r13d
+    vmovdqu8 ad{k1}{z}, [mac]
+    vpshufb ad, ad, xmm15
+    jmp .Lbegun
 
     /* Associated data, up to four blocks at a time. */
-    mov mac, [args + SEALANE_ARG_AD]
 .Lad:
     mov r12d, 64
     cmp rax, r12
@@ -452,10 +468,12 @@
     add mac, r12
     sub rax, r12
     jnz .Lad
+    xor steps, steps
     jmp .Lbegun
 
     /* Another part of a packet. */
 .Lcontinue:
+    xor steps, steps
     mov rax, [args + SEALANE_ARG_STATE]
     vmovdqu64 xmm19, [rax + SEALANE_GCM_STATE_Y]
     vpshufb zmm19, zmm19, reverse
@@ -509,10 +527,10 @@
     .irp i, 72, 73, 75, 76, 77, 79
     hash_step \i
     .endr
-    mov r12, left
-    neg r12
+    mov rax, left
+    neg rax
     mov r13, -1
-    shrx r13, r13, r12
+    shrx r13, r13, rax
     kmovq k1, r13
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     cmp left, 64*\i + 64
@@ -577,20 +595,20 @@
 
     /* What is left, at most five rows, and J0. */
 .Ltail:
-    lea eax, [left + 63]
-    shr eax, 6
+    mov rax, left
+    neg rax
     jz .Ltail0
-    mov r12, left
-    neg r12
     mov r13, -1
-    shrx r13, r13, r12
+    shrx r13, r13, rax
     kmovq k1, r13
-    cmp eax, 2
-    jb .Ltail1
-    je .Ltail2
-    cmp eax, 4
-    jb .Ltail3
-    je .Ltail4
+    cmp left, 64
+    jbe .Ltail1
+    cmp left, 128
+    jbe .Ltail2
+    cmp left, 192
+    jbe .Ltail3
+    cmp left, 256
+    jbe .Ltail4
     tail 5
     tail 4
     tail 3
@@ -615,7 +633,10 @@
     vpinsrq xmm13, xmm13, [args + SEALANE_ARG_AD_BYTES], 1
     vpsllq xmm13, xmm13, 3
 .Lhash_lengths:
+    test steps, steps
+    jnz .Lhash_ad
     multiply 1, xmm13, [key + H(1)], [key + S(1)], xmm
+.Lhash_text:
     vpshufb zmm20, zmm20, reverse
     vpxord zmm20, zmm20, y
     cmp left, 64
@@ -634,6 +655,14 @@
     vpshufb zmm24, zmm24, reverse
     multiply 0, zmm24, [power + H(0) + 256], [power + S(0) + 256]
     jmp .Lfinish
+.Lhash_ad:
+    vinserti128 ymm13, ymm13, ad, 1
+    vmovdqu xmm0, [key + H(1)]
+    vmovdqu xmm1, [key + S(1)]
+    vinserti128 ymm0, ymm0, [power + H(1)], 1
+    vinserti128 ymm1, ymm1, [power + S(1)], 1
+    multiply 1, ymm13, ymm0, ymm1, ymm
+    jmp .Lhash_text
 .Lhash_three:
     multiply 0, zmm22, [power + H(0) + 128], [power + S(0) + 128]
     jmp .Lfinish

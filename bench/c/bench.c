@@ -1,6 +1,6 @@
 /* Measures libsealane beside the C libraries its users could pick instead, and prints one JSON object.
  *
- *     bench [--seconds S] [--cpu N] [--fault PEER] [--list]
+ *     bench [--seconds S] [--cpu N] [--fault PEER] [--alg NAME] [--list]
  *
  * All candidates run in this process, pinned to one CPU, and take turns within every repetition, so that a slow phase
  * of the machine meets all of them. A repetition is a batch of packets of about BATCH_NS; what is printed is the
@@ -383,8 +383,10 @@ int main(int argc, char **argv)
             cpu = atoi(argv[++i]);
         else if (value && strcmp(argv[i], "--fault") == 0)
             fault = argv[++i];
+        else if (value && strcmp(argv[i], "--alg") == 0 && choose_algorithm(argv[i + 1]))
+            i++;
         else {
-            fprintf(stderr, "usage: %s [--seconds S] [--cpu N] [--fault PEER] [--list]\n", argv[0]);
+            fprintf(stderr, "usage: %s [--seconds S] [--cpu N] [--fault PEER] [--alg NAME] [--list]\n", argv[0]);
             return 2;
         }
     }
@@ -416,6 +418,8 @@ int main(int argc, char **argv)
                 add_cell(op, sizes[s], ad_sizes[a], 1);
         for (size_t s = 0; s < COUNT(sizes); s++)
             add_cell(op, sizes[s], 0, KEYS);
+        if (alg->number != SEALANE_CHACHA20_POLY1305)
+            continue;
         for (size_t s = 0; s < COUNT(batch_sizes); s++)
             add_batch(op, batch_sizes[s], 1, MAX_BATCHED), add_batch(op, batch_sizes[s], KEYS, MAX_BATCHED);
         add_batch(op, 64, 1, 1);

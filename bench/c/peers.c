@@ -10,6 +10,28 @@
 peer peers[MAX_PEERS];
 size_t peer_count;
 
+static const algorithm algorithms[] = {
+    {"ChaCha20-Poly1305", SEALANE_CHACHA20_POLY1305, 32},
+    {"AES-128-GCM", SEALANE_AES_128_GCM, 16},
+    {"AES-256-GCM", SEALANE_AES_256_GCM, 32},
+};
+const algorithm *alg = &algorithms[0];
+
+int choose_algorithm(const char *name)
+{
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
+        if (strcmp(algorithms[i].name, name) == 0) {
+            alg = &algorithms[i];
+            return 1;
+        }
+    return 0;
+}
+
+static int is_chacha(void)
+{
+    return alg->number == SEALANE_CHACHA20_POLY1305;
+}
+
 static void add(peer p)
 {
     if (peer_count == MAX_PEERS) {
@@ -20,7 +42,7 @@ static void add(peer p)
 }
 
 /* Libraries without a per-key state take the raw key. Unused if none of them is there. */
-__attribute__((unused)) static void *copy_key(const peer *self, const uint8_t key[32])
+__attribute__((unused)) static void *copy_key(const peer *self, const uint8_t *key)
 {
     (void)self;
     void *copy = malloc(32);
@@ -41,18 +63,23 @@ static const char *openssl_version(void)
     return OpenSSL_version(OPENSSL_VERSION_STRING);
 }
 
-static int openssl_rekey(void *session, const uint8_t key[32])
+static int openssl_rekey(void *session, const uint8_t *key)
 {
     return EVP_EncryptInit_ex(((openssl_session *)session)->seal, NULL, NULL, key, NULL) != 1;
 }
 
-static void *openssl_start(const peer *self, const uint8_t key[32])
+static const EVP_CIPHER *openssl_cipher(void)
+{
+    return is_chacha() ? EVP_chacha20_poly1305() : alg->key_bytes == 16 ? EVP_aes_128_gcm() : EVP_aes_256_gcm();
+}
+
+static void *openssl_start(const peer *self, const uint8_t *key)
 {
     (void)self;
     openssl_session *s = malloc(sizeof *s);
     if (!s || !(s->seal = EVP_CIPHER_CTX_new()) || !(s->open = EVP_CIPHER_CTX_new()) ||
-        EVP_EncryptInit_ex(s->seal, EVP_chacha20_poly1305(), NULL, key, NULL) != 1 ||
-        EVP_DecryptInit_ex(s->open, EVP_chacha20_poly1305(), NULL, key, NULL) != 1)
+        EVP_EncryptInit_ex(s->seal, openssl_cipher(), NULL, key, NULL) != 1 ||
+        EVP_DecryptInit_ex(s->open, openssl_cipher(), NULL, key, NULL) != 1)
         return NULL;
     return s;
 }
@@ -115,9 +142,39 @@ static int sodium_open(void *session, uint8_t *out, const uint8_t tag[16], const
     return crypto_aead_chacha20poly1305_ietf_decrypt_detached(out, NULL, in, bytes, tag, ad, ad_bytes, nonce, session);
 }
 
+static void *sodium_aes_start(const peer *self, const uint8_t *key)
+{
+    (void)self;
+    crypto_aead_aes256gcm_state *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
+    return s && crypto_aead_aes256gcm_beforenm(s, key) == 0 ? s : NULL;
+}
+
+static int sodium_aes_rekey(void *session, const uint8_t *key)
+{
+    return crypto_aead_aes256gcm_beforenm(session, key);
+}
+
+static int sodium_aes_seal(void *session, uint8_t *out, uint8_t tag[16], const uint8_t nonce[12], const uint8_t *ad,
+                           size_t ad_bytes, const uint8_t *in, size_t bytes)
+{
+    return crypto_aead_aes256gcm_encrypt_detached_afternm(out, tag, NULL, in, bytes, ad, ad_bytes, NULL, nonce,
+                                                          session);
+}
+
+static int sodium_aes_open(void *session, uint8_t *out, const uint8_t tag[16], const uint8_t nonce[12],
+                           const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t bytes)
+{
+    return crypto_aead_aes256gcm_decrypt_detached_afternm(out, NULL, in, bytes, tag, ad, ad_bytes, nonce, session);
+}
+
 static void add_sodium(void)
 {
-    if (sodium_init() >= 0)
+    if (sodium_init() < 0)
+        return;
+    if (alg->number == SEALANE_AES_256_GCM && crypto_aead_aes256gcm_is_available())
+        add((peer){"libsodium", "libsodium", "aes256gcm, key set up before", sodium_version_string, sodium_aes_start,
+                   sodium_aes_rekey, sodium_aes_seal, sodium_aes_open, NULL, NULL, NULL});
+    if (is_chacha())
         add((peer){"libsodium", "libsodium", "ietf, detached tag", sodium_version_string, copy_key, NULL, sodium_seal,
                    sodium_open, NULL, NULL, NULL});
 }
@@ -207,6 +264,45 @@ static int ipsec_job_open(void *session, uint8_t *out, const uint8_t tag[16], co
            tags_differ(computed, tag);
 }
 
+/* What depends on the key's size besides: 128 or 256. */
+#define IPSEC_GCM(bits)                                                                                       \
+    static int ipsec_rekey_##bits(void *session, const uint8_t *key)                                          \
+    {                                                                                                         \
+        IMB_AES##bits##_GCM_PRE(manager, key, session);                                                       \
+        return 0;                                                                                             \
+    }                                                                                                         \
+    static int ipsec_seal_##bits(void *session, uint8_t *out, uint8_t tag[16], const uint8_t nonce[12],       \
+                                 const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t bytes)         \
+    {                                                                                                         \
+        _Alignas(64) struct gcm_context_data ctx;                                                             \
+        IMB_AES##bits##_GCM_ENC(manager, session, &ctx, out, in, bytes, nonce, ad, ad_bytes, tag, 16);        \
+        return 0;                                                                                             \
+    }                                                                                                         \
+    static int ipsec_open_##bits(void *session, uint8_t *out, const uint8_t tag[16], const uint8_t nonce[12], \
+                                 const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t bytes)         \
+    {                                                                                                         \
+        _Alignas(64) struct gcm_context_data ctx;                                                             \
+        uint8_t computed[16];                                                                                 \
+        IMB_AES##bits##_GCM_DEC(manager, session, &ctx, out, in, bytes, nonce, ad, ad_bytes, computed, 16);   \
+        return tags_differ(computed, tag);                                                                    \
+    }
+IPSEC_GCM(128)
+IPSEC_GCM(256)
+
+static void *ipsec_gcm_start(const peer *self, const uint8_t *key)
+{
+    struct gcm_key_data *k = aligned_alloc(64, (sizeof *k + 63) / 64 * 64);
+    return k && self->rekey(k, key) == 0 ? k : NULL;
+}
+
+static void add_ipsec_gcm(void)
+{
+    const int is_128 = alg->key_bytes == 16;
+    add((peer){"ipsec-mb direct", "ipsec-mb", is_128 ? "IMB_AES128_GCM_ENC, _DEC" : "IMB_AES256_GCM_ENC, _DEC",
+               ipsec_version, ipsec_gcm_start, is_128 ? ipsec_rekey_128 : ipsec_rekey_256,
+               is_128 ? ipsec_seal_128 : ipsec_seal_256, is_128 ? ipsec_open_128 : ipsec_open_256, NULL, NULL, NULL});
+}
+
 static void add_ipsec(void)
 {
     manager = alloc_mb_mgr(0);
@@ -215,6 +311,10 @@ static void add_ipsec(void)
     init_mb_mgr_auto(manager, NULL);
     if (imb_get_errno(manager) != 0)
         return;
+    if (!is_chacha()) {
+        add_ipsec_gcm();
+        return;
+    }
     add((peer){"ipsec-mb direct", "ipsec-mb", "init, update, finalize", ipsec_version, copy_key, NULL,
                ipsec_direct_seal, ipsec_direct_open, NULL, NULL, NULL});
     add((peer){"ipsec-mb job", "ipsec-mb", "job, submitted without checks", ipsec_version, copy_key, NULL,
@@ -237,20 +337,20 @@ static const char *sealane_version(void)
 }
 
 /* Through the public function where that takes the same level. */
-static int sealane_rekey(void *session, const uint8_t key[32])
+static int sealane_rekey(void *session, const uint8_t *key)
 {
     sealane_session *s = session;
-    if (s->level == sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20POLY1305]))
-        return sealane_key_init(&s->key, SEALANE_CHACHA20_POLY1305, key, 32);
-    return sealane_key_init_at(&s->key, SEALANE_CHACHA20_POLY1305, key, 32, s->level);
+    if (s->level == sealane_level_of_process(table_of(alg->number)))
+        return sealane_key_init(&s->key, alg->number, key, alg->key_bytes);
+    return sealane_key_init_at(&s->key, alg->number, key, alg->key_bytes, s->level);
 }
 
-static void *sealane_start(const peer *self, const uint8_t key[32])
+static void *sealane_start(const peer *self, const uint8_t *key)
 {
     sealane_session *s = malloc(sizeof *s);
     if (!s)
         return NULL;
-    s->level = sealane_level_find(&sealane_tables[SEALANE_CHACHA20POLY1305], self->level);
+    s->level = sealane_level_find(table_of(alg->number), self->level);
     return sealane_rekey(s, key) ? NULL : s;
 }
 
@@ -296,12 +396,15 @@ static void add_sealane(void)
 {
     static char names[MAX_PEERS][32];
     uint32_t features = sealane_cpu_features();
-    for (unsigned i = 0; i < sealane_level_count; i++) {
-        const sealane_level *level = &sealane_levels[i];
-        if ((level->needs & ~features) != 0 || !sealane_selftest(level))
+    const sealane_table *table = table_of(alg->number);
+    for (unsigned i = 0; i < table->count; i++) {
+        const sealane_level *level = &table->levels[i];
+        if ((level->needs & ~features) != 0 || !table->selftest(level))
             continue;
         snprintf(names[i], sizeof names[i], "sealane %s", level->name);
-        add((peer){names[i], "sealane", "sealane_seal, sealane_open, sealane_seal_batch, sealane_open_batch",
+        add((peer){names[i], "sealane",
+                   is_chacha() ? "sealane_seal, sealane_open, sealane_seal_batch, sealane_open_batch"
+                               : "sealane_seal, sealane_open",
                    sealane_version, sealane_start, sealane_rekey, sealane_seal_packet, sealane_open_packet, level->name,
                    sealane_seal_packets, sealane_open_packets});
     }

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../include/sealane.h"
+
 #define MAX_PEERS 16
 #define MAX_BATCHED 64 /* packets in one call */
 
@@ -21,10 +23,10 @@ typedef struct peer {
     const char *library; /* what a user installs */
     const char *how;     /* which of its interfaces */
     const char *(*version)(void);
-    /* Makes what the library keeps per key; NULL on failure. */
-    void *(*start)(const struct peer *self, const uint8_t key[32]);
+    /* Keys have alg->key_bytes. Makes what the library keeps per key; NULL on failure. */
+    void *(*start)(const struct peer *self, const uint8_t *key);
     /* Gives a session another key; NULL where the library has no such step (it takes the raw key with every packet). */
-    int (*rekey)(void *session, const uint8_t key[32]);
+    int (*rekey)(void *session, const uint8_t *key);
     /* Both return 0 on success; open returns non-zero for a packet that is not authentic. */
     int (*seal)(void *session, uint8_t *out, uint8_t tag[16], const uint8_t nonce[12], const uint8_t *ad,
                 size_t ad_bytes, const uint8_t *in, size_t bytes);
@@ -39,6 +41,18 @@ typedef struct peer {
 
 extern peer peers[MAX_PEERS];
 extern size_t peer_count;
+
+/* What is measured; set before the peers are gathered. */
+typedef struct algorithm {
+    const char *name;
+    sealane_alg number;
+    size_t key_bytes;
+} algorithm;
+
+extern const algorithm *alg;
+
+/* 1 if there is an algorithm of that name, which is the one from now on. */
+int choose_algorithm(const char *name);
 
 /* Fills the table with what this build and this CPU have: the peers first, then sealane's levels, best first. */
 void gather_peers(void);

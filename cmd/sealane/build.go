@@ -23,8 +23,13 @@ its place. The package is one of the module or workspace that the current folder
 The program's own version of x/crypto is copied, New and NewX of that one package call sealane in the copy, and the
 program is built with the copy. No file of the program, go.mod and go.sum included, is changed. The program is written
 only if sealane's kernels are found in it. A program that is named with a version is built like in its own repository:
-to itself it is version (devel).`,
+to itself it is version (devel).
+
+With --batch the workers of wireguard-go, in the program itself or in a module that it uses, give sealane all packets that
+are waiting in one call. That changes a few lines of two loops in a copy of wireguard-go; a version with other loops is
+refused.`,
 		Example: `  sealane build -o wireguard-go golang.zx2c4.com/wireguard@latest
+  sealane build --batch golang.zx2c4.com/wireguard@latest
   sealane build ./cmd/thing -- -trimpath -tags netgo
   sealane build --goos windows filippo.io/age/cmd/age@v1.2.1`,
 		Args: onePackage(&job),
@@ -34,6 +39,7 @@ to itself it is version (devel).`,
 				return err
 			}
 			fmt.Printf("golang.org/x/crypto %s: New and NewX of chacha20poly1305 call sealane %s; all else is as it was\n", result.Crypto, job.Version)
+			printWorkers(result)
 			fmt.Printf("%s for %s/%s: has the levels %s%s\n", result.Output, result.GOOS, result.GOARCH, strings.Join(result.Levels, " "), here(result))
 			return nil
 		},
@@ -58,6 +64,7 @@ func testCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			printWorkers(result)
 			fmt.Printf("passed with golang.org/x/crypto %s calling sealane %s%s\n", result.Crypto, job.Version, here(result))
 			return nil
 		},
@@ -67,8 +74,15 @@ func testCommand() *cobra.Command {
 }
 
 func buildFlags(c *cobra.Command, job *accelerate.Job) {
+	c.Flags().BoolVar(&job.Batch, "batch", false, "have wireguard-go's workers seal and open many packets in one call")
 	c.Flags().StringVar(&job.GOOS, "goos", "", "build for this operating system (default: GOOS)")
 	c.Flags().StringVar(&job.GOARCH, "goarch", "", "build for this architecture (default: GOARCH)")
+}
+
+func printWorkers(result *accelerate.Result) {
+	if result.Workers != "" {
+		fmt.Printf("%s: its workers seal and open many packets in one call\n", result.Workers)
+	}
 }
 
 // onePackage takes a package from in front of -- and flags from behind it.

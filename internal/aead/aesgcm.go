@@ -197,14 +197,14 @@ func (k *aesGCM) inParts(packet *kernel.Args) {
 	var state kernel.GCMState
 	part := *packet
 	part.State = state.State()
-	open := packet.Flags & kernel.FlagOpen
+	later := packet.Flags & (kernel.FlagOpen | kernel.FlagNonce)
 	part.Flags = packet.Flags &^ kernel.FlagLast
 	part.Bytes = partBytes
 	left := packet.Total
 	for ; left > partBytes; left -= partBytes {
 		kernel.AESGCM(k.level, &part)
 		part.Out, part.In = unsafe.Add(part.Out, partBytes), unsafe.Add(part.In, partBytes)
-		part.Flags = open
+		part.Flags = later
 	}
 	part.Bytes = left
 	part.Flags |= kernel.FlagLast

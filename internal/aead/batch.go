@@ -26,7 +26,7 @@ const chunk = 64
 func SealBatch(ops []Op) {
 	for len(ops) > 1 {
 		n := min(len(ops), chunk)
-		if plan, level := planFor(ops[:n]); plan == nil || n < plan.Least {
+		if plan, level := planFor(ops[:n]); plan == nil {
 			for i := range ops[:n] {
 				ops[i].seal()
 			}
@@ -44,7 +44,7 @@ func SealBatch(ops []Op) {
 func OpenBatch(ops []Op) (opened int) {
 	for len(ops) > 1 {
 		n := min(len(ops), chunk)
-		if plan, level := planFor(ops[:n]); plan == nil || n < plan.Least {
+		if plan, level := planFor(ops[:n]); plan == nil {
 			for i := range ops[:n] {
 				opened += ops[i].open()
 			}
@@ -95,14 +95,20 @@ func chaCha20Key(a cipher.AEAD) (key *[keySize]byte, level kernel.Level, extende
 	return nil, 0, false
 }
 
+// gains is whether packets of that length are ever faster side by side.
 func gains(plan *kernel.BatchPlan, bytes int) bool {
-	return bytes < 64*kernel.BatchClasses && plan.Gain[bytes/64%kernel.BatchClasses] != 0
+	return bytes < 64*kernel.BatchClasses && plan[bytes/64%kernel.BatchClasses] != 0
 }
+
+// What a packet counts towards a batch that pays: pays / from, rounded up.
+const pays = 240
+
+var weights = [kernel.BatchFromMax + 1]uint8{0, 240, 120, 80, 60, 48, 40, 35, 30, 27, 24, 22, 20, 19, 18, 16, 15}
 
 // order is a counting sort of packets by their whole blocks, longest first.
 type order struct {
 	count  int
-	gain   int
+	weight int
 	packet [chunk]uint8 // those that get a lane
 	class  [chunk]uint8 // blocks of each
 	place  [kernel.BatchClasses]uint8
@@ -110,7 +116,7 @@ type order struct {
 
 func (o *order) add(packet, bytes int, plan *kernel.BatchPlan) {
 	class := bytes / 64 % kernel.BatchClasses
-	o.gain += int(plan.Gain[class])
+	o.weight += int(weights[min(plan[class], kernel.BatchFromMax)])
 	o.packet[o.count%chunk] = uint8(packet)
 	o.class[o.count%chunk] = uint8(class)
 	o.place[class]++
@@ -151,7 +157,7 @@ func sealChunk(ops []Op, plan *kernel.BatchPlan, level kernel.Level) {
 		checkOverlap(op.Out[len(op.Dst):], op.Src, op.AD)
 		o.add(i, len(op.Src), plan)
 	}
-	if o.gain < plan.Cost {
+	if o.weight < pays {
 		for i := range o.count {
 			ops[o.packet[i]].seal()
 		}
@@ -203,7 +209,7 @@ func openChunk(ops []Op, plan *kernel.BatchPlan, level kernel.Level) (opened int
 		checkOverlap(op.Out[len(op.Dst):], op.Src[:n], op.AD)
 		o.add(i, n, plan)
 	}
-	if o.gain < plan.Cost {
+	if o.weight < pays {
 		for i := range o.count {
 			opened += ops[o.packet[i]].open()
 		}

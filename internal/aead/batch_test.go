@@ -38,18 +38,19 @@ func batchKeys(t testing.TB, r *rand.Rand, level kernel.Level) (keys []keyPair) 
 	}
 	gcm, err := cipher.NewGCM(block)
 	gcm = must(t, gcm, err)
-	key := random(r, 32)
+	keys = append(keys, keyPair{gcm, gcm})
 	gcmLevel, ok := kernel.AESGCMLevels.Choose()
 	if !ok {
-		t.Fatal("no level of AES-GCM works")
+		return keys // the portable level is corrupt, and there is no other: TestBatchCorrupt
 	}
+	key := random(r, 32)
 	ours, err := NewAESGCM(kernel.Level(gcmLevel), key, 12, 16)
 	ours = must(t, ours, err)
 	if block, err = aes.NewCipher(key); err != nil {
 		t.Fatal(err)
 	}
 	peer, err := cipher.NewGCM(block)
-	return append(keys, keyPair{ours, must(t, peer, err)}, keyPair{gcm, gcm})
+	return append(keys, keyPair{ours, must(t, peer, err)})
 }
 
 // batchOps returns n ops that seal, apart or in place, and what each must give.
@@ -240,9 +241,6 @@ func TestBatchCorrupt(t *testing.T) {
 	for _, row := range kernel.ChaCha20Poly1305BatchLevels.Rows {
 		t.Run(row.Name, func(t *testing.T) {
 			skipUnsupported(t, row)
-			if row.Name == "portable" && len(kernel.AESGCMLevels.Rows) == 1 {
-				t.Skip("NOT RUN: AES-GCM, which the batch has keys of, would have no level left")
-			}
 			command := append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), os.Args[0], "-test.run=^TestBatchCorrupt$") // what go test -exec was given
 			cmd := exec.Command(command[0], command[1:]...)
 			cmd.Env = append(os.Environ(), child+"="+row.Name)

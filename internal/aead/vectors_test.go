@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sealane/sealane/internal/dispatch"
@@ -130,6 +132,73 @@ func TestGCMVectors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNIST runs NIST's vectors for GCM, in paragraphs: of lengths in brackets, and of one case each with a line per field,
+// FAIL in place of PT in those that are not authentic.
+func TestNIST(t *testing.T) {
+	files, err := filepath.Glob("../../test/vectors/nist/*.rsp")
+	if err != nil || len(files) != 6 {
+		t.Fatal(files, err)
+	}
+	var cases []map[string]string
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, paragraph := range strings.Split(string(content), "\n\n") {
+			fields := map[string]string{"file": filepath.Base(file)}
+			for _, line := range strings.Split(paragraph, "\n") {
+				name, value, _ := strings.Cut(line, " =")
+				fields[name] = strings.TrimSpace(value)
+			}
+			if fields["Key"] != "" {
+				cases = append(cases, fields)
+			}
+		}
+	}
+	if len(cases) != 1035 {
+		t.Fatalf("%d cases, want 1035", len(cases))
+	}
+	for _, row := range kernel.AESGCMLevels.Rows {
+		t.Run(row.Name, func(t *testing.T) {
+			skipUnsupported(t, row)
+			failures := 0
+			for _, c := range cases {
+				failures += runNIST(t, kernel.Level(row.Level), c)
+			}
+			if failures != 308 {
+				t.Errorf("%d cases that are not authentic, want 308", failures)
+			}
+		})
+	}
+}
+
+// runNIST returns 1 for a case that is not authentic.
+func runNIST(t *testing.T, level kernel.Level, c map[string]string) int {
+	t.Helper()
+	name := c["file"] + " IV " + c["IV"]
+	nonce, ad, text, tag := unhex(t, c["IV"]), unhex(t, c["AAD"]), unhex(t, c["PT"]), unhex(t, c["Tag"])
+	sealed := append(unhex(t, c["CT"]), tag...)
+	a, err := NewAESGCM(level, unhex(t, c["Key"]), len(nonce), len(tag))
+	if err != nil {
+		t.Fatal(name, err)
+	}
+	opened, err := a.Open(nil, nonce, sealed, ad)
+	if _, forged := c["FAIL"]; forged {
+		if err == nil {
+			t.Errorf("%s: opened", name)
+		}
+		return 1
+	}
+	if err != nil || !bytes.Equal(opened, text) {
+		t.Errorf("%s: opened %x, %v", name, opened, err)
+	}
+	if got := a.Seal(nil, nonce, text, ad); !bytes.Equal(got, sealed) {
+		t.Errorf("%s: sealed %x, want %x", name, got, sealed)
+	}
+	return 0
 }
 
 type wycheproof struct {

@@ -3,9 +3,11 @@
 package dispatch
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Row is one implementation of a primitive.
@@ -15,6 +17,10 @@ type Row struct {
 	Summary string                  // what it is, in one line
 	Needs   []string                // CPU features, as Has takes them
 	Test    func(corrupt bool) bool // the known-answer test; told to corrupt the answer, it must fail
+
+	// Sample does a typical packet. Rows that have it follow each other, and which of them is fastest depends on a CPU's
+	// pipeline, which no feature tells: the times of their samples decide, unless the environment names one of them.
+	Sample func()
 }
 
 // A Table lists the implementations of one primitive, best first. The last needs no feature: it is portable code.
@@ -25,7 +31,8 @@ type Table struct {
 	works  [16]atomic.Uint32 // by level: what Works knows
 	chosen atomic.Uint32     // a level; 0 before the choice, none if no row passed
 	mu     sync.Mutex
-	tests  map[string]bool // outcomes of the known-answer tests that have run
+	tests  map[string]bool          // outcomes of the known-answer tests that have run
+	times  map[string]time.Duration // of samples, if they were compared
 }
 
 const none = 1 << 8
@@ -58,13 +65,67 @@ func (t *Table) choose() uint32 {
 			continue
 		}
 		if t.test(r) {
-			chosen = uint32(r.Level)
+			chosen = uint32(t.fastest(i).Level)
 			break
 		}
-		warn(t.Primitive + ": level " + r.Name + " fails its known-answer test and is not used")
+		t.warnFailed(r)
 	}
 	t.chosen.Store(chosen)
 	return chosen
+}
+
+// turns is how often each row runs its sample, in turn with its rivals. The shortest time counts: interruptions only add.
+const turns = 3
+
+// now is the time since some moment.
+var now = func() func() time.Duration {
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) }
+}()
+
+// fastest returns row i, which has passed its known-answer test, or a faster one of those that follow and have samples
+// like it. The caller holds mu.
+func (t *Table) fastest(i int) Row {
+	if t.Rows[i].Sample == nil || environment().cpu == t.Rows[i].Name {
+		return t.Rows[i]
+	}
+	var rows []Row
+	for _, r := range t.Rows[i:] {
+		if r.Sample == nil {
+			break
+		}
+		if len(r.Lacks()) > 0 {
+			continue
+		}
+		if !t.test(r) {
+			t.warnFailed(r)
+			continue
+		}
+		rows = append(rows, r)
+	}
+	if len(rows) == 1 {
+		return rows[0]
+	}
+	best := 0
+	t.times = make(map[string]time.Duration)
+	for range turns {
+		for j, r := range rows {
+			start := now()
+			r.Sample()
+			took := now() - start
+			if least, ran := t.times[r.Name]; !ran || took < least {
+				t.times[r.Name] = took
+			}
+			if t.times[r.Name] < t.times[rows[best].Name] {
+				best = j
+			}
+		}
+	}
+	return rows[best]
+}
+
+func (t *Table) warnFailed(r Row) {
+	warn(t.Primitive + ": level " + r.Name + " fails its known-answer test and is not used")
 }
 
 // test runs the known-answer test of r, once. The caller holds mu.
@@ -103,7 +164,7 @@ func (t *Table) testLevel(level uint8) bool {
 			if _, done := t.tests[r.Name]; t.test(r) {
 				return true
 			} else if !done {
-				warn(t.Primitive + ": level " + r.Name + " fails its known-answer test and is not used")
+				t.warnFailed(r)
 			}
 		}
 	}
@@ -190,6 +251,13 @@ func (t *Table) Report() []Report {
 			r.Status, r.Why = Capped, environment().limit()+" rules it out"
 		case row.Level != chosen:
 			r.Status, r.Why = Lesser, "a better level was chosen"
+			if took, compared := t.times[row.Name]; compared {
+				r.Why = fmt.Sprintf("slower on this CPU: %v for a packet", took)
+			}
+		case row.Sample != nil && row.Name == environment().cpu:
+			r.Status, r.Why = Chosen, environment().limit()+" names it"
+		case len(t.times) > 0:
+			r.Status, r.Why = Chosen, fmt.Sprintf("the fastest on this CPU: %v for a packet", t.times[row.Name])
 		case i > 0 && t.capped(i-1):
 			r.Status, r.Why = Chosen, "the best level that "+environment().limit()+" allows"
 		default:

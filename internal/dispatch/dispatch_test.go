@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 // table returns a table whose levels a and b the CPU runs, and c not.
@@ -87,6 +88,62 @@ func TestChoice(t *testing.T) {
 			}
 			if err := table.Environment(); (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
 				t.Errorf("environment: %v", err)
+			}
+		})
+	}
+}
+
+// TestFastest compares rows by a clock that only their samples move: a counts the first time, which is not its shortest.
+func TestFastest(t *testing.T) {
+	defer func(w io.Writer) { stderr = w }(stderr)
+	stderr = io.Discard
+	defer func(e func() env) { environment = e }(environment)
+	defer func(f func() time.Duration) { now = f }(now)
+	cases := []struct {
+		name     string
+		cpu      string
+		a, b, c  [turns]time.Duration
+		fails    string
+		want     string
+		whyA     string
+		compared bool
+	}{
+		{"first", "", [...]time.Duration{5, 5, 5}, [...]time.Duration{6, 6, 6}, [...]time.Duration{9, 9, 9}, "", "a", "the fastest on this CPU: 5ns for a packet", true},
+		{"second", "", [...]time.Duration{5, 5, 5}, [...]time.Duration{4, 6, 6}, [...]time.Duration{9, 9, 9}, "", "b", "slower on this CPU: 5ns for a packet", true},
+		{"late", "", [...]time.Duration{9, 9, 3}, [...]time.Duration{4, 4, 4}, [...]time.Duration{9, 9, 9}, "", "a", "the fastest on this CPU: 3ns for a packet", true},
+		{"alike", "", [...]time.Duration{0, 0, 0}, [...]time.Duration{0, 0, 0}, [...]time.Duration{0, 0, 0}, "", "a", "the fastest on this CPU: 0s for a packet", true},
+		{"named", "a", [...]time.Duration{5, 5, 5}, [...]time.Duration{4, 4, 4}, [...]time.Duration{1, 1, 1}, "", "a", "SEALANE_CPU=a names it", false},
+		{"capped", "b", [...]time.Duration{1, 1, 1}, [...]time.Duration{4, 4, 4}, [...]time.Duration{1, 1, 1}, "", "b", "SEALANE_CPU=b rules it out", false},
+		{"failing", "", [...]time.Duration{5, 5, 5}, [...]time.Duration{1, 1, 1}, [...]time.Duration{6, 6, 6}, "b", "a", "the fastest on this CPU: 5ns for a packet", true},
+		{"rival fails first", "", [...]time.Duration{1, 1, 1}, [...]time.Duration{5, 5, 5}, [...]time.Duration{4, 4, 4}, "a", "c", "its known-answer test failed", true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			environment = func() env { return env{cpu: c.cpu} }
+			clock := time.Duration(0)
+			now = func() time.Duration { return clock }
+			ran := false
+			row := func(level uint8, name string, times [turns]time.Duration) Row {
+				turn := 0
+				return Row{
+					Level: level, Name: name,
+					Test:   func(bool) bool { return name != c.fails },
+					Sample: func() { clock += times[turn]; turn++; ran = true },
+				}
+			}
+			table := &Table{Primitive: "test", Rows: []Row{
+				row(4, "a", c.a), row(3, "b", c.b), row(2, "c", c.c),
+				{Level: 1, Name: "portable", Test: func(bool) bool { return true }},
+			}}
+			if c.cpu == "b" {
+				table.Rows = append(table.Rows[:2:2], table.Rows[3])
+			}
+			level, _ := table.Choose()
+			if got := table.Name(level); got != c.want || ran != c.compared {
+				t.Errorf("chose %s, compared %v; want %s, %v", got, ran, c.want, c.compared)
+			}
+			if why := table.Report()[0].Why; why != c.whyA {
+				t.Errorf("why %q, want %q", why, c.whyA)
 			}
 		})
 	}

@@ -315,16 +315,19 @@ func aesExpand(w *[4 * (aesRounds + 1)]uint32, key []byte, rounds int) {
 		w[i] = binary.LittleEndian.Uint32(key[4*i:])
 	}
 	constant := uint32(1)
-	for i := length; i < 4*(rounds+1); i++ {
+	for i, place := length, 0; i < 4*(rounds+1); i++ { // place: i modulo length
 		t := w[i-1]
 		switch {
-		case i%length == 0:
+		case place == 0:
 			t = aesSubWord(bits.RotateLeft32(t, -8)) ^ constant
 			constant = constant<<1 ^ constant>>7*0x11b
-		case length > 6 && i%length == 4:
+		case length > 6 && place == 4:
 			t = aesSubWord(t)
 		}
 		w[i] = w[i-length] ^ t
+		if place++; place == length {
+			place = 0
+		}
 	}
 }
 

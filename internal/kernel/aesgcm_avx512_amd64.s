@@ -16,7 +16,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487d7262; WORD $0x3a5a // vbroadcasti32x4 zmm15,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x4a5a; BYTE $0x01 // vbroadcasti32x4 zmm25,XMMWORD PTR [rdx+0x10]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x2a35850f; WORD $0x0000 // jne 0x2a57
+	LONG $0x2adc850f; WORD $0x0000 // jne 0x2afe
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -25,7 +25,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x008888b8; BYTE $0x00 // mov eax,0x8888
 	LONG $0xf892fbc5 // kmovd k7,eax
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	LONG $0x011e840f; WORD $0x0000 // je 0x16f
+	LONG $0x015a840f; WORD $0x0000 // je 0x1ab
 	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
@@ -44,11 +44,24 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487d6362; WORD $0xd843; BYTE $0x00 // vshufi32x4 zmm27,zmm0,zmm0,0x0
 	LONG $0x000002bb; BYTE $0x00 // mov ebx,0x2
 // 0x9c:
+	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	LONG $0x00e2840f; WORD $0x0000 // je 0x18b
+	LONG $0x011e840f; WORD $0x0000 // je 0x1ca
 	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
-// 0xad:
+	LONG $0x10f88348 // cmp rax,0x10
+	WORD $0x3077 // ja 0xe6
+	LONG $0xff6b8d4d // lea r13,[r11-0x1]
+	LONG $0x00fd8149; WORD $0x0001; BYTE $0x00 // cmp r13,0x100
+	WORD $0x2373 // jae 0xe6
+	WORD $0xff49; BYTE $0xc4 // inc r12
+	LONG $0xffffbd41; WORD $0xffff // mov r13d,0xffffffff
+	LONG $0xf57842c4; BYTE $0xed // bzhi r13d,r13d,eax
+	LONG $0x927bc1c4; BYTE $0xcd // kmovd k1,r13d
+	LONG $0x897f5162; WORD $0x326f // vmovdqu8 xmm14{k1}{z},XMMWORD PTR [r10]
+	LONG $0x000942c4; BYTE $0xf7 // vpshufb xmm14,xmm14,xmm15
+	LONG $0x0000e4e9; BYTE $0x00 // jmp 0x1ca
+// 0xe6:
 	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
 	WORD $0x394c; BYTE $0xe0 // cmp rax,r12
 	LONG $0xe0420f4c // cmovb r12,rax
@@ -81,36 +94,38 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	WORD $0x014d; BYTE $0xe2 // add r10,r12
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	LONG $0xff40850f; WORD $0xffff // jne 0xad
-	WORD $0x1ceb // jmp 0x18b
-// 0x16f:
+	LONG $0xff40850f; WORD $0xffff // jne 0xe6
+	WORD $0x314d; BYTE $0xe4 // xor r12,r12
+	WORD $0x1feb // jmp 0x1ca
+// 0x1ab:
+	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x08fee162; WORD $0x186f // vmovdqu64 xmm19,XMMWORD PTR [rax]
 	LONG $0x4065c262; WORD $0xdf00 // vpshufb zmm19,zmm19,zmm15
 	LONG $0x487d6262; WORD $0x585a; BYTE $0x01 // vbroadcasti32x4 zmm27,XMMWORD PTR [rax+0x10]
 	WORD $0x588b; BYTE $0x1c // mov ebx,DWORD PTR [rax+0x1c]
 	WORD $0xcb0f // bswap ebx
-// 0x18b:
+// 0x1ca:
 	LONG $0x487d6262; WORD $0xd37c // vpbroadcastd zmm26,ebx
 	LONG $0x402d6162; WORD $0x52fe; BYTE $0x01 // vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
 	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
 	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x189a820f; WORD $0x0000 // jb 0x1a4e
+	LONG $0x189a820f; WORD $0x0000 // jb 0x1a8d
 	WORD $0x894d; BYTE $0xca // mov r10,r9
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
 	LONG $0xd0450f4d // cmovne r10,r8
 	WORD $0x314d; BYTE $0xed // xor r13,r13
 	LONG $0x30fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x230
-	LONG $0x149e820f; WORD $0x0000 // jb 0x1670
+	LONG $0x149e820f; WORD $0x0000 // jb 0x16af
 	LONG $0xd0638d4d // lea r12,[r11-0x30]
 	LONG $0x09ecc149 // shr r12,0x9
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
 	LONG $0x09e0c148 // shl rax,0x9
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0426850f; WORD $0x0000 // jne 0x617
+	LONG $0x0426850f; WORD $0x0000 // jne 0x656
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -215,7 +230,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00de820f; WORD $0x0000 // jb 0x555
+	LONG $0x00de820f; WORD $0x0000 // jb 0x594
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -234,7 +249,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	WORD $0x6e74 // je 0x555
+	WORD $0x6e74 // je 0x594
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -253,7 +268,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-// 0x555:
+// 0x594:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -284,8 +299,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	WORD $0xff49; BYTE $0xcc // dec r12
-	LONG $0x068f840f; WORD $0x0000 // je 0xca6
-// 0x617:
+	LONG $0x068f840f; WORD $0x0000 // je 0xce5
+// 0x656:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -471,7 +486,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00de820f; WORD $0x0000 // jb 0xb99
+	LONG $0x00de820f; WORD $0x0000 // jb 0xbd8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -490,7 +505,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	WORD $0x6e74 // je 0xb99
+	WORD $0x6e74 // je 0xbd8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -509,7 +524,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-// 0xb99:
+// 0xbd8:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -549,13 +564,13 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
 	WORD $0xff49; BYTE $0xcc // dec r12
-	LONG $0xf97e850f; WORD $0xffff // jne 0x617
+	LONG $0xf97e850f; WORD $0xffff // jne 0x656
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x09ca850f; WORD $0x0000 // jne 0x1670
-// 0xca6:
+	LONG $0x09ca850f; WORD $0x0000 // jne 0x16af
+// 0xce5:
 	LONG $0x02c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x2
 	LONG $0x00fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x200
-	LONG $0x09b6870f; WORD $0x0000 // ja 0x1670
+	LONG $0x09b6870f; WORD $0x0000 // ja 0x16af
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -751,7 +766,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00f6820f; WORD $0x0000 // jb 0x1290
+	LONG $0x00f6820f; WORD $0x0000 // jb 0x12cf
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -772,7 +787,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x7a74 // je 0x1290
+	WORD $0x7a74 // je 0x12cf
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -793,7 +808,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x1290:
+// 0x12cf:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -806,114 +821,114 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
 	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
 	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
-	WORD $0x894d; BYTE $0xdc // mov r12,r11
-	WORD $0xf749; BYTE $0xdc // neg r12
+	WORD $0x894c; BYTE $0xd8 // mov rax,r11
+	WORD $0xf748; BYTE $0xd8 // neg rax
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
-	LONG $0xf79b42c4; BYTE $0xed // shrx r13,r13,r12
+	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
 	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x01eb860f; WORD $0x0000 // jbe 0x14e6
+	LONG $0x01eb860f; WORD $0x0000 // jbe 0x1525
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x01aa860f; WORD $0x0000 // jbe 0x14c4
+	LONG $0x01aa860f; WORD $0x0000 // jbe 0x1503
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x01 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
 	LONG $0x48759262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm24
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x0167860f; WORD $0x0000 // jbe 0x14a2
+	LONG $0x0167860f; WORD $0x0000 // jbe 0x14e1
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x02 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
 	LONG $0x486d9262; WORD $0xd0dd // vaesenclast zmm2,zmm2,zmm24
 	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0124860f; WORD $0x0000 // jbe 0x1480
+	LONG $0x0124860f; WORD $0x0000 // jbe 0x14bf
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x03 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
 	LONG $0x48659262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm24
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
 	LONG $0x40fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x140
-	LONG $0x00de860f; WORD $0x0000 // jbe 0x145b
+	LONG $0x00de860f; WORD $0x0000 // jbe 0x149a
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x04 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x100]
 	LONG $0x485d9262; WORD $0xe0dd // vaesenclast zmm4,zmm4,zmm24
 	LONG $0x48fed162; WORD $0x617f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [r9+0x100],zmm4
 	LONG $0x80fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x180
-	LONG $0x0098860f; WORD $0x0000 // jbe 0x1436
+	LONG $0x0098860f; WORD $0x0000 // jbe 0x1475
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x05 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x140]
 	LONG $0x48559262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm24
 	LONG $0x48fed162; WORD $0x697f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [r9+0x140],zmm5
 	LONG $0xc0fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x1c0
-	WORD $0x5676 // jbe 0x1411
+	WORD $0x5676 // jbe 0x1450
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x06 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x180]
 	LONG $0x484d9262; WORD $0xf0dd // vaesenclast zmm6,zmm6,zmm24
 	LONG $0x48fed162; WORD $0x717f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6
 	LONG $0x00fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x200
-	WORD $0x1476 // jbe 0x13ec
+	WORD $0x1476 // jbe 0x142b
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x07 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x1c0]
 	LONG $0x48459262; WORD $0xf8dd // vaesenclast zmm7,zmm7,zmm24
 	LONG $0x48fed162; WORD $0x797f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7
-// 0x13ec:
+// 0x142b:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x07 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x1c0]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x48459262; WORD $0xf8dd // vaesenclast zmm7,zmm7,zmm24
 	LONG $0x497fd162; WORD $0x797f; BYTE $0x07 // vmovdqu8 ZMMWORD PTR [r9+0x1c0]{k1},zmm7
 	LONG $0xc97ff162; WORD $0xff6f // vmovdqu8 zmm7{k1}{z},zmm7
-	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x1504
-// 0x1411:
+	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x1543
+// 0x1450:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x06 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x180]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x484d9262; WORD $0xf0dd // vaesenclast zmm6,zmm6,zmm24
 	LONG $0x497fd162; WORD $0x717f; BYTE $0x06 // vmovdqu8 ZMMWORD PTR [r9+0x180]{k1},zmm6
 	LONG $0xc97ff162; WORD $0xf66f // vmovdqu8 zmm6{k1}{z},zmm6
-	LONG $0x0000cee9; BYTE $0x00 // jmp 0x1504
-// 0x1436:
+	LONG $0x0000cee9; BYTE $0x00 // jmp 0x1543
+// 0x1475:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x05 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x140]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x48559262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm24
 	LONG $0x497fd162; WORD $0x697f; BYTE $0x05 // vmovdqu8 ZMMWORD PTR [r9+0x140]{k1},zmm5
 	LONG $0xc97ff162; WORD $0xed6f // vmovdqu8 zmm5{k1}{z},zmm5
-	LONG $0x0000a9e9; BYTE $0x00 // jmp 0x1504
-// 0x145b:
+	LONG $0x0000a9e9; BYTE $0x00 // jmp 0x1543
+// 0x149a:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x485d9262; WORD $0xe0dd // vaesenclast zmm4,zmm4,zmm24
 	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
 	LONG $0xc97ff162; WORD $0xe46f // vmovdqu8 zmm4{k1}{z},zmm4
-	LONG $0x000084e9; BYTE $0x00 // jmp 0x1504
-// 0x1480:
+	LONG $0x000084e9; BYTE $0x00 // jmp 0x1543
+// 0x14bf:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x03 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0xc0]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x48659262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm24
 	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
 	LONG $0xc97ff162; WORD $0xdb6f // vmovdqu8 zmm3{k1}{z},zmm3
-	WORD $0x62eb // jmp 0x1504
-// 0x14a2:
+	WORD $0x62eb // jmp 0x1543
+// 0x14e1:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x02 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x80]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x486d9262; WORD $0xd0dd // vaesenclast zmm2,zmm2,zmm24
 	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
 	LONG $0xc97ff162; WORD $0xd26f // vmovdqu8 zmm2{k1}{z},zmm2
-	WORD $0x40eb // jmp 0x1504
-// 0x14c4:
+	WORD $0x40eb // jmp 0x1543
+// 0x1503:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x01 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x40]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x48759262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm24
 	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 	LONG $0xc97ff162; WORD $0xc96f // vmovdqu8 zmm1{k1}{z},zmm1
-	WORD $0x1eeb // jmp 0x1504
-// 0x14e6:
+	WORD $0x1eeb // jmp 0x1543
+// 0x1525:
 	LONG $0xc97f4162; WORD $0x006f // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0xc97ff162; WORD $0xc06f // vmovdqu8 zmm0{k1}{z},zmm0
-// 0x1504:
+// 0x1543:
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0x48fd6162; WORD $0xc46f // vmovdqa64 zmm24,zmm4
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x1144820f; WORD $0x0000 // jb 0x2673
+	LONG $0x1150820f; WORD $0x0000 // jb 0x26be
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
@@ -962,16 +977,16 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x48fde162; WORD $0xf66f // vmovdqa64 zmm22,zmm6
 	LONG $0x48fde162; WORD $0xff6f // vmovdqa64 zmm23,zmm7
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-	LONG $0x001003e9; BYTE $0x00 // jmp 0x2673
-// 0x1670:
+	LONG $0x00100fe9; BYTE $0x00 // jmp 0x26be
+// 0x16af:
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x0274820f; WORD $0x0000 // jb 0x18f4
+	LONG $0x0274820f; WORD $0x0000 // jb 0x1933
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0266850f; WORD $0x0000 // jne 0x18fd
-// 0x1697:
+	LONG $0x0266850f; WORD $0x0000 // jne 0x193c
+// 0x16d6:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1029,7 +1044,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x7e72 // jb 0x1878
+	WORD $0x7e72 // jb 0x18b7
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1040,7 +1055,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3e74 // je 0x1878
+	WORD $0x3e74 // je 0x18b7
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1051,7 +1066,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-// 0x1878:
+// 0x18b7:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1071,12 +1086,12 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	WORD $0xff49; BYTE $0xcc // dec r12
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x015d850f; WORD $0x0000 // jne 0x1a4e
+	LONG $0x015d850f; WORD $0x0000 // jne 0x1a8d
 	WORD $0xff49; BYTE $0xc5 // inc r13
-// 0x18f4:
+// 0x1933:
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x0151840f; WORD $0x0000 // je 0x1a4e
-// 0x18fd:
+	LONG $0x0151840f; WORD $0x0000 // je 0x1a8d
+// 0x193c:
 	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
 	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
 	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
@@ -1126,24 +1141,24 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0xfc52850f; WORD $0xffff // jne 0x1697
+	LONG $0xfc52850f; WORD $0xffff // jne 0x16d6
 	WORD $0xff49; BYTE $0xcd // dec r13
-	LONG $0xfeaf850f; WORD $0xffff // jne 0x18fd
-// 0x1a4e:
-	LONG $0x3f438d41 // lea eax,[r11+0x3f]
-	WORD $0xe8c1; BYTE $0x06 // shr eax,0x6
-	LONG $0x0ee5840f; WORD $0x0000 // je 0x2940
-	WORD $0x894d; BYTE $0xdc // mov r12,r11
-	WORD $0xf749; BYTE $0xdc // neg r12
+	LONG $0xfeaf850f; WORD $0xffff // jne 0x193c
+// 0x1a8d:
+	WORD $0x894c; BYTE $0xd8 // mov rax,r11
+	WORD $0xf748; BYTE $0xd8 // neg rax
+	LONG $0x0f4e840f; WORD $0x0000 // je 0x29e7
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
-	LONG $0xf79b42c4; BYTE $0xed // shrx r13,r13,r12
+	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
 	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
-	WORD $0xf883; BYTE $0x02 // cmp eax,0x2
-	LONG $0x0a9a820f; WORD $0x0000 // jb 0x2515
-	LONG $0x08b2840f; WORD $0x0000 // je 0x2333
-	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	LONG $0x064c820f; WORD $0x0000 // jb 0x20d6
-	LONG $0x036a840f; WORD $0x0000 // je 0x1dfa
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x0aac860f; WORD $0x0000 // jbe 0x2560
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0x08bd860f; WORD $0x0000 // jbe 0x237e
+	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
+	LONG $0x0653860f; WORD $0x0000 // jbe 0x2121
+	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
+	LONG $0x036a860f; WORD $0x0000 // jbe 0x1e45
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1225,7 +1240,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00ae820f; WORD $0x0000 // jb 0x1d37
+	LONG $0x00ae820f; WORD $0x0000 // jb 0x1d82
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1240,7 +1255,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x5674 // je 0x1d37
+	WORD $0x5674 // je 0x1d82
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1255,7 +1270,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x1d37:
+// 0x1d82:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1281,14 +1296,14 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x485dd262; WORD $0xe1dd // vaesenclast zmm4,zmm4,zmm9
 	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x089c850f; WORD $0x0000 // jne 0x2673
+	LONG $0x089c850f; WORD $0x0000 // jne 0x26be
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-	LONG $0x000879e9; BYTE $0x00 // jmp 0x2673
-// 0x1dfa:
+	LONG $0x000879e9; BYTE $0x00 // jmp 0x26be
+// 0x1e45:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1356,7 +1371,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x0096820f; WORD $0x0000 // jb 0x2033
+	LONG $0x0096820f; WORD $0x0000 // jb 0x207e
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1369,7 +1384,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x4a74 // je 0x2033
+	WORD $0x4a74 // je 0x207e
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1382,7 +1397,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x2033:
+// 0x207e:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1404,13 +1419,13 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
 	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x05ba850f; WORD $0x0000 // jne 0x2673
+	LONG $0x05ba850f; WORD $0x0000 // jne 0x26be
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-	LONG $0x00059de9; BYTE $0x00 // jmp 0x2673
-// 0x20d6:
+	LONG $0x00059de9; BYTE $0x00 // jmp 0x26be
+// 0x2121:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1467,7 +1482,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x7e72 // jb 0x22b0
+	WORD $0x7e72 // jb 0x22fb
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1478,7 +1493,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3e74 // je 0x22b0
+	WORD $0x3e74 // je 0x22fb
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1489,7 +1504,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x22b0:
+// 0x22fb:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1507,12 +1522,12 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
 	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0357850f; WORD $0x0000 // jne 0x2673
+	LONG $0x0357850f; WORD $0x0000 // jne 0x26be
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-	LONG $0x000340e9; BYTE $0x00 // jmp 0x2673
-// 0x2333:
+	LONG $0x000340e9; BYTE $0x00 // jmp 0x26be
+// 0x237e:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1558,7 +1573,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x6672 // jb 0x24b2
+	WORD $0x6672 // jb 0x24fd
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1567,7 +1582,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3274 // je 0x24b2
+	WORD $0x3274 // je 0x24fd
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1576,7 +1591,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x24b2:
+// 0x24fd:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1590,11 +1605,11 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
 	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x016f850f; WORD $0x0000 // jne 0x2673
+	LONG $0x016f850f; WORD $0x0000 // jne 0x26be
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-	LONG $0x00015ee9; BYTE $0x00 // jmp 0x2673
-// 0x2515:
+	LONG $0x00015ee9; BYTE $0x00 // jmp 0x26be
+// 0x2560:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1629,21 +1644,21 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x4e72 // jb 0x2639
+	WORD $0x4e72 // jb 0x2684
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x2674 // je 0x2639
+	WORD $0x2674 // je 0x2684
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x2639:
+// 0x2684:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1653,9 +1668,9 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0675 // jne 0x2673
+	WORD $0x0675 // jne 0x26be
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-// 0x2673:
+// 0x26be:
 	LONG $0x0f738d4d // lea r14,[r11+0xf]
 	LONG $0x04eec149 // shr r14,0x4
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -1667,20 +1682,23 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xce // add r14,rcx
 	LONG $0x08155162; WORD $0xedef // vpxord xmm13,xmm13,xmm13
 	WORD $0xc085 // test eax,eax
-	WORD $0x1274 // je 0x26ac
+	WORD $0x1274 // je 0x26f7
 	LONG $0x6f7e7ac5; BYTE $0x48 // vmovq xmm13,QWORD PTR [rdi+0x48]
 	LONG $0x229163c4; WORD $0x206f; BYTE $0x01 // vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7311c1c4; WORD $0x03f5 // vpsllq xmm13,xmm13,0x3
-// 0x26ac:
+// 0x26f7:
+	WORD $0x854d; BYTE $0xe4 // test r12,r12
+	LONG $0x0163850f; WORD $0x0000 // jne 0x2863
 	LONG $0x707941c4; WORD $0x4edd // vpshufd xmm11,xmm13,0x4e
 	LONG $0x08255162; WORD $0xddef // vpxord xmm11,xmm11,xmm13
 	QUAD $0x002341440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x112351440815e362 // vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
+// 0x2724:
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x015f860f; WORD $0x0000 // jbe 0x2845
+	LONG $0x01b2860f; WORD $0x0000 // jbe 0x28ec
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
@@ -1695,10 +1713,10 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	QUAD $0x110e564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x012c860f; WORD $0x0000 // jbe 0x287c
+	LONG $0x017f860f; WORD $0x0000 // jbe 0x2923
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x00a9860f; WORD $0x0000 // jbe 0x280c
+	LONG $0x00fc860f; WORD $0x0000 // jbe 0x28b3
 	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
 	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
@@ -1713,7 +1731,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	QUAD $0x1110564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x400]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x00af860f; WORD $0x0000 // jbe 0x287c
+	LONG $0x0102860f; WORD $0x0000 // jbe 0x2923
 	LONG $0x403d4262; WORD $0xc700 // vpshufb zmm24,zmm24,zmm15
 	LONG $0x487d1162; WORD $0xd870; BYTE $0x4e // vpshufd zmm11,zmm24,0x4e
 	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
@@ -1723,8 +1741,20 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	WORD $0x70eb // jmp 0x287c
-// 0x280c:
+	LONG $0x0000c0e9; BYTE $0x00 // jmp 0x2923
+// 0x2863:
+	LONG $0x381543c4; WORD $0x01ee // vinserti128 ymm13,ymm13,xmm14,0x1
+	QUAD $0x00000230816ffac5 // vmovdqu xmm0,XMMWORD PTR [rcx+0x230]
+	QUAD $0x00000370896ffac5 // vmovdqu xmm1,XMMWORD PTR [rcx+0x370]
+	QUAD $0x00023086387dc3c4; WORD $0x0100 // vinserti128 ymm0,ymm0,XMMWORD PTR [r14+0x230],0x1
+	QUAD $0x0003708e3875c3c4; WORD $0x0100 // vinserti128 ymm1,ymm1,XMMWORD PTR [r14+0x370],0x1
+	LONG $0x707d41c4; WORD $0x4edd // vpshufd ymm11,ymm13,0x4e
+	LONG $0x28255162; WORD $0xddef // vpxord ymm11,ymm11,ymm13
+	LONG $0x2815e362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq ymm16,ymm13,ymm0
+	LONG $0x2815e362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq ymm18,ymm13,ymm0
+	LONG $0x2825e362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq ymm17,ymm11,ymm1
+	LONG $0xfffe71e9; BYTE $0xff // jmp 0x2724
+// 0x28b3:
 	LONG $0x487d3162; WORD $0xde70; BYTE $0x4e // vpshufd zmm11,zmm22,0x4e
 	LONG $0x48253162; WORD $0xdeef // vpxord zmm11,zmm11,zmm22
 	QUAD $0x000b4e44404d5362 // vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
@@ -1733,8 +1763,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	WORD $0x37eb // jmp 0x287c
-// 0x2845:
+	WORD $0x37eb // jmp 0x2923
+// 0x28ec:
 	LONG $0x487d3162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm11,zmm20,0x4e
 	LONG $0x48253162; WORD $0xdcef // vpxord zmm11,zmm11,zmm20
 	QUAD $0x00094e44405d5362 // vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
@@ -1743,7 +1773,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-// 0x287c:
+// 0x2923:
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
 	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
@@ -1756,20 +1786,20 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
 	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
-// 0x28cc:
+// 0x2973:
 	LONG $0x2065d262; WORD $0xc700 // vpshufb ymm0,ymm19,ymm15
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0775 // jne 0x28e6
+	WORD $0x0775 // jne 0x298d
 	LONG $0x08fe6162; WORD $0x606f; BYTE $0x02 // vmovdqu64 xmm28,XMMWORD PTR [rax+0x20]
-// 0x28e6:
+// 0x298d:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1574 // je 0x2904
+	WORD $0x1574 // je 0x29ab
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x001d6162; WORD $0xe0ef // vpxord xmm28,xmm28,xmm0
 	LONG $0x08fe6162; WORD $0x207f // vmovdqu64 XMMWORD PTR [rax],xmm28
-	LONG $0x0004d5e9; BYTE $0x00 // jmp 0x2dd9
-// 0x2904:
+	LONG $0x0004d5e9; BYTE $0x00 // jmp 0x2e80
+// 0x29ab:
 	LONG $0x007ffac5 // vmovdqu XMMWORD PTR [rax],xmm0
 	LONG $0x08fe6162; WORD $0x607f; BYTE $0x02 // vmovdqu64 XMMWORD PTR [rax+0x20],xmm28
 	LONG $0x0025f162; WORD $0x41ef; BYTE $0x01 // vpxord xmm0,xmm27,XMMWORD PTR [rcx+0x10]
@@ -1783,8 +1813,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	WORD $0x0144; BYTE $0xfb // add ebx,r15d
 	WORD $0xcb0f // bswap ebx
 	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-	LONG $0x000499e9; BYTE $0x00 // jmp 0x2dd9
-// 0x2940:
+	LONG $0x000499e9; BYTE $0x00 // jmp 0x2e80
+// 0x29e7:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
@@ -1805,23 +1835,23 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x3672 // jb 0x29f6
+	WORD $0x3672 // jb 0x2a9d
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x1a74 // je 0x29f6
+	WORD $0x1a74 // je 0x2a9d
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x29f6:
+// 0x2a9d:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	LONG $0xfeb6840f; WORD $0xffff // je 0x28cc
+	LONG $0xfeb6840f; WORD $0xffff // je 0x2973
 	LONG $0x6f7e7ac5; BYTE $0x48 // vmovq xmm13,QWORD PTR [rdi+0x48]
 	LONG $0x229163c4; WORD $0x206f; BYTE $0x01 // vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7311c1c4; WORD $0x03f5 // vpsllq xmm13,xmm13,0x3
@@ -1831,8 +1861,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	QUAD $0x002341440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x112351440815e362 // vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
-	LONG $0xfffe25e9; BYTE $0xff // jmp 0x287c
-// 0x2a57:
+	LONG $0xfffe25e9; BYTE $0xff // jmp 0x2923
+// 0x2afe:
 	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1845,19 +1875,19 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x10698d4c // lea r13,[rcx+0x10]
 	LONG $0x10718d4c // lea r14,[rcx+0x10]
 	LONG $0x0d448b43; BYTE $0xfc // mov eax,DWORD PTR [r13+r9*1-0x4]
-// 0x2a86:
+// 0x2b2d:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x2aab
+	WORD $0x2074 // je 0x2b52
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3975 // jne 0x2aca
+	WORD $0x3975 // jne 0x2b71
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3375 // jne 0x2aca
+	WORD $0x3375 // jne 0x2b71
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1feb // jmp 0x2aca
-// 0x2aab:
+	WORD $0x1feb // jmp 0x2b71
+// 0x2b52:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1865,26 +1895,26 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x7cb60f45; WORD $0x3024 // movzx r15d,BYTE PTR [r12+0x30]
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	WORD $0x3144; BYTE $0xf8 // xor eax,r15d
-// 0x2aca:
+// 0x2b71:
 	WORD $0x3341; BYTE $0x06 // xor eax,DWORD PTR [r14]
 	LONG $0x04c68349 // add r14,0x4
 	LONG $0x0d448943; BYTE $0x00 // mov DWORD PTR [r13+r9*1+0x0],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x2ae5
+	WORD $0x0372 // jb 0x2b8c
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2ae5:
+// 0x2b8c:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0x9c72 // jb 0x2a86
+	WORD $0x9c72 // jb 0x2b2d
 	LONG $0x416ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rcx+0x10]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2af4:
+// 0x2b9b:
 	LONG $0xdc79c2c4; WORD $0x0544; BYTE $0x00 // vaesenc xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0x10488d44 // lea r9d,[rax+0x10]
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xed72 // jb 0x2af4
+	WORD $0xed72 // jb 0x2b9b
 	LONG $0xdd79c2c4; WORD $0x0544; BYTE $0x00 // vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
 	LONG $0x0079c2c4; BYTE $0xc7 // vpshufb xmm0,xmm0,xmm15
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
@@ -1934,7 +1964,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487df362; WORD $0xc843; BYTE $0x00 // vshufi32x4 zmm1,zmm0,zmm0,0x0
 	LONG $0x086df162; WORD $0xd2ef // vpxord xmm2,xmm2,xmm2
 	LONG $0x00818d48; WORD $0x0001; BYTE $0x00 // lea rax,[rcx+0x100]
-// 0x2c33:
+// 0x2cda:
 	LONG $0x48fef162; WORD $0x407f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [rax+0x100],zmm0
 	LONG $0x48fdf162; WORD $0xda6c // vpunpcklqdq zmm3,zmm0,zmm2
 	LONG $0x48fdf162; WORD $0xe26d // vpunpckhqdq zmm4,zmm0,zmm2
@@ -1958,7 +1988,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487db162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm17
 	LONG $0x40e88348 // sub rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff68830f; WORD $0xffff // jae 0x2c33
+	LONG $0xff68830f; WORD $0xffff // jae 0x2cda
 	QUAD $0x000003a0817ffac5 // vmovdqu XMMWORD PTR [rcx+0x3a0],xmm0
 	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
 	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
@@ -2001,7 +2031,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
 	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
 	QUAD $0x0000036899d6f9c5 // vmovq QWORD PTR [rcx+0x368],xmm3
-// 0x2dd9:
+// 0x2e80:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 

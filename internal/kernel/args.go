@@ -34,7 +34,7 @@ const (
 	FlagFirst = asmFlagFirst // derive the Poly1305 key from block 0, absorb the associated data, start at block 1
 	FlagLast  = asmFlagLast  // absorb the lengths and write the tag
 	FlagOpen  = asmFlagOpen  // authenticate the input (ciphertext) instead of the output
-	FlagNonce = asmFlagNonce // AES-GCM: Nonce is 12 bytes, and J0 is those and a 32-bit 1
+	FlagNonce = asmFlagNonce // AES-GCM: Nonce is 12 bytes, and J0 is those and a 32-bit 1; in later parts: it was
 	FlagSetup = asmFlagSetup // AES-GCM, alone: make a GCMKey from its rounds and the raw key in its schedule
 )
 

@@ -18,18 +18,18 @@ var ChaCha20Poly1305BatchLevels = dispatch.Table{
 	}),
 }
 
-// A BatchPlan says when a batch kernel pays: a call costs something, and every packet in it gains something over a call
-// of its own. The unit does not matter. Packets that gain nothing go one by one.
-type BatchPlan struct {
-	Least int // packets; no fewer can pay
-	Cost  int
-	Gain  [BatchClasses]uint8 // by whole blocks of text; longer packets gain nothing
-}
+// A BatchPlan says when a batch kernel pays: for packets of each number of whole blocks from how many on, up to
+// BatchFromMax, they are faster side by side; 0 says never, which holds for packets longer than any class, too. Unlike
+// packets pay if the sum of 1/from is 1 or more. src/level.c tells how to measure one.
+type BatchPlan [BatchClasses]uint8
+
+// BatchFromMax is the largest number in a BatchPlan.
+const BatchFromMax = 16
 
 // BatchClasses is the number of classes of packets with the same number of whole blocks.
 const BatchClasses = 32
 
-var portableBatchPlan = BatchPlan{Least: 2, Cost: 1, Gain: [BatchClasses]uint8{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}
+var portableBatchPlan = BatchPlan{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}
 
 // ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {

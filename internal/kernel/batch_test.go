@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -295,5 +296,33 @@ func steered(r *rand.Rand, n int, end *big.Int) *packet {
 			panic("the accumulator was steered elsewhere")
 		}
 		return lane
+	}
+}
+
+// TestBatchPlans compares the plans with those of the C library, and sees that they can be carried out.
+func TestBatchPlans(t *testing.T) {
+	source, err := os.ReadFile("../../src/level.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range ChaCha20Poly1305BatchLevels.Rows {
+		plan := ChaCha20Poly1305BatchPlan(Level(row.Level))
+		if row.Lacks() != nil || plan == nil {
+			t.Logf("NOT RUN: level %s", row.Name)
+			continue
+		}
+		if most := slices.Max(plan[:]); most > BatchFromMax {
+			t.Errorf("level %s: a class from %d packets on, more than %d", row.Name, most, BatchFromMax)
+		}
+		if row.Name == "portable" {
+			continue
+		}
+		want := fmt.Sprintf("BATCH(%s, %s", row.Name, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(plan[:])), ", "), "[]"))
+		for strings.HasSuffix(want, ", 0") {
+			want = strings.TrimSuffix(want, ", 0")
+		}
+		if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(string(source), "\\\n", " ")), " "), want+")") {
+			t.Errorf("level %s: src/level.c has another plan than %s)", row.Name, want)
+		}
 	}
 }

@@ -19,7 +19,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5905008 // ldr r5, [r0, #8]
 	WORD $0xe5906000 // ldr r6, [r0]
 	WORD $0xe1947f03 // orrs r7, r4, r3, lsl #30
-	WORD $0x0a000585 // beq 0x1630
+	WORD $0x0a00076f // beq 0x1dd8
 	WORD $0xe2811d05 // add r1, r1, #320
 	WORD $0xe590b028 // ldr fp, [r0, #40]
 	WORD $0xe590c030 // ldr ip, [r0, #48]
@@ -105,15 +105,486 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a0400b // mov r4, fp
 // 0x164:
 	WORD $0xe3130001 // tst r3, #1
-	WORD $0x0a000006 // beq 0x188
+	WORD $0x0a0001dc // beq 0x8e0
 	WORD $0xe3a03000 // mov r3, #0
 	WORD $0xe3a0c003 // mov ip, #3
 	WORD $0xe5013020 // str r3, [r1, #-32]
 	WORD $0xe501c02c // str ip, [r1, #-44]
 	WORD $0xe3540040 // cmp r4, #64
-	WORD $0x9a0002e9 // bls 0xd2c
-	WORD $0xea000046 // b 0x2a4
-// 0x188:
+	WORD $0x9a0004c7 // bls 0x14a4
+	WORD $0xe2444001 // sub r4, r4, #1
+	WORD $0xe20440c0 // and r4, r4, #192
+	WORD $0xe35400c0 // cmp r4, #192
+	WORD $0x1a000219 // bne 0x9fc
+	WORD $0xe5919034 // ldr r9, [r1, #52]
+	WORD $0xe3a00001 // mov r0, #1
+	WORD $0xe2817e1a // add r7, r1, #416
+	WORD $0xe5810090 // str r0, [r1, #144]
+	WORD $0xe5810030 // str r0, [r1, #48]
+	WORD $0xe2818090 // add r8, r1, #144
+	WORD $0xe2899010 // add r9, r9, #16
+	WORD $0xf4694a8f // vld1.32 {d20-d21}, [r9]
+	WORD $0xf4e86caf // vld1.32 {d22[]-d23[]}, [r8]
+	WORD $0xf4a70cad // vld1.32 {d0[]-d1[]}, [r7]!
+	WORD $0xf26668e4 // vadd.i32 q11, q11, q10
+	WORD $0xf4a78cad // vld1.32 {d8[]-d9[]}, [r7]!
+	WORD $0xf34661d0 // veor q11, q11, q0
+	WORD $0xf4e7ecad // vld1.32 {d30[]-d31[]}, [r7]!
+	WORD $0xf3f460e6 // vrev32.16 q11, q11
+	WORD $0xf4a72cad // vld1.32 {d2[]-d3[]}, [r7]!
+	WORD $0xf26ee8e6 // vadd.i32 q15, q15, q11
+	WORD $0xf4a74cad // vld1.32 {d4[]-d5[]}, [r7]!
+	WORD $0xf348417e // veor q10, q4, q15
+	WORD $0xf4a76cad // vld1.32 {d6[]-d7[]}, [r7]!
+	WORD $0xf2ac8574 // vshl.s32 q4, q10, #12
+	WORD $0xf4a7acad // vld1.32 {d10[]-d11[]}, [r7]!
+	WORD $0xf3ac8474 // vsri.32 q4, q10, #20
+	WORD $0xf4a7ccad // vld1.32 {d12[]-d13[]}, [r7]!
+	WORD $0xf2200848 // vadd.i32 q0, q0, q4
+	WORD $0xf4a7ecad // vld1.32 {d14[]-d15[]}, [r7]!
+	WORD $0xf34641d0 // veor q10, q11, q0
+	WORD $0xf4e70cad // vld1.32 {d16[]-d17[]}, [r7]!
+	WORD $0xf2e86574 // vshl.s32 q11, q10, #8
+	WORD $0xf4e72cad // vld1.32 {d18[]-d19[]}, [r7]!
+	WORD $0xf3e86474 // vsri.32 q11, q10, #24
+	WORD $0xf4e78cad // vld1.32 {d24[]-d25[]}, [r7]!
+	WORD $0xf26ee8e6 // vadd.i32 q15, q15, q11
+	WORD $0xf4e7acad // vld1.32 {d26[]-d27[]}, [r7]!
+	WORD $0xf348417e // veor q10, q4, q15
+	WORD $0xecc1eb04 // vstmia r1, {d30-d31}
+	WORD $0xf2a78574 // vshl.s32 q4, q10, #7
+	WORD $0xf4e7ccad // vld1.32 {d28[]-d29[]}, [r7]!
+	WORD $0xf3a78474 // vsri.32 q4, q10, #25
+	WORD $0xf4e74cad // vld1.32 {d20[]-d21[]}, [r7]!
+	WORD $0xe281c080 // add ip, r1, #128
+	WORD $0xe89c003c // ldm ip, {r2, r3, r4, r5}
+	WORD $0xe281c094 // add ip, r1, #148
+	WORD $0xe89c0380 // ldm ip, {r7, r8, r9}
+	WORD $0xe3a06000 // mov r6, #0
+	WORD $0xe1a07467 // ror r7, r7, #8
+	WORD $0xe1a08468 // ror r8, r8, #8
+	WORD $0xe1a09469 // ror r9, r9, #8
+	WORD $0xe281c0c0 // add ip, r1, #192
+	WORD $0xe88c03fc // stm ip, {r2, r3, r4, r5, r6, r7, r8, r9}
+	WORD $0xe3a00009 // mov r0, #9
+	WORD $0xe581003c // str r0, [r1, #60]
+	WORD $0xe1a00003 // mov r0, r3
+	WORD $0xe1a0b007 // mov fp, r7
+	WORD $0xe1a0c008 // mov ip, r8
+	WORD $0xe2812060 // add r2, r1, #96
+	WORD $0xe89203fc // ldm r2, {r2, r3, r4, r5, r6, r7, r8, r9}
+	WORD $0xe1a063e6 // ror r6, r6, #7
+	WORD $0xe1a073e7 // ror r7, r7, #7
+	WORD $0xe1a083e8 // ror r8, r8, #7
+	WORD $0xe1a093e9 // ror r9, r9, #7
+// 0x288:
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
+	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe0833ce7 // add r3, r3, r7, ror #25
+	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xe023bc6b // eor fp, r3, fp, ror #24
+	WORD $0xf34ea174 // veor q13, q7, q10
+	WORD $0xf30ce1d0 // veor q7, q14, q0
+	WORD $0xe080086b // add r0, r0, fp, ror #16
+	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
+	WORD $0xe0844ce8 // add r4, r4, r8, ror #25
+	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
+	WORD $0xe0207ce7 // eor r7, r0, r7, ror #25
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xe0855ce9 // add r5, r5, r9, ror #25
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xe0833a67 // add r3, r3, r7, ror #20
+	WORD $0xe024cc6c // eor ip, r4, ip, ror #24
+	WORD $0xf3e7247a // vsri.32 q9, q13, #25
+	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
+	WORD $0xe023b86b // eor fp, r3, fp, ror #16
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0xe0800c6b // add r0, r0, fp, ror #24
+	WORD $0xf30aa17a // veor q5, q5, q13
+	WORD $0xe0207a67 // eor r7, r0, r7, ror #20
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xe58100c4 // str r0, [r1, #196]
+	WORD $0xf3b4c0ee // vrev32.16 q6, q15
+	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xe59100c8 // ldr r0, [r1, #200]
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xe581b0d4 // str fp, [r1, #212]
+	WORD $0xe591b0d0 // ldr fp, [r1, #208]
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xe080086c // add r0, r0, ip, ror #16
+	WORD $0xf3ece45a // vsri.32 q15, q5, #20
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xe0208ce8 // eor r8, r0, r8, ror #25
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf220086e // vadd.i32 q0, q0, q15
+	WORD $0xe0844a68 // add r4, r4, r8, ror #20
+	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
+	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xe0822ce6 // add r2, r2, r6, ror #25
+	WORD $0xe024c86c // eor ip, r4, ip, ror #16
+	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xe022bc6b // eor fp, r2, fp, ror #24
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xe0800c6c // add r0, r0, ip, ror #24
+	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
+	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe58100c8 // str r0, [r1, #200]
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xe0208a68 // eor r8, r0, r8, ror #20
+	WORD $0xe59100c0 // ldr r0, [r1, #192]
+	WORD $0xf3a8845e // vsri.32 q4, q7, #24
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe581c0d8 // str ip, [r1, #216]
+	WORD $0xe591c0dc // ldr ip, [r1, #220]
+	WORD $0xf2266866 // vadd.i32 q3, q3, q11
+	WORD $0xe080086b // add r0, r0, fp, ror #16
+	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
+	WORD $0xe0206ce6 // eor r6, r0, r6, ror #25
+	WORD $0xf3f480e8 // vrev32.16 q12, q12
+	WORD $0xf30cc156 // veor q6, q6, q3
+	WORD $0xedc1ab04 // vstr d26, [r1, #16]
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xe0822a66 // add r2, r2, r6, ror #20
+	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
+	WORD $0xe0833ce8 // add r3, r3, r8, ror #25
+	WORD $0xe022b86b // eor fp, r2, fp, ror #16
+	WORD $0xf34ee1fa // veor q15, q15, q13
+	WORD $0xedc1bb06 // vstr d27, [r1, #24]
+	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
+	WORD $0xe0800c6b // add r0, r0, fp, ror #24
+	WORD $0xf34221fc // veor q9, q9, q14
+	WORD $0xe025cc6c // eor ip, r5, ip, ror #24
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe58100c0 // str r0, [r1, #192]
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xe0206a66 // eor r6, r0, r6, ror #20
+	WORD $0xe59100cc // ldr r0, [r1, #204]
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xe080086c // add r0, r0, ip, ror #16
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xe0209ce9 // eor r9, r0, r9, ror #25
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3e8245a // vsri.32 q9, q5, #24
+	WORD $0xe0855a69 // add r5, r5, r9, ror #20
+	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
+	WORD $0xe025c86c // eor ip, r5, ip, ror #16
+	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xe023bc6b // eor fp, r3, fp, ror #24
+	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xe0800c6c // add r0, r0, ip, ror #24
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe0209a69 // eor r9, r0, r9, ror #20
+	WORD $0xe080086b // add r0, r0, fp, ror #16
+	WORD $0xf3e86478 // vsri.32 q11, q12, #24
+	WORD $0xe0822ce7 // add r2, r2, r7, ror #25
+	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
+	WORD $0xe0208ce8 // eor r8, r0, r8, ror #25
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xe022cc6c // eor ip, r2, ip, ror #24
+	WORD $0xe0833a68 // add r3, r3, r8, ror #20
+	WORD $0xf3e7847e // vsri.32 q12, q15, #25
+	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xe023b86b // eor fp, r3, fp, ror #16
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xe0800c6b // add r0, r0, fp, ror #24
+	WORD $0xe0855ce6 // add r5, r5, r6, ror #25
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xe0208a68 // eor r8, r0, r8, ror #20
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe58100cc // str r0, [r1, #204]
+	WORD $0xe59100c8 // ldr r0, [r1, #200]
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xe581b0d0 // str fp, [r1, #208]
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0xe591b0d4 // ldr fp, [r1, #212]
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xe080086c // add r0, r0, ip, ror #16
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xe0207ce7 // eor r7, r0, r7, ror #25
+	WORD $0xf3ec645a // vsri.32 q11, q5, #20
+	WORD $0xf308a156 // veor q5, q4, q3
+	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xe0822a67 // add r2, r2, r7, ror #20
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xe0844ce9 // add r4, r4, r9, ror #25
+	WORD $0xe022c86c // eor ip, r2, ip, ror #16
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xf3a7845e // vsri.32 q4, q7, #25
+	WORD $0xe0800c6c // add r0, r0, ip, ror #24
+	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xe0207a67 // eor r7, r0, r7, ror #20
+	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xe58100c8 // str r0, [r1, #200]
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe59100c0 // ldr r0, [r1, #192]
+	WORD $0xe024bc6b // eor fp, r4, fp, ror #24
+	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xe581c0dc // str ip, [r1, #220]
+	WORD $0xf3e8847e // vsri.32 q12, q15, #24
+	WORD $0xe080086b // add r0, r0, fp, ror #16
+	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xe0209ce9 // eor r9, r0, r9, ror #25
+	WORD $0xe591c0d8 // ldr ip, [r1, #216]
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe0844a69 // add r4, r4, r9, ror #20
+	WORD $0xec812b04 // vstmia r1, {d2-d3}
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf22228ee // vadd.i32 q1, q9, q15
+	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xe024b86b // eor fp, r4, fp, ror #16
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xedd13b06 // vldr d19, [r1, #24]
+	WORD $0xf30cc152 // veor q6, q6, q1
+	WORD $0xe0800c6b // add r0, r0, fp, ror #24
+	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
+	WORD $0xe0209a69 // eor r9, r0, r9, ror #20
+	WORD $0xf226684e // vadd.i32 q3, q3, q7
+	WORD $0xf26228ea // vadd.i32 q9, q9, q13
+	WORD $0xe58100c0 // str r0, [r1, #192]
+	WORD $0xe59100c4 // ldr r0, [r1, #196]
+	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
+	WORD $0xe025cc6c // eor ip, r5, ip, ror #24
+	WORD $0xf3088172 // veor q4, q4, q9
+	WORD $0xe080086c // add r0, r0, ip, ror #16
+	WORD $0xf30aa156 // veor q5, q5, q3
+	WORD $0xf3e8645c // vsri.32 q11, q6, #24
+	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
+	WORD $0xe0206ce6 // eor r6, r0, r6, ror #25
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xe0855a66 // add r5, r5, r6, ror #20
+	WORD $0xf3acc458 // vsri.32 q6, q4, #20
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xe025c86c // eor ip, r5, ip, ror #16
+	WORD $0xf34ee1f0 // veor q15, q15, q8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xe0800c6c // add r0, r0, ip, ror #24
+	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xe58100c4 // str r0, [r1, #196]
+	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
+	WORD $0xe0206a66 // eor r6, r0, r6, ror #20
+	WORD $0xe591003c // ldr r0, [r1, #60]
+	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
+	WORD $0xf3f28066 // vswp q12, q11
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xe2500001 // subs r0, r0, #1
+	WORD $0xf3f2c048 // vswp q14, q4
+	WORD $0xe581003c // str r0, [r1, #60]
+	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
+	WORD $0xe59100c4 // ldr r0, [r1, #196]
+	WORD $0x1affff25 // bne 0x288
+	WORD $0xe0833ce7 // add r3, r3, r7, ror #25
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xe0822ce6 // add r2, r2, r6, ror #25
+	WORD $0xe023bc6b // eor fp, r3, fp, ror #24
+	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xe080086b // add r0, r0, fp, ror #16
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe0844ce8 // add r4, r4, r8, ror #25
+	WORD $0xf2e7a55e // vshl.s32 q13, q7, #7
+	WORD $0xe0207ce7 // eor r7, r0, r7, ror #25
+	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xe0855ce9 // add r5, r5, r9, ror #25
+	WORD $0xf34cc1d0 // veor q14, q14, q0
+	WORD $0xf26228ee // vadd.i32 q9, q9, q15
+	WORD $0xe0833a67 // add r3, r3, r7, ror #20
+	WORD $0xe024cc6c // eor ip, r4, ip, ror #24
+	WORD $0xf3e7a45e // vsri.32 q13, q7, #25
+	WORD $0xf3f4c0ec // vrev32.16 q14, q14
+	WORD $0xe023b86b // eor fp, r3, fp, ror #16
+	WORD $0xf30cc172 // veor q6, q6, q9
+	WORD $0xe0800c6b // add r0, r0, fp, ror #24
+	WORD $0xf26228ec // vadd.i32 q9, q9, q14
+	WORD $0xe58100c4 // str r0, [r1, #196]
+	WORD $0xe0207a67 // eor r7, r0, r7, ror #20
+	WORD $0xe59100c8 // ldr r0, [r1, #200]
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf2a7e55c // vshl.s32 q7, q6, #7
+	WORD $0xf30aa172 // veor q5, q5, q9
+	WORD $0xe080086c // add r0, r0, ip, ror #16
+	WORD $0xe581b0d4 // str fp, [r1, #212]
+	WORD $0xe591b0d0 // ldr fp, [r1, #208]
+	WORD $0xe0208ce8 // eor r8, r0, r8, ror #25
+	WORD $0xf3f4e0ee // vrev32.16 q15, q15
+	WORD $0xf3a7e45c // vsri.32 q7, q6, #25
+	WORD $0xe0844a68 // add r4, r4, r8, ror #20
+	WORD $0xf2acc55a // vshl.s32 q6, q5, #12
+	WORD $0xe024c86c // eor ip, r4, ip, ror #16
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xe0800c6c // add r0, r0, ip, ror #24
+	WORD $0xe022bc6b // eor fp, r2, fp, ror #24
+	WORD $0xe581c0d8 // str ip, [r1, #216]
+	WORD $0xe0208a68 // eor r8, r0, r8, ror #20
+	WORD $0xe58100c8 // str r0, [r1, #200]
+	WORD $0xe59100c0 // ldr r0, [r1, #192]
+	WORD $0xe591c0dc // ldr ip, [r1, #220]
+	WORD $0xf26008ee // vadd.i32 q8, q8, q15
+	WORD $0xe080086b // add r0, r0, fp, ror #16
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xe0206ce6 // eor r6, r0, r6, ror #25
+	WORD $0xf3acc45a // vsri.32 q6, q5, #20
+	WORD $0xf2aca558 // vshl.s32 q5, q4, #12
+	WORD $0xe0822a66 // add r2, r2, r6, ror #20
+	WORD $0xf220084c // vadd.i32 q0, q0, q6
+	WORD $0xe022b86b // eor fp, r2, fp, ror #16
+	WORD $0xf3f460e6 // vrev32.16 q11, q11
+	WORD $0xe0800c6b // add r0, r0, fp, ror #24
+	WORD $0xf224486a // vadd.i32 q2, q2, q13
+	WORD $0xf3aca458 // vsri.32 q5, q4, #20
+	WORD $0xf34cc1d0 // veor q14, q14, q0
+	WORD $0xe58100c0 // str r0, [r1, #192]
+	WORD $0xe0206a66 // eor r6, r0, r6, ror #20
+	WORD $0xe59100cc // ldr r0, [r1, #204]
+	WORD $0xe025cc6c // eor ip, r5, ip, ror #24
+	WORD $0xf26448e6 // vadd.i32 q10, q10, q11
+	WORD $0xe0833ce8 // add r3, r3, r8, ror #25
+	WORD $0xf2a8857c // vshl.s32 q4, q14, #8
+	WORD $0xe080086c // add r0, r0, ip, ror #16
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xe0209ce9 // eor r9, r0, r9, ror #25
+	WORD $0xf226684a // vadd.i32 q3, q3, q5
+	WORD $0xf3a8847c // vsri.32 q4, q14, #24
+	WORD $0xe0855a69 // add r5, r5, r9, ror #20
+	WORD $0xf2ecc55e // vshl.s32 q14, q7, #12
+	WORD $0xe023bc6b // eor fp, r3, fp, ror #24
+	WORD $0xf26228c8 // vadd.i32 q9, q9, q4
+	WORD $0xe025c86c // eor ip, r5, ip, ror #16
+	WORD $0xf3ecc45e // vsri.32 q14, q7, #20
+	WORD $0xec91eb04 // vldmia r1, {d14-d15}
+	WORD $0xe0822ce7 // add r2, r2, r7, ror #25
+	WORD $0xe0800c6c // add r0, r0, ip, ror #24
+	WORD $0xf3f480e8 // vrev32.16 q12, q12
+	WORD $0xe0209a69 // eor r9, r0, r9, ror #20
+	WORD $0xe080086b // add r0, r0, fp, ror #16
+	WORD $0xf30cc172 // veor q6, q6, q9
+	WORD $0xe022cc6c // eor ip, r2, ip, ror #24
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xe0208ce8 // eor r8, r0, r8, ror #25
+	WORD $0xf22ee868 // vadd.i32 q7, q7, q12
+	WORD $0xe0833a68 // add r3, r3, r8, ror #20
+	WORD $0xedc13b06 // vstr d19, [r1, #24]
+	WORD $0xe023b86b // eor fp, r3, fp, ror #16
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xe0800c6b // add r0, r0, fp, ror #24
+	WORD $0xe581b0d0 // str fp, [r1, #208]
+	WORD $0xf34aa1de // veor q13, q13, q7
+	WORD $0xe58100cc // str r0, [r1, #204]
+	WORD $0xe0208a68 // eor r8, r0, r8, ror #20
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xe59100c8 // ldr r0, [r1, #200]
+	WORD $0xedc12b04 // vstr d18, [r1, #16]
+	WORD $0xf2e8257e // vshl.s32 q9, q15, #8
+	WORD $0xe080086c // add r0, r0, ip, ror #16
+	WORD $0xe591b0d4 // ldr fp, [r1, #212]
+	WORD $0xf3e8247e // vsri.32 q9, q15, #24
+	WORD $0xf2ece57a // vshl.s32 q15, q13, #12
+	WORD $0xe0207ce7 // eor r7, r0, r7, ror #25
+	WORD $0xe0855ce6 // add r5, r5, r6, ror #25
+	WORD $0xe0822a67 // add r2, r2, r7, ror #20
+	WORD $0xf3ece47a // vsri.32 q15, q13, #20
+	WORD $0xf2e8a576 // vshl.s32 q13, q11, #8
+	WORD $0xe022c86c // eor ip, r2, ip, ror #16
+	WORD $0xe0844ce9 // add r4, r4, r9, ror #25
+	WORD $0xe0800c6c // add r0, r0, ip, ror #24
+	WORD $0xf26008e2 // vadd.i32 q8, q8, q9
+	WORD $0xe024bc6b // eor fp, r4, fp, ror #24
+	WORD $0xe58100c8 // str r0, [r1, #200]
+	WORD $0xe0207a67 // eor r7, r0, r7, ror #20
+	WORD $0xe59100c0 // ldr r0, [r1, #192]
+	WORD $0xf30aa170 // veor q5, q5, q8
+	WORD $0xf224486e // vadd.i32 q2, q2, q15
+	WORD $0xf3e8a476 // vsri.32 q13, q11, #24
+	WORD $0xf2e7655a // vshl.s32 q11, q5, #7
+	WORD $0xe080086b // add r0, r0, fp, ror #16
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xe0209ce9 // eor r9, r0, r9, ror #25
+	WORD $0xe581c0dc // str ip, [r1, #220]
+	WORD $0xe0844a69 // add r4, r4, r9, ror #20
+	WORD $0xf3e7645a // vsri.32 q11, q5, #25
+	WORD $0xf2a8a578 // vshl.s32 q5, q12, #8
+	WORD $0xf26448ea // vadd.i32 q10, q10, q13
+	WORD $0xe024b86b // eor fp, r4, fp, ror #16
+	WORD $0xf3a8a478 // vsri.32 q5, q12, #24
+	WORD $0xe0800c6b // add r0, r0, fp, ror #24
+	WORD $0xe591c0d8 // ldr ip, [r1, #216]
+	WORD $0xe0209a69 // eor r9, r0, r9, ror #20
+	WORD $0xe58100c0 // str r0, [r1, #192]
+	WORD $0xf22ee84a // vadd.i32 q7, q7, q5
+	WORD $0xe59100c4 // ldr r0, [r1, #196]
+	WORD $0xe025cc6c // eor ip, r5, ip, ror #24
+	WORD $0xf2e7855c // vshl.s32 q12, q6, #7
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xe080086c // add r0, r0, ip, ror #16
+	WORD $0xf3e7845c // vsri.32 q12, q6, #25
+	WORD $0xe0206ce6 // eor r6, r0, r6, ror #25
+	WORD $0xf2a7c57e // vshl.s32 q6, q15, #7
+	WORD $0xe0855a66 // add r5, r5, r6, ror #20
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe025c86c // eor ip, r5, ip, ror #16
+	WORD $0xf3a7c47e // vsri.32 q6, q15, #25
+	WORD $0xf2e7e57c // vshl.s32 q15, q14, #7
+	WORD $0xe0800c6c // add r0, r0, ip, ror #24
+	WORD $0xe0206a66 // eor r6, r0, r6, ror #20
+	WORD $0xf3e7e47c // vsri.32 q15, q14, #25
+	WORD $0xe2810060 // add r0, r1, #96
+	WORD $0xe8b01800 // ldm r0!, {fp, ip}
+	WORD $0xe082200b // add r2, r2, fp
+	WORD $0xe083300c // add r3, r3, ip
+	WORD $0xe8b01800 // ldm r0!, {fp, ip}
+	WORD $0xe084400b // add r4, r4, fp
+	WORD $0xe085500c // add r5, r5, ip
+	WORD $0xe8b01800 // ldm r0!, {fp, ip}
+	WORD $0xe08b6ce6 // add r6, fp, r6, ror #25
+	WORD $0xe08c7ce7 // add r7, ip, r7, ror #25
+	WORD $0xe8b01800 // ldm r0!, {fp, ip}
+	WORD $0xe08b8ce8 // add r8, fp, r8, ror #25
+	WORD $0xe08c9ce9 // add r9, ip, r9, ror #25
+	WORD $0xe281c040 // add ip, r1, #64
+	WORD $0xe88c03c0 // stm ip, {r6, r7, r8, r9}
+	WORD $0xe3c2220f // bic r2, r2, #-268435456
+	WORD $0xe3c3323f // bic r3, r3, #-268435453
+	WORD $0xe3c4423f // bic r4, r4, #-268435453
+	WORD $0xe3c5523f // bic r5, r5, #-268435453
+	WORD $0xe281c020 // add ip, r1, #32
+	WORD $0xe88c0038 // stm ip, {r3, r4, r5}
+	WORD $0xe0833123 // add r3, r3, r3, lsr #2
+	WORD $0xe0844124 // add r4, r4, r4, lsr #2
+	WORD $0xe0855125 // add r5, r5, r5, lsr #2
+	WORD $0xe9010078 // stmdb r1, {r3, r4, r5, r6}
+	WORD $0xe5012004 // str r2, [r1, #-4]
+	WORD $0xe3a02000 // mov r2, #0
+	WORD $0xe3a03000 // mov r3, #0
+	WORD $0xe3a04000 // mov r4, #0
+	WORD $0xe3a06000 // mov r6, #0
+	WORD $0xe3a05000 // mov r5, #0
+	WORD $0xea000475 // b 0x1ab8
+// 0x8e0:
 	WORD $0xe5110040 // ldr r0, [r1, #-64]
 	WORD $0xe590c040 // ldr ip, [r0, #64]
 	WORD $0xe59c4038 // ldr r4, [ip, #56]
@@ -149,8 +620,8 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2b44000 // adcs r4, r4, #0
 	WORD $0xe2b66000 // adcs r6, r6, #0
 	WORD $0xe2a55000 // adc r5, r5, #0
-	WORD $0xea0004a7 // b 0x14b8
-// 0x218:
+	WORD $0xea0004ba // b 0x1c5c
+// 0x970:
 	WORD $0xe511c03c // ldr ip, [r1, #-60]
 	WORD $0xe5118018 // ldr r8, [r1, #-24]
 	WORD $0xe5117038 // ldr r7, [r1, #-56]
@@ -161,9 +632,9 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5110024 // ldr r0, [r1, #-36]
 	WORD $0xe0499008 // sub r9, r9, r8
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x1a00000f // bne 0x284
+	WORD $0x1a00000f // bne 0x9dc
 	WORD $0xe3590010 // cmp r9, #16
-	WORD $0x3a00000d // bcc 0x284
+	WORD $0x3a00000d // bcc 0x9dc
 	WORD $0xe5980000 // ldr r0, [r8]
 	WORD $0xe598b004 // ldr fp, [r8, #4]
 	WORD $0xe598c008 // ldr ip, [r8, #8]
@@ -178,16 +649,16 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a00001 // mov r0, #1
 	WORD $0xe5018018 // str r8, [r1, #-24]
 	WORD $0xe5010024 // str r0, [r1, #-36]
-// 0x284:
+// 0x9dc:
 	WORD $0xe1a092a9 // lsr r9, r9, #5
 	WORD $0xe3570080 // cmp r7, #128
-	WORD $0x9a0002a1 // bls 0xd18
+	WORD $0x9a0002a9 // bls 0x1490
 	WORD $0xe3590009 // cmp r9, #9
 	WORD $0x83a09009 // movhi r9, #9
 	WORD $0xe2690009 // rsb r0, r9, #9
 	WORD $0xe5019020 // str r9, [r1, #-32]
 	WORD $0xe501001c // str r0, [r1, #-28]
-// 0x2a4:
+// 0x9fc:
 	WORD $0xe5919034 // ldr r9, [r1, #52]
 	WORD $0xe2817e1a // add r7, r1, #416
 	WORD $0xe2818090 // add r8, r1, #144
@@ -228,241 +699,249 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5110020 // ldr r0, [r1, #-32]
 	WORD $0xe3500000 // cmp r0, #0
 	WORD $0x03a00009 // moveq r0, #9
-	WORD $0x0a0000e7 // beq 0x6e8
+	WORD $0x0a0000ef // beq 0xe60
 	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
 	WORD $0xe511b008 // ldr fp, [r1, #-8]
 	WORD $0xe5117004 // ldr r7, [r1, #-4]
-// 0x354:
+// 0xaac:
 	WORD $0xe08c0792 // umull r0, ip, r2, r7
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
-	WORD $0xf220084a // vadd.i32 q0, q0, q5
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
-	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
 	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
 	WORD $0xf34ea174 // veor q13, q7, q10
+	WORD $0xe0080895 // mul r8, r5, r8
 	WORD $0xf30ce1d0 // veor q7, q14, q0
 	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
-	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xe5810038 // str r0, [r1, #56]
 	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
-	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xe0000995 // mul r0, r5, r9
 	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xe5919020 // ldr r9, [r1, #32]
 	WORD $0xf30cc17c // veor q6, q6, q14
-	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
 	WORD $0xf3e7247a // vsri.32 q9, q13, #25
 	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
 	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
-	WORD $0xe048c996 // umaal ip, r8, r6, r9
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
 	WORD $0xf34ee1d6 // veor q15, q15, q3
 	WORD $0xf30aa17a // veor q5, q5, q13
-	WORD $0xe0a8cb94 // umlal ip, r8, r4, fp
-	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
-	WORD $0xf3b4c0ee // vrev32.16 q6, q15
-	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
-	WORD $0xe0a8c793 // umlal ip, r8, r3, r7
-	WORD $0xe5917020 // ldr r7, [r1, #32]
-	WORD $0xe0090995 // mul r9, r5, r9
-	WORD $0xf222286c // vadd.i32 q1, q1, q14
-	WORD $0xf3ece45a // vsri.32 q15, q5, #20
-	WORD $0xe0a8c792 // umlal ip, r8, r2, r7
-	WORD $0xf26008cc // vadd.i32 q8, q8, q6
-	WORD $0xf34661d2 // veor q11, q11, q1
-	WORD $0xf220086e // vadd.i32 q0, q0, q15
-	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xe0498b96 // umaal r8, r9, r6, fp
-	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
-	WORD $0xf30ee150 // veor q7, q7, q0
-	WORD $0xe0a98793 // umlal r8, r9, r3, r7
-	WORD $0xe5917024 // ldr r7, [r1, #36]
 	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xe0898993 // umull r8, r9, r3, r9
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
+	WORD $0xf3b4c0ee // vrev32.16 q6, q15
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf3ece45a // vsri.32 q15, q5, #20
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf220086e // vadd.i32 q0, q0, q15
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
+	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
 	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
 	WORD $0xe0a98792 // umlal r8, r9, r2, r7
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xe00b0b95 // mul fp, r5, fp
-	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xf30ee150 // veor q7, q7, q0
 	WORD $0xf26448ca // vadd.i32 q10, q10, q5
-	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xe597600c // ldr r6, [r7, #12]
 	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
 	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
-	WORD $0xe0050597 // mul r5, r7, r5
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
+	WORD $0xe5972000 // ldr r2, [r7]
 	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0xe04b9796 // umaal r9, fp, r6, r7
-	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
-	WORD $0xf3a8845e // vsri.32 q4, q7, #24
-	WORD $0xe0ab9694 // umlal r9, fp, r4, r6
 	WORD $0xf2266866 // vadd.i32 q3, q3, q11
+	WORD $0xe5973004 // ldr r3, [r7, #4]
+	WORD $0xf3a8845e // vsri.32 q4, q7, #24
+	WORD $0xe0b9900b // adcs r9, r9, fp
 	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe5974008 // ldr r4, [r7, #8]
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe0988002 // adds r8, r8, r2
+	WORD $0xe0bcc003 // adcs ip, ip, r3
 	WORD $0xf3f480e8 // vrev32.16 q12, q12
-	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xe0ab9793 // umlal r9, fp, r3, r7
-	WORD $0xe5117018 // ldr r7, [r1, #-24]
 	WORD $0xf3ace47c // vsri.32 q7, q14, #20
 	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
 	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
-	WORD $0xe0ab9492 // umlal r9, fp, r2, r4
-	WORD $0xe5972000 // ldr r2, [r7]
-	WORD $0xf30cc156 // veor q6, q6, q3
-	WORD $0xe5973004 // ldr r3, [r7, #4]
-	WORD $0xe5974008 // ldr r4, [r7, #8]
-	WORD $0xf34ee1fa // veor q15, q15, q13
-	WORD $0xe597600c // ldr r6, [r7, #12]
-	WORD $0xe0900002 // adds r0, r0, r2
-	WORD $0xe0bcc003 // adcs ip, ip, r3
-	WORD $0xedc1ab04 // vstr d26, [r1, #16]
-	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
-	WORD $0xe0b88004 // adcs r8, r8, r4
-	WORD $0xedc1bb06 // vstr d27, [r1, #24]
+	WORD $0xe0b00004 // adcs r0, r0, r4
 	WORD $0xe0b99006 // adcs r9, r9, r6
-	WORD $0xe0a5500b // adc r5, r5, fp
 	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xf30cc156 // veor q6, q6, q3
+	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
 	WORD $0xe3c5b003 // bic fp, r5, #3
-	WORD $0xf222284e // vadd.i32 q1, q1, q7
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xf34ee1fa // veor q15, q15, q13
+	WORD $0xedc1ab04 // vstr d26, [r1, #16]
+	WORD $0xedc1bb06 // vstr d27, [r1, #24]
 	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
 	WORD $0xf34221fc // veor q9, q9, q14
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
 	WORD $0xe2055003 // and r5, r5, #3
-	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xe098200b // adds r2, r8, fp
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xf30aa152 // veor q5, q5, q1
 	WORD $0xe511b008 // ldr fp, [r1, #-8]
 	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xf30aa152 // veor q5, q5, q1
-	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xe2b04000 // adcs r4, r0, #0
 	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xe2b84000 // adcs r4, r8, #0
-	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xf34661f0 // veor q11, q11, q8
 	WORD $0xe2b96000 // adcs r6, r9, #0
 	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xf26008ea // vadd.i32 q8, q8, q13
-	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
-	WORD $0xe2a55001 // adc r5, r5, #1
-	WORD $0xf3acc472 // vsri.32 q6, q9, #20
-	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
-	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
-	WORD $0xf34661f0 // veor q11, q11, q8
-	WORD $0xe0080895 // mul r8, r5, r8
 	WORD $0xf224484c // vadd.i32 q2, q2, q6
 	WORD $0xf3e8245a // vsri.32 q9, q5, #24
 	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
-	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
 	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
 	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
-	WORD $0xe048c996 // umaal ip, r8, r6, r9
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
 	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
 	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xe0080895 // mul r8, r5, r8
 	WORD $0xf30ee174 // veor q7, q7, q10
-	WORD $0xe0a8cb94 // umlal ip, r8, r4, fp
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe5810038 // str r0, [r1, #56]
 	WORD $0xf3e86478 // vsri.32 q11, q12, #24
+	WORD $0xe0000995 // mul r0, r5, r9
 	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
-	WORD $0xe0090995 // mul r9, r5, r9
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xe5919020 // ldr r9, [r1, #32]
 	WORD $0xf34221d0 // veor q9, q9, q0
-	WORD $0xe0a8c793 // umlal ip, r8, r3, r7
-	WORD $0xe5917020 // ldr r7, [r1, #32]
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
 	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
 	WORD $0xf3e7847e // vsri.32 q12, q15, #25
 	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
-	WORD $0xe0a8c792 // umlal ip, r8, r2, r7
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
 	WORD $0xf30cc17c // veor q6, q6, q14
 	WORD $0xf2622868 // vadd.i32 q9, q1, q12
 	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xe0898993 // umull r8, r9, r3, r9
 	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
-	WORD $0xe0498b96 // umaal r8, r9, r6, fp
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
 	WORD $0xf34661f2 // veor q11, q11, q9
 	WORD $0xf30aa152 // veor q5, q5, q1
-	WORD $0xe0a98793 // umlal r8, r9, r3, r7
 	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
 	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
-	WORD $0xe5917024 // ldr r7, [r1, #36]
+	WORD $0xe00b0b95 // mul fp, r5, fp
 	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
 	WORD $0xf226686c // vadd.i32 q3, q3, q14
-	WORD $0xe0a98792 // umlal r8, r9, r2, r7
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
 	WORD $0xf3ec645a // vsri.32 q11, q5, #20
 	WORD $0xf308a156 // veor q5, q4, q3
-	WORD $0xe00b0b95 // mul fp, r5, fp
 	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
-	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
 	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
 	WORD $0xf3b4a0ca // vrev32.16 q5, q5
-	WORD $0xe0050597 // mul r5, r7, r5
-	WORD $0xf26008cc // vadd.i32 q8, q8, q6
-	WORD $0xe04b9796 // umaal r9, fp, r6, r7
-	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
-	WORD $0xf34ee1d0 // veor q15, q15, q0
 	WORD $0xf3a7845e // vsri.32 q4, q7, #25
-	WORD $0xf308e1f0 // veor q7, q12, q8
-	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
-	WORD $0xf2244848 // vadd.i32 q2, q2, q4
-	WORD $0xe0ab9694 // umlal r9, fp, r4, r6
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
+	WORD $0xf34ee1d0 // veor q15, q15, q0
 	WORD $0xf26448ca // vadd.i32 q10, q10, q5
 	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe5972010 // ldr r2, [r7, #16]
 	WORD $0xf3e8847e // vsri.32 q12, q15, #24
 	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
-	WORD $0xe0ab9793 // umlal r9, fp, r3, r7
-	WORD $0xe5117018 // ldr r7, [r1, #-24]
-	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0xf2222868 // vadd.i32 q1, q1, q12
-	WORD $0xe0ab9492 // umlal r9, fp, r2, r4
-	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xe0b9900b // adcs r9, r9, fp
 	WORD $0xf34aa1d4 // veor q13, q13, q2
-	WORD $0xe5973014 // ldr r3, [r7, #20]
-	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe597601c // ldr r6, [r7, #28]
-	WORD $0xf34661d2 // veor q11, q11, q1
-	WORD $0xec812b04 // vstmia r1, {d2-d3}
-	WORD $0xf22228ee // vadd.i32 q1, q9, q15
-	WORD $0xedd12b04 // vldr d18, [r1, #16]
-	WORD $0xedd13b06 // vldr d19, [r1, #24]
-	WORD $0xf3f4a0ea // vrev32.16 q13, q13
-	WORD $0xf3ace47c // vsri.32 q7, q14, #20
-	WORD $0xe5972010 // ldr r2, [r7, #16]
-	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xe5973014 // ldr r3, [r7, #20]
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
 	WORD $0xe5974018 // ldr r4, [r7, #24]
 	WORD $0xe2877020 // add r7, r7, #32
-	WORD $0xf30cc152 // veor q6, q6, q1
-	WORD $0xf26228ea // vadd.i32 q9, q9, q13
-	WORD $0xe0900002 // adds r0, r0, r2
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xec812b04 // vstmia r1, {d2-d3}
+	WORD $0xf22228ee // vadd.i32 q1, q9, q15
+	WORD $0xedd13b06 // vldr d19, [r1, #24]
+	WORD $0xe0988002 // adds r8, r8, r2
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
 	WORD $0xe0bcc003 // adcs ip, ip, r3
-	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
-	WORD $0xe0b88004 // adcs r8, r8, r4
-	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
-	WORD $0xe0b99006 // adcs r9, r9, r6
-	WORD $0xf3088172 // veor q4, q4, q9
+	WORD $0xf30cc152 // veor q6, q6, q1
+	WORD $0xe0b00004 // adcs r0, r0, r4
 	WORD $0xf226684e // vadd.i32 q3, q3, q7
-	WORD $0xe0a5500b // adc r5, r5, fp
-	WORD $0xf3e8645c // vsri.32 q11, q6, #24
-	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0xe0b99006 // adcs r9, r9, r6
+	WORD $0xf26228ea // vadd.i32 q9, q9, q13
+	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe5017018 // str r7, [r1, #-24]
-	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
 	WORD $0xf30aa156 // veor q5, q5, q3
-	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xf3088172 // veor q4, q4, q9
+	WORD $0xf3e8645c // vsri.32 q11, q6, #24
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
 	WORD $0xe2055003 // and r5, r5, #3
-	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
+	WORD $0xe098200b // adds r2, r8, fp
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xf3f28066 // vswp q12, q11
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
 	WORD $0xf3acc458 // vsri.32 q6, q4, #20
 	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
-	WORD $0xe511b008 // ldr fp, [r1, #-8]
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xe2b84000 // adcs r4, r8, #0
-	WORD $0xf34ee1f0 // veor q15, q15, q8
+	WORD $0xe2b04000 // adcs r4, r0, #0
 	WORD $0xe5110020 // ldr r0, [r1, #-32]
-	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xf34ee1f0 // veor q15, q15, q8
 	WORD $0xf224484c // vadd.i32 q2, q2, q6
-	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
 	WORD $0xe2b96000 // adcs r6, r9, #0
 	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
-	WORD $0xf3f2c048 // vswp q14, q4
+	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
 	WORD $0xe2a55001 // adc r5, r5, #1
 	WORD $0xe2500001 // subs r0, r0, #1
 	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
+	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xe5010020 // str r0, [r1, #-32]
 	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
-	WORD $0xf3f28066 // vswp q12, q11
-	WORD $0x1affff1d // bne 0x354
+	WORD $0x1affff15 // bne 0xaac
 	WORD $0xe511001c // ldr r0, [r1, #-28]
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x0a000081 // beq 0x8f0
-// 0x6e8:
+	WORD $0x0a000081 // beq 0x1068
+// 0xe60:
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
@@ -592,8 +1071,8 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
 	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0x1affff7d // bne 0x6e8
-// 0x8f0:
+	WORD $0x1affff7d // bne 0xe60
+// 0x1068:
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf30ee174 // veor q7, q7, q10
@@ -666,19 +1145,20 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3a7c47e // vsri.32 q6, q15, #25
 	WORD $0xf2e7e57c // vshl.s32 q15, q14, #7
 	WORD $0xf3e7e47c // vsri.32 q15, q14, #25
+// 0x1188:
 	WORD $0xe5117038 // ldr r7, [r1, #-56]
 	WORD $0xe511c03c // ldr ip, [r1, #-60]
 	WORD $0xe511002c // ldr r0, [r1, #-44]
 	WORD $0xe3570c01 // cmp r7, #256
-	WORD $0x3a000076 // bcc 0xc00
+	WORD $0x3a000076 // bcc 0x1378
 	WORD $0xe3500003 // cmp r0, #3
-	WORD $0x0a000074 // beq 0xc00
+	WORD $0x0a000074 // beq 0x1378
 	WORD $0xe3a00000 // mov r0, #0
 	WORD $0xe3a0bc01 // mov fp, #256
 	WORD $0xe581002c // str r0, [r1, #44]
 	WORD $0xe31c0004 // tst ip, #4
-	WORD $0x1a0001d8 // bne 0x11a4
-// 0xa40:
+	WORD $0x1a0001e0 // bne 0x193c
+// 0x11b8:
 	WORD $0xe5910034 // ldr r0, [r1, #52]
 	WORD $0xe5117034 // ldr r7, [r1, #-52]
 	WORD $0xe5119030 // ldr r9, [r1, #-48]
@@ -789,9 +1269,9 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5017034 // str r7, [r1, #-52]
 	WORD $0xe5019030 // str r9, [r1, #-48]
 	WORD $0xe5018038 // str r8, [r1, #-56]
-	WORD $0x1afffd86 // bne 0x218
-	WORD $0xea0001a5 // b 0x1298
-// 0xc00:
+	WORD $0x1afffd7e // bne 0x970
+	WORD $0xea0001ad // b 0x1a30
+// 0x1378:
 	WORD $0xe5910034 // ldr r0, [r1, #52]
 	WORD $0xe2818060 // add r8, r1, #96
 	WORD $0xe28190a0 // add r9, r1, #160
@@ -861,14 +1341,14 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4092aac // vst1.32 {d2-d3}, [r9 :128], ip
 	WORD $0xf4494aab // vst1.32 {d20-d21}, [r9 :128], fp
 	WORD $0xe3a0bc01 // mov fp, #256
-	WORD $0xea000116 // b 0x1174
-// 0xd18:
+	WORD $0xea00011e // b 0x190c
+// 0x1490:
 	WORD $0xe359000a // cmp r9, #10
 	WORD $0x83a0900a // movhi r9, #10
 	WORD $0xe269000a // rsb r0, r9, #10
 	WORD $0xe5019020 // str r9, [r1, #-32]
 	WORD $0xe501001c // str r0, [r1, #-28]
-// 0xd2c:
+// 0x14a4:
 	WORD $0xe5918034 // ldr r8, [r1, #52]
 	WORD $0xe2817060 // add r7, r1, #96
 	WORD $0xe2888020 // add r8, r8, #32
@@ -880,185 +1360,193 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf22ee86c // vadd.i32 q7, q7, q14
 	WORD $0xe3500000 // cmp r0, #0
 	WORD $0x03a0000a // moveq r0, #10
-	WORD $0x0a0000af // beq 0x101c
+	WORD $0x0a0000b7 // beq 0x17b4
 	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
 	WORD $0xe511b008 // ldr fp, [r1, #-8]
 	WORD $0xe5117004 // ldr r7, [r1, #-4]
-// 0xd68:
+// 0x14e0:
 	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xf2200842 // vadd.i32 q0, q0, q1
-	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
-	WORD $0xf3066150 // veor q3, q3, q0
 	WORD $0xf228884a // vadd.i32 q4, q4, q5
 	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
-	WORD $0xf3b460c6 // vrev32.16 q3, q3
-	WORD $0xe0080895 // mul r8, r5, r8
-	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
-	WORD $0xf2244846 // vadd.i32 q2, q2, q3
-	WORD $0xe048c996 // umaal ip, r8, r6, r9
-	WORD $0xf30ee158 // veor q7, q7, q4
-	WORD $0xe0a8cb94 // umlal ip, r8, r4, fp
-	WORD $0xf3420154 // veor q8, q1, q2
-	WORD $0xe0a8c793 // umlal ip, r8, r3, r7
-	WORD $0xe5917020 // ldr r7, [r1, #32]
-	WORD $0xe0090995 // mul r9, r5, r9
-	WORD $0xf2ac2570 // vshl.s32 q1, q8, #12
-	WORD $0xf3b4e0ce // vrev32.16 q7, q7
-	WORD $0xe0a8c792 // umlal ip, r8, r2, r7
-	WORD $0xf3ac2470 // vsri.32 q1, q8, #20
-	WORD $0xe0498b96 // umaal r8, r9, r6, fp
-	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
 	WORD $0xf2200842 // vadd.i32 q0, q0, q1
-	WORD $0xe0a98793 // umlal r8, r9, r3, r7
-	WORD $0xe5917024 // ldr r7, [r1, #36]
-	WORD $0xf34a215c // veor q9, q5, q6
-	WORD $0xe0a98792 // umlal r8, r9, r2, r7
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xe00b0b95 // mul fp, r5, fp
-	WORD $0xf2aca572 // vshl.s32 q5, q9, #12
-	WORD $0xf3460150 // veor q8, q3, q0
-	WORD $0xe0a98794 // umlal r8, r9, r4, r7
-	WORD $0xf3aca472 // vsri.32 q5, q9, #20
-	WORD $0xe0050597 // mul r5, r7, r5
-	WORD $0xf2a86570 // vshl.s32 q3, q8, #8
-	WORD $0xe04b9796 // umaal r9, fp, r6, r7
-	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
-	WORD $0xf3a86470 // vsri.32 q3, q8, #24
-	WORD $0xe0ab9694 // umlal r9, fp, r4, r6
-	WORD $0xf228884a // vadd.i32 q4, q4, q5
-	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xe0ab9793 // umlal r9, fp, r3, r7
-	WORD $0xe5117018 // ldr r7, [r1, #-24]
-	WORD $0xf34e2158 // veor q9, q7, q4
-	WORD $0xe0ab9492 // umlal r9, fp, r2, r4
-	WORD $0xe5972000 // ldr r2, [r7]
-	WORD $0xf2244846 // vadd.i32 q2, q2, q3
-	WORD $0xe5973004 // ldr r3, [r7, #4]
-	WORD $0xf2a8e572 // vshl.s32 q7, q9, #8
-	WORD $0xe5974008 // ldr r4, [r7, #8]
-	WORD $0xe597600c // ldr r6, [r7, #12]
-	WORD $0xe0900002 // adds r0, r0, r2
-	WORD $0xe0bcc003 // adcs ip, ip, r3
-	WORD $0xe0b88004 // adcs r8, r8, r4
-	WORD $0xf3a8e472 // vsri.32 q7, q9, #24
-	WORD $0xe0b99006 // adcs r9, r9, r6
-	WORD $0xe0a5500b // adc r5, r5, fp
-	WORD $0xf3420154 // veor q8, q1, q2
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xf30ee158 // veor q7, q7, q4
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xf3066150 // veor q3, q3, q0
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xe5810038 // str r0, [r1, #56]
+	WORD $0xe0000995 // mul r0, r5, r9
+	WORD $0xf3b460c6 // vrev32.16 q3, q3
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xe5919020 // ldr r9, [r1, #32]
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
 	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
+	WORD $0xf2244846 // vadd.i32 q2, q2, q3
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
+	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xf3420154 // veor q8, q1, q2
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xe0898993 // umull r8, r9, r3, r9
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
+	WORD $0xf2aca572 // vshl.s32 q5, q9, #12
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf2ac2570 // vshl.s32 q1, q8, #12
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf3aca472 // vsri.32 q5, q9, #20
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xf3ac2470 // vsri.32 q1, q8, #20
+	WORD $0xf228884a // vadd.i32 q4, q4, q5
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xf2200842 // vadd.i32 q0, q0, q1
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
+	WORD $0xf34e2158 // veor q9, q7, q4
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xf3460150 // veor q8, q3, q0
+	WORD $0xf2a8e572 // vshl.s32 q7, q9, #8
+	WORD $0xe597600c // ldr r6, [r7, #12]
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
+	WORD $0xe5972000 // ldr r2, [r7]
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xf2a86570 // vshl.s32 q3, q8, #8
+	WORD $0xe5974008 // ldr r4, [r7, #8]
+	WORD $0xe5973004 // ldr r3, [r7, #4]
+	WORD $0xf3a8e472 // vsri.32 q7, q9, #24
+	WORD $0xf3a86470 // vsri.32 q3, q8, #24
+	WORD $0xe0b9900b // adcs r9, r9, fp
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe0988002 // adds r8, r8, r2
+	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xe0bcc003 // adcs ip, ip, r3
+	WORD $0xe0b00004 // adcs r0, r0, r4
+	WORD $0xf2244846 // vadd.i32 q2, q2, q3
+	WORD $0xf2beec4e // vext.8 q7, q7, q7, #12
+	WORD $0xe0b99006 // adcs r9, r9, r6
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xf3420154 // veor q8, q1, q2
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
 	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
 	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xf2a7a572 // vshl.s32 q5, q9, #7
 	WORD $0xf2a72570 // vshl.s32 q1, q8, #7
-	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xe098200b // adds r2, r8, fp
 	WORD $0xe511b008 // ldr fp, [r1, #-8]
 	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xf3a7a472 // vsri.32 q5, q9, #25
+	WORD $0xe2b04000 // adcs r4, r0, #0
 	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xe2b84000 // adcs r4, r8, #0
-	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xf3a72470 // vsri.32 q1, q8, #25
 	WORD $0xe2b96000 // adcs r6, r9, #0
 	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xf3a72470 // vsri.32 q1, q8, #25
-	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
-	WORD $0xe2a55001 // adc r5, r5, #1
-	WORD $0xf2a7a572 // vshl.s32 q5, q9, #7
+	WORD $0xf2baa44a // vext.8 q5, q5, q5, #4
+	WORD $0xf2b22442 // vext.8 q1, q1, q1, #4
 	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
 	WORD $0xf2b66c46 // vext.8 q3, q3, q3, #12
-	WORD $0xf3a7a472 // vsri.32 q5, q9, #25
-	WORD $0xe0080895 // mul r8, r5, r8
-	WORD $0xf2b22442 // vext.8 q1, q1, q1, #4
-	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
-	WORD $0xf2baa44a // vext.8 q5, q5, q5, #4
-	WORD $0xe048c996 // umaal ip, r8, r6, r9
-	WORD $0xf2bcc84c // vext.8 q6, q6, q6, #8
 	WORD $0xf228884a // vadd.i32 q4, q4, q5
-	WORD $0xe0090995 // mul r9, r5, r9
-	WORD $0xf2beec4e // vext.8 q7, q7, q7, #12
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
 	WORD $0xf2200842 // vadd.i32 q0, q0, q1
-	WORD $0xe0a8cb94 // umlal ip, r8, r4, fp
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf2bcc84c // vext.8 q6, q6, q6, #8
+	WORD $0xe0080895 // mul r8, r5, r8
 	WORD $0xf30ee158 // veor q7, q7, q4
-	WORD $0xe0a8c793 // umlal ip, r8, r3, r7
-	WORD $0xe5917020 // ldr r7, [r1, #32]
-	WORD $0xf3b4e0ce // vrev32.16 q7, q7
-	WORD $0xe0a8c792 // umlal ip, r8, r2, r7
-	WORD $0xf2b44844 // vext.8 q2, q2, q2, #8
+	WORD $0xe5810038 // str r0, [r1, #56]
 	WORD $0xf3066150 // veor q3, q3, q0
-	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
-	WORD $0xe0498b96 // umaal r8, r9, r6, fp
+	WORD $0xe0000995 // mul r0, r5, r9
+	WORD $0xf2b44844 // vext.8 q2, q2, q2, #8
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xe5919020 // ldr r9, [r1, #32]
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
 	WORD $0xf3b460c6 // vrev32.16 q3, q3
-	WORD $0xe0a98793 // umlal r8, r9, r3, r7
-	WORD $0xe5917024 // ldr r7, [r1, #36]
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
+	WORD $0xf2244846 // vadd.i32 q2, q2, q3
+	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xe0898993 // umull r8, r9, r3, r9
+	WORD $0xf3420154 // veor q8, q1, q2
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
 	WORD $0xe00b0b95 // mul fp, r5, fp
 	WORD $0xf34a215c // veor q9, q5, q6
-	WORD $0xf2244846 // vadd.i32 q2, q2, q3
-	WORD $0xe0a98792 // umlal r8, r9, r2, r7
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xf2aca572 // vshl.s32 q5, q9, #12
-	WORD $0xf3420154 // veor q8, q1, q2
-	WORD $0xe0a98794 // umlal r8, r9, r4, r7
-	WORD $0xf3aca472 // vsri.32 q5, q9, #20
-	WORD $0xe0050597 // mul r5, r7, r5
+	WORD $0xe0050795 // mul r5, r5, r7
 	WORD $0xf2ac2570 // vshl.s32 q1, q8, #12
-	WORD $0xe04b9796 // umaal r9, fp, r6, r7
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf2aca572 // vshl.s32 q5, q9, #12
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
 	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
-	WORD $0xf228884a // vadd.i32 q4, q4, q5
 	WORD $0xf3ac2470 // vsri.32 q1, q8, #20
-	WORD $0xe0ab9694 // umlal r9, fp, r4, r6
-	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xf34e2158 // veor q9, q7, q4
+	WORD $0xf3aca472 // vsri.32 q5, q9, #20
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
 	WORD $0xf2200842 // vadd.i32 q0, q0, q1
-	WORD $0xe0ab9793 // umlal r9, fp, r3, r7
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
+	WORD $0xf228884a // vadd.i32 q4, q4, q5
 	WORD $0xe5117018 // ldr r7, [r1, #-24]
-	WORD $0xf2a8e572 // vshl.s32 q7, q9, #8
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
+	WORD $0xe5914028 // ldr r4, [r1, #40]
 	WORD $0xf3460150 // veor q8, q3, q0
-	WORD $0xe0ab9492 // umlal r9, fp, r2, r4
-	WORD $0xe5972010 // ldr r2, [r7, #16]
-	WORD $0xf3a8e472 // vsri.32 q7, q9, #24
-	WORD $0xf2a86570 // vshl.s32 q3, q8, #8
-	WORD $0xe5973014 // ldr r3, [r7, #20]
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xf34e2158 // veor q9, q7, q4
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
 	WORD $0xe5974018 // ldr r4, [r7, #24]
-	WORD $0xe0900002 // adds r0, r0, r2
+	WORD $0xf2a86570 // vshl.s32 q3, q8, #8
+	WORD $0xe5972010 // ldr r2, [r7, #16]
 	WORD $0xe597601c // ldr r6, [r7, #28]
-	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
-	WORD $0xf2bee44e // vext.8 q7, q7, q7, #4
-	WORD $0xe0bcc003 // adcs ip, ip, r3
-	WORD $0xe0b88004 // adcs r8, r8, r4
+	WORD $0xf2a8e572 // vshl.s32 q7, q9, #8
+	WORD $0xe5973014 // ldr r3, [r7, #20]
+	WORD $0xe0b9900b // adcs r9, r9, fp
 	WORD $0xf3a86470 // vsri.32 q3, q8, #24
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe0988002 // adds r8, r8, r2
+	WORD $0xf3a8e472 // vsri.32 q7, q9, #24
 	WORD $0xe2877020 // add r7, r7, #32
-	WORD $0xe0b99006 // adcs r9, r9, r6
-	WORD $0xf34a215c // veor q9, q5, q6
-	WORD $0xe0a5500b // adc r5, r5, fp
+	WORD $0xe0bcc003 // adcs ip, ip, r3
 	WORD $0xf2244846 // vadd.i32 q2, q2, q3
-	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe0b00004 // adcs r0, r0, r4
+	WORD $0xe0b99006 // adcs r9, r9, r6
+	WORD $0xf22cc84e // vadd.i32 q6, q6, q7
+	WORD $0xf2b66446 // vext.8 q3, q3, q3, #4
+	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe5017018 // str r7, [r1, #-24]
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xf2a7a572 // vshl.s32 q5, q9, #7
-	WORD $0xe2055003 // and r5, r5, #3
-	WORD $0xe090200b // adds r2, r0, fp
-	WORD $0xe5110020 // ldr r0, [r1, #-32]
-	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xf34a215c // veor q9, q5, q6
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe3c5b003 // bic fp, r5, #3
 	WORD $0xf3420154 // veor q8, q1, q2
 	WORD $0xf2b44844 // vext.8 q2, q2, q2, #8
-	WORD $0xf3a7a472 // vsri.32 q5, q9, #25
-	WORD $0xe2b84000 // adcs r4, r8, #0
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xf2a7a572 // vshl.s32 q5, q9, #7
 	WORD $0xf2a72570 // vshl.s32 q1, q8, #7
-	WORD $0xf2bcc84c // vext.8 q6, q6, q6, #8
+	WORD $0xe098200b // adds r2, r8, fp
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xf2bee44e // vext.8 q7, q7, q7, #4
+	WORD $0xe2b04000 // adcs r4, r0, #0
+	WORD $0xe5110020 // ldr r0, [r1, #-32]
+	WORD $0xf3a7a472 // vsri.32 q5, q9, #25
+	WORD $0xf3a72470 // vsri.32 q1, q8, #25
 	WORD $0xe2b96000 // adcs r6, r9, #0
 	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xf2b66446 // vext.8 q3, q3, q3, #4
-	WORD $0xf3a72470 // vsri.32 q1, q8, #25
 	WORD $0xe2a55001 // adc r5, r5, #1
-	WORD $0xf2baac4a // vext.8 q5, q5, q5, #12
-	WORD $0xe511b008 // ldr fp, [r1, #-8]
 	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0xf2b22c42 // vext.8 q1, q1, q1, #12
+	WORD $0xf2baac4a // vext.8 q5, q5, q5, #12
 	WORD $0xe5010020 // str r0, [r1, #-32]
-	WORD $0x1affff55 // bne 0xd68
+	WORD $0xf2b22c42 // vext.8 q1, q1, q1, #12
+	WORD $0xf2bcc84c // vext.8 q6, q6, q6, #8
+	WORD $0x1affff4d // bne 0x14e0
 	WORD $0xe511001c // ldr r0, [r1, #-28]
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x0a000049 // beq 0x1144
-// 0x101c:
+	WORD $0x0a000049 // beq 0x18dc
+// 0x17b4:
 	WORD $0xe2500001 // subs r0, r0, #1
 	WORD $0xf2200842 // vadd.i32 q0, q0, q1
 	WORD $0xf228884a // vadd.i32 q4, q4, q5
@@ -1132,8 +1620,8 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2b22c42 // vext.8 q1, q1, q1, #12
 	WORD $0xf2bcc84c // vext.8 q6, q6, q6, #8
 	WORD $0xf2baac4a // vext.8 q5, q5, q5, #12
-	WORD $0x1affffb5 // bne 0x101c
-// 0x1144:
+	WORD $0x1affffb5 // bne 0x17b4
+// 0x18dc:
 	WORD $0xf22ee86c // vadd.i32 q7, q7, q14
 	WORD $0xf2200864 // vadd.i32 q0, q0, q10
 	WORD $0xf2222866 // vadd.i32 q1, q1, q11
@@ -1146,7 +1634,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf22ee86a // vadd.i32 q7, q7, q13
 	WORD $0xec800b20 // vstmia r0, {d0-d15}
 	WORD $0xe3a0b080 // mov fp, #128
-// 0x1174:
+// 0x190c:
 	WORD $0xe5919090 // ldr r9, [r1, #144]
 	WORD $0xe511802c // ldr r8, [r1, #-44]
 	WORD $0xe511c03c // ldr ip, [r1, #-60]
@@ -1154,12 +1642,12 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe089932b // add r9, r9, fp, lsr #6
 	WORD $0xe3580003 // cmp r8, #3
 	WORD $0xe5819090 // str r9, [r1, #144]
-	WORD $0x0a00004b // beq 0x12c4
+	WORD $0x0a00004b // beq 0x1a5c
 	WORD $0xe581002c // str r0, [r1, #44]
 	WORD $0xe581b030 // str fp, [r1, #48]
 	WORD $0xe31c0004 // tst ip, #4
-	WORD $0x0a00000d // beq 0x11dc
-// 0x11a4:
+	WORD $0x0a00000d // beq 0x1974
+// 0x193c:
 	WORD $0xe5117038 // ldr r7, [r1, #-56]
 	WORD $0xe5118018 // ldr r8, [r1, #-24]
 	WORD $0xe5119034 // ldr r9, [r1, #-52]
@@ -1167,21 +1655,21 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0499008 // sub r9, r9, r8
 	WORD $0xe157000b // cmp r7, fp
 	WORD $0x90899007 // addls r9, r9, r7
-	WORD $0x9a00005a // bls 0x1330
+	WORD $0x9a00005a // bls 0x1ac8
 	WORD $0xe099900b // adds r9, r9, fp
-	WORD $0xca000058 // bgt 0x1330
-// 0x11cc:
+	WORD $0xca000058 // bgt 0x1ac8
+// 0x1964:
 	WORD $0xe591002c // ldr r0, [r1, #44]
 	WORD $0xe591b030 // ldr fp, [r1, #48]
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x0afffe18 // beq 0xa40
-// 0x11dc:
+	WORD $0x0afffe10 // beq 0x11b8
+// 0x1974:
 	WORD $0xe5118038 // ldr r8, [r1, #-56]
 	WORD $0xe5117034 // ldr r7, [r1, #-52]
 	WORD $0xe5119030 // ldr r9, [r1, #-48]
-// 0x11e8:
+// 0x1980:
 	WORD $0xe2588040 // subs r8, r8, #64
-	WORD $0x3a000011 // bcc 0x1238
+	WORD $0x3a000011 // bcc 0x19d0
 	WORD $0xf42002ad // vld1.32 {d0-d3}, [r0 :128]!
 	WORD $0xf467020d // vld1.8 {d16-d19}, [r7]!
 	WORD $0xf42042ad // vld1.32 {d4-d7}, [r0 :128]!
@@ -1193,56 +1681,56 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf409020d // vst1.8 {d0-d3}, [r9]!
 	WORD $0xf409420d // vst1.8 {d4-d7}, [r9]!
 	WORD $0xe25bb040 // subs fp, fp, #64
-	WORD $0x1afffff1 // bne 0x11e8
+	WORD $0x1afffff1 // bne 0x1980
 	WORD $0xe5018038 // str r8, [r1, #-56]
 	WORD $0xe5017034 // str r7, [r1, #-52]
 	WORD $0xe5019030 // str r9, [r1, #-48]
 	WORD $0xe3580000 // cmp r8, #0
-	WORD $0x1afffbf8 // bne 0x218
-	WORD $0xea000017 // b 0x1298
-// 0x1238:
+	WORD $0x1afffbe8 // bne 0x970
+	WORD $0xea000017 // b 0x1a30
+// 0x19d0:
 	WORD $0xe2988030 // adds r8, r8, #48
-	WORD $0x4a000005 // bmi 0x1258
-// 0x1240:
+	WORD $0x4a000005 // bmi 0x19f0
+// 0x19d8:
 	WORD $0xf4200aad // vld1.32 {d0-d1}, [r0 :128]!
 	WORD $0xf4670a0d // vld1.8 {d16-d17}, [r7]!
 	WORD $0xf3000170 // veor q0, q0, q8
 	WORD $0xf4090a0d // vst1.8 {d0-d1}, [r9]!
 	WORD $0xe2588010 // subs r8, r8, #16
-	WORD $0x5afffff9 // bpl 0x1240
-// 0x1258:
+	WORD $0x5afffff9 // bpl 0x19d8
+// 0x19f0:
 	WORD $0xe298800c // adds r8, r8, #12
-	WORD $0x4a000005 // bmi 0x1278
-// 0x1260:
+	WORD $0x4a000005 // bmi 0x1a10
+// 0x19f8:
 	WORD $0xe497b004 // ldr fp, [r7], #4
 	WORD $0xe490c004 // ldr ip, [r0], #4
 	WORD $0xe02bb00c // eor fp, fp, ip
 	WORD $0xe489b004 // str fp, [r9], #4
 	WORD $0xe2588004 // subs r8, r8, #4
-	WORD $0x5afffff9 // bpl 0x1260
-// 0x1278:
+	WORD $0x5afffff9 // bpl 0x19f8
+// 0x1a10:
 	WORD $0xe2988004 // adds r8, r8, #4
-	WORD $0x0a000005 // beq 0x1298
-// 0x1280:
+	WORD $0x0a000005 // beq 0x1a30
+// 0x1a18:
 	WORD $0xe4d7b001 // ldrb fp, [r7], #1
 	WORD $0xe4d0c001 // ldrb ip, [r0], #1
 	WORD $0xe02bb00c // eor fp, fp, ip
 	WORD $0xe4c9b001 // strb fp, [r9], #1
 	WORD $0xe2588001 // subs r8, r8, #1
-	WORD $0x1afffff9 // bne 0x1280
-// 0x1298:
+	WORD $0x1afffff9 // bne 0x1a18
+// 0x1a30:
 	WORD $0xe511c03c // ldr ip, [r1, #-60]
 	WORD $0xe5110040 // ldr r0, [r1, #-64]
 	WORD $0xe31c0004 // tst ip, #4
-	WORD $0x1a000094 // bne 0x14fc
+	WORD $0x1a000098 // bne 0x1ca4
 	WORD $0xe5909000 // ldr r9, [r0]
 	WORD $0xe5907010 // ldr r7, [r0, #16]
 	WORD $0xe5118018 // ldr r8, [r1, #-24]
 	WORD $0xe3a0c001 // mov ip, #1
 	WORD $0xe0899007 // add r9, r9, r7
 	WORD $0xe0499008 // sub r9, r9, r8
-	WORD $0xea00001a // b 0x1330
-// 0x12c4:
+	WORD $0xea00001a // b 0x1ac8
+// 0x1a5c:
 	WORD $0xe24bb040 // sub fp, fp, #64
 	WORD $0xe280c040 // add ip, r0, #64
 	WORD $0xe581b030 // str fp, [r1, #48]
@@ -1259,7 +1747,6 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0833123 // add r3, r3, r3, lsr #2
 	WORD $0xe0844124 // add r4, r4, r4, lsr #2
 	WORD $0xe0855125 // add r5, r5, r5, lsr #2
-	WORD $0xe5110040 // ldr r0, [r1, #-64]
 	WORD $0xe9010078 // stmdb r1, {r3, r4, r5, r6}
 	WORD $0xe5012004 // str r2, [r1, #-4]
 	WORD $0xe3a02000 // mov r2, #0
@@ -1267,10 +1754,12 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a04000 // mov r4, #0
 	WORD $0xe3a06000 // mov r6, #0
 	WORD $0xe3a05000 // mov r5, #0
+// 0x1ab8:
+	WORD $0xe5110040 // ldr r0, [r1, #-64]
 	WORD $0xe5908018 // ldr r8, [r0, #24]
 	WORD $0xe5909020 // ldr r9, [r0, #32]
 	WORD $0xe3a0c000 // mov ip, #0
-// 0x1330:
+// 0x1ac8:
 	WORD $0xe5110024 // ldr r0, [r1, #-36]
 	WORD $0xe501c02c // str ip, [r1, #-44]
 	WORD $0xe209700f // and r7, r9, #15
@@ -1281,10 +1770,10 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a07000 // mov r7, #0
 	WORD $0xe3500000 // cmp r0, #0
 	WORD $0xe5017024 // str r7, [r1, #-36]
-	WORD $0x1a00000c // bne 0x1390
+	WORD $0x1a00000c // bne 0x1b28
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x0a000032 // beq 0x1430
-// 0x1364:
+	WORD $0x0a000035 // beq 0x1bd4
+// 0x1afc:
 	WORD $0xe5987000 // ldr r7, [r8]
 	WORD $0xe5989004 // ldr r9, [r8, #4]
 	WORD $0xe598b008 // ldr fp, [r8, #8]
@@ -1296,51 +1785,54 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0b4400b // adcs r4, r4, fp
 	WORD $0xe0b6600c // adcs r6, r6, ip
 	WORD $0xe2a55001 // adc r5, r5, #1
-// 0x1390:
+// 0x1b28:
 	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
 	WORD $0xe511b008 // ldr fp, [r1, #-8]
 	WORD $0xe5117004 // ldr r7, [r1, #-4]
 	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
 	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
-	WORD $0xe0080895 // mul r8, r5, r8
 	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
-	WORD $0xe048c996 // umaal ip, r8, r6, r9
-	WORD $0xe0a8cb94 // umlal ip, r8, r4, fp
-	WORD $0xe0a8c793 // umlal ip, r8, r3, r7
-	WORD $0xe5917020 // ldr r7, [r1, #32]
-	WORD $0xe0090995 // mul r9, r5, r9
-	WORD $0xe0a8c792 // umlal ip, r8, r2, r7
-	WORD $0xe0498b96 // umaal r8, r9, r6, fp
-	WORD $0xe0a98793 // umlal r8, r9, r3, r7
-	WORD $0xe5917024 // ldr r7, [r1, #36]
-	WORD $0xe0a98792 // umlal r8, r9, r2, r7
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xe5810038 // str r0, [r1, #56]
+	WORD $0xe0000995 // mul r0, r5, r9
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xe5919020 // ldr r9, [r1, #32]
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xe0898993 // umull r8, r9, r3, r9
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
 	WORD $0xe00b0b95 // mul fp, r5, fp
 	WORD $0xe0a98794 // umlal r8, r9, r4, r7
-	WORD $0xe0050597 // mul r5, r7, r5
-	WORD $0xe04b9796 // umaal r9, fp, r6, r7
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
 	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
-	WORD $0xe0ab9694 // umlal r9, fp, r4, r6
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
 	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xe0ab9793 // umlal r9, fp, r3, r7
-	WORD $0xe0ab9492 // umlal r9, fp, r2, r4
-	WORD $0xe085500b // add r5, r5, fp
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xe0b9900b // adcs r9, r9, fp
+	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe3c5b003 // bic fp, r5, #3
 	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xe2055003 // and r5, r5, #3
-	WORD $0xe090200b // adds r2, r0, fp
+	WORD $0xe098200b // adds r2, r8, fp
 	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe2b84000 // adcs r4, r8, #0
+	WORD $0xe2b04000 // adcs r4, r0, #0
+	WORD $0xe2055003 // and r5, r5, #3
 	WORD $0xe2b96000 // adcs r6, r9, #0
 	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x1affffcc // bne 0x1364
-// 0x1430:
+	WORD $0x1affffc9 // bne 0x1afc
+// 0x1bd4:
 	WORD $0xe5117028 // ldr r7, [r1, #-40]
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a000016 // beq 0x1498
+	WORD $0x0a000016 // beq 0x1c3c
 	WORD $0xe2819050 // add r9, r1, #80
 	WORD $0xe3a00000 // mov r0, #0
 	WORD $0xe5890000 // str r0, [r9]
@@ -1349,57 +1841,58 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe589000c // str r0, [r9, #12]
 	WORD $0xe5010028 // str r0, [r1, #-40]
 	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x3a000003 // bcc 0x1470
-// 0x1460:
+	WORD $0x3a000003 // bcc 0x1c14
+// 0x1c04:
 	WORD $0xe4980004 // ldr r0, [r8], #4
 	WORD $0xe4890004 // str r0, [r9], #4
 	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x2afffffb // bcs 0x1460
-// 0x1470:
+	WORD $0x2afffffb // bcs 0x1c04
+// 0x1c14:
 	WORD $0xe2977004 // adds r7, r7, #4
-	WORD $0x0a000003 // beq 0x1488
-// 0x1478:
+	WORD $0x0a000003 // beq 0x1c2c
+// 0x1c1c:
 	WORD $0xe4d80001 // ldrb r0, [r8], #1
 	WORD $0xe4c90001 // strb r0, [r9], #1
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1afffffb // bne 0x1478
-// 0x1488:
+	WORD $0x1afffffb // bne 0x1c1c
+// 0x1c2c:
 	WORD $0xe2818050 // add r8, r1, #80
 	WORD $0xe2889010 // add r9, r8, #16
 	WORD $0xe5019014 // str r9, [r1, #-20]
-	WORD $0xeaffffb2 // b 0x1364
-// 0x1498:
+	WORD $0xeaffffaf // b 0x1afc
+// 0x1c3c:
 	WORD $0xe511c02c // ldr ip, [r1, #-44]
 	WORD $0xe511b03c // ldr fp, [r1, #-60]
 	WORD $0xe35c0001 // cmp ip, #1
-	WORD $0x3a000003 // bcc 0x14b8
-	WORD $0x8a000020 // bhi 0x1530
+	WORD $0x3a000003 // bcc 0x1c5c
+	WORD $0x8a000021 // bhi 0x1cd8
 	WORD $0xe31b0004 // tst fp, #4
-	WORD $0x1affff45 // bne 0x11cc
-	WORD $0xea000010 // b 0x14fc
-// 0x14b8:
+	WORD $0x1affff42 // bne 0x1964
+	WORD $0xea000011 // b 0x1ca4
+// 0x1c5c:
 	WORD $0xe5117038 // ldr r7, [r1, #-56]
 	WORD $0xe511c03c // ldr ip, [r1, #-60]
 	WORD $0xe3a00001 // mov r0, #1
 	WORD $0xe501002c // str r0, [r1, #-44]
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a00000a // beq 0x14fc
+	WORD $0x0a00000b // beq 0x1ca4
 	WORD $0xe31c0004 // tst ip, #4
 	WORD $0x05118030 // ldreq r8, [r1, #-48]
 	WORD $0x15118034 // ldrne r8, [r1, #-52]
 	WORD $0xe591b030 // ldr fp, [r1, #48]
 	WORD $0xe5018018 // str r8, [r1, #-24]
-	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0afffb4a // beq 0x218
+	WORD $0xe35b0001 // cmp fp, #1
+	WORD $0x3afffb37 // bcc 0x970
+	WORD $0x0afffd3c // beq 0x1188
 	WORD $0xe31c0004 // tst ip, #4
-	WORD $0x1affff2b // bne 0x11a4
+	WORD $0x1affff27 // bne 0x193c
 	WORD $0xe591002c // ldr r0, [r1, #44]
-	WORD $0xeaffff37 // b 0x11dc
-// 0x14fc:
+	WORD $0xeaffff33 // b 0x1974
+// 0x1ca4:
 	WORD $0xe511b03c // ldr fp, [r1, #-60]
 	WORD $0xe5110040 // ldr r0, [r1, #-64]
 	WORD $0xe31b0002 // tst fp, #2
-	WORD $0x0a000020 // beq 0x1590
+	WORD $0x0a000020 // beq 0x1d38
 	WORD $0xe5907020 // ldr r7, [r0, #32]
 	WORD $0xe5908024 // ldr r8, [r0, #36]
 	WORD $0xe5909048 // ldr r9, [r0, #72]
@@ -1408,8 +1901,8 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe88c0b80 // stm ip, {r7, r8, r9, fp}
 	WORD $0xe3a0c002 // mov ip, #2
 	WORD $0xe501c02c // str ip, [r1, #-44]
-	WORD $0xeaffffd5 // b 0x1488
-// 0x1530:
+	WORD $0xeaffffd4 // b 0x1c2c
+// 0x1cd8:
 	WORD $0xe2927005 // adds r7, r2, #5
 	WORD $0xe2b37000 // adcs r7, r3, #0
 	WORD $0xe2b47000 // adcs r7, r4, #0
@@ -1433,8 +1926,8 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5803004 // str r3, [r0, #4]
 	WORD $0xe5804008 // str r4, [r0, #8]
 	WORD $0xe580600c // str r6, [r0, #12]
-	WORD $0xea000012 // b 0x15dc
-// 0x1590:
+	WORD $0xea000012 // b 0x1d84
+// 0x1d38:
 	WORD $0xe5909010 // ldr r9, [r0, #16]
 	WORD $0xe5900040 // ldr r0, [r0, #64]
 	WORD $0xe511703c // ldr r7, [r1, #-60]
@@ -1454,7 +1947,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe89c03c0 // ldm ip, {r6, r7, r8, r9}
 	WORD $0xe8a003fc // stmia r0!, {r2, r3, r4, r5, r6, r7, r8, r9}
 	WORD $0xe580b004 // str fp, [r0, #4]
-// 0x15dc:
+// 0x1d84:
 	WORD $0xf2800050 // vmov.i32 q0, #0
 	WORD $0xf2802050 // vmov.i32 q1, #0
 	WORD $0xe2411040 // sub r1, r1, #64
@@ -1476,7 +1969,7 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xe2411e32 // sub r1, r1, #800
-// 0x1630:
+// 0x1dd8:
 	RET
 
 DATA chacha20poly1305_neon_constants<>+0(SB)/8, $0x3320646e61707865

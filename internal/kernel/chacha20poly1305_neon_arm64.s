@@ -11,31 +11,28 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	AND $~63, R1
 	MOVD $chacha20poly1305_neon_constants<>(SB), R2
 	PCALIGN $64
-	WORD $0xf9009420 // str x0, [x1, #296]
+	WORD $0xf9008820 // str x0, [x1, #272]
 	WORD $0xad405058 // ldp q24, q20, [x2]
-	WORD $0x3dc0085c // ldr q28, [x2, #32]
+	WORD $0x3dc0085f // ldr q31, [x2, #32]
 	WORD $0xb9405006 // ldr w6, [x0, #80]
 	WORD $0xa942ac0a // ldp x10, x11, [x0, #40]
-	WORD $0xf940080e // ldr x14, [x0, #16]
-	WORD $0xa940340c // ldp x12, x13, [x0]
+	WORD $0xf9400804 // ldr x4, [x0, #16]
+	WORD $0xa9400803 // ldp x3, x2, [x0]
 	WORD $0xad406959 // ldp q25, q26, [x10]
 	WORD $0xf9400168 // ldr x8, [x11]
 	WORD $0xb9400969 // ldr w9, [x11, #8]
-	WORD $0xb9013826 // str w6, [x1, #312]
-	WORD $0xa911302d // stp x13, x12, [x1, #272]
-	WORD $0xf900902e // str x14, [x1, #288]
 	WORD $0xd3607d07 // lsl x7, x8, #32
 	WORD $0x93c88128 // extr x8, x9, x8, #32
-	WORD $0xad0b6438 // stp q24, q25, [x1, #352]
-	WORD $0x3d80603a // str q26, [x1, #384]
-	WORD $0xa9192027 // stp x7, x8, [x1, #400]
+	WORD $0xad09e438 // stp q24, q25, [x1, #304]
+	WORD $0x3d80543a // str q26, [x1, #336]
+	WORD $0xa9162027 // stp x7, x8, [x1, #352]
 	WORD $0x9e6700fb // fmov d27, x7
 	WORD $0x4e181d1b // mov v27.d[1], x8
 	WORD $0xd2800020 // mov x0, #0x1
+	WORD $0x36000c06 // tbz w6, #0, 0x1c8
+	WORD $0xf101009f // cmp x4, #0x40
+	WORD $0x54000d48 // b.hi 0x1f8
 	WORD $0x52800027 // mov w7, #0x1
-	WORD $0x36000be6 // tbz w6, #0, 0x1d4
-	WORD $0xf10101df // cmp x14, #0x40
-	WORD $0x54000d08 // b.hi 0x200
 	WORD $0x4eb81f00 // mov v0.16b, v24.16b
 	WORD $0x4eb91f21 // mov v1.16b, v25.16b
 	WORD $0x4eba1f42 // mov v2.16b, v26.16b
@@ -46,8 +43,8 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x4ebb1f7c // mov v28.16b, v27.16b
 	WORD $0x4e041cfc // mov v28.s[0], w7
 	WORD $0x4ebc1f87 // mov v7.16b, v28.16b
-	WORD $0xd2800143 // mov x3, #0xa
-// 0x90:
+	WORD $0xd280014e // mov x14, #0xa
+// 0x84:
 	WORD $0x4ea18400 // add v0.4s, v0.4s, v1.4s
 	WORD $0x4ea58484 // add v4.4s, v4.4s, v5.4s
 	WORD $0x6e201c63 // eor v3.16b, v3.16b, v0.16b
@@ -116,21 +113,21 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x6e0640c6 // ext v6.16b, v6.16b, v6.16b, #8
 	WORD $0x6e016021 // ext v1.16b, v1.16b, v1.16b, #12
 	WORD $0x6e0560a5 // ext v5.16b, v5.16b, v5.16b, #12
-	WORD $0xd1000463 // sub x3, x3, #0x1
-	WORD $0xb5fff763 // cbnz x3, 0x90
+	WORD $0xd10005ce // sub x14, x14, #0x1
+	WORD $0xb5fff76e // cbnz x14, 0x84
 	WORD $0x4eb88410 // add v16.4s, v0.4s, v24.4s
 	WORD $0x4eb98431 // add v17.4s, v1.4s, v25.4s
 	WORD $0x4eb88480 // add v0.4s, v4.4s, v24.4s
-	WORD $0x4eb984a1 // add v1.4s, v5.4s, v25.4s
-	WORD $0x4eba84c2 // add v2.4s, v6.4s, v26.4s
-	WORD $0x4ebc84e3 // add v3.4s, v7.4s, v28.4s
+	WORD $0x4eb984a4 // add v4.4s, v5.4s, v25.4s
+	WORD $0x4eba84c8 // add v8.4s, v6.4s, v26.4s
+	WORD $0x4ebc84ec // add v12.4s, v7.4s, v28.4s
 	WORD $0x9e660217 // fmov x23, d16
 	WORD $0x4e183e18 // mov x24, v16.d[1]
 	WORD $0x9e660239 // fmov x25, d17
 	WORD $0x4e183e3a // mov x26, v17.d[1]
-	WORD $0x140000ed // b 0x584
-// 0x1d4:
-	WORD $0xf9409425 // ldr x5, [x1, #296]
+	WORD $0x140008ee // b 0x257c
+// 0x1c8:
+	WORD $0xf9408825 // ldr x5, [x1, #272]
 	WORD $0xf94020a5 // ldr x5, [x5, #64]
 	WORD $0xa94050b3 // ldp x19, x20, [x5]
 	WORD $0xa9413cb5 // ldp x21, x15, [x5, #16]
@@ -138,238 +135,2304 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xa9431cba // ldp x26, x7, [x5, #48]
 	WORD $0xa9106839 // stp x25, x26, [x1, #256]
 	WORD $0x721e00df // tst w6, #0x4
-	WORD $0x9a8c11b6 // csel x22, x13, x12, ne
+	WORD $0x9a831056 // csel x22, x2, x3, ne
 	WORD $0x8b500a11 // add x17, x16, x16, lsr #2
-	WORD $0xb400eace // cbz x14, 0x1f54
-// 0x200:
-	WORD $0x4e040cfd // dup v29.4s, w7
-	WORD $0x4ebc87ac // add v12.4s, v29.4s, v28.4s
-	WORD $0x4e040700 // dup v0.4s, v24.s[0]
-	WORD $0x4e0c0701 // dup v1.4s, v24.s[1]
-	WORD $0x4e140702 // dup v2.4s, v24.s[2]
-	WORD $0x4e1c0703 // dup v3.4s, v24.s[3]
-	WORD $0x4e040724 // dup v4.4s, v25.s[0]
-	WORD $0x4e0c0725 // dup v5.4s, v25.s[1]
-	WORD $0x4e140726 // dup v6.4s, v25.s[2]
-	WORD $0x4e1c0727 // dup v7.4s, v25.s[3]
-	WORD $0xad0d0420 // stp q0, q1, [x1, #416]
-	WORD $0xad0e0c22 // stp q2, q3, [x1, #448]
-	WORD $0x4e040748 // dup v8.4s, v26.s[0]
-	WORD $0x4e0c0749 // dup v9.4s, v26.s[1]
-	WORD $0xad0f1424 // stp q4, q5, [x1, #480]
-	WORD $0xad101c26 // stp q6, q7, [x1, #512]
-	WORD $0x4e14074a // dup v10.4s, v26.s[2]
-	WORD $0x4e1c074b // dup v11.4s, v26.s[3]
-	WORD $0x4e0c076d // dup v13.4s, v27.s[1]
-	WORD $0x4e14076e // dup v14.4s, v27.s[2]
-	WORD $0x4e1c076f // dup v15.4s, v27.s[3]
-	WORD $0xad112428 // stp q8, q9, [x1, #544]
-	WORD $0xad122c2a // stp q10, q11, [x1, #576]
-	WORD $0xad13342c // stp q12, q13, [x1, #608]
-	WORD $0xad143c2e // stp q14, q15, [x1, #640]
-	WORD $0x36002cc6 // tbz w6, #0, 0x7fc
-	WORD $0x528000a2 // mov w2, #0x5
-	WORD $0xb9013022 // str w2, [x1, #304]
-	WORD $0xad4b5835 // ldp q21, q22, [x1, #352]
-	WORD $0xad4c6037 // ldp q23, q24, [x1, #384]
+	WORD $0xb40144c4 // cbz x4, 0x2a88
+	WORD $0x14000007 // b 0x210
+// 0x1f8:
+	WORD $0x321700c6 // orr w6, w6, #0x200
+	WORD $0x52800007 // mov w7, #0x0
+	WORD $0xf105009f // cmp x4, #0x140
+	WORD $0x54000068 // b.hi 0x210
+	WORD $0x321800c6 // orr w6, w6, #0x100
+	WORD $0x52800027 // mov w7, #0x1
+// 0x210:
+	WORD $0x4e040cfe // dup v30.4s, w7
+	WORD $0x4eb98710 // add v16.4s, v24.4s, v25.4s
+	WORD $0x4e040736 // dup v22.4s, v25.s[0]
+	WORD $0x4e040757 // dup v23.4s, v26.s[0]
+	WORD $0x4ebe87ff // add v31.4s, v31.4s, v30.4s
+	WORD $0x6e301f73 // eor v19.16b, v27.16b, v16.16b
+	WORD $0x4e040615 // dup v21.4s, v16.s[0]
+	WORD $0x3d809437 // str q23, [x1, #592]
+	WORD $0x6e600a73 // rev32 v19.8h, v19.8h
+	WORD $0x6e3f1ebc // eor v28.16b, v21.16b, v31.16b
+	WORD $0xad11d835 // stp q21, q22, [x1, #560]
+	WORD $0x4eb38752 // add v18.4s, v26.4s, v19.4s
+	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
+	WORD $0x6e321f3e // eor v30.16b, v25.16b, v18.16b
+	WORD $0x4ebc86f7 // add v23.4s, v23.4s, v28.4s
+	WORD $0x4f2c57d1 // shl v17.4s, v30.4s, #12
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x6f2c47d1 // sri v17.4s, v30.4s, #20
+	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x4eb18610 // add v16.4s, v16.4s, v17.4s
+	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0x6e301e73 // eor v19.16b, v19.16b, v16.16b
+	WORD $0x4eb686a0 // add v0.4s, v21.4s, v22.4s
+	WORD $0x4e140273 // tbl v19.16b, {v19.16b}, v20.16b
+	WORD $0x6e201f9c // eor v28.16b, v28.16b, v0.16b
+	WORD $0x4e1c0603 // dup v3.4s, v16.s[3]
+	WORD $0x4eb38652 // add v18.4s, v18.4s, v19.4s
+	WORD $0x4e14038c // tbl v12.16b, {v28.16b}, v20.16b
+	WORD $0x4e14066e // dup v14.4s, v19.s[2]
+	WORD $0x6e321e3e // eor v30.16b, v17.16b, v18.16b
+	WORD $0x4eac86e8 // add v8.4s, v23.4s, v12.4s
+	WORD $0x4e1c066f // dup v15.4s, v19.s[3]
+	WORD $0x4f2757d1 // shl v17.4s, v30.4s, #7
+	WORD $0x6e281edd // eor v29.16b, v22.16b, v8.16b
+	WORD $0x4e14064a // dup v10.4s, v18.s[2]
+	WORD $0x6f2747d1 // sri v17.4s, v30.4s, #25
+	WORD $0x4f2757a4 // shl v4.4s, v29.4s, #7
+	WORD $0x4e0c0649 // dup v9.4s, v18.s[1]
+	WORD $0x6e11223e // ext v30.16b, v17.16b, v17.16b, #4
+	WORD $0x6f2747a4 // sri v4.4s, v29.4s, #25
+	WORD $0x4e0c0625 // dup v5.4s, v17.s[1]
+	WORD $0x4ebe861e // add v30.4s, v16.4s, v30.4s
+	WORD $0x4e140626 // dup v6.4s, v17.s[2]
+	WORD $0x4e1c0627 // dup v7.4s, v17.s[3]
+	WORD $0x4e1407c2 // dup v2.4s, v30.s[2]
+	WORD $0x4e0c066d // dup v13.4s, v19.s[1]
+	WORD $0xad0bb825 // stp q5, q14, [x1, #368]
+	WORD $0x4e0c07c1 // dup v1.4s, v30.s[1]
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0xad0cbc23 // stp q3, q15, [x1, #400]
+	WORD $0x4e1c064b // dup v11.4s, v18.s[3]
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0xad0da42a // stp q10, q9, [x1, #432]
+	WORD $0xad0e9821 // stp q1, q6, [x1, #464]
+	WORD $0xad0fac27 // stp q7, q11, [x1, #496]
+	WORD $0xad10882d // stp q13, q2, [x1, #528]
+	WORD $0x14000018 // b 0x350
+// 0x2f4:
+	WORD $0x4f00049e // movi v30.4s, #0x4
+	WORD $0x4ebe87ff // add v31.4s, v31.4s, v30.4s
+	WORD $0xad51d835 // ldp q21, q22, [x1, #560]
+	WORD $0x3dc09437 // ldr q23, [x1, #592]
+	WORD $0xad4bb825 // ldp q5, q14, [x1, #368]
+	WORD $0xad4cbc23 // ldp q3, q15, [x1, #400]
+	WORD $0xad4da42a // ldp q10, q9, [x1, #432]
+	WORD $0xad4e9821 // ldp q1, q6, [x1, #464]
+	WORD $0xad4fac27 // ldp q7, q11, [x1, #496]
+	WORD $0xad50882d // ldp q13, q2, [x1, #528]
+	WORD $0x6e3f1ebc // eor v28.16b, v21.16b, v31.16b
+	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
+	WORD $0x4ebc86f7 // add v23.4s, v23.4s, v28.4s
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0x4eb686a0 // add v0.4s, v21.4s, v22.4s
+	WORD $0x6e201f9c // eor v28.16b, v28.16b, v0.16b
+	WORD $0x4e14038c // tbl v12.16b, {v28.16b}, v20.16b
+	WORD $0x4eac86e8 // add v8.4s, v23.4s, v12.4s
+	WORD $0x6e281edd // eor v29.16b, v22.16b, v8.16b
+	WORD $0x4f2757a4 // shl v4.4s, v29.4s, #7
+	WORD $0x6f2747a4 // sri v4.4s, v29.4s, #25
+// 0x350:
+	WORD $0x3740c806 // tbnz w6, #8, 0x1c50
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xd280008e // mov x14, #0x4
+	WORD $0x374851e6 // tbnz w6, #9, 0xe74
+	WORD $0xd1040089 // sub x9, x4, #0x100
+	WORD $0x8a89fd28 // and x8, x9, x9, asr #63
+	WORD $0x934208c9 // sbfx x9, x6, #2, #1
+	WORD $0x91040108 // add x8, x8, #0x100
+	WORD $0x8b080047 // add x7, x2, x8
+	WORD $0xca0300e7 // eor x7, x7, x3
+	WORD $0x8a0900e7 // and x7, x7, x9
+	WORD $0xca0300e7 // eor x7, x7, x3
+	WORD $0xd280008e // mov x14, #0x4
+	WORD $0xcb1600e8 // sub x8, x7, x22
+// 0x464:
+	WORD $0xf104009f // cmp x4, #0x100
+	WORD $0x54002709 // b.ls 0x948
+	WORD $0xf102811f // cmp x8, #0xa0
+	WORD $0x54005023 // b.cc 0xe74
+	WORD $0xd280004e // mov x14, #0x2
+	WORD $0x910182c5 // add x5, x22, #0x60
+	WORD $0xf104011f // cmp x8, #0x100
+	WORD $0x54000063 // b.cc 0x48c
+	WORD $0xd280000e // mov x14, #0x0
+	WORD $0x910302c5 // add x5, x22, #0xc0
+// 0x48c:
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xeb0502df // cmp x22, x5
+	WORD $0x54ffda81 // b.ne 0x48c
+	WORD $0xb400460e // cbz x14, 0x1200
+	WORD $0x1400014c // b 0xe74
+// 0x948:
+	WORD $0xcb4819ce // sub x14, x14, x8, lsr #6
+	WORD $0x927ae508 // and x8, x8, #0xffffffffffffffc0
+	WORD $0x8b0802c5 // add x5, x22, x8
+	WORD $0xb4002908 // cbz x8, 0xe74
+// 0x958:
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xeb0502df // cmp x22, x5
+	WORD $0x54ffd761 // b.ne 0x958
+	WORD $0xb4001c8e // cbz x14, 0x1200
+// 0xe74:
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xd10005ce // sub x14, x14, #0x1
+	WORD $0xb5ffe3ee // cbnz x14, 0xe74
+	WORD $0x374844e6 // tbnz w6, #9, 0x1a98
+// 0x1200:
+	WORD $0xcb1600e8 // sub x8, x7, x22
+	WORD $0xf104009f // cmp x4, #0x100
+	WORD $0x54003069 // b.ls 0x1814
+	WORD $0xf101011f // cmp x8, #0x40
+	WORD $0x54004443 // b.cc 0x1a98
+	WORD $0x54000040 // b.eq 0x121c
+	WORD $0x37104406 // tbnz w6, #2, 0x1a98
+// 0x121c:
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xad51d835 // ldp q21, q22, [x1, #560]
+	WORD $0x3dc09437 // ldr q23, [x1, #592]
+	WORD $0x4f00049e // movi v30.4s, #0x4
+	WORD $0x4ebf858c // add v12.4s, v12.4s, v31.4s
+	WORD $0x4e812810 // trn1 v16.4s, v0.4s, v1.4s
+	WORD $0x4e816801 // trn2 v1.4s, v0.4s, v1.4s
+	WORD $0x4e832840 // trn1 v0.4s, v2.4s, v3.4s
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x4e836843 // trn2 v3.4s, v2.4s, v3.4s
+	WORD $0x4e852891 // trn1 v17.4s, v4.4s, v5.4s
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x4e856885 // trn2 v5.4s, v4.4s, v5.4s
+	WORD $0x4e8728c4 // trn1 v4.4s, v6.4s, v7.4s
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x4e8768c7 // trn2 v7.4s, v6.4s, v7.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4ec02a02 // trn1 v2.2d, v16.2d, v0.2d
+	WORD $0x4ec06a00 // trn2 v0.2d, v16.2d, v0.2d
+	WORD $0x4ec32830 // trn1 v16.2d, v1.2d, v3.2d
+	WORD $0x4ec36823 // trn2 v3.2d, v1.2d, v3.2d
+	WORD $0x4ec42a26 // trn1 v6.2d, v17.2d, v4.2d
+	WORD $0x4ec46a24 // trn2 v4.2d, v17.2d, v4.2d
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x4ec728b1 // trn1 v17.2d, v5.2d, v7.2d
+	WORD $0x4ec768a7 // trn2 v7.2d, v5.2d, v7.2d
+	WORD $0xad441441 // ldp q1, q5, [x2, #128]
+	WORD $0x4ebe87ff // add v31.4s, v31.4s, v30.4s
+	WORD $0x4e892912 // trn1 v18.4s, v8.4s, v9.4s
+	WORD $0x4e896909 // trn2 v9.4s, v8.4s, v9.4s
+	WORD $0x4e8b2948 // trn1 v8.4s, v10.4s, v11.4s
+	WORD $0x4e8b694b // trn2 v11.4s, v10.4s, v11.4s
+	WORD $0x6e3f1ebc // eor v28.16b, v21.16b, v31.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x4e8d2993 // trn1 v19.4s, v12.4s, v13.4s
+	WORD $0x4e8d698d // trn2 v13.4s, v12.4s, v13.4s
+	WORD $0x4e8f29cc // trn1 v12.4s, v14.4s, v15.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4e8f69cf // trn2 v15.4s, v14.4s, v15.4s
+	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
+	WORD $0x4ec82a4a // trn1 v10.2d, v18.2d, v8.2d
+	WORD $0x4ec86a48 // trn2 v8.2d, v18.2d, v8.2d
+	WORD $0x4ecb2932 // trn1 v18.2d, v9.2d, v11.2d
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4ecb692b // trn2 v11.2d, v9.2d, v11.2d
+	WORD $0x4ebc86f7 // add v23.4s, v23.4s, v28.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x4ecc2a6e // trn1 v14.2d, v19.2d, v12.2d
+	WORD $0x4ecc6a6c // trn2 v12.2d, v19.2d, v12.2d
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x4ecf29b3 // trn1 v19.2d, v13.2d, v15.2d
+	WORD $0x4ecf69af // trn2 v15.2d, v13.2d, v15.2d
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0xad453449 // ldp q9, q13, [x2, #160]
+	WORD $0x4eb88400 // add v0.4s, v0.4s, v24.4s
+	WORD $0x4eb98484 // add v4.4s, v4.4s, v25.4s
+	WORD $0x4eba8508 // add v8.4s, v8.4s, v26.4s
+	WORD $0x4ebb858c // add v12.4s, v12.4s, v27.4s
+	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x6e251c84 // eor v4.16b, v4.16b, v5.16b
+	WORD $0xad401441 // ldp q1, q5, [x2]
+	WORD $0x6e291d08 // eor v8.16b, v8.16b, v9.16b
+	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
+	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0xad413449 // ldp q9, q13, [x2, #32]
+	WORD $0x4eb88442 // add v2.4s, v2.4s, v24.4s
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x4eb984c6 // add v6.4s, v6.4s, v25.4s
+	WORD $0xad041060 // stp q0, q4, [x3, #128]
+	WORD $0x4eba854a // add v10.4s, v10.4s, v26.4s
+	WORD $0x4ebb85ce // add v14.4s, v14.4s, v27.4s
+	WORD $0x4eb686a0 // add v0.4s, v21.4s, v22.4s
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0xad053068 // stp q8, q12, [x3, #160]
+	WORD $0x6e211c42 // eor v2.16b, v2.16b, v1.16b
+	WORD $0x6e251cc6 // eor v6.16b, v6.16b, v5.16b
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0xad461441 // ldp q1, q5, [x2, #192]
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0x6e2d1dce // eor v14.16b, v14.16b, v13.16b
+	WORD $0x6e201f9c // eor v28.16b, v28.16b, v0.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0xad473449 // ldp q9, q13, [x2, #224]
+	WORD $0x4eb88463 // add v3.4s, v3.4s, v24.4s
+	WORD $0x4eb984e7 // add v7.4s, v7.4s, v25.4s
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xad001862 // stp q2, q6, [x3]
+	WORD $0x4eba856b // add v11.4s, v11.4s, v26.4s
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x4ebb85ef // add v15.4s, v15.4s, v27.4s
+	WORD $0x4e14038c // tbl v12.16b, {v28.16b}, v20.16b
+	WORD $0xad01386a // stp q10, q14, [x3, #32]
+	WORD $0x6e211c63 // eor v3.16b, v3.16b, v1.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e251ce7 // eor v7.16b, v7.16b, v5.16b
+	WORD $0xad427055 // ldp q21, q28, [x2, #64]
+	WORD $0x6e291d6b // eor v11.16b, v11.16b, v9.16b
+	WORD $0x6e2d1def // eor v15.16b, v15.16b, v13.16b
+	WORD $0x4eac86e8 // add v8.4s, v23.4s, v12.4s
+	WORD $0xad437857 // ldp q23, q30, [x2, #96]
+	WORD $0x4eb88610 // add v16.4s, v16.4s, v24.4s
+	WORD $0x4eb98631 // add v17.4s, v17.4s, v25.4s
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xad061c63 // stp q3, q7, [x3, #192]
+	WORD $0x4eba8652 // add v18.4s, v18.4s, v26.4s
+	WORD $0x4ebb8673 // add v19.4s, v19.4s, v27.4s
+	WORD $0x6e281edd // eor v29.16b, v22.16b, v8.16b
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xad073c6b // stp q11, q15, [x3, #224]
+	WORD $0x6e351e10 // eor v16.16b, v16.16b, v21.16b
+	WORD $0x6e3c1e31 // eor v17.16b, v17.16b, v28.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x6e371e52 // eor v18.16b, v18.16b, v23.16b
+	WORD $0x6e3e1e73 // eor v19.16b, v19.16b, v30.16b
+	WORD $0x4f2757a4 // shl v4.4s, v29.4s, #7
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0xad4bb825 // ldp q5, q14, [x1, #368]
+	WORD $0xad4cbc23 // ldp q3, q15, [x1, #400]
+	WORD $0x6f2747a4 // sri v4.4s, v29.4s, #25
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0xad4da42a // ldp q10, q9, [x1, #432]
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0xad4e9821 // ldp q1, q6, [x1, #464]
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0xad024470 // stp q16, q17, [x3, #64]
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xad034c72 // stp q18, q19, [x3, #96]
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0xad4fac27 // ldp q7, q11, [x1, #496]
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0xad50882d // ldp q13, q2, [x1, #528]
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x91040042 // add x2, x2, #0x100
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x91040063 // add x3, x3, #0x100
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0xd1040084 // sub x4, x4, #0x100
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0xd1040089 // sub x9, x4, #0x100
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x8a89fd28 // and x8, x9, x9, asr #63
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x934208c9 // sbfx x9, x6, #2, #1
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x91040108 // add x8, x8, #0x100
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x8b080047 // add x7, x2, x8
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0xca0300e7 // eor x7, x7, x3
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x8a0900e7 // and x7, x7, x9
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xca0300e7 // eor x7, x7, x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0xd280008e // mov x14, #0x4
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0xcb1600e8 // sub x8, x7, x22
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x17fffb15 // b 0x464
+// 0x1814:
+	WORD $0xf100811f // cmp x8, #0x20
+	WORD $0x54001403 // b.cc 0x1a98
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x14000276 // b 0x246c
+// 0x1a98:
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x374841a6 // tbnz w6, #9, 0x247c
+	WORD $0x14000208 // b 0x246c
+// 0x1c50:
+	WORD $0x0e1c3fe7 // mov w7, v31.s[3]
+	WORD $0xad49d835 // ldp q21, q22, [x1, #304]
+	WORD $0xad4ae037 // ldp q23, q24, [x1, #336]
 	WORD $0x4eb51eb9 // mov v25.16b, v21.16b
 	WORD $0x4eb61eda // mov v26.16b, v22.16b
 	WORD $0x4eb71efb // mov v27.16b, v23.16b
 	WORD $0x4eb81f1c // mov v28.16b, v24.16b
-	WORD $0x4e041c5c // mov v28.s[0], w2
-	WORD $0xd2800143 // mov x3, #0xa
-// 0x290:
+	WORD $0x110004e7 // add w7, w7, #0x1
+	WORD $0x4e041cfc // mov v28.s[0], w7
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
+	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x4e1403b8 // tbl v24.16b, {v29.16b}, v20.16b
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x4e1403dc // tbl v28.16b, {v30.16b}, v20.16b
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x6e186318 // ext v24.16b, v24.16b, v24.16b, #12
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x6e1c639c // ext v28.16b, v28.16b, v28.16b, #12
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
+	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x6e1622d6 // ext v22.16b, v22.16b, v22.16b, #4
+	WORD $0x6e1a235a // ext v26.16b, v26.16b, v26.16b, #4
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
+	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x4e1403b8 // tbl v24.16b, {v29.16b}, v20.16b
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x4e1403dc // tbl v28.16b, {v30.16b}, v20.16b
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x6e182318 // ext v24.16b, v24.16b, v24.16b, #4
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
+	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e1662d6 // ext v22.16b, v22.16b, v22.16b, #12
+	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
+	WORD $0xd280010e // mov x14, #0x8
+// 0x1e68:
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x4e1403b8 // tbl v24.16b, {v29.16b}, v20.16b
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4e1403dc // tbl v28.16b, {v30.16b}, v20.16b
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
 	WORD $0x6e186318 // ext v24.16b, v24.16b, v24.16b, #12
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x6e1c639c // ext v28.16b, v28.16b, v28.16b, #12
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
 	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6e1622d6 // ext v22.16b, v22.16b, v22.16b, #4
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e1a235a // ext v26.16b, v26.16b, v26.16b, #4
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
-	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
-	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
-	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
-	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
+	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4e1403b8 // tbl v24.16b, {v29.16b}, v20.16b
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4e1403dc // tbl v28.16b, {v30.16b}, v20.16b
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x6e182318 // ext v24.16b, v24.16b, v24.16b, #4
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6e1662d6 // ext v22.16b, v22.16b, v22.16b, #12
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
+	WORD $0xd10005ce // sub x14, x14, #0x1
+	WORD $0xb5ffe96e // cbnz x14, 0x1e68
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4e1403b8 // tbl v24.16b, {v29.16b}, v20.16b
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4e1403dc // tbl v28.16b, {v30.16b}, v20.16b
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x6e186318 // ext v24.16b, v24.16b, v24.16b, #12
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x6e1c639c // ext v28.16b, v28.16b, v28.16b, #12
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
+	WORD $0x6e1622d6 // ext v22.16b, v22.16b, v22.16b, #4
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6e1a235a // ext v26.16b, v26.16b, v26.16b, #4
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x6e182318 // ext v24.16b, v24.16b, v24.16b, #4
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e1403b8 // tbl v24.16b, {v29.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4e1403dc // tbl v28.16b, {v30.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e182318 // ext v24.16b, v24.16b, v24.16b, #4
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x4f275626 // shl v6.4s, v17.4s, #7
-	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
-	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
-	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
-	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
+	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
-	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6e1662d6 // ext v22.16b, v22.16b, v22.16b, #12
-	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
-	WORD $0xd1000463 // sub x3, x3, #0x1
-	WORD $0xb5ffe963 // cbnz x3, 0x290
-	WORD $0xad4b4430 // ldp q16, q17, [x1, #352]
-	WORD $0x4eb58610 // add v16.4s, v16.4s, v21.4s
-	WORD $0x4eb68631 // add v17.4s, v17.4s, v22.4s
-	WORD $0x9e660217 // fmov x23, d16
-	WORD $0x4e183e18 // mov x24, v16.d[1]
-	WORD $0x9e660239 // fmov x25, d17
-	WORD $0x4e183e3a // mov x26, v17.d[1]
-// 0x584:
-	WORD $0xf9409425 // ldr x5, [x1, #296]
+	WORD $0x374803e6 // tbnz w6, #9, 0x247c
+	WORD $0x1400001a // b 0x246c
+// 0x2408:
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+// 0x246c:
+	WORD $0x36100086 // tbz w6, #2, 0x247c
+	WORD $0xcb1600e8 // sub x8, x7, x22
+	WORD $0xf100411f // cmp x8, #0x10
+	WORD $0x54fffc82 // b.cs 0x2408
+// 0x247c:
+	WORD $0x4ebf858c // add v12.4s, v12.4s, v31.4s
+	WORD $0x4e812810 // trn1 v16.4s, v0.4s, v1.4s
+	WORD $0x4e816801 // trn2 v1.4s, v0.4s, v1.4s
+	WORD $0x4e832840 // trn1 v0.4s, v2.4s, v3.4s
+	WORD $0x4e836843 // trn2 v3.4s, v2.4s, v3.4s
+	WORD $0x4e852891 // trn1 v17.4s, v4.4s, v5.4s
+	WORD $0x4e856885 // trn2 v5.4s, v4.4s, v5.4s
+	WORD $0x4e8728c4 // trn1 v4.4s, v6.4s, v7.4s
+	WORD $0x4e8768c7 // trn2 v7.4s, v6.4s, v7.4s
+	WORD $0x4ec02a02 // trn1 v2.2d, v16.2d, v0.2d
+	WORD $0x4ec06a00 // trn2 v0.2d, v16.2d, v0.2d
+	WORD $0x4ec32830 // trn1 v16.2d, v1.2d, v3.2d
+	WORD $0x4ec36823 // trn2 v3.2d, v1.2d, v3.2d
+	WORD $0x4ec42a26 // trn1 v6.2d, v17.2d, v4.2d
+	WORD $0x4ec46a24 // trn2 v4.2d, v17.2d, v4.2d
+	WORD $0x4ec728b1 // trn1 v17.2d, v5.2d, v7.2d
+	WORD $0x4ec768a7 // trn2 v7.2d, v5.2d, v7.2d
+	WORD $0xad499421 // ldp q1, q5, [x1, #304]
+	WORD $0x4e892912 // trn1 v18.4s, v8.4s, v9.4s
+	WORD $0x4e896909 // trn2 v9.4s, v8.4s, v9.4s
+	WORD $0x4e8b2948 // trn1 v8.4s, v10.4s, v11.4s
+	WORD $0x4e8b694b // trn2 v11.4s, v10.4s, v11.4s
+	WORD $0x4e8d2993 // trn1 v19.4s, v12.4s, v13.4s
+	WORD $0x4e8d698d // trn2 v13.4s, v12.4s, v13.4s
+	WORD $0x4e8f29cc // trn1 v12.4s, v14.4s, v15.4s
+	WORD $0x4e8f69cf // trn2 v15.4s, v14.4s, v15.4s
+	WORD $0x4ec82a4a // trn1 v10.2d, v18.2d, v8.2d
+	WORD $0x4ec86a48 // trn2 v8.2d, v18.2d, v8.2d
+	WORD $0x4ecb2932 // trn1 v18.2d, v9.2d, v11.2d
+	WORD $0x4ecb692b // trn2 v11.2d, v9.2d, v11.2d
+	WORD $0x4ecc2a6e // trn1 v14.2d, v19.2d, v12.2d
+	WORD $0x4ecc6a6c // trn2 v12.2d, v19.2d, v12.2d
+	WORD $0x4ecf29b3 // trn1 v19.2d, v13.2d, v15.2d
+	WORD $0x4ecf69af // trn2 v15.2d, v13.2d, v15.2d
+	WORD $0xad4ab429 // ldp q9, q13, [x1, #336]
+	WORD $0x4ea18442 // add v2.4s, v2.4s, v1.4s
+	WORD $0x4ea584c6 // add v6.4s, v6.4s, v5.4s
+	WORD $0x4ea9854a // add v10.4s, v10.4s, v9.4s
+	WORD $0x4ead85ce // add v14.4s, v14.4s, v13.4s
+	WORD $0x4ea18610 // add v16.4s, v16.4s, v1.4s
+	WORD $0x4ea58631 // add v17.4s, v17.4s, v5.4s
+	WORD $0x4ea98652 // add v18.4s, v18.4s, v9.4s
+	WORD $0x4ead8673 // add v19.4s, v19.4s, v13.4s
+	WORD $0x4ea18400 // add v0.4s, v0.4s, v1.4s
+	WORD $0x4ea58484 // add v4.4s, v4.4s, v5.4s
+	WORD $0x4ea98508 // add v8.4s, v8.4s, v9.4s
+	WORD $0x4ead858c // add v12.4s, v12.4s, v13.4s
+	WORD $0x4ea18463 // add v3.4s, v3.4s, v1.4s
+	WORD $0x4ea584e7 // add v7.4s, v7.4s, v5.4s
+	WORD $0x4ea9856b // add v11.4s, v11.4s, v9.4s
+	WORD $0x4ead85ef // add v15.4s, v15.4s, v13.4s
+	WORD $0x364814a6 // tbz w6, #9, 0x27dc
+	WORD $0x36400106 // tbz w6, #8, 0x256c
+	WORD $0x4eb58421 // add v1.4s, v1.4s, v21.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
+	WORD $0x9e660037 // fmov x23, d1
+	WORD $0x4e183c38 // mov x24, v1.d[1]
+	WORD $0x9e6600b9 // fmov x25, d5
+	WORD $0x4e183cba // mov x26, v5.d[1]
+	WORD $0x14000005 // b 0x257c
+// 0x256c:
+	WORD $0x9e660057 // fmov x23, d2
+	WORD $0x4e183c58 // mov x24, v2.d[1]
+	WORD $0x9e6600d9 // fmov x25, d6
+	WORD $0x4e183cda // mov x26, v6.d[1]
+// 0x257c:
+	WORD $0xf9408825 // ldr x5, [x1, #272]
 	WORD $0xb21e67e9 // mov x9, #0xffffffc0ffffffc
 	WORD $0xb240052a // orr x10, x9, #0x3
 	WORD $0x8a0a02ef // and x15, x23, x10
@@ -381,44 +2444,43 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xaa1f03f4 // mov x20, xzr
 	WORD $0xaa1f03f5 // mov x21, xzr
 	WORD $0xf10040e7 // subs x7, x7, #0x10
-	WORD $0x540003a3 // b.cc 0x628
-// 0x5b8:
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0x54000383 // b.cc 0x261c
+// 0x25b0:
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e97 // mul x23, x20, x15
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0xba1f0294 // adcs x20, x20, xzr
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xf10040e7 // subs x7, x7, #0x10
-	WORD $0x54fffca2 // b.cs 0x5b8
-// 0x628:
+	WORD $0x54fffcc2 // b.cs 0x25b0
+// 0x261c:
 	WORD $0xb10040e7 // adds x7, x7, #0x10
-	WORD $0x54000720 // b.eq 0x710
+	WORD $0x54000700 // b.eq 0x2700
 	WORD $0xaa1603e8 // mov x8, x22
 	WORD $0xd37df0e9 // lsl x9, x7, #3
 	WORD $0xaa1f03f8 // mov x24, xzr
-	WORD $0x371802a7 // tbnz w7, #3, 0x690
-	WORD $0x371001a7 // tbnz w7, #2, 0x674
+	WORD $0x371802a7 // tbnz w7, #3, 0x2684
+	WORD $0x371001a7 // tbnz w7, #2, 0x2668
 	WORD $0xd341fce9 // lsr x9, x7, #1
 	WORD $0x39400117 // ldrb w23, [x8]
 	WORD $0x3869690a // ldrb w10, [x8, x9]
@@ -430,16 +2492,16 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xd37df129 // lsl x9, x9, #3
 	WORD $0x9ac9214a // lsl x10, x10, x9
 	WORD $0xaa0a02f7 // orr x23, x23, x10
-	WORD $0x1400000f // b 0x6ac
-// 0x674:
+	WORD $0x1400000f // b 0x26a0
+// 0x2668:
 	WORD $0xd10010ea // sub x10, x7, #0x4
 	WORD $0xb86a690a // ldr w10, [x8, x10]
 	WORD $0xd1008129 // sub x9, x9, #0x20
 	WORD $0x9ac9214a // lsl x10, x10, x9
 	WORD $0xb9400117 // ldr w23, [x8]
 	WORD $0xaa0a02f7 // orr x23, x23, x10
-	WORD $0x14000008 // b 0x6ac
-// 0x690:
+	WORD $0x14000008 // b 0x26a0
+// 0x2684:
 	WORD $0xd10020ea // sub x10, x7, #0x8
 	WORD $0xf86a6918 // ldr x24, [x8, x10]
 	WORD $0xd2800f0a // mov x10, #0x78
@@ -447,1546 +2509,205 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9ac92718 // lsr x24, x24, x9
 	WORD $0xd348ff18 // lsr x24, x24, #8
 	WORD $0xf9400117 // ldr x23, [x8]
-// 0x6ac:
+// 0x26a0:
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e97 // mul x23, x20, x15
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0xba1f0294 // adcs x20, x20, xzr
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-// 0x710:
-	WORD $0xb9413826 // ldr w6, [x1, #312]
-	WORD $0xa9510c22 // ldp x2, x3, [x1, #272]
-	WORD $0xf9409024 // ldr x4, [x1, #288]
-	WORD $0x371000c6 // tbnz w6, #2, 0x734
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+// 0x2700:
+	WORD $0x371000e6 // tbnz w6, #2, 0x271c
 	WORD $0xaa0303f6 // mov x22, x3
+// 0x2708:
 	WORD $0xf101009f // cmp x4, #0x40
-	WORD $0x5400a128 // b.hi 0x1b4c
-	WORD $0xb400c144 // cbz x4, 0x1f54
-	WORD $0x14000028 // b 0x7d0
-// 0x734:
+	WORD $0x54000509 // b.ls 0x27ac
+	WORD $0x121678c6 // and w6, w6, #0xfffffdff
+	WORD $0x36400786 // tbz w6, #8, 0x2804
+	WORD $0x14000031 // b 0x27dc
+// 0x271c:
 	WORD $0xaa0203f6 // mov x22, x2
-	WORD $0xd2802807 // mov x7, #0x140
-	WORD $0xeb07009f // cmp x4, x7
-	WORD $0x9a873087 // csel x7, x4, x7, cc
+	WORD $0xd2801807 // mov x7, #0xc0
+	WORD $0xf105009f // cmp x4, #0x140
+	WORD $0x9a879087 // csel x7, x4, x7, ls
 	WORD $0x927cece7 // and x7, x7, #0xfffffffffffffff0
 	WORD $0x8b0200e7 // add x7, x7, x2
 	WORD $0xeb0702df // cmp x22, x7
-	WORD $0x540003a2 // b.cs 0x7c4
-// 0x754:
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0x54fffe82 // b.cs 0x2708
+// 0x273c:
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e97 // mul x23, x20, x15
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0xba1f0294 // adcs x20, x20, xzr
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xeb0702df // cmp x22, x7
-	WORD $0x54fffca3 // b.cc 0x754
-// 0x7c4:
-	WORD $0xf101009f // cmp x4, #0x40
-	WORD $0x54009c28 // b.hi 0x1b4c
-	WORD $0xb400bc44 // cbz x4, 0x1f54
-// 0x7d0:
+	WORD $0x54fffcc3 // b.cc 0x273c
+	WORD $0x17ffffd8 // b 0x2708
+// 0x27ac:
+	WORD $0xb40016e4 // cbz x4, 0x2a88
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x5400b123 // b.cc 0x1df8
-	WORD $0xacc14450 // ldp q16, q17, [x2], #32
-	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
-	WORD $0x6e201e10 // eor v16.16b, v16.16b, v0.16b
-	WORD $0x6e211e31 // eor v17.16b, v17.16b, v1.16b
-	WORD $0x6e221e52 // eor v18.16b, v18.16b, v2.16b
-	WORD $0x6e231e73 // eor v19.16b, v19.16b, v3.16b
-	WORD $0xac814470 // stp q16, q17, [x3], #32
-	WORD $0xac814c72 // stp q18, q19, [x3], #32
-	WORD $0x140005d7 // b 0x1f54
-// 0x7fc:
-	WORD $0xb9413826 // ldr w6, [x1, #312]
-	WORD $0xa9510c22 // ldp x2, x3, [x1, #272]
-	WORD $0xf9409024 // ldr x4, [x1, #288]
-	WORD $0x8b040047 // add x7, x2, x4
-	WORD $0x721e00df // tst w6, #0x4
-	WORD $0x9a8310e7 // csel x7, x7, x3, ne
-	WORD $0xcb1600e7 // sub x7, x7, x22
-	WORD $0xd2803208 // mov x8, #0x190
-	WORD $0xeb0800ff // cmp x7, x8
-	WORD $0x9a8830e7 // csel x7, x7, x8, cc
-	WORD $0xd344fce7 // lsr x7, x7, #4
-	WORD $0xd2800688 // mov x8, #0x34
-	WORD $0x9b087ce7 // mul x7, x7, x8
-	WORD $0xd348fce7 // lsr x7, x7, #8
-	WORD $0xd2800149 // mov x9, #0xa
-	WORD $0xcb070529 // sub x9, x9, x7, lsl #1
-	WORD $0xf900a029 // str x9, [x1, #320]
-	WORD $0x8b0708e7 // add x7, x7, x7, lsl #2
-	WORD $0x8b0712c8 // add x8, x22, x7, lsl #4
-	WORD $0xad4d0420 // ldp q0, q1, [x1, #416]
-	WORD $0xad4e0c22 // ldp q2, q3, [x1, #448]
-	WORD $0xad4f1424 // ldp q4, q5, [x1, #480]
-	WORD $0xad501c26 // ldp q6, q7, [x1, #512]
-	WORD $0xad512428 // ldp q8, q9, [x1, #544]
-	WORD $0xad522c2a // ldp q10, q11, [x1, #576]
-	WORD $0xad53342c // ldp q12, q13, [x1, #608]
-	WORD $0xad543c2e // ldp q14, q15, [x1, #640]
-	WORD $0xf104009f // cmp x4, #0x100
-	WORD $0x540056e9 // b.ls 0x1348
-	WORD $0xad4b5835 // ldp q21, q22, [x1, #352]
-	WORD $0xad4c6037 // ldp q23, q24, [x1, #384]
-	WORD $0x4eb51eb9 // mov v25.16b, v21.16b
-	WORD $0x4eb61eda // mov v26.16b, v22.16b
-	WORD $0x4eb71efb // mov v27.16b, v23.16b
-	WORD $0x4eb81f1c // mov v28.16b, v24.16b
-	WORD $0x0e1c3d82 // mov w2, v12.s[3]
-	WORD $0x11000443 // add w3, w2, #0x1
-	WORD $0x11000842 // add w2, w2, #0x2
-	WORD $0x4e041c78 // mov v24.s[0], w3
-	WORD $0x4e041c5c // mov v28.s[0], w2
-	WORD $0x528000c2 // mov w2, #0x6
-	WORD $0xb9013022 // str w2, [x1, #304]
-	WORD $0xeb0802df // cmp x22, x8
-	WORD $0xaa0803e2 // mov x2, x8
-	WORD $0x54003da0 // b.eq 0x1060
-// 0x8b0:
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e186318 // ext v24.16b, v24.16b, v24.16b, #12
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x6e1c639c // ext v28.16b, v28.16b, v28.16b, #12
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x6e1622d6 // ext v22.16b, v22.16b, v22.16b, #4
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x6e1a235a // ext v26.16b, v26.16b, v26.16b, #4
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
-	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
-	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
-	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
-	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x6e182318 // ext v24.16b, v24.16b, v24.16b, #4
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x4f275626 // shl v6.4s, v17.4s, #7
-	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
-	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
-	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
-	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
-	WORD $0x6e1662d6 // ext v22.16b, v22.16b, v22.16b, #12
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
-	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
-	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e186318 // ext v24.16b, v24.16b, v24.16b, #12
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x6e1c639c // ext v28.16b, v28.16b, v28.16b, #12
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x6e1622d6 // ext v22.16b, v22.16b, v22.16b, #4
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x6e1a235a // ext v26.16b, v26.16b, v26.16b, #4
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
-	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
-	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
-	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
-	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x6e182318 // ext v24.16b, v24.16b, v24.16b, #4
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x4f275626 // shl v6.4s, v17.4s, #7
-	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
-	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
-	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
-	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
-	WORD $0x6e1662d6 // ext v22.16b, v22.16b, v22.16b, #12
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
-	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xeb0202df // cmp x22, x2
-	WORD $0x54ffc2a1 // b.ne 0x8b0
-// 0x1060:
-	WORD $0xf940a023 // ldr x3, [x1, #320]
-	WORD $0xb40016e3 // cbz x3, 0x1340
-// 0x1068:
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e186318 // ext v24.16b, v24.16b, v24.16b, #12
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x6e1c639c // ext v28.16b, v28.16b, v28.16b, #12
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x6e1622d6 // ext v22.16b, v22.16b, v22.16b, #4
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x6e1a235a // ext v26.16b, v26.16b, v26.16b, #4
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
-	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
-	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
-	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
-	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
-	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
-	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4e140318 // tbl v24.16b, {v24.16b}, v20.16b
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x4e14039c // tbl v28.16b, {v28.16b}, v20.16b
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x6e182318 // ext v24.16b, v24.16b, v24.16b, #4
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x4f275626 // shl v6.4s, v17.4s, #7
-	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
-	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
-	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
-	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
-	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
-	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
-	WORD $0x6e1662d6 // ext v22.16b, v22.16b, v22.16b, #12
-	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
-	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
-	WORD $0xd1000463 // sub x3, x3, #0x1
-	WORD $0xb5ffe963 // cbnz x3, 0x1068
-// 0x1340:
-	WORD $0xd280300e // mov x14, #0x180
-	WORD $0x140001dd // b 0x1ab8
-// 0x1348:
-	WORD $0xeb0802df // cmp x22, x8
-	WORD $0xaa0803e2 // mov x2, x8
-	WORD $0x54002ca0 // b.eq 0x18e4
-// 0x1354:
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
-	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
-	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x4f275626 // shl v6.4s, v17.4s, #7
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
-	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
-	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
-	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
-	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
-	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x4f275626 // shl v6.4s, v17.4s, #7
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
-	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
-	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xeb0202df // cmp x22, x2
-	WORD $0x54ffd3a1 // b.ne 0x1354
-// 0x18e4:
-	WORD $0xf940a023 // ldr x3, [x1, #320]
-	WORD $0xb4000e63 // cbz x3, 0x1ab4
-// 0x18ec:
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x4f2c5626 // shl v6.4s, v17.4s, #12
-	WORD $0x4f2c5647 // shl v7.4s, v18.4s, #12
-	WORD $0x4f2c5664 // shl v4.4s, v19.4s, #12
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x6f2c4626 // sri v6.4s, v17.4s, #20
-	WORD $0x6f2c4647 // sri v7.4s, v18.4s, #20
-	WORD $0x6f2c4664 // sri v4.4s, v19.4s, #20
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x4e1401ef // tbl v15.16b, {v15.16b}, v20.16b
-	WORD $0x4e14018c // tbl v12.16b, {v12.16b}, v20.16b
-	WORD $0x4e1401ad // tbl v13.16b, {v13.16b}, v20.16b
-	WORD $0x4e1401ce // tbl v14.16b, {v14.16b}, v20.16b
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e2b1cd1 // eor v17.16b, v6.16b, v11.16b
-	WORD $0x6e281cf2 // eor v18.16b, v7.16b, v8.16b
-	WORD $0x6e291c93 // eor v19.16b, v4.16b, v9.16b
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x4f275626 // shl v6.4s, v17.4s, #7
-	WORD $0x4f275647 // shl v7.4s, v18.4s, #7
-	WORD $0x4f275664 // shl v4.4s, v19.4s, #7
-	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x6f274626 // sri v6.4s, v17.4s, #25
-	WORD $0x6f274647 // sri v7.4s, v18.4s, #25
-	WORD $0x6f274664 // sri v4.4s, v19.4s, #25
-	WORD $0xd1000463 // sub x3, x3, #0x1
-	WORD $0xb5fff1e3 // cbnz x3, 0x18ec
-// 0x1ab4:
-	WORD $0xd280200e // mov x14, #0x100
-// 0x1ab8:
-	WORD $0xb9413826 // ldr w6, [x1, #312]
-	WORD $0xa9510c22 // ldp x2, x3, [x1, #272]
-	WORD $0xf9409024 // ldr x4, [x1, #288]
-	WORD $0x36100446 // tbz w6, #2, 0x1b4c
-	WORD $0xeb0e009f // cmp x4, x14
-	WORD $0x9a8e308e // csel x14, x4, x14, cc
-	WORD $0x927cedce // and x14, x14, #0xfffffffffffffff0
-	WORD $0x8b0201ce // add x14, x14, x2
-	WORD $0x1400001b // b 0x1b44
-// 0x1adc:
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e97 // mul x23, x20, x15
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0xab17037b // adds x27, x27, x23
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0xba1f0294 // adcs x20, x20, xzr
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-// 0x1b44:
-	WORD $0xeb0e02df // cmp x22, x14
-	WORD $0x54fffca3 // b.cc 0x1adc
-// 0x1b4c:
-	WORD $0xad4d4430 // ldp q16, q17, [x1, #416]
-	WORD $0xad4e4c32 // ldp q18, q19, [x1, #448]
-	WORD $0x4eb08400 // add v0.4s, v0.4s, v16.4s
-	WORD $0x4eb18421 // add v1.4s, v1.4s, v17.4s
-	WORD $0x4eb28442 // add v2.4s, v2.4s, v18.4s
-	WORD $0x4eb38463 // add v3.4s, v3.4s, v19.4s
-	WORD $0x4e812810 // trn1 v16.4s, v0.4s, v1.4s
-	WORD $0x4e816811 // trn2 v17.4s, v0.4s, v1.4s
-	WORD $0x4e832852 // trn1 v18.4s, v2.4s, v3.4s
-	WORD $0x4e836853 // trn2 v19.4s, v2.4s, v3.4s
-	WORD $0x4ed22a00 // trn1 v0.2d, v16.2d, v18.2d
-	WORD $0x4ed32a21 // trn1 v1.2d, v17.2d, v19.2d
-	WORD $0x4ed26a02 // trn2 v2.2d, v16.2d, v18.2d
-	WORD $0x4ed36a23 // trn2 v3.2d, v17.2d, v19.2d
-	WORD $0xad4f4430 // ldp q16, q17, [x1, #480]
-	WORD $0xad504c32 // ldp q18, q19, [x1, #512]
-	WORD $0x4eb08484 // add v4.4s, v4.4s, v16.4s
-	WORD $0x4eb184a5 // add v5.4s, v5.4s, v17.4s
-	WORD $0x4eb284c6 // add v6.4s, v6.4s, v18.4s
-	WORD $0x4eb384e7 // add v7.4s, v7.4s, v19.4s
-	WORD $0x4e852890 // trn1 v16.4s, v4.4s, v5.4s
-	WORD $0x4e856891 // trn2 v17.4s, v4.4s, v5.4s
-	WORD $0x4e8728d2 // trn1 v18.4s, v6.4s, v7.4s
-	WORD $0x4e8768d3 // trn2 v19.4s, v6.4s, v7.4s
-	WORD $0x4ed22a04 // trn1 v4.2d, v16.2d, v18.2d
-	WORD $0x4ed32a25 // trn1 v5.2d, v17.2d, v19.2d
-	WORD $0x4ed26a06 // trn2 v6.2d, v16.2d, v18.2d
-	WORD $0x4ed36a27 // trn2 v7.2d, v17.2d, v19.2d
-	WORD $0xad514430 // ldp q16, q17, [x1, #544]
-	WORD $0xad524c32 // ldp q18, q19, [x1, #576]
-	WORD $0x4eb08508 // add v8.4s, v8.4s, v16.4s
-	WORD $0x4eb18529 // add v9.4s, v9.4s, v17.4s
-	WORD $0x4eb2854a // add v10.4s, v10.4s, v18.4s
-	WORD $0x4eb3856b // add v11.4s, v11.4s, v19.4s
-	WORD $0x4e892910 // trn1 v16.4s, v8.4s, v9.4s
-	WORD $0x4e896911 // trn2 v17.4s, v8.4s, v9.4s
-	WORD $0x4e8b2952 // trn1 v18.4s, v10.4s, v11.4s
-	WORD $0x4e8b6953 // trn2 v19.4s, v10.4s, v11.4s
-	WORD $0x4ed22a08 // trn1 v8.2d, v16.2d, v18.2d
-	WORD $0x4ed32a29 // trn1 v9.2d, v17.2d, v19.2d
-	WORD $0x4ed26a0a // trn2 v10.2d, v16.2d, v18.2d
-	WORD $0x4ed36a2b // trn2 v11.2d, v17.2d, v19.2d
-	WORD $0xad534430 // ldp q16, q17, [x1, #608]
-	WORD $0xad544c32 // ldp q18, q19, [x1, #640]
-	WORD $0x4eb0858c // add v12.4s, v12.4s, v16.4s
-	WORD $0x4eb185ad // add v13.4s, v13.4s, v17.4s
-	WORD $0x4eb285ce // add v14.4s, v14.4s, v18.4s
-	WORD $0x4eb385ef // add v15.4s, v15.4s, v19.4s
-	WORD $0x4e8d2990 // trn1 v16.4s, v12.4s, v13.4s
-	WORD $0x4e8d6991 // trn2 v17.4s, v12.4s, v13.4s
-	WORD $0x4e8f29d2 // trn1 v18.4s, v14.4s, v15.4s
-	WORD $0x4e8f69d3 // trn2 v19.4s, v14.4s, v15.4s
-	WORD $0x4ed22a0c // trn1 v12.2d, v16.2d, v18.2d
-	WORD $0x4ed32a2d // trn1 v13.2d, v17.2d, v19.2d
-	WORD $0x4ed26a0e // trn2 v14.2d, v16.2d, v18.2d
-	WORD $0x4ed36a2f // trn2 v15.2d, v17.2d, v19.2d
+	WORD $0x54000b83 // b.cc 0x2924
+	WORD $0xacc11441 // ldp q1, q5, [x2], #32
+	WORD $0xacc13449 // ldp q9, q13, [x2], #32
+	WORD $0x6e201c21 // eor v1.16b, v1.16b, v0.16b
+	WORD $0x6e241ca5 // eor v5.16b, v5.16b, v4.16b
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e2c1dad // eor v13.16b, v13.16b, v12.16b
+	WORD $0xac811461 // stp q1, q5, [x3], #32
+	WORD $0xac813469 // stp q9, q13, [x3], #32
+	WORD $0x140000ac // b 0x2a88
+// 0x27dc:
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x54000de3 // b.cc 0x1dec
-	WORD $0xacc14450 // ldp q16, q17, [x2], #32
-	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
-	WORD $0x6e201e10 // eor v16.16b, v16.16b, v0.16b
-	WORD $0x6e241e31 // eor v17.16b, v17.16b, v4.16b
-	WORD $0x6e281e52 // eor v18.16b, v18.16b, v8.16b
-	WORD $0x6e2c1e73 // eor v19.16b, v19.16b, v12.16b
-	WORD $0xac814470 // stp q16, q17, [x3], #32
-	WORD $0xac814c72 // stp q18, q19, [x3], #32
+	WORD $0x540007a3 // b.cc 0x28d4
+	WORD $0xacc11441 // ldp q1, q5, [x2], #32
+	WORD $0xacc13449 // ldp q9, q13, [x2], #32
+	WORD $0x6e221c21 // eor v1.16b, v1.16b, v2.16b
+	WORD $0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0x6e2e1dad // eor v13.16b, v13.16b, v14.16b
+	WORD $0xac811461 // stp q1, q5, [x3], #32
+	WORD $0xac813469 // stp q9, q13, [x3], #32
+// 0x2804:
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x54000983 // b.cc 0x1d88
-	WORD $0xacc14450 // ldp q16, q17, [x2], #32
-	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
-	WORD $0x6e211e10 // eor v16.16b, v16.16b, v1.16b
-	WORD $0x6e251e31 // eor v17.16b, v17.16b, v5.16b
-	WORD $0x6e291e52 // eor v18.16b, v18.16b, v9.16b
-	WORD $0x6e2d1e73 // eor v19.16b, v19.16b, v13.16b
-	WORD $0xac814470 // stp q16, q17, [x3], #32
-	WORD $0xac814c72 // stp q18, q19, [x3], #32
+	WORD $0x54000703 // b.cc 0x28e8
+	WORD $0xacc11441 // ldp q1, q5, [x2], #32
+	WORD $0xacc13449 // ldp q9, q13, [x2], #32
+	WORD $0x6e301c21 // eor v1.16b, v1.16b, v16.16b
+	WORD $0x6e311ca5 // eor v5.16b, v5.16b, v17.16b
+	WORD $0x6e321d29 // eor v9.16b, v9.16b, v18.16b
+	WORD $0x6e331dad // eor v13.16b, v13.16b, v19.16b
+	WORD $0xac811461 // stp q1, q5, [x3], #32
+	WORD $0xac813469 // stp q9, q13, [x3], #32
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x540008e3 // b.cc 0x1d9c
-	WORD $0xacc14450 // ldp q16, q17, [x2], #32
-	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
-	WORD $0x6e221e10 // eor v16.16b, v16.16b, v2.16b
-	WORD $0x6e261e31 // eor v17.16b, v17.16b, v6.16b
-	WORD $0x6e2a1e52 // eor v18.16b, v18.16b, v10.16b
-	WORD $0x6e2e1e73 // eor v19.16b, v19.16b, v14.16b
-	WORD $0xac814470 // stp q16, q17, [x3], #32
-	WORD $0xac814c72 // stp q18, q19, [x3], #32
+	WORD $0x540007a3 // b.cc 0x2924
+	WORD $0xacc11441 // ldp q1, q5, [x2], #32
+	WORD $0xacc13449 // ldp q9, q13, [x2], #32
+	WORD $0x6e201c21 // eor v1.16b, v1.16b, v0.16b
+	WORD $0x6e241ca5 // eor v5.16b, v5.16b, v4.16b
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e2c1dad // eor v13.16b, v13.16b, v12.16b
+	WORD $0xac811461 // stp q1, q5, [x3], #32
+	WORD $0xac813469 // stp q9, q13, [x3], #32
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x54000843 // b.cc 0x1db0
-	WORD $0xacc14450 // ldp q16, q17, [x2], #32
-	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
-	WORD $0x6e231e10 // eor v16.16b, v16.16b, v3.16b
-	WORD $0x6e271e31 // eor v17.16b, v17.16b, v7.16b
-	WORD $0x6e2b1e52 // eor v18.16b, v18.16b, v11.16b
-	WORD $0x6e2f1e73 // eor v19.16b, v19.16b, v15.16b
-	WORD $0xac814470 // stp q16, q17, [x3], #32
-	WORD $0xac814c72 // stp q18, q19, [x3], #32
-	WORD $0xb4001444 // cbz x4, 0x1f54
-	WORD $0xb941302d // ldr w13, [x1, #304]
-	WORD $0xad53342c // ldp q12, q13, [x1, #608]
-	WORD $0xad4b0420 // ldp q0, q1, [x1, #352]
-	WORD $0xad4c0c22 // ldp q2, q3, [x1, #384]
-	WORD $0x0e1c3d8c // mov w12, v12.s[3]
-	WORD $0x1100058c // add w12, w12, #0x1
-	WORD $0x3700024d // tbnz w13, #0, 0x1d30
-	WORD $0x4e041d83 // mov v3.s[0], w12
-	WORD $0x4ea086b5 // add v21.4s, v21.4s, v0.4s
-	WORD $0x4ea186d6 // add v22.4s, v22.4s, v1.4s
-	WORD $0x4ea286f7 // add v23.4s, v23.4s, v2.4s
-	WORD $0x4ea38718 // add v24.4s, v24.4s, v3.4s
+	WORD $0x54000523 // b.cc 0x28fc
+	WORD $0xacc11441 // ldp q1, q5, [x2], #32
+	WORD $0xacc13449 // ldp q9, q13, [x2], #32
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e271ca5 // eor v5.16b, v5.16b, v7.16b
+	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
+	WORD $0x6e2f1dad // eor v13.16b, v13.16b, v15.16b
+	WORD $0xac811461 // stp q1, q5, [x3], #32
+	WORD $0xac813469 // stp q9, q13, [x3], #32
+	WORD $0xb4001064 // cbz x4, 0x2a88
+	WORD $0x3646d3a6 // tbz w6, #8, 0x2f4
+	WORD $0xad499421 // ldp q1, q5, [x1, #304]
+	WORD $0xad4ab429 // ldp q9, q13, [x1, #336]
+	WORD $0x0e1c3fe7 // mov w7, v31.s[3]
+	WORD $0x110004e7 // add w7, w7, #0x1
+	WORD $0x4e041ced // mov v13.s[0], w7
+	WORD $0x4ea18739 // add v25.4s, v25.4s, v1.4s
+	WORD $0x4ea5875a // add v26.4s, v26.4s, v5.4s
+	WORD $0x4ea9877b // add v27.4s, v27.4s, v9.4s
+	WORD $0x4ead879c // add v28.4s, v28.4s, v13.4s
 	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x54000603 // b.cc 0x1dc4
-	WORD $0xacc14450 // ldp q16, q17, [x2], #32
-	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
-	WORD $0x6e351e10 // eor v16.16b, v16.16b, v21.16b
-	WORD $0x6e361e31 // eor v17.16b, v17.16b, v22.16b
-	WORD $0x6e371e52 // eor v18.16b, v18.16b, v23.16b
-	WORD $0x6e381e73 // eor v19.16b, v19.16b, v24.16b
-	WORD $0xac814470 // stp q16, q17, [x3], #32
-	WORD $0xac814c72 // stp q18, q19, [x3], #32
-	WORD $0xb4001164 // cbz x4, 0x1f54
-	WORD $0x1100058c // add w12, w12, #0x1
-// 0x1d30:
-	WORD $0x4e041d83 // mov v3.s[0], w12
-	WORD $0x4ea08739 // add v25.4s, v25.4s, v0.4s
-	WORD $0x4ea1875a // add v26.4s, v26.4s, v1.4s
-	WORD $0x4ea2877b // add v27.4s, v27.4s, v2.4s
-	WORD $0x4ea3879c // add v28.4s, v28.4s, v3.4s
-	WORD $0xf1010084 // subs x4, x4, #0x40
-	WORD $0x54000483 // b.cc 0x1dd8
-	WORD $0xacc14450 // ldp q16, q17, [x2], #32
-	WORD $0xacc14c52 // ldp q18, q19, [x2], #32
-	WORD $0x6e391e10 // eor v16.16b, v16.16b, v25.16b
-	WORD $0x6e3a1e31 // eor v17.16b, v17.16b, v26.16b
-	WORD $0x6e3b1e52 // eor v18.16b, v18.16b, v27.16b
-	WORD $0x6e3c1e73 // eor v19.16b, v19.16b, v28.16b
-	WORD $0xac814470 // stp q16, q17, [x3], #32
-	WORD $0xac814c72 // stp q18, q19, [x3], #32
-	WORD $0xb4000f44 // cbz x4, 0x1f54
-	WORD $0x4e040dae // dup v14.4s, w13
-	WORD $0x4eae858c // add v12.4s, v12.4s, v14.4s
-	WORD $0x3d80982c // str q12, [x1, #608]
-	WORD $0xa9110c22 // stp x2, x3, [x1, #272]
-	WORD $0xf9009024 // str x4, [x1, #288]
-	WORD $0x17fffa9e // b 0x7fc
-// 0x1d88:
-	WORD $0x4ea11c20 // mov v0.16b, v1.16b
-	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
-	WORD $0x4ea91d22 // mov v2.16b, v9.16b
-	WORD $0x4ead1da3 // mov v3.16b, v13.16b
-	WORD $0x14000018 // b 0x1df8
-// 0x1d9c:
+	WORD $0x54000323 // b.cc 0x2910
+	WORD $0xacc11441 // ldp q1, q5, [x2], #32
+	WORD $0xacc13449 // ldp q9, q13, [x2], #32
+	WORD $0x6e391c21 // eor v1.16b, v1.16b, v25.16b
+	WORD $0x6e3a1ca5 // eor v5.16b, v5.16b, v26.16b
+	WORD $0x6e3b1d29 // eor v9.16b, v9.16b, v27.16b
+	WORD $0x6e3c1dad // eor v13.16b, v13.16b, v28.16b
+	WORD $0xac811461 // stp q1, q5, [x3], #32
+	WORD $0xac813469 // stp q9, q13, [x3], #32
+	WORD $0x1400006e // b 0x2a88
+// 0x28d4:
 	WORD $0x4ea21c40 // mov v0.16b, v2.16b
 	WORD $0x4ea61cc1 // mov v1.16b, v6.16b
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
 	WORD $0x4eae1dc3 // mov v3.16b, v14.16b
-	WORD $0x14000013 // b 0x1df8
-// 0x1db0:
+	WORD $0x14000013 // b 0x2930
+// 0x28e8:
+	WORD $0x4eb01e00 // mov v0.16b, v16.16b
+	WORD $0x4eb11e21 // mov v1.16b, v17.16b
+	WORD $0x4eb21e42 // mov v2.16b, v18.16b
+	WORD $0x4eb31e63 // mov v3.16b, v19.16b
+	WORD $0x1400000e // b 0x2930
+// 0x28fc:
 	WORD $0x4ea31c60 // mov v0.16b, v3.16b
 	WORD $0x4ea71ce1 // mov v1.16b, v7.16b
 	WORD $0x4eab1d62 // mov v2.16b, v11.16b
 	WORD $0x4eaf1de3 // mov v3.16b, v15.16b
-	WORD $0x1400000e // b 0x1df8
-// 0x1dc4:
-	WORD $0x4eb51ea0 // mov v0.16b, v21.16b
-	WORD $0x4eb61ec1 // mov v1.16b, v22.16b
-	WORD $0x4eb71ee2 // mov v2.16b, v23.16b
-	WORD $0x4eb81f03 // mov v3.16b, v24.16b
-	WORD $0x14000009 // b 0x1df8
-// 0x1dd8:
+	WORD $0x14000009 // b 0x2930
+// 0x2910:
 	WORD $0x4eb91f20 // mov v0.16b, v25.16b
 	WORD $0x4eba1f41 // mov v1.16b, v26.16b
 	WORD $0x4ebb1f62 // mov v2.16b, v27.16b
 	WORD $0x4ebc1f83 // mov v3.16b, v28.16b
-	WORD $0x14000004 // b 0x1df8
-// 0x1dec:
+	WORD $0x14000004 // b 0x2930
+// 0x2924:
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
 	WORD $0x4ea81d02 // mov v2.16b, v8.16b
 	WORD $0x4eac1d83 // mov v3.16b, v12.16b
-// 0x1df8:
-	WORD $0x362800e4 // tbz w4, #5, 0x1e14
+// 0x2930:
+	WORD $0x362800e4 // tbz w4, #5, 0x294c
 	WORD $0xacc16458 // ldp q24, q25, [x2], #32
 	WORD $0x6e201f18 // eor v24.16b, v24.16b, v0.16b
 	WORD $0x6e211f39 // eor v25.16b, v25.16b, v1.16b
 	WORD $0xac816478 // stp q24, q25, [x3], #32
 	WORD $0x4ea21c40 // mov v0.16b, v2.16b
 	WORD $0x4ea31c61 // mov v1.16b, v3.16b
-// 0x1e14:
-	WORD $0x362000a4 // tbz w4, #4, 0x1e28
+// 0x294c:
+	WORD $0x362000a4 // tbz w4, #4, 0x2960
 	WORD $0x3cc10458 // ldr q24, [x2], #16
 	WORD $0x6e201f18 // eor v24.16b, v24.16b, v0.16b
 	WORD $0x3c810478 // str q24, [x3], #16
 	WORD $0x4ea11c20 // mov v0.16b, v1.16b
-// 0x1e28:
+// 0x2960:
 	WORD $0xf2400c87 // ands x7, x4, #0xf
-	WORD $0x54000940 // b.eq 0x1f54
+	WORD $0x54000920 // b.eq 0x2a88
 	WORD $0xaa0203e8 // mov x8, x2
 	WORD $0xd37df0e9 // lsl x9, x7, #3
 	WORD $0xaa1f03f8 // mov x24, xzr
-	WORD $0x371802a7 // tbnz w7, #3, 0x1e90
-	WORD $0x371001a7 // tbnz w7, #2, 0x1e74
+	WORD $0x371802a7 // tbnz w7, #3, 0x29c8
+	WORD $0x371001a7 // tbnz w7, #2, 0x29ac
 	WORD $0xd341fce9 // lsr x9, x7, #1
 	WORD $0x39400117 // ldrb w23, [x8]
 	WORD $0x3869690a // ldrb w10, [x8, x9]
@@ -1998,16 +2719,16 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xd37df129 // lsl x9, x9, #3
 	WORD $0x9ac9214a // lsl x10, x10, x9
 	WORD $0xaa0a02f7 // orr x23, x23, x10
-	WORD $0x1400000f // b 0x1eac
-// 0x1e74:
+	WORD $0x1400000f // b 0x29e4
+// 0x29ac:
 	WORD $0xd10010ea // sub x10, x7, #0x4
 	WORD $0xb86a690a // ldr w10, [x8, x10]
 	WORD $0xd1008129 // sub x9, x9, #0x20
 	WORD $0x9ac9214a // lsl x10, x10, x9
 	WORD $0xb9400117 // ldr w23, [x8]
 	WORD $0xaa0a02f7 // orr x23, x23, x10
-	WORD $0x14000008 // b 0x1eac
-// 0x1e90:
+	WORD $0x14000008 // b 0x29e4
+// 0x29c8:
 	WORD $0xd10020ea // sub x10, x7, #0x8
 	WORD $0xf86a6918 // ldr x24, [x8, x10]
 	WORD $0xd2800f0a // mov x10, #0x78
@@ -2015,8 +2736,7 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9ac92718 // lsr x24, x24, x9
 	WORD $0xd348ff18 // lsr x24, x24, #8
 	WORD $0xf9400117 // ldr x23, [x8]
-// 0x1eac:
-	WORD $0xb9413826 // ldr w6, [x1, #312]
+// 0x29e4:
 	WORD $0x9e66000b // fmov x11, d0
 	WORD $0x4e183c0c // mov x12, v0.d[1]
 	WORD $0xca17016b // eor x11, x11, x23
@@ -2032,9 +2752,9 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x721e00df // tst w6, #0x4
 	WORD $0x9a8b12f7 // csel x23, x23, x11, ne
 	WORD $0x9a8c1318 // csel x24, x24, x12, ne
-	WORD $0xa9156037 // stp x23, x24, [x1, #336]
-	WORD $0x37180247 // tbnz w7, #3, 0x1f38
-	WORD $0x37100167 // tbnz w7, #2, 0x1f20
+	WORD $0xa9126037 // stp x23, x24, [x1, #288]
+	WORD $0x37180247 // tbnz w7, #3, 0x2a6c
+	WORD $0x37100167 // tbnz w7, #2, 0x2a54
 	WORD $0xd341fce8 // lsr x8, x7, #1
 	WORD $0x3900006b // strb w11, [x3]
 	WORD $0xd37df109 // lsl x9, x8, #3
@@ -2044,15 +2764,15 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xd37df109 // lsl x9, x8, #3
 	WORD $0x9ac9256a // lsr x10, x11, x9
 	WORD $0x3828686a // strb w10, [x3, x8]
-	WORD $0x1400000e // b 0x1f54
-// 0x1f20:
+	WORD $0x1400000e // b 0x2a88
+// 0x2a54:
 	WORD $0xb900006b // str w11, [x3]
 	WORD $0xd10010e8 // sub x8, x7, #0x4
 	WORD $0xd1008129 // sub x9, x9, #0x20
 	WORD $0x9ac9256a // lsr x10, x11, x9
 	WORD $0xb828686a // str w10, [x3, x8]
-	WORD $0x14000008 // b 0x1f54
-// 0x1f38:
+	WORD $0x14000008 // b 0x2a88
+// 0x2a6c:
 	WORD $0xf900006b // str x11, [x3]
 	WORD $0xd10020e8 // sub x8, x7, #0x8
 	WORD $0x9ac9256a // lsr x10, x11, x9
@@ -2060,103 +2780,205 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9ac9218c // lsl x12, x12, x9
 	WORD $0xaa0c014a // orr x10, x10, x12
 	WORD $0xf828686a // str x10, [x3, x8]
-// 0x1f54:
-	WORD $0xf9409425 // ldr x5, [x1, #296]
-	WORD $0xb9413826 // ldr w6, [x1, #312]
+// 0x2a88:
+	WORD $0xf9408825 // ldr x5, [x1, #272]
 	WORD $0xf94008a7 // ldr x7, [x5, #16]
-	WORD $0x37100446 // tbnz w6, #2, 0x1fe8
+	WORD $0x37101126 // tbnz w6, #2, 0x2cb4
 	WORD $0xf94000a8 // ldr x8, [x5]
 	WORD $0x927cece9 // and x9, x7, #0xfffffffffffffff0
 	WORD $0x8b090108 // add x8, x8, x9
-	WORD $0xeb0802df // cmp x22, x8
-	WORD $0x540003a0 // b.eq 0x1fe8
-// 0x1f78:
-	WORD $0xa8c162d7 // ldp x23, x24, [x22], #16
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0xcb160109 // sub x9, x8, x22
+	WORD $0xf1010129 // subs x9, x9, #0x40
+	WORD $0x54001023 // b.cc 0x2cac
+// 0x2aac:
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e97 // mul x23, x20, x15
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0xba1f0294 // adcs x20, x20, xzr
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xf1010129 // subs x9, x9, #0x40
+	WORD $0x54fff362 // b.cs 0x2aac
+	WORD $0x1400001a // b 0x2cac
+// 0x2c48:
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+// 0x2cac:
 	WORD $0xeb0802df // cmp x22, x8
-	WORD $0x54fffca1 // b.ne 0x1f78
-// 0x1fe8:
-	WORD $0x360808c6 // tbz w6, #1, 0x2100
+	WORD $0x54fffcc1 // b.ne 0x2c48
+// 0x2cb4:
+	WORD $0x36080886 // tbz w6, #1, 0x2dc4
 	WORD $0xf2400cff // tst x7, #0xf
-	WORD $0x54000360 // b.eq 0x205c
-	WORD $0xa9556037 // ldp x23, x24, [x1, #336]
+	WORD $0x54000340 // b.eq 0x2d24
+	WORD $0xa9526037 // ldp x23, x24, [x1, #288]
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e97 // mul x23, x20, x15
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0xba1f0294 // adcs x20, x20, xzr
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-// 0x205c:
-	WORD $0xf9409425 // ldr x5, [x1, #296]
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+// 0x2d24:
+	WORD $0xf9408825 // ldr x5, [x1, #272]
 	WORD $0xf94010b7 // ldr x23, [x5, #32]
 	WORD $0xf94024b8 // ldr x24, [x5, #72]
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9b0f7e79 // mul x25, x19, x15
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x9b107e7b // mul x27, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9bd07e73 // umulh x19, x19, x16
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e97 // mul x23, x20, x15
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f4eb3 // madd x19, x21, x15, x19
-	WORD $0xab17037b // adds x27, x27, x23
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9bd17e98 // umulh x24, x20, x17
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x9a180273 // adc x19, x19, x24
-	WORD $0xab1a0374 // adds x20, x27, x26
-	WORD $0x9a1f0278 // adc x24, x19, xzr
-	WORD $0x927ef717 // and x23, x24, #0xfffffffffffffffc
-	WORD $0x92400715 // and x21, x24, #0x3
-	WORD $0x8b580af7 // add x23, x23, x24, lsr #2
-	WORD $0xab170333 // adds x19, x25, x23
-	WORD $0xba1f0294 // adcs x20, x20, xzr
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e77 // mul x23, x19, x15
+	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xf9401ca8 // ldr x8, [x5, #56]
 	WORD $0xa9506839 // ldp x25, x26, [x1, #256]
@@ -2170,39 +2992,38 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x9a1a0294 // adc x20, x20, x26
 	WORD $0xa9005113 // stp x19, x20, [x8]
 	WORD $0xf94008a7 // ldr x7, [x5, #16]
-	WORD $0x1400000b // b 0x2128
-// 0x2100:
+	WORD $0x1400000b // b 0x2dec
+// 0x2dc4:
 	WORD $0xf94020a8 // ldr x8, [x5, #64]
 	WORD $0xa9506839 // ldp x25, x26, [x1, #256]
 	WORD $0xd2800029 // mov x9, #0x1
-	WORD $0x37000046 // tbnz w6, #0, 0x2114
+	WORD $0x37000046 // tbnz w6, #0, 0x2dd8
 	WORD $0xf9401d09 // ldr x9, [x8, #56]
-// 0x2114:
+// 0x2dd8:
 	WORD $0x8b471929 // add x9, x9, x7, lsr #6
 	WORD $0xa9005113 // stp x19, x20, [x8]
 	WORD $0xa9013d15 // stp x21, x15, [x8, #16]
 	WORD $0xa9026510 // stp x16, x25, [x8, #32]
 	WORD $0xa903251a // stp x26, x9, [x8, #48]
-// 0x2128:
+// 0x2dec:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0xad080020 // stp q0, q0, [x1, #256]
 	WORD $0xad090020 // stp q0, q0, [x1, #288]
 	WORD $0xad0a0020 // stp q0, q0, [x1, #320]
-	WORD $0xad0b0020 // stp q0, q0, [x1, #352]
-	WORD $0xad0c0020 // stp q0, q0, [x1, #384]
-	WORD $0x36000066 // tbz w6, #0, 0x214c
+	WORD $0x3d805820 // str q0, [x1, #352]
+	WORD $0x36000066 // tbz w6, #0, 0x2e0c
 	WORD $0xf10100ff // cmp x7, #0x40
-	WORD $0x54000129 // b.ls 0x216c
-// 0x214c:
-	WORD $0xad0d0020 // stp q0, q0, [x1, #416]
-	WORD $0xad0e0020 // stp q0, q0, [x1, #448]
-	WORD $0xad0f0020 // stp q0, q0, [x1, #480]
-	WORD $0xad100020 // stp q0, q0, [x1, #512]
-	WORD $0xad110020 // stp q0, q0, [x1, #544]
-	WORD $0xad120020 // stp q0, q0, [x1, #576]
-	WORD $0xad130020 // stp q0, q0, [x1, #608]
-	WORD $0xad140020 // stp q0, q0, [x1, #640]
-// 0x216c:
+	WORD $0x54000129 // b.ls 0x2e2c
+// 0x2e0c:
+	WORD $0xad0b8020 // stp q0, q0, [x1, #368]
+	WORD $0xad0c8020 // stp q0, q0, [x1, #400]
+	WORD $0xad0d8020 // stp q0, q0, [x1, #432]
+	WORD $0xad0e8020 // stp q0, q0, [x1, #464]
+	WORD $0xad0f8020 // stp q0, q0, [x1, #496]
+	WORD $0xad108020 // stp q0, q0, [x1, #528]
+	WORD $0xad118020 // stp q0, q0, [x1, #560]
+	WORD $0x3d809420 // str q0, [x1, #592]
+// 0x2e2c:
 	RET
 
 DATA chacha20poly1305_neon_constants<>+0(SB)/8, $0x3320646e61707865

@@ -4,6 +4,14 @@
 
 package kernel
 
+// AESGCMNEON is sealane_aesgcm_neon of asm/arm/aesgcm_neon.S.
+//
+//go:noescape
+func AESGCMNEON(a *Args)
+
+// AESGCMNEONExtensions are the CPU extensions that AESGCMNEON may use, in the assembler's names.
+const AESGCMNEONExtensions = "neon"
+
 // ChaCha20Poly1305ARMv6 is sealane_chacha20poly1305_armv6 of asm/arm/chacha20poly1305_armv6.S.
 //
 //go:noescape

@@ -4,6 +4,14 @@
 
 package kernel
 
+// AESGCMCE is sealane_aesgcm_ce of asm/aarch64/aesgcm_ce.S.
+//
+//go:noescape
+func AESGCMCE(a *Args)
+
+// AESGCMCEExtensions are the CPU extensions that AESGCMCE may use, in the assembler's names.
+const AESGCMCEExtensions = "neon aes pmull"
+
 // ChaCha20Poly1305NEON is sealane_chacha20poly1305_neon of asm/aarch64/chacha20poly1305_neon.S.
 //
 //go:noescape
@@ -11,3 +19,11 @@ func ChaCha20Poly1305NEON(a *Args)
 
 // ChaCha20Poly1305NEONExtensions are the CPU extensions that ChaCha20Poly1305NEON may use, in the assembler's names.
 const ChaCha20Poly1305NEONExtensions = "neon"
+
+// ChaCha20Poly1305NEON6 is sealane_chacha20poly1305_neon6 of asm/aarch64/chacha20poly1305_neon6.S.
+//
+//go:noescape
+func ChaCha20Poly1305NEON6(a *Args)
+
+// ChaCha20Poly1305NEON6Extensions are the CPU extensions that ChaCha20Poly1305NEON6 may use, in the assembler's names.
+const ChaCha20Poly1305NEON6Extensions = "neon"

@@ -5,5 +5,7 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
-	"ChaCha20Poly1305NEON": ChaCha20Poly1305NEON,
+	"AESGCMCE":              AESGCMCE,
+	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,
+	"ChaCha20Poly1305NEON6": ChaCha20Poly1305NEON6,
 }

@@ -5,6 +5,7 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
+	"AESGCMNEON":            AESGCMNEON,
 	"ChaCha20Poly1305ARMv6": ChaCha20Poly1305ARMv6,
 	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,
 }

@@ -15,6 +15,7 @@ const (
 	AESNI
 	CE
 	CE32
+	NEON6
 )
 
 // ChaCha20Poly1305Levels is the dispatch table.

@@ -38,11 +38,23 @@ func ChaCha20Poly1305(level Level, a *Args) {
 }
 
 // aesGCMRows lists the kernels.
-func aesGCMRows() []dispatch.Row { return nil }
+func aesGCMRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(NEON),
+			Name:    "neon",
+			Summary: "8 blocks at a time, bit by bit in 128-bit vectors",
+			Needs:   []string{"neon"},
+			Test:    aesGCMTestOf(NEON),
+		},
+	}
+}
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
 func AESGCM(level Level, a *Args) {
 	switch level {
+	case NEON:
+		AESGCMNEON(a)
 	default:
 		AESGCMPortable(a)
 	}

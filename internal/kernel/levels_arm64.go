@@ -2,24 +2,54 @@
 
 package kernel
 
-import "github.com/sealane/sealane/internal/dispatch"
+import (
+	"unsafe"
+
+	"github.com/sealane/sealane/internal/dispatch"
+)
 
 // chaCha20Poly1305Rows lists the kernels. What they need is what their isa lines say: TestNeeds compares.
 func chaCha20Poly1305Rows() []dispatch.Row {
 	return []dispatch.Row{
 		{
+			Level:   uint8(NEON6),
+			Name:    "neon6",
+			Summary: "six blocks at a time in 128-bit vectors",
+			Needs:   []string{"neon"},
+			Test:    chaCha20Poly1305TestOf(NEON6),
+			Sample:  chaCha20Poly1305SampleOf(NEON6),
+		},
+		{
 			Level:   uint8(NEON),
 			Name:    "neon",
-			Summary: "several blocks at a time in 128-bit vectors",
+			Summary: "four blocks at a time in 128-bit vectors",
 			Needs:   []string{"neon"},
 			Test:    chaCha20Poly1305TestOf(NEON),
+			Sample:  chaCha20Poly1305SampleOf(NEON),
 		},
+	}
+}
+
+// chaCha20Poly1305SampleOf returns what seals a typical packet on a level, for dispatch to compare.
+func chaCha20Poly1305SampleOf(level Level) func() {
+	const bytes = 1420
+	return func() {
+		var key [32]byte
+		var nonce [12]byte
+		var tag [16]byte
+		var text [bytes]byte
+		ChaCha20Poly1305(level, &Args{
+			Out: unsafe.Pointer(&text), In: unsafe.Pointer(&text), Bytes: bytes, Total: bytes, Key: unsafe.Pointer(&key),
+			Nonce: unsafe.Pointer(&nonce), Tag: unsafe.Pointer(&tag), Flags: FlagFirst | FlagLast,
+		})
 	}
 }
 
 // ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
 func ChaCha20Poly1305(level Level, a *Args) {
 	switch level {
+	case NEON6:
+		ChaCha20Poly1305NEON6(a)
 	case NEON:
 		ChaCha20Poly1305NEON(a)
 	default:
@@ -29,11 +59,23 @@ func ChaCha20Poly1305(level Level, a *Args) {
 }
 
 // aesGCMRows lists the kernels.
-func aesGCMRows() []dispatch.Row { return nil }
+func aesGCMRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(CE),
+			Name:    "ce",
+			Summary: "8 blocks at a time with AES and carry-less multiplication instructions",
+			Needs:   []string{"neon", "aes", "pmull"},
+			Test:    aesGCMTestOf(CE),
+		},
+	}
+}
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
 func AESGCM(level Level, a *Args) {
 	switch level {
+	case CE:
+		AESGCMCE(a)
 	default:
 		AESGCMPortable(a)
 	}

@@ -10,12 +10,22 @@ import (
 // TestNeeds compares the features that a level asks for with the extensions that its kernel is assembled with.
 func TestNeeds(t *testing.T) {
 	generated := map[string]string{
-		"neon": ChaCha20Poly1305NEONExtensions,
+		"neon6": ChaCha20Poly1305NEON6Extensions,
+		"neon":  ChaCha20Poly1305NEONExtensions,
 	}
 	for _, row := range ChaCha20Poly1305Levels.Rows {
 		extensions := generated[row.Name]
 		if got := strings.ReplaceAll(strings.Join(row.Needs, " "), ".", " "); got != strings.ReplaceAll(extensions, ".", " ") {
 			t.Errorf("level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
+		}
+	}
+	generated = map[string]string{
+		"ce": AESGCMCEExtensions,
+	}
+	for _, row := range AESGCMLevels.Rows {
+		extensions := generated[row.Name]
+		if got := strings.Join(row.Needs, " "); got != extensions {
+			t.Errorf("AES-GCM at level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
 		}
 	}
 }

@@ -19,4 +19,13 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
 		}
 	}
+	generated = map[string]string{
+		"neon": AESGCMNEONExtensions,
+	}
+	for _, row := range AESGCMLevels.Rows {
+		extensions := generated[row.Name]
+		if got := strings.ReplaceAll(strings.Join(row.Needs, " "), ".", " "); got != strings.ReplaceAll(extensions, ".", " ") {
+			t.Errorf("AES-GCM at level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
+		}
+	}
 }

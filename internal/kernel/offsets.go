@@ -40,8 +40,8 @@ const (
 	asmLaneTag     = 56 // 16 bytes, written: the tag that belongs to the packet
 	asmLaneStride  = 64
 
-	asmFlagNonce = 16 // NONCE is 12 bytes, and J0 is those and a 32-bit 1: no copy in fresh memory to wait for
-	asmFlagSetup = 8  // expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read
+	asmFlagNonce = 16
+	asmFlagSetup = 8 // expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read
 
 	asmGcmKeyRounds    = 0   // 64 bits: 10, 12 or 14, set before SETUP
 	asmGcmKeySchedule  = 16  // before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes

@@ -15,7 +15,8 @@ enum { LONGEST = 20000, ROOM = LONGEST + 64 };
 
 enum { DEFAULT, SEALANE, SIDES };
 
-static const char *const cipher_names[] = {"ChaCha20-Poly1305", "ChaCha20"};
+static const char *const cipher_names[] = {"ChaCha20-Poly1305", "ChaCha20", "AES-128-GCM", "AES-192-GCM",
+                                           "AES-256-GCM"};
 enum { CIPHERS = sizeof cipher_names / sizeof cipher_names[0] };
 
 static const char *const plants[] = {"none", "return", "length", "output", "tag", "error", "parameter"};
@@ -70,8 +71,10 @@ typedef struct {
 typedef struct {
     EVP_CIPHER *cipher[SIDES];
     EVP_CIPHER_CTX *ctx[SIDES];
-    int is_aead;
-    int record; /* bytes that the next TLS record must have; 0 if none has been announced */
+    int is_aead, is_gcm;
+    int announced; /* AES-GCM: a TLS record may have been, and nothing come since */
+    int needs_iv;  /* AES-GCM: what follows has no defined result until there is a new IV */
+    int record;    /* bytes that the next TLS record must have; 0 if none has been announced */
 } pair;
 
 static observation seen[SIDES];
@@ -158,10 +161,18 @@ static void compare(const char *call)
 
 /* ---- Calls ---- */
 
+/* The default provider takes more bytes of an IV than it has. */
+static int iv_has_room(const pair *p)
+{
+    return !p->is_gcm || EVP_CIPHER_CTX_get_iv_length(p->ctx[DEFAULT]) >= 12;
+}
+
 static void call_init(pair *p)
 {
-    uint8_t key[32], iv[16];
-    const int with_key = !one_in(3), with_iv = !one_in(4), with_cipher = one_in(8);
+    uint8_t key[32], iv[128]; /* as long as AES-GCM may be told */
+    const int with_cipher = one_in(8), with_key = !one_in(3) || (p->is_gcm && with_cipher);
+    /* AES-GCM: without an IV one is drawn at random; the default provider seals with one of zeroes after a new key. */
+    const int with_iv = !one_in(4) || (p->is_gcm && with_key) || p->needs_iv;
     const int enc = one_in(6) ? -1 : (int)below(2);
     size_t number = one_in(3) ? below(40) : p->is_aead ? 12 : 16;
     OSSL_PARAM params[] = {
@@ -180,16 +191,25 @@ static void call_init(pair *p)
                                             with_iv ? iv : NULL, enc, with_params ? params : NULL);
         take_error(s);
     }
+    if (with_iv && seen[DEFAULT].result > 0)
+        p->needs_iv = 0;
     note(" init(%d,%d)", with_key + 2 * with_iv + 4 * with_cipher + 8 * with_params, enc);
     if (with_key || with_iv || with_cipher)
         p->record = 0;
     compare("init");
 }
 
+/* After a packet that does not open, the default provider takes more of it, sealane does not. */
+static void note_end(pair *p, int is_end)
+{
+    if (p->is_gcm && is_end && seen[DEFAULT].result <= 0)
+        p->needs_iv = 1;
+}
+
 /* The one result that differs on purpose: opening without a tag. */
 static void allow_no_tag(const pair *p, int is_end)
 {
-    if (!is_end || !p->is_aead || EVP_CIPHER_CTX_get_tag_length(p->ctx[DEFAULT]) != 0)
+    if (!is_end || !p->is_aead || p->is_gcm || EVP_CIPHER_CTX_get_tag_length(p->ctx[DEFAULT]) != 0)
         return;
     observation *d = &seen[DEFAULT], *s = &seen[SEALANE];
     if (s->result <= 0 && ERR_GET_REASON(s->error) == PROV_R_TAG_NOT_SET)
@@ -201,6 +221,8 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
     static uint8_t in[ROOM];
     if (!p->is_aead && (!has_in || !has_out))
         return; /* the default provider reads from NULL */
+    if (p->needs_iv || (p->announced && !iv_has_room(p)) || (p->is_gcm && by_cipher && bytes == 0 && has_in))
+        return; /* no text at all ends the associated data in the default provider, but more may follow */
     fill(in, bytes);
     start_observing();
     for (int s = 0; s < SIDES; s++) {
@@ -220,6 +242,7 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
         take_error(s);
     }
     allow_no_tag(p, !has_in);
+    note_end(p, !has_in);
     note(by_cipher ? " cipher(%d,%d)" : " update(%d,%d)", (int)bytes, has_in + 2 * has_out + 4 * in_place);
     compare("update");
     if (has_out)
@@ -229,6 +252,8 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
 static void call_final(pair *p)
 {
     const int has_out = !one_in(4);
+    if (p->needs_iv || (p->announced && !iv_has_room(p)))
+        return;
     start_observing();
     for (int s = 0; s < SIDES; s++) {
         seen[s].output_bytes = 32;
@@ -237,6 +262,7 @@ static void call_final(pair *p)
         take_error(s);
     }
     allow_no_tag(p, 1);
+    note_end(p, 1);
     note(" final(%d)%.0d", has_out, 0);
     compare("final");
 }
@@ -280,47 +306,66 @@ static void call_set_tag(pair *p)
     call_ctrl(p, "set tag", EVP_CTRL_AEAD_SET_TAG, odd(16, 20), one_in(12) ? NULL : tag, 0);
 }
 
+/* AES-GCM generates the IVs of TLS records from here on: from this one, not a random one. */
+static void call_whole_iv(pair *p)
+{
+    uint8_t iv[64];
+    fill(iv, sizeof iv);
+    call_ctrl(p, "whole IV", EVP_CTRL_AEAD_SET_IV_FIXED, -1, iv, 0);
+}
+
 static void call_record(pair *p)
 {
     const unsigned bytes = one_in(8) ? below(20) : text_length();
     const int right = !one_in(6), enc = EVP_CIPHER_CTX_is_encrypting(p->ctx[DEFAULT]);
     uint8_t aad[64];
+    if (p->needs_iv || !iv_has_room(p))
+        return;
     fill(aad, sizeof aad);
     aad[11] = (uint8_t)(bytes >> 8), aad[12] = (uint8_t)bytes;
+    if (p->is_gcm && !one_in(4))
+        call_whole_iv(p);
     call_ctrl(p, "record", EVP_CTRL_AEAD_TLS1_AAD, odd(13, 16), aad, 0);
+    p->announced = p->is_gcm;
     if (seen[DEFAULT].result > 0)
         p->record = (int)bytes + (enc ? 16 : 0);
     if (!one_in(8))
-        call_update(p, p->record != 0 && right ? (unsigned)p->record : text_length(), 1, 1, one_in(2), one_in(2));
+        call_update(p, p->record != 0 && right ? (unsigned)p->record : text_length(), 1, 1, p->is_gcm || one_in(2),
+                    one_in(2));
+    p->needs_iv |= p->is_gcm; /* a record that has been announced is in the way of everything else */
 }
 
 /* A record that opens: sealed by the default provider with the same key and nonce. */
 static void call_good_record(pair *p)
 {
     static uint8_t sealed[ROOM];
-    const unsigned bytes = text_length();
+    const unsigned explicit_iv = p->is_gcm ? 8 : 0, bytes = text_length(), all = bytes + explicit_iv + 16;
     uint8_t aad[64];
     int length;
+    if (p->needs_iv || !iv_has_room(p))
+        return;
+    if (p->is_gcm)
+        call_whole_iv(p);
     EVP_CIPHER_CTX *copy = EVP_CIPHER_CTX_new();
     fill(aad, sizeof aad);
-    fill(sealed, bytes);
-    aad[11] = (uint8_t)(bytes >> 8), aad[12] = (uint8_t)bytes;
+    fill(sealed, sizeof sealed);
+    aad[11] = (uint8_t)((bytes + explicit_iv) >> 8), aad[12] = (uint8_t)(bytes + explicit_iv);
     if (!EVP_CIPHER_CTX_copy(copy, p->ctx[DEFAULT]) || !EVP_CipherInit_ex(copy, NULL, NULL, NULL, NULL, 1) ||
         EVP_CIPHER_CTX_ctrl(copy, EVP_CTRL_AEAD_TLS1_AAD, 13, aad) != 16 ||
-        !EVP_CipherUpdate(copy, sealed, &length, sealed, (int)bytes + 16)) {
+        !EVP_CipherUpdate(copy, sealed, &length, sealed, (int)all)) {
         EVP_CIPHER_CTX_free(copy);
         return;
     }
     EVP_CIPHER_CTX_free(copy);
-    aad[11] = (uint8_t)((bytes + 16) >> 8), aad[12] = (uint8_t)(bytes + 16);
+    aad[11] = (uint8_t)(all >> 8), aad[12] = (uint8_t)all;
     start_observing();
     for (int s = 0; s < SIDES; s++) {
         observation *o = &seen[s];
         EVP_CipherInit_ex(p->ctx[s], NULL, NULL, NULL, NULL, 0);
         o->parameter = (uint64_t)EVP_CIPHER_CTX_ctrl(p->ctx[s], EVP_CTRL_AEAD_TLS1_AAD, 13, aad);
-        o->output_bytes = bytes + 16;
+        o->output_bytes = all;
         memcpy(o->output, sealed, o->output_bytes);
-        o->result = EVP_CipherUpdate(p->ctx[s], o->output, &o->length, o->output, (int)bytes + 16);
+        o->result = EVP_CipherUpdate(p->ctx[s], o->output, &o->length, o->output, (int)all);
         take_error(s);
     }
     note(" good-record(%d)%.0d", (int)bytes, 0);
@@ -351,17 +396,24 @@ static void call_lengths(pair *p)
 /* Parameters of any type and size. */
 static void call_params(pair *p)
 {
-    static const char *const names[] = {OSSL_CIPHER_PARAM_KEYLEN,        OSSL_CIPHER_PARAM_IVLEN,
-                                        OSSL_CIPHER_PARAM_AEAD_TAG,      OSSL_CIPHER_PARAM_AEAD_TAGLEN,
-                                        OSSL_CIPHER_PARAM_AEAD_TLS1_AAD, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD_PAD,
-                                        OSSL_CIPHER_PARAM_PADDING,       OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED};
+    static const char *const names[] = {OSSL_CIPHER_PARAM_KEYLEN,
+                                        OSSL_CIPHER_PARAM_IVLEN,
+                                        OSSL_CIPHER_PARAM_AEAD_TAG,
+                                        OSSL_CIPHER_PARAM_AEAD_TAGLEN,
+                                        OSSL_CIPHER_PARAM_AEAD_TLS1_AAD,
+                                        OSSL_CIPHER_PARAM_AEAD_TLS1_AAD_PAD,
+                                        OSSL_CIPHER_PARAM_PADDING,
+                                        OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED,
+                                        OSSL_CIPHER_PARAM_IV,
+                                        OSSL_CIPHER_PARAM_UPDATED_IV};
+    enum { NAMES = sizeof names / sizeof names[0] };
     static const unsigned types[] = {OSSL_PARAM_UNSIGNED_INTEGER, OSSL_PARAM_INTEGER, OSSL_PARAM_OCTET_STRING};
     static const size_t sizes[] = {1, 2, 4, 8, 12, 13, 16, 17, 24};
     const int is_get = one_in(2), count = 1 + (int)below(3);
     uint8_t value[3][32], buffer[SIDES][3][32];
     OSSL_PARAM params[SIDES][4];
     for (int i = 0; i < count; i++) {
-        const char *name = names[below(8)];
+        const char *name = names[below(NAMES)];
         const unsigned type = types[below(3)];
         const size_t size = sizes[below(sizeof sizes / sizeof sizes[0])];
         fill(value[i], 32);
@@ -374,8 +426,10 @@ static void call_params(pair *p)
             params[s][i] = (OSSL_PARAM){name, type, buffer[s][i], size, OSSL_PARAM_UNMODIFIED};
             params[s][i + 1] = OSSL_PARAM_construct_end();
         }
-        if (!is_get && strcmp(name, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD) == 0)
-            params[DEFAULT][i].key = params[SEALANE][i].key = OSSL_CIPHER_PARAM_PADDING; /* a record has its own call */
+        if (!is_get && (strcmp(name, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD) == 0 ||
+                        (p->is_gcm && strcmp(name, OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED) == 0)))
+            params[DEFAULT][i].key = params[SEALANE][i].key =
+                OSSL_CIPHER_PARAM_PADDING; /* a record and random IVs have their own calls */
     }
     start_observing();
     for (int s = 0; s < SIDES; s++) {
@@ -454,7 +508,12 @@ static void call_anything(pair *p)
         call_update(p, below(one_in(4) ? 200 : 20), 1, 0, 0, 0);
         break;
     case 27:
-        call_ctrl(p, "ctrl", EVP_CTRL_AEAD_SET_IV_FIXED, odd(12, 16), iv, 0);
+        if (!p->is_gcm)
+            call_ctrl(p, "ctrl", EVP_CTRL_AEAD_SET_IV_FIXED, odd(12, 16), iv, 0);
+        else if (one_in(2) || EVP_CIPHER_CTX_is_encrypting(p->ctx[DEFAULT]) || !iv_has_room(p))
+            call_whole_iv(p);
+        else
+            call_ctrl(p, "ctrl", EVP_CTRL_AEAD_SET_IV_FIXED, odd(4, 12), iv, 0);
         break;
     case 28:
     case 29:
@@ -462,6 +521,14 @@ static void call_anything(pair *p)
         break;
     case 30:
         call_good_record(p);
+        break;
+    case 31:
+        if (!p->is_gcm || !iv_has_room(p))
+            break;
+        if (one_in(2))
+            call_ctrl(p, "ctrl", EVP_CTRL_GCM_IV_GEN, odd(8, 20), NULL, 1);
+        else
+            call_ctrl(p, "ctrl", EVP_CTRL_GCM_SET_IV_INV, odd(8, 12), iv, 0);
         break;
     default:
         call_update(p, text_length(), 1, 1, one_in(2), one_in(8));
@@ -488,10 +555,11 @@ static void sequence(pair *p)
 {
     const unsigned n = 1 + below(40);
     history_bytes = 0;
-    p->record = 0;
+    static const uint8_t zeroes[32];
+    p->record = p->needs_iv = p->announced = 0;
     for (int s = 0; s < SIDES; s++) {
         p->ctx[s] = EVP_CIPHER_CTX_new();
-        if (!EVP_CipherInit_ex(p->ctx[s], p->cipher[s], NULL, NULL, NULL, 1))
+        if (!EVP_CipherInit_ex(p->ctx[s], p->cipher[s], NULL, NULL, p->is_gcm ? zeroes : NULL, 1))
             die("the first init");
     }
     for (unsigned i = 0; i < n; i++) {
@@ -536,6 +604,7 @@ int main(int argc, char **argv)
         pairs[i].cipher[DEFAULT] = fetch(NULL, cipher_names[i], "provider=default");
         pairs[i].cipher[SEALANE] = fetch(NULL, cipher_names[i], "provider=sealane");
         pairs[i].is_aead = (EVP_CIPHER_get_flags(pairs[i].cipher[DEFAULT]) & EVP_CIPH_FLAG_AEAD_CIPHER) != 0;
+        pairs[i].is_gcm = EVP_CIPHER_get_mode(pairs[i].cipher[DEFAULT]) == EVP_CIPH_GCM_MODE;
     }
     for (const time_t end = time(NULL) + (time_t)seconds; time(NULL) < end;)
         for (int i = 0; i < CIPHERS; i++)

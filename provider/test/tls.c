@@ -2,9 +2,9 @@
  *
  *     tls FOLDER [--plant=CHECK]      FOLDER holds sealane.so; --plant makes one check fail
  *
- * Every suite with ChaCha20-Poly1305, both ways round: data in records of many sizes, resumption, renegotiation, key
- * updates; and every kind of damage to a record ends in the alert bad_record_mac. Each side has a library context of
- * its own. */
+ * Every kind of suite with ChaCha20-Poly1305 and with AES-GCM, both ways round: data in records of many sizes,
+ * resumption, renegotiation, key updates; and every kind of damage to a record ends in the alert bad_record_mac. Each
+ * side has a library context of its own. */
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -44,12 +44,17 @@ static OSSL_LIB_CTX *stock_context(void)
     return c;
 }
 
-static const char *cipher_provider(OSSL_LIB_CTX *c)
+/* Whether every cipher of the suites comes from that provider. */
+static int ciphers_are_of(OSSL_LIB_CTX *c, const char *provider)
 {
-    EVP_CIPHER *cipher = fetch(c, "ChaCha20-Poly1305", NULL);
-    const char *name = OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cipher));
-    EVP_CIPHER_free(cipher);
-    return name;
+    static const char *const names[] = {"ChaCha20-Poly1305", "AES-128-GCM", "AES-256-GCM"};
+    int ok = 1;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        EVP_CIPHER *cipher = fetch(c, names[i], NULL);
+        ok &= strcmp(OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cipher)), provider) == 0;
+        EVP_CIPHER_free(cipher);
+    }
+    return ok;
 }
 
 static X509 *self_signed(EVP_PKEY *key)
@@ -82,10 +87,11 @@ typedef struct {
 } suite;
 
 static const suite suites[] = {
-    {"TLS_CHACHA20_POLY1305_SHA256", TLS1_3_VERSION},
-    {"ECDHE-ECDSA-CHACHA20-POLY1305", TLS1_2_VERSION},
-    {"ECDHE-RSA-CHACHA20-POLY1305", TLS1_2_VERSION},
-    {"DHE-RSA-CHACHA20-POLY1305", TLS1_2_VERSION},
+    {"TLS_CHACHA20_POLY1305_SHA256", TLS1_3_VERSION},  {"ECDHE-ECDSA-CHACHA20-POLY1305", TLS1_2_VERSION},
+    {"ECDHE-RSA-CHACHA20-POLY1305", TLS1_2_VERSION},   {"DHE-RSA-CHACHA20-POLY1305", TLS1_2_VERSION},
+    {"TLS_AES_128_GCM_SHA256", TLS1_3_VERSION},        {"TLS_AES_256_GCM_SHA384", TLS1_3_VERSION},
+    {"ECDHE-ECDSA-AES128-GCM-SHA256", TLS1_2_VERSION}, {"ECDHE-RSA-AES256-GCM-SHA384", TLS1_2_VERSION},
+    {"DHE-RSA-AES128-GCM-SHA256", TLS1_2_VERSION},     {"AES256-GCM-SHA384", TLS1_2_VERSION},
 };
 
 static EVP_PKEY *ec_key, *rsa_key;
@@ -349,8 +355,8 @@ int main(int argc, char **argv)
     ec_key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
     rsa_key = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048);
     snprintf(label, sizeof label, "set-up");
-    verdict("one side runs on sealane", strcmp(cipher_provider(libctx[0]), "sealane") == 0);
-    verdict("the other runs on stock OpenSSL", strcmp(cipher_provider(libctx[1]), "default") == 0);
+    verdict("one side runs on sealane", ciphers_are_of(libctx[0], "sealane"));
+    verdict("the other runs on stock OpenSSL", ciphers_are_of(libctx[1], "default"));
     for (size_t i = 0; i < sizeof suites / sizeof suites[0]; i++) {
         for (int side = 0; side < 2; side++) {
             snprintf(label, sizeof label, "%s, sealane at the %s", suites[i].name,

@@ -1,18 +1,20 @@
 //go:build ignore
 
-// Flatten turns Wycheproof's AEAD files into lines that a C program reads without a JSON parser:
+// Flatten turns Wycheproof's AEAD files and NIST's for GCM into lines that a C program reads without a parser for either:
 //
 //	algorithm number key nonce ad text ciphertext tag valid|invalid
 //
-// in hexadecimal, "-" for empty.
+// in hexadecimal, "-" for empty. Tags of NIST's that are shorter than 16 bytes are left out: C has them whole.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log"
 	"os"
+	"strings"
 )
 
 type file struct {
@@ -34,24 +36,50 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
+		if strings.HasSuffix(path, ".rsp") {
+			flattenNIST(out, string(data))
+			continue
+		}
 		var f file
 		if err := json.Unmarshal(data, &f); err != nil {
 			log.Fatalf("%s: %v", path, err)
 		}
 		for _, group := range f.TestGroups {
 			for _, t := range group.Tests {
-				fmt.Fprint(out, f.Algorithm, " ", t.TcID)
-				for _, hex := range []string{t.Key, t.IV, t.AAD, t.Msg, t.Ct, t.Tag} {
-					if hex == "" {
-						hex = "-"
-					}
-					fmt.Fprint(out, " ", hex)
-				}
-				fmt.Fprintln(out, "", t.Result)
+				write(out, f.Algorithm, t.TcID, t.Key, t.IV, t.AAD, t.Msg, t.Ct, t.Tag, t.Result)
 			}
 		}
 	}
 	if err := out.Flush(); err != nil {
 		log.Fatal(err)
+	}
+}
+
+func write(out io.Writer, algorithm string, number int, fields ...string) {
+	fmt.Fprint(out, algorithm, " ", number)
+	for _, field := range fields {
+		if field == "" {
+			field = "-"
+		}
+		fmt.Fprint(out, " ", field)
+	}
+	fmt.Fprintln(out)
+}
+
+// flattenNIST takes paragraphs: of lengths in brackets, and of one case each with a line per field, FAIL in place of PT in
+// those that are not authentic.
+func flattenNIST(out io.Writer, text string) {
+	for number, paragraph := range strings.Split(text, "\n\n") {
+		f, result := map[string]string{}, "valid"
+		for _, line := range strings.Split(paragraph, "\n") {
+			name, value, _ := strings.Cut(line, " =")
+			f[name] = strings.TrimSpace(value)
+			if name == "FAIL" {
+				result = "invalid"
+			}
+		}
+		if len(f["Tag"]) == 32 {
+			write(out, "AES-GCM", number, f["Key"], f["IV"], f["AAD"], f["PT"], f["CT"], f["Tag"], result)
+		}
 	}
 }

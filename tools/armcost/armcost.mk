@@ -18,29 +18,35 @@ $(B)/seal.arm:
 $(B)/seal.arm64:
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -o $@ ./tools/armcost/seal
 
-# program, CPU
-ARMCOST_RUNS := arm,cortex-a7 arm,arm1176 arm64,cortex-a53
+# program, CPU, cipher, level
+ARMCOST_RUNS := arm,cortex-a7,chacha,neon arm,arm1176,chacha,armv6 arm64,cortex-a53,chacha,neon
+ARMCOST_RUNS += arm64,cortex-a53,chacha,neon6
+ARMCOST_RUNS += arm64,cortex-a53,gcm128,ce arm64,cortex-a53,gcm256,ce
+# In the shell: these of $run as $1 to $4, and the program's name.
+ARMCOST_RUN = set -- $$(echo $$run | tr , ' '); seal=$(B)/seal.$$1; export SEALANE_CPU=$$4
 
 ARMCOST_RESULTS := bench/results/arm-modelled.txt
 
 bench-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm64 ## modelled cycles and exact instruction counts on ARM; writes bench/results
 	@set -e; { echo "Written by make bench-arm. Seal and Open in Go, no associated data. Instructions, loads and stores are counted;"; \
 	echo "cycles are modelled (tools/armcost), not measured."; \
-	for run in $(ARMCOST_RUNS); do cpu=$${run#*,}; for way in seal open; do for n in $(ARMCOST_SIZES); do \
-	    echo; echo "$$way, $$n bytes, GOARCH=$${run%,*}, CPU $$cpu"; \
-	    $(ARMCOST) cost --cpu $$cpu $(ARMCOST_MARKS) --bytes $$n -- $(B)/seal.$${run%,*} $$n '{seed}' $$way; \
+	for run in $(ARMCOST_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_SIZES); do \
+	    echo; echo "$$3 at level $$4, $$way, $$n bytes, GOARCH=$$1, CPU $$2"; \
+	    $(ARMCOST) cost --cpu $$2 $(ARMCOST_MARKS) --bytes $$n -- $$seal $$n '{seed}' $$way $$3; \
 	done; done; done; } >$(ARMCOST_RESULTS)
 	@cat $(ARMCOST_RESULTS)
 
 ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm64 ## the same branches and addresses for two secrets
-	@p=0 f=0; for run in $(ARMCOST_RUNS); do for way in seal open; do for n in $(ARMCOST_CT_SIZES); do \
-	    if $(ARMCOST) ct --cpu $${run#*,} $(ARMCOST_MARKS) -- $(B)/seal.$${run%,*} $$n '{seed}' $$way >$(B)/ct-arm.log 2>&1; \
+	@p=0 f=0; for run in $(ARMCOST_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_CT_SIZES); do \
+	    if $(ARMCOST) ct --cpu $$2 $(ARMCOST_MARKS) -- $$seal $$n '{seed}' $$way $$3 >$(B)/ct-arm.log 2>&1; \
 	    then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL $$run $$way $$n"; tail -n 5 $(B)/ct-arm.log; fi; \
 	done; done; done; \
 	$(ARMCOST) ct --cpu cortex-a7 $(ARMCOST_MARKS) -- $(B)/seal.arm 64 '{seed}' aes >$(B)/ct-arm.log 2>&1; \
 	if [ $$? -eq 1 ] && grep -q "the traces part" $(B)/ct-arm.log; \
 	then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL a table at secret places is not found"; fi; \
 	echo "ct-arm: $$p passed, $$f failed, 0 not run"; [ $$f -eq 0 ]
+
+$(eval $(call suite,armcost,$(ARMCOST_PYTHON),$(ARMCOST_PYTHON) tools/armcost/test_armcost.py))
 
 ifneq ($(filter x86_64,$(ISA)),)
 ifneq ($(and $(shell command -v qemu-arm),$(shell command -v qemu-aarch64)),)

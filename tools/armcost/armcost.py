@@ -242,6 +242,7 @@ class Operation:
     beats: int  # of a load or store: registers; in the vector unit, units of 64 bits
     reads: frozenset[str]
     writes: frozenset[str]
+    accumulators: frozenset[str] = frozenset()  # those of reads that a product is added to
 
 
 def register_units(target: Target, name: str) -> list[str]:
@@ -276,6 +277,47 @@ def kind_of(instruction: capstone.CsInsn, is_vector: bool) -> Kind:
     return Kind.INT
 
 
+BLOCK = re.compile(r"(?:(\w+)(!?), )?\{(.*)\}")  # operands of ldm, stm, push, pop and the like for vectors
+ADDRESS = re.compile(r"\[([a-z]\w*)[^]]*\](!|, .+)?$")
+SCALAR = re.compile(r", (d\d+)\[\d+\]$")  # a lane that a vector is multiplied by
+FLAGS = "cpsr"
+
+
+def arm_registers(
+    instruction: capstone.CsInsn, reads: frozenset[str], writes: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """What a 32-bit instruction reads and writes: capstone leaves out some of it."""
+    mnemonic, operands = instruction.mnemonic, instruction.op_str
+    block, address = BLOCK.fullmatch(operands), ADDRESS.search(operands)
+    if block and mnemonic.startswith(("ldm", "stm", "vldm", "vstm", "push", "pop", "vpush", "vpop")):
+        names = (name.strip() for name in block[3].split(","))
+        moved = frozenset(unit for name in names for unit in register_units(ARM, name))
+        base = frozenset([block[1] or "sp"])
+        updated = base if block[2] or not block[1] else frozenset()
+        is_load = mnemonic.startswith(("ldm", "vldm", "pop", "vpop"))
+        reads, writes = (base, moved | updated) if is_load else (base | moved, updated)
+    elif mnemonic.startswith(("vswp", "vtrn", "vzip", "vuzp")):
+        reads = writes
+    elif mnemonic.startswith(("umlal", "smlal", "umaal")):
+        reads |= writes
+    elif address and address[2]:
+        writes |= {address[1]}
+    if scalar := SCALAR.search(operands):
+        reads |= {scalar[1]}
+    if re.fullmatch(r"\{\w+\[\d+\]\}.*", operands):
+        reads |= {unit for unit in writes if unit[0] == "d"}  # a lane: the others stay
+    writes -= {FLAGS}
+    with_carry = mnemonic.startswith(("adc", "sbc", "rsc", "rrx"))
+    sets_flags = instruction.update_flags and (not with_carry or mnemonic[3:4] == "s")
+    if sets_flags or mnemonic.startswith(("cmp", "cmn", "tst", "teq")):
+        writes |= {FLAGS}
+    if with_carry:
+        reads |= {FLAGS}
+    if instruction.cc not in (capstone.arm.ARM_CC_AL, capstone.arm.ARM_CC_INVALID):
+        reads |= {FLAGS} | (writes - {"pc"})  # without the condition everything stays
+    return reads, writes
+
+
 def decode(target: Target, opcode: int) -> Operation:
     disassembler = capstone.Cs(*target.decoder)
     disassembler.detail = True
@@ -286,6 +328,8 @@ def decode(target: Target, opcode: int) -> Operation:
         frozenset(u for r in registers for u in register_units(target, instruction.reg_name(r)))
         for registers in instruction.regs_access()
     )
+    if target is ARM:
+        reads, writes = arm_registers(instruction, reads, writes)
     is_vector = any(re.fullmatch(r"[dv]\d+", unit) for unit in reads | writes)
     kind = kind_of(instruction, is_vector)
     moved = writes if kind in (Kind.LOAD, Kind.VECTOR_LOAD) else reads
@@ -294,8 +338,11 @@ def decode(target: Target, opcode: int) -> Operation:
         registers = sum(unit[0] in "dv" for unit in moved)
         beats = max(1, registers) * (1 if target is ARM else 2)
     elif instruction.mnemonic.startswith(("ldm", "pop", "stm", "push")):
-        beats = max(1, len(moved) - 1)  # one of them is the address
-    return Operation(kind, beats, reads, writes)
+        beats = instruction.op_str.split("{")[1].count(",") + 1
+    accumulators = writes if instruction.mnemonic.startswith(("umlal", "smlal")) else frozenset()
+    if target is ARM and instruction.mnemonic == "mla":
+        accumulators = frozenset([instruction.reg_name(instruction.operands[3].reg)])
+    return Operation(kind, beats, reads, writes, accumulators)
 
 
 @dataclass(frozen=True)
@@ -369,10 +416,16 @@ def fuse_aes(operations: Iterable[Operation]) -> Iterator[Operation]:
 def in_order_cycles(operations: Iterable[Operation], core: Core) -> int:
     """Cycles from the first issue to the last, on a scoreboard of registers and pipes."""
     ready = collections.defaultdict(int)  # the cycle from which a register or a pipe can be used
+    addend = ready.copy()  # the same for a register that the multiplier adds a product to
     now, issued = 0, []
     for operation in fuse_aes(operations):
         pipe, busy = core.pipe(operation)
-        earliest = max(now, ready[pipe], *(ready[register] for register in operation.reads))
+        earliest = max(
+            now,
+            ready[pipe],
+            *(ready[register] for register in operation.reads - operation.accumulators),
+            *(addend[register] for register in operation.accumulators),
+        )
         if earliest == now and issued:
             if len(issued) == 2 or not core.may_pair(issued[0], operation.kind):
                 earliest += 1
@@ -381,6 +434,8 @@ def in_order_cycles(operations: Iterable[Operation], core: Core) -> int:
         issued.append(operation.kind)
         for register in operation.writes:
             ready[register] = now + core.result_latency(operation, register)
+            forwarded = operation.kind == Kind.MULTIPLY
+            addend[register] = now + busy if forwarded else ready[register]
         ready[pipe] = now + busy
         if core.restricted and operation.kind in VECTOR and busy > 1:
             now += busy - 1

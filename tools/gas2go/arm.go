@@ -89,7 +89,7 @@ var arm64 = &target{
 	gnu:     []string{"aarch64-linux-gnu-gcc", "gcc", "cc"},
 	clang:   []string{"clang", "--target=aarch64-linux-gnu"},
 	objdump: []string{"aarch64-linux-gnu-objdump", "objdump"},
-	llvm:    []string{"--triple=aarch64-linux-gnu"},
+	llvm:    []string{"--triple=aarch64-linux-gnu", "--mattr=+aes"},
 
 	rules: rules{
 		comment:    regexp.MustCompile(` *(?:<[^>]*>|//.*)`),

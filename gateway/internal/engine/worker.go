@@ -17,6 +17,7 @@ import (
 // Options of a Worker. The zero value of each field stands for what DefaultOptions has, but for KeyWait.
 type Options struct {
 	Flows    int   // connections in the table
+	Room     int   // for so many memory is taken at once; the table grows to Flows
 	KeyWait  int64 // how long ciphertext waits for keys, in nanoseconds; 0: keys are all there
 	HoleWait int64 // how long later segments wait for an earlier one
 	Idle     int64 // a connection without packets for so long is over
@@ -58,19 +59,25 @@ type Stats struct {
 
 type entry = flow.Entry[conn]
 
-// conn is what hangs on an entry, once there is something to read.
+// conn is what hangs on an entry, once there is something to read. What packets need is in front: a line here, and the
+// first 320 bytes of tls, of which one direction needs three lines.
 type conn struct {
-	tls    tls.Conn
-	flow   output.Flow
-	queue  [2]tcp.Queue // by side of the tuple
-	fin    [2]uint32    // sequence numbers of FINs that came before their turn
-	hasFin [2]bool
-	tuple  packet.Tuple
-	hash   uint64
 	client uint8 // the side of the tuple that is the client
 	used   bool  // in the table
 	listed uint8
+	hasFin [2]bool
+	flow   output.Flow
+	_      [16]byte
+	tls    tls.Conn
+	queue  [2]tcp.Queue // by side of the tuple
+	fin    [2]uint32    // sequence numbers of FINs that came before their turn
+	tuple  packet.Tuple
+	hash   uint64
+	_      [24]byte
 }
+
+var _ = [1]struct{}{}[unsafe.Offsetof(conn{}.tls)-128]
+var _ = [1]struct{}{}[unsafe.Sizeof(conn{})-1024]
 
 // The lists that a conn can be on; it may be freed when it is on none.
 const (
@@ -78,7 +85,7 @@ const (
 	listQueued
 )
 
-const batchFrames = 32
+const lotFrames = 32
 
 // A Worker belongs to one goroutine.
 type Worker struct {
@@ -88,29 +95,28 @@ type Worker struct {
 	Opened func(f *output.Flow, suite, version uint16)
 	Ended  func(f *output.Flow, state tls.State)
 
-	o        Options
-	table    *flow.Table[conn]
-	dec      *tls.Decrypter
-	sink     output.Sink
-	pool     tcp.Pool
-	now      int64
-	swept    int64
-	polled   int64
-	changes  uint64
-	waiting  []*conn
-	queued   []*conn
-	free     []*conn
-	segments [batchFrames]packet.Segment
-	hashes   [batchFrames]uint64
-	entries  [batchFrames]*entry
-	verdicts [batchFrames]packet.Verdict
-	touched  uint32
+	o       Options
+	table   *flow.Table[conn]
+	dec     *tls.Decrypter
+	sink    output.Sink
+	pool    tcp.Pool
+	now     int64
+	swept   int64
+	polled  int64
+	changes uint64
+	waiting []*conn
+	queued  []*conn
+	free    []*conn
+	conns   int // made
+	lots    [3]lot
+	lines   [4 * lotFrames]unsafe.Pointer
 }
 
 // NewWorker returns a Worker that takes secrets from store and gives plaintext to sink.
 func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	def := DefaultOptions
 	def.KeyWait = o.KeyWait
+	def.Room = o.Room
 	if o.Flows > 0 {
 		def.Flows = o.Flows
 	}
@@ -126,15 +132,20 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	if o.TLS != (tls.Limits{}) {
 		def.TLS = o.TLS
 	}
-	w := &Worker{o: def, sink: sink, table: flow.New[conn](def.Flows), dec: tls.NewDecrypter(store)}
+	w := &Worker{o: def, sink: sink, table: flow.New[conn](def.Flows, def.Room), dec: tls.NewDecrypter(store)}
 	w.pool.Limit = def.Queued
 	w.dec.Limits = def.TLS
 	w.dec.Wait = def.KeyWait > 0
+	w.dec.Batch = true
 	w.dec.Plaintext = func(c *tls.Conn, side uint8, data []byte) {
-		w.sink.Data(&c.Owner.(*conn).flow, side, data)
+		f := &c.Owner.(*conn).flow
+		f.Time = w.dec.Mark
+		w.sink.Data(f, side, data)
 	}
 	w.dec.Lost = func(c *tls.Conn, side uint8, n int) {
-		w.sink.Gap(&c.Owner.(*conn).flow, side, n)
+		f := &c.Owner.(*conn).flow
+		f.Time = w.dec.Mark
+		w.sink.Gap(f, side, n)
 	}
 	w.dec.Opened = func(c *tls.Conn) {
 		w.Stats.Decrypted++
@@ -150,58 +161,117 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	return w
 }
 
-// Frames handles frames, in their order.
-//
-// It goes over a few dozen of them in steps, so that the memory that each needs is on its way before it is wanted.
-func (w *Worker) Frames(frames []capture.Frame) {
-	for len(frames) > 0 {
-		n := min(len(frames), batchFrames)
-		w.batch(frames[:n])
-		frames = frames[n:]
-	}
+// A lot is some packets on their way through the steps of Frames.
+type lot struct {
+	frames   []capture.Frame
+	moves    uint64 // of the table, when entries were looked up
+	segments [lotFrames]packet.Segment
+	hashes   [lotFrames]uint64
+	entries  [lotFrames]*entry
+	verdicts [lotFrames]packet.Verdict
 }
 
-func (w *Worker) batch(frames []capture.Frame) {
-	touched := uint32(0)
-	for i := range frames {
-		s := &w.segments[i]
-		w.verdicts[i] = packet.Parse(s, frames[i].Link, frames[i].Data)
-		if w.verdicts[i] == packet.TCP {
-			w.hashes[i] = s.Tuple.Hash()
-			touched += w.table.Touch(w.hashes[i])
+// Frames handles frames, in their order.
+//
+// Each lot of a few dozen goes through three steps, and what the next step needs is asked of memory one lot ahead: the
+// entries of connections while the lot before is handled, then what hangs on them.
+func (w *Worker) Frames(frames []capture.Frame) {
+	n := (len(frames) + lotFrames - 1) / lotFrames
+	for i := range n + 2 {
+		if i < n {
+			l := &w.lots[i%3]
+			l.frames = frames[i*lotFrames : min((i+1)*lotFrames, len(frames))]
+			w.parse(l, frames[min((i+1)*lotFrames, len(frames)):])
+		}
+		if i > 0 && i <= n {
+			w.locate(&w.lots[(i-1)%3])
+		}
+		if i > 1 {
+			w.handle(&w.lots[(i-2)%3], &w.lots[(i-1)%3])
 		}
 	}
-	moves := w.table.Moves
-	for i := range frames {
-		if w.verdicts[i] != packet.TCP {
+	w.dec.FlushAll()
+}
+
+// parse is the first step.
+func (w *Worker) parse(l *lot, later []capture.Frame) {
+	lines := w.lines[:0]
+	for i := range later[:min(lotFrames, len(later))] {
+		if f := later[i].Data; len(f) > 64 {
+			lines = append(lines, unsafe.Pointer(&f[0]), unsafe.Pointer(&f[64]))
+		}
+	}
+	flow.Prefetch(lines)
+	lines = lines[:0]
+	for i := range l.frames {
+		s := &l.segments[i]
+		l.verdicts[i] = packet.Parse(s, l.frames[i].Link, l.frames[i].Data)
+		if l.verdicts[i] == packet.TCP {
+			l.hashes[i] = s.Tuple.Hash()
+			lines = w.table.Lines(lines, l.hashes[i])
+		}
+	}
+	flow.Prefetch(lines)
+}
+
+// locate is the second step.
+func (w *Worker) locate(l *lot) {
+	l.moves = w.table.Moves
+	lines := w.lines[:0]
+	for i := range l.frames {
+		if l.verdicts[i] != packet.TCP {
 			continue
 		}
-		e := w.table.Find(w.hashes[i], &w.segments[i].Tuple)
-		w.entries[i] = e
-		if e != nil && e.Conn != nil && len(w.segments[i].Payload) > 0 {
-			touched += e.Conn.tls.Touch(w.segments[i].Side ^ e.Conn.client)
+		e := w.table.Find(l.hashes[i], &l.segments[i].Tuple)
+		l.entries[i] = e
+		if e != nil && e.Conn != nil && len(l.segments[i].Payload) > 0 {
+			c := e.Conn
+			lines = c.tls.Lines(append(lines, unsafe.Pointer(c)), l.segments[i].Side^clientOf(e))
 		}
 	}
-	w.touched = touched // keeps the compiler from leaving the loads out
-	for i := range frames {
-		f := &frames[i]
+	flow.Prefetch(lines)
+}
+
+// handle is the third step. With each packet it asks for the payload of one of the next lot.
+func (w *Worker) handle(l, next *lot) {
+	lines := w.lines[:0]
+	for i := range l.frames {
+		if e := l.entries[i]; l.verdicts[i] == packet.TCP && l.moves == w.table.Moves && e != nil && e.Conn != nil {
+			lines = e.Conn.tls.KeyLines(lines, l.segments[i].Side^clientOf(e))
+		}
+	}
+	flow.Prefetch(lines)
+	for i := range l.frames {
+		if i < len(next.frames) && next.verdicts[i] == packet.TCP {
+			flow.PrefetchBytes(next.segments[i].Payload[:min(len(next.segments[i].Payload), 4096)])
+		}
+		f := &l.frames[i]
 		w.Stats.Frames++
 		w.Stats.Bytes += uint64(len(f.Data))
-		w.Stats.Verdicts[w.verdicts[i]]++
+		w.Stats.Verdicts[l.verdicts[i]]++
 		if f.Time > w.now {
 			w.now = f.Time
 		}
-		if w.verdicts[i] != packet.TCP {
+		if l.verdicts[i] != packet.TCP {
 			continue
 		}
-		s := &w.segments[i]
-		e := w.entries[i]
-		if e == nil || w.table.Moves != moves {
-			e = w.table.Find(w.hashes[i], &s.Tuple)
+		s := &l.segments[i]
+		e := l.entries[i]
+		if e == nil || w.table.Moves != l.moves {
+			e = w.table.Find(l.hashes[i], &s.Tuple)
 		}
-		w.segment(s, w.hashes[i], e, f.Time)
+		w.segment(s, l.hashes[i], e, f.Time)
 	}
+	l.frames = nil
 	w.Tick(w.now)
+}
+
+// clientOf returns the side of the tuple that is the client.
+func clientOf(e *entry) uint8 {
+	if e.Flags&flow.ClientIs1 != 0 {
+		return 1
+	}
+	return 0
 }
 
 func started(side uint8) uint16 { return flow.Started0 << side }
@@ -231,9 +301,7 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 		w.Stats.Cut += uint64(s.Missing)
 	}
 	c := e.Conn
-	if c != nil {
-		c.flow.Time = time
-	}
+	w.dec.Mark = time
 	if len(s.Payload) > 0 && e.Flags&flow.Ignored == 0 {
 		seq := s.Seq
 		if s.Flags&packet.SYN != 0 {
@@ -478,6 +546,7 @@ func (w *Worker) drain(c *conn, e *entry, side uint8) {
 		}
 		e.Next[side] += uint32(len(p))
 		w.feed(c, side, p)
+		w.dec.Flush(&c.tls) // p goes back to the pool
 		q.Drop(&w.pool)
 	}
 	q.Since = w.now
@@ -545,15 +614,14 @@ func (w *Worker) over(e *entry) {
 
 // open gives an entry the state that TLS needs.
 func (w *Worker) open(e *entry, hash uint64, time int64) {
-	var c *conn
-	if n := len(w.free); n > 0 {
-		c = w.free[n-1]
-		w.free = w.free[:n-1]
-		queues := c.queue
-		*c = conn{queue: queues} // their memory is of use again
-	} else {
-		c = new(conn)
+	if len(w.free) == 0 {
+		w.grow()
 	}
+	n := len(w.free)
+	c := w.free[n-1]
+	w.free = w.free[:n-1]
+	queues := c.queue
+	*c = conn{queue: queues} // their memory is of use again
 	c.tuple, c.hash, c.used = e.Tuple, hash, true
 	if e.Flags&flow.ClientIs1 != 0 {
 		c.client = 1
@@ -615,6 +683,7 @@ func (w *Worker) finish(e *entry) {
 		w.Ended(&c.flow, c.tls.State())
 	}
 	w.dec.Close(&c.tls)
+	c.flow.Time = w.dec.Mark
 	w.sink.End(&c.flow)
 	e.Conn, c.used = nil, false
 	if c.listed == 0 {
@@ -622,9 +691,16 @@ func (w *Worker) finish(e *entry) {
 	}
 }
 
-func (w *Worker) release(c *conn) {
-	if len(w.free) < 4096 {
-		w.free = append(w.free, c)
+func (w *Worker) release(c *conn) { w.free = append(w.free, c) }
+
+// grow makes room for more connections, for as many as there are, up to a few megabytes at once. The memory stays: there
+// is never more of it than the table asked for.
+func (w *Worker) grow() {
+	slab := make([]conn, min(max(w.conns, 16), 1<<15))
+	flow.Huge(slab)
+	w.conns += len(slab)
+	for i := range slab {
+		w.free = append(w.free, &slab[i])
 	}
 }
 
@@ -666,7 +742,7 @@ func (w *Worker) pollWaiting(now int64) {
 	for _, c := range w.waiting {
 		if c.used {
 			if news {
-				c.flow.Time = w.now
+				w.dec.Mark = now
 				w.dec.Retry(&c.tls)
 			}
 			switch {

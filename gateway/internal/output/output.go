@@ -9,13 +9,13 @@ import (
 
 // A Flow is a connection as its plaintext is seen.
 type Flow struct {
+	Time  int64 // of the packet that is being handled, in nanoseconds since 1970
+	synth *synth
+	files *files
+
 	Client, Server netip.AddrPort
 	IPv6           bool
 	Link           [12]byte // Ethernet addresses of packets to the server: destination, source
-	Time           int64    // of the packet that is being handled, in nanoseconds since 1970
-
-	synth *synth
-	files *files
 }
 
 // A Sink takes the plaintext of many connections. It belongs to one core.

@@ -7,6 +7,9 @@ package tls
 
 import (
 	"crypto/cipher"
+	"unsafe"
+
+	"github.com/sealane/sealane/internal/aead"
 
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
@@ -59,7 +62,8 @@ const (
 	ignoring      // nothing will be delivered
 )
 
-// A half is one direction. Its first 64 bytes are all that a record within one packet needs.
+// A half is one direction: two cache lines, and all that a record within one packet needs but for keys of AES-GCM, which
+// are long and have memory of their own.
 type half struct {
 	aead    cipher.AEAD
 	seq     uint64 // number of the next record
@@ -67,20 +71,28 @@ type half struct {
 	epoch   epoch
 	next    epoch // to be entered with the next record, unless plain
 	mode    mode
+	opened  bool   // at least one record opened in this epoch
 	have    uint16 // bytes of the record that is partial
+	fails   uint16 // records in a row that did not open
 	doubt   uint32 // how many records may have been lost
 	size    uint32 // of the partial record, once its header is there
 	skip    uint32 // bytes to pass over
-	part    []byte // the partial record, from the pool
-	fails   uint16 // records in a row that did not open
-	opened  bool   // at least one record opened in this epoch
-	cut     bool   // what is ignored would have been delivered
 	missing uint32 // bytes lost since the last record that was delivered
-	gone    uint32 // records lost, as far as they were counted
-	head    [headerBytes]byte
-	hs      messages
-	held    []byte // bytes that wait, in order
-	secret  [48]byte
+	queued  uint32 // records in the batch
+	chacha  aead.ChaCha20Poly1305
+	age     uint8 // changes with the keys
+	_       [30]byte
+}
+
+// A rest is what a direction needs less often.
+type rest struct {
+	part   []byte // the partial record, from the pool
+	held   []byte // bytes that wait, or are searched, in order
+	hs     messages
+	secret [48]byte
+	gone   uint32 // records lost, as far as they were counted
+	cut    bool   // what is ignored would have been delivered
+	head   [headerBytes]byte
 }
 
 // earlyState is what became of 0-RTT data.
@@ -94,32 +106,39 @@ const (
 )
 
 // A Conn is one connection. It belongs to one Decrypter.
+//
+// The first 320 bytes are what records need: a line for both directions, and two for each. The common one is in front
+// because that is where Go looks whether a pointer is nil.
 type Conn struct {
-	half    [2]half
-	suite   *suite
-	version uint16
-	hello   [2]bool
-	hellos  uint32 // of the client
-	retried bool
-	early   earlyState
-	wake    [2]bool // a direction may go on
-	expired bool    // no more waiting for keys
-	given   bool    // keys came with the tuple, there are no secrets
-	found   bool    // secrets holds something
-	asked   uint64  // state of the store at the last question
-	trials  uint32
-	random  [2][32]byte
-	secrets keys.Secrets
-	held0   []byte // 0-RTT data, opened, until it is known to be accepted
-
 	// Owner is for the user of the package.
 	Owner any
+	// Since is when the connection began to wait for keys, for the user of the package.
+	Since int64
 
-	// Since is when the connection began to wait for keys, for the user of the package; 0 if it does not.
-	Since   int64
-	waiting bool
+	suite   *suite
+	asked   uint64  // state of the store at the last question
+	wake    [2]bool // a direction may go on
+	hello   [2]bool
+	version uint16
 	state   State
+	early   earlyState
+	waiting bool
+	retried bool
+	expired bool   // no more waiting for keys
+	given   bool   // keys came with the tuple, there are no secrets
+	found   bool   // the store had secrets
+	hellos  uint32 // of the client
+	trials  uint32
+
+	half    [2]half
+	rest    [2]rest
+	random  [2][32]byte
+	secrets *keys.Secrets // while they are needed
+	held0   []byte        // 0-RTT data, opened, until it is known to be accepted
 }
+
+var _ = [1]struct{}{}[unsafe.Sizeof(half{})-128]
+var _ = [1]struct{}{}[unsafe.Offsetof(Conn{}.rest)-320]
 
 // A State is how far a connection can be read.
 type State uint8
@@ -177,8 +196,17 @@ func LooksLikeClientHello(b []byte) bool {
 	return len(b) >= 3 && b[0] == typeHandshake && b[1] == 3 && b[2] <= 4 && (len(b) < 6 || b[5] == msgClientHello)
 }
 
-// Touch brings into the cache what the next record of a direction needs.
-func (c *Conn) Touch(side uint8) uint32 {
+// Lines appends the addresses of the cache lines that the next record of a direction needs.
+func (c *Conn) Lines(to []unsafe.Pointer, side uint8) []unsafe.Pointer {
 	h := &c.half[side]
-	return h.skip + uint32(h.epoch)
+	return append(to, unsafe.Pointer(c), unsafe.Pointer(h), unsafe.Pointer(&h.chacha))
+}
+
+// KeyLines appends the address of a long key, and needs what Lines tells.
+func (c *Conn) KeyLines(to []unsafe.Pointer, side uint8) []unsafe.Pointer {
+	// The second word of an interface is the pointer to what is in it.
+	if p := (*[2]unsafe.Pointer)(unsafe.Pointer(&c.half[side].aead))[1]; p != nil && p != unsafe.Pointer(&c.half[side].chacha) {
+		return append(to, p, unsafe.Add(p, 64), unsafe.Add(p, 128))
+	}
+	return to
 }

@@ -1,7 +1,10 @@
 package tls
 
 import (
+	"crypto/cipher"
 	"errors"
+
+	"github.com/sealane/sealane/internal/aead"
 
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
@@ -38,6 +41,10 @@ type Decrypter struct {
 	Store  *keys.Store
 	Limits Limits
 	Wait   bool // keys may come after the records that need them
+	Batch  bool // small records may be delivered late, with FlushAll; p of Feed must stay as it is until then
+
+	// Mark is for the user. While a record is delivered, it has the value that it had when the record came.
+	Mark int64
 
 	// Plaintext gets application data. data is valid until it returns.
 	Plaintext func(c *Conn, side uint8, data []byte)
@@ -56,6 +63,10 @@ type Decrypter struct {
 	aad     [13]byte
 	small   [][]byte
 	large   [][]byte
+	secrets []*keys.Secrets
+	batch   batchState
+	keys    keySet // being derived
+	gcm     []*aead.AESGCM
 	each    func(kind uint8, body []byte)
 	current *Conn // for each
 	side    uint8
@@ -70,7 +81,15 @@ func NewDecrypter(store *keys.Store) *Decrypter {
 
 // Feed takes the next bytes of a direction. p is not kept and not changed.
 func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {
+	if d.enqueue(c, side, p) {
+		return
+	}
+	d.Flush(c)
 	d.feed(c, side, p)
+	d.wakeUp(c)
+}
+
+func (d *Decrypter) wakeUp(c *Conn) {
 	for c.wake[0] || c.wake[1] {
 		for s := range uint8(2) {
 			if c.wake[s] {
@@ -83,6 +102,7 @@ func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {
 
 // Retry is called when keys may have come for a connection that waits.
 func (d *Decrypter) Retry(c *Conn) {
+	d.Flush(c)
 	if c.half[0].mode == holding || c.half[1].mode == holding {
 		c.wake = [2]bool{true, true}
 		d.Feed(c, Client, nil)
@@ -99,12 +119,12 @@ func (d *Decrypter) Expire(c *Conn) {
 
 // resume feeds what a direction held.
 func (d *Decrypter) resume(c *Conn, side uint8) {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	if h.mode != holding {
 		return
 	}
-	held := h.held
-	h.held, h.mode = nil, reading
+	held := r.held
+	r.held, h.mode = nil, reading
 	d.held -= len(held)
 	d.feed(c, side, held)
 	if c.half[0].mode != holding && c.half[1].mode != holding {
@@ -113,11 +133,11 @@ func (d *Decrypter) resume(c *Conn, side uint8) {
 }
 
 func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	for len(p) > 0 {
 		switch h.mode {
 		case ignoring:
-			if h.cut {
+			if r.cut {
 				d.Stats.LostBytes += uint64(len(p))
 			}
 			return
@@ -153,9 +173,9 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 		p = p[n:]
 		if !ok {
 			if h.mode == reading {
-				d.hold(c, side, d.takePart(h))
+				d.hold(c, side, d.takePart(c, side))
 				d.hold(c, side, p)
-				d.dropPart(h)
+				d.dropPart(c, side)
 			}
 			return
 		}
@@ -165,24 +185,24 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 // gather adds to the partial record. It returns how many bytes it took, and false if the record has to wait: then it is
 // still in part.
 func (d *Decrypter) gather(c *Conn, side uint8, p []byte) (int, bool) {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	n := 0
 	if h.have < headerBytes {
-		n = copy(h.head[h.have:], p)
+		n = copy(r.head[h.have:], p)
 		h.have += uint16(n)
 		if h.have < headerBytes {
 			return n, true
 		}
-		if !plausible(h.head[:]) {
+		if !plausible(r.head[:]) {
 			h.have = 0
 			d.unframed(c, side)
 			if h.mode == scanning {
-				d.scan(c, side, h.head[:])
+				d.scan(c, side, r.head[:])
 			}
 			return n, true
 		}
-		h.size = headerBytes + uint32(be.Uint16(h.head[3:]))
-		if !d.takeBuffer(h) {
+		h.size = headerBytes + uint32(be.Uint16(r.head[3:]))
+		if !d.takeBuffer(c, side) {
 			d.Stats.PartialOut++
 			h.have = 0
 			h.skip = h.size - headerBytes
@@ -191,40 +211,44 @@ func (d *Decrypter) gather(c *Conn, side uint8, p []byte) (int, bool) {
 		}
 	}
 	m := min(int(h.size)-int(h.have), len(p)-n)
-	copy(h.part[h.have:h.size], p[n:n+m])
+	copy(r.part[h.have:h.size], p[n:n+m])
 	h.have += uint16(m)
 	n += m
 	if uint32(h.have) < h.size {
 		return n, true
 	}
-	if !d.whole(c, side, h.part[:h.size]) {
+	if !d.whole(c, side, r.part[:h.size]) {
 		return n, false
 	}
 	if h.mode == scanning {
-		rec := h.part[:h.size]
-		keep := h.part
-		h.part, h.have = nil, 0
+		rec := r.part[:h.size]
+		keep := r.part
+		r.part, h.have = nil, 0
 		d.scan(c, side, rec)
 		d.giveBuffer(keep)
 		return n, true
 	}
-	d.dropPart(h)
+	d.dropPart(c, side)
 	return n, true
 }
 
-func (d *Decrypter) takePart(h *half) []byte { return h.part[:h.have] }
+func (d *Decrypter) takePart(c *Conn, side uint8) []byte {
+	return c.rest[side].part[:c.half[side].have]
+}
 
-func (d *Decrypter) dropPart(h *half) {
-	if h.part != nil {
-		d.giveBuffer(h.part)
-		h.part = nil
+func (d *Decrypter) dropPart(c *Conn, side uint8) {
+	h, r := &c.half[side], &c.rest[side]
+	if r.part != nil {
+		d.giveBuffer(r.part)
+		r.part = nil
 	}
 	h.have, h.size = 0, 0
 }
 
 const smallRecord = 2048
 
-func (d *Decrypter) takeBuffer(h *half) bool {
+func (d *Decrypter) takeBuffer(c *Conn, side uint8) bool {
+	h, r := &c.half[side], &c.rest[side]
 	pool, size := &d.large, maxRecord
 	if h.size <= smallRecord {
 		pool, size = &d.small, smallRecord
@@ -234,12 +258,12 @@ func (d *Decrypter) takeBuffer(h *half) bool {
 	}
 	d.partial += size
 	if n := len(*pool); n > 0 {
-		h.part = (*pool)[n-1]
+		r.part = (*pool)[n-1]
 		*pool = (*pool)[:n-1]
 	} else {
-		h.part = make([]byte, size)
+		r.part = make([]byte, size)
 	}
-	copy(h.part, h.head[:])
+	copy(r.part, r.head[:])
 	return true
 }
 
@@ -257,16 +281,16 @@ func (d *Decrypter) giveBuffer(b []byte) {
 
 // hold keeps bytes until the direction can go on.
 func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	h.mode = holding
 	c.waiting = true
 	if len(p) == 0 {
 		return
 	}
-	if len(h.held)+len(p) > d.Limits.HeldFlow || d.held+len(p) > d.Limits.Held {
+	if len(r.held)+len(p) > d.Limits.HeldFlow || d.held+len(p) > d.Limits.Held {
 		if c.expired {
 			// It is not keys that it waits for: the other direction never came.
-			d.Stats.HeldOut += uint64(len(h.held) + len(p))
+			d.Stats.HeldOut += uint64(len(r.held) + len(p))
 			d.giveUp(c, Undecryptable)
 			return
 		}
@@ -275,7 +299,7 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 		c.wake = [2]bool{true, true}
 	}
 	d.held += len(p)
-	h.held = append(h.held, p...)
+	r.held = append(r.held, p...)
 }
 
 // whole takes a whole record. It returns false if the record has to wait.
@@ -355,13 +379,13 @@ func (d *Decrypter) unframed(c *Conn, side uint8) {
 		return
 	}
 	d.lost(c, side, headerBytes)
-	d.beginScan(h, 0)
+	d.beginScan(c, side, 0)
 }
 
 // abandon ends the reading of a direction.
 func (d *Decrypter) abandon(c *Conn, side uint8) {
-	h := &c.half[side]
-	h.mode, h.cut = ignoring, true
+	h, r := &c.half[side], &c.rest[side]
+	h.mode, r.cut = ignoring, true
 	d.Stats.GivenUp++
 	d.lost(c, side, 1)
 	if c.state == Starting {
@@ -373,14 +397,14 @@ func (d *Decrypter) giveUp(c *Conn, why State) {
 	if c.state != Readable {
 		c.state = why
 	}
-	for s := range c.half {
-		h := &c.half[s]
-		d.held -= len(h.held)
-		h.held = nil
-		d.dropPart(h)
+	for s := range uint8(2) {
+		h, r := &c.half[s], &c.rest[s]
+		d.held -= len(r.held)
+		r.held = nil
+		d.dropPart(c, s)
 		if h.mode != ignoring {
 			d.Stats.GivenUp++
-			h.mode, h.cut = ignoring, c.state == Readable
+			h.mode, r.cut = ignoring, c.state == Readable
 		}
 	}
 	c.waiting = false
@@ -396,7 +420,7 @@ func (d *Decrypter) undecryptable(c *Conn, side uint8) {
 
 // plainRecord takes a record that is not encrypted.
 func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
-	h := &c.half[side]
+	_, r := &c.half[side], &c.rest[side]
 	body := rec[headerBytes:]
 	switch rec[0] {
 	case typeHandshake:
@@ -404,8 +428,8 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 			return false // captured before the ClientHello
 		}
 		d.current, d.side = c, side
-		h.hs.feed(body, d.each)
-		if h.hs.lost {
+		r.hs.feed(body, d.each)
+		if r.hs.lost {
 			d.giveUp(c, NotTLS)
 		}
 		return true
@@ -433,7 +457,7 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 
 // message takes a handshake message.
 func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	switch {
 	case kind == msgClientHello && side == Client:
 		hello, ok := parseClientHello(body)
@@ -442,7 +466,7 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 			return
 		}
 		if c.random[Client] != hello.random {
-			c.secrets.Wipe()
+			d.dropSecrets(c)
 			c.found = false
 			c.random[Client] = hello.random
 		}
@@ -466,12 +490,11 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 		h.next = handshake
 	case kind == msgKeyUpdate && h.epoch == application:
 		d.Stats.KeyUpdates++
-		var k keySet
-		if c.given || !k.update(c.suite, &h.secret) {
+		if c.given || !d.newKeys().update(c.suite, &r.secret) {
 			d.undecryptable(c, side)
 			return
 		}
-		h.install(&k)
+		d.install(c, side)
 		h.epoch = application
 	}
 }
@@ -541,7 +564,7 @@ func (d *Decrypter) deliver(c *Conn, side uint8, data []byte) {
 
 // inner13 takes what a record of TLS 1.3 held (RFC 8446, section 5.4).
 func (d *Decrypter) inner13(c *Conn, side uint8, text []byte) {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	n := len(text) - 1
 	for n >= 0 && text[n] == 0 {
 		n--
@@ -566,7 +589,7 @@ func (d *Decrypter) inner13(c *Conn, side uint8, text []byte) {
 		}
 	case typeHandshake:
 		d.current, d.side = c, side
-		h.hs.feed(text, d.each)
+		r.hs.feed(text, d.each)
 	}
 }
 
@@ -588,13 +611,13 @@ func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
 	if c.state != Readable {
 		d.readable(c)
 	}
-	h := &c.half[side]
+	r := &c.rest[side]
 	switch kind {
 	case typeData:
 		d.deliver(c, side, text)
 	case typeHandshake: // a renegotiation
 		d.current, d.side = c, side
-		h.hs.feed(text, d.each)
+		r.hs.feed(text, d.each)
 	case typeCCS:
 		if !d.protect12(c, side) {
 			d.undecryptable(c, side) // the keys of a renegotiation are late
@@ -611,17 +634,39 @@ func (d *Decrypter) readable(c *Conn) {
 
 // secret asks for a secret. If it is not there, wait tells whether it may come.
 func (d *Decrypter) secret(c *Conn, l keys.Label) (secret []byte, wait bool) {
-	if s := c.secrets.Get(l); s != nil {
-		return s, false
+	if c.secrets != nil {
+		if s := c.secrets.Get(l); s != nil {
+			return s, false
+		}
 	}
 	if changes := d.Store.Changes(); !c.found || changes != c.asked {
+		if c.secrets == nil {
+			if n := len(d.secrets); n > 0 {
+				c.secrets = d.secrets[n-1]
+				d.secrets = d.secrets[:n-1]
+			} else {
+				c.secrets = new(keys.Secrets)
+			}
+		}
 		c.asked = changes
-		c.found = d.Store.Get(&c.random[Client], &c.secrets)
+		c.found = d.Store.Get(&c.random[Client], c.secrets)
 		if s := c.secrets.Get(l); s != nil {
 			return s, false
 		}
 	}
 	return nil, d.Wait && !c.expired
+}
+
+// dropSecrets wipes the copy of the secrets; if they are needed again, the store has them.
+func (d *Decrypter) dropSecrets(c *Conn) {
+	if c.secrets != nil {
+		c.secrets.Wipe()
+		if len(d.secrets) < 1024 {
+			d.secrets = append(d.secrets, c.secrets)
+		}
+		c.secrets = nil
+	}
+	c.asked = ^uint64(0)
 }
 
 var labelOf = [...][2]keys.Label{
@@ -632,16 +677,18 @@ var labelOf = [...][2]keys.Label{
 
 // enter begins the next epoch. It returns false if the keys may still come.
 func (d *Decrypter) enter(c *Conn, side uint8) bool {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	secret, wait := d.secret(c, labelOf[h.next][side])
 	if wait {
 		return false
 	}
-	var k keySet
-	if secret != nil && k.fromTraffic(c.suite, secret) {
-		h.install(&k)
-		h.missing, h.gone = 0, 0
+	if secret != nil && d.newKeys().fromTraffic(c.suite, secret) {
+		d.install(c, side)
+		h.missing, r.gone = 0, 0
 		h.epoch, h.next = h.next, plain
+		if c.half[0].epoch == application && c.half[1].epoch == application {
+			d.dropSecrets(c)
+		}
 		return true
 	}
 	switch h.next {
@@ -667,24 +714,23 @@ func (d *Decrypter) late(c *Conn, side uint8) bool {
 	if c.suite == nil || c.given || d.Store.Changes() == c.asked {
 		return false
 	}
-	var k keySet
 	if c.version == version12 {
 		s, _ := d.secret(c, keys.Master)
-		if s == nil || !k.fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
+		if s == nil || !d.newKeys().fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
 			return false
 		}
 		n := h.seq
-		h.install(&k)
+		d.install(c, side)
 		h.seq, h.epoch, h.mode = n, protected12, reading
 		return true
 	}
 	s, _ := d.secret(c, labelOf[application][side])
-	if s == nil || !k.fromTraffic(c.suite, s) {
+	if s == nil || !d.newKeys().fromTraffic(c.suite, s) {
 		return false
 	}
 	// The count includes the records of the handshake; up to 16 of them are customary.
 	n := h.seq
-	h.install(&k)
+	d.install(c, side)
 	h.seq, h.doubt = n-min(n, 32), uint32(min(n, 32))
 	h.epoch, h.mode = application, reading
 	return true
@@ -701,22 +747,52 @@ func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 	if wait {
 		return false
 	}
-	var k keySet
 	h.epoch = protected12
-	if secret == nil || !k.fromMaster(c.suite, side, secret, &c.random[Client], &c.random[Server]) {
+	if secret == nil || !d.newKeys().fromMaster(c.suite, side, secret, &c.random[Client], &c.random[Server]) {
 		h.seq = 0
 		d.undecryptable(c, side)
 		return true
 	}
-	h.install(&k)
+	d.install(c, side)
 	return true
 }
 
-func (h *half) install(k *keySet) {
-	h.aead, h.iv, h.secret = k.aead, k.iv, k.secret
+// newKeys returns the place where keys are derived, before install takes them.
+func (d *Decrypter) newKeys() *keySet {
+	k := &d.keys
+	if n := len(d.gcm); k.gcm == nil && n > 0 {
+		k.gcm = d.gcm[n-1]
+		d.gcm = d.gcm[:n-1]
+	}
+	return k
+}
+
+// install gives a direction the keys that were derived last.
+func (d *Decrypter) install(c *Conn, side uint8) {
+	h, r, k := &c.half[side], &c.rest[side], &d.keys
+	d.dropKeys(h)
+	h.iv, r.secret = k.iv, k.secret
+	if k.aead == cipher.AEAD(&k.chacha) {
+		h.chacha = k.chacha
+		h.aead = &h.chacha
+	} else {
+		h.aead, k.gcm = k.aead, nil
+	}
 	h.seq, h.fails, h.doubt, h.opened = 0, 0, 0, false
-	h.hs.reset()
-	*k = keySet{}
+	h.age++
+	r.hs.reset()
+	k.wipe()
+}
+
+// dropKeys wipes the keys of a direction.
+func (d *Decrypter) dropKeys(h *half) {
+	if g, ok := h.aead.(*aead.AESGCM); ok {
+		*g = aead.AESGCM{}
+		if len(d.gcm) < 4096 {
+			d.gcm = append(d.gcm, g)
+		}
+	}
+	h.aead, h.chacha, h.iv = nil, aead.ChaCha20Poly1305{}, [12]byte{}
 }
 
 // open13 opens a record of TLS 1.3 into the scratch memory. It returns nil if that fails.
@@ -767,6 +843,7 @@ type Given struct {
 	Suite   uint16
 	Key, IV []byte // as in RFC 8446; in TLS 1.2 with AES-GCM the IV is 4 bytes
 	Next    uint64 // number of the next record
+	Aligned bool   // the bytes that come begin with that record; else it is searched for
 }
 
 // CheckGiven tells whether g can be used.
@@ -788,24 +865,55 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 	}
 	s := suites[g.Suite]
 	h := &c.half[side]
-	var k keySet
+	k := d.newKeys()
+	clear(k.iv[:])
 	copy(k.iv[:], g.IV)
-	var err error
-	if k.aead, err = newAEAD(s, g.Key); err != nil {
-		return err
+	if !k.setKey(s, g.Key) {
+		return ErrTuple
 	}
 	if !c.given {
 		c.half[1-side].mode = ignoring
 	}
 	c.suite, c.version, c.given = s, s.version, true
-	h.install(&k)
+	d.install(c, side)
 	h.epoch = application
 	if s.version == version12 {
 		h.epoch = protected12
 	}
-	d.beginScan(h, 0)
-	h.seq, h.doubt = g.Next, maxTrials
+	h.mode, h.seq = reading, g.Next
+	if !g.Aligned {
+		d.beginScan(c, side, 0)
+		h.doubt = maxTrials
+	}
 	return nil
+}
+
+// Position returns the number of the next record of a direction, and how many of its bytes have come. It is exact, but
+// after loss, before a record has opened: then ok is false.
+func (d *Decrypter) Position(c *Conn, side uint8) (number uint64, have int, ok bool) {
+	d.Flush(c)
+	h := &c.half[side]
+	return h.seq, int(h.have), h.mode == reading && h.doubt == 0 && h.skip == 0 && h.aead != nil
+}
+
+// Advance says that the records before a number were read elsewhere, and that what comes begins with it.
+func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
+	d.Flush(c)
+	h := &c.half[side]
+	if h.aead == nil {
+		return
+	}
+	d.dropPart(c, side)
+	d.held -= len(c.rest[side].held)
+	c.rest[side].held, c.rest[side].gone = nil, 0
+	h.mode, h.seq = reading, number
+	h.fails, h.doubt, h.skip, h.missing = 0, 0, 0, 0
+}
+
+// GaveUp tells whether nothing more will be read of a direction.
+func (c *Conn) GaveUp(side uint8) bool {
+	m := c.half[side].mode
+	return m == ignoring || m == counting
 }
 
 // Close ends a connection and wipes its keys.
@@ -816,19 +924,21 @@ func (d *Decrypter) Close(c *Conn) {
 		clear(c.held0)
 		c.held0 = nil
 	}
-	for s := range c.half {
-		h := &c.half[s]
-		if n := int(h.have) + len(h.held); n > 0 && c.state == Readable {
+	d.Flush(c)
+	for s := range uint8(2) {
+		h, r := &c.half[s], &c.rest[s]
+		if n := int(h.have) + len(r.held); n > 0 && c.state == Readable {
 			// A record that did not become whole, or the rest of what was searched.
 			d.Stats.LostBytes += uint64(n)
 			h.missing += uint32(n)
 		}
 		if h.missing > 0 && c.state == Readable {
-			d.reportLost(c, uint8(s))
+			d.reportLost(c, s)
 		}
-		d.held -= len(h.held)
-		d.dropPart(h)
-		*h = half{mode: ignoring}
+		d.held -= len(r.held)
+		d.dropPart(c, s)
+		d.dropKeys(h)
+		*h, *r = half{mode: ignoring, age: h.age + 1}, rest{}
 	}
 	d.forget(c)
 }
@@ -837,6 +947,6 @@ func (d *Decrypter) forget(c *Conn) {
 	if c.found {
 		d.Store.Forget(&c.random[Client])
 	}
-	c.secrets.Wipe()
-	c.found, c.asked = false, 0
+	d.dropSecrets(c)
+	c.found = false
 }

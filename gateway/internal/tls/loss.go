@@ -16,23 +16,24 @@ const (
 
 // Lose says that the next n bytes of a direction will not come.
 func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	if n <= 0 {
 		return
 	}
+	d.Flush(c)
 	switch h.mode {
 	case ignoring:
 		return
 	case counting:
 		// The records that follow could be found only by opening them.
-		d.dropPart(h)
+		d.dropPart(c, side)
 		d.abandon(c, side)
 		return
 	case holding:
-		n += len(h.held)
-		d.Stats.HeldOut += uint64(len(h.held))
-		d.held -= len(h.held)
-		h.held, h.mode = nil, reading
+		n += len(r.held)
+		d.Stats.HeldOut += uint64(len(r.held))
+		d.held -= len(r.held)
+		r.held, h.mode = nil, reading
 		if h.next != plain && !d.enter(c, side) {
 			// Without keys there is nothing to search with.
 			d.abandon(c, side)
@@ -43,8 +44,8 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 		}
 	case scanning:
 		// A hole in what is searched: what was collected cannot become whole.
-		n += len(h.held)
-		h.held = h.held[:0]
+		n += len(r.held)
+		r.held = r.held[:0]
 		d.lost(c, side, n)
 		h.doubt = min(h.doubt+uint32(min(n, 1<<30)/shortest)+1, maxTrials)
 		return
@@ -56,7 +57,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	if left := int(h.size) - int(h.have); h.have >= headerBytes && n <= left && (h.epoch != plain || c.hello[Server]) {
 		h.skip = uint32(left - n)
 		size := h.size
-		d.dropPart(h)
+		d.dropPart(c, side)
 		d.passOver(c, side, size)
 		return
 	}
@@ -79,20 +80,20 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	h.skip = 0
 	if h.have > 0 {
 		n += int(h.have)
-		d.dropPart(h)
+		d.dropPart(c, side)
 	}
 	d.lost(c, side, n)
-	d.beginScan(h, n)
+	d.beginScan(c, side, n)
 }
 
 // passOver leaves out a record of known size.
 func (d *Decrypter) passOver(c *Conn, side uint8, size uint32) {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	h.seq++
-	h.gone++
+	r.gone++
 	h.doubt = min(h.doubt+1, maxTrials)
-	h.hs.reset()
-	h.hs.lost = h.epoch == handshake || h.epoch == early
+	r.hs.reset()
+	r.hs.lost = h.epoch == handshake || h.epoch == early
 	d.lost(c, side, int(size))
 }
 
@@ -107,27 +108,28 @@ func (d *Decrypter) lost(c *Conn, side uint8, n int) {
 }
 
 func (d *Decrypter) reportLost(c *Conn, side uint8) {
-	h := &c.half[side]
-	n := max(1, int(h.missing)-int(h.gone)*c.overhead())
-	h.missing, h.gone = 0, 0
+	h, r := &c.half[side], &c.rest[side]
+	n := max(1, int(h.missing)-int(r.gone)*c.overhead())
+	h.missing, r.gone = 0, 0
 	d.Lost(c, side, n)
 }
 
-func (d *Decrypter) beginScan(h *half, lost int) {
+func (d *Decrypter) beginScan(c *Conn, side uint8, lost int) {
+	h, r := &c.half[side], &c.rest[side]
 	h.mode = scanning
-	h.held = nil
+	r.held = nil
 	h.doubt = uint32(min(int(h.doubt)+lost/shortest+1, maxTrials))
-	h.hs.reset()
-	h.hs.lost = h.epoch == handshake || h.epoch == early
+	r.hs.reset()
+	r.hs.lost = h.epoch == handshake || h.epoch == early
 }
 
 // scan looks for the next record that opens.
 func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	h.mode = scanning
-	h.held = append(h.held, p...)
+	r.held = append(r.held, p...)
 	d.held += len(p)
-	b := h.held
+	b := r.held
 	i := 0
 	for ; len(b)-i >= headerBytes; i++ {
 		if !plausible(b[i:]) {
@@ -146,7 +148,7 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 		if d.find(c, side, b[i:i+size], 0) {
 			d.Stats.Resyncs++
 			d.Stats.LostBytes += uint64(i)
-			h.held = nil
+			r.held = nil
 			d.held -= len(b)
 			if h.mode == scanning {
 				h.mode = reading
@@ -157,19 +159,19 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 		h.missing = before
 		if h.mode != scanning {
 			d.held -= len(b)
-			h.held = nil
+			r.held = nil
 			return
 		}
 	}
 	d.lost(c, side, i)
 	h.doubt = uint32(min(int(h.doubt)+i/shortest, maxTrials))
 	d.held -= i
-	h.held = append(h.held[:0], b[i:]...)
+	r.held = append(r.held[:0], b[i:]...)
 }
 
 // mismatch is called for a record that does not open with the key and number that are due.
 func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	if h.epoch == early || h.epoch == blind {
 		// The keys that come next may be late as well.
 		next := application
@@ -201,7 +203,7 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 	d.Stats.BadRecords++
 	h.fails++
 	h.seq++
-	h.gone++
+	r.gone++
 	h.doubt = min(h.doubt+1, maxTrials)
 	if !h.opened && h.fails >= maxFails {
 		d.abandon(c, side)
@@ -214,7 +216,7 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 // find tries the keys and numbers that a record may have, and takes it if one of them is right. Numbers below from are
 // left out for the key in use.
 func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) bool {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	if c.trials > maxConnTrials {
 		d.abandon(c, side)
 		return false
@@ -224,7 +226,7 @@ func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) bool {
 			c.trials++
 			d.Stats.Trials++
 			if text := d.open12(c.suite, h, h.seq+uint64(n), rec); text != nil {
-				h.gone += n
+				r.gone += n
 				h.settle(h.seq + uint64(n) + 1)
 				d.inner12(c, side, rec[0], text)
 				return true
@@ -240,7 +242,7 @@ func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) bool {
 			c.trials++
 			d.Stats.Trials++
 			if text := d.open13(h, h.seq+uint64(n), rec); text != nil {
-				h.gone += n
+				r.gone += n
 				h.settle(h.seq + uint64(n) + 1)
 				d.inner13(c, side, text)
 				return true
@@ -259,11 +261,11 @@ func (h *half) settle(seq uint64) {
 
 // findNext tries the keys of the epochs that follow, and those after a KeyUpdate.
 func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	if c.suite == nil || c.given {
 		return false
 	}
-	var k keySet
+	k := d.newKeys()
 	try := h.epoch
 	for {
 		switch try {
@@ -273,17 +275,17 @@ func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 			try = application
 		default:
 			// Only loss, or a record that did not open, can hide a KeyUpdate.
-			if try != h.epoch || h.doubt == 0 || !k.update(c.suite, &h.secret) {
+			if try != h.epoch || h.doubt == 0 || !k.update(c.suite, &r.secret) {
 				return false
 			}
-			return d.tryKeys(c, side, &k, application, rec)
+			return d.tryKeys(c, side, k, application, rec)
 		}
 		// Handshake messages are not lost if the records before all opened.
 		if h.epoch == handshake && h.doubt == 0 {
 			return false
 		}
 		if secret, _ := d.secret(c, labelOf[try][side]); secret != nil && k.fromTraffic(c.suite, secret) {
-			if d.tryKeys(c, side, &k, try, rec) {
+			if d.tryKeys(c, side, k, try, rec) {
 				return true
 			}
 		}
@@ -294,22 +296,23 @@ func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 }
 
 func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte) bool {
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
 	t := half{aead: k.aead, iv: k.iv}
 	for n := uint64(0); n <= uint64(h.doubt); n++ {
 		c.trials++
 		d.Stats.Trials++
 		if text := d.open13(&t, n, rec); text != nil {
 			if n == 0 && h.epoch != application {
-				h.missing, h.gone = 0, 0 // it was the handshake that was lost
+				h.missing, r.gone = 0, 0 // it was the handshake that was lost
 			}
-			h.install(k)
+			d.install(c, side)
 			h.epoch = e
-			h.gone += uint32(n)
+			r.gone += uint32(n)
 			h.settle(n + 1)
 			d.inner13(c, side, text)
 			return true
 		}
 	}
+	k.wipe()
 	return false
 }

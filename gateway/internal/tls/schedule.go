@@ -1,13 +1,12 @@
 package tls
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/binary"
 
-	"github.com/sealane/sealane/chacha20poly1305"
+	"github.com/sealane/sealane/internal/aead"
 )
 
 type hash uint8
@@ -66,16 +65,37 @@ func makeSuites() map[uint16]*suite {
 	return m
 }
 
-// newAEAD is the one place that decides where AEADs come from.
-func newAEAD(s *suite, key []byte) (cipher.AEAD, error) {
+// setKey is the one place that decides where AEADs come from.
+func (k *keySet) setKey(s *suite, key []byte) bool {
+	k.aead = nil
 	if s.chacha {
-		return chacha20poly1305.New(key)
+		level, err := aead.ChaCha20Poly1305Level()
+		if err != nil || aead.SetChaCha20Poly1305(&k.chacha, level, key) != nil {
+			return false
+		}
+		k.aead = &k.chacha
+		return true
 	}
-	block, err := aes.NewCipher(key)
+	level, err := aead.AESGCMLevel()
 	if err != nil {
-		return nil, err
+		return false
 	}
-	return cipher.NewGCM(block)
+	if k.gcm == nil {
+		k.gcm = new(aead.AESGCM)
+	}
+	if aead.SetAESGCM(k.gcm, level, key) != nil {
+		return false
+	}
+	k.aead = k.gcm
+	return true
+}
+
+// wipe forgets the keys; memory for the next is kept.
+func (k *keySet) wipe() {
+	if k.gcm != nil {
+		*k.gcm = aead.AESGCM{}
+	}
+	*k = keySet{gcm: k.gcm}
 }
 
 // hmac computes HMAC (RFC 2104) of a short message, on the stack: a connection needs about twenty.
@@ -155,9 +175,11 @@ func (h hash) prf(out, secret []byte, label string, seed ...[]byte) {
 // A direction's keys are derived from a traffic secret (RFC 8446, section 7.3) or cut from the key block (RFC 5246,
 // section 6.3).
 type keySet struct {
-	aead   cipher.AEAD
-	iv     [12]byte // of GCM in TLS 1.2 only the first 4 bytes
-	secret [48]byte // TLS 1.3: what the next secret follows from
+	aead   cipher.AEAD // chacha or gcm
+	iv     [12]byte    // of GCM in TLS 1.2 only the first 4 bytes
+	secret [48]byte    // TLS 1.3: what the next secret follows from
+	chacha aead.ChaCha20Poly1305
+	gcm    *aead.AESGCM // memory for a key, even if it is not used
 }
 
 func (k *keySet) fromTraffic(s *suite, secret []byte) bool {
@@ -169,10 +191,9 @@ func (k *keySet) fromTraffic(s *suite, secret []byte) bool {
 	s.hash.expandLabel(k.iv[:], secret, "iv")
 	clear(k.secret[:])
 	copy(k.secret[:], secret)
-	var err error
-	k.aead, err = newAEAD(s, key[:s.keyBytes])
+	ok := k.setKey(s, key[:s.keyBytes])
 	clear(key[:])
-	return err == nil
+	return ok
 }
 
 // update follows a KeyUpdate (RFC 8446, section 7.2).
@@ -196,8 +217,7 @@ func (k *keySet) fromMaster(s *suite, side uint8, master []byte, client, server 
 	iv := b[2*s.keyBytes+int(side)*ivBytes:][:ivBytes]
 	clear(k.iv[:])
 	copy(k.iv[:], iv)
-	var err error
-	k.aead, err = newAEAD(s, key)
+	ok := k.setKey(s, key)
 	clear(block[:])
-	return err == nil
+	return ok
 }

@@ -1,6 +1,6 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES SEED [seal|open|aes]
+//	seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256]
 //
 // With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places: what the comparison of traces must find.
 package main
@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/sealane/sealane/aesgcm"
 	"github.com/sealane/sealane/chacha20poly1305"
 )
 
@@ -25,7 +26,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256]")
 		os.Exit(2)
 	}
 	size, err := strconv.Atoi(os.Args[1])
@@ -34,7 +35,13 @@ func main() {
 		os.Exit(2)
 	}
 	open := len(os.Args) > 3 && os.Args[3] == "open"
-	aesGCM := len(os.Args) > 3 && os.Args[3] == "aes"
+	cipherName := "chacha"
+	if len(os.Args) > 4 {
+		cipherName = os.Args[4]
+	}
+	if len(os.Args) > 3 && os.Args[3] == "aes" {
+		cipherName = "go"
+	}
 	runtime.LockOSThread()
 	plain := make([]byte, size)
 	sealed := make([]byte, 0, size+chacha20poly1305.Overhead)
@@ -45,7 +52,7 @@ func main() {
 		for i := range plain {
 			plain[i] = key[i%32] ^ byte(i)
 		}
-		aead, err := newAEAD(key[:], aesGCM)
+		aead, err := newAEAD(key[:], cipherName)
 		if err != nil {
 			panic(err)
 		}
@@ -67,9 +74,16 @@ func main() {
 	fmt.Printf("%x\n", sha256.Sum256(append(sealed, opened...)))
 }
 
-func newAEAD(key []byte, aesGCM bool) (cipher.AEAD, error) {
-	if !aesGCM {
+func newAEAD(key []byte, name string) (cipher.AEAD, error) {
+	switch name {
+	case "chacha":
 		return chacha20poly1305.New(key)
+	case "gcm128":
+		return aesgcm.New(key[:16])
+	case "gcm192":
+		return aesgcm.New(key[:24])
+	case "gcm256":
+		return aesgcm.New(key)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {

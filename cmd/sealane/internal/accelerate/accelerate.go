@@ -3,7 +3,7 @@
 //
 // The program's own x/crypto is copied, New and NewX of that one package are made to call sealane, and the go command
 // is told of the copy in a go.mod (or go.work) of its own. Nothing of the user's is written to but the program asked
-// for.
+// for. The same is done with wireguard-go if its workers are to take batches: two of its loops are changed in the copy.
 package accelerate
 
 import (
@@ -25,6 +25,7 @@ type Job struct {
 	Output        string    // file or folder of the program; empty: the folder we are in
 	Flags         []string  // for the go command
 	GOOS, GOARCH  string    // empty: as the go command finds them
+	Batch         bool      // have wireguard-go's workers take many packets in one call
 	AllowPortable bool      // build also where sealane has no kernel
 	Version       string    // sealane's
 	Stdout        io.Writer // of go test
@@ -35,6 +36,7 @@ type Job struct {
 type Result struct {
 	Output       string
 	Crypto       string // the version of x/crypto, and what it was replaced by
+	Workers      string // the module whose workers take batches; empty: none
 	GOOS, GOARCH string
 	Levels       []string // linked, best first
 }
@@ -67,7 +69,7 @@ func Build(ctx context.Context, job Job) (*Result, error) {
 	if err := move(built, output); err != nil {
 		return nil, err
 	}
-	return &Result{Output: output, Crypto: b.crypto, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH, Levels: linked.Levels}, nil
+	return &Result{Output: output, Crypto: b.crypto, Workers: b.workers, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH, Levels: linked.Levels}, nil
 }
 
 // Test runs go test on packages.
@@ -80,7 +82,7 @@ func Test(ctx context.Context, job Job) (*Result, error) {
 	if err := b.stream("test", append([]string{b.target}, job.Flags...)); err != nil {
 		return nil, err
 	}
-	return &Result{Crypto: b.crypto, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
+	return &Result{Crypto: b.crypto, Workers: b.workers, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
 }
 
 // verify refuses a program that does not have the kernels.

@@ -18,6 +18,15 @@ import (
 
 // cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane.
 func cryptoSource(dir string, tests bool) (tree, error) {
+	t, err := moduleSource(dir, tests)
+	if err != nil {
+		return nil, fmt.Errorf("cannot copy %s: %w", cryptoModule, err)
+	}
+	return t, t.patch()
+}
+
+// moduleSource returns a module as it is in dir.
+func moduleSource(dir string, tests bool) (tree, error) {
 	t := tree{}
 	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -45,10 +54,7 @@ func cryptoSource(dir string, tests bool) (tree, error) {
 		t[name], err = os.ReadFile(file)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot copy %s: %w", cryptoModule, err)
-	}
-	return t, t.patch()
+	return t, err
 }
 
 // patch makes New and NewX call sealane. The rest of the package stays: what else it exports, and its checks.

@@ -158,7 +158,8 @@ func (b *build) replace(crypto *module) error {
 		if copied["go.mod"] == nil { // before there were modules
 			copied["go.mod"] = []byte("module " + cryptoModule + "\n")
 		}
-		copied["go.mod"] = append(copied["go.mod"], "\nrequire "+require+"\n"...)
+		b.require = "\nrequire " + require + "\n"
+		copied["go.mod"] = append(copied["go.mod"], b.require...)
 		if b.oldSys() {
 			copied["go.mod"] = append(copied["go.mod"], "\nrequire "+sysModule+" "+oldestSys+"\n"...)
 			if !b.workspace() {

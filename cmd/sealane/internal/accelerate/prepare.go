@@ -25,8 +25,10 @@ type build struct {
 	target  string // what the go command is to build
 	program string // its import path
 	crypto  string // the version of x/crypto, in words
+	workers string // the module whose workers take batches, in words
 	modfile string // the go.mod or go.work that the go command reads instead of the user's
 	mode    string // -mod
+	require string // the line for modules that call sealane; empty: the program has its own
 }
 
 func (b *build) close() { os.RemoveAll(b.scratch) }
@@ -85,6 +87,11 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 	}
 	if err := b.replace(found.crypto); err != nil {
 		return nil, err
+	}
+	if job.Batch {
+		if err := b.batchWorkers(found.device, test); err != nil {
+			return nil, err
+		}
 	}
 	replaced, err := b.list(test)
 	if err != nil && b.incomplete(err) {
@@ -220,6 +227,7 @@ func (b *build) download(module, version string, environ []string) (string, erro
 type listing struct {
 	roots     []listed
 	crypto    *module
+	device    *module // of wireguard-go
 	sealane   bool
 	cryptoTLS bool
 }
@@ -258,6 +266,8 @@ func (b *build) list(test bool) (*listing, error) {
 		switch name, _, _ := strings.Cut(p.ImportPath, " "); name {
 		case cipherPath:
 			l.crypto = p.Module
+		case wireguardDevice:
+			l.device = p.Module
 		case sealaneKernel:
 			l.sealane = true
 		case "crypto/tls":

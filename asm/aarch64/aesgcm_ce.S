@@ -1,0 +1,1138 @@
+/* AES-GCM (NIST SP 800-38D) with the crypto extensions: seals or opens a packet, or a part of one, in one pass; makes keys.
+ *
+ *     void sealane_aesgcm_ce(const args *a, void *scratch, const void *consts);
+ *
+ * CPU        ARMv8-A with Advanced SIMD, AES and PMULL
+ * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
+ * scratch    704 bytes behind the saved registers, wiped before the return; stack 0
+ * consts     sealane_aesgcm_ce_constants
+ * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS, and with NONCE on the counter, which is then public
+ *
+ * GHASH (6.4) is Y := (Y + c) H in GF(2^128) for every block c; here Y := (Y + c) H^8 + c' H^7 + .. with one reduction. A
+ * block with the bytes of each half reversed is a polynomial, its upper half first. The product by pmull is divided by x,
+ * lo + 2^64 (mi + lo + hi) + 2^128 hi, with mi = (a0 + a1)(b0 + b1) (Karatsuba). The polynomial x^128 + x^7 + x^2 + x + 1 so
+ * reflected is 1 + 2^64 P + 2^128, P = 2^57 + 2^62 + 2^63: adding P w 2^64 + w 2^128 removes the lowest 64 bits w, and once
+ * more the next. Powers of H are kept multiplied by x, whence all comes out even.
+ *
+ * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, the state after the first
+ * round (FIPS 197, 5.1) changes in its first column only; the columns of four blocks come from one round. What aese and
+ * pmull need not do is done in integer registers, beside them: a group of eight is encrypted while the one before it is added
+ * to the text and the one before that authenticated. What is over, J0 and up to seven blocks, comes first.
+ */
+#include "../asm.S"
+
+#if defined(__aarch64__)
+
+    isa neon, aes, pmull
+
+/* Constants. */
+#define POLY 0       /* P */
+#define DIAGONAL 16  /* the bytes that the first round brings into the first column, four times */
+#define BEGIN 32     /* counters of the group after the first, less the first's */
+#define FOUR 48      /* 4 more */
+#define MASKS 64     /* 16 bytes from 16 - n on: n ones, 16 - n zeroes */
+
+    constants sealane_aesgcm_ce_constants
+    .quad 0xc200000000000000, 0
+    .byte 0, 5, 10, 15, 0, 5, 10, 15, 0, 5, 10, 15, 0, 5, 10, 15
+    .byte 0, 0, 0, 9, 0, 0, 0, 10, 0, 0, 0, 11, 0, 0, 0, 8
+    .byte 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 4
+    .quad -1, -1, 0, 0
+    endconstants
+
+/* Scratch. */
+#define STREAM 256   /* eight blocks of keystream, but for the last round key */
+#define ARGS 384
+#define MASK 400     /* the encrypted J0 */
+#define PART_IN 416  /* a partial block, padded with zeroes */
+#define PART_OUT 432
+#define BLOCK 448    /* the counter block but for the counter */
+#define SLOTS 464    /* eight states after the first round */
+#define HASH 592     /* twice four pairs of blocks to be authenticated, each with the sums of their halves */
+#define HASH_BYTES 192
+#define SCRATCH_END 976
+
+/* The key's table: H^9 to H, then the sums of their halves. */
+#define SUMS 144
+
+/* Integer registers. */
+#define args x0
+#define key x0         /* while groups are done */
+#define scratch x1
+#define consts x2
+#define src x3
+#define dst x4
+#define sums x5        /* of H^8 */
+#define powers x6      /* H^8 */
+#define hash_out x7    /* authenticated next */
+#define last0 x8       /* the last round key */
+#define last1 x9
+#define t0 x10
+#define t1 x11
+#define t2 x12
+#define t3 x13
+#define t0d w10
+#define t1d w11
+#define t2d w12
+#define t3d w13
+#define u0 x14
+#define u1 x15
+#define u2 x16
+#define u3 x17
+#define sum0 x19
+#define sum1 x20
+#define groups x21
+#define mode w22       /* rounds; bit 8: open */
+#define slot x23
+#define stride x24     /* 16 */
+#define counter w25
+#define limit w26      /* 15, or 256 where the counter is secret */
+#define hash_in x27    /* authenticated now; 0: none yet, 1: nor encrypted */
+
+/* Before and after groups. */
+#define left x7        /* bytes of text */
+#define the_key x19
+#define blocks x20     /* before the groups */
+#define flags w26
+#define from x23       /* the last block of text, or its padded copy */
+#define to x24
+#define mask0 x21      /* ones where the last block has bytes */
+#define mask1 x26
+#define rest x27       /* bytes of the partial block, 0 if there is none */
+
+/* Vector registers: 0 .. 7 AES states, 16 .. 23 round keys 1 .. 8, and */
+#define low v8          /* GHASH so far, not reduced */
+#define mid v9
+#define high v10
+#define more v11
+#define va v12
+#define vb v13
+#define vs v14
+#define ha v15
+#define before_last v24 /* the round key */
+#define count v25
+#define count_key v26
+#define four v27
+#define poly v28
+#define hb v29
+#define hsum v30
+#define vt v31
+/* Where there are no groups. */
+#define opening v25    /* all ones, or zeroes */
+#define last_key v26
+#define padding v27    /* ones where the last block has bytes */
+
+/* ---- GHASH ----------------------------------------------------------------------------------------------------- */
+
+/* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced, with its upper half first. */
+.set REDUCE_ITEMS, 10
+.macro reduce item
+    .if (\item) == 0
+    pmull more.1q, low.1d, poly.1d                                               /* P w */
+    .elseif (\item) == 1
+    eor mid.16b, mid.16b, low.16b
+    .elseif (\item) == 2
+    ext low.16b, low.16b, low.16b, #8
+    .elseif (\item) == 3
+    eor mid.16b, mid.16b, high.16b
+    .elseif (\item) == 4
+    eor mid.16b, mid.16b, low.16b
+    .elseif (\item) == 5
+    eor mid.16b, mid.16b, more.16b
+    .elseif (\item) == 6
+    pmull more.1q, mid.1d, poly.1d
+    .elseif (\item) == 7
+    eor high.16b, high.16b, more.16b
+    .elseif (\item) == 8
+    ext high.16b, high.16b, high.16b, #8
+    .else
+    eor high.16b, high.16b, mid.16b
+    .endif
+.endm
+
+.macro reduce_all
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+    reduce \i
+    .endr
+.endm
+
+/* lo, mi, more := or += x h, of one block; the sum of its halves goes to s. */
+.macro multiply init, x, h, h_sum
+    ext vs.16b, \x\().16b, \x\().16b, #8
+    .if \init
+    pmull2 low.1q, \x\().2d, \h\().2d
+    eor vs.16b, vs.16b, \x\().16b
+    pmull more.1q, \x\().1d, \h\().1d
+    pmull mid.1q, vs.1d, \h_sum\().1d
+    .else
+    pmull2 vt.1q, \x\().2d, \h\().2d
+    eor vs.16b, vs.16b, \x\().16b
+    pmull \h\().1q, \x\().1d, \h\().1d
+    pmull vs.1q, vs.1d, \h_sum\().1d
+    eor low.16b, low.16b, vt.16b
+    eor more.16b, more.16b, \h\().16b
+    eor mid.16b, mid.16b, vs.16b
+    .endif
+.endm
+
+/* += x ha + y hb, with the sums of their halves in z; item 0 .. 11. */
+.macro multiply_pair item, x, y, z
+    .if (\item) == 0
+    pmull2 vt.1q, \x\().2d, ha.2d
+    .elseif (\item) == 1
+    pmull ha.1q, \x\().1d, ha.1d
+    .elseif (\item) == 2
+    pmull2 \x\().1q, \y\().2d, hb.2d
+    .elseif (\item) == 3
+    pmull hb.1q, \y\().1d, hb.1d
+    .elseif (\item) == 4
+    pmull2 \y\().1q, \z\().2d, hsum.2d
+    .elseif (\item) == 5
+    pmull hsum.1q, \z\().1d, hsum.1d
+    .elseif (\item) == 6
+    eor low.16b, low.16b, vt.16b
+    .elseif (\item) == 7
+    eor more.16b, more.16b, ha.16b
+    .elseif (\item) == 8
+    eor low.16b, low.16b, \x\().16b
+    .elseif (\item) == 9
+    eor more.16b, more.16b, hb.16b
+    .elseif (\item) == 10
+    eor mid.16b, mid.16b, \y\().16b
+    .else
+    eor mid.16b, mid.16b, hsum.16b
+    .endif
+.endm
+
+/* The second to fourth pair of a group begins with four loads. */
+.macro load_pair item, pair
+    .if (\item) == 0
+    ldp q12, q13, [hash_in, #48*(\pair)]
+    .elseif (\item) == 1
+    ldp q15, q29, [powers, #32*(\pair)]
+    .elseif (\item) == 2
+    ldr q14, [hash_in, #48*(\pair) + 32]
+    .else
+    ldr q30, [sums, #16*(\pair)]
+    .endif
+.endm
+
+/* A group at hash_in, its first pair last, since it waits for what came before; item 0 .. 74. */
+.set HASH_ITEMS, 75
+.macro hash_item item
+    .if (\item) < 4
+    reduce (\item)
+    .elseif (\item) < 12 && (\item) % 2 == 0
+    load_pair ((\item)/2-2), 1
+    .elseif (\item) < 12
+    reduce ((\item)/2+2)
+    .elseif (\item) < 14
+    reduce ((\item)-4)
+    .elseif (\item) == 14
+    pmull2 low.1q, va.2d, ha.2d
+    .elseif (\item) == 15
+    pmull more.1q, va.1d, ha.1d
+    .elseif (\item) == 16
+    pmull2 mid.1q, vs.2d, hsum.2d
+    .elseif (\item) == 17
+    pmull2 va.1q, vb.2d, hb.2d
+    .elseif (\item) == 18
+    pmull hb.1q, vb.1d, hb.1d
+    .elseif (\item) == 19
+    pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 20
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 21
+    eor more.16b, more.16b, hb.16b
+    .elseif (\item) == 22
+    eor mid.16b, mid.16b, hsum.16b
+    .elseif (\item) < 27
+    load_pair ((\item)-23), 2
+    .elseif (\item) < 39
+    multiply_pair ((\item)-27), va, vb, vs
+    .elseif (\item) < 43
+    load_pair ((\item)-39), 3
+    .elseif (\item) < 55
+    multiply_pair ((\item)-43), va, vb, vs
+    .elseif (\item) < 59
+    load_pair ((\item)-55), 0
+    .elseif (\item) == 59
+    ext vt.16b, high.16b, high.16b, #8
+    .elseif (\item) == 60
+    eor va.16b, va.16b, high.16b
+    .elseif (\item) == 61
+    eor vt.8b, vt.8b, high.8b                                                       /* and the other half is zero */
+    .elseif (\item) == 62
+    pmull high.1q, va.1d, ha.1d
+    .elseif (\item) == 63
+    eor vs.16b, vs.16b, vt.16b
+    .elseif (\item) == 64
+    pmull2 ha.1q, va.2d, ha.2d
+    .elseif (\item) == 65
+    pmull2 va.1q, vb.2d, hb.2d
+    .elseif (\item) == 66
+    pmull hb.1q, vb.1d, hb.1d
+    .elseif (\item) == 67
+    pmull2 vb.1q, vs.2d, hsum.2d
+    .elseif (\item) == 68
+    pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 69
+    eor high.16b, high.16b, more.16b
+    .elseif (\item) == 70
+    eor low.16b, low.16b, ha.16b
+    .elseif (\item) == 71
+    eor high.16b, high.16b, hb.16b
+    .elseif (\item) == 72
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 73
+    eor mid.16b, mid.16b, vb.16b
+    .else
+    eor mid.16b, mid.16b, hsum.16b
+    .endif
+.endm
+
+/* ---- AES ------------------------------------------------------------------------------------------------------- */
+
+.macro aes_round x, round_key
+    aese \x\().16b, \round_key\().16b
+    aesmc \x\().16b, \x\().16b
+.endm
+
+.macro aes_last_round x
+    aese \x\().16b, before_last.16b
+.endm
+
+.macro add_last_key x
+    eor \x\().16b, \x\().16b, last_key.16b
+.endm
+
+/* x := a counter block */
+.macro set_counter x, value
+    mov \x\().16b, v12.16b
+    mov \x\().s[3], \value
+.endm
+
+/* The first columns of the next group's states; item 0 .. 12. */
+.set COLUMN_ITEMS, 13
+.macro column_item item
+    .if (\item) == 0
+    mov va.16b, count.16b
+    .elseif (\item) == 1
+    add vb.16b, count.16b, four.16b
+    .elseif (\item) == 2
+    aese va.16b, count_key.16b
+    aesmc va.16b, va.16b
+    .elseif (\item) == 3
+    add count.16b, vb.16b, four.16b
+    .elseif (\item) == 4
+    aese vb.16b, count_key.16b
+    aesmc vb.16b, vb.16b
+    .elseif (\item) < 9
+    st1 {va.s}[(\item)-5], [slot], stride
+    .else
+    st1 {vb.s}[(\item)-9], [slot], stride
+    .endif
+.endm
+
+/* Block 0 .. 7 of the group before is added to the text; items 2 .. 97, after two that load. With last, it is the packet's
+ * last group. Even and odd blocks have registers of their own. */
+.set TEXT_ITEMS, 98
+.macro text_item item, open, last
+    .if (\item) == 0
+    ldp t0, t1, [scratch, #STREAM]
+    .elseif (\item) == 1
+    ldp t2, t3, [src]
+    .elseif ((\item)-2)/12 % 2 == 0
+    text_step (((\item)-2)/12), (((\item)-2)%12), \open, \last, t0, t1, t2, t3, u0, u1, u2, u3, sum0
+    .else
+    text_step (((\item)-2)/12), (((\item)-2)%12), \open, \last, u0, u1, u2, u3, t0, t1, t2, t3, sum1
+    .endif
+.endm
+
+.macro text_step block, step, open, last, x0, x1, y0, y1, next_x0, next_x1, next_y0, next_y1, sum
+    .if (\step) == 0
+    .if (\block) < 7
+    ldp \next_x0, \next_x1, [scratch, #STREAM + 16*(\block) + 16]
+    .endif
+    .elseif (\step) == 1
+    eor \x0, \x0, last0
+    .elseif (\step) == 2
+    .if (\block) == 6 && \last
+    ldp \next_y0, \next_y1, [from]
+    .elseif (\block) < 7
+    ldp \next_y0, \next_y1, [src, #16*(\block) + 16]
+    .endif
+    .elseif (\step) == 3
+    eor \x1, \x1, last1
+    .elseif (\step) == 4
+    eor \x0, \x0, \y0
+    .elseif (\step) == 5
+    eor \x1, \x1, \y1
+    .elseif (\step) == 6
+    .if (\block) == 7 && \last
+    stp \x0, \x1, [to]
+    .if !\open
+    and \x0, \x0, mask0
+    and \x1, \x1, mask1
+    .endif
+    .else
+    stp \x0, \x1, [dst, #16*(\block)]
+    .endif
+    .elseif (\step) == 7
+    .if \open
+    rev \x0, \y0
+    .else
+    rev \x0, \x0
+    .endif
+    .elseif (\step) == 8
+    .if \open
+    rev \x1, \y1
+    .else
+    rev \x1, \x1
+    .endif
+    .elseif (\step) == 9
+    eor \sum, \x0, \x1
+    .elseif (\step) == 10
+    stp \x0, \x1, [hash_out, #48*((\block)/2) + 16*((\block)%2)]
+    .elseif (\block) % 2
+    stp sum0, sum1, [hash_out, #48*((\block)/2) + 32]
+    .endif
+.endm
+
+/* Behind each of the other instructions, some of these: the next group's first columns, the hash, the text. */
+.macro fill hash, text, open
+    .set slots_done, slots_done + 1
+    .if \hash
+    .set hash_until, slots_done*(COLUMN_ITEMS + HASH_ITEMS)/64
+    .else
+    .set hash_until, slots_done*COLUMN_ITEMS/64
+    .endif
+    .set text_until, \text*slots_done*TEXT_ITEMS/72
+    .rept 4
+    .if text_done < text_until
+    text_item text_done, \open, 0
+    .set text_done, text_done + 1
+    .endif
+    .if hash_done < hash_until && hash_done < COLUMN_ITEMS + \hash*HASH_ITEMS
+    .if hash_done < COLUMN_ITEMS
+    column_item hash_done
+    .else
+    hash_item (hash_done - COLUMN_ITEMS)
+    .endif
+    .set hash_done, hash_done + 1
+    .endif
+    .endr
+.endm
+
+.macro round number, hash, text, open
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    aes_round v\i, v\number
+    fill \hash, \text, \open
+    .endr
+.endm
+
+/* Rounds that AES-192 and AES-256 have more, with n states. */
+.macro more_rounds states, key_schedule
+    tbz mode, #2, 1f
+    ldp q12, q13, [\key_schedule, #SEALANE_GCM_KEY_SCHEDULE + 16*9]
+    .irp k, 12, 13
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \states
+    aes_round v\i, v\k
+    .endif
+    .endr
+    .endr
+    tbz mode, #1, 1f
+    ldp q12, q13, [\key_schedule, #SEALANE_GCM_KEY_SCHEDULE + 16*11]
+    .irp k, 12, 13
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \states
+    aes_round v\i, v\k
+    .endif
+    .endr
+    .endr
+1:
+.endm
+
+/* A group is encrypted, the one before added to the text, and the one before that authenticated. */
+.macro group hash, text, open=0
+    .set slots_done, 0
+    .set hash_done, 0
+    .set text_done, 0
+    ldp q0, q1, [scratch, #SLOTS]
+    ldp q2, q3, [scratch, #SLOTS + 32]
+    ldp q4, q5, [scratch, #SLOTS + 64]
+    ldp q6, q7, [scratch, #SLOTS + 96]
+    .irp k, 16, 17, 18, 19, 20, 21, 22, 23
+    round \k, \hash, \text, \open
+    .endr
+    more_rounds 8, key
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    aes_last_round v\i
+    fill \hash, \text, \open
+    .endr
+    stp q0, q1, [scratch, #STREAM]
+    stp q2, q3, [scratch, #STREAM + 32]
+    stp q4, q5, [scratch, #STREAM + 64]
+    stp q6, q7, [scratch, #STREAM + 96]
+    sub slot, slot, #128
+    add counter, counter, #8
+    sub groups, groups, #1
+.endm
+
+/* To the next group: its states cannot stay where bytes of the counter change that are not the last. */
+.macro next_group none_left, again
+    cbz groups, \none_left
+    add t0d, counter, #7
+    and t0d, t0d, #255
+    cmp t0d, limit
+    b.hs \again
+    b .Lslots
+.endm
+
+.macro text_done
+    add src, src, #128
+    add dst, dst, #128
+    mov t0, hash_in
+    mov hash_in, hash_out
+    mov hash_out, t0
+.endm
+
+/* The last group: where its last block is, and which of the bytes count. */
+.macro last_block
+    ldr t0, [scratch, #ARGS]
+    ldr t0, [t0, #SEALANE_ARG_BYTES]
+    add from, src, #112
+    add to, dst, #112
+    add t1, scratch, #PART_IN
+    add t2, scratch, #PART_OUT
+    mov t3, #16
+    ands t0, t0, #15
+    csel from, from, t1, eq
+    csel to, to, t2, eq
+    csel t0, t3, t0, eq
+    sub t0, consts, t0
+    ldp mask0, mask1, [t0, #MASKS + 16]
+.endm
+
+.macro last_text open, hash
+    last_block
+    .set hash_done, 0
+    .set text_done, 0
+    .rept TEXT_ITEMS
+    text_item text_done, \open, 1
+    .set text_done, text_done + 1
+    .rept \hash
+    .if hash_done < text_done*HASH_ITEMS/TEXT_ITEMS
+    hash_item hash_done
+    .set hash_done, hash_done + 1
+    .endif
+    .endr
+    .endr
+.endm
+
+/* ---- Before the groups ----------------------------------------------------------------------------------------- */
+
+/* Copies 1 to 15 bytes, x's, by two overlapping loads and stores. */
+.macro copy_partial x, from, to
+    tbz \x, #3, 1f
+    ldr t0, [\from]
+    add t2, \from, \x
+    ldur t1, [t2, #-8]
+    add t2, \to, \x
+    str t0, [\to]
+    stur t1, [t2, #-8]
+    b 4f
+1:
+    tbz \x, #2, 2f
+    ldr t0d, [\from]
+    add t2, \from, \x
+    ldur t1d, [t2, #-4]
+    add t2, \to, \x
+    str t0d, [\to]
+    stur t1d, [t2, #-4]
+    b 4f
+2:
+    tbz \x, #1, 3f
+    ldrh t0d, [\from]
+    add t2, \from, \x
+    ldurb t1d, [t2, #-1]
+    add t2, \to, \x
+    strh t0d, [\to]
+    sturb t1d, [t2, #-1]
+    b 4f
+3:
+    ldrb t0d, [\from]
+    strb t0d, [\to]
+4:
+.endm
+
+/* Slot 1's text is there or not. Text in v\x. */
+.macro head_block slot, slots, x
+    .if \slot == \slots - 1
+    ldr q\x, [from]
+    .else
+    ldr q\x, [u0, #16*\slot]
+    .endif
+.endm
+
+.macro head_crypt slot, slots, x
+    eor v\slot\().16b, v\slot\().16b, v\x\().16b
+    .if \slot == \slots - 1
+    str q\slot, [to]
+    .else
+    str q\slot, [u1, #16*\slot]
+    .endif
+.endm
+
+.macro head_hash slot, slots, x
+    bit v\slot\().16b, v\x\().16b, opening.16b
+    .if \slot == \slots - 1
+    and v\slot\().16b, v\slot\().16b, padding.16b
+    .endif
+    rev64 v\slot\().16b, v\slot\().16b
+.endm
+
+.macro head_pair first, second, slots, x, y
+    trn1 v\x\().2d, v\first\().2d, v\second\().2d
+    trn2 v\y\().2d, v\first\().2d, v\second\().2d
+    eor v\x\().16b, v\x\().16b, v\y\().16b
+.endm
+
+.macro head_multiply first, second, slots, x, y
+    ldp q15, q29, [powers, #16*(8 - (\slots - \first))]
+    ldr q30, [sums, #8*(8 - (\slots - \first))]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    multiply_pair \i, v\first, v\second, v\x
+    .endr
+.endm
+
+/* For the slots from 2 on that there are. */
+.macro head_all what, slots
+    .if \slots > 2
+    \what 2, \slots, 12
+    \what 3, \slots, 13
+    .endif
+    .if \slots > 4
+    \what 4, \slots, 0
+    \what 5, \slots, 1
+    .endif
+    .if \slots > 6
+    \what 6, \slots, 14
+    \what 7, \slots, 15
+    .endif
+.endm
+
+.macro head_pairs what, slots
+    .if \slots > 2
+    \what 2, 3, \slots, 12, 13
+    .endif
+    .if \slots > 4
+    \what 4, 5, \slots, 0, 1
+    .endif
+    .if \slots > 6
+    \what 6, 7, \slots, 14, 15
+    .endif
+.endm
+
+/* J0 and all but one, or one less, of the slots' number of blocks of text, the last in the last slot. */
+.macro head slots
+    sub t0d, counter, #\slots - 1
+    add t0d, t0d, w20
+    ldr q14, [the_key, #SEALANE_GCM_KEY_SCHEDULE]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \slots
+    add t1d, t0d, #\i
+    rev t1d, t1d
+    set_counter v\i, t1d
+    .endif
+    .endr
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \slots
+    aes_round v\i, v14
+    .endif
+    .endr
+    reduce 0
+    .set reduced, 1
+    .irp k, 16, 17, 18, 19, 20, 21, 22, 23
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \slots
+    aes_round v\i, v\k
+    .endif
+    .endr
+    reduce reduced
+    .set reduced, reduced + 1
+    .endr
+    reduce reduced
+    more_rounds \slots, the_key
+    sub t1, blocks, #\slots
+    add u0, src, t1, lsl #4
+    add u1, dst, t1, lsl #4
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \slots
+    aes_last_round v\i
+    .endif
+    .endr
+    .irp i, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \slots
+    add_last_key v\i
+    .endif
+    .endr
+    tbz blocks, #0, 2f
+    eor v0.16b, v0.16b, last_key.16b
+    str q0, [scratch, #MASK]
+    head_block 1, \slots, 12
+    head_crypt 1, \slots, 12
+    head_hash 1, \slots, 12
+    ldr q15, [powers, #16*(9 - \slots)]
+    ldr d30, [sums, #8*(9 - \slots)]
+    eor v1.16b, v1.16b, high.16b
+    multiply 1, v1, ha, hsum
+    movi high.16b, #0
+    b 3f
+2:
+    str q1, [scratch, #MASK]
+    .if \slots == 2
+    ext high.16b, high.16b, high.16b, #8                                              /* no text: as before the reduction */
+    mov mid.16b, high.16b
+    movi low.16b, #0
+    b .Lhead_done
+    .else
+    movi low.16b, #0
+    movi mid.16b, #0
+    movi more.16b, #0
+    .endif
+3:
+    .if \slots > 2
+    head_all head_block, \slots
+    head_all head_crypt, \slots
+    head_all head_hash, \slots
+    eor v2.16b, v2.16b, high.16b
+    head_pairs head_pair, \slots
+    head_pairs head_multiply, \slots
+    .endif
+    mov high.16b, more.16b
+.endm
+
+    function sealane_aesgcm_ce
+    ldr flags, [args, #SEALANE_ARG_FLAGS]
+    ldr the_key, [args, #SEALANE_ARG_KEY]
+    tbnz flags, #3, .Lsetup
+    ldp dst, src, [args, #SEALANE_ARG_OUT]
+    ldr left, [args, #SEALANE_ARG_BYTES]
+    ldr mode, [the_key, #SEALANE_GCM_KEY_ROUNDS]
+    ldr q28, [consts, #POLY]
+    add powers, the_key, #SEALANE_GCM_KEY_TABLE + 16
+    add sums, the_key, #SEALANE_GCM_KEY_TABLE + SUMS + 8
+    movi low.16b, #0
+    tbz flags, #0, .Lcontinue
+    ldr t0, [args, #SEALANE_ARG_NONCE]
+    tbnz flags, #4, .Lnonce
+    ldp u0, u1, [t0]
+    lsr t1, u1, #32
+    rev counter, t1d
+    b .Lad_begin
+.Lnonce:                                                                        /* word by word, as it may have been written */
+    ldp w14, w15, [t0]
+    orr u0, u0, u1, lsl #32
+    ldr w15, [t0, #8]
+    mov counter, #1
+.Lad_begin:
+    stp u0, u1, [scratch, #BLOCK]
+    movi mid.16b, #0
+    movi high.16b, #0
+    ldr u1, [args, #SEALANE_ARG_AD_BYTES]
+    ldr u0, [args, #SEALANE_ARG_AD]
+    cbz u1, .Lbegun
+
+    /* Associated data, up to eight blocks at a time. */
+.Lad:
+    reduce_all
+    movi low.16b, #0
+    movi mid.16b, #0
+    movi more.16b, #0
+    mov t0, #128
+    cmp u1, t0
+    csel t0, u1, t0, lo
+    add t0, t0, #15
+    lsr t0, t0, #4
+    sub u2, powers, t0, lsl #4
+    sub u3, sums, t0, lsl #3
+    add u2, u2, #128
+    add u3, u3, #64
+.Lad_block:
+    subs u1, u1, #16
+    b.lo .Lad_partial
+    ldr q12, [u0], #16
+    b .Lad_multiply
+.Lad_partial:
+    add u1, u1, #16
+    add t3, scratch, #PART_IN
+    stp xzr, xzr, [t3]
+    copy_partial u1, u0, t3
+    ldr q12, [scratch, #PART_IN]
+    mov u1, xzr
+.Lad_multiply:
+    ldr q15, [u2], #16
+    ldr d30, [u3], #8
+    rev64 va.16b, va.16b
+    eor va.16b, va.16b, high.16b
+    movi high.16b, #0
+    multiply 0, va, ha, hsum
+    cbz u1, .Lad_done
+    add t0, powers, #128
+    cmp u2, t0
+    b.ne .Lad_block
+    mov high.16b, more.16b
+    b .Lad
+.Lad_done:
+    mov high.16b, more.16b
+    b .Lbegun
+
+    /* Another part of a packet. */
+.Lcontinue:
+    ldr t0, [args, #SEALANE_ARG_STATE]
+    ldr q10, [t0, #SEALANE_GCM_STATE_Y]
+    ldp u0, u1, [t0, #SEALANE_GCM_STATE_COUNTER]
+    rev64 high.16b, high.16b
+    stp u0, u1, [scratch, #BLOCK]
+    ext high.16b, high.16b, high.16b, #8
+    lsr t1, u1, #32
+    rev counter, t1d
+    mov mid.16b, high.16b
+    sub counter, counter, #1
+
+.Lbegun:
+    add t0, the_key, mode, uxtw #4
+    ldp q16, q17, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 16]
+    ldp q18, q19, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 48]
+    ldp q20, q21, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 80]
+    ldp q22, q23, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 112]
+    ldp q24, q26, [t0, #SEALANE_GCM_KEY_SCHEDULE - 16]
+    ldr q12, [scratch, #BLOCK]
+
+    /* The text's last block, if it is not whole. */
+    add groups, left, #15
+    ands rest, left, #15
+    add from, src, left
+    add to, dst, left
+    sub u0, from, #16
+    sub to, to, #16
+    mov u1, #16
+    b.eq .Lwhole
+    sub u0, from, rest
+    add from, scratch, #PART_IN
+    stp xzr, xzr, [from]
+    copy_partial rest, u0, from
+    mov u0, from
+    mov u1, rest
+    add to, scratch, #PART_OUT
+.Lwhole:
+    mov from, u0
+    sub u1, consts, u1
+    ldr q27, [u1, #MASKS + 16]
+    ubfx t0d, flags, #2, #1
+    neg t0d, t0d
+    dup opening.4s, t0d
+    ubfx blocks, groups, #4, #3
+    lsr groups, groups, #7
+
+    /* Where no group follows, the block of the lengths has the lowest power. Otherwise this block is of the last group. */
+    cbnz groups, .Lhead_whole
+    tbz flags, #1, .Lhead
+    sub powers, powers, #16
+    sub sums, sums, #8
+    b .Lhead
+.Lhead_whole:
+    sub t0, blocks, #1
+    add from, src, t0, lsl #4
+    add to, dst, t0, lsl #4
+    ldr q27, [consts, #MASKS]
+.Lhead:
+    cmp blocks, #2
+    b.lo .Lhead2
+    cmp blocks, #4
+    b.lo .Lhead4
+    cmp blocks, #6
+    b.lo .Lhead6
+    head 8
+    b .Lhead_done
+.Lhead6:
+    head 6
+    b .Lhead_done
+.Lhead4:
+    head 4
+    b .Lhead_done
+.Lhead2:
+    head 2
+.Lhead_done:
+    add counter, counter, w20
+    add counter, counter, #1
+    add src, src, blocks, lsl #4
+    add dst, dst, blocks, lsl #4
+    cbnz groups, .Lgroups
+    tbz flags, #1, .Lreduce
+    cbnz left, .Llengths
+    reduce_all                                                                  /* no text */
+    mov v0.16b, high.16b
+    movi low.16b, #0
+    movi mid.16b, #0
+    movi high.16b, #0
+    b .Llengths_only
+
+    /* Groups of eight blocks. */
+.Lgroups:
+    str args, [scratch, #ARGS]
+    add t0, the_key, mode, uxtw #4
+    ldp last0, last1, [t0, #SEALANE_GCM_KEY_SCHEDULE]
+    mov key, the_key
+    ldr q13, [key, #SEALANE_GCM_KEY_SCHEDULE]
+    ldr q12, [scratch, #BLOCK]
+    ldr q14, [consts, #DIAGONAL]
+    ldp q15, q27, [consts, #BEGIN]
+    mov v12.b[15], counter
+    tbl count_key.16b, {v13.16b}, v14.16b
+    tbl count.16b, {v12.16b}, v14.16b
+    add count.16b, count.16b, v15.16b
+    and t1d, flags, #SEALANE_FLAG_OPEN
+    orr mode, mode, t1d, lsl #6
+    tst flags, #SEALANE_FLAG_NONCE
+    mov t1d, #15
+    mov t2d, #256
+    csel limit, t1d, t2d, ne
+    mov stride, #16
+    add slot, scratch, #SLOTS
+    mov hash_in, #0
+    add hash_out, scratch, #HASH
+
+    /* The states after the first round. */
+.Lslots:
+    ldr q12, [scratch, #BLOCK]
+    ldr q13, [key, #SEALANE_GCM_KEY_SCHEDULE]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    add t0d, counter, #\i
+    rev t0d, t0d
+    set_counter v\i, t0d
+    .endr
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    aes_round v\i, v13
+    .endr
+    stp q0, q1, [scratch, #SLOTS]
+    stp q2, q3, [scratch, #SLOTS + 32]
+    stp q4, q5, [scratch, #SLOTS + 64]
+    stp q6, q7, [scratch, #SLOTS + 96]
+    cbz hash_in, .Lfirst
+.Lnext:
+    tbnz mode, #8, .Lopen_next
+    tbz hash_in, #0, .Lseal
+    group 0, 1, 0
+    add hash_in, scratch, #HASH + HASH_BYTES
+    text_done
+    next_group .Lseal_last, .Lseal
+.Lseal:
+    group 1, 1, 0
+    text_done
+    next_group .Lseal_last, .Lseal
+.Lseal_only:
+    last_text 0, 0
+    b .Lonly
+.Lseal_last:
+    last_text 0, 1
+    b .Llast
+
+.Lfirst:
+    group 0, 0
+    mov hash_in, #1
+    next_group .Lone, .Lnext
+.Lone:
+    tbz mode, #8, .Lseal_only
+    last_text 1, 0
+.Lonly:
+    mov hash_in, hash_out
+    b .Llast_hash
+
+.Lopen_next:
+    tbz hash_in, #0, .Lopen
+    group 0, 1, 1
+    add hash_in, scratch, #HASH + HASH_BYTES
+    text_done
+    next_group .Lopen_last, .Lopen
+.Lopen:
+    group 1, 1, 1
+    text_done
+    next_group .Lopen_last, .Lopen
+.Lopen_last:
+    last_text 1, 1
+.Llast:
+    mov hash_in, hash_out
+.Llast_hash:
+    mov the_key, key
+    ldr args, [scratch, #ARGS]
+    ldr flags, [args, #SEALANE_ARG_FLAGS]
+    tbz flags, #1, .Llast_powers
+    sub powers, powers, #16
+    sub sums, sums, #8
+.Llast_powers:
+    .set hash_done, 0
+    .rept HASH_ITEMS
+    hash_item hash_done
+    .set hash_done, hash_done + 1
+    .endr
+    movi v0.16b, #0
+    .irp i, 0, 32, 64, 96
+    stp q0, q0, [scratch, #STREAM + \i]
+    .endr
+    .irp i, 0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448, 480
+    stp q0, q0, [scratch, #SLOTS + \i]
+    .endr
+    tbz flags, #1, .Lreduce
+
+    /* The lengths. */
+.Llengths:
+    movi v0.16b, #0
+.Llengths_only:
+    movi more.16b, #0
+    ldr d12, [args, #SEALANE_ARG_AD_BYTES]
+    add t0, args, #SEALANE_ARG_TOTAL
+    ld1 {v12.d}[1], [t0]
+    ldr q15, [powers, #128]
+    ldr d30, [sums, #64]
+    shl v12.2d, v12.2d, #3
+    eor v12.16b, v12.16b, v0.16b
+    multiply 0, va, ha, hsum
+    eor high.16b, high.16b, more.16b
+.Lreduce:
+    reduce_all
+    rev64 high.16b, high.16b
+
+    /* The end of the text, the tag or the state. */
+    ldr left, [args, #SEALANE_ARG_BYTES]
+    ldr dst, [args, #SEALANE_ARG_OUT]
+    ands rest, left, #15
+    b.eq .Lfinish
+    add dst, dst, left
+    sub dst, dst, rest
+    add src, scratch, #PART_OUT
+    copy_partial rest, src, dst
+.Lfinish:
+    ldr q0, [scratch, #MASK]
+    ldr t0, [args, #SEALANE_ARG_STATE]
+    tbnz flags, #0, .Lmask
+    ldr q0, [t0, #SEALANE_GCM_STATE_MASK]
+.Lmask:
+    tbz flags, #1, .Lstate
+    ldr t0, [args, #SEALANE_ARG_TAG]
+    eor v0.16b, v0.16b, high.16b
+    str q0, [t0]
+    b .Lwipe
+.Lstate:
+    ldr q1, [scratch, #BLOCK]
+    rev counter, counter
+    mov v1.s[3], counter
+    stp q10, q1, [t0, #SEALANE_GCM_STATE_Y]
+    str q0, [t0, #SEALANE_GCM_STATE_MASK]
+.Lwipe:
+    movi v0.16b, #0
+    stp q0, q0, [scratch, #ARGS]
+    stp q0, q0, [scratch, #ARGS + 32]
+    str q0, [scratch, #ARGS + 64]
+    b .Ldone
+
+    /* The key schedule (FIPS 197, 5.2) word by word; SubWord is a last round's SubBytes, four times the same word. */
+#define word w4        /* the last one made */
+#define words x5       /* of the key */
+#define phase x6
+#define rcon w7
+#define next x8        /* to be made */
+#define end x9
+.Lsetup:
+    ldr mode, [the_key, #SEALANE_GCM_KEY_ROUNDS]
+    sub words, x22, #6
+    add t0, the_key, #SEALANE_GCM_KEY_SCHEDULE
+    add next, t0, words, lsl #2
+    add end, t0, x22, lsl #4
+    add end, end, #16
+    mov phase, #0
+    mov rcon, #1
+    mov t3d, #0x1b
+    movi v1.16b, #0
+    ldur word, [next, #-4]
+.Lword:
+    cbz phase, .Lword_rotate
+    cmp words, #8
+    ccmp phase, #4, #0, eq
+    b.ne .Lword_add
+    dup v0.4s, word
+    aese v0.16b, v1.16b
+    umov word, v0.s[0]
+    b .Lword_add
+.Lword_rotate:
+    dup v0.4s, word
+    aese v0.16b, v1.16b
+    umov word, v0.s[0]
+    eor word, rcon, word, ror #8
+    lsl rcon, rcon, #1
+    cmp rcon, #256
+    csel rcon, t3d, rcon, eq
+.Lword_add:
+    ldr t1d, [t0], #4
+    add phase, phase, #1
+    cmp phase, words
+    csel phase, xzr, phase, eq
+    eor word, word, t1d
+    str word, [next], #4
+    cmp next, end
+    b.lo .Lword
+
+    /* H (SP 800-38D, 7.1) times x. */
+    movi v0.16b, #0
+    add t0, the_key, #SEALANE_GCM_KEY_SCHEDULE
+    sub t1, end, #32
+.Lhash_key:
+    ldr q1, [t0], #16
+    aese v0.16b, v1.16b
+    cmp t0, t1
+    b.hi .Lhash_key_last
+    aesmc v0.16b, v0.16b
+    b .Lhash_key
+.Lhash_key_last:
+    ldr q1, [t0]
+    eor v0.16b, v0.16b, v1.16b
+    rev64 v0.16b, v0.16b
+    umov t0, v0.d[0]
+    umov t1, v0.d[1]
+    ldr t2, [consts, #POLY]
+    asr t3, t0, #63
+    extr t0, t0, t1, #63
+    lsl t1, t1, #1
+    and t2, t2, t3
+    and t3, t3, #1
+    eor t0, t0, t2
+    eor t1, t1, t3
+    fmov d10, t0
+    mov v10.d[1], t1
+
+    /* Its powers. */
+    ldr q28, [consts, #POLY]
+    add t0, the_key, #SEALANE_GCM_KEY_TABLE + 128
+    add t1, the_key, #SEALANE_GCM_KEY_TABLE + SUMS + 64
+    mov v1.16b, high.16b
+    ext v2.16b, high.16b, high.16b, #8
+    eor v2.16b, v2.16b, high.16b
+    mov t2, #9
+.Lpower:
+    ext v3.16b, high.16b, high.16b, #8
+    eor v3.16b, v3.16b, high.16b
+    str q10, [t0], #-16
+    str d3, [t1], #-8
+    pmull2 low.1q, high.2d, v1.2d
+    pmull mid.1q, v3.1d, v2.1d
+    pmull high.1q, high.1d, v1.1d
+    reduce_all
+    subs t2, t2, #1
+    b.ne .Lpower
+
+.Ldone:
+    endfunction
+#endif

@@ -1,0 +1,36 @@
+/* ChaCha20-Poly1305 with NEON: seals or opens one packet, or one part of a long one, in one call.
+ *
+ *     void sealane_chacha20poly1305_neon6(const args *a, void *scratch, const void *consts);
+ *
+ * CPU        ARMv8-A with Advanced SIMD; no crypto extensions
+ * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
+ * scratch    352 bytes behind the saved registers, wiped before the return; stack 0
+ * consts     sealane_chacha20poly1305_neon6_constants
+ * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only
+ *
+ * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
+ *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
+ * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state.
+ * Here a vector holds one word of 4 blocks, so that 16 vectors, a "set", are 4 blocks. Since their 4 chains leave an
+ * out-of-order core idle for a third of the time, two more blocks are made beside them, with a vector for each row of 4
+ * words; the first of all is block 0, the Poly1305 key (2.6). Packets of up to 64 bytes need only these two.
+ *
+ * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 + 2^64 h1 +
+ * 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
+ *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without these bits.
+ * Five of these accompany two double rounds, of the input (open) or of what was written one run before (seal).
+ * The single instructions of all are dealt out evenly, since in-order cores issue what stands side by side.
+ */
+#include "../asm.S"
+
+#if defined(__aarch64__)
+
+isa neon
+
+#define SIX
+#define KERNEL sealane_chacha20poly1305_neon6
+#define CONSTANTS sealane_chacha20poly1305_neon6_constants
+#include "chacha20poly1305_neon.h"
+
+#endif

@@ -1,0 +1,1092 @@
+/* AES-GCM (NIST SP 800-38D) with NEON: makes a key, or seals or opens one packet or a part of one, in one call.
+ *
+ *     void sealane_aesgcm_neon(const args *a, void *scratch, const void *consts);
+ *
+ * CPU        ARMv7-A with NEON, little-endian; no AES instructions
+ * args       asm/args.h; writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
+ * scratch    2720 bytes behind the saved registers, wiped before the return; stack 0
+ * consts     sealane_aesgcm_neon_constants
+ * registers  all but r10, r13, r14
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, the number of rounds, and with the flag NONCE the counter only
+ *
+ * AES (FIPS 197), bit-sliced: bit b of byte p in register k is bit k of byte p of block b, of eight blocks whose counters
+ * begin at a multiple of eight unless they are secret. Bytes stand row by row, p = 4 r + c. ShiftRows is never done (Adomnicai and Peyrin, "Fixslicing
+ * AES-like ciphers", TCHES 2021): after n rounds column c of row r lies at column c + n r, and MixColumns looks for it there:
+ * with a' the next row and t = a + a', a column becomes 2 t + a' + t''. Round keys are laid out likewise.
+ *
+ * GHASH: a block with its bytes reversed is a polynomial, and the product of two such is theirs divided by x, so that powers
+ * of H are kept multiplied by x. Up to eight blocks are multiplied by H^8 .. H and reduced once. By Karatsuba's rule
+ * a product of 128 bits is nine of 32: with words a0 .. a3 those of a0, a2 and of a1, a3 side by side, of a0 + a1, a2 + a3, and
+ * of a0 + a2 and so on, two blocks of these side by side. vmull.p8 makes eight products of bytes; bytes i of a word and
+ * (i + k) mod 4 of the other are summed up over all blocks for k = 0 .. 3, and only the sums are moved to their places.
+ */
+#include "../asm.S"
+
+#if defined(__arm__)
+
+isa neon
+
+/* Constants. */
+#define CONST_ROWS 0      /* four times 16: where the bytes of a round key go after 0 .. 3 rounds without ShiftRows */
+#define CONST_COLUMNS 64  /* twice 16: and the text after 10 or 14, or after 12 rounds */
+#define CONST_NEXT 96     /* twice 16: the next row after 1, 3 rounds */
+#define CONST_LANES 128   /* the numbers of eight blocks in the last byte of the counter: bits 0, 1, 2 */
+#define CONST_RCON 152    /* round constants */
+#define CONST_POLY 168    /* x^128 + x^7 + x^2 + x + 1 as it is added when a polynomial is multiplied by x */
+#define CONST_SHIFTS 184  /* 0, 8, 16, 24; 1, 1, 1, 1 */
+
+/* Scratch. */
+#define SPILL 256            /* nine vectors */
+#define BASE 400             /* first round's input but for the counter */
+#define Y 416                /* GHASH so far: first half, second half, bytes reversed */
+#define MASK 432             /* encrypted J0 */
+#define ARGS 448
+#define CONSTS 452
+#define FLAGS 456
+#define IN 460
+#define OUT 464
+#define LEFT 468             /* bytes of text left */
+#define COUNTER 472          /* of the next eight blocks */
+#define SKIP 476             /* bytes of their keystream not to use */
+#define AVAILABLE 480        /* unused bytes at the end of the keystream */
+#define PHASE 484            /* what GHASH goes on with */
+#define PASS 488             /* what the keystream is for */
+#define BLOCKS 492           /* of GHASH, left */
+#define MESSAGE 496          /* and where they are */
+#define AD_LEFT 500          /* bytes of associated data left */
+#define POWER 504            /* set-up: where the next power of H goes */
+#define KEYS 512             /* planes 7 .. 0 of each round key but the first */
+#define DATA (KEYS + 14*128) /* operands of products */
+#define SUMS (DATA + 192)    /* those of sums of words */
+#define RESULT (DATA + 288)  /* six vectors of products */
+#define STREAM (RESULT + 96) /* keystream of eight blocks */
+#define TAIL (STREAM + 128)  /* the last blocks, and that of the lengths */
+#define PREFIX (TAIL + 144)  /* first 12 bytes of the counter block */
+#define END (PREFIX + 16)
+
+#define PHASE_AD 0
+#define PHASE_OPEN 1
+#define PHASE_TEXT 2
+#define PHASE_LENGTHS 3
+#define PHASE_TABLE 4
+#define PHASE_POWER 5
+
+#define PASS_TEXT 0
+#define PASS_STREAM 1
+#define PASS_J0 2
+#define PASS_SETUP 3
+
+constants sealane_aesgcm_neon_constants
+    .byte 0, 4, 8, 12,  1, 5, 9, 13,  2, 6, 10, 14,  3, 7, 11, 15
+    .byte 0, 4, 8, 12,  13, 1, 5, 9,  10, 14, 2, 6,  7, 11, 15, 3
+    .byte 0, 4, 8, 12,  9, 13, 1, 5,  2, 6, 10, 14,  11, 15, 3, 7
+    .byte 0, 4, 8, 12,  5, 9, 13, 1,  10, 14, 2, 6,  15, 3, 7, 11
+    .byte 0, 6, 8, 14,  1, 7, 9, 15,  2, 4, 10, 12,  3, 5, 11, 13
+    .byte 0, 4, 8, 12,  1, 5, 9, 13,  2, 6, 10, 14,  3, 7, 11, 15
+    .byte 5, 6, 7, 4,  9, 10, 11, 8,  13, 14, 15, 12,  1, 2, 3, 0
+    .byte 7, 4, 5, 6,  11, 8, 9, 10,  15, 12, 13, 14,  3, 0, 1, 2
+    .byte 0, 0, 0, 0, 0, 0, 0, 0xaa
+    .byte 0, 0, 0, 0, 0, 0, 0, 0xcc
+    .byte 0, 0, 0, 0, 0, 0, 0, 0xf0
+    .byte 1, 2, 4, 8, 16, 32, 64, 128, 27, 54, 0, 0, 0, 0, 0, 0
+    .byte 0, 0, 0, 0, 0, 0, 0, 0xc2
+    .byte 1, 0, 0, 0, 0, 0, 0, 0
+    .long 0, 8, 16, 24, 1, 1, 1, 1
+endconstants
+
+/* ---- AES ---- */
+
+#include "aes_sbox_neon.h"
+
+/* to := the next row of x, where it lies after n rounds; the index for odd n is in q14. */
+.macro next n, to, to_low, to_high, x, x_low, x_high
+.if \n & 1
+    vtbl.8 \to_low, {\x_low, \x_high}, d28
+    vtbl.8 \to_high, {\x_low, \x_high}, d29
+.else
+    vext.8 \to, \x, \x, #4
+.endif
+.if \n == 2
+    vrev32.16 \to, \to
+.endif
+.endm
+
+/* sum += the second row on of t. */
+.macro second n, sum_low, sum_high, t, t_low, t_high, temp, temp_low, temp_high
+.if \n & 1
+    vrev32.16 \temp, \t
+    veor \sum_low, \sum_low, \temp_high
+    veor \sum_high, \sum_high, \temp_low
+.else
+    veor \sum_low, \sum_low, \t_high
+    veor \sum_high, \sum_high, \t_low
+.endif
+.endm
+
+/* MixColumns after n rounds, and AddRoundKey: from where SubBytes leaves the planes to q0 .. q7. */
+.macro mix_columns n
+.if \n & 1
+    add r3, r2, #CONST_NEXT + 16*(\n/2)
+    vld1.8 {q14}, [r3]
+.endif
+    vld1.8 {q11, q12}, [r0]!                /* planes 7, 6 */
+    next \n, q7, d14, d15, q10, d20, d21
+    next \n, q0, d0, d1, q4, d8, d9
+    veor q13, q10, q7                       /* t7 */
+    veor q2, q4, q0                         /* t6 */
+    veor q7, q7, q11
+    veor q0, q0, q12
+    second \n, d14, d15, q13, d26, d27, q11, d22, d23
+    second \n, d0, d1, q2, d4, d5, q12, d24, d25
+    veor q7, q7, q2
+    vld1.8 {q11, q12}, [r0]!                /* planes 5, 4 */
+    next \n, q5, d10, d11, q1, d2, d3
+    next \n, q4, d8, d9, q8, d16, d17
+    veor q10, q1, q5                        /* t5 */
+    veor q2, q8, q4                         /* t4 */
+    veor q5, q5, q11
+    veor q4, q4, q12
+    second \n, d10, d11, q10, d20, d21, q11, d22, d23
+    second \n, d8, d9, q2, d4, d5, q12, d24, d25
+    veor q5, q5, q2
+    vld1.8 {q11, q12}, [r0]!                /* planes 3, 2 */
+    next \n, q1, d2, d3, q9, d18, d19
+    next \n, q2, d4, d5, q6, d12, d13
+    veor q8, q9, q1                         /* t3 */
+    veor q9, q6, q2                         /* t2 */
+    veor q6, q0, q10
+    veor q1, q1, q11
+    veor q2, q2, q12
+    second \n, d2, d3, q8, d16, d17, q11, d22, d23
+    second \n, d4, d5, q9, d18, d19, q12, d24, d25
+    veor q4, q4, q8
+    veor q1, q1, q9
+    veor q4, q4, q13
+    vld1.8 {q11, q12}, [r0]!                /* planes 1, 0 */
+    next \n, q8, d16, d17, q15, d30, d31
+    next \n, q0, d0, d1, q3, d6, d7
+    veor q10, q15, q8                       /* t1 */
+    veor q9, q3, q0                         /* t0 */
+    veor q3, q1, q13
+    veor q8, q8, q11
+    veor q0, q0, q12
+    second \n, d16, d17, q10, d20, d21, q11, d22, d23
+    second \n, d0, d1, q9, d18, d19, q12, d24, d25
+    veor q2, q2, q10
+    veor q8, q8, q13
+    veor q0, q0, q13
+    veor q1, q8, q9
+.endm
+
+/* Bits i of a, for i with i & n, and i - n of b change places, \mask having those of the others. */
+.macro swap_bits n, mask, a, b, t, u
+    vshl.u8 \t, \b, #\n
+    vshr.u8 \u, \a, #\n
+    vbif \a, \t, \mask
+    vbit \b, \u, \mask
+.endm
+
+/* Planes to blocks, or back. */
+.macro transpose
+    vmov.i8 q15, #0x55
+    swap_bits 1, q15, q0, q1, q8, q9
+    swap_bits 1, q15, q2, q3, q10, q11
+    swap_bits 1, q15, q4, q5, q8, q9
+    swap_bits 1, q15, q6, q7, q10, q11
+    vmov.i8 q15, #0x33
+    swap_bits 2, q15, q0, q2, q8, q9
+    swap_bits 2, q15, q1, q3, q10, q11
+    swap_bits 2, q15, q4, q6, q8, q9
+    swap_bits 2, q15, q5, q7, q10, q11
+    vmov.i8 q15, #0x0f
+    swap_bits 4, q15, q0, q4, q8, q9
+    swap_bits 4, q15, q1, q5, q10, q11
+    swap_bits 4, q15, q2, q6, q8, q9
+    swap_bits 4, q15, q3, q7, q10, q11
+.endm
+
+/* Bytes of a block from rows to columns. */
+.macro to_columns block_low, block_high, low, high
+    vtbl.8 \low, {\block_low, \block_high}, d28
+    vtbl.8 \high, {\block_low, \block_high}, d29
+.endm
+
+/* Text of two blocks. */
+.macro xor_text low, high
+    vld1.8 {q12, q13}, [r3]!
+    veor q12, q12, \low
+    veor q13, q13, \high
+    vst1.8 {q12, q13}, [r4]!
+.endm
+
+/* ---- GHASH ---- */
+
+/* Sums of products of bytes for k = 0 .. 3: q12 .. q15. */
+.macro products d, swapped, h0, h1
+    vmull.p8 q4, \d, \h0
+    vmull.p8 q5, \d, \h1
+    vmull.p8 q6, \swapped, \h0
+    vmull.p8 q7, \swapped, \h1
+    veor q12, q12, q4
+    veor q13, q13, q5
+    veor q14, q14, q6
+    veor q15, q15, q7
+.endm
+
+/* \to := x^63 + x^62 + x^57 times \x, without what is beyond 64 bits. */
+.macro reduce_low to, x, t
+    vshl.u64 \to, \x, #63
+    vshl.u64 \t, \x, #62
+    veor \to, \to, \t
+    vshl.u64 \t, \x, #57
+    veor \to, \to, \t
+.endm
+
+/* \to := what is beyond them, and \x. */
+.macro reduce_high to, x, t
+    vshr.u64 \to, \x, #1
+    vshr.u64 \t, \x, #2
+    veor \to, \to, \t
+    vshr.u64 \t, \x, #7
+    veor \to, \to, \t
+    veor \to, \to, \x
+.endm
+
+/* ---- the kernel ---- */
+
+function sealane_aesgcm_neon
+    ldr r3, [r0, #SEALANE_ARG_FLAGS]
+    ldr r4, [r0, #SEALANE_ARG_KEY]
+    str r0, [r1, #ARGS]
+    str r2, [r1, #CONSTS]
+    str r3, [r1, #FLAGS]
+    tst r3, #SEALANE_FLAG_SETUP
+    bne .Lexpand
+
+/* Round keys, in planes. */
+.Lspread:
+    ldr r0, [r1, #ARGS]
+    ldr r4, [r0, #SEALANE_ARG_KEY]
+    add r5, r1, #KEYS
+    ldr r6, [r4, #SEALANE_GCM_KEY_ROUNDS]
+    add r7, r4, #SEALANE_GCM_KEY_SCHEDULE + 16
+    vmov.i8 q8, #128
+    vmov.i8 q9, #64
+    vmov.i8 q10, #32
+    vmov.i8 q11, #16
+    vmov.i8 q12, #8
+    vmov.i8 q13, #4
+    vmov.i8 q14, #2
+    vmov.i8 q15, #1
+.Lspread_round:
+    vld1.8 {q0}, [r7]!
+    subs r6, r6, #1
+    vtst.8 q1, q0, q8
+    vtst.8 q2, q0, q9
+    vtst.8 q3, q0, q10
+    vtst.8 q4, q0, q11
+    vst1.8 {q1, q2}, [r5]!
+    vtst.8 q5, q0, q12
+    vtst.8 q6, q0, q13
+    vst1.8 {q3, q4}, [r5]!
+    vtst.8 q7, q0, q14
+    vtst.8 q0, q0, q15
+    vst1.8 {q5, q6}, [r5]!
+    vst1.8 {q7}, [r5]!
+    vst1.8 {q0}, [r5]!
+    bne .Lspread_round
+
+    ldr r3, [r1, #FLAGS]
+    tst r3, #SEALANE_FLAG_SETUP
+    bne .Lsetup
+
+    ldr r4, [r0, #SEALANE_ARG_IN]
+    ldr r5, [r0, #SEALANE_ARG_OUT]
+    ldr r6, [r0, #SEALANE_ARG_BYTES]
+    str r4, [r1, #IN]
+    str r5, [r1, #OUT]
+    str r6, [r1, #LEFT]
+    mov r11, #0
+    str r11, [r1, #AVAILABLE]
+    tst r3, #SEALANE_FLAG_FIRST
+    beq .Lcontinue
+    ldr r12, [r0, #SEALANE_ARG_NONCE]
+    tst r3, #SEALANE_FLAG_NONCE
+    ldr r4, [r12]
+    ldr r5, [r12, #4]
+    ldr r6, [r12, #8]
+    movne r7, #1
+    ldreq r7, [r12, #12]
+    reveq r7, r7
+    vmov.i8 q15, #0
+    b .Lbegin
+.Lcontinue:
+    ldr r12, [r0, #SEALANE_ARG_STATE]
+    ldr r4, [r12, #SEALANE_GCM_STATE_COUNTER]
+    ldr r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
+    ldr r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
+    ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+    rev r7, r7
+    add r8, r12, #SEALANE_GCM_STATE_MASK
+    vld1.8 {q0}, [r8]
+    add r9, r1, #MASK
+    vst1.8 {q0}, [r9]
+    vld1.8 {q15}, [r12]
+    vrev64.8 q15, q15
+
+/* r4 .. r6: prefix; r7: counter; q15: GHASH. */
+.Lbegin:
+    add r8, r1, #Y
+    vst1.8 {q15}, [r8]
+    add r8, r1, #PREFIX
+    stmia r8, {r4, r5, r6}
+    mov r8, #0
+    tst r3, #SEALANE_FLAG_NONCE
+    andne r8, r7, #7
+    bicne r7, r7, #7
+    mov r8, r8, lsl #4
+    str r7, [r1, #COUNTER]
+    str r8, [r1, #SKIP]
+    ldr r9, [r0, #SEALANE_ARG_KEY]
+    vmov d0, r4, r5
+    mov r7, #0
+    vmov d1, r6, r7
+    vld1.8 {q2}, [r2]                       /* CONST_ROWS */
+    add r9, r9, #SEALANE_GCM_KEY_SCHEDULE
+    vld1.8 {q3}, [r9]
+    vtbl.8 d2, {d0, d1}, d4
+    vtbl.8 d3, {d0, d1}, d5
+    veor q1, q1, q3
+    add r8, r1, #BASE
+    vst1.8 {q1}, [r8]
+    tst r3, #SEALANE_FLAG_FIRST
+    beq .Ltext
+    mov r4, #PASS_J0
+    b .Lpass
+.Lgot_j0:
+    ldr r3, [r1, #SKIP]
+    add r4, r1, #STREAM
+    add r4, r4, r3
+    vld1.8 {q0}, [r4]
+    add r5, r1, #MASK
+    vst1.8 {q0}, [r5]
+    rsb r3, r3, #112
+    mov r4, #0
+    str r3, [r1, #AVAILABLE]
+    str r4, [r1, #SKIP]
+
+/* Associated data: whole blocks, then what is left, filled up with zeroes. */
+    ldr r0, [r1, #ARGS]
+    ldr r3, [r0, #SEALANE_ARG_AD]
+    ldr r4, [r0, #SEALANE_ARG_AD_BYTES]
+    str r4, [r1, #AD_LEFT]
+    movs r4, r4, lsr #4
+    mov r5, #PHASE_AD
+    bne .Lghash
+    str r3, [r1, #MESSAGE]
+.Lad:
+    ldr r4, [r1, #AD_LEFT]
+    mov r5, #0
+    ands r4, r4, #15
+    beq .Ltext
+    str r5, [r1, #AD_LEFT]
+    ldr r3, [r1, #MESSAGE]
+    vmov.i8 q0, #0
+    add r6, r1, #TAIL
+    vst1.8 {q0}, [r6]
+.Lad_byte:
+    ldrb r7, [r3], #1
+    subs r4, r4, #1
+    strb r7, [r6], #1
+    bne .Lad_byte
+    mov r4, #1
+    add r3, r1, #TAIL
+    mov r5, #PHASE_AD
+    b .Lghash
+
+/* Text: 128 bytes with a pass, or what the last pass left of its keystream. */
+.Ltext:
+    ldr r6, [r1, #LEFT]
+    ldr r7, [r1, #AVAILABLE]
+    cmp r6, #0
+    beq .Llengths
+    cmp r7, #0
+    bne .Lstream
+    ldr r8, [r1, #SKIP]
+    mov r4, #PASS_STREAM
+    cmp r6, #128
+    blo .Lpass
+    cmp r8, #0
+    bne .Lpass
+    ldr r9, [r1, #FLAGS]
+    tst r9, #SEALANE_FLAG_OPEN
+    ldrne r3, [r1, #IN]
+    movne r4, #8
+    movne r5, #PHASE_OPEN
+    bne .Lghash
+.Lopen:
+    mov r4, #PASS_TEXT
+    b .Lpass
+.Lgot_text:
+    ldr r3, [r1, #IN]
+    ldr r4, [r1, #OUT]
+    xor_text q8, q9
+    xor_text q10, q11
+    xor_text q0, q1
+    xor_text q2, q3
+    ldr r6, [r1, #LEFT]
+    ldr r9, [r1, #FLAGS]
+    str r3, [r1, #IN]
+    str r4, [r1, #OUT]
+    sub r6, r6, #128
+    str r6, [r1, #LEFT]
+    tst r9, #SEALANE_FLAG_OPEN
+    bne .Ltext
+    sub r3, r4, #128
+    mov r4, #8
+    mov r5, #PHASE_TEXT
+    b .Lghash
+
+.Lgot_stream:
+    ldr r7, [r1, #SKIP]
+    mov r8, #0
+    rsb r7, r7, #128
+    str r8, [r1, #SKIP]
+    str r7, [r1, #AVAILABLE]
+    b .Ltext
+
+/* The ciphertext goes to TAIL, too. */
+.Lstream:
+    add r8, r1, #STREAM + 128
+    sub r8, r8, r7
+    cmp r7, r6
+    movhi r5, r6
+    movls r5, r7
+    sub r6, r6, r5
+    sub r7, r7, r5
+    str r6, [r1, #LEFT]
+    str r7, [r1, #AVAILABLE]
+    ldr r3, [r1, #IN]
+    ldr r4, [r1, #OUT]
+    ldr r9, [r1, #FLAGS]
+    add r7, r1, #TAIL
+    tst r9, #SEALANE_FLAG_OPEN
+    mov r12, r5
+    subs r5, r5, #16
+    blo .Lstream_partial
+.Lstream_block:
+    vld1.8 {q0}, [r3]!
+    vld1.8 {q1}, [r8]!
+    tst r9, #SEALANE_FLAG_OPEN
+    veor q1, q1, q0
+    vst1.8 {q1}, [r4]!
+    beq .Lstream_seal
+    vst1.8 {q0}, [r7]!
+    subs r5, r5, #16
+    bhs .Lstream_block
+    b .Lstream_partial
+.Lstream_seal:
+    vst1.8 {q1}, [r7]!
+    subs r5, r5, #16
+    bhs .Lstream_block
+.Lstream_partial:
+    str r3, [r1, #IN]
+    str r4, [r1, #OUT]
+    adds r5, r5, #16
+    beq .Lstream_blocks
+    vmov.i8 q0, #0
+    vst1.8 {q0}, [r7]
+    add r11, r7, #16
+.Lstream_byte:
+    ldrb r0, [r3], #1
+    ldrb r2, [r8], #1
+    tst r9, #SEALANE_FLAG_OPEN
+    eor r2, r2, r0
+    strb r2, [r4], #1
+    moveq r0, r2
+    strb r0, [r7], #1
+    subs r5, r5, #1
+    bne .Lstream_byte
+    mov r7, r11
+.Lstream_blocks:
+    add r4, r12, #15
+    mov r4, r4, lsr #4
+    cmp r6, #0
+    add r3, r1, #TAIL
+    bne .Lstream_ghash
+    tst r9, #SEALANE_FLAG_LAST
+    bne .Llast_lengths
+.Lstream_ghash:
+    mov r5, #PHASE_TEXT
+    b .Lghash
+
+/* All text is done. */
+.Llengths:
+    ldr r9, [r1, #FLAGS]
+    mov r4, #0
+    tst r9, #SEALANE_FLAG_LAST
+    beq .Lsave
+    add r7, r1, #TAIL
+    mov r3, r7
+
+/* Behind r4 blocks at r3, which end at r7, the lengths in bits. */
+.Llast_lengths:
+    ldr r0, [r1, #ARGS]
+    ldr r5, [r0, #SEALANE_ARG_AD_BYTES]
+    ldr r6, [r0, #SEALANE_ARG_AD_BYTES + 4]
+    mov r6, r6, lsl #3
+    orr r6, r6, r5, lsr #29
+    mov r5, r5, lsl #3
+    rev r6, r6
+    rev r5, r5
+    str r6, [r7], #4
+    str r5, [r7], #4
+    ldr r5, [r0, #SEALANE_ARG_TOTAL]
+    ldr r6, [r0, #SEALANE_ARG_TOTAL + 4]
+    mov r6, r6, lsl #3
+    orr r6, r6, r5, lsr #29
+    mov r5, r5, lsl #3
+    rev r6, r6
+    rev r5, r5
+    str r6, [r7], #4
+    str r5, [r7], #4
+    add r4, r4, #1
+    mov r5, #PHASE_LENGTHS
+    b .Lghash
+
+.Ltag:
+    ldr r0, [r1, #ARGS]
+    ldr r3, [r0, #SEALANE_ARG_TAG]
+    add r4, r1, #MASK
+    add r5, r1, #Y
+    vld1.8 {q0}, [r5]
+    vld1.8 {q1}, [r4]
+    vrev64.8 q0, q0
+    veor q0, q0, q1
+    vst1.8 {q0}, [r3]
+    b .Lwipe
+
+.Lsave:
+    ldr r0, [r1, #ARGS]
+    ldr r3, [r0, #SEALANE_ARG_STATE]
+    add r4, r1, #Y
+    vld1.8 {q0}, [r4]
+    add r4, r1, #MASK
+    vld1.8 {q1}, [r4]
+    vrev64.8 q0, q0
+    add r4, r3, #SEALANE_GCM_STATE_MASK
+    vst1.8 {q0}, [r3]
+    vst1.8 {q1}, [r4]
+    add r4, r1, #PREFIX
+    ldmia r4, {r4, r5, r6}
+    ldr r7, [r1, #COUNTER]
+    ldr r8, [r1, #SKIP]
+    ldr r9, [r1, #AVAILABLE]
+    add r7, r7, r8, lsr #4
+    sub r7, r7, r9, lsr #4
+    rev r7, r7
+    str r4, [r3, #SEALANE_GCM_STATE_COUNTER]
+    str r5, [r3, #SEALANE_GCM_STATE_COUNTER + 4]
+    str r6, [r3, #SEALANE_GCM_STATE_COUNTER + 8]
+    str r7, [r3, #SEALANE_GCM_STATE_COUNTER + 12]
+
+.Lwipe:
+    vmov.i8 q0, #0
+    vmov.i8 q1, #0
+    add r3, r1, #SPILL
+    mov r4, #(END - SPILL)/32
+.Lwipe_32:
+    vst1.8 {q0, q1}, [r3]!
+    subs r4, r4, #1
+    bne .Lwipe_32
+    b .Ldone
+
+/* ---- A pass: keystream of eight blocks, for r4 ---- */
+
+.Lpass:
+    str r4, [r1, #PASS]
+    ldr r3, [r1, #COUNTER]
+    ldr r2, [r1, #CONSTS]
+    ldr r9, [r1, #FLAGS]
+    add r4, r3, #8
+    str r4, [r1, #COUNTER]
+    ldr r0, [r1, #ARGS]
+    ldr r4, [r0, #SEALANE_ARG_KEY]
+    ldr r12, [r4, #SEALANE_GCM_KEY_ROUNDS]
+    add r0, r1, #KEYS
+    add r11, r1, #BASE
+    vld1.8 {q8}, [r11]
+    add r11, r2, #CONST_COLUMNS
+    cmp r12, #12
+    addeq r11, r11, #16
+    tst r9, #SEALANE_FLAG_NONCE
+    beq .Lsecret_counter
+    and r4, r3, #0xff000000
+    mov r5, r3, lsl #8
+    and r5, r5, #0xff000000
+    mov r6, r3, lsl #16
+    and r6, r6, #0xff000000
+    mov r7, r3, lsl #24
+    vmov d18, r4, r5
+    vmov d19, r6, r7
+    vmov.i8 q0, #1
+    vmov.i8 q1, #2
+    veor q8, q8, q9
+    vmov.i8 q2, #4
+    vmov.i8 q3, #8
+    vtst.8 q0, q8, q0
+    add r4, r2, #CONST_LANES
+    vld1.8 {d20, d21, d22}, [r4]
+    vmov.i8 q4, #16
+    vtst.8 q1, q8, q1
+    vmov.i8 q5, #32
+    vtst.8 q2, q8, q2
+    vmov.i8 q6, #64
+    vtst.8 q3, q8, q3
+    vmov.i8 q7, #128
+    vtst.8 q4, q8, q4
+    veor d1, d1, d20
+    vtst.8 q5, q8, q5
+    veor d3, d3, d21
+    vtst.8 q6, q8, q6
+    veor d5, d5, d22
+    vtst.8 q7, q8, q7
+.Lrounds:
+    sub_bytes
+    mix_columns 1
+    sub_bytes
+    subs r12, r12, #4
+    bmi .Llast_round                        /* 10 or 14 rounds */
+    mix_columns 2
+    sub_bytes
+    mix_columns 3
+    sub_bytes
+    beq .Llast_round                        /* 12 */
+    mix_columns 0
+    b .Lrounds
+
+.Llast_round:
+    vld1.8 {q11, q12}, [r0]!
+    vld1.8 {q13, q14}, [r0]!
+    veor q7, q10, q11
+    vld1.8 {q10, q11}, [r0]!
+    veor q5, q1, q13
+    veor q2, q6, q11
+    veor q6, q4, q12
+    vld1.8 {q12, q13}, [r0]
+    veor q4, q8, q14
+    veor q1, q15, q12
+    veor q0, q3, q13
+    veor q3, q9, q10
+
+/* Planes to blocks. */
+    transpose
+    vld1.8 {q14}, [r11]
+    ldr r4, [r1, #PASS]
+    to_columns d0, d1, d16, d17
+    to_columns d2, d3, d18, d19
+    to_columns d4, d5, d20, d21
+    to_columns d6, d7, d22, d23
+    to_columns d8, d9, d0, d1
+    to_columns d10, d11, d2, d3
+    to_columns d12, d13, d4, d5
+    to_columns d14, d15, d6, d7
+    cmp r4, #PASS_TEXT
+    beq .Lgot_text
+    add r3, r1, #STREAM
+    vst1.8 {q8, q9}, [r3]!
+    vst1.8 {q10, q11}, [r3]!
+    vst1.8 {q0, q1}, [r3]!
+    vst1.8 {q2, q3}, [r3]!
+    cmp r4, #PASS_J0
+    blo .Lgot_stream
+    beq .Lgot_j0
+    b .Lgot_hash_key
+
+/* The counter comes from GHASH: eight blocks wherever it begins. */
+.Lsecret_counter:
+    add r4, r2, #CONST_SHIFTS
+    vld1.8 {q10, q11}, [r4]                 /* 0, 8, 16, 24; 1, 1, 1, 1 */
+    vmov.i32 q12, #0xff000000
+    vdup.32 q9, r3
+.macro counter_block to
+    vshl.u32 \to, q9, q10
+    vadd.i32 q9, q9, q11
+    vand \to, \to, q12
+    veor \to, \to, q8
+.endm
+    counter_block q0
+    counter_block q1
+    counter_block q2
+    counter_block q3
+    counter_block q4
+    counter_block q5
+    counter_block q6
+    counter_block q7
+    transpose
+    b .Lrounds
+
+/* ---- GHASH of r4 > 0 blocks at r3, for r5 ---- */
+
+.Lghash:
+    str r5, [r1, #PHASE]
+    add r5, r1, #Y
+    vld1.8 {q15}, [r5]
+.Lghash_group:
+    cmp r4, #8
+    movls r12, r4
+    movhi r12, #8
+    sub r4, r4, r12
+    str r4, [r1, #BLOCKS]
+
+/* Operands of the products of r12 <= 8 blocks, two at a time; of an odd number the first is alone. */
+    and r9, r12, #1
+    add r12, r12, r9
+    mov r12, r12, lsr #1
+    rsb r11, r12, #4                        /* pairs that are not there */
+    add r4, r1, #DATA
+    add r5, r4, r11, lsl #4                 /* of a0, a2 */
+    add r6, r5, #64                         /* of a1, a3 */
+    add r7, r5, #128                        /* of their sums */
+    add r4, r1, #SUMS
+    add r4, r4, r11, lsl #3                 /* of a0 + a2; of a1 + a3; of all */
+    mov r8, #32
+    mov r0, r12
+    vmov.i8 q0, #0
+    vmov.i8 q1, #0
+    tst r12, #1
+    beq .Lghash_even
+    sub r2, r4, #8
+    vst1.8 {d0}, [r2], r8                   /* nothing beside the first pair */
+    vst1.8 {d0}, [r2], r8
+    vst1.8 {d0}, [r2]
+.Lghash_even:
+    cmp r9, #0
+    beq .Lghash_pair
+    vld1.8 {d3}, [r3]!
+    vld1.8 {d1}, [r3]!
+    vrev64.8 q1, q1
+    vrev64.8 q0, q0
+    veor d3, d3, d30
+    veor d1, d1, d31
+    b .Lghash_operands
+.Lghash_pair:
+    vld1.8 {d2}, [r3]!
+    vld1.8 {d0}, [r3]!
+    vld1.8 {d3}, [r3]!
+    vld1.8 {d1}, [r3]!
+    vrev64.8 q1, q1
+    vrev64.8 q0, q0
+    veor d2, d2, d30
+    veor d0, d0, d31
+.Lghash_operands:
+    vmov.i8 q15, #0
+    vtrn.32 q0, q1                          /* a0, a2, b0, b2; a1, a3, b1, b3 */
+    veor q2, q0, q1
+    vst1.8 {q0}, [r5]!
+    vst1.8 {q1}, [r6]!
+    vtrn.32 d0, d1                          /* a0, b0; a2, b2 */
+    vtrn.32 d2, d3
+    vst1.8 {q2}, [r7]!
+    veor d0, d0, d1
+    veor d2, d2, d3
+    veor d1, d0, d2
+    vst1.8 {d0}, [r4], r8
+    vst1.8 {d2}, [r4], r8
+    vst1.8 {d1}, [r4], r8
+    sub r4, r4, #88
+    subs r0, r0, #1
+    bne .Lghash_pair
+
+    str r3, [r1, #MESSAGE]
+    ldr r4, [r1, #PHASE]
+    ldr r0, [r1, #ARGS]
+    ldr r5, [r0, #SEALANE_ARG_KEY]
+    add r5, r5, #SEALANE_GCM_KEY_TABLE
+    add r3, r1, #DATA
+    cmp r4, #PHASE_TABLE
+    beq .Ltable
+
+/* Six sums of products, three of all blocks and three of pairs of them. */
+    mov r6, r11, lsl #4
+    mov r7, r11, lsl #5
+    add r9, r1, #RESULT
+    mov r8, #6
+    add r3, r3, r6
+    add r5, r5, r7
+.Lproducts:
+    mov r4, r12
+    vmov.i8 q12, #0
+    vmov.i8 q13, #0
+    vmov.i8 q14, #0
+    vmov.i8 q15, #0
+.Lproducts_two:
+    vld1.8 {d0, d1}, [r3]!
+    vld1.8 {d2, d3, d4, d5}, [r5]!
+    vrev32.16 q3, q0
+    products d0, d6, d2, d3
+    products d1, d7, d4, d5
+    subs r4, r4, #1
+    bne .Lproducts_two
+
+/* Bytes of the sums: of q12 0 2 4 6, of q13 1 3 5 3, of q14 2 4 2 4, of q15 3 5 3 1. */
+    vshl.u64 q0, q15, #16
+    vshl.u64 q1, q14, #32
+    vsri.u64 q0, q15, #48
+    veor q1, q1, q14
+    veor q0, q0, q13                        /* 1 3 5 3 */
+    vshr.u64 q1, q1, #32
+    vshl.u64 q2, q0, #16
+    vshr.u64 q3, q0, #48
+    vshl.u64 q1, q1, #16
+    vshr.u64 q2, q2, #8
+    vshl.u64 q3, q3, #24
+    veor q12, q12, q1
+    veor q2, q2, q3
+    veor q12, q12, q2
+    vst1.8 {q12}, [r9]!
+
+    add r3, r3, r6
+    add r5, r5, r7
+    sub r8, r8, #1
+    cmp r8, #3
+    bhi .Lproducts
+    blo .Lproducts_next
+    sub r3, r3, r6
+    sub r5, r5, r7
+    add r12, r12, #1
+    mov r12, r12, lsr #1
+    rsb r6, r12, #2
+    mov r7, r6, lsl #5
+    mov r6, r6, lsl #4
+    add r3, r3, r6
+    add r5, r5, r7
+    b .Lproducts
+.Lproducts_next:
+    cmp r8, #0
+    bne .Lproducts
+
+/* The product from those of words: low and high halves' by Karatsuba's rule, then the whole by it. */
+    sub r9, r9, #96
+    vld1.8 {q8, q9}, [r9]!
+    vld1.8 {q10, q11}, [r9]!
+    vld1.8 {q12, q13}, [r9]
+    veor q10, q10, q8
+    veor d22, d22, d23
+    veor q10, q10, q9
+    veor d24, d24, d25
+    veor d26, d26, d27
+    vshl.u64 q0, q10, #32
+    vshr.u64 q1, q10, #32
+    veor d26, d26, d22
+    veor q0, q0, q8                         /* first words of both products */
+    veor d26, d26, d24
+    veor q1, q1, q9                         /* second words */
+    vshl.u64 d4, d26, #32
+    vshr.u64 d5, d26, #32
+    veor d4, d4, d22
+    veor d5, d5, d24
+    veor d6, d1, d2
+    veor d4, d4, d0
+    veor d5, d5, d3
+    veor d4, d4, d6                         /* the sum of 64-bit words is d0, d4, d5, d3 */
+    veor d5, d5, d6
+    reduce_low d6, d0, d7
+    reduce_high d16, d0, d17
+    veor d4, d4, d6
+    veor d5, d5, d16
+    reduce_low d6, d4, d7
+    reduce_high d16, d4, d17
+    veor d31, d5, d6
+    veor d30, d3, d16
+
+    ldr r4, [r1, #BLOCKS]
+    ldr r3, [r1, #MESSAGE]
+    cmp r4, #0
+    bne .Lghash_group
+    add r5, r1, #Y
+    ldr r4, [r1, #PHASE]
+    vst1.8 {q15}, [r5]
+    cmp r4, #PHASE_OPEN
+    blo .Lad
+    beq .Lopen
+    cmp r4, #PHASE_LENGTHS
+    blo .Ltext
+    beq .Ltag
+    b .Lpower
+
+/* ---- Key set-up ---- */
+
+/* Key expansion (FIPS 197, 5.2); r4: key. */
+.Lexpand:
+    ldr r6, [r4, #SEALANE_GCM_KEY_ROUNDS]
+    add r7, r4, #SEALANE_GCM_KEY_SCHEDULE
+    sub r8, r6, #6                          /* words of key */
+    add r5, r1, #KEYS
+    mov r9, r8
+.Lexpand_key:
+    ldr r12, [r7], #4
+    subs r9, r9, #1
+    str r12, [r5], #4
+    bne .Lexpand_key
+    add r7, r6, #1
+    rsb r7, r8, r7, lsl #2                  /* words to make */
+    add r11, r2, #CONST_RCON
+.Lexpand_word:
+    cmp r9, #0
+    moveq r12, r12, ror #8                  /* RotWord */
+    beq .Lexpand_sub
+    cmp r8, #8
+    cmpeq r9, #4
+    bne .Lexpand_plain
+.Lexpand_sub:
+    vdup.32 q8, r12
+    vmov.i8 q0, #1
+    vmov.i8 q1, #2
+    vmov.i8 q2, #4
+    vmov.i8 q3, #8
+    vmov.i8 q4, #16
+    vmov.i8 q5, #32
+    vmov.i8 q6, #64
+    vmov.i8 q7, #128
+    vtst.8 q0, q8, q0
+    vtst.8 q1, q8, q1
+    vtst.8 q2, q8, q2
+    vtst.8 q3, q8, q3
+    vtst.8 q4, q8, q4
+    vtst.8 q5, q8, q5
+    vtst.8 q6, q8, q6
+    vtst.8 q7, q8, q7
+    sub_bytes
+    vmov.i8 q0, #128
+    vmov.i8 q2, #64
+    vand q10, q10, q0
+    vmov.i8 q5, #32
+    vand q4, q4, q2
+    vmov.i8 q7, #16
+    vand q1, q1, q5
+    vmov.i8 q0, #8
+    vand q8, q8, q7
+    vmov.i8 q2, #4
+    vand q9, q9, q0
+    vmov.i8 q5, #2
+    vand q6, q6, q2
+    vmov.i8 q7, #1
+    vand q15, q15, q5
+    vand q3, q3, q7
+    vorr q10, q10, q4
+    vorr q1, q1, q8
+    vorr q9, q9, q6
+    vorr q15, q15, q3
+    vmov.i8 q0, #0x63
+    vorr q10, q10, q1
+    vorr q9, q9, q15
+    veor q10, q10, q0
+    cmp r9, #0
+    ldrbeq r3, [r11], #1
+    veor q10, q10, q9
+    vmov.32 r12, d20[0]
+    eoreq r12, r12, r3
+.Lexpand_plain:
+    ldr r3, [r5, -r8, lsl #2]
+    add r9, r9, #1
+    eor r12, r12, r3
+    str r12, [r5], #4
+    cmp r9, r8
+    moveq r9, #0
+    subs r7, r7, #1
+    bne .Lexpand_word
+
+/* As the rounds have them; SubBytes leaves its constant to the key that follows. */
+    add r5, r1, #KEYS
+    add r7, r4, #SEALANE_GCM_KEY_SCHEDULE
+    vmov.i8 q3, #0
+    mov r8, #CONST_ROWS
+.Lexpand_rows:
+    add r3, r2, r8
+    vld1.8 {q0}, [r5]!
+    vld1.8 {q1}, [r3]
+    add r8, r8, #16
+    and r8, r8, #48
+    vtbl.8 d4, {d0, d1}, d2
+    vtbl.8 d5, {d0, d1}, d3
+    veor q2, q2, q3
+    vmov.i8 q3, #0x63
+    vst1.8 {q2}, [r7]!
+    subs r6, r6, #1
+    bpl .Lexpand_rows
+    b .Lspread
+
+/* H, the encrypted block of zeroes. */
+.Lsetup:
+    add r4, r4, #SEALANE_GCM_KEY_SCHEDULE
+    vld1.8 {q0}, [r4]
+    add r5, r1, #BASE
+    vst1.8 {q0}, [r5]
+    mov r5, #0
+    str r5, [r1, #COUNTER]
+    mov r4, #PASS_SETUP
+    b .Lpass
+.Lgot_hash_key:
+    vrev64.8 q15, q8
+    add r3, r1, #TAIL
+    vmov.i8 q0, #0
+    vmov.i8 q1, #0
+    vst1.8 {q0, q1}, [r3]!
+    vst1.8 {q0, q1}, [r3]!
+    vst1.8 {q0, q1}, [r3]!
+    mov r4, #112
+    vst1.8 {q0, q1}, [r3]
+    str r4, [r1, #POWER]
+
+/* A power is in q15: it times x goes to its place, the higher ones are zero still, and the table is made. */
+.Lpower:
+    ldr r4, [r1, #POWER]
+    ldr r2, [r1, #CONSTS]
+    add r6, r1, #STREAM
+    vrev64.8 q0, q15
+    vst1.8 {q0}, [r6]                       /* to be multiplied by H */
+    add r2, r2, #CONST_POLY
+    vld1.8 {q3}, [r2]
+    vshr.s64 d0, d30, #63
+    vshr.u64 d4, d31, #63
+    vadd.i64 q1, q15, q15
+    vorr d2, d2, d4
+    vand d6, d6, d0
+    vand d7, d7, d0
+    veor q1, q1, q3
+    vrev64.8 q1, q1
+    add r3, r1, #TAIL
+    add r5, r3, r4
+    vst1.8 {q1}, [r5]
+    vmov.i8 q15, #0
+    add r5, r1, #Y
+    vst1.8 {q15}, [r5]
+    mov r4, #8
+    mov r5, #PHASE_TABLE
+    b .Lghash
+.Ltable:
+    mov r4, #18
+.Ltable_two:
+    vld1.8 {q0}, [r3]!
+    vshr.u32 q1, q0, #8
+    subs r4, r4, #1
+    vsli.u32 q1, q0, #24
+    vst1.8 {d0}, [r5]!
+    vst1.8 {d2}, [r5]!
+    vst1.8 {d1}, [r5]!
+    vst1.8 {d3}, [r5]!
+    bne .Ltable_two
+    ldr r6, [r1, #POWER]
+    add r3, r1, #STREAM
+    mov r4, #1
+    subs r6, r6, #16
+    mov r5, #PHASE_POWER
+    str r6, [r1, #POWER]
+    bpl .Lghash
+    b .Lwipe
+
+.Ldone:
+endfunction
+
+#endif

@@ -1,0 +1,228 @@
+// Package handover is the user-space path of a packet filter that opens TLS records itself where that is easy: one record
+// in one packet, in order. All else of a registered direction comes here, as frames: records that span packets or share
+// one, segments out of order, again, or with holes between them. What is opened here is authentic; what is not is never
+// delivered.
+//
+//	path := handover.New(handover.Options{Plaintext: deliver})
+//	path.Put(flow)                        // when it is registered with the filter
+//	switch path.Feed(frame, now) { ... }  // for each frame that the filter steers to user space
+//	if number, sequence, ok := path.Position(source, destination); ok {
+//		// at the boundary of records: the filter may have it back from here
+//	}
+//	path.Advance(source, destination, n, s) // the filter has opened all before record n at sequence number s
+//
+// Its methods are for one goroutine.
+package handover
+
+import (
+	"errors"
+	"net/netip"
+
+	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/tcp"
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+// A Flow is one direction of a connection, and where it stands.
+type Flow struct {
+	Source, Destination netip.AddrPort
+
+	Suite    uint16 // TLS 1.3: 0x1301 to 0x1303; of TLS 1.2 those with AES-GCM or ChaCha20-Poly1305
+	Key, IV  []byte // of the direction (RFC 8446, section 7.3)
+	Number   uint64 // of the next record
+	Sequence uint32 // TCP sequence number at which it begins
+}
+
+// A Verdict is what became of a frame.
+type Verdict uint8
+
+// Verdicts.
+const (
+	Unregistered Verdict = iota // it is none of a registered direction: it may pass
+	Empty                       // of a registered direction, without payload: it may pass
+	Taken                       // its bytes were due; what records they completed was delivered
+	Held                        // it came before its turn
+	Repeated                    // nothing of it is new
+	Refused                     // it cannot be of the stream, or the direction was given up: its records do not open
+)
+
+// Options of a Path.
+type Options struct {
+	// Plaintext gets the application data of each record. data is valid until it returns.
+	Plaintext func(source, destination netip.AddrPort, data []byte)
+	// Lost, if set, is told that about so many bytes of plaintext are missing before what comes next.
+	Lost func(source, destination netip.AddrPort, bytes int)
+
+	HoleWait int64 // nanoseconds that segments wait for an earlier one; 0: two seconds
+	Queued   int   // bytes that all segments out of order may take; 0: 64 MiB
+}
+
+// direction is what is kept of one.
+type direction struct {
+	tls                 tls.Conn
+	queue               tcp.Queue
+	next                uint32
+	source, destination netip.AddrPort
+}
+
+// A Path opens the records of registered directions.
+type Path struct {
+	o     Options
+	flows map[[2]netip.AddrPort]*direction
+	dec   *tls.Decrypter
+	pool  tcp.Pool
+}
+
+// The side of TLS that a direction plays; which one it is does not matter for records.
+const side = tls.Client
+
+// New returns a Path with no flows.
+func New(o Options) *Path {
+	if o.HoleWait == 0 {
+		o.HoleWait = 2e9
+	}
+	if o.Queued == 0 {
+		o.Queued = 64 << 20
+	}
+	p := &Path{o: o, flows: make(map[[2]netip.AddrPort]*direction), dec: tls.NewDecrypter(keys.NewStore(1))}
+	p.pool.Limit = o.Queued
+	p.dec.Plaintext = func(c *tls.Conn, _ uint8, data []byte) {
+		d := c.Owner.(*direction)
+		o.Plaintext(d.source, d.destination, data)
+	}
+	p.dec.Lost = func(c *tls.Conn, _ uint8, n int) {
+		if d := c.Owner.(*direction); o.Lost != nil {
+			o.Lost(d.source, d.destination, n)
+		}
+	}
+	return p
+}
+
+func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
+
+// Put registers a direction, or replaces it. Key and IV are copied.
+func (p *Path) Put(f Flow) error {
+	f.Source, f.Destination = unmap(f.Source), unmap(f.Destination)
+	d := &direction{next: f.Sequence, source: f.Source, destination: f.Destination}
+	d.tls.Owner = d
+	given := tls.Given{Suite: f.Suite, Key: f.Key, IV: f.IV, Next: f.Number, Aligned: true}
+	if err := p.dec.Give(&d.tls, side, &given); err != nil {
+		return err
+	}
+	p.Delete(f.Source, f.Destination)
+	p.flows[[2]netip.AddrPort{f.Source, f.Destination}] = d
+	return nil
+}
+
+// Delete forgets a direction and wipes its keys.
+func (p *Path) Delete(source, destination netip.AddrPort) {
+	k := [2]netip.AddrPort{unmap(source), unmap(destination)}
+	if d := p.flows[k]; d != nil {
+		d.queue.Clear(&p.pool)
+		p.dec.Close(&d.tls)
+		delete(p.flows, k)
+	}
+}
+
+// Feed takes an Ethernet frame, captured at a time in nanoseconds.
+func (p *Path) Feed(frame []byte, time int64) Verdict {
+	var s packet.Segment
+	if packet.Parse(&s, packet.LinkEthernet, frame) != packet.TCP {
+		return Unregistered
+	}
+	d := p.flows[[2]netip.AddrPort{s.Tuple.Endpoint(s.Side), s.Tuple.Endpoint(1 - s.Side)}]
+	switch {
+	case d == nil:
+		return Unregistered
+	case len(s.Payload) == 0:
+		return Empty
+	case d.tls.GaveUp(side):
+		return Refused
+	}
+	v := p.segment(d, s.Seq, s.Payload, time)
+	if d.tls.GaveUp(side) {
+		return Refused
+	}
+	return v
+}
+
+func (p *Path) segment(d *direction, seq uint32, payload []byte, time int64) Verdict {
+	if old := d.next - seq; int32(old) > 0 {
+		if uint64(old) >= uint64(len(payload)) {
+			return Repeated
+		}
+		seq, payload = seq+old, payload[old:]
+	}
+	if ahead := seq - d.next; ahead > tcp.MaxAhead {
+		return Refused
+	} else if ahead > 0 {
+		if d.queue.Empty() {
+			d.queue.Since = time
+		} else if time-d.queue.Since >= p.o.HoleWait {
+			p.hole(d, d.queue.First(), time)
+			return p.segment(d, seq, payload, time)
+		}
+		switch d.queue.Put(&p.pool, seq, payload) {
+		case tcp.Repeated:
+			return Repeated
+		case tcp.Full:
+			first := seq
+			if !d.queue.Empty() && tcp.After(seq, d.queue.First()) {
+				first = d.queue.First()
+			}
+			p.hole(d, first, time)
+			return p.segment(d, seq, payload, time)
+		}
+		return Held
+	}
+	d.next += uint32(len(payload))
+	p.dec.Feed(&d.tls, side, payload)
+	p.drain(d, time)
+	return Taken
+}
+
+func (p *Path) drain(d *direction, time int64) {
+	for b := d.queue.Next(&p.pool, d.next); b != nil; b = d.queue.Next(&p.pool, d.next) {
+		d.next += uint32(len(b))
+		p.dec.Feed(&d.tls, side, b)
+		d.queue.Drop(&p.pool)
+	}
+	d.queue.Since = time
+}
+
+// hole gives up what is missing before seq.
+func (p *Path) hole(d *direction, seq uint32, time int64) {
+	p.dec.Lose(&d.tls, side, int(seq-d.next))
+	d.next = seq
+	p.drain(d, time)
+}
+
+// Position returns where a direction stands: the number of the next record, and the sequence number at which it begins. ok
+// is true if no byte of it has come yet, and nothing waits behind it: the filter may go on from here.
+func (p *Path) Position(source, destination netip.AddrPort) (number uint64, sequence uint32, ok bool) {
+	d := p.flows[[2]netip.AddrPort{unmap(source), unmap(destination)}]
+	if d == nil {
+		return 0, 0, false
+	}
+	number, have, exact := p.dec.Position(&d.tls, side)
+	return number, d.next - uint32(have), exact && have == 0 && d.queue.Empty()
+}
+
+// ErrBehind says that a position is behind what was read already.
+var ErrBehind = errors.New("the path has read further than that")
+
+// Advance says that all before a record, which begins at a sequence number, was opened elsewhere.
+func (p *Path) Advance(source, destination netip.AddrPort, number uint64, sequence uint32) error {
+	d := p.flows[[2]netip.AddrPort{unmap(source), unmap(destination)}]
+	if d == nil {
+		return errors.New("no such flow")
+	}
+	if tcp.After(d.next, sequence) {
+		return ErrBehind
+	}
+	d.next = sequence
+	p.dec.Advance(&d.tls, side, number)
+	p.drain(d, d.queue.Since)
+	return nil
+}

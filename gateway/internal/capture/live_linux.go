@@ -1,0 +1,169 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sealane/sealane/gateway/internal/packet"
+)
+
+// A Live reads packets of an interface from a ring that the kernel fills (TPACKET_V3, see packet(7) and the kernel's
+// packet_mmap.rst). Several with the same group share the packets: both directions of a connection go to the same one.
+type Live struct {
+	fd     int
+	ring   []byte
+	block  int // the next one to look at
+	link   packet.LinkType
+	frames []Frame
+	drops  atomic.Uint64
+	count  atomic.Uint64
+}
+
+const (
+	liveBlock  = 1 << 20
+	liveBlocks = 64
+	// The kernel hands over a block that is not full after this.
+	liveTimeout = 2 * time.Millisecond
+)
+
+// LiveOptions of a ring.
+type LiveOptions struct {
+	Group       uint16 // of rings that share an interface; 0: this one has all
+	Promiscuous bool
+	Incoming    bool // leave out what this machine sends
+	Blocks      int  // memory, in MiB; 64 if 0
+}
+
+// OpenLive opens a ring on an interface. It needs CAP_NET_RAW.
+func OpenLive(name string, o LiveOptions) (*Live, error) {
+	face, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if o.Blocks == 0 {
+		o.Blocks = liveBlocks
+	}
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: packet socket: %w (it needs CAP_NET_RAW)", name, err)
+	}
+	l := &Live{fd: fd, link: packet.LinkEthernet}
+	fail := func(what string, err error) (*Live, error) {
+		l.Close()
+		return nil, fmt.Errorf("%s: %s: %w", name, what, err)
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V3); err != nil {
+		return fail("TPACKET_V3", err)
+	}
+	req := unix.TpacketReq3{
+		Block_size: liveBlock, Block_nr: uint32(o.Blocks), Frame_size: 1 << 16, Frame_nr: uint32(o.Blocks) * (liveBlock >> 16),
+		Retire_blk_tov: uint32(liveTimeout / time.Millisecond),
+	}
+	if err := unix.SetsockoptTpacketReq3(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &req); err != nil {
+		return fail("ring", err)
+	}
+	if l.ring, err = unix.Mmap(fd, 0, o.Blocks*liveBlock, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return fail("mmap", err)
+	}
+	if o.Incoming {
+		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
+			return fail("PACKET_IGNORE_OUTGOING", err)
+		}
+	}
+	const all = 0x0300 // ETH_P_ALL in network order
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: face.Index}); err != nil {
+		return fail("bind", err)
+	}
+	if o.Promiscuous {
+		m := unix.PacketMreq{Ifindex: int32(face.Index), Type: unix.PACKET_MR_PROMISC}
+		if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m); err != nil {
+			return fail("promiscuous mode", err)
+		}
+	}
+	if o.Group != 0 {
+		// The hash is the same for both directions; fragments are put together first.
+		const kind = unix.PACKET_FANOUT_HASH | unix.PACKET_FANOUT_FLAG_DEFRAG
+		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, int(o.Group)|kind<<16); err != nil {
+			return fail("fan-out", err)
+		}
+	}
+	return l, nil
+}
+
+// ErrGone says that the interface is not there any more, or down.
+var ErrGone = errors.New("the interface is gone or down")
+
+// Read waits for packets, at most so long, and calls each with those of one block. Their memory is the kernel's again when
+// each returns.
+func (l *Live) Read(wait time.Duration, each func([]Frame)) error {
+	head := (*unix.TpacketHdrV1)(unsafe.Pointer(&l.ring[l.block*liveBlock+8]))
+	if atomic.LoadUint32(&head.Block_status)&unix.TP_STATUS_USER == 0 {
+		fds := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN | unix.POLLERR}}
+		n, err := unix.Poll(fds, int(wait/time.Millisecond))
+		if err == unix.EINTR || err == nil && n == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if fds[0].Revents&unix.POLLERR != 0 {
+			if e, err := unix.GetsockoptInt(l.fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && e != 0 {
+				return fmt.Errorf("%w: %w", ErrGone, unix.Errno(e))
+			}
+		}
+		if atomic.LoadUint32(&head.Block_status)&unix.TP_STATUS_USER == 0 {
+			return nil
+		}
+	}
+	block := l.ring[l.block*liveBlock : (l.block+1)*liveBlock]
+	l.frames = l.frames[:0]
+	at := int(head.Offset_to_first_pkt)
+	for range head.Num_pkts {
+		if at < 0 || at+int(unsafe.Sizeof(unix.Tpacket3Hdr{})) > len(block) {
+			break
+		}
+		h := (*unix.Tpacket3Hdr)(unsafe.Pointer(&block[at]))
+		begin := at + int(h.Mac)
+		end := begin + int(h.Snaplen)
+		if begin < at || end > len(block) {
+			break
+		}
+		l.frames = append(l.frames, Frame{
+			Time: int64(h.Sec)*1e9 + int64(h.Nsec), Data: block[begin:end:end], Link: l.link,
+		})
+		if h.Next_offset == 0 {
+			break
+		}
+		at += int(h.Next_offset)
+	}
+	l.count.Add(uint64(len(l.frames)))
+	each(l.frames)
+	runtime.KeepAlive(block)
+	atomic.StoreUint32(&head.Block_status, unix.TP_STATUS_KERNEL)
+	l.block = (l.block + 1) % (len(l.ring) / liveBlock)
+	return nil
+}
+
+// Counts returns how many packets were read, and how many the kernel dropped because the ring was full.
+func (l *Live) Counts() (packets, drops uint64) {
+	if s, err := unix.GetsockoptTpacketStatsV3(l.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		l.drops.Add(uint64(s.Drops)) // the kernel counts from the last question on
+	}
+	return l.count.Load(), l.drops.Load()
+}
+
+// Close gives the ring back.
+func (l *Live) Close() {
+	if l.ring != nil {
+		unix.Munmap(l.ring)
+		l.ring = nil
+	}
+	unix.Close(l.fd)
+}

@@ -1,0 +1,85 @@
+"""What the scoreboard knows about 32-bit instructions. Each line is one check; the last ones show that they can fail."""
+
+import sys
+
+import armcost
+
+# Opcode, instruction, what it reads, what it writes (Arm Architecture Reference Manual, ARMv7-A).
+REGISTERS = (
+    (0xE0AC0792, "umlal r0, r12, r2, r7", "ip r0 r2 r7", "ip r0"),
+    (0xE04C0792, "umaal r0, r12, r2, r7", "ip r0 r2 r7", "ip r0"),
+    (0xE0203291, "mla r0, r1, r2, r3", "r1 r2 r3", "r0"),
+    (0xE0922003, "adds r2, r2, r3", "r2 r3", "cpsr r2"),
+    (0xE2B33000, "adcs r3, r3, #0", "cpsr r3", "cpsr r3"),
+    (0xE2A55000, "adc r5, r5, #0", "cpsr r5", "r5"),
+    (0xE0822003, "add r2, r2, r3", "r2 r3", "r2"),
+    (0xE1510002, "cmp r1, r2", "r1 r2", "cpsr"),
+    (0x10832004, "addne r2, r3, r4", "cpsr r2 r3 r4", "r2"),
+    (0x1A000001, "bne #4", "cpsr pc", "pc"),
+    (0xE4910004, "ldr r0, [r1], #4", "r1", "r0 r1"),
+    (0xE14181D0, "ldrd r8, r9, [r1, #-16]", "r1", "r8 sb"),
+    (0xE891001C, "ldm r1, {r2, r3, r4}", "r1", "r2 r3 r4"),
+    (0xE921000C, "stmdb r1!, {r2, r3}", "r1 r2 r3", "r1"),
+    (0xE92D0030, "push {r4, r5}", "r4 r5 sp", "sp"),
+    (0xF4270A0C, "vld1.8 {d0, d1}, [r7], r12", "ip r7", "d0 d1 r7"),
+    (0xF4A7088D, "vld1.32 {d0[1]}, [r7]!", "d0 r7", "d0 r7"),
+    (0xF4090A0B, "vst1.8 {d0, d1}, [r9], r11", "d0 d1 fp sb", "sb"),
+    (0xEC910B04, "vldmia r1, {d0, d1}", "r1", "d0 d1"),
+    (0xECA10B04, "vstmia r1!, {d0, d1}", "d0 d1 r1", "r1"),
+    (0xED2D8B04, "vpush {d8, d9}", "d8 d9 sp", "sp"),
+    (0xED910B04, "vldr d0, [r1, #16]", "r1", "d0"),
+    (0xF3B20001, "vswp d0, d1", "d0 d1", "d0 d1"),
+    (0xF3BA00C2, "vtrn.32 q0, q1", "d0 d1 d2 d3", "d0 d1 d2 d3"),
+    (0xF3BD0452, "vsri.32 q0, q1, #3", "d0 d1 d2 d3", "d0 d1"),
+    (0xF3A30264, "vmlal.u32 q0, d3, d4[1]", "d0 d1 d3 d4", "d0 d1"),
+    (0xEE201B10, "vmov.32 d0[1], r1", "d0 r1", "d0"),
+)
+
+UMULL, UMLAL, UMAAL, ADDS, ADCS = 0xE08C0792, 0xE0AC0792, 0xE04C0792, 0xE0922003, 0xE2B33000
+VLDMIA, VADD = 0xEC910B04, 0xF2220842  # q0 from memory; vadd.i32 q0, q1, q1
+USE_Q0 = 0xF2202840  # vadd.i32 q1, q0, q0
+
+# Instructions in order, core, cycles. GCC's models of both cores forward a product to the next sum of products.
+CYCLES = (
+    ("a sum of products is forwarded", (UMULL, UMLAL, UMLAL), "cortex-a53", 3),
+    ("a sum of products is forwarded", (UMULL, UMLAL, UMLAL), "cortex-a7", 5),
+    ("the addends of umaal are waited for", (UMULL, UMAAL), "cortex-a53", 4),
+    ("a carry is waited for", (ADDS, ADCS), "cortex-a53", 2),
+    ("a load of several vectors is waited for", (VLDMIA, USE_Q0), "cortex-a53", 5),
+)
+
+
+def modelled(opcodes: tuple[int, ...], core: str) -> int:
+    operations = [armcost.decode(armcost.ARM, opcode) for opcode in opcodes]
+    return armcost.in_order_cycles(operations, armcost.IN_ORDER_CORES[core])
+
+
+def wrong_registers(show: bool = True) -> int:
+    wrong = 0
+    for opcode, text, reads, writes in REGISTERS:
+        operation = armcost.decode(armcost.ARM, opcode)
+        if (operation.reads, operation.writes) != (set(reads.split()), set(writes.split())):
+            wrong += 1
+            if show:
+                print(f"FAIL {text}: reads {set(operation.reads)}, writes {set(operation.writes)}")
+    return wrong
+
+
+def main() -> int:
+    failed = wrong_registers()
+    for what, opcodes, core, cycles in CYCLES:
+        if (got := modelled(opcodes, core)) != cycles:
+            print(f"FAIL {what} on {core}: {got} cycles, expected {cycles}")
+            failed += 1
+    # Planted: what capstone alone says.
+    armcost.arm_registers = lambda _, reads, writes: (reads, writes)
+    if wrong_registers(show=False) < 10:
+        print("FAIL what capstone leaves out is not found")
+        failed += 1
+    passed = len(REGISTERS) + len(CYCLES) + 1 - failed
+    print(f"armcost: {passed} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
