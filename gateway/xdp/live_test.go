@@ -24,6 +24,7 @@ import (
 type wire struct {
 	t         testing.TB
 	namespace string
+	there     string
 	here      *net.Interface
 }
 
@@ -54,6 +55,7 @@ func newWire(t testing.TB) *wire {
 	}
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", w.namespace).Run() })
 	here, there := "slh"+fmt.Sprint(os.Getpid()%100000), "slt"+fmt.Sprint(os.Getpid()%100000)
+	w.there = there
 	command(t, "ip link add "+here+" type veth peer name "+there+" netns "+w.namespace)
 	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", here).Run() })
 	command(t, "ip addr add "+addressHere+"/24 dev "+here)
@@ -140,7 +142,7 @@ func (w *wire) loseAcknowledgements() {
 	}
 	w.t.Cleanup(func() { program.Close() })
 	w.in(func() {
-		there, err := net.InterfaceByName("slt" + fmt.Sprint(os.Getpid()%100000))
+		there, err := net.InterfaceByName(w.there)
 		if err != nil {
 			w.t.Error(err)
 			return

@@ -64,6 +64,8 @@ struct flow {
     u32 deliver; /* 0: pass the opened packet to the host; 1: to user space */
     u64 history[HISTORY];                        /* cursors of opened records */
     u64 opened, again, forged, steered, dropped; /* packets */
+    struct bpf_spin_lock lock; /* with it user space writes in place, and no copy is left of the old key */
+    u32 unused;
 };
 
 struct settings {
