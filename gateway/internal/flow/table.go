@@ -26,6 +26,7 @@ const (
 	Acked0 // Acked[0] is known
 	Acked1
 	Renewing // a SYN for a new connection was seen
+	Unread   // it is TLS and cannot be read
 )
 
 // An Entry is one connection. C is what hangs on it.

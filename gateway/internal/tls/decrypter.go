@@ -844,6 +844,7 @@ type Given struct {
 	Key, IV []byte // as in RFC 8446; in TLS 1.2 with AES-GCM the IV is 4 bytes
 	Next    uint64 // number of the next record
 	Aligned bool   // the bytes that come begin with that record; else it is searched for
+	Search  uint32 // so many records may have gone by since; 0: 4096
 }
 
 // CheckGiven tells whether g can be used.
@@ -883,7 +884,9 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 	h.mode, h.seq = reading, g.Next
 	if !g.Aligned {
 		d.beginScan(c, side, 0)
-		h.doubt = maxTrials
+		if h.doubt = g.Search; g.Search == 0 {
+			h.doubt = maxTrials
+		}
 	}
 	return nil
 }
