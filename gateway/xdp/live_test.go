@@ -1,3 +1,5 @@
+//go:build linux
+
 package xdp
 
 import (
@@ -28,9 +30,11 @@ type wire struct {
 	here      *net.Interface
 }
 
-const (
-	addressHere  = "10.213.0.1"
-	addressThere = "10.213.0.2"
+// Other processes may run these tests at the same time.
+var (
+	network      = fmt.Sprintf("10.%d.%d.", 200+os.Getpid()>>8%50, os.Getpid()&255)
+	addressHere  = network + "1"
+	addressThere = network + "2"
 )
 
 func command(t testing.TB, line string) {

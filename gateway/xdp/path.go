@@ -1,3 +1,5 @@
+//go:build linux
+
 package xdp
 
 import (
@@ -84,8 +86,17 @@ func NewPath(p *Program, o PathOptions) *Path {
 
 // Put registers a flow. All of it comes here, whatever f.ToUser says.
 func (p *Path) Put(t Tuple, f Flow) error {
-	if err := p.user.Put(handover.Flow{Source: t.Source, Destination: t.Destination, Suite: chacha20Poly1305SHA256,
-		Key: f.Key[:], IV: f.IV[:], Number: f.Number, Sequence: f.Sequence}); err != nil {
+	return p.put(t, f, chacha20Poly1305SHA256, f.Key[:], f.IV[:])
+}
+
+// PutUser registers a flow of any suite: the program steers all of it to user space.
+func (p *Path) PutUser(f handover.Flow) error {
+	return p.put(Tuple{f.Source, f.Destination}, Flow{Number: f.Number, Sequence: f.Sequence, Mode: Steer}, f.Suite, f.Key, f.IV)
+}
+
+func (p *Path) put(t Tuple, f Flow, suite uint16, key, iv []byte) error {
+	if err := p.user.Put(handover.Flow{Source: t.Source, Destination: t.Destination, Suite: suite,
+		Key: key, IV: iv, Number: f.Number, Sequence: f.Sequence}); err != nil {
 		return fmt.Errorf("xdp: flow %v to %v: %w", t.Source, t.Destination, err)
 	}
 	f.ToUser = true
@@ -102,6 +113,19 @@ func (p *Path) Delete(t Tuple) error {
 	p.user.Delete(t.Source, t.Destination)
 	delete(p.flows, t.key())
 	return p.program.Delete(t)
+}
+
+// Position returns the number of the next record of a flow.
+func (p *Path) Position(t Tuple) (number uint64, ok bool) {
+	f := p.flows[t.key()]
+	if f == nil {
+		return 0, false
+	}
+	if f.ahead {
+		return f.number, true
+	}
+	number, _, _ = p.user.Position(t.Source, t.Destination)
+	return number, true
 }
 
 // Received returns the TCP sequence number up to which all bytes of a flow have come, those of a partial record included.

@@ -1,3 +1,5 @@
+//go:build linux
+
 package xdp
 
 import (
@@ -93,7 +95,7 @@ func TestPath(t *testing.T) {
 			defer socket.Close()
 			// What is lost is sent again soon: after duplicate acknowledgements, which are all that the test makes, or 20 ms.
 			command(t, "ip netns exec "+w.namespace+" sh -c echo${IFS}0>/proc/sys/net/ipv4/tcp_sack")
-			command(t, "ip -n "+w.namespace+" route change 10.213.0.0/24 dev "+w.there+" rto_min 20ms")
+			command(t, "ip -n "+w.namespace+" route change "+network+"0/24 dev "+w.there+" rto_min 20ms")
 			here, there, tuple := w.connect()
 			if err := there.SetNoDelay(true); err != nil {
 				t.Fatal(err)

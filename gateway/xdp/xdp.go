@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package xdp opens TLS 1.3 records with ChaCha20-Poly1305 on the packet path: an XDP program authenticates and decrypts
 // those of registered flows before the host's network stack sees them, and hands everything else of these flows to user
 // space. What it does with a packet is said in bpf/sealane_xdp.c.
