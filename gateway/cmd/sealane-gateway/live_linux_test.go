@@ -294,6 +294,47 @@ func TestInline(t *testing.T) {
 	}
 }
 
+// TestWithoutRoot runs the gateway as another user, with the two capabilities that it needs.
+func TestWithoutRoot(t *testing.T) {
+	need(t, "setpriv", "ip")
+	if os.Getuid() != 0 {
+		t.Skip("not run: only root can become somebody else")
+	}
+	dir, err := os.MkdirTemp("/tmp", "sealane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Chmod(dir, 0o755)
+	program := filepath.Join(dir, "gateway")
+	b, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = os.WriteFile(program, b, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		capabilities string
+		works        bool
+	}{{"+net_raw,+net_admin", true}, {"-all", false}} {
+		cmd := exec.Command("unshare", "-n", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps="+c.capabilities,
+			"--ambient-caps="+c.capabilities, program, "live", "--interface", "lo", "--promiscuous")
+		cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
+		p := start(t, cmd)
+		for range 100 {
+			if p.text() != "" {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if reading := strings.Contains(p.text(), "msg=reading"); reading != c.works {
+			t.Errorf("with %s: %s", c.capabilities, p.text())
+		}
+		p.stop()
+	}
+}
+
 // TestFlowsBySocket has a connection's keys given with its addresses, in the middle of it.
 func TestFlowsBySocket(t *testing.T) {
 	l := newLab(t, 2)
