@@ -32,3 +32,10 @@ bench-gateway: gateway ## the gateway's figures and what bounds them; writes ben
 	$(B)/gateway-bench -gateway $(B)/sealane-gateway -out $(GATEWAY_RESULTS)
 
 $(eval $(call suite,bench-gateway-check,gateway,$(GO) run -C gateway ./bench -short -gateway $(CURDIR)/$(B)/sealane-gateway))
+
+test-long: gateway-long
+.PHONY: gateway-long
+gateway-long: ## the gateway for half an hour: soak, property test, fuzzers
+	cd gateway && $(GO_ENV) $(GO) test ./internal/engine -v -timeout 1h -run 'Soak|AnySegments|FlippedBits' -args -long
+	for f in ./internal/engine:FuzzSegments ./internal/packet:FuzzParse ./internal/capture:FuzzReader ./internal/keys:FuzzLog; do \
+	    $(GO_ENV) $(GO) test -C gateway $${f%:*} -run '^$$' -fuzz $${f#*:} -fuzztime 3m || exit 1; done
