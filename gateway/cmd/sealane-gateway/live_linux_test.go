@@ -18,15 +18,6 @@ import (
 	"time"
 )
 
-// The test program is the command as well.
-func TestMain(m *testing.M) {
-	if os.Getenv("SEALANE_GATEWAY_TEST_MAIN") != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
-
 // lab is some network namespaces on a line, each joined to the next, with nginx in the last.
 type lab struct {
 	t     *testing.T
@@ -333,6 +324,32 @@ func TestWithoutRoot(t *testing.T) {
 		}
 		p.stop()
 	}
+}
+
+// TestInterfaceGone takes the interface away and brings it back; meanwhile the status page is shown.
+func TestInterfaceGone(t *testing.T) {
+	need(t, "ip")
+	l := &lab{t: t, dir: t.TempDir(), names: []string{fmt.Sprintf("sealane-%d-gone", os.Getpid())}}
+	if out, err := exec.Command("ip", "netns", "add", l.names[0]).CombinedOutput(); err != nil {
+		t.Skipf("not run: no network namespaces here: %s", bytes.TrimSpace(out))
+	}
+	t.Cleanup(func() { exec.Command("ip", "netns", "del", l.names[0]).Run() })
+	come := func() {
+		l.run("ip", "-n", l.names[0], "link", "add", "here", "type", "veth", "peer", "name", "there")
+		l.run("ip", "-n", l.names[0], "link", "set", "here", "up")
+		l.run("ip", "-n", l.names[0], "link", "set", "there", "up")
+	}
+	come()
+	g := l.gateway(0, "--interface", "here", "--status")
+	g.waitFor(t, "bytes of plaintext", 2)
+	l.run("ip", "-n", l.names[0], "link", "del", "here")
+	g.waitFor(t, "cannot read", 1)
+	time.Sleep(600 * time.Millisecond)
+	if n := strings.Count(g.text(), "cannot read"); n != 1 {
+		t.Errorf("it was said %d times", n)
+	}
+	come()
+	g.waitFor(t, "reading again", 1)
 }
 
 // TestFlowsBySocket has a connection's keys given with its addresses, in the middle of it.
