@@ -11,6 +11,19 @@ $(eval $(call suite,gateway-arm64,,sh -c 'command -v qemu-aarch64 >/dev/null || 
     cd gateway && CGO_ENABLED=0 GOARCH=arm64 $(GO) test -v -exec "qemu-aarch64 -cpu max" \
     -run "Captures|Parse|Files" ./internal/engine ./internal/packet ./internal/capture'))
 
+$(eval $(call suite,gateway-demo,gateway,gateway/demo $(B)/sealane-gateway))
+
+# The unit, with the command that this machine has in place of the one that is not installed yet.
+$(eval $(call suite,gateway-systemd,,sh -c 'command -v systemd-analyze >/dev/null || exit 77; mkdir -p $(B)/systemd; \
+    sed "s|/usr/local/bin/sealane-gateway|/bin/true|" gateway/systemd/sealane-gateway.service >$(B)/systemd/sealane-gateway.service; \
+    ! systemd-analyze verify $(B)/systemd/sealane-gateway.service 2>&1 | grep .'))
+
+.PHONY: install-gateway
+install-gateway: gateway ## the gateway and its systemd unit, into $(DESTDIR)$(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 755 $(B)/sealane-gateway $(DESTDIR)$(PREFIX)/bin
+	sed 's|/usr/local/|$(PREFIX)/|' gateway/systemd/sealane-gateway.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/sealane-gateway.service
+
 GATEWAY_RESULTS = bench/results/gateway-$(CPU_NAME).md
 
 .PHONY: bench-gateway
@@ -19,3 +32,10 @@ bench-gateway: gateway ## the gateway's figures and what bounds them; writes ben
 	$(B)/gateway-bench -gateway $(B)/sealane-gateway -out $(GATEWAY_RESULTS)
 
 $(eval $(call suite,bench-gateway-check,gateway,$(GO) run -C gateway ./bench -short -gateway $(CURDIR)/$(B)/sealane-gateway))
+
+test-long: gateway-long
+.PHONY: gateway-long
+gateway-long: ## the gateway for half an hour: soak, property test, fuzzers
+	cd gateway && $(GO_ENV) $(GO) test ./internal/engine -v -timeout 1h -run 'Soak|AnySegments|FlippedBits' -args -long
+	for f in ./internal/engine:FuzzSegments ./internal/packet:FuzzParse ./internal/capture:FuzzReader ./internal/keys:FuzzLog; do \
+	    $(GO_ENV) $(GO) test -C gateway $${f%:*} -run '^$$' -fuzz $${f#*:} -fuzztime 3m || exit 1; done

@@ -31,6 +31,8 @@ func (k *keySources) flags(f *pflag.FlagSet) {
 
 func (k *keySources) liveFlags(f *pflag.FlagSet) {
 	k.flags(f)
+	f.Lookup("max-keys").DefValue = "262144"
+	k.limit = 1 << 18
 	f.Lookup("keys").Usage = "key log, as SSLKEYLOGFILE makes it, read as it grows; a file or a named pipe; may be given more than once"
 	f.StringVar(&k.socket, "keys-socket", "", "take key logs from who connects to this Unix socket")
 	f.StringVar(&k.nats, "keys-nats", "", "take key logs from a NATS JetStream at this URL")
