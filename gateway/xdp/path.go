@@ -111,7 +111,12 @@ func (p *Path) put(t Tuple, f Flow, suite uint16, key, iv []byte) error {
 // Delete forgets a flow: its packets pass from now on.
 func (p *Path) Delete(t Tuple) error {
 	p.user.Delete(t.Source, t.Destination)
-	delete(p.flows, t.key())
+	if f := p.flows[t.key()]; f != nil {
+		for _, h := range f.held {
+			clear(h.content)
+		}
+		delete(p.flows, t.key())
+	}
 	return p.program.Delete(t)
 }
 
@@ -235,6 +240,7 @@ func (p *Path) opened(f *pathFlow, packet []byte, meta Meta, sequence uint32, no
 		if f.held[0].number == f.number {
 			p.deliver(f, f.held[0])
 		}
+		clear(f.held[0].content)
 		f.held = f.held[1:]
 	}
 	if waiting && f.ahead {

@@ -255,3 +255,75 @@ func (a *acknowledger) send(p *Path, tuple Tuple) {
 		a.t.Log(fmt.Errorf("acknowledging: %w", err))
 	}
 }
+
+// TestKeyOf: user space finds in a packet the flow that the program found.
+func TestKeyOf(t *testing.T) {
+	for name, change := range map[string]func(*sender){
+		"IPv4":      func(*sender) {},
+		"IPv6":      func(s *sender) { s.tuple = tuple6 },
+		"IPv6 hop":  func(s *sender) { s.tuple, s.hop = tuple6, true },
+		"VLAN":      func(s *sender) { s.vlans = 1 },
+		"two VLANs": func(s *sender) { s.tuple, s.vlans = tuple6, 2 },
+	} {
+		s := newSender(t, tuple4)
+		change(s)
+		packet := s.packet(t, 0x12345678, []byte("text"))
+		key, sequence, ok := keyOf(packet)
+		if !ok || key != s.tuple.key() || sequence != 0x12345678 {
+			t.Errorf("%s: %v, %x, %v", name, key, sequence, ok)
+		}
+		for n := range len(packet) - 4 - 20 {
+			if _, _, ok := keyOf(packet[:n]); ok {
+				t.Errorf("%s: found in %d bytes", name, n)
+			}
+		}
+	}
+}
+
+// TestPathGap: records that the program opened and that did not come here are waited for, and then given up; what comes twice is
+// delivered once.
+func TestPathGap(t *testing.T) {
+	p, s := load(t, false), newSender(t, tuple4)
+	var got []byte
+	lost := 0
+	path := NewPath(p, PathOptions{HoleWait: time.Second,
+		Plaintext: func(_ Tuple, data []byte) { got = append(got, data...) },
+		Lost:      func(_ Tuple, n int) { lost += n; got = append(got, '?') }})
+	if err := path.Put(s.tuple, s.flow); err != nil {
+		t.Fatal(err)
+	}
+	const size = 5 + 1 + 1 + 16
+	opened := func(n uint64, at time.Duration) {
+		c := []byte{'a' + byte(n)}
+		record := s.record(s.flow.Number+n, 23, 0, c)
+		packet := s.packet(t, s.flow.Sequence+uint32(n)*size, plain(record, c))
+		path.Handle(packet, Meta{metaMagic, Opened, uint16(len(packet) - size), s.flow.Number + n}, true, int64(at))
+	}
+	opened(0, 0)
+	opened(2, 0)
+	opened(1, 0)
+	opened(1, 0)
+	opened(5, 0)
+	opened(4, time.Second/2)
+	opened(5, time.Second/2)
+	if string(got) != "abc" || lost != 0 {
+		t.Fatalf("%s, %d bytes lost", got, lost)
+	}
+	opened(6, 2*time.Second)
+	opened(3, 2*time.Second) // too late
+	opened(7, 2*time.Second)
+	if string(got) != "abc?efgh" || lost != size {
+		t.Fatalf("%s, %d bytes lost", got, lost)
+	}
+	// What user space is handed now begins where the program ended.
+	c := []byte("in user space")
+	packet := s.packet(t, s.flow.Sequence+8*size, s.record(s.flow.Number+8, 23, 0, c))
+	path.Handle(packet, Meta{metaMagic, Untouched, uint16(len(packet) - size), 0}, true, 0)
+	if err := path.GiveBack(); err != nil {
+		t.Fatal(err)
+	}
+	f, _, err := p.Get(s.tuple)
+	if err != nil || string(got) != "abc?efgh"+string(c) || f.Number != s.flow.Number+9 {
+		t.Errorf("%s, at record %d, %v", got, f.Number, err)
+	}
+}
