@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sealane/sealane/gateway/internal/jetstream"
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
@@ -89,7 +90,7 @@ func (k *keySources) follow(ctx context.Context, store *keys.Store) error {
 		})
 	}
 	if k.nats != "" {
-		if err := keys.Subscribe(ctx, k.nats, k.stream, k.topic, &keys.Log{Store: store}, func(err error) {
+		if err := jetstream.Subscribe(ctx, k.nats, k.stream, k.topic, &keys.Log{Store: store}, func(err error) {
 			slog.Warn("NATS", "url", k.nats, "error", err)
 		}); err != nil {
 			return fmt.Errorf("NATS at %s: %w", k.nats, err)

@@ -322,7 +322,12 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 // again opens a ring anew, when its interface is there again.
 func (c *core) again(ctx context.Context, i int, err error) {
 	slog.Error("cannot read", "interface", c.names[i], "error", err)
-	for ctx.Err() == nil {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
 		c.worker.Tick(time.Now().UnixNano())
 		c.worker.Flush()
 		if r, err := c.open(c.names[i]); err == nil {
@@ -336,10 +341,6 @@ func (c *core) again(ctx context.Context, i int, err error) {
 			c.mu.Unlock()
 			slog.Info("reading again", "interface", c.names[i])
 			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }
