@@ -162,7 +162,7 @@ func TestPath(t *testing.T) {
 				stream = nil
 			}
 			close(writes)
-			for deadline := time.Now().Add(15 * time.Second); len(got) < len(want); {
+			for deadline := time.Now().Add(60 * time.Second); len(got) < len(want); {
 				if time.Now().After(deadline) {
 					f, counts, _ := p.Get(tuple)
 					t.Fatalf("%d bytes of %d; %+v; at %d, %+v", len(got), len(want), path.Stats, f.Number, counts)

@@ -61,7 +61,7 @@ func TestXDP(t *testing.T) {
 	cmd := l.command(1, os.Args[0], "xdp", "--interface", "tap", "--api", api, "--streams", l.file("streams"))
 	cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
 	p := start(t, cmd)
-	for range 100 {
+	for range 400 {
 		if strings.Contains(p.text(), "on the packet path") {
 			break
 		}
@@ -90,7 +90,7 @@ func TestXDP(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []byte
-			for range 60 {
+			for range 400 {
 				files, _ := filepath.Glob(l.file("streams/*"))
 				got = nil
 				for _, f := range files {
