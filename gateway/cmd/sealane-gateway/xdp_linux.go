@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ type fast struct {
 	generic bool
 	strict  bool
 	steer   bool
+	promisc bool
 	flows   int
 
 	// Held while requests change the table, and while the table is read with its keys.
@@ -76,6 +78,7 @@ func xdpCommand() *cobra.Command {
 	f.BoolVar(&x.generic, "generic", false, "use the kernel's generic hook though the driver has one of its own")
 	f.BoolVar(&x.strict, "strict", false, "drop TCP packets that cannot be told from those of a registered flow, as fragments are")
 	f.BoolVar(&x.steer, "steer", false, "open no records in the hook: faster for those above 256 bytes, if user space has a processor of its own")
+	f.BoolVar(&x.promisc, "promiscuous", true, "take packets for other machines as well, as copies are")
 	f.IntVar(&x.flows, "flows", 1<<16, "flows that can be registered")
 	return cmd
 }
@@ -134,6 +137,17 @@ func (x *fast) attach(program *xdp.Program) error {
 	}
 	if err := program.Attach(face.Index, x.generic); err != nil {
 		return err
+	}
+	if x.promisc {
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0) // receives nothing itself
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.face, err)
+		}
+		x.out.closers = append(x.out.closers, os.NewFile(uintptr(fd), x.face))
+		if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP,
+			&unix.PacketMreq{Ifindex: int32(face.Index), Type: unix.PACKET_MR_PROMISC}); err != nil {
+			return fmt.Errorf("%s: promiscuous: %w", x.face, err)
+		}
 	}
 	queues, _ := filepath.Glob(filepath.Join("/sys/class/net", x.face, "queues/rx-*"))
 	for q := range max(1, len(queues)) {

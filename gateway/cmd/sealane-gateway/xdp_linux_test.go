@@ -75,6 +75,10 @@ func TestXDP(t *testing.T) {
 		}
 	}
 
+	if out, _ := exec.Command("ip", "-n", l.names[1], "-d", "link", "show", "tap").Output(); !bytes.Contains(out, []byte("promiscuity 1")) {
+		t.Errorf("the interface does not take all packets: %s", out)
+	}
+
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", api)
 	}}}
