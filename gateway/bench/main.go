@@ -69,6 +69,9 @@ func main() {
 		{"keys up to 40 ms late: connections decrypted", "%", 100, "how long ciphertext may wait: 50 ms", lateKeys},
 		{"against tshark, same capture", "times", 20, "tshark; here reading the file, ciphers, copying, checksums", tshark},
 	}
+	if runtime.GOOS == "linux" {
+		figures = append(figures, figure{"live on veth, 1500 B, no packet dropped", "Mpps", 0.5, "what the sender was told to send; a second core sends", veth})
+	}
 	var table strings.Builder
 	line := func(format string, args ...any) {
 		fmt.Printf(format, args...)

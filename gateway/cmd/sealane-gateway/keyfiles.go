@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sealane/sealane/gateway/internal/jetstream"
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
@@ -31,6 +32,8 @@ func (k *keySources) flags(f *pflag.FlagSet) {
 
 func (k *keySources) liveFlags(f *pflag.FlagSet) {
 	k.flags(f)
+	f.Lookup("max-keys").DefValue = "262144"
+	k.limit = 1 << 18
 	f.Lookup("keys").Usage = "key log, as SSLKEYLOGFILE makes it, read as it grows; a file or a named pipe; may be given more than once"
 	f.StringVar(&k.socket, "keys-socket", "", "take key logs from who connects to this Unix socket")
 	f.StringVar(&k.nats, "keys-nats", "", "take key logs from a NATS JetStream at this URL")
@@ -87,7 +90,7 @@ func (k *keySources) follow(ctx context.Context, store *keys.Store) error {
 		})
 	}
 	if k.nats != "" {
-		if err := keys.Subscribe(ctx, k.nats, k.stream, k.topic, &keys.Log{Store: store}, func(err error) {
+		if err := jetstream.Subscribe(ctx, k.nats, k.stream, k.topic, &keys.Log{Store: store}, func(err error) {
 			slog.Warn("NATS", "url", k.nats, "error", err)
 		}); err != nil {
 			return fmt.Errorf("NATS at %s: %w", k.nats, err)

@@ -216,13 +216,12 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 		c.names, c.rings = append(c.names, name), append(c.rings, r)
 	}
 	if l.inline != "" {
-		for n := range c.names {
-			to, err := output.NewInterface(c.names[1-n], true, &l.counts, failed(c.names[1-n]))
-			if err != nil {
+		c.across = make([]*output.Interface, 2)
+		for i := range c.names {
+			if err := c.openAcross(i); err != nil {
 				c.close()
 				return nil, err
 			}
-			c.across = append(c.across, to)
 		}
 	}
 	c.publish()
@@ -241,6 +240,19 @@ func (c *core) open(name string) (*capture.Live, error) {
 	return capture.OpenLive(name, o)
 }
 
+// openAcross opens what sends to the interface of a ring, which is what the other ring has read.
+func (c *core) openAcross(i int) error {
+	to, err := output.NewInterface(c.names[i], true, &c.live.counts, failed(c.names[i]))
+	if err != nil {
+		return err
+	}
+	if old := c.across[1-i]; old != nil {
+		old.Close()
+	}
+	c.across[1-i] = to
+	return nil
+}
+
 func (c *core) close() {
 	for _, r := range c.rings {
 		if r != nil {
@@ -248,7 +260,9 @@ func (c *core) close() {
 		}
 	}
 	for _, a := range c.across {
-		a.Close()
+		if a != nil {
+			a.Close()
+		}
 	}
 }
 
@@ -276,11 +290,8 @@ func (c *core) run(ctx context.Context) {
 		}
 		if c.worker.Stats.Frames == before {
 			if err := capture.Wait(2*time.Millisecond, c.rings...); err != nil {
-				for i := range c.rings {
-					if e := c.rings[i].Read(time.Millisecond, handlers[i]); e != nil {
-						c.again(ctx, i, e)
-					}
-				}
+				slog.Error("cannot wait for packets", "error", err)
+				break
 			}
 		}
 	}
@@ -311,20 +322,25 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 // again opens a ring anew, when its interface is there again.
 func (c *core) again(ctx context.Context, i int, err error) {
 	slog.Error("cannot read", "interface", c.names[i], "error", err)
-	for ctx.Err() == nil {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
 		c.worker.Tick(time.Now().UnixNano())
 		c.worker.Flush()
 		if r, err := c.open(c.names[i]); err == nil {
+			if c.across != nil && c.openAcross(i) != nil {
+				r.Close()
+				continue
+			}
 			c.mu.Lock()
 			c.rings[i].Close()
 			c.rings[i] = r
 			c.mu.Unlock()
 			slog.Info("reading again", "interface", c.names[i])
 			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

@@ -18,15 +18,6 @@ import (
 	"time"
 )
 
-// The test program is the command as well.
-func TestMain(m *testing.M) {
-	if os.Getenv("SEALANE_GATEWAY_TEST_MAIN") != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
-
 // lab is some network namespaces on a line, each joined to the next, with nginx in the last.
 type lab struct {
 	t     *testing.T
@@ -292,6 +283,73 @@ func TestInline(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWithoutRoot runs the gateway as another user, with the two capabilities that it needs.
+func TestWithoutRoot(t *testing.T) {
+	need(t, "setpriv", "ip")
+	if os.Getuid() != 0 {
+		t.Skip("not run: only root can become somebody else")
+	}
+	dir, err := os.MkdirTemp("/tmp", "sealane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Chmod(dir, 0o755)
+	program := filepath.Join(dir, "gateway")
+	b, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = os.WriteFile(program, b, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		capabilities string
+		works        bool
+	}{{"+net_raw,+net_admin", true}, {"-all", false}} {
+		cmd := exec.Command("unshare", "-n", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps="+c.capabilities,
+			"--ambient-caps="+c.capabilities, program, "live", "--interface", "lo", "--promiscuous")
+		cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
+		p := start(t, cmd)
+		for range 100 {
+			if p.text() != "" {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if reading := strings.Contains(p.text(), "msg=reading"); reading != c.works {
+			t.Errorf("with %s: %s", c.capabilities, p.text())
+		}
+		p.stop()
+	}
+}
+
+// TestInterfaceGone takes the interface away and brings it back; meanwhile the status page is shown.
+func TestInterfaceGone(t *testing.T) {
+	need(t, "ip")
+	l := &lab{t: t, dir: t.TempDir(), names: []string{fmt.Sprintf("sealane-%d-gone", os.Getpid())}}
+	if out, err := exec.Command("ip", "netns", "add", l.names[0]).CombinedOutput(); err != nil {
+		t.Skipf("not run: no network namespaces here: %s", bytes.TrimSpace(out))
+	}
+	t.Cleanup(func() { exec.Command("ip", "netns", "del", l.names[0]).Run() })
+	come := func() {
+		l.run("ip", "-n", l.names[0], "link", "add", "here", "type", "veth", "peer", "name", "there")
+		l.run("ip", "-n", l.names[0], "link", "set", "here", "up")
+		l.run("ip", "-n", l.names[0], "link", "set", "there", "up")
+	}
+	come()
+	g := l.gateway(0, "--interface", "here", "--status")
+	g.waitFor(t, "bytes of plaintext", 2)
+	l.run("ip", "-n", l.names[0], "link", "del", "here")
+	g.waitFor(t, "cannot read", 1)
+	time.Sleep(600 * time.Millisecond)
+	if n := strings.Count(g.text(), "cannot read"); n != 1 {
+		t.Errorf("it was said %d times", n)
+	}
+	come()
+	g.waitFor(t, "reading again", 1)
 }
 
 // TestFlowsBySocket has a connection's keys given with its addresses, in the middle of it.

@@ -141,6 +141,9 @@ func (o *outputs) sink() (output.Sink, error) {
 
 func (o *outputs) close() error {
 	var first error
+	if o.file != nil {
+		first = o.file.Err()
+	}
 	for _, c := range o.closers {
 		if err := c.Close(); err != nil && first == nil {
 			first = err

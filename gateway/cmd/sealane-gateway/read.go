@@ -77,6 +77,9 @@ func readCommand() *cobra.Command {
 				all = append(all, engine.NewWorker(store, sink, engine.Options{Flows: flows / max(workers, 1)}))
 			}
 			err = engine.Run(r, all, func() bool { return cmd.Context().Err() != nil })
+			if err != nil {
+				err = fmt.Errorf("%s: %w", args[0], err)
+			}
 			if err2 := out.close(); err == nil {
 				err = err2
 			}
@@ -86,7 +89,7 @@ func readCommand() *cobra.Command {
 			}
 			report(&s, store)
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return err
 			}
 			return cmd.Context().Err()
 		},

@@ -21,6 +21,7 @@ type Live struct {
 	ring   []byte
 	block  int // the next one to look at
 	link   packet.LinkType
+	err    error // that Wait has found
 	frames []Frame
 	drops  atomic.Uint64
 	count  atomic.Uint64
@@ -121,11 +122,14 @@ var ErrGone = errors.New("the interface is gone or down")
 func (l *Live) Read(wait time.Duration, each func([]Frame)) error {
 	head := (*unix.TpacketHdrV1)(unsafe.Pointer(&l.ring[l.block*liveBlock+8]))
 	if atomic.LoadUint32(&head.Block_status)&unix.TP_STATUS_USER == 0 {
-		if wait == 0 {
-			return nil
+		if wait == 0 || l.err != nil {
+			return l.err
 		}
-		if err := Wait(wait, l); err != nil || atomic.LoadUint32(&head.Block_status)&unix.TP_STATUS_USER == 0 {
+		if err := Wait(wait, l); err != nil {
 			return err
+		}
+		if l.err != nil || atomic.LoadUint32(&head.Block_status)&unix.TP_STATUS_USER == 0 {
+			return l.err
 		}
 	}
 	block := l.ring[l.block*liveBlock : (l.block+1)*liveBlock]
@@ -157,7 +161,7 @@ func (l *Live) Read(wait time.Duration, each func([]Frame)) error {
 	return nil
 }
 
-// Wait waits until one of the rings has packets, at most so long.
+// Wait waits until one of the rings has packets, at most so long. If an interface is gone, Read says so.
 func Wait(wait time.Duration, rings ...*Live) error {
 	fds := make([]unix.PollFd, 0, 2)
 	for _, l := range rings {
@@ -170,10 +174,11 @@ func Wait(wait time.Duration, rings ...*Live) error {
 	if err != nil {
 		return err
 	}
-	for i := range fds {
+	for i, l := range rings {
 		if fds[i].Revents&unix.POLLERR != 0 {
-			if e, err := unix.GetsockoptInt(int(fds[i].Fd), unix.SOL_SOCKET, unix.SO_ERROR); err == nil && e != 0 {
-				return fmt.Errorf("%w: %w", ErrGone, unix.Errno(e))
+			// The question takes the error away.
+			if e, err := unix.GetsockoptInt(l.fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && e != 0 {
+				l.err = fmt.Errorf("%w: %w", ErrGone, unix.Errno(e))
 			}
 		}
 	}

@@ -312,6 +312,9 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 		if plausible(rec) {
 			if rec[0] == typeData || c.version == version12 {
 				h.seq++
+				// If the keys come yet, there is a hole before what they open.
+				c.rest[side].gone++
+				h.missing = min(h.missing+uint32(len(rec)), 1<<30)
 			}
 			return true
 		}

@@ -1,15 +1,18 @@
-package keys
+// Package jetstream takes key logs from NATS JetStream, where many servers and clients put them.
+package jetstream
 
 import (
 	"context"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
 // Subscribe takes key logs from a NATS JetStream: each message is some whole lines. It begins with what the stream still
 // holds, and goes on, through interruptions, until ctx is done. All messages go to log, one after another.
-func Subscribe(ctx context.Context, url, stream, subject string, log *Log, warn func(error)) error {
+func Subscribe(ctx context.Context, url, stream, subject string, log *keys.Log, warn func(error)) error {
 	c, err := nats.Connect(url, nats.Name("sealane-gateway"), nats.MaxReconnects(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
