@@ -39,5 +39,6 @@ test-long: gateway-long
 .PHONY: gateway-long
 gateway-long: ## the gateway for half an hour: soak, property test, fuzzers
 	cd gateway && $(GO_ENV) $(GO) test ./internal/engine -v -timeout 1h -run 'Soak|AnySegments|FlippedBits' -args -long
-	for f in ./internal/engine:FuzzSegments ./internal/packet:FuzzParse ./internal/capture:FuzzReader ./internal/keys:FuzzLog; do \
+	for f in ./internal/engine:FuzzSegments ./internal/packet:FuzzParse ./internal/capture:FuzzReader ./internal/keys:FuzzLog \
+	    ./internal/tls:FuzzMessages ./internal/tls:FuzzStreams; do \
 	    $(GO_ENV) $(GO) test -C gateway $${f%:*} -run '^$$' -fuzz $${f#*:} -fuzztime 3m || exit 1; done

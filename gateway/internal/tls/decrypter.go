@@ -916,6 +916,9 @@ func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
 	h.fails, h.doubt, h.skip, h.missing = 0, 0, 0, 0
 }
 
+// Held returns how many bytes wait in all connections, for keys or for the rest of their record.
+func (d *Decrypter) Held() int { return d.held + d.partial }
+
 // GaveUp tells whether nothing more will be read of a direction.
 func (c *Conn) GaveUp(side uint8) bool {
 	m := c.half[side].mode
