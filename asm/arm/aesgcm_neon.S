@@ -97,85 +97,19 @@ endconstants
 /* ---- AES ---- */
 
 #include "aes_sbox_neon.h"
+#include "aes_mix_neon.h"
 
-/* to := the next row of x, where it lies after n rounds; the index for odd n is in q14. */
-.macro next n, to, to_low, to_high, x, x_low, x_high
-.if \n & 1
-    vtbl.8 \to_low, {\x_low, \x_high}, d28
-    vtbl.8 \to_high, {\x_low, \x_high}, d29
-.else
-    vext.8 \to, \x, \x, #4
-.endif
-.if \n == 2
-    vrev32.16 \to, \to
-.endif
-.endm
-
-/* sum += the second row on of t. */
-.macro second n, sum_low, sum_high, t, t_low, t_high, temp, temp_low, temp_high
-.if \n & 1
-    vrev32.16 \temp, \t
-    veor \sum_low, \sum_low, \temp_high
-    veor \sum_high, \sum_high, \temp_low
-.else
-    veor \sum_low, \sum_low, \t_high
-    veor \sum_high, \sum_high, \t_low
-.endif
-.endm
-
-/* MixColumns after n rounds, and AddRoundKey: from where SubBytes leaves the planes to q0 .. q7. */
+/* MixColumns after n rounds, and AddRoundKey. */
 .macro mix_columns n
-.if \n & 1
+.if \n == 0
+    mix_columns_even
+.elseif \n == 2
+    mix_columns_two
+.else
     add r3, r2, #CONST_NEXT + 16*(\n/2)
     vld1.8 {q14}, [r3]
+    mix_columns_odd
 .endif
-    vld1.8 {q11, q12}, [r0]!                /* planes 7, 6 */
-    next \n, q7, d14, d15, q10, d20, d21
-    next \n, q0, d0, d1, q4, d8, d9
-    veor q13, q10, q7                       /* t7 */
-    veor q2, q4, q0                         /* t6 */
-    veor q7, q7, q11
-    veor q0, q0, q12
-    second \n, d14, d15, q13, d26, d27, q11, d22, d23
-    second \n, d0, d1, q2, d4, d5, q12, d24, d25
-    veor q7, q7, q2
-    vld1.8 {q11, q12}, [r0]!                /* planes 5, 4 */
-    next \n, q5, d10, d11, q1, d2, d3
-    next \n, q4, d8, d9, q8, d16, d17
-    veor q10, q1, q5                        /* t5 */
-    veor q2, q8, q4                         /* t4 */
-    veor q5, q5, q11
-    veor q4, q4, q12
-    second \n, d10, d11, q10, d20, d21, q11, d22, d23
-    second \n, d8, d9, q2, d4, d5, q12, d24, d25
-    veor q5, q5, q2
-    vld1.8 {q11, q12}, [r0]!                /* planes 3, 2 */
-    next \n, q1, d2, d3, q9, d18, d19
-    next \n, q2, d4, d5, q6, d12, d13
-    veor q8, q9, q1                         /* t3 */
-    veor q9, q6, q2                         /* t2 */
-    veor q6, q0, q10
-    veor q1, q1, q11
-    veor q2, q2, q12
-    second \n, d2, d3, q8, d16, d17, q11, d22, d23
-    second \n, d4, d5, q9, d18, d19, q12, d24, d25
-    veor q4, q4, q8
-    veor q1, q1, q9
-    veor q4, q4, q13
-    vld1.8 {q11, q12}, [r0]!                /* planes 1, 0 */
-    next \n, q8, d16, d17, q15, d30, d31
-    next \n, q0, d0, d1, q3, d6, d7
-    veor q10, q15, q8                       /* t1 */
-    veor q9, q3, q0                         /* t0 */
-    veor q3, q1, q13
-    veor q8, q8, q11
-    veor q0, q0, q12
-    second \n, d16, d17, q10, d20, d21, q11, d22, d23
-    second \n, d0, d1, q9, d18, d19, q12, d24, d25
-    veor q2, q2, q10
-    veor q8, q8, q13
-    veor q0, q0, q13
-    veor q1, q8, q9
 .endm
 
 /* Bits i of a, for i with i & n, and i - n of b change places, \mask having those of the others. */

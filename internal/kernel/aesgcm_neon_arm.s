@@ -566,75 +566,75 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xe2823060 // add r3, r2, #96
 	WORD $0xf463ca0f // vld1.8 {d28-d29}, [r3]
+	WORD $0xf3b8092c // vtbl.8 d0, {d8-d9}, d28
+	WORD $0xf3b8192d // vtbl.8 d1, {d8-d9}, d29
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf3b4e9ac // vtbl.8 d14, {d20-d21}, d28
 	WORD $0xf3b4f9ad // vtbl.8 d15, {d20-d21}, d29
-	WORD $0xf3b8092c // vtbl.8 d0, {d8-d9}, d28
-	WORD $0xf3b8192d // vtbl.8 d1, {d8-d9}, d29
-	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf3b2b92d // vtbl.8 d11, {d2-d3}, d29
 	WORD $0xf3084150 // veor q2, q4, q0
-	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3b099ad // vtbl.8 d9, {d16-d17}, d29
 	WORD $0xf3000178 // veor q0, q0, q12
+	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3f480c4 // vrev32.16 q12, q2
 	WORD $0xf3f460ea // vrev32.16 q11, q13
+	WORD $0xf3b2a92c // vtbl.8 d10, {d2-d3}, d28
+	WORD $0xf3b089ac // vtbl.8 d8, {d16-d17}, d28
 	WORD $0xf30ee137 // veor d14, d14, d23
 	WORD $0xf30ff136 // veor d15, d15, d22
-	WORD $0xf3f480c4 // vrev32.16 q12, q2
 	WORD $0xf3000139 // veor d0, d0, d25
 	WORD $0xf3011138 // veor d1, d1, d24
-	WORD $0xf30ee154 // veor q7, q7, q2
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf3b2a92c // vtbl.8 d10, {d2-d3}, d28
-	WORD $0xf3b2b92d // vtbl.8 d11, {d2-d3}, d29
-	WORD $0xf3b089ac // vtbl.8 d8, {d16-d17}, d28
-	WORD $0xf3b099ad // vtbl.8 d9, {d16-d17}, d29
+	WORD $0xf30ee154 // veor q7, q7, q2
 	WORD $0xf342415a // veor q10, q1, q5
-	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf3b239ad // vtbl.8 d3, {d18-d19}, d29
 	WORD $0xf30aa176 // veor q5, q5, q11
-	WORD $0xf3088178 // veor q4, q4, q12
 	WORD $0xf3f460e4 // vrev32.16 q11, q10
+	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf3088178 // veor q4, q4, q12
 	WORD $0xf30aa137 // veor d10, d10, d23
 	WORD $0xf30bb136 // veor d11, d11, d22
+	WORD $0xf3b229ac // vtbl.8 d2, {d18-d19}, d28
 	WORD $0xf3f480c4 // vrev32.16 q12, q2
+	WORD $0xf30aa154 // veor q5, q5, q2
+	WORD $0xf3bc592d // vtbl.8 d5, {d12-d13}, d29
+	WORD $0xf3bc492c // vtbl.8 d4, {d12-d13}, d28
 	WORD $0xf3088139 // veor d8, d8, d25
 	WORD $0xf3099138 // veor d9, d9, d24
-	WORD $0xf30aa154 // veor q5, q5, q2
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf3b229ac // vtbl.8 d2, {d18-d19}, d28
-	WORD $0xf3b239ad // vtbl.8 d3, {d18-d19}, d29
-	WORD $0xf3bc492c // vtbl.8 d4, {d12-d13}, d28
-	WORD $0xf3bc592d // vtbl.8 d5, {d12-d13}, d29
 	WORD $0xf34201d2 // veor q8, q9, q1
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf34c2154 // veor q9, q6, q2
 	WORD $0xf300c174 // veor q6, q0, q10
-	WORD $0xf3022176 // veor q1, q1, q11
-	WORD $0xf3044178 // veor q2, q2, q12
-	WORD $0xf3f460e0 // vrev32.16 q11, q8
-	WORD $0xf3022137 // veor d2, d2, d23
-	WORD $0xf3033136 // veor d3, d3, d22
-	WORD $0xf3f480e2 // vrev32.16 q12, q9
-	WORD $0xf3044139 // veor d4, d4, d25
-	WORD $0xf3055138 // veor d5, d5, d24
 	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xf3022172 // veor q1, q1, q9
-	WORD $0xf308817a // veor q4, q4, q13
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf3f480e2 // vrev32.16 q12, q9
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf3f460e0 // vrev32.16 q11, q8
 	WORD $0xf3fe09ac // vtbl.8 d16, {d30-d31}, d28
 	WORD $0xf3fe19ad // vtbl.8 d17, {d30-d31}, d29
-	WORD $0xf3b6092c // vtbl.8 d0, {d6-d7}, d28
+	WORD $0xf3033136 // veor d3, d3, d22
 	WORD $0xf3b6192d // vtbl.8 d1, {d6-d7}, d29
+	WORD $0xf3022137 // veor d2, d2, d23
+	WORD $0xf3044139 // veor d4, d4, d25
+	WORD $0xf3b6092c // vtbl.8 d0, {d6-d7}, d28
+	WORD $0xf3055138 // veor d5, d5, d24
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf34e41f0 // veor q10, q15, q8
+	WORD $0xf3022172 // veor q1, q1, q9
 	WORD $0xf3462150 // veor q9, q3, q0
-	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf34001f6 // veor q8, q8, q11
-	WORD $0xf3000178 // veor q0, q0, q12
 	WORD $0xf3f460e4 // vrev32.16 q11, q10
-	WORD $0xf34001b7 // veor d16, d16, d23
-	WORD $0xf34111b6 // veor d17, d17, d22
+	WORD $0xf3000178 // veor q0, q0, q12
 	WORD $0xf3f480e2 // vrev32.16 q12, q9
-	WORD $0xf3000139 // veor d0, d0, d25
+	WORD $0xf34111b6 // veor d17, d17, d22
+	WORD $0xf34001b7 // veor d16, d16, d23
+	WORD $0xf308817a // veor q4, q4, q13
 	WORD $0xf3011138 // veor d1, d1, d24
-	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf34001fa // veor q8, q8, q13
+	WORD $0xf3000139 // veor d0, d0, d25
+	WORD $0xf302617a // veor q3, q1, q13
+	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf300017a // veor q0, q0, q13
 	WORD $0xf30021f2 // veor q1, q8, q9
 	WORD $0xf34aa15c // veor q13, q5, q6
@@ -788,68 +788,68 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe25cc004 // subs ip, ip, #4
 	WORD $0x4a0001e8 // bmi 0x1344
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
-	WORD $0xf3b4e0ce // vrev32.16 q7, q7
 	WORD $0xf2b80448 // vext.8 q0, q4, q4, #4
+	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
+	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
 	WORD $0xf3b400c0 // vrev32.16 q0, q0
-	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
 	WORD $0xf3084150 // veor q2, q4, q0
+	WORD $0xf2b084e0 // vext.8 q4, q8, q8, #4
+	WORD $0xf344a1de // veor q13, q10, q7
 	WORD $0xf30ee176 // veor q7, q7, q11
 	WORD $0xf3000178 // veor q0, q0, q12
-	WORD $0xf30ee13b // veor d14, d14, d27
-	WORD $0xf30ff13a // veor d15, d15, d26
-	WORD $0xf3000115 // veor d0, d0, d5
-	WORD $0xf3011114 // veor d1, d1, d4
-	WORD $0xf30ee154 // veor q7, q7, q2
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
-	WORD $0xf3b4a0ca // vrev32.16 q5, q5
-	WORD $0xf2b084e0 // vext.8 q4, q8, q8, #4
 	WORD $0xf3b480c8 // vrev32.16 q4, q4
 	WORD $0xf342415a // veor q10, q1, q5
-	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf30ff13a // veor d15, d15, d26
 	WORD $0xf30aa176 // veor q5, q5, q11
-	WORD $0xf3088178 // veor q4, q4, q12
+	WORD $0xf30ee13b // veor d14, d14, d27
+	WORD $0xf2b224e2 // vext.8 q1, q9, q9, #4
 	WORD $0xf30aa135 // veor d10, d10, d21
+	WORD $0xf30ee154 // veor q7, q7, q2
+	WORD $0xf3b420c2 // vrev32.16 q1, q1
+	WORD $0xf3011114 // veor d1, d1, d4
+	WORD $0xf3000115 // veor d0, d0, d5
+	WORD $0xf30041d8 // veor q2, q8, q4
 	WORD $0xf30bb134 // veor d11, d11, d20
+	WORD $0xf3088178 // veor q4, q4, q12
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf34201d2 // veor q8, q9, q1
+	WORD $0xf30aa154 // veor q5, q5, q2
 	WORD $0xf3088115 // veor d8, d8, d5
 	WORD $0xf3099114 // veor d9, d9, d4
-	WORD $0xf30aa154 // veor q5, q5, q2
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2b224e2 // vext.8 q1, q9, q9, #4
-	WORD $0xf3b420c2 // vrev32.16 q1, q1
 	WORD $0xf2bc444c // vext.8 q2, q6, q6, #4
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xf3b440c4 // vrev32.16 q2, q2
-	WORD $0xf34201d2 // veor q8, q9, q1
+	WORD $0xf3033130 // veor d3, d3, d16
+	WORD $0xf3022131 // veor d2, d2, d17
 	WORD $0xf34c2154 // veor q9, q6, q2
 	WORD $0xf300c174 // veor q6, q0, q10
-	WORD $0xf3022176 // veor q1, q1, q11
-	WORD $0xf3044178 // veor q2, q2, q12
-	WORD $0xf3022131 // veor d2, d2, d17
-	WORD $0xf3033130 // veor d3, d3, d16
-	WORD $0xf3044133 // veor d4, d4, d19
-	WORD $0xf3055132 // veor d5, d5, d18
-	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xf3022172 // veor q1, q1, q9
-	WORD $0xf308817a // veor q4, q4, q13
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2fe04ee // vext.8 q8, q15, q15, #4
-	WORD $0xf3f400e0 // vrev32.16 q8, q8
 	WORD $0xf2b60446 // vext.8 q0, q3, q3, #4
+	WORD $0xf2fe04ee // vext.8 q8, q15, q15, #4
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf308817a // veor q4, q4, q13
+	WORD $0xf3f400e0 // vrev32.16 q8, q8
+	WORD $0xf3055132 // veor d5, d5, d18
 	WORD $0xf3b400c0 // vrev32.16 q0, q0
 	WORD $0xf34e41f0 // veor q10, q15, q8
-	WORD $0xf3462150 // veor q9, q3, q0
-	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf34001f6 // veor q8, q8, q11
+	WORD $0xf3022172 // veor q1, q1, q9
+	WORD $0xf3044133 // veor d4, d4, d19
+	WORD $0xf3462150 // veor q9, q3, q0
 	WORD $0xf3000178 // veor q0, q0, q12
-	WORD $0xf34001b5 // veor d16, d16, d21
 	WORD $0xf34111b4 // veor d17, d17, d20
-	WORD $0xf3000133 // veor d0, d0, d19
+	WORD $0xf34001b5 // veor d16, d16, d21
 	WORD $0xf3011132 // veor d1, d1, d18
-	WORD $0xf3044174 // veor q2, q2, q10
+	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf34001fa // veor q8, q8, q13
-	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3000133 // veor d0, d0, d19
+	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf30021f2 // veor q1, q8, q9
+	WORD $0xf300017a // veor q0, q0, q13
 	WORD $0xf34aa15c // veor q13, q5, q6
 	WORD $0xf3428156 // veor q12, q1, q3
 	WORD $0xf344615e // veor q11, q2, q7
@@ -1000,75 +1000,75 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xe2823070 // add r3, r2, #112
 	WORD $0xf463ca0f // vld1.8 {d28-d29}, [r3]
+	WORD $0xf3b8092c // vtbl.8 d0, {d8-d9}, d28
+	WORD $0xf3b8192d // vtbl.8 d1, {d8-d9}, d29
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf3b4e9ac // vtbl.8 d14, {d20-d21}, d28
 	WORD $0xf3b4f9ad // vtbl.8 d15, {d20-d21}, d29
-	WORD $0xf3b8092c // vtbl.8 d0, {d8-d9}, d28
-	WORD $0xf3b8192d // vtbl.8 d1, {d8-d9}, d29
-	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf3b2b92d // vtbl.8 d11, {d2-d3}, d29
 	WORD $0xf3084150 // veor q2, q4, q0
-	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3b099ad // vtbl.8 d9, {d16-d17}, d29
 	WORD $0xf3000178 // veor q0, q0, q12
+	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3f480c4 // vrev32.16 q12, q2
 	WORD $0xf3f460ea // vrev32.16 q11, q13
+	WORD $0xf3b2a92c // vtbl.8 d10, {d2-d3}, d28
+	WORD $0xf3b089ac // vtbl.8 d8, {d16-d17}, d28
 	WORD $0xf30ee137 // veor d14, d14, d23
 	WORD $0xf30ff136 // veor d15, d15, d22
-	WORD $0xf3f480c4 // vrev32.16 q12, q2
 	WORD $0xf3000139 // veor d0, d0, d25
 	WORD $0xf3011138 // veor d1, d1, d24
-	WORD $0xf30ee154 // veor q7, q7, q2
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf3b2a92c // vtbl.8 d10, {d2-d3}, d28
-	WORD $0xf3b2b92d // vtbl.8 d11, {d2-d3}, d29
-	WORD $0xf3b089ac // vtbl.8 d8, {d16-d17}, d28
-	WORD $0xf3b099ad // vtbl.8 d9, {d16-d17}, d29
+	WORD $0xf30ee154 // veor q7, q7, q2
 	WORD $0xf342415a // veor q10, q1, q5
-	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf3b239ad // vtbl.8 d3, {d18-d19}, d29
 	WORD $0xf30aa176 // veor q5, q5, q11
-	WORD $0xf3088178 // veor q4, q4, q12
 	WORD $0xf3f460e4 // vrev32.16 q11, q10
+	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf3088178 // veor q4, q4, q12
 	WORD $0xf30aa137 // veor d10, d10, d23
 	WORD $0xf30bb136 // veor d11, d11, d22
+	WORD $0xf3b229ac // vtbl.8 d2, {d18-d19}, d28
 	WORD $0xf3f480c4 // vrev32.16 q12, q2
+	WORD $0xf30aa154 // veor q5, q5, q2
+	WORD $0xf3bc592d // vtbl.8 d5, {d12-d13}, d29
+	WORD $0xf3bc492c // vtbl.8 d4, {d12-d13}, d28
 	WORD $0xf3088139 // veor d8, d8, d25
 	WORD $0xf3099138 // veor d9, d9, d24
-	WORD $0xf30aa154 // veor q5, q5, q2
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf3b229ac // vtbl.8 d2, {d18-d19}, d28
-	WORD $0xf3b239ad // vtbl.8 d3, {d18-d19}, d29
-	WORD $0xf3bc492c // vtbl.8 d4, {d12-d13}, d28
-	WORD $0xf3bc592d // vtbl.8 d5, {d12-d13}, d29
 	WORD $0xf34201d2 // veor q8, q9, q1
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf34c2154 // veor q9, q6, q2
 	WORD $0xf300c174 // veor q6, q0, q10
-	WORD $0xf3022176 // veor q1, q1, q11
-	WORD $0xf3044178 // veor q2, q2, q12
-	WORD $0xf3f460e0 // vrev32.16 q11, q8
-	WORD $0xf3022137 // veor d2, d2, d23
-	WORD $0xf3033136 // veor d3, d3, d22
-	WORD $0xf3f480e2 // vrev32.16 q12, q9
-	WORD $0xf3044139 // veor d4, d4, d25
-	WORD $0xf3055138 // veor d5, d5, d24
 	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xf3022172 // veor q1, q1, q9
-	WORD $0xf308817a // veor q4, q4, q13
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf3f480e2 // vrev32.16 q12, q9
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf3f460e0 // vrev32.16 q11, q8
 	WORD $0xf3fe09ac // vtbl.8 d16, {d30-d31}, d28
 	WORD $0xf3fe19ad // vtbl.8 d17, {d30-d31}, d29
-	WORD $0xf3b6092c // vtbl.8 d0, {d6-d7}, d28
+	WORD $0xf3033136 // veor d3, d3, d22
 	WORD $0xf3b6192d // vtbl.8 d1, {d6-d7}, d29
+	WORD $0xf3022137 // veor d2, d2, d23
+	WORD $0xf3044139 // veor d4, d4, d25
+	WORD $0xf3b6092c // vtbl.8 d0, {d6-d7}, d28
+	WORD $0xf3055138 // veor d5, d5, d24
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf34e41f0 // veor q10, q15, q8
+	WORD $0xf3022172 // veor q1, q1, q9
 	WORD $0xf3462150 // veor q9, q3, q0
-	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf34001f6 // veor q8, q8, q11
-	WORD $0xf3000178 // veor q0, q0, q12
 	WORD $0xf3f460e4 // vrev32.16 q11, q10
-	WORD $0xf34001b7 // veor d16, d16, d23
-	WORD $0xf34111b6 // veor d17, d17, d22
+	WORD $0xf3000178 // veor q0, q0, q12
 	WORD $0xf3f480e2 // vrev32.16 q12, q9
-	WORD $0xf3000139 // veor d0, d0, d25
+	WORD $0xf34111b6 // veor d17, d17, d22
+	WORD $0xf34001b7 // veor d16, d16, d23
+	WORD $0xf308817a // veor q4, q4, q13
 	WORD $0xf3011138 // veor d1, d1, d24
-	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf34001fa // veor q8, q8, q13
+	WORD $0xf3000139 // veor d0, d0, d25
+	WORD $0xf302617a // veor q3, q1, q13
+	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf300017a // veor q0, q0, q13
 	WORD $0xf30021f2 // veor q1, q8, q9
 	WORD $0xf34aa15c // veor q13, q5, q6
@@ -1220,61 +1220,61 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf302215e // veor q1, q1, q7
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0x0a000037 // beq 0x1344
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
+	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf2b80448 // vext.8 q0, q4, q4, #4
 	WORD $0xf344a1de // veor q13, q10, q7
-	WORD $0xf3084150 // veor q2, q4, q0
+	WORD $0xf342415a // veor q10, q1, q5
 	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3084150 // veor q2, q4, q0
 	WORD $0xf3000178 // veor q0, q0, q12
-	WORD $0xf30ee13b // veor d14, d14, d27
 	WORD $0xf30ff13a // veor d15, d15, d26
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf2b084e0 // vext.8 q4, q8, q8, #4
 	WORD $0xf3000115 // veor d0, d0, d5
 	WORD $0xf3011114 // veor d1, d1, d4
-	WORD $0xf30ee154 // veor q7, q7, q2
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
-	WORD $0xf2b084e0 // vext.8 q4, q8, q8, #4
-	WORD $0xf342415a // veor q10, q1, q5
-	WORD $0xf30041d8 // veor q2, q8, q4
 	WORD $0xf30aa176 // veor q5, q5, q11
-	WORD $0xf3088178 // veor q4, q4, q12
-	WORD $0xf30aa135 // veor d10, d10, d21
-	WORD $0xf30bb134 // veor d11, d11, d20
-	WORD $0xf3088115 // veor d8, d8, d5
-	WORD $0xf3099114 // veor d9, d9, d4
-	WORD $0xf30aa154 // veor q5, q5, q2
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf30ee13b // veor d14, d14, d27
 	WORD $0xf2b224e2 // vext.8 q1, q9, q9, #4
-	WORD $0xf2bc444c // vext.8 q2, q6, q6, #4
+	WORD $0xf30aa135 // veor d10, d10, d21
+	WORD $0xf30ee154 // veor q7, q7, q2
+	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf30bb134 // veor d11, d11, d20
+	WORD $0xf3088178 // veor q4, q4, q12
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf34201d2 // veor q8, q9, q1
-	WORD $0xf34c2154 // veor q9, q6, q2
-	WORD $0xf300c174 // veor q6, q0, q10
+	WORD $0xf30aa154 // veor q5, q5, q2
+	WORD $0xf3099114 // veor d9, d9, d4
 	WORD $0xf3022176 // veor q1, q1, q11
-	WORD $0xf3044178 // veor q2, q2, q12
-	WORD $0xf3022131 // veor d2, d2, d17
+	WORD $0xf3088115 // veor d8, d8, d5
+	WORD $0xf2bc444c // vext.8 q2, q6, q6, #4
 	WORD $0xf3033130 // veor d3, d3, d16
-	WORD $0xf3044133 // veor d4, d4, d19
-	WORD $0xf3055132 // veor d5, d5, d18
+	WORD $0xf3022131 // veor d2, d2, d17
+	WORD $0xf34c2154 // veor q9, q6, q2
+	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf300c174 // veor q6, q0, q10
+	WORD $0xf2b60446 // vext.8 q0, q3, q3, #4
+	WORD $0xf2fe04ee // vext.8 q8, q15, q15, #4
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf3022172 // veor q1, q1, q9
 	WORD $0xf308817a // veor q4, q4, q13
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2fe04ee // vext.8 q8, q15, q15, #4
-	WORD $0xf2b60446 // vext.8 q0, q3, q3, #4
 	WORD $0xf34e41f0 // veor q10, q15, q8
-	WORD $0xf3462150 // veor q9, q3, q0
-	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf34001f6 // veor q8, q8, q11
+	WORD $0xf3055132 // veor d5, d5, d18
+	WORD $0xf3044133 // veor d4, d4, d19
+	WORD $0xf3462150 // veor q9, q3, q0
 	WORD $0xf3000178 // veor q0, q0, q12
-	WORD $0xf34001b5 // veor d16, d16, d21
 	WORD $0xf34111b4 // veor d17, d17, d20
-	WORD $0xf3000133 // veor d0, d0, d19
+	WORD $0xf34001b5 // veor d16, d16, d21
 	WORD $0xf3011132 // veor d1, d1, d18
 	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf34001fa // veor q8, q8, q13
-	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3000133 // veor d0, d0, d19
+	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf30021f2 // veor q1, q8, q9
+	WORD $0xf300017a // veor q0, q0, q13
 	WORD $0xeafffca3 // b 0x5d4
 // 0x1344:
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
