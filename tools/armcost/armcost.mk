@@ -33,6 +33,9 @@ ARMCOST_RUNS += arm64,cortex-a53,gcm128,neon arm64,cortex-a53,gcm256,neon
 ARMCOST_RUNS += arm,max,gcm128,ce32 arm,max,gcm256,ce32 arm,cortex-a7,gcm128,neon arm,cortex-a7,gcm256,neon
 ARMCOST_RUNS += arm,arm1176,gcm128,armv6 arm,arm1176,gcm256,armv6
 ARMCOST_BATCH_RUNS := arm7,cortex-a7,chacha,neon arm64,cortex-a53,chacha,neon arm64,cortex-a53,chacha,neon6
+# Traces only: nonces that make the counter secret.
+ARMCOST_CT_RUNS := $(ARMCOST_RUNS) arm,max,gcm128n16,ce32 arm,cortex-a7,gcm128n16,neon arm,arm1176,gcm128n16,armv6
+ARMCOST_CT_RUNS += arm64,cortex-a53,gcm128n16,ce arm64,cortex-a53,gcm128n16,neon
 # In the shell: these of $run as $1 to $4, and the program's name.
 ARMCOST_RUN = set -- $$(echo $$run | tr , ' '); seal=$(B)/seal.$$1; export SEALANE_CPU=$$4
 
@@ -53,7 +56,7 @@ bench-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64 ## mod
 	@cat $(ARMCOST_RESULTS)
 
 ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64 ## the same branches and addresses for two secrets
-	@p=0 f=0; for run in $(ARMCOST_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_CT_SIZES); do \
+	@p=0 f=0; for run in $(ARMCOST_CT_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_CT_SIZES); do \
 	    if $(ARMCOST) ct --cpu $$2 $(ARMCOST_MARKS) -- $$seal $$n '{seed}' $$way $$3 >$(B)/ct-arm.log 2>&1; \
 	    then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL $$run $$way $$n"; tail -n 5 $(B)/ct-arm.log; fi; \
 	done; done; done; \

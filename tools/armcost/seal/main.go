@@ -1,9 +1,10 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|batchN]
+//	seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]
 //
-// With batchN it is N messages in one call of package batch, ChaCha20-Poly1305 with a key each.
-// With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places: what the comparison of traces must find.
+// gcm128n16 has nonces of 16 bytes, which make the counters secret. With batchN it is N messages in one call of package
+// batch, ChaCha20-Poly1305 with a key each. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places:
+// what the comparison of traces must find.
 package main
 
 import (
@@ -29,7 +30,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|batchN]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]")
 		os.Exit(2)
 	}
 	size, err := strconv.Atoi(os.Args[1])
@@ -60,7 +61,6 @@ func main() {
 	opened := make([]byte, 0, size)
 	for round := range 6 {
 		key := sha256.Sum256([]byte(os.Args[2] + strconv.Itoa(round)))
-		nonce := key[:chacha20poly1305.NonceSize]
 		for i := range plain {
 			plain[i] = key[i%32] ^ byte(i)
 		}
@@ -68,6 +68,7 @@ func main() {
 		if err != nil {
 			panic(err)
 		}
+		nonce := key[:aead.NonceSize()]
 		runtime.Gosched()
 		if open {
 			sealed = aead.Seal(sealed[:0], nonce, plain, nil)
@@ -139,6 +140,8 @@ func newAEAD(key []byte, name string) (cipher.AEAD, error) {
 		return aesgcm.New(key[:24])
 	case "gcm256":
 		return aesgcm.New(key)
+	case "gcm128n16":
+		return aesgcm.NewWithNonceSize(key[:16], 16)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
