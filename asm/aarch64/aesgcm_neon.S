@@ -90,7 +90,7 @@
 #define fill x16       /* where the next block to be authenticated goes */
 #define full x17
 #define stream x19     /* the next block of keystream */
-#define stream_end x20
+#define pending x20    /* the first block to be authenticated, what was before must be added to it; or 0 */
 #define groups x21     /* of eight blocks, to be authenticated */
 #define flags w22
 #define rounds x23
@@ -391,8 +391,33 @@
     rbit \x\().16b, \x\().16b
 .endm
 
-/* Seven columns := four digits in 0 .. 3 times four in 4 .. 7. */
-.macro multiply_four upper, c0, c1, c2, c3, c4, c5, c6
+/* The next factors, while the last products are added. */
+.macro load_factors item, x, y
+    .if (\item) < 2
+    ldp_pair (2*(\item)), work, \x + 32*(\item)
+    .elseif \y >= 0
+    ldp_pair (2*(\item)), table, \y + 32*(\item) - 64
+    .endif
+.endm
+
+.macro ldp_pair first, base, at
+    .if (\first) == 0
+    ldp q0, q1, [\base, #\at]
+    .elseif (\first) == 2
+    ldp q2, q3, [\base, #\at]
+    .elseif (\first) == 4 && \at < 256
+    ldp q4, q5, [\base, #\at]
+    .elseif (\first) == 6 && \at < 288
+    ldp q6, q7, [\base, #\at]
+    .elseif (\first) == 4
+    ldp d4, d5, [\base, #\at]
+    .else
+    ldp d6, d7, [\base, #\at - 16]
+    .endif
+.endm
+
+/* Seven columns := four digits in 0 .. 3 times four in 4 .. 7. Then the next: of FACTORS, and of the table. */
+.macro multiply_four upper, next_x, next_y, c0, c1, c2, c3, c4, c5, c6
     product \c0, v0, v4, \upper
     product \c1, v0, v5, \upper
     product \c2, v0, v6, \upper
@@ -405,23 +430,27 @@
     product v13, v2, v5, \upper
     product v14, v2, v6, \upper
     product \c5, v2, v7, \upper
+    product v11, v3, v4, \upper
+    product v15, v3, v5, \upper
     bits_add \c1, \c1, v8
-    bits_add \c2, \c2, v9
-    bits_add \c3, \c3, v10
-    product v8, v3, v4, \upper
-    product v9, v3, v5, \upper
-    product v10, v3, v6, \upper
+    product v8, v3, v6, \upper
     product \c6, v3, v7, \upper
+    bits_add \c2, \c2, v9
+    load_factors 0, \next_x, \next_y
+    bits_add \c3, \c3, v10
+    bits_add \c4, \c4, v14
+    load_factors 1, \next_x, \next_y
     bits_add \c2, \c2, v12
     bits_add \c3, \c3, v13
-    bits_add \c4, \c4, v14
-    bits_add \c5, \c5, v10
-    bits_add \c3, \c3, v8
-    bits_add \c4, \c4, v9
+    load_factors 2, \next_x, \next_y
+    bits_add \c5, \c5, v8
+    bits_add \c4, \c4, v15
+    load_factors 3, \next_x, \next_y
+    bits_add \c3, \c3, v11
 .endm
 
 /* += */
-.macro multiply_add_four upper, c0, c1, c2, c3, c4, c5, c6
+.macro multiply_add_four upper, next_x, next_y, c0, c1, c2, c3, c4, c5, c6
     product v8, v0, v4, \upper
     product v9, v0, v5, \upper
     product v10, v0, v6, \upper
@@ -447,18 +476,22 @@
     product v14, v3, v5, \upper
     product v15, v3, v4, \upper
     bits_add \c2, \c2, v8
+    load_factors 0, \next_x, \next_y
     bits_add \c3, \c3, v9
     bits_add \c4, \c4, v10
+    load_factors 1, \next_x, \next_y
     bits_add \c5, \c5, v11
     bits_add \c2, \c2, v12
+    load_factors 2, \next_x, \next_y
     bits_add \c3, \c3, v13
     bits_add \c4, \c4, v14
+    load_factors 3, \next_x, \next_y
     bits_add \c3, \c3, v15
 .endm
 
 /* 15 columns, in 16 .. 30, from the two products of four digits in the first 7 and the last 7, and a third of their sums in
  * 0 .. 7 (Karatsuba). */
-.macro multiply_middle upper
+.macro multiply_middle upper, next_x, next_y
     bits_add v20, v20, v24
     bits_add v21, v21, v25
     bits_add v22, v22, v26
@@ -469,26 +502,14 @@
     bits_add v20, v20, v16
     bits_add v21, v21, v17
     bits_add v22, v22, v18
-    multiply_add_four \upper, v20, v21, v22, v23, v24, v25, v26
+    multiply_add_four \upper, \next_x, \next_y, v20, v21, v22, v23, v24, v25, v26
 .endm
 
-/* Eight digits, lower or upper halves, by the table's. */
-.macro multiply_eight upper
-    ldp q0, q1, [work, #FACTORS]
-    ldp q2, q3, [work, #FACTORS + 32]
-    ldp q4, q5, [table]
-    ldp q6, q7, [table, #32]
-    multiply_four \upper, v16, v17, v18, v19, v20, v21, v22
-    ldp q0, q1, [work, #FACTORS + 64]
-    ldp q2, q3, [work, #FACTORS + 96]
-    ldp q4, q5, [table, #64]
-    ldp q6, q7, [table, #96]
-    multiply_four \upper, v24, v25, v26, v27, v28, v29, v30
-    ldp q0, q1, [work, #FACTORS + 128]
-    ldp q2, q3, [work, #FACTORS + 160]
-    ldp q4, q5, [table, #128]
-    ldp q6, q7, [table, #160]
-    multiply_middle \upper
+/* Eight digits, lower or upper halves, by the table's; then the next. */
+.macro multiply_eight upper, next_x, next_y
+    multiply_four \upper, FACTORS + 64, 64, v16, v17, v18, v19, v20, v21, v22
+    multiply_four \upper, FACTORS + 128, 128, v24, v25, v26, v27, v28, v29, v30
+    multiply_middle \upper, \next_x, \next_y
 .endm
 
 .macro store_columns at
@@ -502,32 +523,41 @@
     str q30, [work, #\at + 224]
 .endm
 
-/* Column k and k + 8 of the whole product, which are those of the product of sums so far. */
-.macro combine k, low, high
+/* Columns k and k + 8 of the whole product, and k + 1 and k + 9, which are those of the product of sums so far. */
+.macro combine k, low0, high0, low1, high1
     ldr q0, [work, #LOW + 16*\k + 128]
     ldr q1, [work, #HIGH + 16*\k]
-    ldr q2, [work, #LOW + 16*\k]
+    ldr q6, [work, #LOW + 16*\k + 144]
+    ldr q7, [work, #HIGH + 16*\k + 16]
+    ldp q2, q8, [work, #LOW + 16*\k]
     ldr q3, [work, #HIGH + 16*\k + 128]
     bits_add v0, v0, v1
-    bits_add v4, \low, v2
-    bits_add v5, \high, v3
-    bits_add \low, v4, v0
-    bits_add \high, v5, v0
+    ldr q9, [work, #HIGH + 16*\k + 144]
+    bits_add v6, v6, v7
+    bits_add v4, \low0, v2
+    bits_add v10, \low1, v8
+    bits_add v5, \high0, v3
+    bits_add v11, \high1, v9
+    bits_add \low0, v4, v0
+    bits_add \low1, v10, v6
+    bits_add \high0, v5, v0
+    bits_add \high1, v11, v6
 .endm
 
-/* A digit of both halves: the lower bytes of one column, the upper ones of that before. */
-.macro carry to, low, high, before_low, before_high
-    uzp1 \to\().16b, \low\().16b, \high\().16b
+/* Digits of both halves: the lower bytes of a column, the upper ones of that before. */
+.macro carry to0, low0, high0, before_low, before_high, to1, low1, high1, free
+    uzp1 \to0\().16b, \low0\().16b, \high0\().16b
     uzp2 v31.16b, \before_low\().16b, \before_high\().16b
-    bits_add \to, \to, v31
+    uzp2 \free\().16b, \low0\().16b, \high0\().16b
+    uzp1 \to1\().16b, \low1\().16b, \high1\().16b
+    bits_add \to0, \to0, v31
+    bits_add \to1, \to1, \free
 .endm
 
 /* A digit of both halves, times x^128, that is x^7 + x^2 + x + 1. */
-.macro fold digit, low, high, f, g
+.macro fold digit, f, g
     pmull \f\().8h, \digit\().8b, v24.8b
     pmull2 \g\().8h, \digit\().16b, v24.16b
-    bits_add \low, \low, \f
-    bits_add \high, \high, \g
 .endm
 
 /* A table at t0 of the digits in 16 .. 23. */
@@ -607,10 +637,6 @@
 
 /* The block in v0 is to be authenticated. */
 .macro append
-    ldr q1, [work, #CARRY]
-    str xzr, [work, #CARRY]
-    str xzr, [work, #CARRY + 8]
-    bits_add v0, v0, v1
     str q0, [fill], #16
     cmp fill, full
     b.eq .Lhash
@@ -704,6 +730,8 @@
     add fill, work, #TO_HASH
     add full, work, #LANES
     add fill, fill, t1, lsl #4
+    tst flags, #SEALANE_FLAG_FIRST
+    csel pending, fill, xzr, eq
     add groups, groups, #7
     lsr groups, groups, #3
 
@@ -712,7 +740,6 @@
     add t0, key, #SEALANE_GCM_KEY_SCHEDULE
     add round_key, scratch, #ROUND_KEYS
     mov round, #0
-    movi v31.16b, #0
     movi v8.16b, #1
     movi v9.16b, #2
     movi v10.16b, #4
@@ -721,31 +748,33 @@
     movi v13.16b, #32
     movi v14.16b, #64
     movi v15.16b, #128
+    ldr q16, [t0], #16
+    ldr q17, [consts, #SHIFTED]
+    tbl v16.16b, {v16.16b}, v17.16b
+    movi v31.16b, #0x63
 .Lexpand_round:
+    add round, round, #1
     and t1, round, #3
     add t1, consts, t1, lsl #4
-    ldr q16, [t0], #16
+    ldr q18, [t0], #16                                                          /* the next; behind the last the table */
     ldr q17, [t1, #SHIFTED]
-    bits_add v16, v16, v31
-    movi v31.16b, #0x63
-    tbl v16.16b, {v16.16b}, v17.16b
     test_bit v0, v8
     test_bit v1, v9
     test_bit v2, v10
     test_bit v3, v11
     test_bit v4, v12
+    stp q0, q1, [round_key], #32
     test_bit v5, v13
+    bits_add v18, v18, v31
+    stp q2, q3, [round_key], #32
     test_bit v6, v14
     test_bit v7, v15
-    stp q0, q1, [round_key], #32
-    stp q2, q3, [round_key], #32
     stp q4, q5, [round_key], #32
-    stp q6, q7, [round_key], #32
     cmp round, rounds
-    add round, round, #1
-    b.lo .Lexpand_round
-    add stream_end, work, #TO_HASH
-    mov stream, stream_end
+    tbl v16.16b, {v18.16b}, v17.16b
+    stp q6, q7, [round_key], #32
+    b.ls .Lexpand_round
+    add stream, work, #TO_HASH
     tbz flags, #0, .Lad                                                         /* J0 is not needed */
 
     /* Eight blocks of keystream. */
@@ -839,22 +868,45 @@
     /* Text. */
 .Ltext:
     cbz left, .Ltext_end
-    cmp stream, stream_end
-    b.eq .Lencrypt
+    add t2, work, #TO_HASH
+    sub t0, t2, stream
+    cbz t0, .Lencrypt
     mov after, #1
-    subs left, left, #16
-    b.lo .Ltext_partial
+    sub t1, full, fill                                                          /* whole blocks: as many as there is */
+    cmp t0, t1                                                                  /* keystream, room, and text for */
+    csel t0, t0, t1, lo
+    and t1, left, #-16
+    cmp t0, t1
+    csel t0, t0, t1, lo
+    cbz t0, .Ltext_partial
+    sub left, left, t0
+    tbnz flags, #2, .Ltext_open
+.Ltext_seal:
     ldr q0, [src], #16
     ldr q1, [stream], #16
-    bits_add v2, v0, v1
-    str q2, [dst], #16
-    tbnz flags, #2, .Ltext_append
-    mov v0.16b, v2.16b
+    subs t0, t0, #16
+    bits_add v0, v0, v1
+    str q0, [dst], #16
+    str q0, [fill], #16
+    b.ne .Ltext_seal
+    b .Ltext_done
+.Ltext_open:
+    ldr q0, [src], #16
+    ldr q1, [stream], #16
+    subs t0, t0, #16
+    str q0, [fill], #16
+    bits_add v1, v0, v1
+    str q1, [dst], #16
+    b.ne .Ltext_open
+.Ltext_done:
+    cmp fill, full
+    b.eq .Lhash
+    b .Ltext
 .Ltext_append:
     append
     b .Ltext
 .Ltext_partial:
-    add n, left, #16
+    mov n, left
     mov left, #0
     add t3, work, #PART_IN
     stp xzr, xzr, [t3]
@@ -887,50 +939,61 @@
 
     /* Eight blocks are authenticated. */
 .Lhash:
+    cbz pending, .Lhash_begin
+    ldr q0, [pending]
+    ldr q1, [work, #CARRY]
+    bits_add v0, v0, v1
+    str q0, [pending]
+    mov pending, #0
+.Lhash_begin:
     ldp q0, q1, [work, #TO_HASH]
     ldp q2, q3, [work, #TO_HASH + 32]
     ldp q4, q5, [work, #TO_HASH + 64]
     ldp q6, q7, [work, #TO_HASH + 96]
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    bits_of_bytes v\i
-    .endr
+    bits_of_bytes v0
+    ldp q24, q25, [work, #LANES]
+    bits_of_bytes v1
+    bits_of_bytes v2
+    ldp q26, q27, [work, #LANES + 32]
+    bits_of_bytes v3
+    bits_of_bytes v4
+    ldp q28, q29, [work, #LANES + 64]
+    bits_of_bytes v5
+    bits_of_bytes v6
+    ldp q30, q31, [work, #LANES + 96]
+    bits_of_bytes v7
     transpose_bytes
-    ldp q0, q1, [work, #LANES]
-    ldp q2, q3, [work, #LANES + 32]
-    ldp q4, q5, [work, #LANES + 64]
-    ldp q6, q7, [work, #LANES + 96]
-    bits_add v16, v16, v0
-    bits_add v17, v17, v1
-    bits_add v18, v18, v2
-    bits_add v19, v19, v3
-    bits_add v20, v20, v4
-    bits_add v21, v21, v5
-    bits_add v22, v22, v6
-    bits_add v23, v23, v7
     add fill, work, #TO_HASH
     add table, key, #SEALANE_GCM_KEY_TABLE + SAME
     add t0, key, #SEALANE_GCM_KEY_TABLE + EACH
     subs groups, groups, #1
     csel table, t0, table, eq
-
-    stp q16, q17, [work, #FACTORS]
-    stp q18, q19, [work, #FACTORS + 32]
-    stp q20, q21, [work, #FACTORS + 64]
-    stp q22, q23, [work, #FACTORS + 96]
+    bits_add v16, v16, v24
+    bits_add v17, v17, v25
+    bits_add v18, v18, v26
+    bits_add v19, v19, v27
+    bits_add v20, v20, v28
+    bits_add v21, v21, v29
+    bits_add v22, v22, v30
+    bits_add v23, v23, v31
     bits_add v0, v16, v20
     bits_add v1, v17, v21
+    stp q16, q17, [work, #FACTORS + 0]
     bits_add v2, v18, v22
     bits_add v3, v19, v23
+    stp q18, q19, [work, #FACTORS + 32]
     ext v4.16b, v16.16b, v16.16b, #8
     ext v5.16b, v17.16b, v17.16b, #8
+    stp q20, q21, [work, #FACTORS + 64]
     ext v6.16b, v18.16b, v18.16b, #8
     ext v7.16b, v19.16b, v19.16b, #8
-    stp q0, q1, [work, #FACTORS + 128]
-    stp q2, q3, [work, #FACTORS + 160]
+    stp q22, q23, [work, #FACTORS + 96]
     ext v8.16b, v20.16b, v20.16b, #8
     ext v9.16b, v21.16b, v21.16b, #8
+    stp q0, q1, [work, #FACTORS + 128]
     ext v10.16b, v22.16b, v22.16b, #8
     ext v11.16b, v23.16b, v23.16b, #8
+    stp q2, q3, [work, #FACTORS + 160]
     bits_add v4, v4, v16
     bits_add v5, v5, v17
     bits_add v6, v6, v18
@@ -940,20 +1003,26 @@
     bits_add v10, v10, v22
     bits_add v11, v11, v23
     stp q4, q5, [work, #FACTORS + 192]
+    bits_add v12, v4, v8
     stp q6, q7, [work, #FACTORS + 224]
+    bits_add v13, v5, v9
     stp q8, q9, [work, #FACTORS + 256]
+    bits_add v14, v6, v10
     stp q10, q11, [work, #FACTORS + 288]
-    bits_add v4, v4, v8
-    bits_add v5, v5, v9
-    bits_add v6, v6, v10
-    bits_add v7, v7, v11
-    stp q4, q5, [work, #FACTORS + 320]
-    stp q6, q7, [work, #FACTORS + 352]
+    bits_add v15, v7, v11
+    mov v0.16b, v16.16b
+    mov v1.16b, v17.16b
+    mov v2.16b, v18.16b
+    mov v3.16b, v19.16b
+    ldp q4, q5, [table]
+    stp q12, q13, [work, #FACTORS + 320]
+    ldp q6, q7, [table, #32]
+    stp q14, q15, [work, #FACTORS + 352]
 
     /* The product of lower halves, that of upper halves, and that of their sums. */
-    multiply_eight 0
+    multiply_eight 0, FACTORS, 0
     store_columns LOW
-    multiply_eight 1
+    multiply_eight 1, FACTORS + 192, 192
     add t1, work, #HIGH
     stp q16, q17, [t1]
     stp q18, q19, [t1, #32]
@@ -963,74 +1032,82 @@
     stp q26, q27, [t1, #160]
     stp q28, q29, [t1, #192]
     str q30, [t1, #224]
-    ldp q0, q1, [work, #FACTORS + 192]
-    ldp q2, q3, [work, #FACTORS + 224]
-    ldp q4, q5, [table, #192]
-    ldp q6, q7, [table, #224]
-    multiply_four 0, v16, v17, v18, v19, v20, v21, v22
-    ldp q0, q1, [work, #FACTORS + 256]
-    ldp q2, q3, [work, #FACTORS + 288]
-    multiply_four 1, v24, v25, v26, v27, v28, v29, v30
-    ldp q0, q1, [work, #FACTORS + 320]
-    ldp q2, q3, [work, #FACTORS + 352]
-    ldp d4, d5, [table, #256]
-    ldp d6, d7, [table, #272]
-    multiply_middle 0
+    multiply_four 0, FACTORS + 256, -1, v16, v17, v18, v19, v20, v21, v22
+    multiply_four 1, FACTORS + 320, 256, v24, v25, v26, v27, v28, v29, v30
+    multiply_middle 0, FACTORS, -1
 
     /* Columns 8 .. 22 in 16 .. 30; 23 .. 30 are the last of the upper product, 0 .. 7 the first of the lower one. */
-    combine 0, v16, v24
-    combine 1, v17, v25
-    combine 2, v18, v26
-    combine 3, v19, v27
-    combine 4, v20, v28
-    combine 5, v21, v29
-    combine 6, v22, v30
-    ldr q0, [work, #LOW + 16*7]
-    ldr q1, [t1, #16*7]
-    bits_add v23, v23, v0
-    bits_add v23, v23, v1
+    ldr q12, [work, #LOW + 16*7]
+    ldr q13, [t1, #16*7]
+    combine 0, v16, v24, v17, v25
+    combine 2, v18, v26, v19, v27
+    combine 4, v20, v28, v21, v29
+    ldr q0, [work, #LOW + 16*14]
+    ldr q1, [t1, #16*6]
+    ldr q2, [work, #LOW + 16*6]
+    ldr q3, [t1, #16*14]
+    bits_add v12, v12, v13
+    bits_add v22, v22, v2
+    bits_add v0, v0, v1
+    bits_add v30, v30, v3
+    bits_add v23, v23, v12
     ldp q8, q9, [t1, #112]
+    bits_add v22, v22, v0
     ldp q10, q11, [t1, #144]
+    bits_add v30, v30, v0
     ldp q12, q13, [t1, #176]
     ldp q14, q15, [t1, #208]
 
     /* Digits 16 .. 31, in 0 .. 7. */
-    carry v0, v24, v9, v23, v8
-    carry v1, v25, v10, v24, v9
-    carry v2, v26, v11, v25, v10
-    carry v3, v27, v12, v26, v11
-    carry v4, v28, v13, v27, v12
-    carry v5, v29, v14, v28, v13
+    carry v0, v24, v9, v23, v8, v1, v25, v10, v2
+    carry v2, v26, v11, v25, v10, v3, v27, v12, v4
+    carry v4, v28, v13, v27, v12, v5, v29, v14, v6
     movi v24.16b, #0
-    carry v6, v30, v15, v29, v14
-    carry v7, v8, v24, v30, v15
+    uzp1 v7.16b, v8.16b, v24.16b
+    uzp2 v25.16b, v30.16b, v15.16b
+    uzp1 v6.16b, v30.16b, v15.16b
+    uzp2 v31.16b, v29.16b, v14.16b
+    movi v24.16b, #0x87
+    bits_add v7, v7, v25
+    bits_add v6, v6, v31
 
     /* Reduced to columns 0 .. 7 in 8 .. 15, and 8 .. 15 in 16 .. 23. */
     ldp q8, q9, [work, #LOW]
+    fold v0, v27, v28
     ldp q10, q11, [work, #LOW + 32]
+    fold v7, v25, v26
     ldp q12, q13, [work, #LOW + 64]
+    fold v1, v29, v30
     ldp q14, q15, [work, #LOW + 96]
-    movi v24.16b, #0x87
-    fold v7, v15, v23, v25, v26
-    fold v0, v8, v16, v27, v28
+    bits_add v8, v8, v27
+    bits_add v16, v16, v28
+    fold v2, v27, v28
+    bits_add v15, v15, v25
+    bits_add v23, v23, v26
     shrn v26.8b, v26.8h, #8                                                     /* digit 16 again */
-    fold v1, v9, v17, v29, v30
+    bits_add v9, v9, v29
+    bits_add v17, v17, v30
+    fold v3, v29, v30
     pmull v26.8h, v26.8b, v24.8b
-    fold v2, v10, v18, v27, v28
+    bits_add v10, v10, v27
+    bits_add v18, v18, v28
+    fold v4, v27, v28
+    bits_add v11, v11, v29
+    bits_add v19, v19, v30
+    fold v5, v29, v30
     bits_add v8, v8, v26
-    fold v3, v11, v19, v29, v30
-    fold v4, v12, v20, v27, v28
-    fold v5, v13, v21, v29, v30
-    fold v6, v14, v22, v27, v28
+    bits_add v12, v12, v27
+    bits_add v20, v20, v28
+    fold v6, v27, v28
+    bits_add v13, v13, v29
+    bits_add v21, v21, v30
     movi v24.16b, #0
-    carry v0, v8, v16, v24, v15
-    carry v1, v9, v17, v8, v16
-    carry v2, v10, v18, v9, v17
-    carry v3, v11, v19, v10, v18
-    carry v4, v12, v20, v11, v19
-    carry v5, v13, v21, v12, v20
-    carry v6, v14, v22, v13, v21
-    carry v7, v15, v23, v14, v22
+    bits_add v14, v14, v27
+    bits_add v22, v22, v28
+    carry v0, v8, v16, v24, v15, v1, v9, v17, v2
+    carry v2, v10, v18, v9, v17, v3, v11, v19, v4
+    carry v4, v12, v20, v11, v19, v5, v13, v21, v6
+    carry v6, v14, v22, v13, v21, v7, v15, v23, v25
     cbz groups, .Lhash_end
     stp q0, q1, [work, #LANES]
     stp q2, q3, [work, #LANES + 32]
@@ -1075,7 +1152,8 @@
     ldr q2, [t1, #SEALANE_GCM_STATE_MASK]
 .Lstate_mask:
     ldr q1, [work, #BLOCK]
-    sub t0, stream_end, stream                                                  /* keystream that was not used */
+    add t0, work, #TO_HASH
+    sub t0, t0, stream                                                          /* keystream that was not used */
     sub counter, counter, t0d, lsr #4
     rev counter, counter
     mov v1.s[3], counter
@@ -1173,6 +1251,7 @@
     stp xzr, xzr, [t0]
     mov counter, #0
     orr flags, flags, #1
+    mov pending, #0
     b .Lexpand
 
     /* A table of H, for the time being where that of all powers will be. */

@@ -15,7 +15,7 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0xf9401406 // ldr x6, [x0, #40]
 	WORD $0x91220027 // add x7, x1, #0x880
 	WORD $0xf94000d7 // ldr x23, [x6]
-	WORD $0x3718a596 // tbnz w22, #3, 0x14c0
+	WORD $0x3718a7f6 // tbnz w22, #3, 0x150c
 	WORD $0xa9400c04 // ldp x4, x3, [x0]
 	WORD $0xf9400805 // ldr x5, [x0, #16]
 	WORD $0xd2800019 // mov x25, #0x0
@@ -67,13 +67,14 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x910200f0 // add x16, x7, #0x80
 	WORD $0x910400f1 // add x17, x7, #0x100
 	WORD $0x8b0b1210 // add x16, x16, x11, lsl #4
+	WORD $0x720002df // tst w22, #0x1
+	WORD $0x9a9f0214 // csel x20, x16, xzr, eq
 	WORD $0x91001eb5 // add x21, x21, #0x7
 	WORD $0xd343feb5 // lsr x21, x21, #3
-// 0xd8:
+// 0xe0:
 	WORD $0x910040ca // add x10, x6, #0x10
 	WORD $0x9104002e // add x14, x1, #0x100
 	WORD $0xd280000f // mov x15, #0x0
-	WORD $0x4f00e41f // movi v31.16b, #0x0
 	WORD $0x4f00e428 // movi v8.16b, #0x1
 	WORD $0x4f00e449 // movi v9.16b, #0x2
 	WORD $0x4f00e48a // movi v10.16b, #0x4
@@ -82,33 +83,35 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x4f01e40d // movi v13.16b, #0x20
 	WORD $0x4f02e40e // movi v14.16b, #0x40
 	WORD $0x4f04e40f // movi v15.16b, #0x80
-// 0x108:
+	WORD $0x3cc10550 // ldr q16, [x10], #16
+	WORD $0x3dc01451 // ldr q17, [x2, #80]
+	WORD $0x4e110210 // tbl v16.16b, {v16.16b}, v17.16b
+	WORD $0x4f03e47f // movi v31.16b, #0x63
+// 0x11c:
+	WORD $0x910005ef // add x15, x15, #0x1
 	WORD $0x924005eb // and x11, x15, #0x3
 	WORD $0x8b0b104b // add x11, x2, x11, lsl #4
-	WORD $0x3cc10550 // ldr q16, [x10], #16
+	WORD $0x3cc10552 // ldr q18, [x10], #16
 	WORD $0x3dc01571 // ldr q17, [x11, #80]
-	WORD $0x6e3f1e10 // eor v16.16b, v16.16b, v31.16b
-	WORD $0x4f03e47f // movi v31.16b, #0x63
-	WORD $0x4e110210 // tbl v16.16b, {v16.16b}, v17.16b
 	WORD $0x4e288e00 // cmtst v0.16b, v16.16b, v8.16b
 	WORD $0x4e298e01 // cmtst v1.16b, v16.16b, v9.16b
 	WORD $0x4e2a8e02 // cmtst v2.16b, v16.16b, v10.16b
 	WORD $0x4e2b8e03 // cmtst v3.16b, v16.16b, v11.16b
 	WORD $0x4e2c8e04 // cmtst v4.16b, v16.16b, v12.16b
+	WORD $0xac8105c0 // stp q0, q1, [x14], #32
 	WORD $0x4e2d8e05 // cmtst v5.16b, v16.16b, v13.16b
+	WORD $0x6e3f1e52 // eor v18.16b, v18.16b, v31.16b
+	WORD $0xac810dc2 // stp q2, q3, [x14], #32
 	WORD $0x4e2e8e06 // cmtst v6.16b, v16.16b, v14.16b
 	WORD $0x4e2f8e07 // cmtst v7.16b, v16.16b, v15.16b
-	WORD $0xac8105c0 // stp q0, q1, [x14], #32
-	WORD $0xac810dc2 // stp q2, q3, [x14], #32
 	WORD $0xac8115c4 // stp q4, q5, [x14], #32
-	WORD $0xac811dc6 // stp q6, q7, [x14], #32
 	WORD $0xeb1701ff // cmp x15, x23
-	WORD $0x910005ef // add x15, x15, #0x1
-	WORD $0x54fffd63 // b.cc 0x108
-	WORD $0x910200f4 // add x20, x7, #0x80
-	WORD $0xaa1403f3 // mov x19, x20
-	WORD $0x360032f6 // tbz w22, #0, 0x7c4
-// 0x16c:
+	WORD $0x4e110250 // tbl v16.16b, {v18.16b}, v17.16b
+	WORD $0xac811dc6 // stp q6, q7, [x14], #32
+	WORD $0x54fffd89 // b.ls 0x11c
+	WORD $0x910200f3 // add x19, x7, #0x80
+	WORD $0x360032f6 // tbz w22, #0, 0x7d0
+// 0x178:
 	WORD $0x3dc13cf8 // ldr q24, [x7, #1264]
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
@@ -202,7 +205,7 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
 	WORD $0xd280000f // mov x15, #0x0
-// 0x2e0:
+// 0x2ec:
 	WORD $0x910005ef // add x15, x15, #0x1
 	WORD $0x6e211ce8 // eor v8.16b, v7.16b, v1.16b
 	WORD $0x6e221c89 // eor v9.16b, v4.16b, v2.16b
@@ -320,11 +323,11 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x6e221d8c // eor v12.16b, v12.16b, v2.16b
 	WORD $0x6e261d29 // eor v9.16b, v9.16b, v6.16b
 	WORD $0xeb1701ff // cmp x15, x23
-	WORD $0x54000ec0 // b.eq 0x68c
+	WORD $0x54000ec0 // b.eq 0x698
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0x3dc00159 // ldr q25, [x10]
-	WORD $0x3600074f // tbz w15, #0, 0x5ac
+	WORD $0x3600074f // tbz w15, #0, 0x5b8
 	WORD $0x3dc0105a // ldr q26, [x2, #64]
 	WORD $0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 	WORD $0xacc135cb // ldp q11, q13, [x14], #32
@@ -381,8 +384,8 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17ffff4e // b 0x2e0
-// 0x5ac:
+	WORD $0x17ffff4e // b 0x2ec
+// 0x5b8:
 	WORD $0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 	WORD $0xacc135cb // ldp q11, q13, [x14], #32
 	WORD $0x4e190112 // tbl v18.16b, {v8.16b}, v25.16b
@@ -438,8 +441,8 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17ffff16 // b 0x2e0
-// 0x68c:
+	WORD $0x17ffff16 // b 0x2ec
+// 0x698:
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0xacc149d1 // ldp q17, q18, [x14], #32
@@ -514,191 +517,206 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0xad0214e4 // stp q4, q5, [x7, #64]
 	WORD $0xad031ce6 // stp q6, q7, [x7, #96]
 	WORD $0x910000f3 // add x19, x7, #0x0
-	WORD $0x37188016 // tbnz w22, #3, 0x17b4
-	WORD $0xb500063b // cbnz x27, 0x87c
+	WORD $0x37188236 // tbnz w22, #3, 0x1804
+	WORD $0xb50005bb // cbnz x27, 0x878
 	WORD $0x3d8138e0 // str q0, [x7, #1248]
 	WORD $0x91004273 // add x19, x19, #0x10
-// 0x7c4:
+// 0x7d0:
 	WORD $0xd280003b // mov x27, #0x1
 	WORD $0xd280001a // mov x26, #0x0
-	WORD $0xb4000599 // cbz x25, 0x87c
+	WORD $0xb4000519 // cbz x25, 0x878
 	WORD $0xf1004339 // subs x25, x25, #0x10
-	WORD $0x54000063 // b.cc 0x7e0
+	WORD $0x54000063 // b.cc 0x7ec
 	WORD $0x3cc10700 // ldr q0, [x24], #16
-	WORD $0x14000020 // b 0x85c
-// 0x7e0:
+	WORD $0x14000020 // b 0x868
+// 0x7ec:
 	WORD $0x91004339 // add x25, x25, #0x10
 	WORD $0x911440ed // add x13, x7, #0x510
 	WORD $0xa9007dbf // stp xzr, xzr, [x13]
-	WORD $0x36180119 // tbz w25, #3, 0x80c
+	WORD $0x36180119 // tbz w25, #3, 0x818
 	WORD $0xf940030a // ldr x10, [x24]
 	WORD $0x8b19030c // add x12, x24, x25
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1901ac // add x12, x13, x25
 	WORD $0xf90001aa // str x10, [x13]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x854
-// 0x80c:
-	WORD $0x36100119 // tbz w25, #2, 0x82c
+	WORD $0x14000013 // b 0x860
+// 0x818:
+	WORD $0x36100119 // tbz w25, #2, 0x838
 	WORD $0xb940030a // ldr w10, [x24]
 	WORD $0x8b19030c // add x12, x24, x25
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1901ac // add x12, x13, x25
 	WORD $0xb90001aa // str w10, [x13]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x854
-// 0x82c:
-	WORD $0x36080119 // tbz w25, #1, 0x84c
+	WORD $0x1400000b // b 0x860
+// 0x838:
+	WORD $0x36080119 // tbz w25, #1, 0x858
 	WORD $0x7940030a // ldrh w10, [x24]
 	WORD $0x8b19030c // add x12, x24, x25
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1901ac // add x12, x13, x25
 	WORD $0x790001aa // strh w10, [x13]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x854
-// 0x84c:
+	WORD $0x14000003 // b 0x860
+// 0x858:
 	WORD $0x3940030a // ldrb w10, [x24]
 	WORD $0x390001aa // strb w10, [x13]
-// 0x854:
+// 0x860:
 	WORD $0x3dc144e0 // ldr q0, [x7, #1296]
 	WORD $0xd2800019 // mov x25, #0x0
-// 0x85c:
-	WORD $0x3dc140e1 // ldr q1, [x7, #1280]
-	WORD $0xf90280ff // str xzr, [x7, #1280]
-	WORD $0xf90284ff // str xzr, [x7, #1288]
-	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+// 0x868:
 	WORD $0x3c810600 // str q0, [x16], #16
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x54001040 // b.eq 0xa7c
-	WORD $0x17ffffd3 // b 0x7c4
-// 0x87c:
-	WORD $0xb4000de5 // cbz x5, 0xa38
-	WORD $0xeb14027f // cmp x19, x20
-	WORD $0x54ffc740 // b.eq 0x16c
+	WORD $0x540011c0 // b.eq 0xaa8
+	WORD $0x17ffffd7 // b 0x7d0
+// 0x878:
+	WORD $0xb4000fe5 // cbz x5, 0xa74
+	WORD $0x910200ec // add x12, x7, #0x80
+	WORD $0xcb13018a // sub x10, x12, x19
+	WORD $0xb4ffc7aa // cbz x10, 0x178
 	WORD $0xd280003a // mov x26, #0x1
-	WORD $0xf10040a5 // subs x5, x5, #0x10
-	WORD $0x540001e3 // b.cc 0x8cc
+	WORD $0xcb10022b // sub x11, x17, x16
+	WORD $0xeb0b015f // cmp x10, x11
+	WORD $0x9a8b314a // csel x10, x10, x11, cc
+	WORD $0x927cecab // and x11, x5, #0xfffffffffffffff0
+	WORD $0xeb0b015f // cmp x10, x11
+	WORD $0x9a8b314a // csel x10, x10, x11, cc
+	WORD $0xb400032a // cbz x10, 0x908
+	WORD $0xcb0a00a5 // sub x5, x5, x10
+	WORD $0x37100136 // tbnz w22, #2, 0x8d0
+// 0x8b0:
 	WORD $0x3cc10460 // ldr q0, [x3], #16
 	WORD $0x3cc10661 // ldr q1, [x19], #16
-	WORD $0x6e211c02 // eor v2.16b, v0.16b, v1.16b
-	WORD $0x3c810482 // str q2, [x4], #16
-	WORD $0x37100056 // tbnz w22, #2, 0x8ac
-	WORD $0x4ea21c40 // mov v0.16b, v2.16b
-// 0x8ac:
-	WORD $0x3dc140e1 // ldr q1, [x7, #1280]
-	WORD $0xf90280ff // str xzr, [x7, #1280]
-	WORD $0xf90284ff // str xzr, [x7, #1288]
+	WORD $0xf100414a // subs x10, x10, #0x10
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+	WORD $0x3c810480 // str q0, [x4], #16
+	WORD $0x3c810600 // str q0, [x16], #16
+	WORD $0x54ffff41 // b.ne 0x8b0
+	WORD $0x14000008 // b 0x8ec
+// 0x8d0:
+	WORD $0x3cc10460 // ldr q0, [x3], #16
+	WORD $0x3cc10661 // ldr q1, [x19], #16
+	WORD $0xf100414a // subs x10, x10, #0x10
+	WORD $0x3c810600 // str q0, [x16], #16
+	WORD $0x6e211c01 // eor v1.16b, v0.16b, v1.16b
+	WORD $0x3c810481 // str q1, [x4], #16
+	WORD $0x54ffff41 // b.ne 0x8d0
+// 0x8ec:
+	WORD $0xeb11021f // cmp x16, x17
+	WORD $0x54000dc0 // b.eq 0xaa8
+	WORD $0x17ffffe1 // b 0x878
+// 0x8f8:
 	WORD $0x3c810600 // str q0, [x16], #16
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x54000dc0 // b.eq 0xa7c
-	WORD $0x17ffffed // b 0x87c
-// 0x8cc:
-	WORD $0x910040bb // add x27, x5, #0x10
+	WORD $0x54000d40 // b.eq 0xaa8
+	WORD $0x17ffffdd // b 0x878
+// 0x908:
+	WORD $0xaa0503fb // mov x27, x5
 	WORD $0xd2800005 // mov x5, #0x0
 	WORD $0x911440ed // add x13, x7, #0x510
 	WORD $0xa9007dbf // stp xzr, xzr, [x13]
-	WORD $0x3618011b // tbz w27, #3, 0x8fc
+	WORD $0x3618011b // tbz w27, #3, 0x938
 	WORD $0xf940006a // ldr x10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xf90001aa // str x10, [x13]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x944
-// 0x8fc:
-	WORD $0x3610011b // tbz w27, #2, 0x91c
+	WORD $0x14000013 // b 0x980
+// 0x938:
+	WORD $0x3610011b // tbz w27, #2, 0x958
 	WORD $0xb940006a // ldr w10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xb90001aa // str w10, [x13]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x944
-// 0x91c:
-	WORD $0x3608011b // tbz w27, #1, 0x93c
+	WORD $0x1400000b // b 0x980
+// 0x958:
+	WORD $0x3608011b // tbz w27, #1, 0x978
 	WORD $0x7940006a // ldrh w10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0x790001aa // strh w10, [x13]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x944
-// 0x93c:
+	WORD $0x14000003 // b 0x980
+// 0x978:
 	WORD $0x3940006a // ldrb w10, [x3]
 	WORD $0x390001aa // strb w10, [x13]
-// 0x944:
+// 0x980:
 	WORD $0x3dc144e0 // ldr q0, [x7, #1296]
 	WORD $0x3cc10661 // ldr q1, [x19], #16
 	WORD $0x6e211c01 // eor v1.16b, v0.16b, v1.16b
 	WORD $0x3d8148e1 // str q1, [x7, #1312]
 	WORD $0x911480ed // add x13, x7, #0x520
-	WORD $0x3618011b // tbz w27, #3, 0x978
+	WORD $0x3618011b // tbz w27, #3, 0x9b4
 	WORD $0xf94001aa // ldr x10, [x13]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xf900008a // str x10, [x4]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x9c0
-// 0x978:
-	WORD $0x3610011b // tbz w27, #2, 0x998
+	WORD $0x14000013 // b 0x9fc
+// 0x9b4:
+	WORD $0x3610011b // tbz w27, #2, 0x9d4
 	WORD $0xb94001aa // ldr w10, [x13]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xb900008a // str w10, [x4]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x9c0
-// 0x998:
-	WORD $0x3608011b // tbz w27, #1, 0x9b8
+	WORD $0x1400000b // b 0x9fc
+// 0x9d4:
+	WORD $0x3608011b // tbz w27, #1, 0x9f4
 	WORD $0x794001aa // ldrh w10, [x13]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0x7900008a // strh w10, [x4]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x9c0
-// 0x9b8:
+	WORD $0x14000003 // b 0x9fc
+// 0x9f4:
 	WORD $0x394001aa // ldrb w10, [x13]
 	WORD $0x3900008a // strb w10, [x4]
-// 0x9c0:
-	WORD $0x3717f776 // tbnz w22, #2, 0x8ac
+// 0x9fc:
+	WORD $0x3717f7f6 // tbnz w22, #2, 0x8f8
 	WORD $0x911440ed // add x13, x7, #0x510
-	WORD $0x3618011b // tbz w27, #3, 0x9e8
+	WORD $0x3618011b // tbz w27, #3, 0xa24
 	WORD $0xf940008a // ldr x10, [x4]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xf90001aa // str x10, [x13]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0xa30
-// 0x9e8:
-	WORD $0x3610011b // tbz w27, #2, 0xa08
+	WORD $0x14000013 // b 0xa6c
+// 0xa24:
+	WORD $0x3610011b // tbz w27, #2, 0xa44
 	WORD $0xb940008a // ldr w10, [x4]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xb90001aa // str w10, [x13]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0xa30
-// 0xa08:
-	WORD $0x3608011b // tbz w27, #1, 0xa28
+	WORD $0x1400000b // b 0xa6c
+// 0xa44:
+	WORD $0x3608011b // tbz w27, #1, 0xa64
 	WORD $0x7940008a // ldrh w10, [x4]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0x790001aa // strh w10, [x13]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0xa30
-// 0xa28:
+	WORD $0x14000003 // b 0xa6c
+// 0xa64:
 	WORD $0x3940008a // ldrb w10, [x4]
 	WORD $0x390001aa // strb w10, [x13]
-// 0xa30:
+// 0xa6c:
 	WORD $0x3dc144e0 // ldr q0, [x7, #1296]
-	WORD $0x17ffff9e // b 0x8ac
-// 0xa38:
-	WORD $0x360850f6 // tbz w22, #1, 0x1454
+	WORD $0x17ffffa2 // b 0x8f8
+// 0xa74:
+	WORD $0x36085156 // tbz w22, #1, 0x149c
 	WORD $0xd280005a // mov x26, #0x2
 	WORD $0xf940100a // ldr x10, [x0, #32]
 	WORD $0xf940240b // ldr x11, [x0, #72]
@@ -708,25 +726,32 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0xdac00d6b // rev x11, x11
 	WORD $0x9e670140 // fmov d0, x10
 	WORD $0x4e181d60 // mov v0.d[1], x11
-	WORD $0x3dc140e1 // ldr q1, [x7, #1280]
-	WORD $0xf90280ff // str xzr, [x7, #1280]
-	WORD $0xf90284ff // str xzr, [x7, #1288]
-	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 	WORD $0x3c810600 // str q0, [x16], #16
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x54000020 // b.eq 0xa7c
-// 0xa7c:
+	WORD $0x54000020 // b.eq 0xaa8
+// 0xaa8:
+	WORD $0xb40000d4 // cbz x20, 0xac0
+	WORD $0x3dc00280 // ldr q0, [x20]
+	WORD $0x3dc140e1 // ldr q1, [x7, #1280]
+	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+	WORD $0x3d800280 // str q0, [x20]
+	WORD $0xd2800014 // mov x20, #0x0
+// 0xac0:
 	WORD $0xad4404e0 // ldp q0, q1, [x7, #128]
 	WORD $0xad450ce2 // ldp q2, q3, [x7, #160]
 	WORD $0xad4614e4 // ldp q4, q5, [x7, #192]
 	WORD $0xad471ce6 // ldp q6, q7, [x7, #224]
 	WORD $0x6e605800 // rbit v0.16b, v0.16b
+	WORD $0xad4864f8 // ldp q24, q25, [x7, #256]
 	WORD $0x6e605821 // rbit v1.16b, v1.16b
 	WORD $0x6e605842 // rbit v2.16b, v2.16b
+	WORD $0xad496cfa // ldp q26, q27, [x7, #288]
 	WORD $0x6e605863 // rbit v3.16b, v3.16b
 	WORD $0x6e605884 // rbit v4.16b, v4.16b
+	WORD $0xad4a74fc // ldp q28, q29, [x7, #320]
 	WORD $0x6e6058a5 // rbit v5.16b, v5.16b
 	WORD $0x6e6058c6 // rbit v6.16b, v6.16b
+	WORD $0xad4b7cfe // ldp q30, q31, [x7, #352]
 	WORD $0x6e6058e7 // rbit v7.16b, v7.16b
 	WORD $0x4e012810 // trn1 v16.16b, v0.16b, v1.16b
 	WORD $0x4e016811 // trn2 v17.16b, v0.16b, v1.16b
@@ -752,41 +777,37 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x4e866856 // trn2 v22.4s, v2.4s, v6.4s
 	WORD $0x4e872873 // trn1 v19.4s, v3.4s, v7.4s
 	WORD $0x4e876877 // trn2 v23.4s, v3.4s, v7.4s
-	WORD $0xad4804e0 // ldp q0, q1, [x7, #256]
-	WORD $0xad490ce2 // ldp q2, q3, [x7, #288]
-	WORD $0xad4a14e4 // ldp q4, q5, [x7, #320]
-	WORD $0xad4b1ce6 // ldp q6, q7, [x7, #352]
-	WORD $0x6e201e10 // eor v16.16b, v16.16b, v0.16b
-	WORD $0x6e211e31 // eor v17.16b, v17.16b, v1.16b
-	WORD $0x6e221e52 // eor v18.16b, v18.16b, v2.16b
-	WORD $0x6e231e73 // eor v19.16b, v19.16b, v3.16b
-	WORD $0x6e241e94 // eor v20.16b, v20.16b, v4.16b
-	WORD $0x6e251eb5 // eor v21.16b, v21.16b, v5.16b
-	WORD $0x6e261ed6 // eor v22.16b, v22.16b, v6.16b
-	WORD $0x6e271ef7 // eor v23.16b, v23.16b, v7.16b
 	WORD $0x910200f0 // add x16, x7, #0x80
 	WORD $0x910400c8 // add x8, x6, #0x100
 	WORD $0x910880ca // add x10, x6, #0x220
 	WORD $0xf10006b5 // subs x21, x21, #0x1
 	WORD $0x9a880148 // csel x8, x10, x8, eq
-	WORD $0xad0c44f0 // stp q16, q17, [x7, #384]
-	WORD $0xad0d4cf2 // stp q18, q19, [x7, #416]
-	WORD $0xad0e54f4 // stp q20, q21, [x7, #448]
-	WORD $0xad0f5cf6 // stp q22, q23, [x7, #480]
+	WORD $0x6e381e10 // eor v16.16b, v16.16b, v24.16b
+	WORD $0x6e391e31 // eor v17.16b, v17.16b, v25.16b
+	WORD $0x6e3a1e52 // eor v18.16b, v18.16b, v26.16b
+	WORD $0x6e3b1e73 // eor v19.16b, v19.16b, v27.16b
+	WORD $0x6e3c1e94 // eor v20.16b, v20.16b, v28.16b
+	WORD $0x6e3d1eb5 // eor v21.16b, v21.16b, v29.16b
+	WORD $0x6e3e1ed6 // eor v22.16b, v22.16b, v30.16b
+	WORD $0x6e3f1ef7 // eor v23.16b, v23.16b, v31.16b
 	WORD $0x6e341e00 // eor v0.16b, v16.16b, v20.16b
 	WORD $0x6e351e21 // eor v1.16b, v17.16b, v21.16b
+	WORD $0xad0c44f0 // stp q16, q17, [x7, #384]
 	WORD $0x6e361e42 // eor v2.16b, v18.16b, v22.16b
 	WORD $0x6e371e63 // eor v3.16b, v19.16b, v23.16b
+	WORD $0xad0d4cf2 // stp q18, q19, [x7, #416]
 	WORD $0x6e104204 // ext v4.16b, v16.16b, v16.16b, #8
 	WORD $0x6e114225 // ext v5.16b, v17.16b, v17.16b, #8
+	WORD $0xad0e54f4 // stp q20, q21, [x7, #448]
 	WORD $0x6e124246 // ext v6.16b, v18.16b, v18.16b, #8
 	WORD $0x6e134267 // ext v7.16b, v19.16b, v19.16b, #8
-	WORD $0xad1004e0 // stp q0, q1, [x7, #512]
-	WORD $0xad110ce2 // stp q2, q3, [x7, #544]
+	WORD $0xad0f5cf6 // stp q22, q23, [x7, #480]
 	WORD $0x6e144288 // ext v8.16b, v20.16b, v20.16b, #8
 	WORD $0x6e1542a9 // ext v9.16b, v21.16b, v21.16b, #8
+	WORD $0xad1004e0 // stp q0, q1, [x7, #512]
 	WORD $0x6e1642ca // ext v10.16b, v22.16b, v22.16b, #8
 	WORD $0x6e1742eb // ext v11.16b, v23.16b, v23.16b, #8
+	WORD $0xad110ce2 // stp q2, q3, [x7, #544]
 	WORD $0x6e301c84 // eor v4.16b, v4.16b, v16.16b
 	WORD $0x6e311ca5 // eor v5.16b, v5.16b, v17.16b
 	WORD $0x6e321cc6 // eor v6.16b, v6.16b, v18.16b
@@ -796,19 +817,21 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x6e361d4a // eor v10.16b, v10.16b, v22.16b
 	WORD $0x6e371d6b // eor v11.16b, v11.16b, v23.16b
 	WORD $0xad1214e4 // stp q4, q5, [x7, #576]
+	WORD $0x6e281c8c // eor v12.16b, v4.16b, v8.16b
 	WORD $0xad131ce6 // stp q6, q7, [x7, #608]
+	WORD $0x6e291cad // eor v13.16b, v5.16b, v9.16b
 	WORD $0xad1424e8 // stp q8, q9, [x7, #640]
+	WORD $0x6e2a1cce // eor v14.16b, v6.16b, v10.16b
 	WORD $0xad152cea // stp q10, q11, [x7, #672]
-	WORD $0x6e281c84 // eor v4.16b, v4.16b, v8.16b
-	WORD $0x6e291ca5 // eor v5.16b, v5.16b, v9.16b
-	WORD $0x6e2a1cc6 // eor v6.16b, v6.16b, v10.16b
-	WORD $0x6e2b1ce7 // eor v7.16b, v7.16b, v11.16b
-	WORD $0xad1614e4 // stp q4, q5, [x7, #704]
-	WORD $0xad171ce6 // stp q6, q7, [x7, #736]
-	WORD $0xad4c04e0 // ldp q0, q1, [x7, #384]
-	WORD $0xad4d0ce2 // ldp q2, q3, [x7, #416]
+	WORD $0x6e2b1cef // eor v15.16b, v7.16b, v11.16b
+	WORD $0x4eb01e00 // mov v0.16b, v16.16b
+	WORD $0x4eb11e21 // mov v1.16b, v17.16b
+	WORD $0x4eb21e42 // mov v2.16b, v18.16b
+	WORD $0x4eb31e63 // mov v3.16b, v19.16b
 	WORD $0xad401504 // ldp q4, q5, [x8]
+	WORD $0xad1634ec // stp q12, q13, [x7, #704]
 	WORD $0xad411d06 // ldp q6, q7, [x8, #32]
+	WORD $0xad173cee // stp q14, q15, [x7, #736]
 	WORD $0x0e24e010 // pmull v16.8h, v0.8b, v4.8b
 	WORD $0x0e25e011 // pmull v17.8h, v0.8b, v5.8b
 	WORD $0x0e26e012 // pmull v18.8h, v0.8b, v6.8b
@@ -821,23 +844,23 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x0e25e04d // pmull v13.8h, v2.8b, v5.8b
 	WORD $0x0e26e04e // pmull v14.8h, v2.8b, v6.8b
 	WORD $0x0e27e055 // pmull v21.8h, v2.8b, v7.8b
+	WORD $0x0e24e06b // pmull v11.8h, v3.8b, v4.8b
+	WORD $0x0e25e06f // pmull v15.8h, v3.8b, v5.8b
 	WORD $0x6e281e31 // eor v17.16b, v17.16b, v8.16b
-	WORD $0x6e291e52 // eor v18.16b, v18.16b, v9.16b
-	WORD $0x6e2a1e73 // eor v19.16b, v19.16b, v10.16b
-	WORD $0x0e24e068 // pmull v8.8h, v3.8b, v4.8b
-	WORD $0x0e25e069 // pmull v9.8h, v3.8b, v5.8b
-	WORD $0x0e26e06a // pmull v10.8h, v3.8b, v6.8b
+	WORD $0x0e26e068 // pmull v8.8h, v3.8b, v6.8b
 	WORD $0x0e27e076 // pmull v22.8h, v3.8b, v7.8b
+	WORD $0x6e291e52 // eor v18.16b, v18.16b, v9.16b
+	WORD $0xad4e04e0 // ldp q0, q1, [x7, #448]
+	WORD $0x6e2a1e73 // eor v19.16b, v19.16b, v10.16b
+	WORD $0x6e2e1e94 // eor v20.16b, v20.16b, v14.16b
+	WORD $0xad4f0ce2 // ldp q2, q3, [x7, #480]
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2d1e73 // eor v19.16b, v19.16b, v13.16b
-	WORD $0x6e2e1e94 // eor v20.16b, v20.16b, v14.16b
-	WORD $0x6e2a1eb5 // eor v21.16b, v21.16b, v10.16b
-	WORD $0x6e281e73 // eor v19.16b, v19.16b, v8.16b
-	WORD $0x6e291e94 // eor v20.16b, v20.16b, v9.16b
-	WORD $0xad4e04e0 // ldp q0, q1, [x7, #448]
-	WORD $0xad4f0ce2 // ldp q2, q3, [x7, #480]
 	WORD $0xad421504 // ldp q4, q5, [x8, #64]
+	WORD $0x6e281eb5 // eor v21.16b, v21.16b, v8.16b
+	WORD $0x6e2f1e94 // eor v20.16b, v20.16b, v15.16b
 	WORD $0xad431d06 // ldp q6, q7, [x8, #96]
+	WORD $0x6e2b1e73 // eor v19.16b, v19.16b, v11.16b
 	WORD $0x0e24e018 // pmull v24.8h, v0.8b, v4.8b
 	WORD $0x0e25e019 // pmull v25.8h, v0.8b, v5.8b
 	WORD $0x0e26e01a // pmull v26.8h, v0.8b, v6.8b
@@ -850,23 +873,23 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x0e25e04d // pmull v13.8h, v2.8b, v5.8b
 	WORD $0x0e26e04e // pmull v14.8h, v2.8b, v6.8b
 	WORD $0x0e27e05d // pmull v29.8h, v2.8b, v7.8b
+	WORD $0x0e24e06b // pmull v11.8h, v3.8b, v4.8b
+	WORD $0x0e25e06f // pmull v15.8h, v3.8b, v5.8b
 	WORD $0x6e281f39 // eor v25.16b, v25.16b, v8.16b
-	WORD $0x6e291f5a // eor v26.16b, v26.16b, v9.16b
-	WORD $0x6e2a1f7b // eor v27.16b, v27.16b, v10.16b
-	WORD $0x0e24e068 // pmull v8.8h, v3.8b, v4.8b
-	WORD $0x0e25e069 // pmull v9.8h, v3.8b, v5.8b
-	WORD $0x0e26e06a // pmull v10.8h, v3.8b, v6.8b
+	WORD $0x0e26e068 // pmull v8.8h, v3.8b, v6.8b
 	WORD $0x0e27e07e // pmull v30.8h, v3.8b, v7.8b
+	WORD $0x6e291f5a // eor v26.16b, v26.16b, v9.16b
+	WORD $0xad5004e0 // ldp q0, q1, [x7, #512]
+	WORD $0x6e2a1f7b // eor v27.16b, v27.16b, v10.16b
+	WORD $0x6e2e1f9c // eor v28.16b, v28.16b, v14.16b
+	WORD $0xad510ce2 // ldp q2, q3, [x7, #544]
 	WORD $0x6e2c1f5a // eor v26.16b, v26.16b, v12.16b
 	WORD $0x6e2d1f7b // eor v27.16b, v27.16b, v13.16b
-	WORD $0x6e2e1f9c // eor v28.16b, v28.16b, v14.16b
-	WORD $0x6e2a1fbd // eor v29.16b, v29.16b, v10.16b
-	WORD $0x6e281f7b // eor v27.16b, v27.16b, v8.16b
-	WORD $0x6e291f9c // eor v28.16b, v28.16b, v9.16b
-	WORD $0xad5004e0 // ldp q0, q1, [x7, #512]
-	WORD $0xad510ce2 // ldp q2, q3, [x7, #544]
 	WORD $0xad441504 // ldp q4, q5, [x8, #128]
+	WORD $0x6e281fbd // eor v29.16b, v29.16b, v8.16b
+	WORD $0x6e2f1f9c // eor v28.16b, v28.16b, v15.16b
 	WORD $0xad451d06 // ldp q6, q7, [x8, #160]
+	WORD $0x6e2b1f7b // eor v27.16b, v27.16b, v11.16b
 	WORD $0x6e381e94 // eor v20.16b, v20.16b, v24.16b
 	WORD $0x6e391eb5 // eor v21.16b, v21.16b, v25.16b
 	WORD $0x6e3a1ed6 // eor v22.16b, v22.16b, v26.16b
@@ -902,12 +925,16 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x0e25e06e // pmull v14.8h, v3.8b, v5.8b
 	WORD $0x0e24e06f // pmull v15.8h, v3.8b, v4.8b
 	WORD $0x6e281ed6 // eor v22.16b, v22.16b, v8.16b
+	WORD $0xad4c04e0 // ldp q0, q1, [x7, #384]
 	WORD $0x6e291ef7 // eor v23.16b, v23.16b, v9.16b
 	WORD $0x6e2a1f18 // eor v24.16b, v24.16b, v10.16b
+	WORD $0xad4d0ce2 // ldp q2, q3, [x7, #416]
 	WORD $0x6e2b1f39 // eor v25.16b, v25.16b, v11.16b
 	WORD $0x6e2c1ed6 // eor v22.16b, v22.16b, v12.16b
+	WORD $0xad401504 // ldp q4, q5, [x8]
 	WORD $0x6e2d1ef7 // eor v23.16b, v23.16b, v13.16b
 	WORD $0x6e2e1f18 // eor v24.16b, v24.16b, v14.16b
+	WORD $0xad411d06 // ldp q6, q7, [x8, #32]
 	WORD $0x6e2f1ef7 // eor v23.16b, v23.16b, v15.16b
 	WORD $0xad1844f0 // stp q16, q17, [x7, #768]
 	WORD $0xad194cf2 // stp q18, q19, [x7, #800]
@@ -917,10 +944,6 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0xad1d6cfa // stp q26, q27, [x7, #928]
 	WORD $0xad1e74fc // stp q28, q29, [x7, #960]
 	WORD $0x3d80f8fe // str q30, [x7, #992]
-	WORD $0xad4c04e0 // ldp q0, q1, [x7, #384]
-	WORD $0xad4d0ce2 // ldp q2, q3, [x7, #416]
-	WORD $0xad401504 // ldp q4, q5, [x8]
-	WORD $0xad411d06 // ldp q6, q7, [x8, #32]
 	WORD $0x4e24e010 // pmull2 v16.8h, v0.16b, v4.16b
 	WORD $0x4e25e011 // pmull2 v17.8h, v0.16b, v5.16b
 	WORD $0x4e26e012 // pmull2 v18.8h, v0.16b, v6.16b
@@ -933,23 +956,23 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x4e25e04d // pmull2 v13.8h, v2.16b, v5.16b
 	WORD $0x4e26e04e // pmull2 v14.8h, v2.16b, v6.16b
 	WORD $0x4e27e055 // pmull2 v21.8h, v2.16b, v7.16b
+	WORD $0x4e24e06b // pmull2 v11.8h, v3.16b, v4.16b
+	WORD $0x4e25e06f // pmull2 v15.8h, v3.16b, v5.16b
 	WORD $0x6e281e31 // eor v17.16b, v17.16b, v8.16b
-	WORD $0x6e291e52 // eor v18.16b, v18.16b, v9.16b
-	WORD $0x6e2a1e73 // eor v19.16b, v19.16b, v10.16b
-	WORD $0x4e24e068 // pmull2 v8.8h, v3.16b, v4.16b
-	WORD $0x4e25e069 // pmull2 v9.8h, v3.16b, v5.16b
-	WORD $0x4e26e06a // pmull2 v10.8h, v3.16b, v6.16b
+	WORD $0x4e26e068 // pmull2 v8.8h, v3.16b, v6.16b
 	WORD $0x4e27e076 // pmull2 v22.8h, v3.16b, v7.16b
+	WORD $0x6e291e52 // eor v18.16b, v18.16b, v9.16b
+	WORD $0xad4e04e0 // ldp q0, q1, [x7, #448]
+	WORD $0x6e2a1e73 // eor v19.16b, v19.16b, v10.16b
+	WORD $0x6e2e1e94 // eor v20.16b, v20.16b, v14.16b
+	WORD $0xad4f0ce2 // ldp q2, q3, [x7, #480]
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2d1e73 // eor v19.16b, v19.16b, v13.16b
-	WORD $0x6e2e1e94 // eor v20.16b, v20.16b, v14.16b
-	WORD $0x6e2a1eb5 // eor v21.16b, v21.16b, v10.16b
-	WORD $0x6e281e73 // eor v19.16b, v19.16b, v8.16b
-	WORD $0x6e291e94 // eor v20.16b, v20.16b, v9.16b
-	WORD $0xad4e04e0 // ldp q0, q1, [x7, #448]
-	WORD $0xad4f0ce2 // ldp q2, q3, [x7, #480]
 	WORD $0xad421504 // ldp q4, q5, [x8, #64]
+	WORD $0x6e281eb5 // eor v21.16b, v21.16b, v8.16b
+	WORD $0x6e2f1e94 // eor v20.16b, v20.16b, v15.16b
 	WORD $0xad431d06 // ldp q6, q7, [x8, #96]
+	WORD $0x6e2b1e73 // eor v19.16b, v19.16b, v11.16b
 	WORD $0x4e24e018 // pmull2 v24.8h, v0.16b, v4.16b
 	WORD $0x4e25e019 // pmull2 v25.8h, v0.16b, v5.16b
 	WORD $0x4e26e01a // pmull2 v26.8h, v0.16b, v6.16b
@@ -962,23 +985,23 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x4e25e04d // pmull2 v13.8h, v2.16b, v5.16b
 	WORD $0x4e26e04e // pmull2 v14.8h, v2.16b, v6.16b
 	WORD $0x4e27e05d // pmull2 v29.8h, v2.16b, v7.16b
+	WORD $0x4e24e06b // pmull2 v11.8h, v3.16b, v4.16b
+	WORD $0x4e25e06f // pmull2 v15.8h, v3.16b, v5.16b
 	WORD $0x6e281f39 // eor v25.16b, v25.16b, v8.16b
-	WORD $0x6e291f5a // eor v26.16b, v26.16b, v9.16b
-	WORD $0x6e2a1f7b // eor v27.16b, v27.16b, v10.16b
-	WORD $0x4e24e068 // pmull2 v8.8h, v3.16b, v4.16b
-	WORD $0x4e25e069 // pmull2 v9.8h, v3.16b, v5.16b
-	WORD $0x4e26e06a // pmull2 v10.8h, v3.16b, v6.16b
+	WORD $0x4e26e068 // pmull2 v8.8h, v3.16b, v6.16b
 	WORD $0x4e27e07e // pmull2 v30.8h, v3.16b, v7.16b
+	WORD $0x6e291f5a // eor v26.16b, v26.16b, v9.16b
+	WORD $0xad5004e0 // ldp q0, q1, [x7, #512]
+	WORD $0x6e2a1f7b // eor v27.16b, v27.16b, v10.16b
+	WORD $0x6e2e1f9c // eor v28.16b, v28.16b, v14.16b
+	WORD $0xad510ce2 // ldp q2, q3, [x7, #544]
 	WORD $0x6e2c1f5a // eor v26.16b, v26.16b, v12.16b
 	WORD $0x6e2d1f7b // eor v27.16b, v27.16b, v13.16b
-	WORD $0x6e2e1f9c // eor v28.16b, v28.16b, v14.16b
-	WORD $0x6e2a1fbd // eor v29.16b, v29.16b, v10.16b
-	WORD $0x6e281f7b // eor v27.16b, v27.16b, v8.16b
-	WORD $0x6e291f9c // eor v28.16b, v28.16b, v9.16b
-	WORD $0xad5004e0 // ldp q0, q1, [x7, #512]
-	WORD $0xad510ce2 // ldp q2, q3, [x7, #544]
 	WORD $0xad441504 // ldp q4, q5, [x8, #128]
+	WORD $0x6e281fbd // eor v29.16b, v29.16b, v8.16b
+	WORD $0x6e2f1f9c // eor v28.16b, v28.16b, v15.16b
 	WORD $0xad451d06 // ldp q6, q7, [x8, #160]
+	WORD $0x6e2b1f7b // eor v27.16b, v27.16b, v11.16b
 	WORD $0x6e381e94 // eor v20.16b, v20.16b, v24.16b
 	WORD $0x6e391eb5 // eor v21.16b, v21.16b, v25.16b
 	WORD $0x6e3a1ed6 // eor v22.16b, v22.16b, v26.16b
@@ -1014,12 +1037,16 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x4e25e06e // pmull2 v14.8h, v3.16b, v5.16b
 	WORD $0x4e24e06f // pmull2 v15.8h, v3.16b, v4.16b
 	WORD $0x6e281ed6 // eor v22.16b, v22.16b, v8.16b
+	WORD $0xad5204e0 // ldp q0, q1, [x7, #576]
 	WORD $0x6e291ef7 // eor v23.16b, v23.16b, v9.16b
 	WORD $0x6e2a1f18 // eor v24.16b, v24.16b, v10.16b
+	WORD $0xad530ce2 // ldp q2, q3, [x7, #608]
 	WORD $0x6e2b1f39 // eor v25.16b, v25.16b, v11.16b
 	WORD $0x6e2c1ed6 // eor v22.16b, v22.16b, v12.16b
+	WORD $0xad461504 // ldp q4, q5, [x8, #192]
 	WORD $0x6e2d1ef7 // eor v23.16b, v23.16b, v13.16b
 	WORD $0x6e2e1f18 // eor v24.16b, v24.16b, v14.16b
+	WORD $0xad471d06 // ldp q6, q7, [x8, #224]
 	WORD $0x6e2f1ef7 // eor v23.16b, v23.16b, v15.16b
 	WORD $0x910fc0eb // add x11, x7, #0x3f0
 	WORD $0xad004570 // stp q16, q17, [x11]
@@ -1030,10 +1057,6 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0xad056d7a // stp q26, q27, [x11, #160]
 	WORD $0xad06757c // stp q28, q29, [x11, #192]
 	WORD $0x3d80397e // str q30, [x11, #224]
-	WORD $0xad5204e0 // ldp q0, q1, [x7, #576]
-	WORD $0xad530ce2 // ldp q2, q3, [x7, #608]
-	WORD $0xad461504 // ldp q4, q5, [x8, #192]
-	WORD $0xad471d06 // ldp q6, q7, [x8, #224]
 	WORD $0x0e24e010 // pmull v16.8h, v0.8b, v4.8b
 	WORD $0x0e25e011 // pmull v17.8h, v0.8b, v5.8b
 	WORD $0x0e26e012 // pmull v18.8h, v0.8b, v6.8b
@@ -1046,21 +1069,21 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x0e25e04d // pmull v13.8h, v2.8b, v5.8b
 	WORD $0x0e26e04e // pmull v14.8h, v2.8b, v6.8b
 	WORD $0x0e27e055 // pmull v21.8h, v2.8b, v7.8b
+	WORD $0x0e24e06b // pmull v11.8h, v3.8b, v4.8b
+	WORD $0x0e25e06f // pmull v15.8h, v3.8b, v5.8b
 	WORD $0x6e281e31 // eor v17.16b, v17.16b, v8.16b
-	WORD $0x6e291e52 // eor v18.16b, v18.16b, v9.16b
-	WORD $0x6e2a1e73 // eor v19.16b, v19.16b, v10.16b
-	WORD $0x0e24e068 // pmull v8.8h, v3.8b, v4.8b
-	WORD $0x0e25e069 // pmull v9.8h, v3.8b, v5.8b
-	WORD $0x0e26e06a // pmull v10.8h, v3.8b, v6.8b
+	WORD $0x0e26e068 // pmull v8.8h, v3.8b, v6.8b
 	WORD $0x0e27e076 // pmull v22.8h, v3.8b, v7.8b
+	WORD $0x6e291e52 // eor v18.16b, v18.16b, v9.16b
+	WORD $0xad5404e0 // ldp q0, q1, [x7, #640]
+	WORD $0x6e2a1e73 // eor v19.16b, v19.16b, v10.16b
+	WORD $0x6e2e1e94 // eor v20.16b, v20.16b, v14.16b
+	WORD $0xad550ce2 // ldp q2, q3, [x7, #672]
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2d1e73 // eor v19.16b, v19.16b, v13.16b
-	WORD $0x6e2e1e94 // eor v20.16b, v20.16b, v14.16b
-	WORD $0x6e2a1eb5 // eor v21.16b, v21.16b, v10.16b
-	WORD $0x6e281e73 // eor v19.16b, v19.16b, v8.16b
-	WORD $0x6e291e94 // eor v20.16b, v20.16b, v9.16b
-	WORD $0xad5404e0 // ldp q0, q1, [x7, #640]
-	WORD $0xad550ce2 // ldp q2, q3, [x7, #672]
+	WORD $0x6e281eb5 // eor v21.16b, v21.16b, v8.16b
+	WORD $0x6e2f1e94 // eor v20.16b, v20.16b, v15.16b
+	WORD $0x6e2b1e73 // eor v19.16b, v19.16b, v11.16b
 	WORD $0x4e24e018 // pmull2 v24.8h, v0.16b, v4.16b
 	WORD $0x4e25e019 // pmull2 v25.8h, v0.16b, v5.16b
 	WORD $0x4e26e01a // pmull2 v26.8h, v0.16b, v6.16b
@@ -1073,23 +1096,23 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x4e25e04d // pmull2 v13.8h, v2.16b, v5.16b
 	WORD $0x4e26e04e // pmull2 v14.8h, v2.16b, v6.16b
 	WORD $0x4e27e05d // pmull2 v29.8h, v2.16b, v7.16b
+	WORD $0x4e24e06b // pmull2 v11.8h, v3.16b, v4.16b
+	WORD $0x4e25e06f // pmull2 v15.8h, v3.16b, v5.16b
 	WORD $0x6e281f39 // eor v25.16b, v25.16b, v8.16b
-	WORD $0x6e291f5a // eor v26.16b, v26.16b, v9.16b
-	WORD $0x6e2a1f7b // eor v27.16b, v27.16b, v10.16b
-	WORD $0x4e24e068 // pmull2 v8.8h, v3.16b, v4.16b
-	WORD $0x4e25e069 // pmull2 v9.8h, v3.16b, v5.16b
-	WORD $0x4e26e06a // pmull2 v10.8h, v3.16b, v6.16b
+	WORD $0x4e26e068 // pmull2 v8.8h, v3.16b, v6.16b
 	WORD $0x4e27e07e // pmull2 v30.8h, v3.16b, v7.16b
+	WORD $0x6e291f5a // eor v26.16b, v26.16b, v9.16b
+	WORD $0xad5604e0 // ldp q0, q1, [x7, #704]
+	WORD $0x6e2a1f7b // eor v27.16b, v27.16b, v10.16b
+	WORD $0x6e2e1f9c // eor v28.16b, v28.16b, v14.16b
+	WORD $0xad570ce2 // ldp q2, q3, [x7, #736]
 	WORD $0x6e2c1f5a // eor v26.16b, v26.16b, v12.16b
 	WORD $0x6e2d1f7b // eor v27.16b, v27.16b, v13.16b
-	WORD $0x6e2e1f9c // eor v28.16b, v28.16b, v14.16b
-	WORD $0x6e2a1fbd // eor v29.16b, v29.16b, v10.16b
-	WORD $0x6e281f7b // eor v27.16b, v27.16b, v8.16b
-	WORD $0x6e291f9c // eor v28.16b, v28.16b, v9.16b
-	WORD $0xad5604e0 // ldp q0, q1, [x7, #704]
-	WORD $0xad570ce2 // ldp q2, q3, [x7, #736]
 	WORD $0x6d501504 // ldp d4, d5, [x8, #256]
+	WORD $0x6e281fbd // eor v29.16b, v29.16b, v8.16b
+	WORD $0x6e2f1f9c // eor v28.16b, v28.16b, v15.16b
 	WORD $0x6d511d06 // ldp d6, d7, [x8, #272]
+	WORD $0x6e2b1f7b // eor v27.16b, v27.16b, v11.16b
 	WORD $0x6e381e94 // eor v20.16b, v20.16b, v24.16b
 	WORD $0x6e391eb5 // eor v21.16b, v21.16b, v25.16b
 	WORD $0x6e3a1ed6 // eor v22.16b, v22.16b, v26.16b
@@ -1125,182 +1148,181 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x0e25e06e // pmull v14.8h, v3.8b, v5.8b
 	WORD $0x0e24e06f // pmull v15.8h, v3.8b, v4.8b
 	WORD $0x6e281ed6 // eor v22.16b, v22.16b, v8.16b
+	WORD $0xad4c04e0 // ldp q0, q1, [x7, #384]
 	WORD $0x6e291ef7 // eor v23.16b, v23.16b, v9.16b
 	WORD $0x6e2a1f18 // eor v24.16b, v24.16b, v10.16b
+	WORD $0xad4d0ce2 // ldp q2, q3, [x7, #416]
 	WORD $0x6e2b1f39 // eor v25.16b, v25.16b, v11.16b
 	WORD $0x6e2c1ed6 // eor v22.16b, v22.16b, v12.16b
 	WORD $0x6e2d1ef7 // eor v23.16b, v23.16b, v13.16b
 	WORD $0x6e2e1f18 // eor v24.16b, v24.16b, v14.16b
 	WORD $0x6e2f1ef7 // eor v23.16b, v23.16b, v15.16b
+	WORD $0x3dc0dcec // ldr q12, [x7, #880]
+	WORD $0x3dc01d6d // ldr q13, [x11, #112]
 	WORD $0x3dc0e0e0 // ldr q0, [x7, #896]
 	WORD $0x3dc0fce1 // ldr q1, [x7, #1008]
-	WORD $0x3dc0c0e2 // ldr q2, [x7, #768]
+	WORD $0x3dc0e4e6 // ldr q6, [x7, #912]
+	WORD $0x3dc100e7 // ldr q7, [x7, #1024]
+	WORD $0xad5820e2 // ldp q2, q8, [x7, #768]
 	WORD $0x3dc11ce3 // ldr q3, [x7, #1136]
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+	WORD $0x3dc120e9 // ldr q9, [x7, #1152]
+	WORD $0x6e271cc6 // eor v6.16b, v6.16b, v7.16b
 	WORD $0x6e221e04 // eor v4.16b, v16.16b, v2.16b
+	WORD $0x6e281e2a // eor v10.16b, v17.16b, v8.16b
 	WORD $0x6e231f05 // eor v5.16b, v24.16b, v3.16b
+	WORD $0x6e291f2b // eor v11.16b, v25.16b, v9.16b
 	WORD $0x6e201c90 // eor v16.16b, v4.16b, v0.16b
+	WORD $0x6e261d51 // eor v17.16b, v10.16b, v6.16b
 	WORD $0x6e201cb8 // eor v24.16b, v5.16b, v0.16b
-	WORD $0x3dc0e4e0 // ldr q0, [x7, #912]
-	WORD $0x3dc100e1 // ldr q1, [x7, #1024]
-	WORD $0x3dc0c4e2 // ldr q2, [x7, #784]
-	WORD $0x3dc120e3 // ldr q3, [x7, #1152]
-	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
-	WORD $0x6e221e24 // eor v4.16b, v17.16b, v2.16b
-	WORD $0x6e231f25 // eor v5.16b, v25.16b, v3.16b
-	WORD $0x6e201c91 // eor v17.16b, v4.16b, v0.16b
-	WORD $0x6e201cb9 // eor v25.16b, v5.16b, v0.16b
+	WORD $0x6e261d79 // eor v25.16b, v11.16b, v6.16b
 	WORD $0x3dc0e8e0 // ldr q0, [x7, #928]
 	WORD $0x3dc104e1 // ldr q1, [x7, #1040]
-	WORD $0x3dc0c8e2 // ldr q2, [x7, #800]
+	WORD $0x3dc0ece6 // ldr q6, [x7, #944]
+	WORD $0x3dc108e7 // ldr q7, [x7, #1056]
+	WORD $0xad5920e2 // ldp q2, q8, [x7, #800]
 	WORD $0x3dc124e3 // ldr q3, [x7, #1168]
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+	WORD $0x3dc128e9 // ldr q9, [x7, #1184]
+	WORD $0x6e271cc6 // eor v6.16b, v6.16b, v7.16b
 	WORD $0x6e221e44 // eor v4.16b, v18.16b, v2.16b
+	WORD $0x6e281e6a // eor v10.16b, v19.16b, v8.16b
 	WORD $0x6e231f45 // eor v5.16b, v26.16b, v3.16b
+	WORD $0x6e291f6b // eor v11.16b, v27.16b, v9.16b
 	WORD $0x6e201c92 // eor v18.16b, v4.16b, v0.16b
+	WORD $0x6e261d53 // eor v19.16b, v10.16b, v6.16b
 	WORD $0x6e201cba // eor v26.16b, v5.16b, v0.16b
-	WORD $0x3dc0ece0 // ldr q0, [x7, #944]
-	WORD $0x3dc108e1 // ldr q1, [x7, #1056]
-	WORD $0x3dc0cce2 // ldr q2, [x7, #816]
-	WORD $0x3dc128e3 // ldr q3, [x7, #1184]
-	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
-	WORD $0x6e221e64 // eor v4.16b, v19.16b, v2.16b
-	WORD $0x6e231f65 // eor v5.16b, v27.16b, v3.16b
-	WORD $0x6e201c93 // eor v19.16b, v4.16b, v0.16b
-	WORD $0x6e201cbb // eor v27.16b, v5.16b, v0.16b
+	WORD $0x6e261d7b // eor v27.16b, v11.16b, v6.16b
 	WORD $0x3dc0f0e0 // ldr q0, [x7, #960]
 	WORD $0x3dc10ce1 // ldr q1, [x7, #1072]
-	WORD $0x3dc0d0e2 // ldr q2, [x7, #832]
+	WORD $0x3dc0f4e6 // ldr q6, [x7, #976]
+	WORD $0x3dc110e7 // ldr q7, [x7, #1088]
+	WORD $0xad5a20e2 // ldp q2, q8, [x7, #832]
 	WORD $0x3dc12ce3 // ldr q3, [x7, #1200]
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+	WORD $0x3dc130e9 // ldr q9, [x7, #1216]
+	WORD $0x6e271cc6 // eor v6.16b, v6.16b, v7.16b
 	WORD $0x6e221e84 // eor v4.16b, v20.16b, v2.16b
+	WORD $0x6e281eaa // eor v10.16b, v21.16b, v8.16b
 	WORD $0x6e231f85 // eor v5.16b, v28.16b, v3.16b
+	WORD $0x6e291fab // eor v11.16b, v29.16b, v9.16b
 	WORD $0x6e201c94 // eor v20.16b, v4.16b, v0.16b
+	WORD $0x6e261d55 // eor v21.16b, v10.16b, v6.16b
 	WORD $0x6e201cbc // eor v28.16b, v5.16b, v0.16b
-	WORD $0x3dc0f4e0 // ldr q0, [x7, #976]
-	WORD $0x3dc110e1 // ldr q1, [x7, #1088]
-	WORD $0x3dc0d4e2 // ldr q2, [x7, #848]
-	WORD $0x3dc130e3 // ldr q3, [x7, #1216]
-	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
-	WORD $0x6e221ea4 // eor v4.16b, v21.16b, v2.16b
-	WORD $0x6e231fa5 // eor v5.16b, v29.16b, v3.16b
-	WORD $0x6e201c95 // eor v21.16b, v4.16b, v0.16b
-	WORD $0x6e201cbd // eor v29.16b, v5.16b, v0.16b
+	WORD $0x6e261d7d // eor v29.16b, v11.16b, v6.16b
 	WORD $0x3dc0f8e0 // ldr q0, [x7, #992]
-	WORD $0x3dc114e1 // ldr q1, [x7, #1104]
+	WORD $0x3dc01961 // ldr q1, [x11, #96]
 	WORD $0x3dc0d8e2 // ldr q2, [x7, #864]
-	WORD $0x3dc134e3 // ldr q3, [x7, #1232]
+	WORD $0x3dc03963 // ldr q3, [x11, #224]
+	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
+	WORD $0x6e221ed6 // eor v22.16b, v22.16b, v2.16b
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
-	WORD $0x6e221ec4 // eor v4.16b, v22.16b, v2.16b
-	WORD $0x6e231fc5 // eor v5.16b, v30.16b, v3.16b
-	WORD $0x6e201c96 // eor v22.16b, v4.16b, v0.16b
-	WORD $0x6e201cbe // eor v30.16b, v5.16b, v0.16b
-	WORD $0x3dc0dce0 // ldr q0, [x7, #880]
-	WORD $0x3dc01d61 // ldr q1, [x11, #112]
-	WORD $0x6e201ef7 // eor v23.16b, v23.16b, v0.16b
-	WORD $0x6e211ef7 // eor v23.16b, v23.16b, v1.16b
+	WORD $0x6e231fde // eor v30.16b, v30.16b, v3.16b
+	WORD $0x6e2c1ef7 // eor v23.16b, v23.16b, v12.16b
 	WORD $0xad43a568 // ldp q8, q9, [x11, #112]
+	WORD $0x6e201ed6 // eor v22.16b, v22.16b, v0.16b
 	WORD $0xad44ad6a // ldp q10, q11, [x11, #144]
+	WORD $0x6e201fde // eor v30.16b, v30.16b, v0.16b
 	WORD $0xad45b56c // ldp q12, q13, [x11, #176]
 	WORD $0xad46bd6e // ldp q14, q15, [x11, #208]
 	WORD $0x4e091b00 // uzp1 v0.16b, v24.16b, v9.16b
 	WORD $0x4e085aff // uzp2 v31.16b, v23.16b, v8.16b
-	WORD $0x6e3f1c00 // eor v0.16b, v0.16b, v31.16b
+	WORD $0x4e095b02 // uzp2 v2.16b, v24.16b, v9.16b
 	WORD $0x4e0a1b21 // uzp1 v1.16b, v25.16b, v10.16b
-	WORD $0x4e095b1f // uzp2 v31.16b, v24.16b, v9.16b
-	WORD $0x6e3f1c21 // eor v1.16b, v1.16b, v31.16b
+	WORD $0x6e3f1c00 // eor v0.16b, v0.16b, v31.16b
+	WORD $0x6e221c21 // eor v1.16b, v1.16b, v2.16b
 	WORD $0x4e0b1b42 // uzp1 v2.16b, v26.16b, v11.16b
 	WORD $0x4e0a5b3f // uzp2 v31.16b, v25.16b, v10.16b
-	WORD $0x6e3f1c42 // eor v2.16b, v2.16b, v31.16b
+	WORD $0x4e0b5b44 // uzp2 v4.16b, v26.16b, v11.16b
 	WORD $0x4e0c1b63 // uzp1 v3.16b, v27.16b, v12.16b
-	WORD $0x4e0b5b5f // uzp2 v31.16b, v26.16b, v11.16b
-	WORD $0x6e3f1c63 // eor v3.16b, v3.16b, v31.16b
+	WORD $0x6e3f1c42 // eor v2.16b, v2.16b, v31.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
 	WORD $0x4e0d1b84 // uzp1 v4.16b, v28.16b, v13.16b
 	WORD $0x4e0c5b7f // uzp2 v31.16b, v27.16b, v12.16b
-	WORD $0x6e3f1c84 // eor v4.16b, v4.16b, v31.16b
+	WORD $0x4e0d5b86 // uzp2 v6.16b, v28.16b, v13.16b
 	WORD $0x4e0e1ba5 // uzp1 v5.16b, v29.16b, v14.16b
-	WORD $0x4e0d5b9f // uzp2 v31.16b, v28.16b, v13.16b
-	WORD $0x6e3f1ca5 // eor v5.16b, v5.16b, v31.16b
+	WORD $0x6e3f1c84 // eor v4.16b, v4.16b, v31.16b
+	WORD $0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
 	WORD $0x4f00e418 // movi v24.16b, #0x0
+	WORD $0x4e181907 // uzp1 v7.16b, v8.16b, v24.16b
+	WORD $0x4e0f5bd9 // uzp2 v25.16b, v30.16b, v15.16b
 	WORD $0x4e0f1bc6 // uzp1 v6.16b, v30.16b, v15.16b
 	WORD $0x4e0e5bbf // uzp2 v31.16b, v29.16b, v14.16b
-	WORD $0x6e3f1cc6 // eor v6.16b, v6.16b, v31.16b
-	WORD $0x4e181907 // uzp1 v7.16b, v8.16b, v24.16b
-	WORD $0x4e0f5bdf // uzp2 v31.16b, v30.16b, v15.16b
-	WORD $0x6e3f1ce7 // eor v7.16b, v7.16b, v31.16b
-	WORD $0xad5824e8 // ldp q8, q9, [x7, #768]
-	WORD $0xad592cea // ldp q10, q11, [x7, #800]
-	WORD $0xad5a34ec // ldp q12, q13, [x7, #832]
-	WORD $0xad5b3cee // ldp q14, q15, [x7, #864]
 	WORD $0x4f04e4f8 // movi v24.16b, #0x87
-	WORD $0x0e38e0f9 // pmull v25.8h, v7.8b, v24.8b
-	WORD $0x4e38e0fa // pmull2 v26.8h, v7.16b, v24.16b
-	WORD $0x6e391def // eor v15.16b, v15.16b, v25.16b
-	WORD $0x6e3a1ef7 // eor v23.16b, v23.16b, v26.16b
+	WORD $0x6e391ce7 // eor v7.16b, v7.16b, v25.16b
+	WORD $0x6e3f1cc6 // eor v6.16b, v6.16b, v31.16b
+	WORD $0xad5824e8 // ldp q8, q9, [x7, #768]
 	WORD $0x0e38e01b // pmull v27.8h, v0.8b, v24.8b
 	WORD $0x4e38e01c // pmull2 v28.8h, v0.16b, v24.16b
-	WORD $0x6e3b1d08 // eor v8.16b, v8.16b, v27.16b
-	WORD $0x6e3c1e10 // eor v16.16b, v16.16b, v28.16b
-	WORD $0x0f08875a // shrn v26.8b, v26.8h, #8
+	WORD $0xad592cea // ldp q10, q11, [x7, #800]
+	WORD $0x0e38e0f9 // pmull v25.8h, v7.8b, v24.8b
+	WORD $0x4e38e0fa // pmull2 v26.8h, v7.16b, v24.16b
+	WORD $0xad5a34ec // ldp q12, q13, [x7, #832]
 	WORD $0x0e38e03d // pmull v29.8h, v1.8b, v24.8b
 	WORD $0x4e38e03e // pmull2 v30.8h, v1.16b, v24.16b
-	WORD $0x6e3d1d29 // eor v9.16b, v9.16b, v29.16b
-	WORD $0x6e3e1e31 // eor v17.16b, v17.16b, v30.16b
-	WORD $0x0e38e35a // pmull v26.8h, v26.8b, v24.8b
+	WORD $0xad5b3cee // ldp q14, q15, [x7, #864]
+	WORD $0x6e3b1d08 // eor v8.16b, v8.16b, v27.16b
+	WORD $0x6e3c1e10 // eor v16.16b, v16.16b, v28.16b
 	WORD $0x0e38e05b // pmull v27.8h, v2.8b, v24.8b
 	WORD $0x4e38e05c // pmull2 v28.8h, v2.16b, v24.16b
-	WORD $0x6e3b1d4a // eor v10.16b, v10.16b, v27.16b
-	WORD $0x6e3c1e52 // eor v18.16b, v18.16b, v28.16b
-	WORD $0x6e3a1d08 // eor v8.16b, v8.16b, v26.16b
+	WORD $0x6e391def // eor v15.16b, v15.16b, v25.16b
+	WORD $0x6e3a1ef7 // eor v23.16b, v23.16b, v26.16b
+	WORD $0x0f08875a // shrn v26.8b, v26.8h, #8
+	WORD $0x6e3d1d29 // eor v9.16b, v9.16b, v29.16b
+	WORD $0x6e3e1e31 // eor v17.16b, v17.16b, v30.16b
 	WORD $0x0e38e07d // pmull v29.8h, v3.8b, v24.8b
 	WORD $0x4e38e07e // pmull2 v30.8h, v3.16b, v24.16b
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e3e1e73 // eor v19.16b, v19.16b, v30.16b
+	WORD $0x0e38e35a // pmull v26.8h, v26.8b, v24.8b
+	WORD $0x6e3b1d4a // eor v10.16b, v10.16b, v27.16b
+	WORD $0x6e3c1e52 // eor v18.16b, v18.16b, v28.16b
 	WORD $0x0e38e09b // pmull v27.8h, v4.8b, v24.8b
 	WORD $0x4e38e09c // pmull2 v28.8h, v4.16b, v24.16b
-	WORD $0x6e3b1d8c // eor v12.16b, v12.16b, v27.16b
-	WORD $0x6e3c1e94 // eor v20.16b, v20.16b, v28.16b
+	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
+	WORD $0x6e3e1e73 // eor v19.16b, v19.16b, v30.16b
 	WORD $0x0e38e0bd // pmull v29.8h, v5.8b, v24.8b
 	WORD $0x4e38e0be // pmull2 v30.8h, v5.16b, v24.16b
-	WORD $0x6e3d1dad // eor v13.16b, v13.16b, v29.16b
-	WORD $0x6e3e1eb5 // eor v21.16b, v21.16b, v30.16b
+	WORD $0x6e3a1d08 // eor v8.16b, v8.16b, v26.16b
+	WORD $0x6e3b1d8c // eor v12.16b, v12.16b, v27.16b
+	WORD $0x6e3c1e94 // eor v20.16b, v20.16b, v28.16b
 	WORD $0x0e38e0db // pmull v27.8h, v6.8b, v24.8b
 	WORD $0x4e38e0dc // pmull2 v28.8h, v6.16b, v24.16b
+	WORD $0x6e3d1dad // eor v13.16b, v13.16b, v29.16b
+	WORD $0x6e3e1eb5 // eor v21.16b, v21.16b, v30.16b
+	WORD $0x4f00e418 // movi v24.16b, #0x0
 	WORD $0x6e3b1dce // eor v14.16b, v14.16b, v27.16b
 	WORD $0x6e3c1ed6 // eor v22.16b, v22.16b, v28.16b
-	WORD $0x4f00e418 // movi v24.16b, #0x0
 	WORD $0x4e101900 // uzp1 v0.16b, v8.16b, v16.16b
 	WORD $0x4e0f5b1f // uzp2 v31.16b, v24.16b, v15.16b
-	WORD $0x6e3f1c00 // eor v0.16b, v0.16b, v31.16b
+	WORD $0x4e105902 // uzp2 v2.16b, v8.16b, v16.16b
 	WORD $0x4e111921 // uzp1 v1.16b, v9.16b, v17.16b
-	WORD $0x4e10591f // uzp2 v31.16b, v8.16b, v16.16b
-	WORD $0x6e3f1c21 // eor v1.16b, v1.16b, v31.16b
+	WORD $0x6e3f1c00 // eor v0.16b, v0.16b, v31.16b
+	WORD $0x6e221c21 // eor v1.16b, v1.16b, v2.16b
 	WORD $0x4e121942 // uzp1 v2.16b, v10.16b, v18.16b
 	WORD $0x4e11593f // uzp2 v31.16b, v9.16b, v17.16b
-	WORD $0x6e3f1c42 // eor v2.16b, v2.16b, v31.16b
+	WORD $0x4e125944 // uzp2 v4.16b, v10.16b, v18.16b
 	WORD $0x4e131963 // uzp1 v3.16b, v11.16b, v19.16b
-	WORD $0x4e12595f // uzp2 v31.16b, v10.16b, v18.16b
-	WORD $0x6e3f1c63 // eor v3.16b, v3.16b, v31.16b
+	WORD $0x6e3f1c42 // eor v2.16b, v2.16b, v31.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
 	WORD $0x4e141984 // uzp1 v4.16b, v12.16b, v20.16b
 	WORD $0x4e13597f // uzp2 v31.16b, v11.16b, v19.16b
-	WORD $0x6e3f1c84 // eor v4.16b, v4.16b, v31.16b
+	WORD $0x4e145986 // uzp2 v6.16b, v12.16b, v20.16b
 	WORD $0x4e1519a5 // uzp1 v5.16b, v13.16b, v21.16b
-	WORD $0x4e14599f // uzp2 v31.16b, v12.16b, v20.16b
-	WORD $0x6e3f1ca5 // eor v5.16b, v5.16b, v31.16b
+	WORD $0x6e3f1c84 // eor v4.16b, v4.16b, v31.16b
+	WORD $0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
 	WORD $0x4e1619c6 // uzp1 v6.16b, v14.16b, v22.16b
 	WORD $0x4e1559bf // uzp2 v31.16b, v13.16b, v21.16b
-	WORD $0x6e3f1cc6 // eor v6.16b, v6.16b, v31.16b
+	WORD $0x4e1659d9 // uzp2 v25.16b, v14.16b, v22.16b
 	WORD $0x4e1719e7 // uzp1 v7.16b, v15.16b, v23.16b
-	WORD $0x4e1659df // uzp2 v31.16b, v14.16b, v22.16b
-	WORD $0x6e3f1ce7 // eor v7.16b, v7.16b, v31.16b
-	WORD $0xb40000f5 // cbz x21, 0x139c
+	WORD $0x6e3f1cc6 // eor v6.16b, v6.16b, v31.16b
+	WORD $0x6e391ce7 // eor v7.16b, v7.16b, v25.16b
+	WORD $0xb40000f5 // cbz x21, 0x13e4
 	WORD $0xad0804e0 // stp q0, q1, [x7, #256]
 	WORD $0xad090ce2 // stp q2, q3, [x7, #288]
 	WORD $0xad0a14e4 // stp q4, q5, [x7, #320]
 	WORD $0xad0b1ce6 // stp q6, q7, [x7, #352]
-	WORD $0xb4ffa19a // cbz x26, 0x7c4
-	WORD $0x17fffd39 // b 0x87c
-// 0x139c:
+	WORD $0xb4ff9fba // cbz x26, 0x7d0
+	WORD $0x17fffd26 // b 0x878
+// 0x13e4:
 	WORD $0x4e012810 // trn1 v16.16b, v0.16b, v1.16b
 	WORD $0x4e016811 // trn2 v17.16b, v0.16b, v1.16b
 	WORD $0x4e032852 // trn1 v18.16b, v2.16b, v3.16b
@@ -1334,53 +1356,54 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x6e341e10 // eor v16.16b, v16.16b, v20.16b
 	WORD $0x6e605a10 // rbit v16.16b, v16.16b
 	WORD $0xf1000f5f // cmp x26, #0x3
-	WORD $0x54002800 // b.eq 0x1920
+	WORD $0x54002840 // b.eq 0x1970
 	WORD $0x3d8140f0 // str q16, [x7, #1280]
-	WORD $0xb4ff9cfa // cbz x26, 0x7c4
+	WORD $0xb4ff9b1a // cbz x26, 0x7d0
 	WORD $0xf100075f // cmp x26, #0x1
-	WORD $0x54ffa260 // b.eq 0x87c
+	WORD $0x54ffa000 // b.eq 0x878
 	WORD $0xf9401c0a // ldr x10, [x0, #56]
 	WORD $0xf940200b // ldr x11, [x0, #64]
 	WORD $0x3dc138e0 // ldr q0, [x7, #1248]
-	WORD $0x37000056 // tbnz w22, #0, 0x1448
+	WORD $0x37000056 // tbnz w22, #0, 0x1490
 	WORD $0x3dc00960 // ldr q0, [x11, #32]
-// 0x1448:
+// 0x1490:
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
 	WORD $0x3d800140 // str q0, [x10]
-	WORD $0x1400000d // b 0x1484
-// 0x1454:
+	WORD $0x1400000e // b 0x14d0
+// 0x149c:
 	WORD $0xf940200b // ldr x11, [x0, #64]
 	WORD $0x3dc138e2 // ldr q2, [x7, #1248]
 	WORD $0x3dc140e0 // ldr q0, [x7, #1280]
-	WORD $0x37000056 // tbnz w22, #0, 0x1468
+	WORD $0x37000056 // tbnz w22, #0, 0x14b0
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
-// 0x1468:
+// 0x14b0:
 	WORD $0x3dc13ce1 // ldr q1, [x7, #1264]
-	WORD $0xcb13028a // sub x10, x20, x19
+	WORD $0x910200ea // add x10, x7, #0x80
+	WORD $0xcb13014a // sub x10, x10, x19
 	WORD $0x4b4a1129 // sub w9, w9, w10, lsr #4
 	WORD $0x5ac00929 // rev w9, w9
 	WORD $0x4e1c1d21 // mov v1.s[3], w9
 	WORD $0xad000560 // stp q0, q1, [x11]
 	WORD $0x3d800962 // str q2, [x11, #32]
-// 0x1484:
+// 0x14d0:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0x9104002a // add x10, x1, #0x100
 	WORD $0x910006f7 // add x23, x23, #0x1
-// 0x1490:
+// 0x14dc:
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xf10006f7 // subs x23, x23, #0x1
-	WORD $0x54ffff61 // b.ne 0x1490
+	WORD $0x54ffff61 // b.ne 0x14dc
 	WORD $0x9122002a // add x10, x1, #0x880
 	WORD $0xd280b60b // mov x11, #0x5b0
-// 0x14b0:
+// 0x14fc:
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xf100816b // subs x11, x11, #0x20
-	WORD $0x54ffffc8 // b.hi 0x14b0
-	WORD $0x140001b9 // b 0x1ba0
-// 0x14c0:
+	WORD $0x54ffffc8 // b.hi 0x14fc
+	WORD $0x140001ba // b 0x1bf0
+// 0x150c:
 	WORD $0xd1001ae4 // sub x4, x23, #0x6
 	WORD $0x910040d3 // add x19, x6, #0x10
 	WORD $0x8b040a70 // add x16, x19, x4, lsl #2
@@ -1390,12 +1413,12 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x52800029 // mov w9, #0x1
 	WORD $0x5280036d // mov w13, #0x1b
 	WORD $0xb85fc203 // ldur w3, [x16, #-4]
-// 0x14e4:
-	WORD $0xb4000085 // cbz x5, 0x14f4
+// 0x1530:
+	WORD $0xb4000085 // cbz x5, 0x1540
 	WORD $0xf100209f // cmp x4, #0x8
 	WORD $0xfa4408a0 // ccmp x5, #0x4, #0x0, eq
-	WORD $0x54001481 // b.ne 0x1780
-// 0x14f4:
+	WORD $0x54001481 // b.ne 0x17cc
+// 0x1540:
 	WORD $0x4e040c70 // dup v16.4s, w3
 	WORD $0x4f00e43f // movi v31.16b, #0x1
 	WORD $0x4e3f8e00 // cmtst v0.16b, v16.16b, v31.16b
@@ -1554,12 +1577,12 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x6e3f1c00 // eor v0.16b, v0.16b, v31.16b
 	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
 	WORD $0x0e043c03 // mov w3, v0.s[0]
-	WORD $0xb50000a5 // cbnz x5, 0x1780
+	WORD $0xb50000a5 // cbnz x5, 0x17cc
 	WORD $0x4ac32123 // eor w3, w9, w3, ror #8
 	WORD $0x531f7929 // lsl w9, w9, #1
 	WORD $0x7104013f // cmp w9, #0x100
 	WORD $0x1a8901a9 // csel w9, w13, w9, eq
-// 0x1780:
+// 0x17cc:
 	WORD $0xb840466b // ldr w11, [x19], #4
 	WORD $0x910004a5 // add x5, x5, #0x1
 	WORD $0xeb0400bf // cmp x5, x4
@@ -1567,13 +1590,14 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x4a0b0063 // eor w3, w3, w11
 	WORD $0xb8004603 // str w3, [x16], #4
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x54ffea43 // b.cc 0x14e4
+	WORD $0x54ffea43 // b.cc 0x1530
 	WORD $0x9113c0ea // add x10, x7, #0x4f0
 	WORD $0xa9007d5f // stp xzr, xzr, [x10]
 	WORD $0x52800009 // mov w9, #0x0
 	WORD $0x320002d6 // orr w22, w22, #0x1
-	WORD $0x17fffa4a // b 0xd8
-// 0x17b4:
+	WORD $0xd2800014 // mov x20, #0x0
+	WORD $0x17fffa38 // b 0xe0
+// 0x1804:
 	WORD $0xd280007a // mov x26, #0x3
 	WORD $0x9114c0eb // add x11, x7, #0x530
 	WORD $0x3d801d60 // str q0, [x11, #112]
@@ -1663,15 +1687,15 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x6d104550 // stp d16, d17, [x10, #256]
 	WORD $0x6d114d52 // stp d18, d19, [x10, #272]
 	WORD $0xd2800e0f // mov x15, #0x70
-// 0x1918:
+// 0x1968:
 	WORD $0xd2800035 // mov x21, #0x1
-	WORD $0x17fffc58 // b 0xa7c
-// 0x1920:
+	WORD $0x17fffc4f // b 0xaa8
+// 0x1970:
 	WORD $0xd10041ef // sub x15, x15, #0x10
 	WORD $0x9114c0eb // add x11, x7, #0x530
 	WORD $0x3caf6970 // str q16, [x11, x15]
 	WORD $0x3d803cf0 // str q16, [x7, #240]
-	WORD $0xb5ffff4f // cbnz x15, 0x1918
+	WORD $0xb5ffff4f // cbnz x15, 0x1968
 	WORD $0xad400560 // ldp q0, q1, [x11]
 	WORD $0xad410d62 // ldp q2, q3, [x11, #32]
 	WORD $0xad421564 // ldp q4, q5, [x11, #64]
@@ -1826,8 +1850,8 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x6e3b1e73 // eor v19.16b, v19.16b, v27.16b
 	WORD $0x6d104550 // stp d16, d17, [x10, #256]
 	WORD $0x6d114d52 // stp d18, d19, [x10, #272]
-	WORD $0x17fffe3a // b 0x1484
-// 0x1ba0:
+	WORD $0x17fffe39 // b 0x14d0
+// 0x1bf0:
 	RET
 
 DATA aesgcm_neon_constants<>+0(SB)/8, $0x0407060500030201
