@@ -764,8 +764,9 @@ int main(int argc, char **argv)
     sealane_key k;
     const uint8_t key[32] = {0};
     const char *path = argc > 1 ? argv[1] : NULL;
-    if (path != NULL && (strcmp(path, "--name") == 0 || strcmp(path, "--name-aesgcm") == 0)) {
-        const int bad = sealane_key_init(&k, path[6] ? SEALANE_AES_256_GCM : SEALANE_CHACHA20_POLY1305, key, 32);
+    if (path != NULL && strcmp(path, "--name") == 0) {
+        const int gcm = argc > 2 && strcmp(argv[2], "aesgcm") == 0;
+        const int bad = sealane_key_init(&k, gcm ? SEALANE_AES_256_GCM : SEALANE_CHACHA20_POLY1305, key, 32);
         puts(bad ? "none" : sealane_impl_name(&k));
         return bad != 0;
     }
