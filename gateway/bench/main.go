@@ -70,7 +70,7 @@ func main() {
 		{"against tshark, same capture", "times", 20, "tshark; here reading the file, ciphers, copying, checksums", tshark},
 	}
 	if runtime.GOOS == "linux" {
-		figures = append(figures, figure{"live on veth, 1500 B, no packet dropped", "Mpps", 0.5, "what the sender was told to send; a second core sends", veth})
+		figures = append(figures, figure{"live on veth, 1500 B, what the reading core can take", "Mpps", 0.5, "ciphers, and reading the ring; from a run of 300,000 packets without a drop", veth})
 	}
 	var table strings.Builder
 	line := func(format string, args ...any) {
