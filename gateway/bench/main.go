@@ -58,7 +58,7 @@ func main() {
 	}
 	runtime.GOMAXPROCS(1) // all on one core, the collector too
 	figures := []figure{
-		{"decrypt, 16 KB records, AES-128-GCM", "Gbit/s", 40, "copying segments into records, twice the time of AES-GCM", func() (float64, bool) { return bulk(traffic.AES128, false) }},
+		{"decrypt, 16 KB records, AES-128-GCM", "Gbit/s", 40, "parsing, copying segments into records, AES-GCM: about alike", func() (float64, bool) { return bulk(traffic.AES128, false) }},
 		{"decrypt, 16 KB records, ChaCha20-Poly1305", "Gbit/s", 22, "ChaCha20-Poly1305", func() (float64, bool) { return bulk(traffic.ChaCha20, false) }},
 		{"the same with pcap output, AES-128-GCM", "Gbit/s", 25, "copying, checksums", func() (float64, bool) { return bulk(traffic.AES128, true) }},
 		{"the same with pcap output, ChaCha20-Poly1305", "Gbit/s", 15, "ChaCha20-Poly1305, then copying and checksums", func() (float64, bool) { return bulk(traffic.ChaCha20, true) }},
@@ -70,7 +70,7 @@ func main() {
 		{"against tshark, same capture", "times", 20, "tshark; here reading the file, ciphers, copying, checksums", tshark},
 	}
 	if runtime.GOOS == "linux" {
-		figures = append(figures, figure{"live on veth, 1500 B, no packet dropped", "Mpps", 0.5, "what the sender was told to send; a second core sends", veth})
+		figures = append(figures, figure{"live on veth, 1500 B, what the reading core can take", "Mpps", 0.5, "ciphers, and reading the ring; from a run of 300,000 packets without a drop", veth})
 	}
 	var table strings.Builder
 	line := func(format string, args ...any) {
