@@ -3,7 +3,6 @@ package aead
 import (
 	"crypto/cipher"
 	"encoding/binary"
-	"slices"
 	"sync"
 	"unsafe"
 
@@ -159,33 +158,29 @@ func newWorkspace() *workspace {
 	return w
 }
 
-// done forgets secrets and other people's memory.
-func (w *workspace) done(used int) {
+// done forgets secrets. What the lanes point to is forgotten when the next call overwrites them, or the collector empties
+// the pool.
+func (w *workspace) done(opened int) {
 	clear(w.once[:w.derived])
-	clear(w.tags[:used])
-	clear(w.lanes[:used])
-	clear(w.sorted[:used])
+	clear(w.tags[:opened])
 	workspaces.Put(w)
 }
 
-// add sets up the next lane but for its tag.
-func (w *workspace) add(packet int, op *Op, out, in []byte, key unsafe.Pointer, kind cipherKind, plan *kernel.BatchPlan) *kernel.Lane {
-	i := w.count % chunk
+// next returns the next lane, for a packet with a text of so many bytes.
+func (w *workspace) next(packet, bytes int, plan *kernel.BatchPlan) *kernel.Lane {
+	i, class := w.count%chunk, bytes/64%kernel.BatchClasses
 	w.count++
-	class := len(in) / 64 % kernel.BatchClasses
 	w.packet[i], w.class[i] = uint8(packet), uint8(class)
-	w.weight += int(weights[min(plan.From[class], kernel.BatchFromMax)])
-	l := &w.lanes[i]
-	l.Out, l.In, l.Bytes = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in)), uint64(len(in))
-	l.AD, l.ADBytes = unsafe.Pointer(unsafe.SliceData(op.AD)), uint64(len(op.AD))
-	l.Key, l.Nonce = key, unsafe.Pointer(unsafe.SliceData(op.Nonce))
-	if kind == extendedLane {
-		o := &w.once[w.derived%chunk]
-		w.derived++
-		o.derive((*[keySize]byte)(key), (*[nonceSizeX]byte)(op.Nonce))
-		l.Key, l.Nonce = unsafe.Pointer(&o.key), unsafe.Pointer(&o.nonce)
-	}
-	return l
+	w.weight += int(weights[plan.From[class]%uint8(len(weights))])
+	return &w.lanes[i]
+}
+
+// extend gives a lane the key and nonce that XChaCha20-Poly1305 makes.
+func (w *workspace) extend(l *kernel.Lane, key unsafe.Pointer, nonce []byte) {
+	o := &w.once[w.derived%chunk]
+	w.derived++
+	o.derive((*[keySize]byte)(key), (*[nonceSizeX]byte)(nonce))
+	l.Key, l.Nonce = unsafe.Pointer(&o.key), unsafe.Pointer(&o.nonce)
 }
 
 // alone returns how many of the packets are better done by themselves.
@@ -208,7 +203,11 @@ func (w *workspace) pop() (packet uint8) {
 // run has the kernel do the lanes, longest first: a counting sort by whole blocks, left out where there is nothing to do.
 func (w *workspace) run(level kernel.Level, gcm bool, flags uint64) {
 	lanes := w.lanes[:w.count]
-	if !slices.IsSortedFunc(w.class[:w.count], func(a, b uint8) int { return int(b) - int(a) }) {
+	inOrder := true
+	for i := 1; i < w.count; i++ {
+		inOrder = inOrder && w.class[i%chunk] <= w.class[(i-1)%chunk]
+	}
+	if !inOrder {
 		var place [kernel.BatchClasses]uint8
 		for _, class := range w.class[:w.count] {
 			place[class%kernel.BatchClasses]++
@@ -265,16 +264,21 @@ func sealChunk(ops []Op, todo set) (left set) {
 		op.Out, op.Err = extend(op.Dst, n+tagSize), nil
 		out := op.Out[len(op.Dst):]
 		checkOverlap(out, op.Src, op.AD, gcm)
-		w.add(i, op, out, op.Src, key, kind, plan).Tag[0] = unsafe.Pointer(&out[n])
+		lane := w.next(i, n, plan)
+		lane.Out, lane.In, lane.Bytes = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(op.Src)), uint64(n)
+		lane.AD, lane.ADBytes = unsafe.Pointer(unsafe.SliceData(op.AD)), uint64(len(op.AD))
+		lane.Key, lane.Nonce, lane.Tag[0] = key, unsafe.Pointer(unsafe.SliceData(op.Nonce)), unsafe.Pointer(&out[n])
+		if kind == extendedLane {
+			w.extend(lane, key, op.Nonce)
+		}
 	}
-	used := w.count
 	for range w.alone(plan) {
 		ops[w.pop()].seal()
 	}
 	if w.count > 0 {
 		w.run(level, gcm, 0)
 	}
-	w.done(used)
+	w.done(0)
 	return left
 }
 
@@ -313,11 +317,16 @@ func openChunk(ops []Op, todo set) (opened int, left set) {
 		}
 		checkOverlap(out, in, op.AD, gcm)
 		// The tag is read first: the output may cover it, if it begins where the ciphertext ends.
-		lane := w.count % chunk
-		w.came[lane] = [2]uint64{binary.NativeEndian.Uint64(op.Src[n:]), binary.NativeEndian.Uint64(op.Src[n+8:])}
-		w.add(i, op, out, in[:n], key, kind, plan).Tag[0] = unsafe.Pointer(&w.tags[lane])
+		at := w.count % chunk
+		w.came[at] = [2]uint64{binary.NativeEndian.Uint64(op.Src[n:]), binary.NativeEndian.Uint64(op.Src[n+8:])}
+		lane := w.next(i, n, plan)
+		lane.Out, lane.In, lane.Bytes = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in)), uint64(n)
+		lane.AD, lane.ADBytes = unsafe.Pointer(unsafe.SliceData(op.AD)), uint64(len(op.AD))
+		lane.Key, lane.Nonce, lane.Tag[0] = key, unsafe.Pointer(unsafe.SliceData(op.Nonce)), unsafe.Pointer(&w.tags[at])
+		if kind == extendedLane {
+			w.extend(lane, key, op.Nonce)
+		}
 	}
-	used := w.count
 	for range w.alone(plan) {
 		opened += ops[w.pop()].open()
 	}
@@ -325,7 +334,7 @@ func openChunk(ops []Op, todo set) (opened int, left set) {
 		w.run(level, gcm, kernel.FlagOpen)
 		opened += w.authenticate(ops, gcm)
 	}
-	w.done(used)
+	w.done(w.count)
 	return opened, left
 }
 
