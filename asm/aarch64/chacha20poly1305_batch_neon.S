@@ -4,7 +4,7 @@
  *
  * CPU        ARMv8-A with Advanced SIMD; no crypto extensions
  * args       SEALANE_BATCH_* and FLAGS (asm/args.h); of every lane reads AD, KEY, NONCE, IN[BYTES]; writes OUT[BYTES], TAG[16]
- * scratch    800 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    992 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_batch_neon_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on the lanes' pointers and lengths, and on FLAGS only
@@ -80,7 +80,7 @@ isa neon
 /* ---- A pass begins ---- */
 
 /* Instructions 0..21 of giving out a block, number at of those to make next. From one to the next, u1 is the key, and u5, u6 are
- * row d, of the packet that is being given out, whose nonce may be overwritten soon. With none left, it is the last packet's again.
+ * row d, of the packet that is being given out, whose nonce may be overwritten soon. With none left, the last packet's again.
  */
 .set TAKE_ITEMS, 22
 .macro take_item at, item
