@@ -4,6 +4,22 @@
 
 package kernel
 
+// AESGCMARMv6 is sealane_aesgcm_armv6 of asm/arm/aesgcm_armv6.S.
+//
+//go:noescape
+func AESGCMARMv6(a *Args)
+
+// AESGCMARMv6Extensions are the CPU extensions that AESGCMARMv6 may use, in the assembler's names.
+const AESGCMARMv6Extensions = "armv6"
+
+// AESGCMCE32 is sealane_aesgcm_ce32 of asm/arm/aesgcm_ce32.S.
+//
+//go:noescape
+func AESGCMCE32(a *Args)
+
+// AESGCMCE32Extensions are the CPU extensions that AESGCMCE32 may use, in the assembler's names.
+const AESGCMCE32Extensions = "neon aes pmull"
+
 // AESGCMNEON is sealane_aesgcm_neon of asm/arm/aesgcm_neon.S.
 //
 //go:noescape

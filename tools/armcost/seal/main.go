@@ -1,8 +1,10 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES SEED [seal|open|batch|openbatch|aes] [chacha|gcm128|gcm192|gcm256] [PACKETS]
+//	seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]
 //
-// A batch has 64 packets, or as many as it says. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places: what the comparison of traces must find.
+// gcm128n16 has nonces of 16 bytes, which make the counters secret. With batchN it is N messages in one call of package
+// batch, ChaCha20-Poly1305 with a key each. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places:
+// what the comparison of traces must find.
 package main
 
 import (
@@ -13,6 +15,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/sealane/sealane/aesgcm"
 	"github.com/sealane/sealane/batch"
@@ -27,7 +30,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|batch|openbatch|aes] [chacha|gcm128|gcm192|gcm256] [PACKETS]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]")
 		os.Exit(2)
 	}
 	size, err := strconv.Atoi(os.Args[1])
@@ -35,29 +38,29 @@ func main() {
 		fmt.Fprintln(os.Stderr, "seal: not a size:", os.Args[1])
 		os.Exit(2)
 	}
-	way, packets, cipherName := "seal", 64, "chacha"
-	if len(os.Args) > 3 {
-		way = os.Args[3]
-	}
+	open := len(os.Args) > 3 && os.Args[3] == "open"
+	cipherName := "chacha"
 	if len(os.Args) > 4 {
 		cipherName = os.Args[4]
 	}
-	if way == "aes" {
+	if len(os.Args) > 3 && os.Args[3] == "aes" {
 		cipherName = "go"
 	}
-	if len(os.Args) > 5 {
-		if packets, err = strconv.Atoi(os.Args[5]); err != nil || packets < 1 {
-			fmt.Fprintln(os.Stderr, "seal: not a number of packets:", os.Args[5])
+	runtime.LockOSThread()
+	if n, isBatch := strings.CutPrefix(cipherName, "batch"); isBatch {
+		packets, err := strconv.Atoi(n)
+		if err != nil || packets < 1 {
+			fmt.Fprintln(os.Stderr, "seal: not a number of packets:", n)
 			os.Exit(2)
 		}
+		many(packets, size, open)
+		return
 	}
-	runtime.LockOSThread()
 	plain := make([]byte, size)
 	sealed := make([]byte, 0, size+chacha20poly1305.Overhead)
 	opened := make([]byte, 0, size)
 	for round := range 6 {
 		key := sha256.Sum256([]byte(os.Args[2] + strconv.Itoa(round)))
-		nonce := key[:chacha20poly1305.NonceSize]
 		for i := range plain {
 			plain[i] = key[i%32] ^ byte(i)
 		}
@@ -65,11 +68,9 @@ func main() {
 		if err != nil {
 			panic(err)
 		}
+		nonce := key[:aead.NonceSize()]
 		runtime.Gosched()
-		switch way {
-		case "batch", "openbatch":
-			sealed = batches(aead, nonce, plain, packets, way == "openbatch")
-		case "open":
+		if open {
 			sealed = aead.Seal(sealed[:0], nonce, plain, nil)
 			markStart()
 			opened, err = aead.Open(opened[:0], nonce, sealed, nil)
@@ -77,7 +78,7 @@ func main() {
 			if err != nil {
 				panic(err)
 			}
-		default:
+		} else {
 			markStart()
 			sealed = aead.Seal(sealed[:0], nonce, plain, nil)
 			markEnd()
@@ -86,32 +87,47 @@ func main() {
 	fmt.Printf("%x\n", sha256.Sum256(append(sealed, opened...)))
 }
 
-// batches seals or opens a batch between the markers, and returns what its packets come to.
-func batches(aead cipher.AEAD, nonce, plain []byte, packets int, open bool) []byte {
+// many does the same with a batch.
+func many(packets, size int, open bool) {
 	ops := make([]batch.Op, packets)
-	for i := range ops {
-		out := make([]byte, 0, len(plain)+chacha20poly1305.Overhead)
-		ops[i] = batch.Op{AEAD: aead, Dst: out, Nonce: nonce, Src: plain}
-		if open {
-			ops[i].Src = aead.Seal(nil, nonce, plain, nil)
-		}
+	text := make([][]byte, packets)
+	for i := range text {
+		text[i] = make([]byte, size, size+chacha20poly1305.Overhead)
 	}
-	markStart()
-	if open {
-		batch.OpenBatch(ops)
-	} else {
+	hash := sha256.New()
+	for round := range 6 {
+		for i := range ops {
+			key := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", os.Args[2], round, i))
+			aead, err := chacha20poly1305.New(key[:])
+			if err != nil {
+				panic(err)
+			}
+			ops[i] = batch.Op{AEAD: aead, Dst: text[i][:0], Nonce: key[:chacha20poly1305.NonceSize], Src: text[i][:size]}
+		}
+		runtime.Gosched()
+		if !open {
+			markStart()
+		}
 		batch.SealBatch(ops)
-	}
-	markEnd()
-	sum := sha256.New()
-	for i := range ops {
-		if ops[i].Err != nil {
-			panic(ops[i].Err)
+		if !open {
+			markEnd()
+			for i := range ops {
+				hash.Write(ops[i].Out)
+			}
+			continue
 		}
-		sum.Write(ops[i].Src)
-		sum.Write(ops[i].Out)
+		for i := range ops {
+			hash.Write(ops[i].Out)
+			ops[i].Src = ops[i].Out
+		}
+		markStart()
+		opened := batch.OpenBatch(ops)
+		markEnd()
+		if opened != packets {
+			panic("a message was not opened")
+		}
 	}
-	return sum.Sum(nil)
+	fmt.Printf("%x\n", hash.Sum(nil))
 }
 
 func newAEAD(key []byte, name string) (cipher.AEAD, error) {
@@ -124,6 +140,8 @@ func newAEAD(key []byte, name string) (cipher.AEAD, error) {
 		return aesgcm.New(key[:24])
 	case "gcm256":
 		return aesgcm.New(key)
+	case "gcm128n16":
+		return aesgcm.NewWithNonceSize(key[:16], 16)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
