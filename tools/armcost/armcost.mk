@@ -23,6 +23,7 @@ ARMCOST_RUNS := arm,cortex-a7,chacha,neon arm,arm1176,chacha,armv6 arm64,cortex-
 ARMCOST_RUNS += arm64,cortex-a53,chacha,neon6
 ARMCOST_RUNS += arm64,cortex-a53,gcm128,ce arm64,cortex-a53,gcm256,ce
 ARMCOST_RUNS += arm64,cortex-a53,gcm128,neon arm64,cortex-a53,gcm256,neon
+ARMCOST_CT_RUNS = $(ARMCOST_RUNS) arm64,cortex-a53,gcm128j0,ce arm64,cortex-a53,gcm128j0,neon
 # In the shell: these of $run as $1 to $4, and the program's name.
 ARMCOST_RUN = set -- $$(echo $$run | tr , ' '); seal=$(B)/seal.$$1; export SEALANE_CPU=$$4
 
@@ -34,11 +35,12 @@ bench-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm64 ## modelled cycles an
 	for run in $(ARMCOST_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_SIZES); do \
 	    echo; echo "$$3 at level $$4, $$way, $$n bytes, GOARCH=$$1, CPU $$2"; \
 	    $(ARMCOST) cost --cpu $$2 $(ARMCOST_MARKS) --bytes $$n -- $$seal $$n '{seed}' $$way $$3; \
-	done; done; done; } >$(ARMCOST_RESULTS)
+	done; done; done; \
+	echo; echo "Other people's, of tools/armcost/peers.json:"; python3 tools/armcost/peers.py $(ARMCOST_SIZES); } >$(ARMCOST_RESULTS)
 	@cat $(ARMCOST_RESULTS)
 
 ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm64 ## the same branches and addresses for two secrets
-	@p=0 f=0; for run in $(ARMCOST_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_CT_SIZES); do \
+	@p=0 f=0; for run in $(ARMCOST_CT_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_CT_SIZES); do \
 	    if $(ARMCOST) ct --cpu $$2 $(ARMCOST_MARKS) -- $$seal $$n '{seed}' $$way $$3 >$(B)/ct-arm.log 2>&1; \
 	    then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL $$run $$way $$n"; tail -n 5 $(B)/ct-arm.log; fi; \
 	done; done; done; \

@@ -1,8 +1,9 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256]
+//	seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128j0]
 //
-// With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places: what the comparison of traces must find.
+// With gcm128j0 the nonce is 16 bytes, which makes the counter a secret. With aes it is Go's AES-GCM, which on 32-bit ARM
+// reads tables at secret places: what the comparison of traces must find.
 package main
 
 import (
@@ -26,7 +27,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128j0]")
 		os.Exit(2)
 	}
 	size, err := strconv.Atoi(os.Args[1])
@@ -48,7 +49,6 @@ func main() {
 	opened := make([]byte, 0, size)
 	for round := range 6 {
 		key := sha256.Sum256([]byte(os.Args[2] + strconv.Itoa(round)))
-		nonce := key[:chacha20poly1305.NonceSize]
 		for i := range plain {
 			plain[i] = key[i%32] ^ byte(i)
 		}
@@ -56,6 +56,7 @@ func main() {
 		if err != nil {
 			panic(err)
 		}
+		nonce := key[:aead.NonceSize()]
 		runtime.Gosched()
 		if open {
 			sealed = aead.Seal(sealed[:0], nonce, plain, nil)
@@ -82,6 +83,8 @@ func newAEAD(key []byte, name string) (cipher.AEAD, error) {
 		return aesgcm.New(key[:16])
 	case "gcm192":
 		return aesgcm.New(key[:24])
+	case "gcm128j0":
+		return aesgcm.NewWithNonceSize(key[:16], 16)
 	case "gcm256":
 		return aesgcm.New(key)
 	}
