@@ -251,14 +251,6 @@ endconstants
     vtbl.8 \high, {\block_low, \block_high}, d29
 .endm
 
-/* Text of two blocks. */
-.macro xor_text low, high
-    vld1.8 {q12, q13}, [r3]!
-    veor q12, q12, \low
-    veor q13, q13, \high
-    vst1.8 {q12, q13}, [r4]!
-.endm
-
 /* ---- GHASH ---- */
 
 /* Sums of products of bytes for k = 0 .. 3: q12 .. q15. */
@@ -273,23 +265,21 @@ endconstants
     veor q15, q15, q7
 .endm
 
-/* \to := x^63 + x^62 + x^57 times \x, without what is beyond 64 bits. */
-.macro reduce_low to, x, t
-    vshl.u64 \to, \x, #63
-    vshl.u64 \t, \x, #62
-    veor \to, \to, \t
-    vshl.u64 \t, \x, #57
-    veor \to, \to, \t
-.endm
-
-/* \to := what is beyond them, and \x. */
-.macro reduce_high to, x, t
-    vshr.u64 \to, \x, #1
-    vshr.u64 \t, \x, #2
-    veor \to, \to, \t
-    vshr.u64 \t, \x, #7
-    veor \to, \to, \t
-    veor \to, \to, \x
+/* The lowest word x: \low := next + (x^63 + x^62 + x^57) x, and \high := last + x and what that has beyond 64 bits. */
+.macro reduce x, low, next, high, last
+    vshl.u64 d6, \x, #63
+    vshl.u64 d7, \x, #62
+    vshr.u64 d16, \x, #1
+    vshl.u64 d18, \x, #57
+    vshr.u64 d17, \x, #2
+    vshr.u64 d19, \x, #7
+    veor d6, d6, d7
+    veor d16, d16, d17
+    veor d19, d19, \x
+    veor d6, d6, d18
+    veor d16, d16, d19
+    veor \low, \next, d6
+    veor \high, \last, d16
 .endm
 
 /* ---- the kernel ---- */
@@ -473,10 +463,22 @@ function sealane_aesgcm_neon
 .Lgot_text:
     ldr r3, [r1, #IN]
     ldr r4, [r1, #OUT]
-    xor_text q8, q9
-    xor_text q10, q11
-    xor_text q0, q1
-    xor_text q2, q3
+    vld1.8 {q4, q5}, [r3]!
+    vld1.8 {q6, q7}, [r3]!
+    veor q4, q4, q8
+    veor q5, q5, q9
+    vld1.8 {q12, q13}, [r3]!
+    veor q6, q6, q10
+    veor q7, q7, q11
+    vst1.8 {q4, q5}, [r4]!
+    veor q12, q12, q0
+    veor q13, q13, q1
+    vld1.8 {q14, q15}, [r3]!
+    vst1.8 {q6, q7}, [r4]!
+    veor q14, q14, q2
+    veor q15, q15, q3
+    vst1.8 {q12, q13}, [r4]!
+    vst1.8 {q14, q15}, [r4]!
     ldr r6, [r1, #LEFT]
     ldr r9, [r1, #FLAGS]
     str r3, [r1, #IN]
@@ -1001,20 +1003,26 @@ function sealane_aesgcm_neon
     add r3, r3, r6
     add r5, r5, r7
 .Lproducts:
-    mov r4, r12
-    vmov.i8 q12, #0
-    vmov.i8 q13, #0
-    vmov.i8 q14, #0
-    vmov.i8 q15, #0
+    vld1.8 {d0, d1}, [r3]!
+    vld1.8 {d2, d3, d4, d5}, [r5]!
+    vrev32.16 q3, q0
+    subs r4, r12, #1
+    vmull.p8 q12, d0, d2
+    vmull.p8 q13, d0, d3
+    vmull.p8 q14, d6, d2
+    vmull.p8 q15, d6, d3
+    products d1, d7, d4, d5
+    beq .Lproducts_bytes
 .Lproducts_two:
     vld1.8 {d0, d1}, [r3]!
     vld1.8 {d2, d3, d4, d5}, [r5]!
     vrev32.16 q3, q0
+    subs r4, r4, #1
     products d0, d6, d2, d3
     products d1, d7, d4, d5
-    subs r4, r4, #1
     bne .Lproducts_two
 
+.Lproducts_bytes:
 /* Bytes of the sums: of q12 0 2 4 6, of q13 1 3 5 3, of q14 2 4 2 4, of q15 3 5 3 1. */
     vshl.u64 q0, q15, #16
     vshl.u64 q1, q14, #32
@@ -1077,14 +1085,8 @@ function sealane_aesgcm_neon
     veor d5, d5, d3
     veor d4, d4, d6                         /* the sum of 64-bit words is d0, d4, d5, d3 */
     veor d5, d5, d6
-    reduce_low d6, d0, d7
-    reduce_high d16, d0, d17
-    veor d4, d4, d6
-    veor d5, d5, d16
-    reduce_low d6, d4, d7
-    reduce_high d16, d4, d17
-    veor d31, d5, d6
-    veor d30, d3, d16
+    reduce d0, d4, d4, d5, d5
+    reduce d4, d31, d5, d30, d3
 
     ldr r4, [r1, #BLOCKS]
     ldr r3, [r1, #MESSAGE]

@@ -20,7 +20,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58121c4 // str r2, [r1, #452]
 	WORD $0xe58131c8 // str r3, [r1, #456]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000a7a // bne 0x2a08
+	WORD $0x1a000a86 // bne 0x2a38
 // 0x1c:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5904028 // ldr r4, [r0, #40]
@@ -54,7 +54,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x1affffef // bne 0x50
 	WORD $0xe59131c8 // ldr r3, [r1, #456]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000b47 // bne 0x2dbc
+	WORD $0x1a000b53 // bne 0x2dec
 	WORD $0xe5904008 // ldr r4, [r0, #8]
 	WORD $0xe5905000 // ldr r5, [r0]
 	WORD $0xe5906010 // ldr r6, [r0, #16]
@@ -182,22 +182,22 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 // 0x270:
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe59141d0 // ldr r4, [r1, #464]
+	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
+	WORD $0xf423c20d // vld1.8 {d12-d15}, [r3]!
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf30aa172 // veor q5, q5, q9
 	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
-	WORD $0xf34881f0 // veor q12, q12, q8
-	WORD $0xf34aa1f2 // veor q13, q13, q9
-	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
-	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
-	WORD $0xf34881f4 // veor q12, q12, q10
-	WORD $0xf34aa1f6 // veor q13, q13, q11
-	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
-	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
+	WORD $0xf30cc174 // veor q6, q6, q10
+	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf404820d // vst1.8 {d8-d11}, [r4]!
 	WORD $0xf34881d0 // veor q12, q12, q0
 	WORD $0xf34aa1d2 // veor q13, q13, q1
+	WORD $0xf463c20d // vld1.8 {d28-d31}, [r3]!
+	WORD $0xf404c20d // vst1.8 {d12-d15}, [r4]!
+	WORD $0xf34cc1d4 // veor q14, q14, q2
+	WORD $0xf34ee1d6 // veor q15, q15, q3
 	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
-	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
-	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xf34aa1d6 // veor q13, q13, q3
-	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
+	WORD $0xf444c20d // vst1.8 {d28-d31}, [r4]!
 	WORD $0xe59161d4 // ldr r6, [r1, #468]
 	WORD $0xe59191c8 // ldr r9, [r1, #456]
 	WORD $0xe58131cc // str r3, [r1, #460]
@@ -373,7 +373,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xeca30b14 // vstmia r3!, {d0-d9}
 	WORD $0x1afffffb // bne 0x520
-	WORD $0xea000a5d // b 0x2eac
+	WORD $0xea000a69 // b 0x2edc
 // 0x534:
 	WORD $0xe58141e8 // str r4, [r1, #488]
 	WORD $0xe59131d8 // ldr r3, [r1, #472]
@@ -1387,7 +1387,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3540002 // cmp r4, #2
 	WORD $0x3afffb7c // bcc 0x2e8
 	WORD $0x0afffb26 // beq 0x194
-	WORD $0xea000637 // b 0x2ddc
+	WORD $0xea000643 // b 0x2e0c
 // 0x14fc:
 	WORD $0xe5816b9c // str r6, [r1, #2972]
 	WORD $0xe1a03386 // lsl r3, r6, #7
@@ -2614,7 +2614,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2855c01 // add r5, r5, #256
 	WORD $0xe2813c09 // add r3, r1, #2304
 	WORD $0xe3540004 // cmp r4, #4
-	WORD $0x0a000197 // beq 0x2e64
+	WORD $0x0a0001a3 // beq 0x2e94
 	WORD $0xe1a0620b // lsl r6, fp, #4
 	WORD $0xe1a0728b // lsl r7, fp, #5
 	WORD $0xe2819ea2 // add r9, r1, #2592
@@ -2622,15 +2622,28 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0833006 // add r3, r3, r6
 	WORD $0xe0855007 // add r5, r5, r7
 // 0x281c:
-	WORD $0xe1a0400c // mov r4, ip
-	WORD $0xf2c08e50 // vmov.i8 q12, #0
-	WORD $0xf2c0ae50 // vmov.i8 q13, #0
-	WORD $0xf2c0ce50 // vmov.i8 q14, #0
-	WORD $0xf2c0ee50 // vmov.i8 q15, #0
-// 0x2830:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
 	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xe25c4001 // subs r4, ip, #1
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0x0a000014 // beq 0x28b4
+// 0x2860:
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
 	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
 	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
@@ -2647,8 +2660,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34ee1de // veor q15, q15, q7
-	WORD $0xe2544001 // subs r4, r4, #1
-	WORD $0x1affffea // bne 0x2830
+	WORD $0x1affffea // bne 0x2860
+// 0x28b4:
 	WORD $0xf29005fe // vshl.s64 q0, q15, #16
 	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
 	WORD $0xf39004fe // vsri.64 q0, q15, #48
@@ -2668,8 +2681,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0855007 // add r5, r5, r7
 	WORD $0xe2488001 // sub r8, r8, #1
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x8affffd1 // bhi 0x281c
-	WORD $0x3a000009 // bcc 0x2900
+	WORD $0x8affffc5 // bhi 0x281c
+	WORD $0x3a000009 // bcc 0x2930
 	WORD $0xe0433006 // sub r3, r3, r6
 	WORD $0xe0455007 // sub r5, r5, r7
 	WORD $0xe28cc001 // add ip, ip, #1
@@ -2679,10 +2692,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a06206 // lsl r6, r6, #4
 	WORD $0xe0833006 // add r3, r3, r6
 	WORD $0xe0855007 // add r5, r5, r7
-	WORD $0xeaffffc6 // b 0x281c
-// 0x2900:
+	WORD $0xeaffffba // b 0x281c
+// 0x2930:
 	WORD $0xe3580000 // cmp r8, #0
-	WORD $0x1affffc4 // bne 0x281c
+	WORD $0x1affffb8 // bne 0x281c
 	WORD $0xe2499060 // sub r9, r9, #96
 	WORD $0xf469020d // vld1.8 {d16-d19}, [r9]!
 	WORD $0xf469420d // vld1.8 {d20-d23}, [r9]!
@@ -2709,66 +2722,66 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3055116 // veor d5, d5, d6
 	WORD $0xf2bf6590 // vshl.s64 d6, d0, #63
 	WORD $0xf2be7590 // vshl.s64 d7, d0, #62
-	WORD $0xf3066117 // veor d6, d6, d7
-	WORD $0xf2b97590 // vshl.s64 d7, d0, #57
-	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf3ff0090 // vshr.u64 d16, d0, #1
+	WORD $0xf2f92590 // vshl.s64 d18, d0, #57
 	WORD $0xf3fe1090 // vshr.u64 d17, d0, #2
+	WORD $0xf3f93090 // vshr.u64 d19, d0, #7
+	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3f91090 // vshr.u64 d17, d0, #7
-	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3400190 // veor d16, d16, d0
+	WORD $0xf3433190 // veor d19, d19, d0
+	WORD $0xf3066132 // veor d6, d6, d18
+	WORD $0xf34001b3 // veor d16, d16, d19
 	WORD $0xf3044116 // veor d4, d4, d6
 	WORD $0xf3055130 // veor d5, d5, d16
 	WORD $0xf2bf6594 // vshl.s64 d6, d4, #63
 	WORD $0xf2be7594 // vshl.s64 d7, d4, #62
-	WORD $0xf3066117 // veor d6, d6, d7
-	WORD $0xf2b97594 // vshl.s64 d7, d4, #57
-	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf3ff0094 // vshr.u64 d16, d4, #1
+	WORD $0xf2f92594 // vshl.s64 d18, d4, #57
 	WORD $0xf3fe1094 // vshr.u64 d17, d4, #2
+	WORD $0xf3f93094 // vshr.u64 d19, d4, #7
+	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3f91094 // vshr.u64 d17, d4, #7
-	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3400194 // veor d16, d16, d4
+	WORD $0xf3433194 // veor d19, d19, d4
+	WORD $0xf3066132 // veor d6, d6, d18
+	WORD $0xf34001b3 // veor d16, d16, d19
 	WORD $0xf345f116 // veor d31, d5, d6
 	WORD $0xf343e130 // veor d30, d3, d16
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe59131f0 // ldr r3, [r1, #496]
 	WORD $0xe3540000 // cmp r4, #0
-	WORD $0x1affff45 // bne 0x26f8
+	WORD $0x1affff39 // bne 0x26f8
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xe59141e4 // ldr r4, [r1, #484]
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe3540001 // cmp r4, #1
-	WORD $0x3afff5f9 // bcc 0x1dc
-	WORD $0x0afff61b // beq 0x268
+	WORD $0x3afff5ed // bcc 0x1dc
+	WORD $0x0afff60f // beq 0x268
 	WORD $0xe3540003 // cmp r4, #3
-	WORD $0x3afff607 // bcc 0x220
-	WORD $0x0afff69f // beq 0x484
-	WORD $0xea0000fe // b 0x2e04
-// 0x2a08:
+	WORD $0x3afff5fb // bcc 0x220
+	WORD $0x0afff693 // beq 0x484
+	WORD $0xea0000fe // b 0x2e34
+// 0x2a38:
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xe2468006 // sub r8, r6, #6
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe1a09008 // mov r9, r8
-// 0x2a1c:
+// 0x2a4c:
 	WORD $0xe497c004 // ldr ip, [r7], #4
 	WORD $0xe2599001 // subs r9, r9, #1
 	WORD $0xe485c004 // str ip, [r5], #4
-	WORD $0x1afffffb // bne 0x2a1c
+	WORD $0x1afffffb // bne 0x2a4c
 	WORD $0xe2867001 // add r7, r6, #1
 	WORD $0xe0687107 // rsb r7, r8, r7, lsl #2
 	WORD $0xe282b098 // add fp, r2, #152
-// 0x2a38:
+// 0x2a68:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x2a50
+	WORD $0x0a000002 // beq 0x2a80
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a0000c1 // bne 0x2d58
-// 0x2a50:
+	WORD $0x1a0000c1 // bne 0x2d88
+// 0x2a80:
 	WORD $0xeea0cb90 // vdup.32 q8, ip
 	WORD $0xf2800e51 // vmov.i8 q0, #1
 	WORD $0xf2802e52 // vmov.i8 q1, #2
@@ -2963,7 +2976,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xee14cb90 // vmov.32 ip, d20[0]
 	WORD $0x002cc003 // eoreq ip, ip, r3
-// 0x2d58:
+// 0x2d88:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -2971,12 +2984,12 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affff2f // bne 0x2a38
+	WORD $0x1affff2f // bne 0x2a68
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xe3a08000 // mov r8, #0
-// 0x2d88:
+// 0x2db8:
 	WORD $0xe0823008 // add r3, r2, r8
 	WORD $0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -2988,9 +3001,9 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2866e53 // vmov.i8 q3, #99
 	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
-	WORD $0x5afffff3 // bpl 0x2d88
-	WORD $0xeafff497 // b 0x1c
-// 0x2dbc:
+	WORD $0x5afffff3 // bpl 0x2db8
+	WORD $0xeafff48b // b 0x1c
+// 0x2dec:
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xf4240a0f // vld1.8 {d0-d1}, [r4]
 	WORD $0xe2815e19 // add r5, r1, #400
@@ -2998,8 +3011,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe58151d8 // str r5, [r1, #472]
 	WORD $0xe3a04003 // mov r4, #3
-	WORD $0xeafff5d5 // b 0x534
-// 0x2ddc:
+	WORD $0xeafff5c9 // b 0x534
+// 0x2e0c:
 	WORD $0xf3f0e060 // vrev64.8 q15, q8
 	WORD $0xe2813c0b // add r3, r1, #2816
 	WORD $0xf2800e50 // vmov.i8 q0, #0
@@ -3010,7 +3023,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a04070 // mov r4, #112
 	WORD $0xf403020f // vst1.8 {d0-d3}, [r3]
 	WORD $0xe58141f8 // str r4, [r1, #504]
-// 0x2e04:
+// 0x2e34:
 	WORD $0xe59141f8 // ldr r4, [r1, #504]
 	WORD $0xe59121c4 // ldr r2, [r1, #452]
 	WORD $0xe2816d2a // add r6, r1, #2688
@@ -3034,10 +3047,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe3a04008 // mov r4, #8
 	WORD $0xe3a05004 // mov r5, #4
-	WORD $0xeafffe21 // b 0x26ec
-// 0x2e64:
+	WORD $0xeafffe15 // b 0x26ec
+// 0x2e94:
 	WORD $0xe3a04012 // mov r4, #18
-// 0x2e68:
+// 0x2e98:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf3b82050 // vshr.u32 q1, q0, #8
 	WORD $0xe2544001 // subs r4, r4, #1
@@ -3046,16 +3059,16 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf405270d // vst1.8 {d2}, [r5]!
 	WORD $0xf405170d // vst1.8 {d1}, [r5]!
 	WORD $0xf405370d // vst1.8 {d3}, [r5]!
-	WORD $0x1afffff6 // bne 0x2e68
+	WORD $0x1afffff6 // bne 0x2e98
 	WORD $0xe59161f8 // ldr r6, [r1, #504]
 	WORD $0xe2813d2a // add r3, r1, #2688
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe2566010 // subs r6, r6, #16
 	WORD $0xe3a05005 // mov r5, #5
 	WORD $0xe58161f8 // str r6, [r1, #504]
-	WORD $0x5afffe10 // bpl 0x26ec
-	WORD $0xeafff595 // b 0x504
-// 0x2eac:
+	WORD $0x5afffe04 // bpl 0x26ec
+	WORD $0xeafff589 // b 0x504
+// 0x2edc:
 	RET
 
 DATA aesgcm_neon_constants<>+0(SB)/8, $0x0d0905010c080400
