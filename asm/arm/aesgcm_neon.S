@@ -265,6 +265,48 @@ endconstants
     veor q15, q15, q7
 .endm
 
+/* The same for the first block. */
+.macro first_products d, swapped, h0, h1
+    vmull.p8 q12, \d, \h0
+    vmull.p8 q13, \d, \h1
+    vmull.p8 q14, \swapped, \h0
+    vmull.p8 q15, \swapped, \h1
+.endm
+
+/* Those of two words each of 2 n blocks, from r3 and r5. */
+.macro products_of n
+    vld1.8 {d0, d1}, [r3]!
+    vld1.8 {d2, d3, d4, d5}, [r5]!
+    vrev32.16 q3, q0
+    first_products d0, d6, d2, d3
+    products d1, d7, d4, d5
+    .rept \n - 1
+    vld1.8 {d0, d1}, [r3]!
+    vld1.8 {d2, d3, d4, d5}, [r5]!
+    vrev32.16 q3, q0
+    products d0, d6, d2, d3
+    products d1, d7, d4, d5
+    .endr
+.endm
+
+/* To their places: of q12 the bytes 0 2 4 6, of q13 1 3 5 3, of q14 2 4 2 4, of q15 3 5 3 1. */
+.macro place_bytes to
+    vshl.u64 q0, q15, #16
+    vshl.u64 q1, q14, #32
+    vsri.u64 q0, q15, #48
+    veor q1, q1, q14
+    veor q0, q0, q13                        /* 1 3 5 3 */
+    vshr.u64 q1, q1, #32
+    vshl.u64 q2, q0, #16
+    vshr.u64 q3, q0, #48
+    vshl.u64 q1, q1, #16
+    vshr.u64 q2, q2, #8
+    vshl.u64 q3, q3, #24
+    veor q12, q12, q1
+    veor q2, q2, q3
+    veor \to, q12, q2
+.endm
+
 /* The lowest word x: \low := next + (x^63 + x^62 + x^57) x, and \high := last + x and what that has beyond 64 bits. */
 .macro reduce x, low, next, high, last
     vshl.u64 d6, \x, #63
@@ -995,7 +1037,26 @@ function sealane_aesgcm_neon
     cmp r4, #PHASE_TABLE
     beq .Ltable
 
-/* Six sums of products, three of all blocks and three of pairs of them. */
+/* Six sums of products, three of all blocks and three of pairs of them; eight blocks first. */
+    cmp r12, #4
+    bne .Lproducts_few
+    products_of 4
+    place_bytes q8
+    products_of 4
+    place_bytes q9
+    products_of 4
+    place_bytes q10
+    products_of 2
+    place_bytes q12
+    veor d22, d24, d25
+    products_of 2
+    place_bytes q12
+    veor d23, d24, d25
+    products_of 2
+    place_bytes q12
+    veor d26, d24, d25
+    b .Lproducts_sum
+.Lproducts_few:
     mov r6, r11, lsl #4
     mov r7, r11, lsl #5
     add r9, r1, #RESULT
@@ -1007,10 +1068,7 @@ function sealane_aesgcm_neon
     vld1.8 {d2, d3, d4, d5}, [r5]!
     vrev32.16 q3, q0
     subs r4, r12, #1
-    vmull.p8 q12, d0, d2
-    vmull.p8 q13, d0, d3
-    vmull.p8 q14, d6, d2
-    vmull.p8 q15, d6, d3
+    first_products d0, d6, d2, d3
     products d1, d7, d4, d5
     beq .Lproducts_bytes
 .Lproducts_two:
@@ -1023,21 +1081,7 @@ function sealane_aesgcm_neon
     bne .Lproducts_two
 
 .Lproducts_bytes:
-/* Bytes of the sums: of q12 0 2 4 6, of q13 1 3 5 3, of q14 2 4 2 4, of q15 3 5 3 1. */
-    vshl.u64 q0, q15, #16
-    vshl.u64 q1, q14, #32
-    vsri.u64 q0, q15, #48
-    veor q1, q1, q14
-    veor q0, q0, q13                        /* 1 3 5 3 */
-    vshr.u64 q1, q1, #32
-    vshl.u64 q2, q0, #16
-    vshr.u64 q3, q0, #48
-    vshl.u64 q1, q1, #16
-    vshr.u64 q2, q2, #8
-    vshl.u64 q3, q3, #24
-    veor q12, q12, q1
-    veor q2, q2, q3
-    veor q12, q12, q2
+    place_bytes q12
     vst1.8 {q12}, [r9]!
 
     add r3, r3, r6
@@ -1065,21 +1109,22 @@ function sealane_aesgcm_neon
     vld1.8 {q8, q9}, [r9]!
     vld1.8 {q10, q11}, [r9]!
     vld1.8 {q12, q13}, [r9]
-    veor q10, q10, q8
     veor d22, d22, d23
-    veor q10, q10, q9
-    veor d24, d24, d25
+    veor d23, d24, d25
     veor d26, d26, d27
+.Lproducts_sum:
+    veor q10, q10, q8
+    veor q10, q10, q9
     vshl.u64 q0, q10, #32
     vshr.u64 q1, q10, #32
     veor d26, d26, d22
     veor q0, q0, q8                         /* first words of both products */
-    veor d26, d26, d24
+    veor d26, d26, d23
     veor q1, q1, q9                         /* second words */
     vshl.u64 d4, d26, #32
     vshr.u64 d5, d26, #32
     veor d4, d4, d22
-    veor d5, d5, d24
+    veor d5, d5, d23
     veor d6, d1, d2
     veor d4, d4, d0
     veor d5, d5, d3
