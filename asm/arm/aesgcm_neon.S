@@ -253,6 +253,48 @@ endconstants
 
 /* ---- GHASH ---- */
 
+/* Operands of the products of four blocks; the first ones get q15. */
+.macro operands_of_four first
+    vld1.8 {d2}, [r3]!
+    vld1.8 {d0}, [r3]!
+    vld1.8 {d3}, [r3]!
+    vld1.8 {d1}, [r3]!
+    vld1.8 {d10}, [r3]!
+    vld1.8 {d8}, [r3]!
+    vrev64.8 q1, q1
+    vld1.8 {d11}, [r3]!
+    vrev64.8 q0, q0
+    vld1.8 {d9}, [r3]!
+.if \first
+    veor d2, d2, d30
+    veor d0, d0, d31
+.endif
+    vrev64.8 q5, q5
+    vrev64.8 q4, q4
+    vtrn.32 q0, q1                          /* a0, a2, b0, b2; a1, a3, b1, b3 */
+    vtrn.32 q4, q5
+    veor q2, q0, q1
+    vst1.8 {q0}, [r5]!
+    veor q6, q4, q5
+    vst1.8 {q1}, [r6]!
+    vst1.8 {q4}, [r5]!
+    vtrn.32 d0, d1                          /* a0, b0; a2, b2 */
+    vtrn.32 d2, d3
+    vst1.8 {q5}, [r6]!
+    vtrn.32 d8, d9
+    vtrn.32 d10, d11
+    veor d0, d0, d1
+    veor d2, d2, d3
+    vst1.8 {q2}, [r7]!
+    veor d1, d8, d9
+    veor d3, d10, d11
+    vst1.8 {q6}, [r7]!
+    veor q2, q0, q1
+    vst1.8 {q0}, [r8]!
+    vst1.8 {q1}, [r9]!
+    vst1.8 {q2}, [r11]!
+.endm
+
 /* Sums of products of bytes for k = 0 .. 3: q12 .. q15. */
 .macro products d, swapped, h0, h1
     vmull.p8 q4, \d, \h0
@@ -963,13 +1005,25 @@ function sealane_aesgcm_neon
     add r5, r1, #Y
     vld1.8 {q15}, [r5]
 .Lghash_group:
-    cmp r4, #8
-    movls r12, r4
-    movhi r12, #8
-    sub r4, r4, r12
+    subs r4, r4, #8
+    blo .Lghash_few
     str r4, [r1, #BLOCKS]
+    add r5, r1, #DATA
+    add r6, r5, #64
+    add r7, r5, #128
+    add r8, r5, #192
+    add r9, r5, #224
+    add r11, r5, #256
+    operands_of_four 1
+    operands_of_four 0
+    mov r12, #4
+    b .Lghash_products
 
-/* Operands of the products of r12 <= 8 blocks, two at a time; of an odd number the first is alone. */
+/* Operands of the products of r12 < 8 blocks, two at a time; of an odd number the first is alone. */
+.Lghash_few:
+    add r12, r4, #8
+    mov r4, #0
+    str r4, [r1, #BLOCKS]
     and r9, r12, #1
     add r12, r12, r9
     mov r12, r12, lsr #1
@@ -1028,6 +1082,7 @@ function sealane_aesgcm_neon
     subs r0, r0, #1
     bne .Lghash_pair
 
+.Lghash_products:
     str r3, [r1, #MESSAGE]
     ldr r4, [r1, #PHASE]
     ldr r0, [r1, #ARGS]
