@@ -58,8 +58,8 @@
 
 /* How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
  * shortest and of a middling length of that class in one call, by turns with n single calls; the first n where both are
- * at least as fast. Modelled cycles do where there is no CPU to measure on. Go has rows of its own in internal/kernel, as
- * its calls cost something else. These are of Zen 5.
+ * at least as fast. Modelled cycles do where there is no CPU to measure on. Go has rows of its own in internal/kernel,
+ * as its calls cost something else. These are of Zen 5.
  */
 #define AVX512_BATCH                                                                                                 \
     BATCH(chacha20poly1305, avx512, 0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 5, 6, 6, 7, 7, 7, 8, 6, 6, \
