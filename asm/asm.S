@@ -175,8 +175,10 @@ _\name:
 .syntax unified
 
 /* The base architecture and nothing optional but what is named. */
-.macro isa extension
-    isa_\extension
+.macro isa extensions:vararg
+    .irp extension, \extensions
+        isa_\extension
+    .endr
 .endm
 
 .macro isa_neon
@@ -190,6 +192,15 @@ _\name:
         add r3, r1, #SEALANE_SCRATCH_SAVE + 64
         vldmia r3, {d8-d15}
     .endm
+.endm
+
+/* Of ARMv8; the assemblers have AES and PMULL only together. */
+.macro isa_aes
+    .arch armv8-a
+    .fpu crypto-neon-fp-armv8
+.endm
+
+.macro isa_pmull
 .endm
 
 .macro isa_armv6

@@ -130,7 +130,8 @@ uint32_t sealane_cpu_features(void)
 
 uint32_t sealane_cpu_features(void)
 {
-    const unsigned long neon = 1 << 12; /* HWCAP_NEON */
+    const unsigned long neon = 1 << 12;               /* HWCAP_NEON */
+    const unsigned long aes = 1 << 0, pmull = 1 << 1; /* HWCAP2_AES, HWCAP2_PMULL */
     const char *platform =
         (const char *)getauxval(AT_PLATFORM); /* v5l, v6l, v7l, v8l: the last letter is the endianness */
     const char version = platform && platform[0] == 'v' ? platform[1] : '0';
@@ -140,6 +141,12 @@ uint32_t sealane_cpu_features(void)
         found |= SEALANE_ARM_ARMV6;
     if (version >= '7' && version <= '9' && (getauxval(AT_HWCAP) & neon))
         found |= SEALANE_ARM_NEON;
+    if (found & SEALANE_ARM_NEON) {
+        if (getauxval(AT_HWCAP2) & aes)
+            found |= SEALANE_ARM_AES;
+        if (getauxval(AT_HWCAP2) & pmull)
+            found |= SEALANE_ARM_PMULL;
+    }
     return found;
 }
 

@@ -67,6 +67,15 @@
 #define AVX2_BATCH BATCH(chacha20poly1305, avx2, 0, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 4, 2, 4, 4, 6, 8)
 #define AVX512_GCM_BATCH BATCH(aesgcm, avx512, 4, 4, 4, 4, 4)
 
+#if defined(HAVE_AARCH64_KERNELS)
+/* One kernel beside two for single packets; modelled, of Cortex-A53 and Neoverse N1, and of Cortex-A72. */
+#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 4, 4, 3, 3, 4, 8, 12, 8, 8)
+#define NEON6_BATCH BATCH(chacha20poly1305, neon, 0, 4, 4, 8)
+#else
+/* Modelled in Go (tools/armcost): where Cortex-A53 and A72 gain and A7 loses no more than a fiftieth. */
+#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 6, 6, 12, 8, 12, 8)
+#endif
+
 #if defined(HAVE_X86_64_KERNELS)
 KERNEL(chacha20poly1305, avx512)
 BATCH_KERNEL(chacha20poly1305, avx512)
@@ -79,14 +88,19 @@ KERNEL(aesgcm, avx2)
 KERNEL(aesgcm, aesni)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
+BATCH_KERNEL(chacha20poly1305, neon)
 KERNEL(chacha20poly1305, neon6)
 KERNEL(chacha20poly1305, neon)
 KERNEL(aesgcm, ce)
+KERNEL(aesgcm, neon)
 #endif
 #if defined(HAVE_ARM_KERNELS)
 KERNEL(chacha20poly1305, neon)
+BATCH_KERNEL(chacha20poly1305, neon)
 KERNEL(chacha20poly1305, armv6)
+KERNEL(aesgcm, ce32)
 KERNEL(aesgcm, neon)
+KERNEL(aesgcm, armv6)
 #endif
 
 const sealane_level sealane_levels[] = {
@@ -100,12 +114,11 @@ const sealane_level sealane_levels[] = {
     LEVEL(chacha20poly1305, ssse3, SEALANE_X86_SSSE3, NO_BATCH),
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
-    LEVEL(chacha20poly1305, neon6, SEALANE_ARM_NEON, NO_BATCH),
-#endif
-#if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_ARM_KERNELS)
-    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NO_BATCH),
+    LEVEL(chacha20poly1305, neon6, SEALANE_ARM_NEON, NEON6_BATCH),
+    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NEON_BATCH),
 #endif
 #if defined(HAVE_ARM_KERNELS)
+    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NEON_BATCH),
     LEVEL(chacha20poly1305, armv6, SEALANE_ARM_ARMV6, NO_BATCH),
 #endif
     {"portable",
@@ -131,9 +144,12 @@ static const sealane_level aesgcm_levels[] = {
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
     LEVEL(aesgcm, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL, NO_BATCH),
+    LEVEL(aesgcm, neon, SEALANE_ARM_NEON, NO_BATCH),
 #endif
 #if defined(HAVE_ARM_KERNELS)
+    LEVEL(aesgcm, ce32, SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL, NO_BATCH),
     LEVEL(aesgcm, neon, SEALANE_ARM_NEON, NO_BATCH),
+    LEVEL(aesgcm, armv6, SEALANE_ARM_ARMV6, NO_BATCH),
 #endif
     {"portable",
      0,

@@ -1382,10 +1382,15 @@ static int check_isa(void)
                 const sealane_level *level = &sealane_tables[t].levels[i];
                 char path[256];
                 uint32_t named = 0;
+                const char *name = level->name;
                 if (batch && level->batch.kernel == NULL)
                     continue;
+                for (unsigned j = i; batch && j < sealane_tables[t].count; j++)
+                    if (sealane_tables[t].levels[j].batch.kernel == level->batch.kernel)
+                        name =
+                            sealane_tables[t].levels[j].name; /* of levels that share it, the last gives it its name */
                 snprintf(path, sizeof path, "asm/%s/%s%s_%s.S", folder, sealane_tables[t].primitive,
-                         batch ? "_batch" : "", level->name);
+                         batch ? "_batch" : "", name);
                 const int found = isa_line(path, &named);
                 if (found != 1)
                     return found;
@@ -1503,6 +1508,7 @@ static double time_packets(const sealane_key *keys, unsigned key_count, size_t b
 {
     static uint8_t in[1 << 16], out[1 << 16], tags[64][16];
     uint8_t number[12] = {0};
+    uint32_t counter = 0;
     const unsigned packets = (unsigned)(20000 / (bytes + 100)) + 2;
     double best = 1e9;
     randomise(in, bytes);
@@ -1513,7 +1519,7 @@ static double time_packets(const sealane_key *keys, unsigned key_count, size_t b
             if (open) {
                 bad |= sealane_open(keys, out, tags[0], number, 12, ad, ad_bytes, in, bytes);
             } else {
-                number[4]++;
+                store32(number + 4, ++counter);
                 bad |= sealane_seal(&keys[i % key_count], out, tags[i % 64], number, 12, ad, ad_bytes, in, bytes);
             }
         }

@@ -479,14 +479,16 @@ static sealane_alg algorithm(int table, size_t i, int what)
 static int trace_level(int table, int level, size_t *steps, int thorough)
 {
     static const size_t few[] = {0, 1, 64, 100, 256, 576, 1420, 3000};
-    static const size_t many[] = {0,   1,   15,  16,  64,  65,  100,  128,  192,  255,  256,
-                                  257, 300, 512, 576, 640, 700, 1024, 1100, 1420, 2048, 3000};
+    static const size_t gcm[] = {0, 1, 64, 100, 256, 400, 576, 700, 1420, 3000};
     static const size_t slow[] = {0, 100, 300}; /* AES without instructions of its own */
-    const int is_slow = !thorough && table == SEALANE_AESGCM && sealane_tables[table].levels[level].needs == 0;
-    const size_t *sizes = thorough ? many : is_slow ? slow : few;
-    const size_t count = thorough  ? sizeof many / sizeof *many
-                         : is_slow ? sizeof slow / sizeof *slow
-                                   : sizeof few / sizeof *few;
+    static const size_t many[] = {0,   1,   15,  16,  64,  65,  100,  128,  192,  255,  256, 257,
+                                  300, 400, 512, 576, 640, 700, 1024, 1100, 1420, 2048, 3000};
+    const int is_slow = sealane_tables[table].levels[level].needs == 0;
+    const size_t *const lists[] = {few, gcm, slow, many};
+    const size_t counts[] = {sizeof few / sizeof *few, sizeof gcm / sizeof *gcm, sizeof slow / sizeof *slow,
+                             sizeof many / sizeof *many};
+    const int list = thorough ? 3 : table != SEALANE_AESGCM ? 0 : is_slow ? 2 : 1;
+    const size_t *const sizes = lists[list], count = counts[list];
     for (size_t i = 0; i < count; i++)
         for (int what = SEAL; what <= STREAM; what++) {
             scenario s = {.level = level, .plant = -1, .bytes = sizes[i]};

@@ -4,7 +4,7 @@
  *
  * CPU        ARMv7-A with NEON, little-endian; no AES instructions
  * args       asm/args.h; writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    2720 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    3680 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_neon_constants
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, the number of rounds, and with the flag NONCE the counter only
@@ -34,6 +34,12 @@ isa neon
 #define CONST_RCON 152    /* round constants */
 #define CONST_POLY 168    /* x^128 + x^7 + x^2 + x + 1 as it is added when a polynomial is multiplied by x */
 #define CONST_SHIFTS 184  /* 0, 8, 16, 24; 1, 1, 1, 1 */
+#define CONST_NUMBERS 216 /* 0 .. 15 */
+#define CONST_FIXED_1 232 /* ones in the bytes that are the same for 128 blocks in round 1, */
+#define CONST_FIXED_2 248 /* in round 2; */
+#define CONST_VARYING 264 /* where the others are in round 2, twice */
+#define CONST_SPREAD_1 272 /* what they get in MixColumns of round 1 from 1, 2, 3 times the one that varies; of four passes */
+#define CONST_SPREAD_2 288 /* what all bytes get in round 2 */
 
 /* Scratch. */
 #define SPILL 256            /* nine vectors */
@@ -62,7 +68,13 @@ isa neon
 #define STREAM (RESULT + 96) /* keystream of eight blocks */
 #define TAIL (STREAM + 128)  /* the last blocks, and that of the lengths */
 #define PREFIX (TAIL + 144)  /* first 12 bytes of the counter block */
-#define END (PREFIX + 16)
+#define CACHED_128 (PREFIX + 12)   /* which 128 blocks, counted from the first, the following are for */
+#define CACHED_32 508              /* and which 32 */
+#define ROUND_2 (PREFIX + 16)      /* planes after round 2, but for what varies */
+#define VARYING_2 (ROUND_2 + 128)  /* what varies in round 2: see keep_varying */
+#define VARYING_1 (VARYING_2 + 384) /* what varies in round 1 */
+#define ROUND_1 (VARYING_1 + 384)  /* of each plane after round 1 the bytes that vary in round 2, but for what varies in 1 */
+#define END (ROUND_1 + 64)
 
 #define PHASE_AD 0
 #define PHASE_OPEN 1
@@ -92,90 +104,118 @@ constants sealane_aesgcm_neon_constants
     .byte 0, 0, 0, 0, 0, 0, 0, 0xc2
     .byte 1, 0, 0, 0, 0, 0, 0, 0
     .long 0, 8, 16, 24, 1, 1, 1, 1
+    .byte 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    .byte 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0
+    .byte 0, 255, 255, 255, 255, 0, 255, 255, 255, 255, 0, 255, 255, 255, 255, 0
+    .byte 0, 5, 10, 15, 0, 5, 10, 15
+    .byte 0, 0, 8, 4, 1, 1, 9, 5, 2, 2, 10, 6, 3, 3, 11, 7
+    .byte 4, 3, 2, 9, 10, 5, 0, 3, 0, 11, 6, 1, 2, 1, 8, 7
 endconstants
 
 /* ---- AES ---- */
 
 #include "aes_sbox_neon.h"
+#include "aes_mix_neon.h"
 
-/* to := the next row of x, where it lies after n rounds; the index for odd n is in q14. */
-.macro next n, to, to_low, to_high, x, x_low, x_high
-.if \n & 1
-    vtbl.8 \to_low, {\x_low, \x_high}, d28
-    vtbl.8 \to_high, {\x_low, \x_high}, d29
-.else
-    vext.8 \to, \x, \x, #4
-.endif
-.if \n == 2
-    vrev32.16 \to, \to
-.endif
-.endm
-
-/* sum += the second row on of t. */
-.macro second n, sum_low, sum_high, t, t_low, t_high, temp, temp_low, temp_high
-.if \n & 1
-    vrev32.16 \temp, \t
-    veor \sum_low, \sum_low, \temp_high
-    veor \sum_high, \sum_high, \temp_low
-.else
-    veor \sum_low, \sum_low, \t_high
-    veor \sum_high, \sum_high, \t_low
-.endif
-.endm
-
-/* MixColumns after n rounds, and AddRoundKey: from where SubBytes leaves the planes to q0 .. q7. */
+/* MixColumns after n rounds, and AddRoundKey. */
 .macro mix_columns n
-.if \n & 1
+.if \n == 0
+    mix_columns_even
+.elseif \n == 2
+    mix_columns_two
+.else
     add r3, r2, #CONST_NEXT + 16*(\n/2)
     vld1.8 {q14}, [r3]
+    mix_columns_odd
 .endif
-    vld1.8 {q11, q12}, [r0]!                /* planes 7, 6 */
-    next \n, q7, d14, d15, q10, d20, d21
-    next \n, q0, d0, d1, q4, d8, d9
-    veor q13, q10, q7                       /* t7 */
-    veor q2, q4, q0                         /* t6 */
-    veor q7, q7, q11
-    veor q0, q0, q12
-    second \n, d14, d15, q13, d26, d27, q11, d22, d23
-    second \n, d0, d1, q2, d4, d5, q12, d24, d25
-    veor q7, q7, q2
-    vld1.8 {q11, q12}, [r0]!                /* planes 5, 4 */
-    next \n, q5, d10, d11, q1, d2, d3
-    next \n, q4, d8, d9, q8, d16, d17
-    veor q10, q1, q5                        /* t5 */
-    veor q2, q8, q4                         /* t4 */
-    veor q5, q5, q11
-    veor q4, q4, q12
-    second \n, d10, d11, q10, d20, d21, q11, d22, d23
-    second \n, d8, d9, q2, d4, d5, q12, d24, d25
-    veor q5, q5, q2
-    vld1.8 {q11, q12}, [r0]!                /* planes 3, 2 */
-    next \n, q1, d2, d3, q9, d18, d19
-    next \n, q2, d4, d5, q6, d12, d13
-    veor q8, q9, q1                         /* t3 */
-    veor q9, q6, q2                         /* t2 */
-    veor q6, q0, q10
-    veor q1, q1, q11
-    veor q2, q2, q12
-    second \n, d2, d3, q8, d16, d17, q11, d22, d23
-    second \n, d4, d5, q9, d18, d19, q12, d24, d25
-    veor q4, q4, q8
-    veor q1, q1, q9
-    veor q4, q4, q13
-    vld1.8 {q11, q12}, [r0]!                /* planes 1, 0 */
-    next \n, q8, d16, d17, q15, d30, d31
-    next \n, q0, d0, d1, q3, d6, d7
-    veor q10, q15, q8                       /* t1 */
-    veor q9, q3, q0                         /* t0 */
-    veor q3, q1, q13
-    veor q8, q8, q11
-    veor q0, q0, q12
-    second \n, d16, d17, q10, d20, d21, q11, d22, d23
-    second \n, d0, d1, q9, d18, d19, q12, d24, d25
-    veor q2, q2, q10
-    veor q8, q8, q13
-    veor q0, q0, q13
-    veor q1, q8, q9
+.endm
+
+/* Planes of a block, or of bytes, that are the same in all lanes. */
+.macro to_planes
+    vmov.i8 q0, #1
+    vmov.i8 q1, #2
+    vmov.i8 q2, #4
+    vmov.i8 q3, #8
+    vtst.8 q0, q8, q0
+    vmov.i8 q4, #16
+    vtst.8 q1, q8, q1
+    vmov.i8 q5, #32
+    vtst.8 q2, q8, q2
+    vmov.i8 q6, #64
+    vtst.8 q3, q8, q3
+    vmov.i8 q7, #128
+    vtst.8 q4, q8, q4
+    vtst.8 q5, q8, q5
+    vtst.8 q6, q8, q6
+    vtst.8 q7, q8, q7
+.endm
+
+/* q8 += the counter \c, a byte in each row's last column. */
+.macro add_counter c
+    and r4, \c, #0xff000000
+    mov r5, \c, lsl #8
+    and r5, r5, #0xff000000
+    mov r6, \c, lsl #16
+    and r6, r6, #0xff000000
+    mov r7, \c, lsl #24
+    vmov d18, r4, r5
+    vmov d19, r6, r7
+    veor q8, q8, q9
+.endm
+
+/* Clears all bytes of the planes that sub_bytes leaves but those of q0. */
+.macro keep_fixed
+    .irp plane, q10, q4, q1, q8, q9, q6, q15, q3
+    vand \plane, \plane, q0
+    .endr
+.endm
+
+/* One plane for keep_varying, with that of twice the bytes. */
+.macro keep_plane plane, below, top
+    vmov q11, \plane
+.ifb \top
+    vmov q12, \below
+.else
+    veor q12, \below, \top
+.endif
+    veor q13, \plane, \below
+.ifnb \top
+    veor q13, q13, \top
+.endif
+    vzip.32 q11, q12
+    vst1.8 {q11, q12}, [r3]!
+    vst1.8 {q13}, [r3]!
+.endm
+
+/* For each plane, 0 first, that sub_bytes leaves: its words, each followed by that of twice the bytes; then those of thrice. */
+.macro keep_varying
+    keep_plane q3, q10
+    keep_plane q15, q3, q10
+    keep_plane q6, q15
+    keep_plane q9, q6, q10
+    keep_plane q8, q9, q10
+    keep_plane q1, q8
+    keep_plane q4, q1
+    keep_plane q10, q4
+.endm
+
+/* A plane, word \t_low, \t_high of what is kept of one: 1, 2, 3 times its bytes where the index q15 wants them. */
+.macro spread_plane low, high, t_low, t_high
+    vld1.8 {\t_low}, [r3], r4
+    vld1.32 {\t_high[0]}, [r5], r4
+    vtbl.8 \low, {\t_low, \t_high}, d30
+    vtbl.8 \high, {\t_low, \t_high}, d31
+.endm
+
+.macro spread_planes
+    spread_plane d0, d1, d16, d17
+    spread_plane d2, d3, d18, d19
+    spread_plane d4, d5, d20, d21
+    spread_plane d6, d7, d22, d23
+    spread_plane d8, d9, d16, d17
+    spread_plane d10, d11, d18, d19
+    spread_plane d12, d13, d20, d21
+    spread_plane d14, d15, d22, d23
 .endm
 
 /* Bits i of a, for i with i & n, and i - n of b change places, \mask having those of the others. */
@@ -211,15 +251,49 @@ endconstants
     vtbl.8 \high, {\block_low, \block_high}, d29
 .endm
 
-/* Text of two blocks. */
-.macro xor_text low, high
-    vld1.8 {q12, q13}, [r3]!
-    veor q12, q12, \low
-    veor q13, q13, \high
-    vst1.8 {q12, q13}, [r4]!
-.endm
-
 /* ---- GHASH ---- */
+
+/* Operands of the products of four blocks; the first ones get q15. */
+.macro operands_of_four first
+    vld1.8 {d2}, [r3]!
+    vld1.8 {d0}, [r3]!
+    vld1.8 {d3}, [r3]!
+    vld1.8 {d1}, [r3]!
+    vld1.8 {d10}, [r3]!
+    vld1.8 {d8}, [r3]!
+    vrev64.8 q1, q1
+    vld1.8 {d11}, [r3]!
+    vrev64.8 q0, q0
+    vld1.8 {d9}, [r3]!
+.if \first
+    veor d2, d2, d30
+    veor d0, d0, d31
+.endif
+    vrev64.8 q5, q5
+    vrev64.8 q4, q4
+    vtrn.32 q0, q1                          /* a0, a2, b0, b2; a1, a3, b1, b3 */
+    vtrn.32 q4, q5
+    veor q2, q0, q1
+    vst1.8 {q0}, [r5]!
+    veor q6, q4, q5
+    vst1.8 {q1}, [r6]!
+    vst1.8 {q4}, [r5]!
+    vtrn.32 d0, d1                          /* a0, b0; a2, b2 */
+    vtrn.32 d2, d3
+    vst1.8 {q5}, [r6]!
+    vtrn.32 d8, d9
+    vtrn.32 d10, d11
+    veor d0, d0, d1
+    veor d2, d2, d3
+    vst1.8 {q2}, [r7]!
+    veor d1, d8, d9
+    veor d3, d10, d11
+    vst1.8 {q6}, [r7]!
+    veor q2, q0, q1
+    vst1.8 {q0}, [r8]!
+    vst1.8 {q1}, [r9]!
+    vst1.8 {q2}, [r11]!
+.endm
 
 /* Sums of products of bytes for k = 0 .. 3: q12 .. q15. */
 .macro products d, swapped, h0, h1
@@ -233,23 +307,63 @@ endconstants
     veor q15, q15, q7
 .endm
 
-/* \to := x^63 + x^62 + x^57 times \x, without what is beyond 64 bits. */
-.macro reduce_low to, x, t
-    vshl.u64 \to, \x, #63
-    vshl.u64 \t, \x, #62
-    veor \to, \to, \t
-    vshl.u64 \t, \x, #57
-    veor \to, \to, \t
+/* The same for the first block. */
+.macro first_products d, swapped, h0, h1
+    vmull.p8 q12, \d, \h0
+    vmull.p8 q13, \d, \h1
+    vmull.p8 q14, \swapped, \h0
+    vmull.p8 q15, \swapped, \h1
 .endm
 
-/* \to := what is beyond them, and \x. */
-.macro reduce_high to, x, t
-    vshr.u64 \to, \x, #1
-    vshr.u64 \t, \x, #2
-    veor \to, \to, \t
-    vshr.u64 \t, \x, #7
-    veor \to, \to, \t
-    veor \to, \to, \x
+/* Those of two words each of 2 n blocks, from r3 and r5. */
+.macro products_of n
+    vld1.8 {d0, d1}, [r3]!
+    vld1.8 {d2, d3, d4, d5}, [r5]!
+    vrev32.16 q3, q0
+    first_products d0, d6, d2, d3
+    products d1, d7, d4, d5
+    .rept \n - 1
+    vld1.8 {d0, d1}, [r3]!
+    vld1.8 {d2, d3, d4, d5}, [r5]!
+    vrev32.16 q3, q0
+    products d0, d6, d2, d3
+    products d1, d7, d4, d5
+    .endr
+.endm
+
+/* To their places: of q12 the bytes 0 2 4 6, of q13 1 3 5 3, of q14 2 4 2 4, of q15 3 5 3 1. */
+.macro place_bytes to
+    vshl.u64 q0, q15, #16
+    vshl.u64 q1, q14, #32
+    vsri.u64 q0, q15, #48
+    veor q1, q1, q14
+    veor q0, q0, q13                        /* 1 3 5 3 */
+    vshr.u64 q1, q1, #32
+    vshl.u64 q2, q0, #16
+    vshr.u64 q3, q0, #48
+    vshl.u64 q1, q1, #16
+    vshr.u64 q2, q2, #8
+    vshl.u64 q3, q3, #24
+    veor q12, q12, q1
+    veor q2, q2, q3
+    veor \to, q12, q2
+.endm
+
+/* The lowest word x: \low := next + (x^63 + x^62 + x^57) x, and \high := last + x and what that has beyond 64 bits. */
+.macro reduce x, low, next, high, last
+    vshl.u64 d6, \x, #63
+    vshl.u64 d7, \x, #62
+    vshr.u64 d16, \x, #1
+    vshl.u64 d18, \x, #57
+    vshr.u64 d17, \x, #2
+    vshr.u64 d19, \x, #7
+    veor d6, d6, d7
+    veor d16, d16, d17
+    veor d19, d19, \x
+    veor d6, d6, d18
+    veor d16, d16, d19
+    veor \low, \next, d6
+    veor \high, \last, d16
 .endm
 
 /* ---- the kernel ---- */
@@ -336,6 +450,9 @@ function sealane_aesgcm_neon
 
 /* r4 .. r6: prefix; r7: counter; q15: GHASH. */
 .Lbegin:
+    mvn r8, #0
+    str r8, [r1, #CACHED_128]
+    str r8, [r1, #CACHED_32]
     add r8, r1, #Y
     vst1.8 {q15}, [r8]
     add r8, r1, #PREFIX
@@ -430,10 +547,22 @@ function sealane_aesgcm_neon
 .Lgot_text:
     ldr r3, [r1, #IN]
     ldr r4, [r1, #OUT]
-    xor_text q8, q9
-    xor_text q10, q11
-    xor_text q0, q1
-    xor_text q2, q3
+    vld1.8 {q4, q5}, [r3]!
+    vld1.8 {q6, q7}, [r3]!
+    veor q4, q4, q8
+    veor q5, q5, q9
+    vld1.8 {q12, q13}, [r3]!
+    veor q6, q6, q10
+    veor q7, q7, q11
+    vst1.8 {q4, q5}, [r4]!
+    veor q12, q12, q0
+    veor q13, q13, q1
+    vld1.8 {q14, q15}, [r3]!
+    vst1.8 {q6, q7}, [r4]!
+    veor q14, q14, q2
+    veor q15, q15, q3
+    vst1.8 {q12, q13}, [r4]!
+    vst1.8 {q14, q15}, [r4]!
     ldr r6, [r1, #LEFT]
     ldr r9, [r1, #FLAGS]
     str r3, [r1, #IN]
@@ -497,6 +626,21 @@ function sealane_aesgcm_neon
     vmov.i8 q0, #0
     vst1.8 {q0}, [r7]
     add r11, r7, #16
+    subs r5, r5, #4
+    blo .Lstream_bytes
+.Lstream_word:
+    ldr r0, [r3], #4
+    ldr r2, [r8], #4
+    tst r9, #SEALANE_FLAG_OPEN
+    eor r2, r2, r0
+    str r2, [r4], #4
+    moveq r0, r2
+    str r0, [r7], #4
+    subs r5, r5, #4
+    bhs .Lstream_word
+.Lstream_bytes:
+    adds r5, r5, #4
+    beq .Lstream_padded
 .Lstream_byte:
     ldrb r0, [r3], #1
     ldrb r2, [r8], #1
@@ -507,6 +651,7 @@ function sealane_aesgcm_neon
     strb r0, [r7], #1
     subs r5, r5, #1
     bne .Lstream_byte
+.Lstream_padded:
     mov r7, r11
 .Lstream_blocks:
     add r4, r12, #15
@@ -593,12 +738,16 @@ function sealane_aesgcm_neon
 .Lwipe:
     vmov.i8 q0, #0
     vmov.i8 q1, #0
+    vmov.i8 q2, #0
+    vmov.i8 q3, #0
     add r3, r1, #SPILL
-    mov r4, #(END - SPILL)/32
-.Lwipe_32:
-    vst1.8 {q0, q1}, [r3]!
+    mov r4, #(END - SPILL)/160
+    vmov.i8 q4, #0
+.Lwipe_160:
+    vstmia r3!, {q0, q1, q2, q3, q4}
     subs r4, r4, #1
-    bne .Lwipe_32
+    vstmia r3!, {q0, q1, q2, q3, q4}
+    bne .Lwipe_160
     b .Ldone
 
 /* ---- A pass: keystream of eight blocks, for r4 ---- */
@@ -621,36 +770,24 @@ function sealane_aesgcm_neon
     addeq r11, r11, #16
     tst r9, #SEALANE_FLAG_NONCE
     beq .Lsecret_counter
-    and r4, r3, #0xff000000
-    mov r5, r3, lsl #8
-    and r5, r5, #0xff000000
-    mov r6, r3, lsl #16
-    and r6, r6, #0xff000000
-    mov r7, r3, lsl #24
-    vmov d18, r4, r5
-    vmov d19, r6, r7
-    vmov.i8 q0, #1
-    vmov.i8 q1, #2
-    veor q8, q8, q9
-    vmov.i8 q2, #4
-    vmov.i8 q3, #8
-    vtst.8 q0, q8, q0
+    mov r5, r3, lsr #5
+    ldr r6, [r1, #CACHED_32]
+    ldr r7, [r1, #CACHED_128]
+    cmp r5, r6
+    beq .Lcached
+    mov r6, r3, lsr #7
+    cmp r6, r7
+    beq .Lcache_32
+    ldr r7, [r1, #LEFT]
+    cmp r7, #256                            /* three passes, or it does not pay */
+    bhi .Lcache_128
+    add_counter r3
     add r4, r2, #CONST_LANES
     vld1.8 {d20, d21, d22}, [r4]
-    vmov.i8 q4, #16
-    vtst.8 q1, q8, q1
-    vmov.i8 q5, #32
-    vtst.8 q2, q8, q2
-    vmov.i8 q6, #64
-    vtst.8 q3, q8, q3
-    vmov.i8 q7, #128
-    vtst.8 q4, q8, q4
+    to_planes
     veor d1, d1, d20
-    vtst.8 q5, q8, q5
     veor d3, d3, d21
-    vtst.8 q6, q8, q6
     veor d5, d5, d22
-    vtst.8 q7, q8, q7
 .Lrounds:
     sub_bytes
     mix_columns 1
@@ -658,6 +795,7 @@ function sealane_aesgcm_neon
     subs r12, r12, #4
     bmi .Llast_round                        /* 10 or 14 rounds */
     mix_columns 2
+.Lround_3:
     sub_bytes
     mix_columns 3
     sub_bytes
@@ -703,6 +841,140 @@ function sealane_aesgcm_neon
     beq .Lgot_j0
     b .Lgot_hash_key
 
+/* In round 1 only the last byte of the counter varies within 128 blocks: SubBytes is done for all bytes of one block, and for
+ * that one of all blocks. MixColumns makes four bytes of it, which are all that varies in round 2. */
+.Lcache_128:
+    str r6, [r1, #CACHED_128]
+    mov r3, r6, lsl #7
+    add_counter r3
+    add r3, r1, #TAIL
+    vst1.8 {q8}, [r3]
+    to_planes
+    sub_bytes
+    add r3, r2, #CONST_FIXED_1
+    vld1.8 {q0}, [r3]
+    keep_fixed
+    mix_columns 1
+    add r3, r2, #CONST_VARYING
+    vld1.8 {d16}, [r3]
+    add r3, r1, #ROUND_1
+    vtbl.8 d18, {d0, d1}, d16
+    vtbl.8 d19, {d2, d3}, d16
+    vtbl.8 d20, {d4, d5}, d16
+    vtbl.8 d21, {d6, d7}, d16
+    vtbl.8 d22, {d8, d9}, d16
+    vtbl.8 d23, {d10, d11}, d16
+    vtbl.8 d24, {d12, d13}, d16
+    vtbl.8 d25, {d14, d15}, d16
+    vst1.8 {q9, q10}, [r3]!
+    vst1.8 {q11, q12}, [r3]
+    sub_bytes
+    add r3, r2, #CONST_FIXED_2
+    vld1.8 {q0}, [r3]
+    keep_fixed
+    mix_columns 2
+    add r3, r1, #ROUND_2
+    vst1.8 {q0, q1}, [r3]!
+    vst1.8 {q2, q3}, [r3]!
+    vst1.8 {q4, q5}, [r3]!
+    vst1.8 {q6, q7}, [r3]
+    add r3, r1, #TAIL
+    vld1.8 {q8}, [r3]
+    vdup.8 q8, d17[7]
+    add r3, r2, #CONST_NUMBERS
+    to_planes
+    vld1.8 {q8}, [r3]                       /* eight blocks to a byte */
+    vmov.i8 q9, #0xaa
+    vmov.i8 q10, #0xcc
+    vmov.i8 q11, #0xf0
+    vmov.i8 q12, #1
+    veor q0, q0, q9
+    vmov.i8 q13, #2
+    veor q1, q1, q10
+    vmov.i8 q14, #4
+    veor q2, q2, q11
+    vmov.i8 q15, #8
+    vtst.8 q12, q12, q8
+    vtst.8 q13, q13, q8
+    vtst.8 q14, q14, q8
+    vtst.8 q15, q15, q8
+    veor q3, q3, q12
+    veor q4, q4, q13
+    veor q5, q5, q14
+    veor q6, q6, q15
+    sub_bytes
+    add r3, r1, #VARYING_1
+    keep_varying
+
+/* SubBytes of round 2, of the four bytes that vary in 32 blocks. */
+.Lcache_32:
+    ldr r3, [r1, #COUNTER]
+    mov r4, #48
+    sub r3, r3, #8
+    mov r6, r3, lsr #5
+    str r6, [r1, #CACHED_32]
+    and r6, r6, #3
+    add r7, r2, #CONST_SPREAD_1
+    add r5, r1, #VARYING_1 + 32
+    vld1.8 {q15}, [r7]
+    add r5, r5, r6, lsl #2
+    add r3, r1, #VARYING_1
+    add r3, r3, r6, lsl #3
+    add r6, r1, #ROUND_1
+    spread_planes
+    vld1.8 {q8, q9}, [r6]!
+    vld1.8 {q10, q11}, [r6]
+    veor d0, d0, d16
+    veor d1, d1, d16
+    veor d2, d2, d17
+    veor d3, d3, d17
+    veor d4, d4, d18
+    veor d5, d5, d18
+    veor d6, d6, d19
+    veor d7, d7, d19
+    veor d8, d8, d20
+    veor d9, d9, d20
+    veor d10, d10, d21
+    veor d11, d11, d21
+    veor d12, d12, d22
+    veor d13, d13, d22
+    veor d14, d14, d23
+    veor d15, d15, d23
+    sub_bytes
+    add r3, r1, #VARYING_2
+    keep_varying
+
+/* Two rounds are done. */
+.Lcached:
+    ldr r3, [r1, #COUNTER]
+    mov r4, #48
+    sub r3, r3, #8
+    mov r6, r3, lsr #3
+    and r6, r6, #3
+    add r7, r2, #CONST_SPREAD_2
+    add r5, r1, #VARYING_2 + 32
+    vld1.8 {q15}, [r7]
+    add r5, r5, r6, lsl #2
+    add r3, r1, #VARYING_2
+    add r3, r3, r6, lsl #3
+    add r6, r1, #ROUND_2
+    spread_planes
+    vld1.8 {q8, q9}, [r6]!
+    vld1.8 {q10, q11}, [r6]!
+    veor q0, q0, q8
+    veor q1, q1, q9
+    vld1.8 {q12, q13}, [r6]!
+    veor q2, q2, q10
+    veor q3, q3, q11
+    vld1.8 {q14, q15}, [r6]
+    veor q4, q4, q12
+    veor q5, q5, q13
+    veor q6, q6, q14
+    veor q7, q7, q15
+    add r0, r1, #KEYS + 256
+    subs r12, r12, #4
+    b .Lround_3
+
 /* The counter comes from GHASH: eight blocks wherever it begins. */
 .Lsecret_counter:
     add r4, r2, #CONST_SHIFTS
@@ -733,13 +1005,25 @@ function sealane_aesgcm_neon
     add r5, r1, #Y
     vld1.8 {q15}, [r5]
 .Lghash_group:
-    cmp r4, #8
-    movls r12, r4
-    movhi r12, #8
-    sub r4, r4, r12
+    subs r4, r4, #8
+    blo .Lghash_few
     str r4, [r1, #BLOCKS]
+    add r5, r1, #DATA
+    add r6, r5, #64
+    add r7, r5, #128
+    add r8, r5, #192
+    add r9, r5, #224
+    add r11, r5, #256
+    operands_of_four 1
+    operands_of_four 0
+    mov r12, #4
+    b .Lghash_products
 
-/* Operands of the products of r12 <= 8 blocks, two at a time; of an odd number the first is alone. */
+/* Operands of the products of r12 < 8 blocks, two at a time; of an odd number the first is alone. */
+.Lghash_few:
+    add r12, r4, #8
+    mov r4, #0
+    str r4, [r1, #BLOCKS]
     and r9, r12, #1
     add r12, r12, r9
     mov r12, r12, lsr #1
@@ -798,6 +1082,7 @@ function sealane_aesgcm_neon
     subs r0, r0, #1
     bne .Lghash_pair
 
+.Lghash_products:
     str r3, [r1, #MESSAGE]
     ldr r4, [r1, #PHASE]
     ldr r0, [r1, #ARGS]
@@ -807,7 +1092,26 @@ function sealane_aesgcm_neon
     cmp r4, #PHASE_TABLE
     beq .Ltable
 
-/* Six sums of products, three of all blocks and three of pairs of them. */
+/* Six sums of products, three of all blocks and three of pairs of them; eight blocks first. */
+    cmp r12, #4
+    bne .Lproducts_few
+    products_of 4
+    place_bytes q8
+    products_of 4
+    place_bytes q9
+    products_of 4
+    place_bytes q10
+    products_of 2
+    place_bytes q12
+    veor d22, d24, d25
+    products_of 2
+    place_bytes q12
+    veor d23, d24, d25
+    products_of 2
+    place_bytes q12
+    veor d26, d24, d25
+    b .Lproducts_sum
+.Lproducts_few:
     mov r6, r11, lsl #4
     mov r7, r11, lsl #5
     add r9, r1, #RESULT
@@ -815,35 +1119,24 @@ function sealane_aesgcm_neon
     add r3, r3, r6
     add r5, r5, r7
 .Lproducts:
-    mov r4, r12
-    vmov.i8 q12, #0
-    vmov.i8 q13, #0
-    vmov.i8 q14, #0
-    vmov.i8 q15, #0
+    vld1.8 {d0, d1}, [r3]!
+    vld1.8 {d2, d3, d4, d5}, [r5]!
+    vrev32.16 q3, q0
+    subs r4, r12, #1
+    first_products d0, d6, d2, d3
+    products d1, d7, d4, d5
+    beq .Lproducts_bytes
 .Lproducts_two:
     vld1.8 {d0, d1}, [r3]!
     vld1.8 {d2, d3, d4, d5}, [r5]!
     vrev32.16 q3, q0
+    subs r4, r4, #1
     products d0, d6, d2, d3
     products d1, d7, d4, d5
-    subs r4, r4, #1
     bne .Lproducts_two
 
-/* Bytes of the sums: of q12 0 2 4 6, of q13 1 3 5 3, of q14 2 4 2 4, of q15 3 5 3 1. */
-    vshl.u64 q0, q15, #16
-    vshl.u64 q1, q14, #32
-    vsri.u64 q0, q15, #48
-    veor q1, q1, q14
-    veor q0, q0, q13                        /* 1 3 5 3 */
-    vshr.u64 q1, q1, #32
-    vshl.u64 q2, q0, #16
-    vshr.u64 q3, q0, #48
-    vshl.u64 q1, q1, #16
-    vshr.u64 q2, q2, #8
-    vshl.u64 q3, q3, #24
-    veor q12, q12, q1
-    veor q2, q2, q3
-    veor q12, q12, q2
+.Lproducts_bytes:
+    place_bytes q12
     vst1.8 {q12}, [r9]!
 
     add r3, r3, r6
@@ -871,34 +1164,29 @@ function sealane_aesgcm_neon
     vld1.8 {q8, q9}, [r9]!
     vld1.8 {q10, q11}, [r9]!
     vld1.8 {q12, q13}, [r9]
-    veor q10, q10, q8
     veor d22, d22, d23
-    veor q10, q10, q9
-    veor d24, d24, d25
+    veor d23, d24, d25
     veor d26, d26, d27
+.Lproducts_sum:
+    veor q10, q10, q8
+    veor q10, q10, q9
     vshl.u64 q0, q10, #32
     vshr.u64 q1, q10, #32
     veor d26, d26, d22
     veor q0, q0, q8                         /* first words of both products */
-    veor d26, d26, d24
+    veor d26, d26, d23
     veor q1, q1, q9                         /* second words */
     vshl.u64 d4, d26, #32
     vshr.u64 d5, d26, #32
     veor d4, d4, d22
-    veor d5, d5, d24
+    veor d5, d5, d23
     veor d6, d1, d2
     veor d4, d4, d0
     veor d5, d5, d3
     veor d4, d4, d6                         /* the sum of 64-bit words is d0, d4, d5, d3 */
     veor d5, d5, d6
-    reduce_low d6, d0, d7
-    reduce_high d16, d0, d17
-    veor d4, d4, d6
-    veor d5, d5, d16
-    reduce_low d6, d4, d7
-    reduce_high d16, d4, d17
-    veor d31, d5, d6
-    veor d30, d3, d16
+    reduce d0, d4, d4, d5, d5
+    reduce d4, d31, d5, d30, d3
 
     ldr r4, [r1, #BLOCKS]
     ldr r3, [r1, #MESSAGE]
@@ -941,22 +1229,7 @@ function sealane_aesgcm_neon
     bne .Lexpand_plain
 .Lexpand_sub:
     vdup.32 q8, r12
-    vmov.i8 q0, #1
-    vmov.i8 q1, #2
-    vmov.i8 q2, #4
-    vmov.i8 q3, #8
-    vmov.i8 q4, #16
-    vmov.i8 q5, #32
-    vmov.i8 q6, #64
-    vmov.i8 q7, #128
-    vtst.8 q0, q8, q0
-    vtst.8 q1, q8, q1
-    vtst.8 q2, q8, q2
-    vtst.8 q3, q8, q3
-    vtst.8 q4, q8, q4
-    vtst.8 q5, q8, q5
-    vtst.8 q6, q8, q6
-    vtst.8 q7, q8, q7
+    to_planes
     sub_bytes
     vmov.i8 q0, #128
     vmov.i8 q2, #64

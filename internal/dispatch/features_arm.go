@@ -5,6 +5,8 @@ import "golang.org/x/sys/cpu"
 var features = map[string]*bool{
 	"neon":  &cpu.ARM.HasNEON,
 	"armv6": &hasARMv6,
+	"aes":   &cpu.ARM.HasAES,
+	"pmull": &cpu.ARM.HasPMULL,
 }
 
 // hasARMv6 is known to builds for ARMv6 and later. Others ask for what came with ARMv6: the system tells of the thread

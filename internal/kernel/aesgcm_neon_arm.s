@@ -20,7 +20,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58121c4 // str r2, [r1, #452]
 	WORD $0xe58131c8 // str r3, [r1, #456]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000637 // bne 0x18fc
+	WORD $0x1a000c6d // bne 0x31d4
 // 0x1c:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5904028 // ldr r4, [r0, #40]
@@ -54,7 +54,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x1affffef // bne 0x50
 	WORD $0xe59131c8 // ldr r3, [r1, #456]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000704 // bne 0x1cb0
+	WORD $0x1a000d3a // bne 0x3588
 	WORD $0xe5904008 // ldr r4, [r0, #8]
 	WORD $0xe5905000 // ldr r5, [r0]
 	WORD $0xe5906010 // ldr r6, [r0, #16]
@@ -89,6 +89,9 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf46cea0f // vld1.8 {d30-d31}, [ip]
 	WORD $0xf3f0e06e // vrev64.8 q15, q15
 // 0x11c:
+	WORD $0xe3e08000 // mvn r8, #0
+	WORD $0xe5818b9c // str r8, [r1, #2972]
+	WORD $0xe58181fc // str r8, [r1, #508]
 	WORD $0xe2818e1a // add r8, r1, #416
 	WORD $0xf448ea0f // vst1.8 {d30-d31}, [r8]
 	WORD $0xe2818eb9 // add r8, r1, #2960
@@ -113,10 +116,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2818e19 // add r8, r1, #400
 	WORD $0xf4082a0f // vst1.8 {d2-d3}, [r8]
 	WORD $0xe3130001 // tst r3, #1
-	WORD $0x0a000024 // beq 0x214
+	WORD $0x0a000024 // beq 0x220
 	WORD $0xe3a04002 // mov r4, #2
-	WORD $0xea0000d6 // b 0x4e4
-// 0x188:
+	WORD $0xea0000e7 // b 0x534
+// 0x194:
 	WORD $0xe59131dc // ldr r3, [r1, #476]
 	WORD $0xe2814d2a // add r4, r1, #2688
 	WORD $0xe0844003 // add r4, r4, r3
@@ -133,68 +136,68 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58141f4 // str r4, [r1, #500]
 	WORD $0xe1b04224 // lsrs r4, r4, #4
 	WORD $0xe3a05000 // mov r5, #0
-	WORD $0x1a000504 // bne 0x15e0
+	WORD $0x1a000944 // bne 0x26ec
 	WORD $0xe58131f0 // str r3, [r1, #496]
-// 0x1d0:
+// 0x1dc:
 	WORD $0xe59141f4 // ldr r4, [r1, #500]
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe214400f // ands r4, r4, #15
-	WORD $0x0a00000c // beq 0x214
+	WORD $0x0a00000c // beq 0x220
 	WORD $0xe58151f4 // str r5, [r1, #500]
 	WORD $0xe59131f0 // ldr r3, [r1, #496]
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xe2816c0b // add r6, r1, #2816
 	WORD $0xf4060a0f // vst1.8 {d0-d1}, [r6]
-// 0x1f4:
+// 0x200:
 	WORD $0xe4d37001 // ldrb r7, [r3], #1
 	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xe4c67001 // strb r7, [r6], #1
-	WORD $0x1afffffb // bne 0x1f4
+	WORD $0x1afffffb // bne 0x200
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe2813c0b // add r3, r1, #2816
 	WORD $0xe3a05000 // mov r5, #0
-	WORD $0xea0004f2 // b 0x15e0
-// 0x214:
+	WORD $0xea000932 // b 0x26ec
+// 0x220:
 	WORD $0xe59161d4 // ldr r6, [r1, #468]
 	WORD $0xe59171e0 // ldr r7, [r1, #480]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a00006b // beq 0x3d4
+	WORD $0x0a000078 // beq 0x414
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x1a000031 // bne 0x2f4
+	WORD $0x1a000031 // bne 0x300
 	WORD $0xe59181dc // ldr r8, [r1, #476]
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe3560080 // cmp r6, #128
-	WORD $0x3a0000a9 // bcc 0x4e4
+	WORD $0x3a0000ba // bcc 0x534
 	WORD $0xe3580000 // cmp r8, #0
-	WORD $0x1a0000a7 // bne 0x4e4
+	WORD $0x1a0000b8 // bne 0x534
 	WORD $0xe59191c8 // ldr r9, [r1, #456]
 	WORD $0xe3190004 // tst r9, #4
 	WORD $0x159131cc // ldrne r3, [r1, #460]
 	WORD $0x13a04008 // movne r4, #8
 	WORD $0x13a05001 // movne r5, #1
-	WORD $0x1a0004e0 // bne 0x15e0
-// 0x25c:
+	WORD $0x1a000920 // bne 0x26ec
+// 0x268:
 	WORD $0xe3a04000 // mov r4, #0
-	WORD $0xea00009f // b 0x4e4
-// 0x264:
+	WORD $0xea0000b0 // b 0x534
+// 0x270:
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe59141d0 // ldr r4, [r1, #464]
+	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
+	WORD $0xf423c20d // vld1.8 {d12-d15}, [r3]!
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf30aa172 // veor q5, q5, q9
 	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
-	WORD $0xf34881f0 // veor q12, q12, q8
-	WORD $0xf34aa1f2 // veor q13, q13, q9
-	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
-	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
-	WORD $0xf34881f4 // veor q12, q12, q10
-	WORD $0xf34aa1f6 // veor q13, q13, q11
-	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
-	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
+	WORD $0xf30cc174 // veor q6, q6, q10
+	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf404820d // vst1.8 {d8-d11}, [r4]!
 	WORD $0xf34881d0 // veor q12, q12, q0
 	WORD $0xf34aa1d2 // veor q13, q13, q1
+	WORD $0xf463c20d // vld1.8 {d28-d31}, [r3]!
+	WORD $0xf404c20d // vst1.8 {d12-d15}, [r4]!
+	WORD $0xf34cc1d4 // veor q14, q14, q2
+	WORD $0xf34ee1d6 // veor q15, q15, q3
 	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
-	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
-	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xf34aa1d6 // veor q13, q13, q3
-	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
+	WORD $0xf444c20d // vst1.8 {d28-d31}, [r4]!
 	WORD $0xe59161d4 // ldr r6, [r1, #468]
 	WORD $0xe59191c8 // ldr r9, [r1, #456]
 	WORD $0xe58131cc // str r3, [r1, #460]
@@ -202,19 +205,19 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2466080 // sub r6, r6, #128
 	WORD $0xe58161d4 // str r6, [r1, #468]
 	WORD $0xe3190004 // tst r9, #4
-	WORD $0x1affffd1 // bne 0x214
+	WORD $0x1affffd1 // bne 0x220
 	WORD $0xe2443080 // sub r3, r4, #128
 	WORD $0xe3a04008 // mov r4, #8
 	WORD $0xe3a05002 // mov r5, #2
-	WORD $0xea0004c0 // b 0x15e0
-// 0x2dc:
+	WORD $0xea000900 // b 0x26ec
+// 0x2e8:
 	WORD $0xe59171dc // ldr r7, [r1, #476]
 	WORD $0xe3a08000 // mov r8, #0
 	WORD $0xe2677080 // rsb r7, r7, #128
 	WORD $0xe58181dc // str r8, [r1, #476]
 	WORD $0xe58171e0 // str r7, [r1, #480]
-	WORD $0xeaffffc7 // b 0x214
-// 0x2f4:
+	WORD $0xeaffffc7 // b 0x220
+// 0x300:
 	WORD $0xe2818c0b // add r8, r1, #2816
 	WORD $0xe0488007 // sub r8, r8, r7
 	WORD $0xe1570006 // cmp r7, r6
@@ -231,31 +234,46 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3190004 // tst r9, #4
 	WORD $0xe1a0c005 // mov ip, r5
 	WORD $0xe2555010 // subs r5, r5, #16
-	WORD $0x3a00000c // bcc 0x36c
-// 0x338:
+	WORD $0x3a00000c // bcc 0x378
+// 0x344:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf4282a0d // vld1.8 {d2-d3}, [r8]!
 	WORD $0xe3190004 // tst r9, #4
 	WORD $0xf3022150 // veor q1, q1, q0
 	WORD $0xf4042a0d // vst1.8 {d2-d3}, [r4]!
-	WORD $0x0a000003 // beq 0x360
+	WORD $0x0a000003 // beq 0x36c
 	WORD $0xf4070a0d // vst1.8 {d0-d1}, [r7]!
 	WORD $0xe2555010 // subs r5, r5, #16
-	WORD $0x2afffff6 // bcs 0x338
-	WORD $0xea000002 // b 0x36c
-// 0x360:
+	WORD $0x2afffff6 // bcs 0x344
+	WORD $0xea000002 // b 0x378
+// 0x36c:
 	WORD $0xf4072a0d // vst1.8 {d2-d3}, [r7]!
 	WORD $0xe2555010 // subs r5, r5, #16
-	WORD $0x2afffff2 // bcs 0x338
-// 0x36c:
+	WORD $0x2afffff2 // bcs 0x344
+// 0x378:
 	WORD $0xe58131cc // str r3, [r1, #460]
 	WORD $0xe58141d0 // str r4, [r1, #464]
 	WORD $0xe2955010 // adds r5, r5, #16
-	WORD $0x0a00000c // beq 0x3b0
+	WORD $0x0a000019 // beq 0x3f0
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf4070a0f // vst1.8 {d0-d1}, [r7]
 	WORD $0xe287b010 // add fp, r7, #16
-// 0x388:
+	WORD $0xe2555004 // subs r5, r5, #4
+	WORD $0x3a000008 // bcc 0x3c0
+// 0x39c:
+	WORD $0xe4930004 // ldr r0, [r3], #4
+	WORD $0xe4982004 // ldr r2, [r8], #4
+	WORD $0xe3190004 // tst r9, #4
+	WORD $0xe0222000 // eor r2, r2, r0
+	WORD $0xe4842004 // str r2, [r4], #4
+	WORD $0x01a00002 // moveq r0, r2
+	WORD $0xe4870004 // str r0, [r7], #4
+	WORD $0xe2555004 // subs r5, r5, #4
+	WORD $0x2afffff6 // bcs 0x39c
+// 0x3c0:
+	WORD $0xe2955004 // adds r5, r5, #4
+	WORD $0x0a000008 // beq 0x3ec
+// 0x3c8:
 	WORD $0xe4d30001 // ldrb r0, [r3], #1
 	WORD $0xe4d82001 // ldrb r2, [r8], #1
 	WORD $0xe3190004 // tst r9, #4
@@ -264,27 +282,28 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x01a00002 // moveq r0, r2
 	WORD $0xe4c70001 // strb r0, [r7], #1
 	WORD $0xe2555001 // subs r5, r5, #1
-	WORD $0x1afffff6 // bne 0x388
+	WORD $0x1afffff6 // bne 0x3c8
+// 0x3ec:
 	WORD $0xe1a0700b // mov r7, fp
-// 0x3b0:
+// 0x3f0:
 	WORD $0xe28c400f // add r4, ip, #15
 	WORD $0xe1a04224 // lsr r4, r4, #4
 	WORD $0xe3560000 // cmp r6, #0
 	WORD $0xe2813c0b // add r3, r1, #2816
-	WORD $0x1a000001 // bne 0x3cc
+	WORD $0x1a000001 // bne 0x40c
 	WORD $0xe3190002 // tst r9, #2
-	WORD $0x1a000007 // bne 0x3ec
-// 0x3cc:
+	WORD $0x1a000007 // bne 0x42c
+// 0x40c:
 	WORD $0xe3a05002 // mov r5, #2
-	WORD $0xea000482 // b 0x15e0
-// 0x3d4:
+	WORD $0xea0008b5 // b 0x26ec
+// 0x414:
 	WORD $0xe59191c8 // ldr r9, [r1, #456]
 	WORD $0xe3a04000 // mov r4, #0
 	WORD $0xe3190002 // tst r9, #2
-	WORD $0x0a000021 // beq 0x46c
+	WORD $0x0a000021 // beq 0x4ac
 	WORD $0xe2817c0b // add r7, r1, #2816
 	WORD $0xe1a03007 // mov r3, r7
-// 0x3ec:
+// 0x42c:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5905020 // ldr r5, [r0, #32]
 	WORD $0xe5906024 // ldr r6, [r0, #36]
@@ -306,8 +325,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe4875004 // str r5, [r7], #4
 	WORD $0xe2844001 // add r4, r4, #1
 	WORD $0xe3a05003 // mov r5, #3
-	WORD $0xea000466 // b 0x15e0
-// 0x444:
+	WORD $0xea000899 // b 0x26ec
+// 0x484:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5903038 // ldr r3, [r0, #56]
 	WORD $0xe2814e1b // add r4, r1, #432
@@ -317,8 +336,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf3000152 // veor q0, q0, q1
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
-	WORD $0xea000015 // b 0x4c4
-// 0x46c:
+	WORD $0xea000015 // b 0x504
+// 0x4ac:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5903040 // ldr r3, [r0, #64]
 	WORD $0xe2814e1a // add r4, r1, #416
@@ -341,17 +360,21 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5835014 // str r5, [r3, #20]
 	WORD $0xe5836018 // str r6, [r3, #24]
 	WORD $0xe583701c // str r7, [r3, #28]
-// 0x4c4:
+// 0x504:
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
+	WORD $0xf2804e50 // vmov.i8 q2, #0
+	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xe2813c01 // add r3, r1, #256
-	WORD $0xe3a04055 // mov r4, #85
-// 0x4d4:
-	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
+	WORD $0xe3a04017 // mov r4, #23
+	WORD $0xf2808e50 // vmov.i8 q4, #0
+// 0x520:
+	WORD $0xeca30b14 // vstmia r3!, {d0-d9}
 	WORD $0xe2544001 // subs r4, r4, #1
-	WORD $0x1afffffc // bne 0x4d4
-	WORD $0xea00062e // b 0x1da0
-// 0x4e4:
+	WORD $0xeca30b14 // vstmia r3!, {d0-d9}
+	WORD $0x1afffffb // bne 0x520
+	WORD $0xea000c50 // b 0x3678
+// 0x534:
 	WORD $0xe58141e8 // str r4, [r1, #488]
 	WORD $0xe59131d8 // ldr r3, [r1, #472]
 	WORD $0xe59121c4 // ldr r2, [r1, #452]
@@ -368,7 +391,18 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe35c000c // cmp ip, #12
 	WORD $0x028bb010 // addeq fp, fp, #16
 	WORD $0xe3190010 // tst r9, #16
-	WORD $0x0a0003d5 // beq 0x1480
+	WORD $0x0a000804 // beq 0x258c
+	WORD $0xe1a052a3 // lsr r5, r3, #5
+	WORD $0xe59161fc // ldr r6, [r1, #508]
+	WORD $0xe5917b9c // ldr r7, [r1, #2972]
+	WORD $0xe1550006 // cmp r5, r6
+	WORD $0x0a0007c4 // beq 0x24a0
+	WORD $0xe1a063a3 // lsr r6, r3, #7
+	WORD $0xe1560007 // cmp r6, r7
+	WORD $0x0a0006ba // beq 0x2084
+	WORD $0xe59171d4 // ldr r7, [r1, #468]
+	WORD $0xe3570c01 // cmp r7, #256
+	WORD $0x8a0003d5 // bhi 0x14fc
 	WORD $0xe20344ff // and r4, r3, #-16777216
 	WORD $0xe1a05403 // lsl r5, r3, #8
 	WORD $0xe20554ff // and r5, r5, #-16777216
@@ -377,14 +411,14 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a07c03 // lsl r7, r3, #24
 	WORD $0xec454b32 // vmov d18, r4, r5
 	WORD $0xec476b33 // vmov d19, r6, r7
+	WORD $0xf34001f2 // veor q8, q8, q9
+	WORD $0xe2824080 // add r4, r2, #128
+	WORD $0xf464460f // vld1.8 {d20-d22}, [r4]
 	WORD $0xf2800e51 // vmov.i8 q0, #1
 	WORD $0xf2802e52 // vmov.i8 q1, #2
-	WORD $0xf34001f2 // veor q8, q8, q9
 	WORD $0xf2804e54 // vmov.i8 q2, #4
 	WORD $0xf2806e58 // vmov.i8 q3, #8
 	WORD $0xf20008d0 // vtst.8 q0, q8, q0
-	WORD $0xe2824080 // add r4, r2, #128
-	WORD $0xf464460f // vld1.8 {d20-d22}, [r4]
 	WORD $0xf2818e50 // vmov.i8 q4, #16
 	WORD $0xf20028d2 // vtst.8 q1, q8, q1
 	WORD $0xf282ae50 // vmov.i8 q5, #32
@@ -393,13 +427,13 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20068d6 // vtst.8 q3, q8, q3
 	WORD $0xf380ee50 // vmov.i8 q7, #128
 	WORD $0xf20088d8 // vtst.8 q4, q8, q4
-	WORD $0xf3011134 // veor d1, d1, d20
 	WORD $0xf200a8da // vtst.8 q5, q8, q5
-	WORD $0xf3033135 // veor d3, d3, d21
 	WORD $0xf200c8dc // vtst.8 q6, q8, q6
-	WORD $0xf3055136 // veor d5, d5, d22
 	WORD $0xf200e8de // vtst.8 q7, q8, q7
-// 0x5a0:
+	WORD $0xf3011134 // veor d1, d1, d20
+	WORD $0xf3033135 // veor d3, d3, d21
+	WORD $0xf3055136 // veor d5, d5, d22
+// 0x61c:
 	WORD $0xf34aa15c // veor q13, q5, q6
 	WORD $0xf3428156 // veor q12, q1, q3
 	WORD $0xf344615e // veor q11, q2, q7
@@ -550,75 +584,75 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xe2823060 // add r3, r2, #96
 	WORD $0xf463ca0f // vld1.8 {d28-d29}, [r3]
+	WORD $0xf3b8092c // vtbl.8 d0, {d8-d9}, d28
+	WORD $0xf3b8192d // vtbl.8 d1, {d8-d9}, d29
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf3b4e9ac // vtbl.8 d14, {d20-d21}, d28
 	WORD $0xf3b4f9ad // vtbl.8 d15, {d20-d21}, d29
-	WORD $0xf3b8092c // vtbl.8 d0, {d8-d9}, d28
-	WORD $0xf3b8192d // vtbl.8 d1, {d8-d9}, d29
-	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf3b2b92d // vtbl.8 d11, {d2-d3}, d29
 	WORD $0xf3084150 // veor q2, q4, q0
-	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3b099ad // vtbl.8 d9, {d16-d17}, d29
 	WORD $0xf3000178 // veor q0, q0, q12
+	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3f480c4 // vrev32.16 q12, q2
 	WORD $0xf3f460ea // vrev32.16 q11, q13
+	WORD $0xf3b2a92c // vtbl.8 d10, {d2-d3}, d28
+	WORD $0xf3b089ac // vtbl.8 d8, {d16-d17}, d28
 	WORD $0xf30ee137 // veor d14, d14, d23
 	WORD $0xf30ff136 // veor d15, d15, d22
-	WORD $0xf3f480c4 // vrev32.16 q12, q2
 	WORD $0xf3000139 // veor d0, d0, d25
 	WORD $0xf3011138 // veor d1, d1, d24
-	WORD $0xf30ee154 // veor q7, q7, q2
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf3b2a92c // vtbl.8 d10, {d2-d3}, d28
-	WORD $0xf3b2b92d // vtbl.8 d11, {d2-d3}, d29
-	WORD $0xf3b089ac // vtbl.8 d8, {d16-d17}, d28
-	WORD $0xf3b099ad // vtbl.8 d9, {d16-d17}, d29
+	WORD $0xf30ee154 // veor q7, q7, q2
 	WORD $0xf342415a // veor q10, q1, q5
-	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf3b239ad // vtbl.8 d3, {d18-d19}, d29
 	WORD $0xf30aa176 // veor q5, q5, q11
-	WORD $0xf3088178 // veor q4, q4, q12
 	WORD $0xf3f460e4 // vrev32.16 q11, q10
+	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf3088178 // veor q4, q4, q12
 	WORD $0xf30aa137 // veor d10, d10, d23
 	WORD $0xf30bb136 // veor d11, d11, d22
+	WORD $0xf3b229ac // vtbl.8 d2, {d18-d19}, d28
 	WORD $0xf3f480c4 // vrev32.16 q12, q2
+	WORD $0xf30aa154 // veor q5, q5, q2
+	WORD $0xf3bc592d // vtbl.8 d5, {d12-d13}, d29
+	WORD $0xf3bc492c // vtbl.8 d4, {d12-d13}, d28
 	WORD $0xf3088139 // veor d8, d8, d25
 	WORD $0xf3099138 // veor d9, d9, d24
-	WORD $0xf30aa154 // veor q5, q5, q2
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf3b229ac // vtbl.8 d2, {d18-d19}, d28
-	WORD $0xf3b239ad // vtbl.8 d3, {d18-d19}, d29
-	WORD $0xf3bc492c // vtbl.8 d4, {d12-d13}, d28
-	WORD $0xf3bc592d // vtbl.8 d5, {d12-d13}, d29
 	WORD $0xf34201d2 // veor q8, q9, q1
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf34c2154 // veor q9, q6, q2
 	WORD $0xf300c174 // veor q6, q0, q10
-	WORD $0xf3022176 // veor q1, q1, q11
-	WORD $0xf3044178 // veor q2, q2, q12
-	WORD $0xf3f460e0 // vrev32.16 q11, q8
-	WORD $0xf3022137 // veor d2, d2, d23
-	WORD $0xf3033136 // veor d3, d3, d22
-	WORD $0xf3f480e2 // vrev32.16 q12, q9
-	WORD $0xf3044139 // veor d4, d4, d25
-	WORD $0xf3055138 // veor d5, d5, d24
 	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xf3022172 // veor q1, q1, q9
-	WORD $0xf308817a // veor q4, q4, q13
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf3f480e2 // vrev32.16 q12, q9
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf3f460e0 // vrev32.16 q11, q8
 	WORD $0xf3fe09ac // vtbl.8 d16, {d30-d31}, d28
 	WORD $0xf3fe19ad // vtbl.8 d17, {d30-d31}, d29
-	WORD $0xf3b6092c // vtbl.8 d0, {d6-d7}, d28
+	WORD $0xf3033136 // veor d3, d3, d22
 	WORD $0xf3b6192d // vtbl.8 d1, {d6-d7}, d29
+	WORD $0xf3022137 // veor d2, d2, d23
+	WORD $0xf3044139 // veor d4, d4, d25
+	WORD $0xf3b6092c // vtbl.8 d0, {d6-d7}, d28
+	WORD $0xf3055138 // veor d5, d5, d24
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf34e41f0 // veor q10, q15, q8
+	WORD $0xf3022172 // veor q1, q1, q9
 	WORD $0xf3462150 // veor q9, q3, q0
-	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf34001f6 // veor q8, q8, q11
-	WORD $0xf3000178 // veor q0, q0, q12
 	WORD $0xf3f460e4 // vrev32.16 q11, q10
-	WORD $0xf34001b7 // veor d16, d16, d23
-	WORD $0xf34111b6 // veor d17, d17, d22
+	WORD $0xf3000178 // veor q0, q0, q12
 	WORD $0xf3f480e2 // vrev32.16 q12, q9
-	WORD $0xf3000139 // veor d0, d0, d25
+	WORD $0xf34111b6 // veor d17, d17, d22
+	WORD $0xf34001b7 // veor d16, d16, d23
+	WORD $0xf308817a // veor q4, q4, q13
 	WORD $0xf3011138 // veor d1, d1, d24
-	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf34001fa // veor q8, q8, q13
+	WORD $0xf3000139 // veor d0, d0, d25
+	WORD $0xf302617a // veor q3, q1, q13
+	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf300017a // veor q0, q0, q13
 	WORD $0xf30021f2 // veor q1, q8, q9
 	WORD $0xf34aa15c // veor q13, q5, q6
@@ -770,70 +804,71 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf302215e // veor q1, q1, q7
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xe25cc004 // subs ip, ip, #4
-	WORD $0x4a0001e8 // bmi 0x1310
+	WORD $0x4a0001e8 // bmi 0x138c
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
-	WORD $0xf3b4e0ce // vrev32.16 q7, q7
 	WORD $0xf2b80448 // vext.8 q0, q4, q4, #4
+	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
+	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
 	WORD $0xf3b400c0 // vrev32.16 q0, q0
-	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
 	WORD $0xf3084150 // veor q2, q4, q0
+	WORD $0xf2b084e0 // vext.8 q4, q8, q8, #4
+	WORD $0xf344a1de // veor q13, q10, q7
 	WORD $0xf30ee176 // veor q7, q7, q11
 	WORD $0xf3000178 // veor q0, q0, q12
-	WORD $0xf30ee13b // veor d14, d14, d27
-	WORD $0xf30ff13a // veor d15, d15, d26
-	WORD $0xf3000115 // veor d0, d0, d5
-	WORD $0xf3011114 // veor d1, d1, d4
-	WORD $0xf30ee154 // veor q7, q7, q2
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
-	WORD $0xf3b4a0ca // vrev32.16 q5, q5
-	WORD $0xf2b084e0 // vext.8 q4, q8, q8, #4
 	WORD $0xf3b480c8 // vrev32.16 q4, q4
 	WORD $0xf342415a // veor q10, q1, q5
-	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf30ff13a // veor d15, d15, d26
 	WORD $0xf30aa176 // veor q5, q5, q11
-	WORD $0xf3088178 // veor q4, q4, q12
+	WORD $0xf30ee13b // veor d14, d14, d27
+	WORD $0xf2b224e2 // vext.8 q1, q9, q9, #4
 	WORD $0xf30aa135 // veor d10, d10, d21
+	WORD $0xf30ee154 // veor q7, q7, q2
+	WORD $0xf3b420c2 // vrev32.16 q1, q1
+	WORD $0xf3011114 // veor d1, d1, d4
+	WORD $0xf3000115 // veor d0, d0, d5
+	WORD $0xf30041d8 // veor q2, q8, q4
 	WORD $0xf30bb134 // veor d11, d11, d20
+	WORD $0xf3088178 // veor q4, q4, q12
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf34201d2 // veor q8, q9, q1
+	WORD $0xf30aa154 // veor q5, q5, q2
 	WORD $0xf3088115 // veor d8, d8, d5
 	WORD $0xf3099114 // veor d9, d9, d4
-	WORD $0xf30aa154 // veor q5, q5, q2
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2b224e2 // vext.8 q1, q9, q9, #4
-	WORD $0xf3b420c2 // vrev32.16 q1, q1
 	WORD $0xf2bc444c // vext.8 q2, q6, q6, #4
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xf3b440c4 // vrev32.16 q2, q2
-	WORD $0xf34201d2 // veor q8, q9, q1
+	WORD $0xf3033130 // veor d3, d3, d16
+	WORD $0xf3022131 // veor d2, d2, d17
 	WORD $0xf34c2154 // veor q9, q6, q2
 	WORD $0xf300c174 // veor q6, q0, q10
-	WORD $0xf3022176 // veor q1, q1, q11
-	WORD $0xf3044178 // veor q2, q2, q12
-	WORD $0xf3022131 // veor d2, d2, d17
-	WORD $0xf3033130 // veor d3, d3, d16
-	WORD $0xf3044133 // veor d4, d4, d19
-	WORD $0xf3055132 // veor d5, d5, d18
-	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xf3022172 // veor q1, q1, q9
-	WORD $0xf308817a // veor q4, q4, q13
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2fe04ee // vext.8 q8, q15, q15, #4
-	WORD $0xf3f400e0 // vrev32.16 q8, q8
 	WORD $0xf2b60446 // vext.8 q0, q3, q3, #4
+	WORD $0xf2fe04ee // vext.8 q8, q15, q15, #4
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf308817a // veor q4, q4, q13
+	WORD $0xf3f400e0 // vrev32.16 q8, q8
+	WORD $0xf3055132 // veor d5, d5, d18
 	WORD $0xf3b400c0 // vrev32.16 q0, q0
 	WORD $0xf34e41f0 // veor q10, q15, q8
-	WORD $0xf3462150 // veor q9, q3, q0
-	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf34001f6 // veor q8, q8, q11
+	WORD $0xf3022172 // veor q1, q1, q9
+	WORD $0xf3044133 // veor d4, d4, d19
+	WORD $0xf3462150 // veor q9, q3, q0
 	WORD $0xf3000178 // veor q0, q0, q12
-	WORD $0xf34001b5 // veor d16, d16, d21
 	WORD $0xf34111b4 // veor d17, d17, d20
-	WORD $0xf3000133 // veor d0, d0, d19
+	WORD $0xf34001b5 // veor d16, d16, d21
 	WORD $0xf3011132 // veor d1, d1, d18
-	WORD $0xf3044174 // veor q2, q2, q10
+	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf34001fa // veor q8, q8, q13
-	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3000133 // veor d0, d0, d19
+	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf30021f2 // veor q1, q8, q9
+	WORD $0xf300017a // veor q0, q0, q13
+// 0xce4:
 	WORD $0xf34aa15c // veor q13, q5, q6
 	WORD $0xf3428156 // veor q12, q1, q3
 	WORD $0xf344615e // veor q11, q2, q7
@@ -984,75 +1019,75 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xe2823070 // add r3, r2, #112
 	WORD $0xf463ca0f // vld1.8 {d28-d29}, [r3]
+	WORD $0xf3b8092c // vtbl.8 d0, {d8-d9}, d28
+	WORD $0xf3b8192d // vtbl.8 d1, {d8-d9}, d29
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf3b4e9ac // vtbl.8 d14, {d20-d21}, d28
 	WORD $0xf3b4f9ad // vtbl.8 d15, {d20-d21}, d29
-	WORD $0xf3b8092c // vtbl.8 d0, {d8-d9}, d28
-	WORD $0xf3b8192d // vtbl.8 d1, {d8-d9}, d29
-	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf3b2b92d // vtbl.8 d11, {d2-d3}, d29
 	WORD $0xf3084150 // veor q2, q4, q0
-	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3b099ad // vtbl.8 d9, {d16-d17}, d29
 	WORD $0xf3000178 // veor q0, q0, q12
+	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3f480c4 // vrev32.16 q12, q2
 	WORD $0xf3f460ea // vrev32.16 q11, q13
+	WORD $0xf3b2a92c // vtbl.8 d10, {d2-d3}, d28
+	WORD $0xf3b089ac // vtbl.8 d8, {d16-d17}, d28
 	WORD $0xf30ee137 // veor d14, d14, d23
 	WORD $0xf30ff136 // veor d15, d15, d22
-	WORD $0xf3f480c4 // vrev32.16 q12, q2
 	WORD $0xf3000139 // veor d0, d0, d25
 	WORD $0xf3011138 // veor d1, d1, d24
-	WORD $0xf30ee154 // veor q7, q7, q2
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf3b2a92c // vtbl.8 d10, {d2-d3}, d28
-	WORD $0xf3b2b92d // vtbl.8 d11, {d2-d3}, d29
-	WORD $0xf3b089ac // vtbl.8 d8, {d16-d17}, d28
-	WORD $0xf3b099ad // vtbl.8 d9, {d16-d17}, d29
+	WORD $0xf30ee154 // veor q7, q7, q2
 	WORD $0xf342415a // veor q10, q1, q5
-	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf3b239ad // vtbl.8 d3, {d18-d19}, d29
 	WORD $0xf30aa176 // veor q5, q5, q11
-	WORD $0xf3088178 // veor q4, q4, q12
 	WORD $0xf3f460e4 // vrev32.16 q11, q10
+	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf3088178 // veor q4, q4, q12
 	WORD $0xf30aa137 // veor d10, d10, d23
 	WORD $0xf30bb136 // veor d11, d11, d22
+	WORD $0xf3b229ac // vtbl.8 d2, {d18-d19}, d28
 	WORD $0xf3f480c4 // vrev32.16 q12, q2
+	WORD $0xf30aa154 // veor q5, q5, q2
+	WORD $0xf3bc592d // vtbl.8 d5, {d12-d13}, d29
+	WORD $0xf3bc492c // vtbl.8 d4, {d12-d13}, d28
 	WORD $0xf3088139 // veor d8, d8, d25
 	WORD $0xf3099138 // veor d9, d9, d24
-	WORD $0xf30aa154 // veor q5, q5, q2
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf3b229ac // vtbl.8 d2, {d18-d19}, d28
-	WORD $0xf3b239ad // vtbl.8 d3, {d18-d19}, d29
-	WORD $0xf3bc492c // vtbl.8 d4, {d12-d13}, d28
-	WORD $0xf3bc592d // vtbl.8 d5, {d12-d13}, d29
 	WORD $0xf34201d2 // veor q8, q9, q1
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf34c2154 // veor q9, q6, q2
 	WORD $0xf300c174 // veor q6, q0, q10
-	WORD $0xf3022176 // veor q1, q1, q11
-	WORD $0xf3044178 // veor q2, q2, q12
-	WORD $0xf3f460e0 // vrev32.16 q11, q8
-	WORD $0xf3022137 // veor d2, d2, d23
-	WORD $0xf3033136 // veor d3, d3, d22
-	WORD $0xf3f480e2 // vrev32.16 q12, q9
-	WORD $0xf3044139 // veor d4, d4, d25
-	WORD $0xf3055138 // veor d5, d5, d24
 	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xf3022172 // veor q1, q1, q9
-	WORD $0xf308817a // veor q4, q4, q13
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf3f480e2 // vrev32.16 q12, q9
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf3f460e0 // vrev32.16 q11, q8
 	WORD $0xf3fe09ac // vtbl.8 d16, {d30-d31}, d28
 	WORD $0xf3fe19ad // vtbl.8 d17, {d30-d31}, d29
-	WORD $0xf3b6092c // vtbl.8 d0, {d6-d7}, d28
+	WORD $0xf3033136 // veor d3, d3, d22
 	WORD $0xf3b6192d // vtbl.8 d1, {d6-d7}, d29
+	WORD $0xf3022137 // veor d2, d2, d23
+	WORD $0xf3044139 // veor d4, d4, d25
+	WORD $0xf3b6092c // vtbl.8 d0, {d6-d7}, d28
+	WORD $0xf3055138 // veor d5, d5, d24
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf34e41f0 // veor q10, q15, q8
+	WORD $0xf3022172 // veor q1, q1, q9
 	WORD $0xf3462150 // veor q9, q3, q0
-	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf34001f6 // veor q8, q8, q11
-	WORD $0xf3000178 // veor q0, q0, q12
 	WORD $0xf3f460e4 // vrev32.16 q11, q10
-	WORD $0xf34001b7 // veor d16, d16, d23
-	WORD $0xf34111b6 // veor d17, d17, d22
+	WORD $0xf3000178 // veor q0, q0, q12
 	WORD $0xf3f480e2 // vrev32.16 q12, q9
-	WORD $0xf3000139 // veor d0, d0, d25
+	WORD $0xf34111b6 // veor d17, d17, d22
+	WORD $0xf34001b7 // veor d16, d16, d23
+	WORD $0xf308817a // veor q4, q4, q13
 	WORD $0xf3011138 // veor d1, d1, d24
-	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf34001fa // veor q8, q8, q13
+	WORD $0xf3000139 // veor d0, d0, d25
+	WORD $0xf302617a // veor q3, q1, q13
+	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf300017a // veor q0, q0, q13
 	WORD $0xf30021f2 // veor q1, q8, q9
 	WORD $0xf34aa15c // veor q13, q5, q6
@@ -1203,64 +1238,64 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34ee1f8 // veor q15, q15, q12
 	WORD $0xf302215e // veor q1, q1, q7
 	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0x0a000037 // beq 0x1310
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0x0a000037 // beq 0x138c
 	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
+	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf2b80448 // vext.8 q0, q4, q4, #4
 	WORD $0xf344a1de // veor q13, q10, q7
-	WORD $0xf3084150 // veor q2, q4, q0
+	WORD $0xf342415a // veor q10, q1, q5
 	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3084150 // veor q2, q4, q0
 	WORD $0xf3000178 // veor q0, q0, q12
-	WORD $0xf30ee13b // veor d14, d14, d27
 	WORD $0xf30ff13a // veor d15, d15, d26
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf2b084e0 // vext.8 q4, q8, q8, #4
 	WORD $0xf3000115 // veor d0, d0, d5
 	WORD $0xf3011114 // veor d1, d1, d4
-	WORD $0xf30ee154 // veor q7, q7, q2
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
-	WORD $0xf2b084e0 // vext.8 q4, q8, q8, #4
-	WORD $0xf342415a // veor q10, q1, q5
-	WORD $0xf30041d8 // veor q2, q8, q4
 	WORD $0xf30aa176 // veor q5, q5, q11
-	WORD $0xf3088178 // veor q4, q4, q12
-	WORD $0xf30aa135 // veor d10, d10, d21
-	WORD $0xf30bb134 // veor d11, d11, d20
-	WORD $0xf3088115 // veor d8, d8, d5
-	WORD $0xf3099114 // veor d9, d9, d4
-	WORD $0xf30aa154 // veor q5, q5, q2
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf30ee13b // veor d14, d14, d27
 	WORD $0xf2b224e2 // vext.8 q1, q9, q9, #4
-	WORD $0xf2bc444c // vext.8 q2, q6, q6, #4
+	WORD $0xf30aa135 // veor d10, d10, d21
+	WORD $0xf30ee154 // veor q7, q7, q2
+	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf30bb134 // veor d11, d11, d20
+	WORD $0xf3088178 // veor q4, q4, q12
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf34201d2 // veor q8, q9, q1
-	WORD $0xf34c2154 // veor q9, q6, q2
-	WORD $0xf300c174 // veor q6, q0, q10
+	WORD $0xf30aa154 // veor q5, q5, q2
+	WORD $0xf3099114 // veor d9, d9, d4
 	WORD $0xf3022176 // veor q1, q1, q11
-	WORD $0xf3044178 // veor q2, q2, q12
-	WORD $0xf3022131 // veor d2, d2, d17
+	WORD $0xf3088115 // veor d8, d8, d5
+	WORD $0xf2bc444c // vext.8 q2, q6, q6, #4
 	WORD $0xf3033130 // veor d3, d3, d16
-	WORD $0xf3044133 // veor d4, d4, d19
-	WORD $0xf3055132 // veor d5, d5, d18
+	WORD $0xf3022131 // veor d2, d2, d17
+	WORD $0xf34c2154 // veor q9, q6, q2
+	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf300c174 // veor q6, q0, q10
+	WORD $0xf2b60446 // vext.8 q0, q3, q3, #4
+	WORD $0xf2fe04ee // vext.8 q8, q15, q15, #4
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf3022172 // veor q1, q1, q9
 	WORD $0xf308817a // veor q4, q4, q13
-	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
-	WORD $0xf2fe04ee // vext.8 q8, q15, q15, #4
-	WORD $0xf2b60446 // vext.8 q0, q3, q3, #4
 	WORD $0xf34e41f0 // veor q10, q15, q8
-	WORD $0xf3462150 // veor q9, q3, q0
-	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf34001f6 // veor q8, q8, q11
+	WORD $0xf3055132 // veor d5, d5, d18
+	WORD $0xf3044133 // veor d4, d4, d19
+	WORD $0xf3462150 // veor q9, q3, q0
 	WORD $0xf3000178 // veor q0, q0, q12
-	WORD $0xf34001b5 // veor d16, d16, d21
 	WORD $0xf34111b4 // veor d17, d17, d20
-	WORD $0xf3000133 // veor d0, d0, d19
+	WORD $0xf34001b5 // veor d16, d16, d21
 	WORD $0xf3011132 // veor d1, d1, d18
 	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf34001fa // veor q8, q8, q13
-	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3000133 // veor d0, d0, d19
+	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf30021f2 // veor q1, q8, q9
-	WORD $0xeafffca3 // b 0x5a0
-// 0x1310:
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xeafffca3 // b 0x61c
+// 0x138c:
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf460a20d // vld1.8 {d26-d29}, [r0]!
 	WORD $0xf304e1f6 // veor q7, q10, q11
@@ -1343,17 +1378,1080 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3be692c // vtbl.8 d6, {d14-d15}, d28
 	WORD $0xf3be792d // vtbl.8 d7, {d14-d15}, d29
 	WORD $0xe3540000 // cmp r4, #0
-	WORD $0x0afffb81 // beq 0x264
+	WORD $0x0afffb65 // beq 0x270
 	WORD $0xe2813d2a // add r3, r1, #2688
 	WORD $0xf443020d // vst1.8 {d16-d19}, [r3]!
 	WORD $0xf443420d // vst1.8 {d20-d23}, [r3]!
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
 	WORD $0xf403420d // vst1.8 {d4-d7}, [r3]!
 	WORD $0xe3540002 // cmp r4, #2
-	WORD $0x3afffb98 // bcc 0x2dc
-	WORD $0x0afffb42 // beq 0x188
-	WORD $0xea000213 // b 0x1cd0
-// 0x1480:
+	WORD $0x3afffb7c // bcc 0x2e8
+	WORD $0x0afffb26 // beq 0x194
+	WORD $0xea00082a // b 0x35a8
+// 0x14fc:
+	WORD $0xe5816b9c // str r6, [r1, #2972]
+	WORD $0xe1a03386 // lsl r3, r6, #7
+	WORD $0xe20344ff // and r4, r3, #-16777216
+	WORD $0xe1a05403 // lsl r5, r3, #8
+	WORD $0xe20554ff // and r5, r5, #-16777216
+	WORD $0xe1a06803 // lsl r6, r3, #16
+	WORD $0xe20664ff // and r6, r6, #-16777216
+	WORD $0xe1a07c03 // lsl r7, r3, #24
+	WORD $0xec454b32 // vmov d18, r4, r5
+	WORD $0xec476b33 // vmov d19, r6, r7
+	WORD $0xf34001f2 // veor q8, q8, q9
+	WORD $0xe2813c0b // add r3, r1, #2816
+	WORD $0xf4430a0f // vst1.8 {d16-d17}, [r3]
+	WORD $0xf2800e51 // vmov.i8 q0, #1
+	WORD $0xf2802e52 // vmov.i8 q1, #2
+	WORD $0xf2804e54 // vmov.i8 q2, #4
+	WORD $0xf2806e58 // vmov.i8 q3, #8
+	WORD $0xf20008d0 // vtst.8 q0, q8, q0
+	WORD $0xf2818e50 // vmov.i8 q4, #16
+	WORD $0xf20028d2 // vtst.8 q1, q8, q1
+	WORD $0xf282ae50 // vmov.i8 q5, #32
+	WORD $0xf20048d4 // vtst.8 q2, q8, q2
+	WORD $0xf284ce50 // vmov.i8 q6, #64
+	WORD $0xf20068d6 // vtst.8 q3, q8, q3
+	WORD $0xf380ee50 // vmov.i8 q7, #128
+	WORD $0xf20088d8 // vtst.8 q4, q8, q4
+	WORD $0xf200a8da // vtst.8 q5, q8, q5
+	WORD $0xf200c8dc // vtst.8 q6, q8, q6
+	WORD $0xf200e8de // vtst.8 q7, q8, q7
+	WORD $0xf34aa15c // veor q13, q5, q6
+	WORD $0xf3428156 // veor q12, q1, q3
+	WORD $0xf344615e // veor q11, q2, q7
+	WORD $0xf3440158 // veor q8, q2, q4
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf300217a // veor q1, q0, q13
+	WORD $0xedc10b48 // vstr d16, [r1, #288]
+	WORD $0xedc11b4a // vstr d17, [r1, #296]
+	WORD $0xf34881de // veor q12, q12, q7
+	WORD $0xf304417a // veor q2, q2, q13
+	WORD $0xf34a215e // veor q9, q5, q7
+	WORD $0xf302a158 // veor q5, q1, q4
+	WORD $0xed812b58 // vstr d2, [r1, #352]
+	WORD $0xed813b5a // vstr d3, [r1, #360]
+	WORD $0xf304c176 // veor q6, q2, q11
+	WORD $0xf300e178 // veor q7, q0, q12
+	WORD $0xf34221f0 // veor q9, q9, q8
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
+	WORD $0xed81db56 // vstr d13, [r1, #344]
+	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xf24ca15e // vand q13, q6, q7
+	WORD $0xf2046152 // vand q3, q2, q1
+	WORD $0xf20a8150 // vand q4, q5, q0
+	WORD $0xed81eb60 // vstr d14, [r1, #384]
+	WORD $0xed81fb62 // vstr d15, [r1, #392]
+	WORD $0xf30ae15c // veor q7, q5, q6
+	WORD $0xf302c1f8 // veor q6, q9, q12
+	WORD $0xf24041f2 // vand q10, q8, q9
+	WORD $0xf246e1fc // vand q15, q11, q14
+	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xedc19b4e // vstr d25, [r1, #312]
+	WORD $0xf30e2170 // veor q1, q7, q8
+	WORD $0xed81ab5c // vstr d10, [r1, #368]
+	WORD $0xed81bb5e // vstr d11, [r1, #376]
+	WORD $0xf20ea178 // vand q5, q7, q12
+	WORD $0xf34081f6 // veor q12, q8, q11
+	WORD $0xf34201fc // veor q8, q9, q14
+	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xedc13b46 // vstr d19, [r1, #280]
+	WORD $0xf24821f0 // vand q9, q12, q8
+	WORD $0xed810b40 // vstr d0, [r1, #256]
+	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xed81eb50 // vstr d14, [r1, #320]
+	WORD $0xed81fb52 // vstr d15, [r1, #328]
+	WORD $0xf202e15c // vand q7, q1, q6
+	WORD $0xf302a154 // veor q5, q1, q2
+	WORD $0xf34ee1f2 // veor q15, q15, q9
+	WORD $0xf34441f2 // veor q10, q10, q9
+	WORD $0xf3402170 // veor q9, q0, q8
+	WORD $0xf306615e // veor q3, q3, q7
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf20a0172 // vand q0, q5, q9
+	WORD $0xf3066174 // veor q3, q3, q10
+	WORD $0xf34041f8 // veor q10, q8, q12
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf302e15c // veor q7, q1, q6
+	WORD $0xf300017e // veor q0, q0, q15
+	WORD $0xf306615e // veor q3, q3, q7
+	WORD $0xf30ae172 // veor q7, q5, q9
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf34641fc // veor q10, q11, q14
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf20ae1d6 // vand q7, q13, q3
+	WORD $0xf308817e // veor q4, q4, q15
+	WORD $0xf340e15e // veor q15, q0, q7
+	WORD $0xf3088174 // veor q4, q4, q10
+	WORD $0xf26e41fe // vorr q10, q15, q15
+	WORD $0xf35a41d8 // vbsl q10, q13, q4
+	WORD $0xf308e15e // veor q7, q4, q7
+	WORD $0xf204a1da // vand q5, q10, q5
+	WORD $0xf31e8174 // vbsl q4, q7, q10
+	WORD $0xf316e150 // vbsl q7, q3, q0
+	WORD $0xf24421f2 // vand q9, q10, q9
+	WORD $0xf308817a // veor q4, q4, q13
+	WORD $0xf31e01de // vbsl q0, q15, q7
+	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf34441d8 // veor q10, q10, q4
+	WORD $0xf3000156 // veor q0, q0, q3
+	WORD $0xf2086154 // vand q3, q4, q2
+	WORD $0xf244e1d2 // vand q15, q10, q1
+	WORD $0xf3082150 // veor q1, q4, q0
+	WORD $0xf20a41f0 // vand q2, q13, q8
+	WORD $0xf24441dc // vand q10, q10, q6
+	WORD $0xf30ac1d2 // veor q6, q13, q1
+	WORD $0xf24aa1f8 // vand q13, q13, q12
+	WORD $0xedd18b44 // vldr d24, [r1, #272]
+	WORD $0xedd19b46 // vldr d25, [r1, #280]
+	WORD $0xf242017c // vand q8, q1, q14
+	WORD $0xedd1cb48 // vldr d28, [r1, #288]
+	WORD $0xedd1db4a // vldr d29, [r1, #296]
+	WORD $0xf30261d6 // veor q3, q9, q3
+	WORD $0xf2022176 // vand q1, q1, q11
+	WORD $0xedd16b40 // vldr d22, [r1, #256]
+	WORD $0xedd17b42 // vldr d23, [r1, #264]
+	WORD $0xf24c8178 // vand q12, q6, q12
+	WORD $0xf20cc17c // vand q6, q6, q14
+	WORD $0xf34ec150 // veor q14, q7, q0
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf34881f0 // veor q12, q12, q8
+	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xedd11b4e // vldr d17, [r1, #312]
+	WORD $0xf24e6176 // vand q11, q7, q11
+	WORD $0xf34aa1dc // veor q13, q13, q6
+	WORD $0xf30c2152 // veor q1, q6, q1
+	WORD $0xed91cb50 // vldr d12, [r1, #320]
+	WORD $0xed91db52 // vldr d13, [r1, #328]
+	WORD $0xf24c01f0 // vand q8, q14, q8
+	WORD $0xf34621f2 // veor q9, q11, q9
+	WORD $0xf34661fe // veor q11, q11, q15
+	WORD $0xf34001f4 // veor q8, q8, q10
+	WORD $0xf34441d4 // veor q10, q10, q2
+	WORD $0xed914b58 // vldr d4, [r1, #352]
+	WORD $0xed915b5a // vldr d5, [r1, #360]
+	WORD $0xf24cc1dc // vand q14, q14, q6
+	WORD $0xed91cb54 // vldr d12, [r1, #336]
+	WORD $0xed91db56 // vldr d13, [r1, #344]
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xf2088154 // vand q4, q4, q2
+	WORD $0xf200c15c // vand q6, q0, q6
+	WORD $0xf30aa176 // veor q5, q5, q11
+	WORD $0xf308417a // veor q2, q4, q13
+	WORD $0xf3088174 // veor q4, q4, q10
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34aa1f6 // veor q13, q13, q11
+	WORD $0xedd16b60 // vldr d22, [r1, #384]
+	WORD $0xedd17b62 // vldr d23, [r1, #392]
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf34cc1d4 // veor q14, q14, q2
+	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xed915b5e // vldr d5, [r1, #376]
+	WORD $0xf306617a // veor q3, q3, q13
+	WORD $0xf2000176 // vand q0, q0, q11
+	WORD $0xf30aa178 // veor q5, q5, q12
+	WORD $0xf20ee154 // vand q7, q7, q2
+	WORD $0xf300017c // veor q0, q0, q14
+	WORD $0xf34441fc // veor q10, q10, q14
+	WORD $0xf30cc15e // veor q6, q6, q7
+	WORD $0xf34001d0 // veor q8, q8, q0
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xf308e15a // veor q7, q4, q5
+	WORD $0xf30cc15a // veor q6, q6, q5
+	WORD $0xf34ee1f8 // veor q15, q15, q12
+	WORD $0xf302215e // veor q1, q1, q7
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xe28230e8 // add r3, r2, #232
+	WORD $0xf4230a0f // vld1.8 {d0-d1}, [r3]
+	WORD $0xf24441d0 // vand q10, q10, q0
+	WORD $0xf2088150 // vand q4, q4, q0
+	WORD $0xf2022150 // vand q1, q1, q0
+	WORD $0xf24001d0 // vand q8, q8, q0
+	WORD $0xf24221d0 // vand q9, q9, q0
+	WORD $0xf20cc150 // vand q6, q6, q0
+	WORD $0xf24ee1d0 // vand q15, q15, q0
+	WORD $0xf2066150 // vand q3, q3, q0
+	WORD $0xe2823060 // add r3, r2, #96
+	WORD $0xf463ca0f // vld1.8 {d28-d29}, [r3]
+	WORD $0xf3b8092c // vtbl.8 d0, {d8-d9}, d28
+	WORD $0xf3b8192d // vtbl.8 d1, {d8-d9}, d29
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf3b4e9ac // vtbl.8 d14, {d20-d21}, d28
+	WORD $0xf3b4f9ad // vtbl.8 d15, {d20-d21}, d29
+	WORD $0xf3b2b92d // vtbl.8 d11, {d2-d3}, d29
+	WORD $0xf3084150 // veor q2, q4, q0
+	WORD $0xf3b099ad // vtbl.8 d9, {d16-d17}, d29
+	WORD $0xf3000178 // veor q0, q0, q12
+	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3f480c4 // vrev32.16 q12, q2
+	WORD $0xf3f460ea // vrev32.16 q11, q13
+	WORD $0xf3b2a92c // vtbl.8 d10, {d2-d3}, d28
+	WORD $0xf3b089ac // vtbl.8 d8, {d16-d17}, d28
+	WORD $0xf30ee137 // veor d14, d14, d23
+	WORD $0xf30ff136 // veor d15, d15, d22
+	WORD $0xf3000139 // veor d0, d0, d25
+	WORD $0xf3011138 // veor d1, d1, d24
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf30ee154 // veor q7, q7, q2
+	WORD $0xf342415a // veor q10, q1, q5
+	WORD $0xf3b239ad // vtbl.8 d3, {d18-d19}, d29
+	WORD $0xf30aa176 // veor q5, q5, q11
+	WORD $0xf3f460e4 // vrev32.16 q11, q10
+	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf3088178 // veor q4, q4, q12
+	WORD $0xf30aa137 // veor d10, d10, d23
+	WORD $0xf30bb136 // veor d11, d11, d22
+	WORD $0xf3b229ac // vtbl.8 d2, {d18-d19}, d28
+	WORD $0xf3f480c4 // vrev32.16 q12, q2
+	WORD $0xf30aa154 // veor q5, q5, q2
+	WORD $0xf3bc592d // vtbl.8 d5, {d12-d13}, d29
+	WORD $0xf3bc492c // vtbl.8 d4, {d12-d13}, d28
+	WORD $0xf3088139 // veor d8, d8, d25
+	WORD $0xf3099138 // veor d9, d9, d24
+	WORD $0xf34201d2 // veor q8, q9, q1
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf34c2154 // veor q9, q6, q2
+	WORD $0xf300c174 // veor q6, q0, q10
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf3f480e2 // vrev32.16 q12, q9
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf3f460e0 // vrev32.16 q11, q8
+	WORD $0xf3fe09ac // vtbl.8 d16, {d30-d31}, d28
+	WORD $0xf3fe19ad // vtbl.8 d17, {d30-d31}, d29
+	WORD $0xf3033136 // veor d3, d3, d22
+	WORD $0xf3b6192d // vtbl.8 d1, {d6-d7}, d29
+	WORD $0xf3022137 // veor d2, d2, d23
+	WORD $0xf3044139 // veor d4, d4, d25
+	WORD $0xf3b6092c // vtbl.8 d0, {d6-d7}, d28
+	WORD $0xf3055138 // veor d5, d5, d24
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf34e41f0 // veor q10, q15, q8
+	WORD $0xf3022172 // veor q1, q1, q9
+	WORD $0xf3462150 // veor q9, q3, q0
+	WORD $0xf34001f6 // veor q8, q8, q11
+	WORD $0xf3f460e4 // vrev32.16 q11, q10
+	WORD $0xf3000178 // veor q0, q0, q12
+	WORD $0xf3f480e2 // vrev32.16 q12, q9
+	WORD $0xf34111b6 // veor d17, d17, d22
+	WORD $0xf34001b7 // veor d16, d16, d23
+	WORD $0xf308817a // veor q4, q4, q13
+	WORD $0xf3011138 // veor d1, d1, d24
+	WORD $0xf34001fa // veor q8, q8, q13
+	WORD $0xf3000139 // veor d0, d0, d25
+	WORD $0xf302617a // veor q3, q1, q13
+	WORD $0xf3044174 // veor q2, q2, q10
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf30021f2 // veor q1, q8, q9
+	WORD $0xe2823f42 // add r3, r2, #264
+	WORD $0xf463070f // vld1.8 {d16}, [r3]
+	WORD $0xe2813ef2 // add r3, r1, #3872
+	WORD $0xf3f02920 // vtbl.8 d18, {d0-d1}, d16
+	WORD $0xf3f23920 // vtbl.8 d19, {d2-d3}, d16
+	WORD $0xf3f44920 // vtbl.8 d20, {d4-d5}, d16
+	WORD $0xf3f65920 // vtbl.8 d21, {d6-d7}, d16
+	WORD $0xf3f86920 // vtbl.8 d22, {d8-d9}, d16
+	WORD $0xf3fa7920 // vtbl.8 d23, {d10-d11}, d16
+	WORD $0xf3fc8920 // vtbl.8 d24, {d12-d13}, d16
+	WORD $0xf3fe9920 // vtbl.8 d25, {d14-d15}, d16
+	WORD $0xf443220d // vst1.8 {d18-d21}, [r3]!
+	WORD $0xf443620f // vst1.8 {d22-d25}, [r3]
+	WORD $0xf34aa15c // veor q13, q5, q6
+	WORD $0xf3428156 // veor q12, q1, q3
+	WORD $0xf344615e // veor q11, q2, q7
+	WORD $0xf3440158 // veor q8, q2, q4
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf300217a // veor q1, q0, q13
+	WORD $0xedc10b48 // vstr d16, [r1, #288]
+	WORD $0xedc11b4a // vstr d17, [r1, #296]
+	WORD $0xf34881de // veor q12, q12, q7
+	WORD $0xf304417a // veor q2, q2, q13
+	WORD $0xf34a215e // veor q9, q5, q7
+	WORD $0xf302a158 // veor q5, q1, q4
+	WORD $0xed812b58 // vstr d2, [r1, #352]
+	WORD $0xed813b5a // vstr d3, [r1, #360]
+	WORD $0xf304c176 // veor q6, q2, q11
+	WORD $0xf300e178 // veor q7, q0, q12
+	WORD $0xf34221f0 // veor q9, q9, q8
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
+	WORD $0xed81db56 // vstr d13, [r1, #344]
+	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xf24ca15e // vand q13, q6, q7
+	WORD $0xf2046152 // vand q3, q2, q1
+	WORD $0xf20a8150 // vand q4, q5, q0
+	WORD $0xed81eb60 // vstr d14, [r1, #384]
+	WORD $0xed81fb62 // vstr d15, [r1, #392]
+	WORD $0xf30ae15c // veor q7, q5, q6
+	WORD $0xf302c1f8 // veor q6, q9, q12
+	WORD $0xf24041f2 // vand q10, q8, q9
+	WORD $0xf246e1fc // vand q15, q11, q14
+	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xedc19b4e // vstr d25, [r1, #312]
+	WORD $0xf30e2170 // veor q1, q7, q8
+	WORD $0xed81ab5c // vstr d10, [r1, #368]
+	WORD $0xed81bb5e // vstr d11, [r1, #376]
+	WORD $0xf20ea178 // vand q5, q7, q12
+	WORD $0xf34081f6 // veor q12, q8, q11
+	WORD $0xf34201fc // veor q8, q9, q14
+	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xedc13b46 // vstr d19, [r1, #280]
+	WORD $0xf24821f0 // vand q9, q12, q8
+	WORD $0xed810b40 // vstr d0, [r1, #256]
+	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xed81eb50 // vstr d14, [r1, #320]
+	WORD $0xed81fb52 // vstr d15, [r1, #328]
+	WORD $0xf202e15c // vand q7, q1, q6
+	WORD $0xf302a154 // veor q5, q1, q2
+	WORD $0xf34ee1f2 // veor q15, q15, q9
+	WORD $0xf34441f2 // veor q10, q10, q9
+	WORD $0xf3402170 // veor q9, q0, q8
+	WORD $0xf306615e // veor q3, q3, q7
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf20a0172 // vand q0, q5, q9
+	WORD $0xf3066174 // veor q3, q3, q10
+	WORD $0xf34041f8 // veor q10, q8, q12
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf302e15c // veor q7, q1, q6
+	WORD $0xf300017e // veor q0, q0, q15
+	WORD $0xf306615e // veor q3, q3, q7
+	WORD $0xf30ae172 // veor q7, q5, q9
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf34641fc // veor q10, q11, q14
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf20ae1d6 // vand q7, q13, q3
+	WORD $0xf308817e // veor q4, q4, q15
+	WORD $0xf340e15e // veor q15, q0, q7
+	WORD $0xf3088174 // veor q4, q4, q10
+	WORD $0xf26e41fe // vorr q10, q15, q15
+	WORD $0xf35a41d8 // vbsl q10, q13, q4
+	WORD $0xf308e15e // veor q7, q4, q7
+	WORD $0xf204a1da // vand q5, q10, q5
+	WORD $0xf31e8174 // vbsl q4, q7, q10
+	WORD $0xf316e150 // vbsl q7, q3, q0
+	WORD $0xf24421f2 // vand q9, q10, q9
+	WORD $0xf308817a // veor q4, q4, q13
+	WORD $0xf31e01de // vbsl q0, q15, q7
+	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf34441d8 // veor q10, q10, q4
+	WORD $0xf3000156 // veor q0, q0, q3
+	WORD $0xf2086154 // vand q3, q4, q2
+	WORD $0xf244e1d2 // vand q15, q10, q1
+	WORD $0xf3082150 // veor q1, q4, q0
+	WORD $0xf20a41f0 // vand q2, q13, q8
+	WORD $0xf24441dc // vand q10, q10, q6
+	WORD $0xf30ac1d2 // veor q6, q13, q1
+	WORD $0xf24aa1f8 // vand q13, q13, q12
+	WORD $0xedd18b44 // vldr d24, [r1, #272]
+	WORD $0xedd19b46 // vldr d25, [r1, #280]
+	WORD $0xf242017c // vand q8, q1, q14
+	WORD $0xedd1cb48 // vldr d28, [r1, #288]
+	WORD $0xedd1db4a // vldr d29, [r1, #296]
+	WORD $0xf30261d6 // veor q3, q9, q3
+	WORD $0xf2022176 // vand q1, q1, q11
+	WORD $0xedd16b40 // vldr d22, [r1, #256]
+	WORD $0xedd17b42 // vldr d23, [r1, #264]
+	WORD $0xf24c8178 // vand q12, q6, q12
+	WORD $0xf20cc17c // vand q6, q6, q14
+	WORD $0xf34ec150 // veor q14, q7, q0
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf34881f0 // veor q12, q12, q8
+	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xedd11b4e // vldr d17, [r1, #312]
+	WORD $0xf24e6176 // vand q11, q7, q11
+	WORD $0xf34aa1dc // veor q13, q13, q6
+	WORD $0xf30c2152 // veor q1, q6, q1
+	WORD $0xed91cb50 // vldr d12, [r1, #320]
+	WORD $0xed91db52 // vldr d13, [r1, #328]
+	WORD $0xf24c01f0 // vand q8, q14, q8
+	WORD $0xf34621f2 // veor q9, q11, q9
+	WORD $0xf34661fe // veor q11, q11, q15
+	WORD $0xf34001f4 // veor q8, q8, q10
+	WORD $0xf34441d4 // veor q10, q10, q2
+	WORD $0xed914b58 // vldr d4, [r1, #352]
+	WORD $0xed915b5a // vldr d5, [r1, #360]
+	WORD $0xf24cc1dc // vand q14, q14, q6
+	WORD $0xed91cb54 // vldr d12, [r1, #336]
+	WORD $0xed91db56 // vldr d13, [r1, #344]
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xf2088154 // vand q4, q4, q2
+	WORD $0xf200c15c // vand q6, q0, q6
+	WORD $0xf30aa176 // veor q5, q5, q11
+	WORD $0xf308417a // veor q2, q4, q13
+	WORD $0xf3088174 // veor q4, q4, q10
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34aa1f6 // veor q13, q13, q11
+	WORD $0xedd16b60 // vldr d22, [r1, #384]
+	WORD $0xedd17b62 // vldr d23, [r1, #392]
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf34cc1d4 // veor q14, q14, q2
+	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xed915b5e // vldr d5, [r1, #376]
+	WORD $0xf306617a // veor q3, q3, q13
+	WORD $0xf2000176 // vand q0, q0, q11
+	WORD $0xf30aa178 // veor q5, q5, q12
+	WORD $0xf20ee154 // vand q7, q7, q2
+	WORD $0xf300017c // veor q0, q0, q14
+	WORD $0xf34441fc // veor q10, q10, q14
+	WORD $0xf30cc15e // veor q6, q6, q7
+	WORD $0xf34001d0 // veor q8, q8, q0
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xf308e15a // veor q7, q4, q5
+	WORD $0xf30cc15a // veor q6, q6, q5
+	WORD $0xf34ee1f8 // veor q15, q15, q12
+	WORD $0xf302215e // veor q1, q1, q7
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xe28230f8 // add r3, r2, #248
+	WORD $0xf4230a0f // vld1.8 {d0-d1}, [r3]
+	WORD $0xf24441d0 // vand q10, q10, q0
+	WORD $0xf2088150 // vand q4, q4, q0
+	WORD $0xf2022150 // vand q1, q1, q0
+	WORD $0xf24001d0 // vand q8, q8, q0
+	WORD $0xf24221d0 // vand q9, q9, q0
+	WORD $0xf20cc150 // vand q6, q6, q0
+	WORD $0xf24ee1d0 // vand q15, q15, q0
+	WORD $0xf2066150 // vand q3, q3, q0
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf2b80448 // vext.8 q0, q4, q4, #4
+	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
+	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
+	WORD $0xf3b400c0 // vrev32.16 q0, q0
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xf3084150 // veor q2, q4, q0
+	WORD $0xf2b084e0 // vext.8 q4, q8, q8, #4
+	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf3000178 // veor q0, q0, q12
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf3b480c8 // vrev32.16 q4, q4
+	WORD $0xf342415a // veor q10, q1, q5
+	WORD $0xf30ff13a // veor d15, d15, d26
+	WORD $0xf30aa176 // veor q5, q5, q11
+	WORD $0xf30ee13b // veor d14, d14, d27
+	WORD $0xf2b224e2 // vext.8 q1, q9, q9, #4
+	WORD $0xf30aa135 // veor d10, d10, d21
+	WORD $0xf30ee154 // veor q7, q7, q2
+	WORD $0xf3b420c2 // vrev32.16 q1, q1
+	WORD $0xf3011114 // veor d1, d1, d4
+	WORD $0xf3000115 // veor d0, d0, d5
+	WORD $0xf30041d8 // veor q2, q8, q4
+	WORD $0xf30bb134 // veor d11, d11, d20
+	WORD $0xf3088178 // veor q4, q4, q12
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf34201d2 // veor q8, q9, q1
+	WORD $0xf30aa154 // veor q5, q5, q2
+	WORD $0xf3088115 // veor d8, d8, d5
+	WORD $0xf3099114 // veor d9, d9, d4
+	WORD $0xf2bc444c // vext.8 q2, q6, q6, #4
+	WORD $0xf3022176 // veor q1, q1, q11
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf3b440c4 // vrev32.16 q2, q2
+	WORD $0xf3033130 // veor d3, d3, d16
+	WORD $0xf3022131 // veor d2, d2, d17
+	WORD $0xf34c2154 // veor q9, q6, q2
+	WORD $0xf300c174 // veor q6, q0, q10
+	WORD $0xf2b60446 // vext.8 q0, q3, q3, #4
+	WORD $0xf2fe04ee // vext.8 q8, q15, q15, #4
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
+	WORD $0xf308817a // veor q4, q4, q13
+	WORD $0xf3f400e0 // vrev32.16 q8, q8
+	WORD $0xf3055132 // veor d5, d5, d18
+	WORD $0xf3b400c0 // vrev32.16 q0, q0
+	WORD $0xf34e41f0 // veor q10, q15, q8
+	WORD $0xf34001f6 // veor q8, q8, q11
+	WORD $0xf3022172 // veor q1, q1, q9
+	WORD $0xf3044133 // veor d4, d4, d19
+	WORD $0xf3462150 // veor q9, q3, q0
+	WORD $0xf3000178 // veor q0, q0, q12
+	WORD $0xf34111b4 // veor d17, d17, d20
+	WORD $0xf34001b5 // veor d16, d16, d21
+	WORD $0xf3011132 // veor d1, d1, d18
+	WORD $0xf302617a // veor q3, q1, q13
+	WORD $0xf34001fa // veor q8, q8, q13
+	WORD $0xf3000133 // veor d0, d0, d19
+	WORD $0xf3044174 // veor q2, q2, q10
+	WORD $0xf30021f2 // veor q1, q8, q9
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xe2813eba // add r3, r1, #2976
+	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
+	WORD $0xf403420d // vst1.8 {d4-d7}, [r3]!
+	WORD $0xf403820d // vst1.8 {d8-d11}, [r3]!
+	WORD $0xf403c20f // vst1.8 {d12-d15}, [r3]
+	WORD $0xe2813c0b // add r3, r1, #2816
+	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
+	WORD $0xf3ff0c61 // vdup.8 q8, d17[7]
+	WORD $0xe28230d8 // add r3, r2, #216
+	WORD $0xf2800e51 // vmov.i8 q0, #1
+	WORD $0xf2802e52 // vmov.i8 q1, #2
+	WORD $0xf2804e54 // vmov.i8 q2, #4
+	WORD $0xf2806e58 // vmov.i8 q3, #8
+	WORD $0xf20008d0 // vtst.8 q0, q8, q0
+	WORD $0xf2818e50 // vmov.i8 q4, #16
+	WORD $0xf20028d2 // vtst.8 q1, q8, q1
+	WORD $0xf282ae50 // vmov.i8 q5, #32
+	WORD $0xf20048d4 // vtst.8 q2, q8, q2
+	WORD $0xf284ce50 // vmov.i8 q6, #64
+	WORD $0xf20068d6 // vtst.8 q3, q8, q3
+	WORD $0xf380ee50 // vmov.i8 q7, #128
+	WORD $0xf20088d8 // vtst.8 q4, q8, q4
+	WORD $0xf200a8da // vtst.8 q5, q8, q5
+	WORD $0xf200c8dc // vtst.8 q6, q8, q6
+	WORD $0xf200e8de // vtst.8 q7, q8, q7
+	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
+	WORD $0xf3c22e5a // vmov.i8 q9, #170
+	WORD $0xf3c44e5c // vmov.i8 q10, #204
+	WORD $0xf3c76e50 // vmov.i8 q11, #240
+	WORD $0xf2c08e51 // vmov.i8 q12, #1
+	WORD $0xf3000172 // veor q0, q0, q9
+	WORD $0xf2c0ae52 // vmov.i8 q13, #2
+	WORD $0xf3022174 // veor q1, q1, q10
+	WORD $0xf2c0ce54 // vmov.i8 q14, #4
+	WORD $0xf3044176 // veor q2, q2, q11
+	WORD $0xf2c0ee58 // vmov.i8 q15, #8
+	WORD $0xf24888f0 // vtst.8 q12, q12, q8
+	WORD $0xf24aa8f0 // vtst.8 q13, q13, q8
+	WORD $0xf24cc8f0 // vtst.8 q14, q14, q8
+	WORD $0xf24ee8f0 // vtst.8 q15, q15, q8
+	WORD $0xf3066178 // veor q3, q3, q12
+	WORD $0xf308817a // veor q4, q4, q13
+	WORD $0xf30aa17c // veor q5, q5, q14
+	WORD $0xf30cc17e // veor q6, q6, q15
+	WORD $0xf34aa15c // veor q13, q5, q6
+	WORD $0xf3428156 // veor q12, q1, q3
+	WORD $0xf344615e // veor q11, q2, q7
+	WORD $0xf3440158 // veor q8, q2, q4
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf300217a // veor q1, q0, q13
+	WORD $0xedc10b48 // vstr d16, [r1, #288]
+	WORD $0xedc11b4a // vstr d17, [r1, #296]
+	WORD $0xf34881de // veor q12, q12, q7
+	WORD $0xf304417a // veor q2, q2, q13
+	WORD $0xf34a215e // veor q9, q5, q7
+	WORD $0xf302a158 // veor q5, q1, q4
+	WORD $0xed812b58 // vstr d2, [r1, #352]
+	WORD $0xed813b5a // vstr d3, [r1, #360]
+	WORD $0xf304c176 // veor q6, q2, q11
+	WORD $0xf300e178 // veor q7, q0, q12
+	WORD $0xf34221f0 // veor q9, q9, q8
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
+	WORD $0xed81db56 // vstr d13, [r1, #344]
+	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xf24ca15e // vand q13, q6, q7
+	WORD $0xf2046152 // vand q3, q2, q1
+	WORD $0xf20a8150 // vand q4, q5, q0
+	WORD $0xed81eb60 // vstr d14, [r1, #384]
+	WORD $0xed81fb62 // vstr d15, [r1, #392]
+	WORD $0xf30ae15c // veor q7, q5, q6
+	WORD $0xf302c1f8 // veor q6, q9, q12
+	WORD $0xf24041f2 // vand q10, q8, q9
+	WORD $0xf246e1fc // vand q15, q11, q14
+	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xedc19b4e // vstr d25, [r1, #312]
+	WORD $0xf30e2170 // veor q1, q7, q8
+	WORD $0xed81ab5c // vstr d10, [r1, #368]
+	WORD $0xed81bb5e // vstr d11, [r1, #376]
+	WORD $0xf20ea178 // vand q5, q7, q12
+	WORD $0xf34081f6 // veor q12, q8, q11
+	WORD $0xf34201fc // veor q8, q9, q14
+	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xedc13b46 // vstr d19, [r1, #280]
+	WORD $0xf24821f0 // vand q9, q12, q8
+	WORD $0xed810b40 // vstr d0, [r1, #256]
+	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xed81eb50 // vstr d14, [r1, #320]
+	WORD $0xed81fb52 // vstr d15, [r1, #328]
+	WORD $0xf202e15c // vand q7, q1, q6
+	WORD $0xf302a154 // veor q5, q1, q2
+	WORD $0xf34ee1f2 // veor q15, q15, q9
+	WORD $0xf34441f2 // veor q10, q10, q9
+	WORD $0xf3402170 // veor q9, q0, q8
+	WORD $0xf306615e // veor q3, q3, q7
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf20a0172 // vand q0, q5, q9
+	WORD $0xf3066174 // veor q3, q3, q10
+	WORD $0xf34041f8 // veor q10, q8, q12
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf302e15c // veor q7, q1, q6
+	WORD $0xf300017e // veor q0, q0, q15
+	WORD $0xf306615e // veor q3, q3, q7
+	WORD $0xf30ae172 // veor q7, q5, q9
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf34641fc // veor q10, q11, q14
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf20ae1d6 // vand q7, q13, q3
+	WORD $0xf308817e // veor q4, q4, q15
+	WORD $0xf340e15e // veor q15, q0, q7
+	WORD $0xf3088174 // veor q4, q4, q10
+	WORD $0xf26e41fe // vorr q10, q15, q15
+	WORD $0xf35a41d8 // vbsl q10, q13, q4
+	WORD $0xf308e15e // veor q7, q4, q7
+	WORD $0xf204a1da // vand q5, q10, q5
+	WORD $0xf31e8174 // vbsl q4, q7, q10
+	WORD $0xf316e150 // vbsl q7, q3, q0
+	WORD $0xf24421f2 // vand q9, q10, q9
+	WORD $0xf308817a // veor q4, q4, q13
+	WORD $0xf31e01de // vbsl q0, q15, q7
+	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf34441d8 // veor q10, q10, q4
+	WORD $0xf3000156 // veor q0, q0, q3
+	WORD $0xf2086154 // vand q3, q4, q2
+	WORD $0xf244e1d2 // vand q15, q10, q1
+	WORD $0xf3082150 // veor q1, q4, q0
+	WORD $0xf20a41f0 // vand q2, q13, q8
+	WORD $0xf24441dc // vand q10, q10, q6
+	WORD $0xf30ac1d2 // veor q6, q13, q1
+	WORD $0xf24aa1f8 // vand q13, q13, q12
+	WORD $0xedd18b44 // vldr d24, [r1, #272]
+	WORD $0xedd19b46 // vldr d25, [r1, #280]
+	WORD $0xf242017c // vand q8, q1, q14
+	WORD $0xedd1cb48 // vldr d28, [r1, #288]
+	WORD $0xedd1db4a // vldr d29, [r1, #296]
+	WORD $0xf30261d6 // veor q3, q9, q3
+	WORD $0xf2022176 // vand q1, q1, q11
+	WORD $0xedd16b40 // vldr d22, [r1, #256]
+	WORD $0xedd17b42 // vldr d23, [r1, #264]
+	WORD $0xf24c8178 // vand q12, q6, q12
+	WORD $0xf20cc17c // vand q6, q6, q14
+	WORD $0xf34ec150 // veor q14, q7, q0
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf34881f0 // veor q12, q12, q8
+	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xedd11b4e // vldr d17, [r1, #312]
+	WORD $0xf24e6176 // vand q11, q7, q11
+	WORD $0xf34aa1dc // veor q13, q13, q6
+	WORD $0xf30c2152 // veor q1, q6, q1
+	WORD $0xed91cb50 // vldr d12, [r1, #320]
+	WORD $0xed91db52 // vldr d13, [r1, #328]
+	WORD $0xf24c01f0 // vand q8, q14, q8
+	WORD $0xf34621f2 // veor q9, q11, q9
+	WORD $0xf34661fe // veor q11, q11, q15
+	WORD $0xf34001f4 // veor q8, q8, q10
+	WORD $0xf34441d4 // veor q10, q10, q2
+	WORD $0xed914b58 // vldr d4, [r1, #352]
+	WORD $0xed915b5a // vldr d5, [r1, #360]
+	WORD $0xf24cc1dc // vand q14, q14, q6
+	WORD $0xed91cb54 // vldr d12, [r1, #336]
+	WORD $0xed91db56 // vldr d13, [r1, #344]
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xf2088154 // vand q4, q4, q2
+	WORD $0xf200c15c // vand q6, q0, q6
+	WORD $0xf30aa176 // veor q5, q5, q11
+	WORD $0xf308417a // veor q2, q4, q13
+	WORD $0xf3088174 // veor q4, q4, q10
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34aa1f6 // veor q13, q13, q11
+	WORD $0xedd16b60 // vldr d22, [r1, #384]
+	WORD $0xedd17b62 // vldr d23, [r1, #392]
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf34cc1d4 // veor q14, q14, q2
+	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xed915b5e // vldr d5, [r1, #376]
+	WORD $0xf306617a // veor q3, q3, q13
+	WORD $0xf2000176 // vand q0, q0, q11
+	WORD $0xf30aa178 // veor q5, q5, q12
+	WORD $0xf20ee154 // vand q7, q7, q2
+	WORD $0xf300017c // veor q0, q0, q14
+	WORD $0xf34441fc // veor q10, q10, q14
+	WORD $0xf30cc15e // veor q6, q6, q7
+	WORD $0xf34001d0 // veor q8, q8, q0
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xf308e15a // veor q7, q4, q5
+	WORD $0xf30cc15a // veor q6, q6, q5
+	WORD $0xf34ee1f8 // veor q15, q15, q12
+	WORD $0xf302215e // veor q1, q1, q7
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xe2813eda // add r3, r1, #3488
+	WORD $0xf2666156 // vorr q11, q3, q3
+	WORD $0xf26481f4 // vorr q12, q10, q10
+	WORD $0xf346a174 // veor q13, q3, q10
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf26e61fe // vorr q11, q15, q15
+	WORD $0xf3468174 // veor q12, q3, q10
+	WORD $0xf34ea1d6 // veor q13, q15, q3
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf26c615c // vorr q11, q6, q6
+	WORD $0xf26e81fe // vorr q12, q15, q15
+	WORD $0xf34ca17e // veor q13, q6, q15
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf26261f2 // vorr q11, q9, q9
+	WORD $0xf34c8174 // veor q12, q6, q10
+	WORD $0xf342a1dc // veor q13, q9, q6
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf26061f0 // vorr q11, q8, q8
+	WORD $0xf34281f4 // veor q12, q9, q10
+	WORD $0xf340a1f2 // veor q13, q8, q9
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf2626152 // vorr q11, q1, q1
+	WORD $0xf26081f0 // vorr q12, q8, q8
+	WORD $0xf342a170 // veor q13, q1, q8
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf2686158 // vorr q11, q4, q4
+	WORD $0xf2628152 // vorr q12, q1, q1
+	WORD $0xf348a152 // veor q13, q4, q1
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf26461f4 // vorr q11, q10, q10
+	WORD $0xf2688158 // vorr q12, q4, q4
+	WORD $0xf344a1d8 // veor q13, q10, q4
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+// 0x2084:
+	WORD $0xe59131d8 // ldr r3, [r1, #472]
+	WORD $0xe3a04030 // mov r4, #48
+	WORD $0xe2433008 // sub r3, r3, #8
+	WORD $0xe1a062a3 // lsr r6, r3, #5
+	WORD $0xe58161fc // str r6, [r1, #508]
+	WORD $0xe2066003 // and r6, r6, #3
+	WORD $0xe2827e11 // add r7, r2, #272
+	WORD $0xe2815d37 // add r5, r1, #3520
+	WORD $0xf467ea0f // vld1.8 {d30-d31}, [r7]
+	WORD $0xe0855106 // add r5, r5, r6, lsl #2
+	WORD $0xe2813eda // add r3, r1, #3488
+	WORD $0xe0833186 // add r3, r3, r6, lsl #3
+	WORD $0xe2816ef2 // add r6, r1, #3872
+	WORD $0xf4630704 // vld1.8 {d16}, [r3], r4
+	WORD $0xf4e51804 // vld1.32 {d17[0]}, [r5], r4
+	WORD $0xf3b009ae // vtbl.8 d0, {d16-d17}, d30
+	WORD $0xf3b019af // vtbl.8 d1, {d16-d17}, d31
+	WORD $0xf4632704 // vld1.8 {d18}, [r3], r4
+	WORD $0xf4e53804 // vld1.32 {d19[0]}, [r5], r4
+	WORD $0xf3b229ae // vtbl.8 d2, {d18-d19}, d30
+	WORD $0xf3b239af // vtbl.8 d3, {d18-d19}, d31
+	WORD $0xf4634704 // vld1.8 {d20}, [r3], r4
+	WORD $0xf4e55804 // vld1.32 {d21[0]}, [r5], r4
+	WORD $0xf3b449ae // vtbl.8 d4, {d20-d21}, d30
+	WORD $0xf3b459af // vtbl.8 d5, {d20-d21}, d31
+	WORD $0xf4636704 // vld1.8 {d22}, [r3], r4
+	WORD $0xf4e57804 // vld1.32 {d23[0]}, [r5], r4
+	WORD $0xf3b669ae // vtbl.8 d6, {d22-d23}, d30
+	WORD $0xf3b679af // vtbl.8 d7, {d22-d23}, d31
+	WORD $0xf4630704 // vld1.8 {d16}, [r3], r4
+	WORD $0xf4e51804 // vld1.32 {d17[0]}, [r5], r4
+	WORD $0xf3b089ae // vtbl.8 d8, {d16-d17}, d30
+	WORD $0xf3b099af // vtbl.8 d9, {d16-d17}, d31
+	WORD $0xf4632704 // vld1.8 {d18}, [r3], r4
+	WORD $0xf4e53804 // vld1.32 {d19[0]}, [r5], r4
+	WORD $0xf3b2a9ae // vtbl.8 d10, {d18-d19}, d30
+	WORD $0xf3b2b9af // vtbl.8 d11, {d18-d19}, d31
+	WORD $0xf4634704 // vld1.8 {d20}, [r3], r4
+	WORD $0xf4e55804 // vld1.32 {d21[0]}, [r5], r4
+	WORD $0xf3b4c9ae // vtbl.8 d12, {d20-d21}, d30
+	WORD $0xf3b4d9af // vtbl.8 d13, {d20-d21}, d31
+	WORD $0xf4636704 // vld1.8 {d22}, [r3], r4
+	WORD $0xf4e57804 // vld1.32 {d23[0]}, [r5], r4
+	WORD $0xf3b6e9ae // vtbl.8 d14, {d22-d23}, d30
+	WORD $0xf3b6f9af // vtbl.8 d15, {d22-d23}, d31
+	WORD $0xf466020d // vld1.8 {d16-d19}, [r6]!
+	WORD $0xf466420f // vld1.8 {d20-d23}, [r6]
+	WORD $0xf3000130 // veor d0, d0, d16
+	WORD $0xf3011130 // veor d1, d1, d16
+	WORD $0xf3022131 // veor d2, d2, d17
+	WORD $0xf3033131 // veor d3, d3, d17
+	WORD $0xf3044132 // veor d4, d4, d18
+	WORD $0xf3055132 // veor d5, d5, d18
+	WORD $0xf3066133 // veor d6, d6, d19
+	WORD $0xf3077133 // veor d7, d7, d19
+	WORD $0xf3088134 // veor d8, d8, d20
+	WORD $0xf3099134 // veor d9, d9, d20
+	WORD $0xf30aa135 // veor d10, d10, d21
+	WORD $0xf30bb135 // veor d11, d11, d21
+	WORD $0xf30cc136 // veor d12, d12, d22
+	WORD $0xf30dd136 // veor d13, d13, d22
+	WORD $0xf30ee137 // veor d14, d14, d23
+	WORD $0xf30ff137 // veor d15, d15, d23
+	WORD $0xf34aa15c // veor q13, q5, q6
+	WORD $0xf3428156 // veor q12, q1, q3
+	WORD $0xf344615e // veor q11, q2, q7
+	WORD $0xf3440158 // veor q8, q2, q4
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf300217a // veor q1, q0, q13
+	WORD $0xedc10b48 // vstr d16, [r1, #288]
+	WORD $0xedc11b4a // vstr d17, [r1, #296]
+	WORD $0xf34881de // veor q12, q12, q7
+	WORD $0xf304417a // veor q2, q2, q13
+	WORD $0xf34a215e // veor q9, q5, q7
+	WORD $0xf302a158 // veor q5, q1, q4
+	WORD $0xed812b58 // vstr d2, [r1, #352]
+	WORD $0xed813b5a // vstr d3, [r1, #360]
+	WORD $0xf304c176 // veor q6, q2, q11
+	WORD $0xf300e178 // veor q7, q0, q12
+	WORD $0xf34221f0 // veor q9, q9, q8
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
+	WORD $0xed81db56 // vstr d13, [r1, #344]
+	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xf24ca15e // vand q13, q6, q7
+	WORD $0xf2046152 // vand q3, q2, q1
+	WORD $0xf20a8150 // vand q4, q5, q0
+	WORD $0xed81eb60 // vstr d14, [r1, #384]
+	WORD $0xed81fb62 // vstr d15, [r1, #392]
+	WORD $0xf30ae15c // veor q7, q5, q6
+	WORD $0xf302c1f8 // veor q6, q9, q12
+	WORD $0xf24041f2 // vand q10, q8, q9
+	WORD $0xf246e1fc // vand q15, q11, q14
+	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xedc19b4e // vstr d25, [r1, #312]
+	WORD $0xf30e2170 // veor q1, q7, q8
+	WORD $0xed81ab5c // vstr d10, [r1, #368]
+	WORD $0xed81bb5e // vstr d11, [r1, #376]
+	WORD $0xf20ea178 // vand q5, q7, q12
+	WORD $0xf34081f6 // veor q12, q8, q11
+	WORD $0xf34201fc // veor q8, q9, q14
+	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xedc13b46 // vstr d19, [r1, #280]
+	WORD $0xf24821f0 // vand q9, q12, q8
+	WORD $0xed810b40 // vstr d0, [r1, #256]
+	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xed81eb50 // vstr d14, [r1, #320]
+	WORD $0xed81fb52 // vstr d15, [r1, #328]
+	WORD $0xf202e15c // vand q7, q1, q6
+	WORD $0xf302a154 // veor q5, q1, q2
+	WORD $0xf34ee1f2 // veor q15, q15, q9
+	WORD $0xf34441f2 // veor q10, q10, q9
+	WORD $0xf3402170 // veor q9, q0, q8
+	WORD $0xf306615e // veor q3, q3, q7
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf20a0172 // vand q0, q5, q9
+	WORD $0xf3066174 // veor q3, q3, q10
+	WORD $0xf34041f8 // veor q10, q8, q12
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf302e15c // veor q7, q1, q6
+	WORD $0xf300017e // veor q0, q0, q15
+	WORD $0xf306615e // veor q3, q3, q7
+	WORD $0xf30ae172 // veor q7, q5, q9
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf34641fc // veor q10, q11, q14
+	WORD $0xf300015e // veor q0, q0, q7
+	WORD $0xf20ae1d6 // vand q7, q13, q3
+	WORD $0xf308817e // veor q4, q4, q15
+	WORD $0xf340e15e // veor q15, q0, q7
+	WORD $0xf3088174 // veor q4, q4, q10
+	WORD $0xf26e41fe // vorr q10, q15, q15
+	WORD $0xf35a41d8 // vbsl q10, q13, q4
+	WORD $0xf308e15e // veor q7, q4, q7
+	WORD $0xf204a1da // vand q5, q10, q5
+	WORD $0xf31e8174 // vbsl q4, q7, q10
+	WORD $0xf316e150 // vbsl q7, q3, q0
+	WORD $0xf24421f2 // vand q9, q10, q9
+	WORD $0xf308817a // veor q4, q4, q13
+	WORD $0xf31e01de // vbsl q0, q15, q7
+	WORD $0xf344a1de // veor q13, q10, q7
+	WORD $0xf34441d8 // veor q10, q10, q4
+	WORD $0xf3000156 // veor q0, q0, q3
+	WORD $0xf2086154 // vand q3, q4, q2
+	WORD $0xf244e1d2 // vand q15, q10, q1
+	WORD $0xf3082150 // veor q1, q4, q0
+	WORD $0xf20a41f0 // vand q2, q13, q8
+	WORD $0xf24441dc // vand q10, q10, q6
+	WORD $0xf30ac1d2 // veor q6, q13, q1
+	WORD $0xf24aa1f8 // vand q13, q13, q12
+	WORD $0xedd18b44 // vldr d24, [r1, #272]
+	WORD $0xedd19b46 // vldr d25, [r1, #280]
+	WORD $0xf242017c // vand q8, q1, q14
+	WORD $0xedd1cb48 // vldr d28, [r1, #288]
+	WORD $0xedd1db4a // vldr d29, [r1, #296]
+	WORD $0xf30261d6 // veor q3, q9, q3
+	WORD $0xf2022176 // vand q1, q1, q11
+	WORD $0xedd16b40 // vldr d22, [r1, #256]
+	WORD $0xedd17b42 // vldr d23, [r1, #264]
+	WORD $0xf24c8178 // vand q12, q6, q12
+	WORD $0xf20cc17c // vand q6, q6, q14
+	WORD $0xf34ec150 // veor q14, q7, q0
+	WORD $0xf3044178 // veor q2, q2, q12
+	WORD $0xf34881f0 // veor q12, q12, q8
+	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xedd11b4e // vldr d17, [r1, #312]
+	WORD $0xf24e6176 // vand q11, q7, q11
+	WORD $0xf34aa1dc // veor q13, q13, q6
+	WORD $0xf30c2152 // veor q1, q6, q1
+	WORD $0xed91cb50 // vldr d12, [r1, #320]
+	WORD $0xed91db52 // vldr d13, [r1, #328]
+	WORD $0xf24c01f0 // vand q8, q14, q8
+	WORD $0xf34621f2 // veor q9, q11, q9
+	WORD $0xf34661fe // veor q11, q11, q15
+	WORD $0xf34001f4 // veor q8, q8, q10
+	WORD $0xf34441d4 // veor q10, q10, q2
+	WORD $0xed914b58 // vldr d4, [r1, #352]
+	WORD $0xed915b5a // vldr d5, [r1, #360]
+	WORD $0xf24cc1dc // vand q14, q14, q6
+	WORD $0xed91cb54 // vldr d12, [r1, #336]
+	WORD $0xed91db56 // vldr d13, [r1, #344]
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xf2088154 // vand q4, q4, q2
+	WORD $0xf200c15c // vand q6, q0, q6
+	WORD $0xf30aa176 // veor q5, q5, q11
+	WORD $0xf308417a // veor q2, q4, q13
+	WORD $0xf3088174 // veor q4, q4, q10
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34aa1f6 // veor q13, q13, q11
+	WORD $0xedd16b60 // vldr d22, [r1, #384]
+	WORD $0xedd17b62 // vldr d23, [r1, #392]
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf34cc1d4 // veor q14, q14, q2
+	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xed915b5e // vldr d5, [r1, #376]
+	WORD $0xf306617a // veor q3, q3, q13
+	WORD $0xf2000176 // vand q0, q0, q11
+	WORD $0xf30aa178 // veor q5, q5, q12
+	WORD $0xf20ee154 // vand q7, q7, q2
+	WORD $0xf300017c // veor q0, q0, q14
+	WORD $0xf34441fc // veor q10, q10, q14
+	WORD $0xf30cc15e // veor q6, q6, q7
+	WORD $0xf34001d0 // veor q8, q8, q0
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xf308e15a // veor q7, q4, q5
+	WORD $0xf30cc15a // veor q6, q6, q5
+	WORD $0xf34ee1f8 // veor q15, q15, q12
+	WORD $0xf302215e // veor q1, q1, q7
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xe2813ec2 // add r3, r1, #3104
+	WORD $0xf2666156 // vorr q11, q3, q3
+	WORD $0xf26481f4 // vorr q12, q10, q10
+	WORD $0xf346a174 // veor q13, q3, q10
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf26e61fe // vorr q11, q15, q15
+	WORD $0xf3468174 // veor q12, q3, q10
+	WORD $0xf34ea1d6 // veor q13, q15, q3
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf26c615c // vorr q11, q6, q6
+	WORD $0xf26e81fe // vorr q12, q15, q15
+	WORD $0xf34ca17e // veor q13, q6, q15
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf26261f2 // vorr q11, q9, q9
+	WORD $0xf34c8174 // veor q12, q6, q10
+	WORD $0xf342a1dc // veor q13, q9, q6
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf26061f0 // vorr q11, q8, q8
+	WORD $0xf34281f4 // veor q12, q9, q10
+	WORD $0xf340a1f2 // veor q13, q8, q9
+	WORD $0xf34aa1f4 // veor q13, q13, q10
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf2626152 // vorr q11, q1, q1
+	WORD $0xf26081f0 // vorr q12, q8, q8
+	WORD $0xf342a170 // veor q13, q1, q8
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf2686158 // vorr q11, q4, q4
+	WORD $0xf2628152 // vorr q12, q1, q1
+	WORD $0xf348a152 // veor q13, q4, q1
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+	WORD $0xf26461f4 // vorr q11, q10, q10
+	WORD $0xf2688158 // vorr q12, q4, q4
+	WORD $0xf344a1d8 // veor q13, q10, q4
+	WORD $0xf3fa61e8 // vzip.32 q11, q12
+	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
+	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
+// 0x24a0:
+	WORD $0xe59131d8 // ldr r3, [r1, #472]
+	WORD $0xe3a04030 // mov r4, #48
+	WORD $0xe2433008 // sub r3, r3, #8
+	WORD $0xe1a061a3 // lsr r6, r3, #3
+	WORD $0xe2066003 // and r6, r6, #3
+	WORD $0xe2827e12 // add r7, r2, #288
+	WORD $0xe2815d31 // add r5, r1, #3136
+	WORD $0xf467ea0f // vld1.8 {d30-d31}, [r7]
+	WORD $0xe0855106 // add r5, r5, r6, lsl #2
+	WORD $0xe2813ec2 // add r3, r1, #3104
+	WORD $0xe0833186 // add r3, r3, r6, lsl #3
+	WORD $0xe2816eba // add r6, r1, #2976
+	WORD $0xf4630704 // vld1.8 {d16}, [r3], r4
+	WORD $0xf4e51804 // vld1.32 {d17[0]}, [r5], r4
+	WORD $0xf3b009ae // vtbl.8 d0, {d16-d17}, d30
+	WORD $0xf3b019af // vtbl.8 d1, {d16-d17}, d31
+	WORD $0xf4632704 // vld1.8 {d18}, [r3], r4
+	WORD $0xf4e53804 // vld1.32 {d19[0]}, [r5], r4
+	WORD $0xf3b229ae // vtbl.8 d2, {d18-d19}, d30
+	WORD $0xf3b239af // vtbl.8 d3, {d18-d19}, d31
+	WORD $0xf4634704 // vld1.8 {d20}, [r3], r4
+	WORD $0xf4e55804 // vld1.32 {d21[0]}, [r5], r4
+	WORD $0xf3b449ae // vtbl.8 d4, {d20-d21}, d30
+	WORD $0xf3b459af // vtbl.8 d5, {d20-d21}, d31
+	WORD $0xf4636704 // vld1.8 {d22}, [r3], r4
+	WORD $0xf4e57804 // vld1.32 {d23[0]}, [r5], r4
+	WORD $0xf3b669ae // vtbl.8 d6, {d22-d23}, d30
+	WORD $0xf3b679af // vtbl.8 d7, {d22-d23}, d31
+	WORD $0xf4630704 // vld1.8 {d16}, [r3], r4
+	WORD $0xf4e51804 // vld1.32 {d17[0]}, [r5], r4
+	WORD $0xf3b089ae // vtbl.8 d8, {d16-d17}, d30
+	WORD $0xf3b099af // vtbl.8 d9, {d16-d17}, d31
+	WORD $0xf4632704 // vld1.8 {d18}, [r3], r4
+	WORD $0xf4e53804 // vld1.32 {d19[0]}, [r5], r4
+	WORD $0xf3b2a9ae // vtbl.8 d10, {d18-d19}, d30
+	WORD $0xf3b2b9af // vtbl.8 d11, {d18-d19}, d31
+	WORD $0xf4634704 // vld1.8 {d20}, [r3], r4
+	WORD $0xf4e55804 // vld1.32 {d21[0]}, [r5], r4
+	WORD $0xf3b4c9ae // vtbl.8 d12, {d20-d21}, d30
+	WORD $0xf3b4d9af // vtbl.8 d13, {d20-d21}, d31
+	WORD $0xf4636704 // vld1.8 {d22}, [r3], r4
+	WORD $0xf4e57804 // vld1.32 {d23[0]}, [r5], r4
+	WORD $0xf3b6e9ae // vtbl.8 d14, {d22-d23}, d30
+	WORD $0xf3b6f9af // vtbl.8 d15, {d22-d23}, d31
+	WORD $0xf466020d // vld1.8 {d16-d19}, [r6]!
+	WORD $0xf466420d // vld1.8 {d20-d23}, [r6]!
+	WORD $0xf3000170 // veor q0, q0, q8
+	WORD $0xf3022172 // veor q1, q1, q9
+	WORD $0xf466820d // vld1.8 {d24-d27}, [r6]!
+	WORD $0xf3044174 // veor q2, q2, q10
+	WORD $0xf3066176 // veor q3, q3, q11
+	WORD $0xf466c20f // vld1.8 {d28-d31}, [r6]
+	WORD $0xf3088178 // veor q4, q4, q12
+	WORD $0xf30aa17a // veor q5, q5, q13
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf30ee17e // veor q7, q7, q15
+	WORD $0xe2810c03 // add r0, r1, #768
+	WORD $0xe25cc004 // subs ip, ip, #4
+	WORD $0xeafff9d5 // b 0xce4
+// 0x258c:
 	WORD $0xe28240b8 // add r4, r2, #184
 	WORD $0xf464420f // vld1.8 {d20-d23}, [r4]
 	WORD $0xf3c7865f // vmov.i32 q12, #-16777216
@@ -1441,16 +2539,96 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3cc6056 // vshr.u8 q11, q3, #4
 	WORD $0xf33461fe // vbif q3, q10, q15
 	WORD $0xf326e1fe // vbit q7, q11, q15
-	WORD $0xeafffbef // b 0x5a0
-// 0x15e0:
+	WORD $0xeafff7cb // b 0x61c
+// 0x26ec:
 	WORD $0xe58151e4 // str r5, [r1, #484]
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xf465ea0f // vld1.8 {d30-d31}, [r5]
-// 0x15ec:
-	WORD $0xe3540008 // cmp r4, #8
-	WORD $0x91a0c004 // movls ip, r4
-	WORD $0x83a0c008 // movhi ip, #8
-	WORD $0xe044400c // sub r4, r4, ip
+// 0x26f8:
+	WORD $0xe2544008 // subs r4, r4, #8
+	WORD $0x3a00004e // bcc 0x283c
+	WORD $0xe58141ec // str r4, [r1, #492]
+	WORD $0xe2815c09 // add r5, r1, #2304
+	WORD $0xe2856040 // add r6, r5, #64
+	WORD $0xe2857080 // add r7, r5, #128
+	WORD $0xe28580c0 // add r8, r5, #192
+	WORD $0xe28590e0 // add r9, r5, #224
+	WORD $0xe285bc01 // add fp, r5, #256
+	WORD $0xf423270d // vld1.8 {d2}, [r3]!
+	WORD $0xf423070d // vld1.8 {d0}, [r3]!
+	WORD $0xf423370d // vld1.8 {d3}, [r3]!
+	WORD $0xf423170d // vld1.8 {d1}, [r3]!
+	WORD $0xf423a70d // vld1.8 {d10}, [r3]!
+	WORD $0xf423870d // vld1.8 {d8}, [r3]!
+	WORD $0xf3b02042 // vrev64.8 q1, q1
+	WORD $0xf423b70d // vld1.8 {d11}, [r3]!
+	WORD $0xf3b00040 // vrev64.8 q0, q0
+	WORD $0xf423970d // vld1.8 {d9}, [r3]!
+	WORD $0xf302213e // veor d2, d2, d30
+	WORD $0xf300013f // veor d0, d0, d31
+	WORD $0xf3b0a04a // vrev64.8 q5, q5
+	WORD $0xf3b08048 // vrev64.8 q4, q4
+	WORD $0xf3ba00c2 // vtrn.32 q0, q1
+	WORD $0xf3ba80ca // vtrn.32 q4, q5
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf4050a0d // vst1.8 {d0-d1}, [r5]!
+	WORD $0xf308c15a // veor q6, q4, q5
+	WORD $0xf4062a0d // vst1.8 {d2-d3}, [r6]!
+	WORD $0xf4058a0d // vst1.8 {d8-d9}, [r5]!
+	WORD $0xf3ba0081 // vtrn.32 d0, d1
+	WORD $0xf3ba2083 // vtrn.32 d2, d3
+	WORD $0xf406aa0d // vst1.8 {d10-d11}, [r6]!
+	WORD $0xf3ba8089 // vtrn.32 d8, d9
+	WORD $0xf3baa08b // vtrn.32 d10, d11
+	WORD $0xf3000111 // veor d0, d0, d1
+	WORD $0xf3022113 // veor d2, d2, d3
+	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
+	WORD $0xf3081119 // veor d1, d8, d9
+	WORD $0xf30a311b // veor d3, d10, d11
+	WORD $0xf407ca0d // vst1.8 {d12-d13}, [r7]!
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf4080a0d // vst1.8 {d0-d1}, [r8]!
+	WORD $0xf4092a0d // vst1.8 {d2-d3}, [r9]!
+	WORD $0xf40b4a0d // vst1.8 {d4-d5}, [fp]!
+	WORD $0xf423270d // vld1.8 {d2}, [r3]!
+	WORD $0xf423070d // vld1.8 {d0}, [r3]!
+	WORD $0xf423370d // vld1.8 {d3}, [r3]!
+	WORD $0xf423170d // vld1.8 {d1}, [r3]!
+	WORD $0xf423a70d // vld1.8 {d10}, [r3]!
+	WORD $0xf423870d // vld1.8 {d8}, [r3]!
+	WORD $0xf3b02042 // vrev64.8 q1, q1
+	WORD $0xf423b70d // vld1.8 {d11}, [r3]!
+	WORD $0xf3b00040 // vrev64.8 q0, q0
+	WORD $0xf423970d // vld1.8 {d9}, [r3]!
+	WORD $0xf3b0a04a // vrev64.8 q5, q5
+	WORD $0xf3b08048 // vrev64.8 q4, q4
+	WORD $0xf3ba00c2 // vtrn.32 q0, q1
+	WORD $0xf3ba80ca // vtrn.32 q4, q5
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf4050a0d // vst1.8 {d0-d1}, [r5]!
+	WORD $0xf308c15a // veor q6, q4, q5
+	WORD $0xf4062a0d // vst1.8 {d2-d3}, [r6]!
+	WORD $0xf4058a0d // vst1.8 {d8-d9}, [r5]!
+	WORD $0xf3ba0081 // vtrn.32 d0, d1
+	WORD $0xf3ba2083 // vtrn.32 d2, d3
+	WORD $0xf406aa0d // vst1.8 {d10-d11}, [r6]!
+	WORD $0xf3ba8089 // vtrn.32 d8, d9
+	WORD $0xf3baa08b // vtrn.32 d10, d11
+	WORD $0xf3000111 // veor d0, d0, d1
+	WORD $0xf3022113 // veor d2, d2, d3
+	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
+	WORD $0xf3081119 // veor d1, d8, d9
+	WORD $0xf30a311b // veor d3, d10, d11
+	WORD $0xf407ca0d // vst1.8 {d12-d13}, [r7]!
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf4080a0d // vst1.8 {d0-d1}, [r8]!
+	WORD $0xf4092a0d // vst1.8 {d2-d3}, [r9]!
+	WORD $0xf40b4a0d // vst1.8 {d4-d5}, [fp]!
+	WORD $0xe3a0c004 // mov ip, #4
+	WORD $0xea000038 // b 0x2920
+// 0x283c:
+	WORD $0xe284c008 // add ip, r4, #8
+	WORD $0xe3a04000 // mov r4, #0
 	WORD $0xe58141ec // str r4, [r1, #492]
 	WORD $0xe20c9001 // and r9, ip, #1
 	WORD $0xe08cc009 // add ip, ip, r9
@@ -1467,22 +2645,22 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
 	WORD $0xe31c0001 // tst ip, #1
-	WORD $0x0a000003 // beq 0x1650
+	WORD $0x0a000003 // beq 0x2898
 	WORD $0xe2442008 // sub r2, r4, #8
 	WORD $0xf4020708 // vst1.8 {d0}, [r2], r8
 	WORD $0xf4020708 // vst1.8 {d0}, [r2], r8
 	WORD $0xf402070f // vst1.8 {d0}, [r2]
-// 0x1650:
+// 0x2898:
 	WORD $0xe3590000 // cmp r9, #0
-	WORD $0x0a000006 // beq 0x1674
+	WORD $0x0a000006 // beq 0x28bc
 	WORD $0xf423370d // vld1.8 {d3}, [r3]!
 	WORD $0xf423170d // vld1.8 {d1}, [r3]!
 	WORD $0xf3b02042 // vrev64.8 q1, q1
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf303313e // veor d3, d3, d30
 	WORD $0xf301113f // veor d1, d1, d31
-	WORD $0xea000007 // b 0x1694
-// 0x1674:
+	WORD $0xea000007 // b 0x28dc
+// 0x28bc:
 	WORD $0xf423270d // vld1.8 {d2}, [r3]!
 	WORD $0xf423070d // vld1.8 {d0}, [r3]!
 	WORD $0xf423370d // vld1.8 {d3}, [r3]!
@@ -1491,7 +2669,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf302213e // veor d2, d2, d30
 	WORD $0xf300013f // veor d0, d0, d31
-// 0x1694:
+// 0x28dc:
 	WORD $0xf2c0ee50 // vmov.i8 q15, #0
 	WORD $0xf3ba00c2 // vtrn.32 q0, q1
 	WORD $0xf3004152 // veor q2, q0, q1
@@ -1508,7 +2686,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4041708 // vst1.8 {d1}, [r4], r8
 	WORD $0xe2444058 // sub r4, r4, #88
 	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0x1affffe6 // bne 0x1674
+	WORD $0x1affffe6 // bne 0x28bc
+// 0x2920:
 	WORD $0xe58131f0 // str r3, [r1, #496]
 	WORD $0xe59141e4 // ldr r4, [r1, #484]
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
@@ -1516,20 +2695,24 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2855c01 // add r5, r5, #256
 	WORD $0xe2813c09 // add r3, r1, #2304
 	WORD $0xe3540004 // cmp r4, #4
-	WORD $0x0a000197 // beq 0x1d58
-	WORD $0xe1a0620b // lsl r6, fp, #4
-	WORD $0xe1a0728b // lsl r7, fp, #5
-	WORD $0xe2819ea2 // add r9, r1, #2592
-	WORD $0xe3a08006 // mov r8, #6
-	WORD $0xe0833006 // add r3, r3, r6
-	WORD $0xe0855007 // add r5, r5, r7
-// 0x1710:
-	WORD $0xe1a0400c // mov r4, ip
-	WORD $0xf2c08e50 // vmov.i8 q12, #0
-	WORD $0xf2c0ae50 // vmov.i8 q13, #0
-	WORD $0xf2c0ce50 // vmov.i8 q14, #0
-	WORD $0xf2c0ee50 // vmov.i8 q15, #0
-// 0x1724:
+	WORD $0x0a00033b // beq 0x3630
+	WORD $0xe35c0004 // cmp ip, #4
+	WORD $0x1a000195 // bne 0x2fa0
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
 	WORD $0xf3b460c0 // vrev32.16 q3, q0
@@ -1549,8 +2732,426 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34801d4 // veor q8, q12, q2
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34821d4 // veor q9, q12, q2
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34841d4 // veor q10, q12, q2
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf34861b9 // veor d22, d24, d25
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf34871b9 // veor d23, d24, d25
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf348a1b9 // veor d26, d24, d25
+	WORD $0xea000053 // b 0x30f0
+// 0x2fa0:
+	WORD $0xe1a0620b // lsl r6, fp, #4
+	WORD $0xe1a0728b // lsl r7, fp, #5
+	WORD $0xe2819ea2 // add r9, r1, #2592
+	WORD $0xe3a08006 // mov r8, #6
+	WORD $0xe0833006 // add r3, r3, r6
+	WORD $0xe0855007 // add r5, r5, r7
+// 0x2fb8:
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xe25c4001 // subs r4, ip, #1
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0x0a000014 // beq 0x3050
+// 0x2ffc:
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
 	WORD $0xe2544001 // subs r4, r4, #1
-	WORD $0x1affffea // bne 0x1724
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0x1affffea // bne 0x2ffc
+// 0x3050:
 	WORD $0xf29005fe // vshl.s64 q0, q15, #16
 	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
 	WORD $0xf39004fe // vsri.64 q0, q15, #48
@@ -1570,8 +3171,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0855007 // add r5, r5, r7
 	WORD $0xe2488001 // sub r8, r8, #1
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x8affffd1 // bhi 0x1710
-	WORD $0x3a000009 // bcc 0x17f4
+	WORD $0x8affffc5 // bhi 0x2fb8
+	WORD $0x3a000009 // bcc 0x30cc
 	WORD $0xe0433006 // sub r3, r3, r6
 	WORD $0xe0455007 // sub r5, r5, r7
 	WORD $0xe28cc001 // add ip, ip, #1
@@ -1581,29 +3182,30 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a06206 // lsl r6, r6, #4
 	WORD $0xe0833006 // add r3, r3, r6
 	WORD $0xe0855007 // add r5, r5, r7
-	WORD $0xeaffffc6 // b 0x1710
-// 0x17f4:
+	WORD $0xeaffffba // b 0x2fb8
+// 0x30cc:
 	WORD $0xe3580000 // cmp r8, #0
-	WORD $0x1affffc4 // bne 0x1710
+	WORD $0x1affffb8 // bne 0x2fb8
 	WORD $0xe2499060 // sub r9, r9, #96
 	WORD $0xf469020d // vld1.8 {d16-d19}, [r9]!
 	WORD $0xf469420d // vld1.8 {d20-d23}, [r9]!
 	WORD $0xf469820f // vld1.8 {d24-d27}, [r9]
-	WORD $0xf34441f0 // veor q10, q10, q8
 	WORD $0xf34661b7 // veor d22, d22, d23
-	WORD $0xf34441f2 // veor q10, q10, q9
-	WORD $0xf34881b9 // veor d24, d24, d25
+	WORD $0xf34871b9 // veor d23, d24, d25
 	WORD $0xf34aa1bb // veor d26, d26, d27
+// 0x30f0:
+	WORD $0xf34441f0 // veor q10, q10, q8
+	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xf2a005f4 // vshl.s64 q0, q10, #32
 	WORD $0xf3a020f4 // vshr.u64 q1, q10, #32
 	WORD $0xf34aa1b6 // veor d26, d26, d22
 	WORD $0xf3000170 // veor q0, q0, q8
-	WORD $0xf34aa1b8 // veor d26, d26, d24
+	WORD $0xf34aa1b7 // veor d26, d26, d23
 	WORD $0xf3022172 // veor q1, q1, q9
 	WORD $0xf2a045ba // vshl.s64 d4, d26, #32
 	WORD $0xf3a050ba // vshr.u64 d5, d26, #32
 	WORD $0xf3044136 // veor d4, d4, d22
-	WORD $0xf3055138 // veor d5, d5, d24
+	WORD $0xf3055137 // veor d5, d5, d23
 	WORD $0xf3016112 // veor d6, d1, d2
 	WORD $0xf3044110 // veor d4, d4, d0
 	WORD $0xf3055113 // veor d5, d5, d3
@@ -1611,79 +3213,79 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3055116 // veor d5, d5, d6
 	WORD $0xf2bf6590 // vshl.s64 d6, d0, #63
 	WORD $0xf2be7590 // vshl.s64 d7, d0, #62
-	WORD $0xf3066117 // veor d6, d6, d7
-	WORD $0xf2b97590 // vshl.s64 d7, d0, #57
-	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf3ff0090 // vshr.u64 d16, d0, #1
+	WORD $0xf2f92590 // vshl.s64 d18, d0, #57
 	WORD $0xf3fe1090 // vshr.u64 d17, d0, #2
+	WORD $0xf3f93090 // vshr.u64 d19, d0, #7
+	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3f91090 // vshr.u64 d17, d0, #7
-	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3400190 // veor d16, d16, d0
+	WORD $0xf3433190 // veor d19, d19, d0
+	WORD $0xf3066132 // veor d6, d6, d18
+	WORD $0xf34001b3 // veor d16, d16, d19
 	WORD $0xf3044116 // veor d4, d4, d6
 	WORD $0xf3055130 // veor d5, d5, d16
 	WORD $0xf2bf6594 // vshl.s64 d6, d4, #63
 	WORD $0xf2be7594 // vshl.s64 d7, d4, #62
-	WORD $0xf3066117 // veor d6, d6, d7
-	WORD $0xf2b97594 // vshl.s64 d7, d4, #57
-	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf3ff0094 // vshr.u64 d16, d4, #1
+	WORD $0xf2f92594 // vshl.s64 d18, d4, #57
 	WORD $0xf3fe1094 // vshr.u64 d17, d4, #2
+	WORD $0xf3f93094 // vshr.u64 d19, d4, #7
+	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3f91094 // vshr.u64 d17, d4, #7
-	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3400194 // veor d16, d16, d4
+	WORD $0xf3433194 // veor d19, d19, d4
+	WORD $0xf3066132 // veor d6, d6, d18
+	WORD $0xf34001b3 // veor d16, d16, d19
 	WORD $0xf345f116 // veor d31, d5, d6
 	WORD $0xf343e130 // veor d30, d3, d16
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe59131f0 // ldr r3, [r1, #496]
 	WORD $0xe3540000 // cmp r4, #0
-	WORD $0x1affff45 // bne 0x15ec
+	WORD $0x1afffd52 // bne 0x26f8
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xe59141e4 // ldr r4, [r1, #484]
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe3540001 // cmp r4, #1
-	WORD $0x3afffa39 // bcc 0x1d0
-	WORD $0x0afffa5b // beq 0x25c
+	WORD $0x3afff406 // bcc 0x1dc
+	WORD $0x0afff428 // beq 0x268
 	WORD $0xe3540003 // cmp r4, #3
-	WORD $0x3afffa47 // bcc 0x214
-	WORD $0x0afffad2 // beq 0x444
-	WORD $0xea0000fe // b 0x1cf8
-// 0x18fc:
+	WORD $0x3afff414 // bcc 0x220
+	WORD $0x0afff4ac // beq 0x484
+	WORD $0xea0000fe // b 0x35d0
+// 0x31d4:
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xe2468006 // sub r8, r6, #6
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe1a09008 // mov r9, r8
-// 0x1910:
+// 0x31e8:
 	WORD $0xe497c004 // ldr ip, [r7], #4
 	WORD $0xe2599001 // subs r9, r9, #1
 	WORD $0xe485c004 // str ip, [r5], #4
-	WORD $0x1afffffb // bne 0x1910
+	WORD $0x1afffffb // bne 0x31e8
 	WORD $0xe2867001 // add r7, r6, #1
 	WORD $0xe0687107 // rsb r7, r8, r7, lsl #2
 	WORD $0xe282b098 // add fp, r2, #152
-// 0x192c:
+// 0x3204:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x1944
+	WORD $0x0a000002 // beq 0x321c
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a0000c1 // bne 0x1c4c
-// 0x1944:
+	WORD $0x1a0000c1 // bne 0x3524
+// 0x321c:
 	WORD $0xeea0cb90 // vdup.32 q8, ip
 	WORD $0xf2800e51 // vmov.i8 q0, #1
 	WORD $0xf2802e52 // vmov.i8 q1, #2
 	WORD $0xf2804e54 // vmov.i8 q2, #4
 	WORD $0xf2806e58 // vmov.i8 q3, #8
-	WORD $0xf2818e50 // vmov.i8 q4, #16
-	WORD $0xf282ae50 // vmov.i8 q5, #32
-	WORD $0xf284ce50 // vmov.i8 q6, #64
-	WORD $0xf380ee50 // vmov.i8 q7, #128
 	WORD $0xf20008d0 // vtst.8 q0, q8, q0
+	WORD $0xf2818e50 // vmov.i8 q4, #16
 	WORD $0xf20028d2 // vtst.8 q1, q8, q1
+	WORD $0xf282ae50 // vmov.i8 q5, #32
 	WORD $0xf20048d4 // vtst.8 q2, q8, q2
+	WORD $0xf284ce50 // vmov.i8 q6, #64
 	WORD $0xf20068d6 // vtst.8 q3, q8, q3
+	WORD $0xf380ee50 // vmov.i8 q7, #128
 	WORD $0xf20088d8 // vtst.8 q4, q8, q4
 	WORD $0xf200a8da // vtst.8 q5, q8, q5
 	WORD $0xf200c8dc // vtst.8 q6, q8, q6
@@ -1865,7 +3467,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xee14cb90 // vmov.32 ip, d20[0]
 	WORD $0x002cc003 // eoreq ip, ip, r3
-// 0x1c4c:
+// 0x3524:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -1873,12 +3475,12 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affff2f // bne 0x192c
+	WORD $0x1affff2f // bne 0x3204
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xe3a08000 // mov r8, #0
-// 0x1c7c:
+// 0x3554:
 	WORD $0xe0823008 // add r3, r2, r8
 	WORD $0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -1890,9 +3492,9 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2866e53 // vmov.i8 q3, #99
 	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
-	WORD $0x5afffff3 // bpl 0x1c7c
-	WORD $0xeafff8da // b 0x1c
-// 0x1cb0:
+	WORD $0x5afffff3 // bpl 0x3554
+	WORD $0xeafff2a4 // b 0x1c
+// 0x3588:
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xf4240a0f // vld1.8 {d0-d1}, [r4]
 	WORD $0xe2815e19 // add r5, r1, #400
@@ -1900,8 +3502,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe58151d8 // str r5, [r1, #472]
 	WORD $0xe3a04003 // mov r4, #3
-	WORD $0xeafffa04 // b 0x4e4
-// 0x1cd0:
+	WORD $0xeafff3e2 // b 0x534
+// 0x35a8:
 	WORD $0xf3f0e060 // vrev64.8 q15, q8
 	WORD $0xe2813c0b // add r3, r1, #2816
 	WORD $0xf2800e50 // vmov.i8 q0, #0
@@ -1912,7 +3514,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a04070 // mov r4, #112
 	WORD $0xf403020f // vst1.8 {d0-d3}, [r3]
 	WORD $0xe58141f8 // str r4, [r1, #504]
-// 0x1cf8:
+// 0x35d0:
 	WORD $0xe59141f8 // ldr r4, [r1, #504]
 	WORD $0xe59121c4 // ldr r2, [r1, #452]
 	WORD $0xe2816d2a // add r6, r1, #2688
@@ -1936,10 +3538,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe3a04008 // mov r4, #8
 	WORD $0xe3a05004 // mov r5, #4
-	WORD $0xeafffe21 // b 0x15e0
-// 0x1d58:
+	WORD $0xeafffc2e // b 0x26ec
+// 0x3630:
 	WORD $0xe3a04012 // mov r4, #18
-// 0x1d5c:
+// 0x3634:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf3b82050 // vshr.u32 q1, q0, #8
 	WORD $0xe2544001 // subs r4, r4, #1
@@ -1948,16 +3550,16 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf405270d // vst1.8 {d2}, [r5]!
 	WORD $0xf405170d // vst1.8 {d1}, [r5]!
 	WORD $0xf405370d // vst1.8 {d3}, [r5]!
-	WORD $0x1afffff6 // bne 0x1d5c
+	WORD $0x1afffff6 // bne 0x3634
 	WORD $0xe59161f8 // ldr r6, [r1, #504]
 	WORD $0xe2813d2a // add r3, r1, #2688
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe2566010 // subs r6, r6, #16
 	WORD $0xe3a05005 // mov r5, #5
 	WORD $0xe58161f8 // str r6, [r1, #504]
-	WORD $0x5afffe10 // bpl 0x15e0
-	WORD $0xeafff9c8 // b 0x4c4
-// 0x1da0:
+	WORD $0x5afffc1d // bpl 0x26ec
+	WORD $0xeafff3a2 // b 0x504
+// 0x3678:
 	RET
 
 DATA aesgcm_neon_constants<>+0(SB)/8, $0x0d0905010c080400
@@ -1987,9 +3589,17 @@ DATA aesgcm_neon_constants<>+184(SB)/8, $0x0000000800000000
 DATA aesgcm_neon_constants<>+192(SB)/8, $0x0000001800000010
 DATA aesgcm_neon_constants<>+200(SB)/8, $0x0000000100000001
 DATA aesgcm_neon_constants<>+208(SB)/8, $0x0000000100000001
-DATA aesgcm_neon_constants<>+216(SB)/8, $0x0000000000000000
-DATA aesgcm_neon_constants<>+224(SB)/8, $0x0000000000000000
-DATA aesgcm_neon_constants<>+232(SB)/8, $0x0000000000000000
-DATA aesgcm_neon_constants<>+240(SB)/8, $0x0000000000000000
-DATA aesgcm_neon_constants<>+248(SB)/8, $0x0000000000000000
-GLOBL aesgcm_neon_constants<>(SB), RODATA|NOPTR, $256
+DATA aesgcm_neon_constants<>+216(SB)/8, $0x0706050403020100
+DATA aesgcm_neon_constants<>+224(SB)/8, $0x0f0e0d0c0b0a0908
+DATA aesgcm_neon_constants<>+232(SB)/8, $0xffffffffffffffff
+DATA aesgcm_neon_constants<>+240(SB)/8, $0x00ffffffffffffff
+DATA aesgcm_neon_constants<>+248(SB)/8, $0xffff00ffffffff00
+DATA aesgcm_neon_constants<>+256(SB)/8, $0x00ffffffff00ffff
+DATA aesgcm_neon_constants<>+264(SB)/8, $0x0f0a05000f0a0500
+DATA aesgcm_neon_constants<>+272(SB)/8, $0x0509010104080000
+DATA aesgcm_neon_constants<>+280(SB)/8, $0x070b0303060a0202
+DATA aesgcm_neon_constants<>+288(SB)/8, $0x0300050a09020304
+DATA aesgcm_neon_constants<>+296(SB)/8, $0x0708010201060b00
+DATA aesgcm_neon_constants<>+304(SB)/8, $0x0000000000000000
+DATA aesgcm_neon_constants<>+312(SB)/8, $0x0000000000000000
+GLOBL aesgcm_neon_constants<>(SB), RODATA|NOPTR, $320

@@ -4,6 +4,22 @@
 
 package kernel
 
+// AESGCMARMv6 is sealane_aesgcm_armv6 of asm/arm/aesgcm_armv6.S.
+//
+//go:noescape
+func AESGCMARMv6(a *Args)
+
+// AESGCMARMv6Extensions are the CPU extensions that AESGCMARMv6 may use, in the assembler's names.
+const AESGCMARMv6Extensions = "armv6"
+
+// AESGCMCE32 is sealane_aesgcm_ce32 of asm/arm/aesgcm_ce32.S.
+//
+//go:noescape
+func AESGCMCE32(a *Args)
+
+// AESGCMCE32Extensions are the CPU extensions that AESGCMCE32 may use, in the assembler's names.
+const AESGCMCE32Extensions = "neon aes pmull"
+
 // AESGCMNEON is sealane_aesgcm_neon of asm/arm/aesgcm_neon.S.
 //
 //go:noescape
@@ -19,6 +35,14 @@ func ChaCha20Poly1305ARMv6(a *Args)
 
 // ChaCha20Poly1305ARMv6Extensions are the CPU extensions that ChaCha20Poly1305ARMv6 may use, in the assembler's names.
 const ChaCha20Poly1305ARMv6Extensions = "armv6"
+
+// ChaCha20Poly1305BatchNEON is sealane_chacha20poly1305_batch_neon of asm/arm/chacha20poly1305_batch_neon.S.
+//
+//go:noescape
+func ChaCha20Poly1305BatchNEON(a *Args)
+
+// ChaCha20Poly1305BatchNEONExtensions are the CPU extensions that ChaCha20Poly1305BatchNEON may use, in the assembler's names.
+const ChaCha20Poly1305BatchNEONExtensions = "neon"
 
 // ChaCha20Poly1305NEON is sealane_chacha20poly1305_neon of asm/arm/chacha20poly1305_neon.S.
 //

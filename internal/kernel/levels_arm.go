@@ -41,11 +41,25 @@ func ChaCha20Poly1305(level Level, a *Args) {
 func aesGCMRows() []dispatch.Row {
 	return []dispatch.Row{
 		{
+			Level:   uint8(CE32),
+			Name:    "ce32",
+			Summary: "8 blocks at a time with ARMv8's instructions for AES and GHASH",
+			Needs:   []string{"neon", "aes", "pmull"},
+			Test:    aesGCMTestOf(CE32),
+		},
+		{
 			Level:   uint8(NEON),
 			Name:    "neon",
 			Summary: "8 blocks at a time, bit by bit in 128-bit vectors",
 			Needs:   []string{"neon"},
 			Test:    aesGCMTestOf(NEON),
+		},
+		{
+			Level:   uint8(ARMv6),
+			Name:    "armv6",
+			Summary: "2 blocks at a time, bit by bit in integer registers",
+			Needs:   []string{"armv6"},
+			Test:    aesGCMTestOf(ARMv6),
 		},
 	}
 }
@@ -53,8 +67,12 @@ func aesGCMRows() []dispatch.Row {
 // AESGCM runs a level's kernel. The CPU must have what it needs.
 func AESGCM(level Level, a *Args) {
 	switch level {
+	case CE32:
+		AESGCMCE32(a)
 	case NEON:
 		AESGCMNEON(a)
+	case ARMv6:
+		AESGCMARMv6(a)
 	default:
 		AESGCMPortable(a)
 	}
@@ -62,12 +80,30 @@ func AESGCM(level Level, a *Args) {
 }
 
 // chaCha20Poly1305BatchRows lists the batch kernels.
-func chaCha20Poly1305BatchRows() []dispatch.Row { return nil }
+func chaCha20Poly1305BatchRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(NEON),
+			Name:    "neon",
+			Summary: "4 blocks of any packets at a time in 128-bit vectors",
+			Needs:   []string{"neon"},
+			Test:    chaCha20Poly1305BatchTestOf(NEON),
+		},
+	}
+}
 
-func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return nil }
+// Modelled: src/level.c says how.
+var neonBatchPlan = BatchPlan{From: [BatchClasses]uint8{6, 6, 12, 8, 12, 8}}
+
+func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return &neonBatchPlan }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
 func ChaCha20Poly1305Batch(level Level, a *Args) {
-	ChaCha20Poly1305BatchPortable(a)
+	switch level {
+	case NEON:
+		ChaCha20Poly1305BatchNEON(a)
+	default:
+		ChaCha20Poly1305BatchPortable(a)
+	}
 	raceBatch(a)
 }

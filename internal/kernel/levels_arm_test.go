@@ -20,7 +20,9 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 	generated = map[string]string{
-		"neon": AESGCMNEONExtensions,
+		"ce32":  AESGCMCE32Extensions,
+		"neon":  AESGCMNEONExtensions,
+		"armv6": AESGCMARMv6Extensions,
 	}
 	for _, row := range AESGCMLevels.Rows {
 		extensions := generated[row.Name]

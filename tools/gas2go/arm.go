@@ -30,7 +30,7 @@ var arm = &target{
 	gnu:     []string{"arm-linux-gnueabihf-gcc", "arm-linux-gnueabi-gcc", "gcc", "cc"},
 	clang:   []string{"clang", "--target=armv7-linux-gnueabihf"},
 	objdump: []string{"arm-linux-gnueabihf-objdump", "arm-linux-gnueabi-objdump", "objdump"},
-	llvm:    []string{"--triple=armv7-linux-gnueabihf", "--mattr=+neon"},
+	llvm:    []string{"--triple=armv8-linux-gnueabihf", "--mattr=+neon,+aes"},
 
 	rules: rules{
 		comment:    regexp.MustCompile(` *(?:<[^>]*>|[@;].*)`),

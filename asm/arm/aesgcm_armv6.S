@@ -1,0 +1,988 @@
+/* AES-GCM (NIST SP 800-38D) in integer registers: makes a key, or seals or opens one packet or a part of one, in one call.
+ *
+ *     void sealane_aesgcm_armv6(const args *a, void *scratch, const void *consts);
+ *
+ * CPU        ARMv6 (ldr and str of words at any address), little-endian, no vector unit
+ * args       asm/args.h; writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
+ * scratch    1312 bytes behind the saved registers, wiped before the return; stack 0
+ * consts     sealane_aesgcm_armv6_constants
+ * registers  all but r10, r13, r14
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS and the number of rounds only
+ *
+ * AES (FIPS 197), bit-sliced, two blocks at a time: a plane is a word, with bit k of row r, column c of block b at 8 r + 2 c + b.
+ * ShiftRows is never done (Adomnicai and Peyrin, "Fixslicing AES-like ciphers", TCHES 2021): after n rounds column c of row r
+ * lies at column c + n r, and MixColumns looks for it there: with a' the next row and t = a + a', a column becomes
+ * 2 t + a' + t'', in which 2 t is t of the next lower plane. Round keys are laid out likewise.
+ *
+ * GHASH (6.4): a block with its bytes reversed is a polynomial, and the product of two such is theirs divided by x, so that H is
+ * kept multiplied by x. Karatsuba's rule makes nine products of 32-bit words of it. Each of these is made of integer
+ * products, of every fourth bit of one word and every fourth of the other, in which columns add up to 15 at most: no carry
+ * reaches the next column, and the lowest bit of a sum is the sum modulo 2.
+ */
+#include "../asm.S"
+
+#if defined(__arm__)
+
+isa armv6
+
+/* Scratch. */
+#define PLANES 256    /* input of SubBytes */
+#define SPILL 288
+#define OUTPUT 384    /* of SubBytes */
+#define ARGS 416
+#define CONSTS 420
+#define FLAGS 424
+#define IN 428
+#define OUT 432
+#define LEFT 436      /* bytes of text left */
+#define COUNTER 440   /* of the next two blocks */
+#define AVAILABLE 444 /* unused bytes at the end of the keystream */
+#define PHASE 448     /* what GHASH goes on with */
+#define PASS 452      /* what the keystream is for */
+#define BLOCKS 456    /* of GHASH, left */
+#define MESSAGE 460   /* and where they are */
+#define AD_LEFT 464   /* bytes of associated data left */
+#define ROUNDS 468    /* left */
+#define NEXT_KEY 472
+#define STREAM 480    /* keystream of two blocks */
+#define TAIL 512      /* a block for GHASH */
+#define Y 528         /* GHASH so far, lowest word first */
+#define MASK 544      /* encrypted J0 */
+#define PREFIX 560    /* first 12 bytes of the counter block */
+#define HASH_KEY 576  /* every fourth bit of words: see .Lghash */
+#define PRODUCTS 720  /* nine of 64 bits */
+#define FACTORS 792   /* nine words */
+#define KEYS 832      /* planes 0 .. 7 of each round key */
+#define WORDS 1312    /* set-up: the key schedule */
+#define END 1568
+
+#define PHASE_AD 0
+#define PHASE_TEXT 1
+#define PHASE_LENGTHS 2
+
+#define PASS_STREAM 0
+#define PASS_J0 1
+#define PASS_SETUP 2
+
+#define HASH_KEY_BYTES 144
+
+constants sealane_aesgcm_armv6_constants
+    .byte 1, 2, 4, 8, 16, 32, 64, 128, 27, 54, 0, 0, 0, 0, 0, 0 /* round constants */
+endconstants
+
+/* ---- AES ---- */
+
+#include "aes_sbox_armv6.h"
+
+/* to := byte in all four bytes. */
+.macro bytes to, byte
+    mov \to, #\byte
+    orr \to, \to, \to, lsl #8
+    orr \to, \to, \to, lsl #16
+.endm
+
+#define x r0
+#define next r2
+#define t r3
+#define sum r4
+#define u r5
+#define t7 r6
+#define mask r7
+#define unmask r8
+#define half r9
+#define unhalf r11
+#define round_key r12
+
+/* Plane i after n rounds; then t is its sum with the next row, and sum all of the result but t of plane i - 1. */
+.macro mix_plane n, i
+    ldr x, [r1, #OUTPUT + 4*\i]
+.if \n == 0
+    eor t, x, x, ror #8
+.else
+    and next, mask, x, ror #(8 + 2*\n)
+    and u, unmask, x, ror #(2*\n)
+    orr next, next, u
+    eor t, x, next
+.endif
+.if \i == 7
+    mov t7, t
+.else
+    eor sum, sum, t
+    str sum, [r1, #PLANES + 4*(\i + 1)]
+.endif
+    ldr sum, [round_key, #4*\i]
+.if \n == 0
+    eor sum, sum, x, ror #8
+.else
+    eor sum, sum, next
+.endif
+.if \n & 1
+    and u, half, t, ror #20
+    eor sum, sum, u
+    and u, unhalf, t, ror #12
+    eor sum, sum, u
+.else
+    eor sum, sum, t, ror #16
+.endif
+.if \i == 0 || \i == 1 || \i == 3 || \i == 4
+    eor sum, sum, t7                        /* x^8 = x^4 + x^3 + x + 1 */
+.endif
+.endm
+
+/* MixColumns after n rounds, and AddRoundKey. */
+.macro mix_columns n
+    ldr round_key, [r1, #NEXT_KEY]
+.if \n == 1
+    bytes mask, 0x3f
+.elseif \n == 2
+    bytes mask, 0x0f
+.elseif \n == 3
+    bytes mask, 0x03
+.endif
+.if \n > 0
+    mvn unmask, mask
+.endif
+.if \n & 1
+    bytes half, 0x0f
+    mvn unhalf, half
+.endif
+    mix_plane \n, 7
+    mix_plane \n, 6
+    mix_plane \n, 5
+    mix_plane \n, 4
+    mix_plane \n, 3
+    mix_plane \n, 2
+    mix_plane \n, 1
+    mix_plane \n, 0
+    add round_key, round_key, #32
+    str sum, [r1, #PLANES]
+    str round_key, [r1, #NEXT_KEY]
+.endm
+
+#undef x
+#undef next
+#undef t
+#undef sum
+#undef u
+#undef t7
+#undef mask
+#undef unmask
+#undef half
+#undef unhalf
+#undef round_key
+
+/* Bits of a and b, for which r12 is the mask, change places. */
+.macro swap_bits n, a, b
+    eor r11, \b, \a, lsr #\n
+    and r11, r11, r12
+    eor \b, \b, r11
+    eor \a, \a, r11, lsl #\n
+.endm
+
+/* Columns of both blocks by turns to planes, or back: r0, r2 .. r8. */
+.macro transpose
+    bytes r12, 0x55
+    swap_bits 1, r0, r2
+    swap_bits 1, r3, r4
+    swap_bits 1, r5, r6
+    swap_bits 1, r7, r8
+    bytes r12, 0x33
+    swap_bits 2, r0, r3
+    swap_bits 2, r2, r4
+    swap_bits 2, r5, r7
+    swap_bits 2, r6, r8
+    bytes r12, 0x0f
+    swap_bits 4, r0, r5
+    swap_bits 4, r2, r6
+    swap_bits 4, r3, r7
+    swap_bits 4, r4, r8
+.endm
+
+/* ---- GHASH ---- */
+
+#define a r0
+#define fourth r2 /* 0x11111111 */
+#define b0 r3
+#define b1 r4
+#define b2 r5
+#define c r6
+#define c_high r7
+#define t r8
+#define t_high r9
+#define z r11
+#define z_high r12
+
+/* c := every fourth bit of a, from bit i on, times b. */
+.macro first_product i, b
+    and t, a, fourth, lsl #\i
+    umull c, c_high, t, \b
+.endm
+
+/* c += that of b3, which has one bit less in each of the columns that may be full. */
+.macro add_product i, j
+    ldr t_high, [r1, #HASH_KEY + 16*\j + 12]
+    and t, a, fourth, lsl #\i
+    umlal c, c_high, t, t_high
+.endm
+
+/* c := c + that, without carries. */
+.macro xor_product i, b
+    and t, a, fourth, lsl #\i
+    umull t, t_high, t, \b
+    eor c, c, t
+    eor c_high, c_high, t_high
+.endm
+
+/* Product j of nine. */
+.macro multiply j
+    ldr a, [r1, #FACTORS + 4*\j]
+    ldr b0, [r1, #HASH_KEY + 16*\j]
+    ldr b1, [r1, #HASH_KEY + 16*\j + 4]
+    ldr b2, [r1, #HASH_KEY + 16*\j + 8]
+    first_product 0, b0
+    add_product 1, \j
+    xor_product 2, b2
+    xor_product 3, b1
+    and z, c, fourth
+    and z_high, c_high, fourth
+    first_product 0, b1
+    add_product 2, \j
+    xor_product 1, b0
+    xor_product 3, b2
+    and c, c, fourth, lsl #1
+    and c_high, c_high, fourth, lsl #1
+    orr z, z, c
+    orr z_high, z_high, c_high
+    first_product 0, b2
+    add_product 3, \j
+    xor_product 1, b1
+    xor_product 2, b0
+    and c, c, fourth, lsl #2
+    and c_high, c_high, fourth, lsl #2
+    orr z, z, c
+    orr z_high, z_high, c_high
+    first_product 3, b0
+    xor_product 1, b2
+    xor_product 2, b1
+    ldr b0, [r1, #HASH_KEY + 16*\j + 12]
+    xor_product 0, b0
+    and c, c, fourth, lsl #3
+    and c_high, c_high, fourth, lsl #3
+    orr z, z, c
+    orr z_high, z_high, c_high
+    str z, [r1, #PRODUCTS + 8*\j]
+    str z_high, [r1, #PRODUCTS + 8*\j + 4]
+.endm
+
+#undef a
+#undef fourth
+#undef b0
+#undef b1
+#undef b2
+#undef c
+#undef c_high
+#undef t
+#undef t_high
+#undef z
+#undef z_high
+
+/* Three products of words to r2 .. r5, the product of two pairs of words. */
+.macro join at
+    add r0, r1, #PRODUCTS + \at
+    ldmia r0, {r2, r3, r4, r5, r6, r7}      /* low, high, of sums */
+    eor r6, r6, r2
+    eor r7, r7, r3
+    eor r6, r6, r4
+    eor r7, r7, r5
+    eor r3, r3, r6
+    eor r4, r4, r7
+.endm
+
+/* The words x are the lowest that are left: \next_high += x_low (x^63 + x^62 + x^57) and so on. */
+.macro reduce x_low, x_high, next_high, low, high
+    eor \next_high, \next_high, \x_low, lsl #31
+    eor \low, \low, \x_low
+    eor \high, \high, \x_high
+    eor \next_high, \next_high, \x_low, lsl #30
+    eor \low, \low, \x_low, lsr #1
+    eor \high, \high, \x_high, lsr #1
+    eor \next_high, \next_high, \x_low, lsl #25
+    eor \low, \low, \x_high, lsl #31
+    eor \high, \high, \x_high, lsr #2
+    eor \low, \low, \x_low, lsr #2
+    eor \high, \high, \x_high, lsr #7
+    eor \low, \low, \x_high, lsl #30
+    eor \low, \low, \x_low, lsr #7
+    eor \low, \low, \x_high, lsl #25
+.endm
+
+/* ---- the kernel ---- */
+
+function sealane_aesgcm_armv6
+    ldr r3, [r0, #SEALANE_ARG_FLAGS]
+    str r0, [r1, #ARGS]
+    str r2, [r1, #CONSTS]
+    str r3, [r1, #FLAGS]
+    tst r3, #SEALANE_FLAG_SETUP
+    bne .Lexpand
+
+/* Round keys, from two planes in a word, and the hash key. */
+.Lspread:
+    ldr r0, [r1, #ARGS]
+    ldr r4, [r0, #SEALANE_ARG_KEY]
+    add r5, r1, #KEYS
+    ldr r6, [r4, #SEALANE_GCM_KEY_ROUNDS]
+    add r7, r4, #SEALANE_GCM_KEY_SCHEDULE
+    mov r6, r6, lsl #2
+    add r6, r6, #4
+    bytes r12, 0x55
+.Lspread_two:
+    ldr r8, [r7], #4
+    subs r6, r6, #1
+    and r9, r12, r8
+    and r11, r12, r8, lsr #1
+    orr r9, r9, r9, lsl #1
+    orr r11, r11, r11, lsl #1
+    str r9, [r5], #4
+    str r11, [r5], #4
+    bne .Lspread_two
+    ldr r3, [r1, #FLAGS]
+    tst r3, #SEALANE_FLAG_SETUP
+    bne .Lsetup
+    add r4, r4, #SEALANE_GCM_KEY_TABLE
+    add r5, r1, #HASH_KEY
+    mov r6, #HASH_KEY_BYTES/4
+.Lhash_key:
+    ldr r7, [r4], #4
+    subs r6, r6, #1
+    str r7, [r5], #4
+    bne .Lhash_key
+
+    ldr r4, [r0, #SEALANE_ARG_IN]
+    ldr r5, [r0, #SEALANE_ARG_OUT]
+    ldr r6, [r0, #SEALANE_ARG_BYTES]
+    str r4, [r1, #IN]
+    str r5, [r1, #OUT]
+    str r6, [r1, #LEFT]
+    mov r11, #0
+    str r11, [r1, #AVAILABLE]
+    tst r3, #SEALANE_FLAG_FIRST
+    beq .Lcontinue
+    ldr r12, [r0, #SEALANE_ARG_NONCE]
+    tst r3, #SEALANE_FLAG_NONCE
+    ldr r4, [r12]
+    ldr r5, [r12, #4]
+    ldr r6, [r12, #8]
+    movne r7, #1
+    ldreq r7, [r12, #12]
+    reveq r7, r7
+    str r11, [r1, #Y]
+    str r11, [r1, #Y + 4]
+    str r11, [r1, #Y + 8]
+    str r11, [r1, #Y + 12]
+    add r8, r1, #PREFIX
+    stmia r8, {r4, r5, r6}
+    str r7, [r1, #COUNTER]
+    mov r4, #PASS_J0
+    b .Lpass
+.Lcontinue:
+    ldr r12, [r0, #SEALANE_ARG_STATE]
+    ldr r4, [r12, #SEALANE_GCM_STATE_Y]
+    ldr r5, [r12, #SEALANE_GCM_STATE_Y + 4]
+    ldr r6, [r12, #SEALANE_GCM_STATE_Y + 8]
+    ldr r7, [r12, #SEALANE_GCM_STATE_Y + 12]
+    rev r4, r4
+    rev r5, r5
+    rev r6, r6
+    rev r7, r7
+    str r4, [r1, #Y + 12]
+    str r5, [r1, #Y + 8]
+    str r6, [r1, #Y + 4]
+    str r7, [r1, #Y]
+    ldr r4, [r12, #SEALANE_GCM_STATE_MASK]
+    ldr r5, [r12, #SEALANE_GCM_STATE_MASK + 4]
+    ldr r6, [r12, #SEALANE_GCM_STATE_MASK + 8]
+    ldr r7, [r12, #SEALANE_GCM_STATE_MASK + 12]
+    add r8, r1, #MASK
+    stmia r8, {r4, r5, r6, r7}
+    ldr r4, [r12, #SEALANE_GCM_STATE_COUNTER]
+    ldr r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
+    ldr r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
+    ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+    add r8, r1, #PREFIX
+    rev r7, r7
+    stmia r8, {r4, r5, r6}
+    str r7, [r1, #COUNTER]
+    b .Ltext
+.Lgot_j0:
+    add r3, r1, #STREAM
+    ldmia r3, {r4, r5, r6, r7}
+    add r3, r1, #MASK
+    stmia r3, {r4, r5, r6, r7}
+    mov r3, #16
+    str r3, [r1, #AVAILABLE]
+
+/* Associated data: whole blocks, then what is left, filled up with zeroes. */
+    ldr r0, [r1, #ARGS]
+    ldr r3, [r0, #SEALANE_ARG_AD]
+    ldr r4, [r0, #SEALANE_ARG_AD_BYTES]
+    str r4, [r1, #AD_LEFT]
+    movs r4, r4, lsr #4
+    mov r5, #PHASE_AD
+    bne .Lghash
+    str r3, [r1, #MESSAGE]
+.Lad:
+    ldr r4, [r1, #AD_LEFT]
+    mov r5, #0
+    ands r4, r4, #15
+    beq .Ltext
+    str r5, [r1, #AD_LEFT]
+    ldr r3, [r1, #MESSAGE]
+    add r6, r1, #TAIL
+    str r5, [r6]
+    str r5, [r6, #4]
+    str r5, [r6, #8]
+    str r5, [r6, #12]
+.Lad_byte:
+    ldrb r7, [r3], #1
+    subs r4, r4, #1
+    strb r7, [r6], #1
+    bne .Lad_byte
+    mov r4, #1
+    add r3, r1, #TAIL
+    mov r5, #PHASE_AD
+    b .Lghash
+
+/* Text, block by block; the ciphertext goes to TAIL, too. */
+.Ltext:
+    ldr r6, [r1, #LEFT]
+    ldr r7, [r1, #AVAILABLE]
+    cmp r6, #0
+    beq .Llengths
+    cmp r7, #0
+    moveq r4, #PASS_STREAM
+    beq .Lpass
+    add r8, r1, #STREAM + 32
+    sub r8, r8, r7
+    ldr r3, [r1, #IN]
+    sub r7, r7, #16
+    ldr r4, [r1, #OUT]
+    str r7, [r1, #AVAILABLE]
+    ldr r9, [r1, #FLAGS]
+    subs r6, r6, #16
+    blo .Lpartial
+    str r6, [r1, #LEFT]
+    ldr r0, [r3], #4
+    ldr r2, [r3], #4
+    ldr r5, [r3], #4
+    ldr r6, [r3], #4
+    str r3, [r1, #IN]
+    add r7, r1, #TAIL
+    tst r9, #SEALANE_FLAG_OPEN
+    ldr r11, [r8]
+    stmiane r7, {r0, r2, r5, r6}
+    ldr r12, [r8, #4]
+    eor r0, r0, r11
+    ldr r11, [r8, #8]
+    eor r2, r2, r12
+    ldr r12, [r8, #12]
+    eor r5, r5, r11
+    eor r6, r6, r12
+    str r0, [r4], #4
+    stmiaeq r7, {r0, r2, r5, r6}
+    str r2, [r4], #4
+    mov r3, r7
+    str r5, [r4], #4
+    mov r5, #PHASE_TEXT
+    str r6, [r4], #4
+    str r4, [r1, #OUT]
+    mov r4, #1
+    b .Lghash
+.Lpartial:
+    add r5, r6, #16
+    mov r6, #0
+    str r6, [r1, #LEFT]
+    add r7, r1, #TAIL
+    str r6, [r7]
+    str r6, [r7, #4]
+    str r6, [r7, #8]
+    str r6, [r7, #12]
+.Lpartial_byte:
+    ldrb r0, [r3], #1
+    ldrb r2, [r8], #1
+    tst r9, #SEALANE_FLAG_OPEN
+    eor r2, r2, r0
+    strb r2, [r4], #1
+    moveq r0, r2
+    strb r0, [r7], #1
+    subs r5, r5, #1
+    bne .Lpartial_byte
+    add r3, r1, #TAIL
+    mov r4, #1
+    mov r5, #PHASE_TEXT
+    b .Lghash
+
+/* The lengths in bits. */
+.Llengths:
+    ldr r9, [r1, #FLAGS]
+    tst r9, #SEALANE_FLAG_LAST
+    beq .Lsave
+    ldr r0, [r1, #ARGS]
+    add r3, r1, #TAIL
+    ldr r5, [r0, #SEALANE_ARG_AD_BYTES]
+    ldr r4, [r0, #SEALANE_ARG_AD_BYTES + 4]
+    ldr r7, [r0, #SEALANE_ARG_TOTAL]
+    ldr r6, [r0, #SEALANE_ARG_TOTAL + 4]
+    mov r4, r4, lsl #3
+    orr r4, r4, r5, lsr #29
+    mov r5, r5, lsl #3
+    mov r6, r6, lsl #3
+    orr r6, r6, r7, lsr #29
+    mov r7, r7, lsl #3
+    rev r4, r4
+    rev r5, r5
+    rev r6, r6
+    rev r7, r7
+    stmia r3, {r4, r5, r6, r7}
+    mov r4, #1
+    mov r5, #PHASE_LENGTHS
+    b .Lghash
+
+.Ltag:
+    ldr r0, [r1, #ARGS]
+    add r3, r1, #Y
+    ldr r12, [r0, #SEALANE_ARG_TAG]
+    ldmia r3, {r4, r5, r6, r7}
+    add r3, r1, #MASK
+    rev r7, r7
+    rev r6, r6
+    rev r5, r5
+    rev r4, r4
+    ldmia r3, {r0, r2, r8, r9}
+    eor r7, r7, r0
+    eor r6, r6, r2
+    eor r5, r5, r8
+    eor r4, r4, r9
+    str r7, [r12]
+    str r6, [r12, #4]
+    str r5, [r12, #8]
+    str r4, [r12, #12]
+    b .Lwipe
+
+.Lsave:
+    ldr r0, [r1, #ARGS]
+    add r3, r1, #Y
+    ldr r12, [r0, #SEALANE_ARG_STATE]
+    ldmia r3, {r4, r5, r6, r7}
+    rev r7, r7
+    rev r6, r6
+    rev r5, r5
+    rev r4, r4
+    str r7, [r12, #SEALANE_GCM_STATE_Y]
+    str r6, [r12, #SEALANE_GCM_STATE_Y + 4]
+    str r5, [r12, #SEALANE_GCM_STATE_Y + 8]
+    str r4, [r12, #SEALANE_GCM_STATE_Y + 12]
+    add r3, r1, #MASK
+    ldmia r3, {r4, r5, r6, r7}
+    str r4, [r12, #SEALANE_GCM_STATE_MASK]
+    str r5, [r12, #SEALANE_GCM_STATE_MASK + 4]
+    str r6, [r12, #SEALANE_GCM_STATE_MASK + 8]
+    str r7, [r12, #SEALANE_GCM_STATE_MASK + 12]
+    add r3, r1, #PREFIX
+    ldmia r3, {r4, r5, r6}
+    ldr r7, [r1, #COUNTER]
+    ldr r8, [r1, #AVAILABLE]
+    sub r7, r7, r8, lsr #4
+    rev r7, r7
+    str r4, [r12, #SEALANE_GCM_STATE_COUNTER]
+    str r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
+    str r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
+    str r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+
+.Lwipe:
+    mov r4, #0
+    mov r5, #0
+    mov r6, #0
+    mov r7, #0
+    add r3, r1, #PLANES
+    mov r2, #(END - PLANES)/32
+.Lwipe_32:
+    stmia r3!, {r4, r5, r6, r7}
+    subs r2, r2, #1
+    stmia r3!, {r4, r5, r6, r7}
+    bne .Lwipe_32
+    b .Ldone
+
+/* ---- A pass: keystream of two blocks, for r4 ---- */
+
+.Lpass:
+    str r4, [r1, #PASS]
+    add r9, r1, #PREFIX
+    ldr r11, [r1, #COUNTER]
+    ldmia r9, {r0, r3, r5}
+    rev r7, r11
+    add r8, r11, #1
+    add r11, r11, #2
+    rev r8, r8
+    str r11, [r1, #COUNTER]
+    mov r2, r0
+    mov r4, r3
+    mov r6, r5
+.Lpass_columns:
+    transpose
+    add r12, r1, #KEYS
+    ldmia r12!, {r9, r11}
+    eor r0, r0, r9
+    eor r2, r2, r11
+    ldmia r12!, {r9, r11}
+    eor r3, r3, r9
+    eor r4, r4, r11
+    ldmia r12!, {r9, r11}
+    eor r5, r5, r9
+    eor r6, r6, r11
+    ldmia r12!, {r9, r11}
+    eor r7, r7, r9
+    eor r8, r8, r11
+    str r12, [r1, #NEXT_KEY]
+    add r9, r1, #PLANES
+    stmia r9, {r0, r2, r3, r4, r5, r6, r7, r8}
+    ldr r0, [r1, #ARGS]
+    ldr r0, [r0, #SEALANE_ARG_KEY]
+    ldr r0, [r0, #SEALANE_GCM_KEY_ROUNDS]
+    str r0, [r1, #ROUNDS]
+.Lrounds:
+    sub_bytes
+    mix_columns 1
+    sub_bytes
+    ldr r0, [r1, #ROUNDS]
+    subs r0, r0, #4
+    str r0, [r1, #ROUNDS]
+    bmi .Llast_round                        /* 10 or 14 rounds */
+    mix_columns 2
+    sub_bytes
+    mix_columns 3
+    sub_bytes
+    ldr r0, [r1, #ROUNDS]
+    cmp r0, #0
+    beq .Llast_round                        /* 12 */
+    mix_columns 0
+    b .Lrounds
+
+.Llast_round:
+    add r12, r1, #OUTPUT
+    ldmia r12, {r0, r2, r3, r4, r5, r6, r7, r8}
+    ldr r12, [r1, #NEXT_KEY]
+    ldmia r12!, {r9, r11}
+    eor r0, r0, r9
+    eor r2, r2, r11
+    ldmia r12!, {r9, r11}
+    eor r3, r3, r9
+    eor r4, r4, r11
+    ldmia r12!, {r9, r11}
+    eor r5, r5, r9
+    eor r6, r6, r11
+    ldmia r12!, {r9, r11}
+    eor r7, r7, r9
+    eor r8, r8, r11
+    ldr r9, [r1, #ROUNDS]
+    cmp r9, #0
+    beq .Lin_place
+    mov r12, #0x0f00
+    orr r12, r12, r12, lsl #16              /* rows 1 and 3 are two columns off */
+    .irp plane, r0, r2, r3, r4, r5, r6, r7, r8
+    eor r11, \plane, \plane, lsr #4
+    and r11, r11, r12
+    eor \plane, \plane, r11
+    eor \plane, \plane, r11, lsl #4
+    .endr
+.Lin_place:
+    transpose
+    add r12, r1, #STREAM
+    stmia r12!, {r0, r3, r5, r7}
+    stmia r12, {r2, r4, r6, r8}
+    ldr r4, [r1, #PASS]
+    mov r5, #32
+    cmp r4, #PASS_J0
+    beq .Lgot_j0
+    bhi .Lgot_hash_key
+    str r5, [r1, #AVAILABLE]
+    b .Ltext
+
+/* ---- GHASH of r4 > 0 blocks at r3, for r5 ---- */
+
+.Lghash:
+    str r5, [r1, #PHASE]
+.Lghash_block:
+    add r0, r1, #Y
+    str r4, [r1, #BLOCKS]
+    ldmia r0, {r5, r6, r7, r8}
+    ldr r0, [r3], #4
+    ldr r2, [r3], #4
+    ldr r4, [r3], #4
+    ldr r9, [r3], #4
+    rev r0, r0
+    rev r2, r2
+    rev r4, r4
+    rev r9, r9
+    eor r8, r8, r0
+    eor r7, r7, r2
+    eor r6, r6, r4
+    eor r5, r5, r9
+    str r3, [r1, #MESSAGE]
+
+/* Factors: of the low half, of the high half, of their sum the low word, the high word, their sum. */
+    add r3, r1, #FACTORS
+    eor r9, r5, r6
+    stmia r3!, {r5, r6, r9}
+    eor r9, r7, r8
+    stmia r3!, {r7, r8, r9}
+    eor r5, r5, r7
+    eor r6, r6, r8
+    eor r9, r5, r6
+    stmia r3, {r5, r6, r9}
+    bytes r2, 0x11
+    multiply 0
+    multiply 1
+    multiply 2
+    multiply 3
+    multiply 4
+    multiply 5
+    multiply 6
+    multiply 7
+    multiply 8
+
+/* 256 bits in r11, r12, r2, r3, r6 .. r9: the products of low and of high halves, and that of sums added in the middle. */
+    join 0
+    stmia r0, {r2, r3, r4, r5}
+    join 24
+    stmia r0, {r2, r3, r4, r5}
+    join 48
+    sub r0, r0, #24
+    ldmia r0, {r6, r7, r8, r9}
+    sub r0, r0, #24
+    eor r2, r2, r6
+    eor r3, r3, r7
+    eor r4, r4, r8
+    eor r5, r5, r9
+    eor r6, r6, r4
+    eor r7, r7, r5
+    ldmia r0!, {r11, r12}
+    ldmia r0, {r4, r5}
+    eor r2, r2, r11
+    eor r3, r3, r12
+    eor r6, r6, r4
+    eor r7, r7, r5
+    eor r2, r2, r4
+    eor r3, r3, r5
+    reduce r11, r12, r3, r6, r7
+    reduce r2, r3, r7, r8, r9
+    add r0, r1, #Y
+    stmia r0, {r6, r7, r8, r9}
+    ldr r4, [r1, #BLOCKS]
+    ldr r3, [r1, #MESSAGE]
+    subs r4, r4, #1
+    bne .Lghash_block
+    ldr r5, [r1, #PHASE]
+    cmp r5, #PHASE_TEXT
+    beq .Ltext
+    blo .Lad
+    b .Ltag
+
+/* ---- Key set-up ---- */
+
+/* Key expansion (FIPS 197, 5.2). SubBytes takes all registers, so that state is kept in scratch. */
+.Lexpand:
+    ldr r4, [r0, #SEALANE_ARG_KEY]
+    add r5, r1, #WORDS
+    ldr r6, [r4, #SEALANE_GCM_KEY_ROUNDS]
+    add r7, r4, #SEALANE_GCM_KEY_SCHEDULE
+    sub r8, r6, #6                          /* words of key */
+    mov r9, r8
+.Lexpand_key:
+    ldr r12, [r7], #4
+    subs r9, r9, #1
+    str r12, [r5], #4
+    bne .Lexpand_key
+    add r7, r6, #1
+    rsb r7, r8, r7, lsl #2                  /* words to make */
+.Lexpand_word:
+    cmp r9, #0
+    moveq r12, r12, ror #8                  /* RotWord */
+    beq .Lexpand_sub
+    cmp r8, #8
+    cmpeq r9, #4
+    bne .Lexpand_plain
+.Lexpand_sub:
+    add r0, r1, #IN
+    stmia r0, {r5, r7, r8, r9}
+    bytes r11, 1
+    add r3, r1, #PLANES
+    .irp bit, 0, 1, 2, 3, 4, 5, 6, 7
+    and r0, r11, r12, lsr #\bit
+    str r0, [r3], #4
+    .endr
+    sub_bytes
+    bytes r11, 1
+    bytes r12, 0x63
+    add r3, r1, #OUTPUT
+    .irp bit, 0, 1, 2, 3, 4, 5, 6, 7
+    ldr r0, [r3], #4
+    and r0, r0, r11
+    eor r12, r12, r0, lsl #\bit
+    .endr
+    add r0, r1, #IN
+    ldmia r0, {r5, r7, r8, r9}
+    cmp r9, #0
+    bne .Lexpand_plain
+    ldr r2, [r1, #CONSTS]
+    ldrb r0, [r2], #1
+    str r2, [r1, #CONSTS]
+    eor r12, r12, r0
+.Lexpand_plain:
+    ldr r3, [r5, -r8, lsl #2]
+    add r9, r9, #1
+    eor r12, r12, r3
+    str r12, [r5], #4
+    cmp r9, r8
+    moveq r9, #0
+    subs r7, r7, #1
+    bne .Lexpand_word
+
+/* As the rounds have them: rows moved, planes, two of them in a word. SubBytes leaves its constant to the key that follows. */
+    ldr r0, [r1, #ARGS]
+    ldr r4, [r0, #SEALANE_ARG_KEY]
+    ldr r6, [r4, #SEALANE_GCM_KEY_ROUNDS]
+    add r4, r4, #SEALANE_GCM_KEY_SCHEDULE
+    add r5, r1, #WORDS
+    mov r9, #0                              /* n */
+    str r6, [r1, #ROUNDS]
+    str r4, [r1, #NEXT_KEY]
+    str r5, [r1, #MESSAGE]
+.Lexpand_rows:
+    ldr r5, [r1, #MESSAGE]
+    add r3, r1, #PLANES
+    mov r11, #0                             /* 4 column + row */
+.Lexpand_byte:
+    and r6, r11, #3
+    mul r7, r6, r9
+    mov r8, r11, lsr #2
+    sub r8, r8, r7
+    and r8, r8, #3
+    add r6, r6, r8, lsl #2
+    ldrb r6, [r5, r6]
+    add r11, r11, #1
+    strb r6, [r3], #1
+    cmp r11, #16
+    bne .Lexpand_byte
+    add r5, r5, #16
+    str r9, [r1, #COUNTER]
+    str r5, [r1, #MESSAGE]
+    ldr r0, [r1, #PLANES]
+    ldr r3, [r1, #PLANES + 4]
+    ldr r5, [r1, #PLANES + 8]
+    ldr r7, [r1, #PLANES + 12]
+    mov r2, r0
+    mov r4, r3
+    mov r6, r5
+    mov r8, r7
+    transpose
+    ldr r9, [r1, #COUNTER]
+    cmp r9, #0
+    mvnne r0, r0
+    mvnne r2, r2
+    mvnne r6, r6
+    mvnne r7, r7
+    bytes r12, 0x55
+    and r0, r0, r12
+    and r2, r2, r12
+    and r3, r3, r12
+    and r4, r4, r12
+    and r5, r5, r12
+    and r6, r6, r12
+    and r7, r7, r12
+    and r8, r8, r12
+    ldr r12, [r1, #NEXT_KEY]
+    orr r0, r0, r2, lsl #1
+    orr r3, r3, r4, lsl #1
+    orr r5, r5, r6, lsl #1
+    orr r7, r7, r8, lsl #1
+    str r0, [r12], #4
+    str r3, [r12], #4
+    str r5, [r12], #4
+    str r7, [r12], #4
+    str r12, [r1, #NEXT_KEY]
+    ldr r6, [r1, #ROUNDS]
+    add r9, r9, #1
+    cmp r9, r6
+    bls .Lexpand_rows
+    b .Lspread
+
+/* H, the encrypted block of zeroes. */
+.Lsetup:
+    mov r4, #PASS_SETUP
+    str r4, [r1, #PASS]
+    mov r0, #0
+    mov r2, #0
+    mov r3, #0
+    mov r4, #0
+    mov r5, #0
+    mov r6, #0
+    mov r7, #0
+    mov r8, #0
+    b .Lpass_columns
+
+/* H x; then every fourth bit of its words and of their sums, in the order of the factors. */
+.Lgot_hash_key:
+    ldr r5, [r1, #STREAM + 12]
+    ldr r6, [r1, #STREAM + 8]
+    ldr r7, [r1, #STREAM + 4]
+    ldr r8, [r1, #STREAM]
+    rev r5, r5
+    rev r6, r6
+    rev r7, r7
+    rev r8, r8
+    mov r9, r8, asr #31
+    mov r8, r8, lsl #1
+    orr r8, r8, r7, lsr #31
+    mov r7, r7, lsl #1
+    orr r7, r7, r6, lsr #31
+    mov r6, r6, lsl #1
+    orr r6, r6, r5, lsr #31
+    mov r5, r5, lsl #1
+    and r2, r9, #0xc2000000
+    eor r8, r8, r2
+    and r2, r9, #1
+    eor r5, r5, r2
+    add r3, r1, #FACTORS
+    eor r9, r5, r6
+    stmia r3!, {r5, r6, r9}
+    eor r9, r7, r8
+    stmia r3!, {r7, r8, r9}
+    eor r5, r5, r7
+    eor r6, r6, r8
+    eor r9, r5, r6
+    stmia r3, {r5, r6, r9}
+    ldr r0, [r1, #ARGS]
+    ldr r4, [r0, #SEALANE_ARG_KEY]
+    add r4, r4, #SEALANE_GCM_KEY_TABLE
+    add r3, r1, #FACTORS
+    bytes r12, 0x11
+    mov r2, #9
+.Lfourths:
+    ldr r0, [r3], #4
+    subs r2, r2, #1
+    and r5, r0, r12
+    and r6, r0, r12, lsl #1
+    and r7, r0, r12, lsl #2
+    and r8, r0, r12, lsl #3
+    str r5, [r4], #4
+    str r6, [r4], #4
+    str r7, [r4], #4
+    str r8, [r4], #4
+    bne .Lfourths
+    b .Lwipe
+
+.Ldone:
+endfunction
+
+#endif

@@ -1,0 +1,724 @@
+/* AES-GCM (NIST SP 800-38D) with the AES instructions of ARMv8 in 32-bit mode: makes a key, or seals or opens one packet or
+ * a part of one, in one call.
+ *
+ *     void sealane_aesgcm_ce32(const args *a, void *scratch, const void *consts);
+ *
+ * CPU        ARMv8-A with AES and PMULL, little-endian
+ * args       asm/args.h; writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
+ * scratch    384 bytes behind the saved registers, wiped before the return; stack 0
+ * consts     sealane_aesgcm_ce32_constants
+ * registers  all but r10, r13, r14
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS and the number of rounds only
+ *
+ * Counter mode (6.5): eight blocks of keystream at a time.
+ *
+ * GHASH (6.4): a block with its bytes reversed is a polynomial, and the product of two such is theirs divided by x, so that
+ * powers of H are kept multiplied by x. Up to eight blocks are multiplied by H^8 .. H, with three products each (Karatsuba:
+ * a1 h1, a0 h0, (a1 + a0) (h1 + h0)), and reduced once: x^128 + x^7 + x^2 + x + 1 is 1 + 2^64 P + 2^128 in this order of bits,
+ * P = 2^57 + 2^62 + 2^63, so that the lowest word w goes away with P w 2^64 + w 2^128, and then the next.
+ */
+#include "../asm.S"
+
+#if defined(__arm__)
+
+isa neon, aes, pmull
+
+/* Constants. */
+#define CONST_POLY 0  /* P; and 1, which is over when a polynomial is multiplied by x */
+#define CONST_RCON 16 /* round constants */
+
+/* Scratch. */
+#define BASE 256     /* counter block without its counter */
+#define Y 272        /* GHASH so far: first half, second half, bytes reversed */
+#define MASK 288     /* encrypted J0 */
+#define ARGS 304
+#define CONSTS 308
+#define FLAGS 312
+#define IN 316
+#define OUT 320
+#define LEFT 324      /* bytes of text left */
+#define COUNTER 328   /* of the next eight blocks */
+#define AVAILABLE 332 /* unused bytes at the end of the keystream */
+#define PHASE 336     /* what GHASH goes on with */
+#define PASS 340      /* what the keystream is for */
+#define MESSAGE 348   /* behind what GHASH took in last */
+#define AD_LEFT 352   /* bytes of associated data left */
+#define POWER 356     /* set-up: how many powers of H are left to make */
+#define STREAM 368    /* keystream of eight blocks */
+#define TAIL 496      /* the last blocks, and that of the lengths */
+#define END 640
+
+/* A power of H in the key: second half, first half, their sum. */
+#define POWER_BYTES 24
+
+#define PHASE_AD 0
+#define PHASE_TEXT 1
+#define PHASE_LENGTHS 2
+#define PHASE_POWER 3
+
+#define PASS_TEXT 0
+#define PASS_STREAM 1
+#define PASS_J0 2
+#define PASS_SETUP 3
+
+constants sealane_aesgcm_ce32_constants
+    .byte 0, 0, 0, 0, 0, 0, 0, 0xc2
+    .byte 1, 0, 0, 0, 0, 0, 0, 0
+    .byte 1, 2, 4, 8, 16, 32, 64, 128, 27, 54, 0, 0, 0, 0, 0, 0
+endconstants
+
+/* ---- AES ---- */
+
+.macro round key
+    .irp block, q0, q1, q2, q3, q4, q5, q6, q7
+    aese.8 \block, \key
+    aesmc.8 \block, \block
+    .endr
+.endm
+
+/* ---- GHASH: sums of products of second halves, of first halves, and of sums of both, in q0, q1, q2 ---- */
+
+/* Two blocks with their bytes reversed. Their powers of H are in d6 .. d11, and the sums of their halves in d12, d13. */
+.macro multiply_two init, x, x_first, x_second, y, y_first, y_second
+.if \init
+    vmull.p64 q0, \x_second, d6
+    vmull.p64 q1, \x_first, d7
+    vmull.p64 q3, \y_second, d9
+    vmull.p64 \y, \y_first, d10
+    vmull.p64 q2, d12, d8
+    vmull.p64 q5, d13, d11
+    veor q0, q0, q3
+    veor q1, q1, \y
+.else
+    vmull.p64 q7, \x_second, d6
+    vmull.p64 \x, \x_first, d7
+    vmull.p64 q3, \y_second, d9
+    vmull.p64 \y, \y_first, d10
+    vmull.p64 q4, d12, d8
+    vmull.p64 q5, d13, d11
+    veor q0, q0, q7
+    veor q1, q1, \x
+    veor q0, q0, q3
+    veor q1, q1, \y
+    veor q2, q2, q4
+.endif
+.endm
+
+/* The last of it, and what the next two need. */
+.macro next_two x, x_first, x_second, y, y_first, y_second
+    vld1.8 {d6, d7, d8}, [r5]!
+    vrev64.8 \x, \x
+    vrev64.8 \y, \y
+    veor q2, q2, q5
+    vld1.8 {d9, d10, d11}, [r5]!
+    veor d12, \x_first, \x_second
+    veor d13, \y_first, \y_second
+.endm
+
+/* ---- the kernel ---- */
+
+function sealane_aesgcm_ce32
+    ldr r3, [r0, #SEALANE_ARG_FLAGS]
+    str r0, [r1, #ARGS]
+    str r2, [r1, #CONSTS]
+    str r3, [r1, #FLAGS]
+    tst r3, #SEALANE_FLAG_SETUP
+    bne .Lexpand
+    ldr r4, [r0, #SEALANE_ARG_IN]
+    ldr r5, [r0, #SEALANE_ARG_OUT]
+    ldr r6, [r0, #SEALANE_ARG_BYTES]
+    str r4, [r1, #IN]
+    str r5, [r1, #OUT]
+    str r6, [r1, #LEFT]
+    mov r11, #0
+    str r11, [r1, #AVAILABLE]
+    tst r3, #SEALANE_FLAG_FIRST
+    beq .Lcontinue
+    ldr r12, [r0, #SEALANE_ARG_NONCE]
+    tst r3, #SEALANE_FLAG_NONCE
+    ldr r4, [r12]
+    ldr r5, [r12, #4]
+    ldr r6, [r12, #8]
+    movne r7, #1
+    ldreq r7, [r12, #12]
+    reveq r7, r7
+    vmov.i8 q15, #0
+    b .Lbegin
+.Lcontinue:
+    ldr r12, [r0, #SEALANE_ARG_STATE]
+    ldr r4, [r12, #SEALANE_GCM_STATE_COUNTER]
+    ldr r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
+    ldr r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
+    ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+    add r8, r12, #SEALANE_GCM_STATE_MASK
+    rev r7, r7
+    vld1.8 {q0}, [r8]
+    add r9, r1, #MASK
+    vld1.8 {q15}, [r12]
+    vst1.8 {q0}, [r9]
+    vrev64.8 q15, q15
+
+/* r4 .. r6: prefix; r7: counter; q15: GHASH. */
+.Lbegin:
+    add r8, r1, #Y
+    vst1.8 {q15}, [r8]
+    str r7, [r1, #COUNTER]
+    add r8, r1, #BASE
+    mov r7, #0
+    stmia r8, {r4, r5, r6, r7}
+    tst r3, #SEALANE_FLAG_FIRST
+    beq .Ltext
+    mov r4, #PASS_J0
+    b .Lpass
+.Lgot_j0:
+    add r5, r1, #MASK
+    vst1.8 {q0}, [r5]
+    mov r3, #112
+    str r3, [r1, #AVAILABLE]
+
+/* Associated data: whole blocks, then what is left, filled up with zeroes. */
+    ldr r0, [r1, #ARGS]
+    ldr r3, [r0, #SEALANE_ARG_AD]
+    ldr r4, [r0, #SEALANE_ARG_AD_BYTES]
+    str r4, [r1, #AD_LEFT]
+    movs r4, r4, lsr #4
+    mov r5, #PHASE_AD
+    bne .Lghash
+    str r3, [r1, #MESSAGE]
+.Lad:
+    ldr r4, [r1, #AD_LEFT]
+    mov r5, #0
+    ands r4, r4, #15
+    beq .Ltext
+    str r5, [r1, #AD_LEFT]
+    ldr r3, [r1, #MESSAGE]
+    vmov.i8 q0, #0
+    add r6, r1, #TAIL
+    vst1.8 {q0}, [r6]
+.Lad_byte:
+    ldrb r7, [r3], #1
+    subs r4, r4, #1
+    strb r7, [r6], #1
+    bne .Lad_byte
+    mov r4, #1
+    add r3, r1, #TAIL
+    mov r5, #PHASE_AD
+    b .Lghash
+
+/* Text: 128 bytes with a pass, or what the last pass left of its keystream. */
+.Ltext:
+    ldr r6, [r1, #LEFT]
+    ldr r7, [r1, #AVAILABLE]
+    cmp r6, #0
+    beq .Llengths
+    cmp r7, #0
+    bne .Lstream
+    mov r4, #PASS_STREAM
+    cmp r6, #128
+    blo .Lpass
+    mov r4, #PASS_TEXT
+    b .Lpass
+
+.Lgot_stream:
+    mov r7, #128
+    str r7, [r1, #AVAILABLE]
+    b .Ltext
+
+/* The ciphertext goes to TAIL, too. */
+.Lstream:
+    add r8, r1, #STREAM + 128
+    sub r8, r8, r7
+    cmp r7, r6
+    movhi r5, r6
+    movls r5, r7
+    sub r6, r6, r5
+    sub r7, r7, r5
+    str r6, [r1, #LEFT]
+    str r7, [r1, #AVAILABLE]
+    ldr r3, [r1, #IN]
+    ldr r4, [r1, #OUT]
+    ldr r9, [r1, #FLAGS]
+    add r7, r1, #TAIL
+    tst r9, #SEALANE_FLAG_OPEN
+    mov r12, r5
+    subs r5, r5, #16
+    blo .Lstream_partial
+.Lstream_block:
+    vld1.8 {q0}, [r3]!
+    vld1.8 {q1}, [r8]!
+    tst r9, #SEALANE_FLAG_OPEN
+    veor q1, q1, q0
+    vst1.8 {q1}, [r4]!
+    beq .Lstream_seal
+    vst1.8 {q0}, [r7]!
+    subs r5, r5, #16
+    bhs .Lstream_block
+    b .Lstream_partial
+.Lstream_seal:
+    vst1.8 {q1}, [r7]!
+    subs r5, r5, #16
+    bhs .Lstream_block
+.Lstream_partial:
+    str r3, [r1, #IN]
+    str r4, [r1, #OUT]
+    adds r5, r5, #16
+    beq .Lstream_blocks
+    vmov.i8 q0, #0
+    vst1.8 {q0}, [r7]
+    add r11, r7, #16
+    subs r5, r5, #4
+    blo .Lstream_bytes
+.Lstream_word:
+    ldr r0, [r3], #4
+    ldr r2, [r8], #4
+    tst r9, #SEALANE_FLAG_OPEN
+    eor r2, r2, r0
+    str r2, [r4], #4
+    moveq r0, r2
+    str r0, [r7], #4
+    subs r5, r5, #4
+    bhs .Lstream_word
+.Lstream_bytes:
+    adds r5, r5, #4
+    beq .Lstream_padded
+.Lstream_byte:
+    ldrb r0, [r3], #1
+    ldrb r2, [r8], #1
+    tst r9, #SEALANE_FLAG_OPEN
+    eor r2, r2, r0
+    strb r2, [r4], #1
+    moveq r0, r2
+    strb r0, [r7], #1
+    subs r5, r5, #1
+    bne .Lstream_byte
+.Lstream_padded:
+    mov r7, r11
+.Lstream_blocks:
+    add r4, r12, #15
+    mov r4, r4, lsr #4
+    cmp r6, #0
+    add r3, r1, #TAIL
+    bne .Lstream_ghash
+    tst r9, #SEALANE_FLAG_LAST
+    bne .Llast_lengths
+.Lstream_ghash:
+    mov r5, #PHASE_TEXT
+    b .Lghash
+
+/* All text is done. */
+.Llengths:
+    ldr r9, [r1, #FLAGS]
+    mov r4, #0
+    tst r9, #SEALANE_FLAG_LAST
+    beq .Lsave
+    add r7, r1, #TAIL
+    mov r3, r7
+
+/* Behind r4 blocks at r3, which end at r7, the lengths in bits. */
+.Llast_lengths:
+    ldr r0, [r1, #ARGS]
+    ldr r5, [r0, #SEALANE_ARG_AD_BYTES]
+    ldr r6, [r0, #SEALANE_ARG_AD_BYTES + 4]
+    mov r6, r6, lsl #3
+    orr r6, r6, r5, lsr #29
+    mov r5, r5, lsl #3
+    rev r6, r6
+    rev r5, r5
+    str r6, [r7], #4
+    str r5, [r7], #4
+    ldr r5, [r0, #SEALANE_ARG_TOTAL]
+    ldr r6, [r0, #SEALANE_ARG_TOTAL + 4]
+    mov r6, r6, lsl #3
+    orr r6, r6, r5, lsr #29
+    mov r5, r5, lsl #3
+    rev r6, r6
+    rev r5, r5
+    str r6, [r7], #4
+    str r5, [r7], #4
+    add r4, r4, #1
+    mov r5, #PHASE_LENGTHS
+    b .Lghash
+
+.Ltag:
+    ldr r0, [r1, #ARGS]
+    ldr r3, [r0, #SEALANE_ARG_TAG]
+    add r4, r1, #MASK
+    add r5, r1, #Y
+    vld1.8 {q0}, [r5]
+    vld1.8 {q1}, [r4]
+    vrev64.8 q0, q0
+    veor q0, q0, q1
+    vst1.8 {q0}, [r3]
+    b .Lwipe
+
+.Lsave:
+    ldr r0, [r1, #ARGS]
+    ldr r3, [r0, #SEALANE_ARG_STATE]
+    add r4, r1, #Y
+    vld1.8 {q0}, [r4]
+    add r4, r1, #MASK
+    vld1.8 {q1}, [r4]
+    vrev64.8 q0, q0
+    add r4, r3, #SEALANE_GCM_STATE_MASK
+    vst1.8 {q0}, [r3]
+    vst1.8 {q1}, [r4]
+    add r4, r1, #BASE
+    ldmia r4, {r4, r5, r6}
+    ldr r7, [r1, #COUNTER]
+    ldr r9, [r1, #AVAILABLE]
+    sub r7, r7, r9, lsr #4
+    rev r7, r7
+    str r4, [r3, #SEALANE_GCM_STATE_COUNTER]
+    str r5, [r3, #SEALANE_GCM_STATE_COUNTER + 4]
+    str r6, [r3, #SEALANE_GCM_STATE_COUNTER + 8]
+    str r7, [r3, #SEALANE_GCM_STATE_COUNTER + 12]
+
+.Lwipe:
+    vmov.i8 q0, #0
+    vmov.i8 q1, #0
+    add r3, r1, #BASE
+    mov r4, #(END - BASE)/64
+.Lwipe_64:
+    vst1.8 {q0, q1}, [r3]!
+    subs r4, r4, #1
+    vst1.8 {q0, q1}, [r3]!
+    bne .Lwipe_64
+    b .Ldone
+
+/* ---- A pass: keystream of eight blocks, for r4 ---- */
+
+.Lpass:
+    str r4, [r1, #PASS]
+    add r6, r1, #BASE
+    ldr r0, [r1, #ARGS]
+    vld1.8 {q15}, [r6]
+    ldr r3, [r1, #COUNTER]
+    ldr r0, [r0, #SEALANE_ARG_KEY]
+    vmov q0, q15
+    ldr r12, [r0, #SEALANE_GCM_KEY_ROUNDS]
+    vmov q1, q15
+    rev r5, r3
+    vmov q2, q15
+    add r6, r3, #1
+    vmov q3, q15
+    rev r6, r6
+    vmov q4, q15
+    add r7, r3, #2
+    vmov q5, q15
+    rev r7, r7
+    vmov q6, q15
+    add r8, r3, #3
+    vmov q7, q15
+    rev r8, r8
+    vmov.32 d1[1], r5
+    add r5, r3, #4
+    vmov.32 d3[1], r6
+    rev r5, r5
+    vmov.32 d5[1], r7
+    add r0, r0, #SEALANE_GCM_KEY_SCHEDULE
+    vmov.32 d7[1], r8
+    vld1.8 {q8, q9}, [r0]!
+    vmov.32 d9[1], r5
+    add r6, r3, #5
+    rev r6, r6
+    add r7, r3, #6
+    vmov.32 d11[1], r6
+    rev r7, r7
+    add r8, r3, #7
+    vmov.32 d13[1], r7
+    rev r8, r8
+    add r3, r3, #8
+    vmov.32 d15[1], r8
+    vld1.8 {q10, q11}, [r0]!
+    str r3, [r1, #COUNTER]
+    round q8
+    round q9
+    vld1.8 {q8, q9}, [r0]!
+    round q10
+    round q11
+    vld1.8 {q10, q11}, [r0]!
+    round q8
+    round q9
+    vld1.8 {q8, q9}, [r0]!
+    round q10
+    round q11
+    cmp r12, #12
+    blo .Llast_rounds
+    round q8
+    round q9
+    vld1.8 {q8, q9}, [r0]!
+    beq .Llast_rounds
+    round q8
+    round q9
+    vld1.8 {q8, q9}, [r0]!
+.Llast_rounds:
+    cmp r4, #PASS_TEXT
+    beq .Lpass_text
+    round q8
+    .irp block, q0, q1, q2, q3, q4, q5, q6, q7
+    aese.8 \block, q9
+    .endr
+    vld1.8 {q8}, [r0]
+    .irp block, q0, q1, q2, q3, q4, q5, q6, q7
+    veor \block, \block, q8
+    .endr
+    add r3, r1, #STREAM
+    vst1.8 {q0, q1}, [r3]!
+    vst1.8 {q2, q3}, [r3]!
+    vst1.8 {q4, q5}, [r3]!
+    vst1.8 {q6, q7}, [r3]!
+    cmp r4, #PASS_J0
+    blo .Lgot_stream
+    beq .Lgot_j0
+    b .Lgot_hash_key
+
+/* The text of a pass, which GHASH takes from registers. */
+.Lpass_text:
+    ldr r3, [r1, #IN]
+    ldr r9, [r1, #FLAGS]
+    vld1.8 {q10, q11}, [r3]!
+    ldr r4, [r1, #OUT]
+    round q8
+    vld1.8 {q12, q13}, [r3]!
+    aese.8 q0, q9
+    aese.8 q1, q9
+    aese.8 q2, q9
+    vld1.8 {q8}, [r0]                       /* the last round key */
+    aese.8 q3, q9
+    aese.8 q4, q9
+    aese.8 q5, q9
+    aese.8 q6, q9
+    aese.8 q7, q9
+    vld1.8 {q14, q15}, [r3]!
+    .irp block, q0, q1, q2, q3, q4, q5, q6, q7
+    veor \block, \block, q8
+    .endr
+    vld1.8 {q8, q9}, [r3]!
+    tst r9, #SEALANE_FLAG_OPEN
+    bne .Lpass_open
+    veor q10, q10, q0
+    veor q11, q11, q1
+    veor q12, q12, q2
+    veor q13, q13, q3
+    vst1.8 {q10, q11}, [r4]!
+    veor q14, q14, q4
+    veor q15, q15, q5
+    vst1.8 {q12, q13}, [r4]!
+    veor q8, q8, q6
+    veor q9, q9, q7
+    vst1.8 {q14, q15}, [r4]!
+    vst1.8 {q8, q9}, [r4]!
+    b .Lpass_ghash
+.Lpass_open:
+    veor q0, q0, q10
+    veor q1, q1, q11
+    veor q2, q2, q12
+    veor q3, q3, q13
+    vst1.8 {q0, q1}, [r4]!
+    veor q4, q4, q14
+    veor q5, q5, q15
+    vst1.8 {q2, q3}, [r4]!
+    veor q6, q6, q8
+    veor q7, q7, q9
+    vst1.8 {q4, q5}, [r4]!
+    vst1.8 {q6, q7}, [r4]!
+.Lpass_ghash:
+    add r7, r1, #Y
+    ldr r5, [r1, #ARGS]
+    vrev64.8 q10, q10
+    vld1.8 {q7}, [r7]
+    ldr r5, [r5, #SEALANE_ARG_KEY]
+    vrev64.8 q11, q11
+    ldr r12, [r1, #LEFT]
+    add r5, r5, #SEALANE_GCM_KEY_TABLE
+    str r3, [r1, #IN]
+    vld1.8 {d6, d7, d8}, [r5]!
+    sub r12, r12, #128
+    str r4, [r1, #OUT]
+    vld1.8 {d9, d10, d11}, [r5]!
+    veor q10, q10, q7
+    veor d13, d22, d23
+    str r12, [r1, #LEFT]
+    veor d12, d20, d21
+    mov r4, #0
+    multiply_two 1, q10, d20, d21, q11, d22, d23
+    next_two q12, d24, d25, q13, d26, d27
+    mov r12, #PHASE_TEXT
+    str r12, [r1, #PHASE]
+    multiply_two 0, q12, d24, d25, q13, d26, d27
+    next_two q14, d28, d29, q15, d30, d31
+    ldr r6, [r1, #CONSTS]
+    multiply_two 0, q14, d28, d29, q15, d30, d31
+    next_two q8, d16, d17, q9, d18, d19
+    multiply_two 0, q8, d16, d17, q9, d18, d19
+    veor q2, q2, q5
+    b .Lreduce
+
+/* ---- GHASH of r4 > 0 blocks at r3, for r5 ---- */
+
+.Lghash:
+    add r6, r1, #Y
+    str r5, [r1, #PHASE]
+    vld1.8 {q15}, [r6]
+    ldr r0, [r1, #ARGS]
+    ldr r6, [r1, #CONSTS]
+    ldr r0, [r0, #SEALANE_ARG_KEY]
+    add r0, r0, #SEALANE_GCM_KEY_TABLE
+.Lghash_group:
+    subs r5, r4, #8
+    movlo r5, #0
+    sub r7, r4, r5                          /* 1 .. 8 */
+    mov r4, r5
+    mov r11, r5
+    rsb r5, r7, #8
+    add r5, r5, r5, lsl #1
+    add r5, r0, r5, lsl #3                  /* POWER_BYTES */
+    vmov.i8 q0, #0
+    vmov.i8 q1, #0
+    vmov.i8 q2, #0
+.Lghash_block:
+    vld1.8 {q8}, [r3]!
+    subs r7, r7, #1
+    vld1.8 {d6, d7, d8}, [r5]!
+    vrev64.8 q8, q8
+    veor q8, q8, q15
+    vmov.i8 q15, #0
+    veor d18, d16, d17
+    vmull.p64 q10, d17, d6
+    vmull.p64 q11, d16, d7
+    vmull.p64 q12, d18, d8
+    veor q0, q0, q10
+    veor q1, q1, q11
+    veor q2, q2, q12
+    bne .Lghash_block
+
+/* 256 bits to 128. */
+.Lreduce:
+    vld1.8 {d6}, [r6]                       /* P */
+    veor q2, q2, q0
+    ldr r5, [r1, #PHASE]
+    veor q2, q2, q1
+    ldr r8, [r1, #LEFT]
+    vmull.p64 q4, d0, d6
+    ldr r9, [r1, #AVAILABLE]
+    veor d1, d1, d4
+    veor d2, d2, d5
+    veor d1, d1, d8
+    str r3, [r1, #MESSAGE]
+    veor d2, d2, d0
+    add r7, r1, #Y
+    vmull.p64 q5, d1, d6
+    cmp r4, #0
+    veor d2, d2, d9
+    mov r4, #PASS_TEXT
+    veor d3, d3, d1
+    veor d31, d2, d10
+    veor d30, d3, d11
+    bne .Lghash_more
+    cmp r5, #PHASE_TEXT
+    vst1.8 {q15}, [r7]
+    blo .Lad
+    bhi .Lghash_end
+    cmp r8, #128                            /* more text like this? */
+    blo .Ltext
+    cmp r9, #0
+    beq .Lpass
+    b .Ltext
+.Lghash_end:
+    cmp r5, #PHASE_LENGTHS
+    beq .Ltag
+    b .Lpower
+.Lghash_more:
+    mov r4, r11
+    b .Lghash_group
+
+/* ---- Key set-up ---- */
+
+/* Key expansion (FIPS 197, 5.2), in place. */
+.Lexpand:
+    ldr r4, [r0, #SEALANE_ARG_KEY]
+    add r11, r2, #CONST_RCON
+    ldr r6, [r4, #SEALANE_GCM_KEY_ROUNDS]
+    add r5, r4, #SEALANE_GCM_KEY_SCHEDULE
+    sub r8, r6, #6                          /* words of key */
+    add r5, r5, r8, lsl #2
+    add r7, r6, #1
+    rsb r7, r8, r7, lsl #2                  /* words to make */
+    ldr r12, [r5, #-4]
+    mov r9, #0
+    vmov.i8 q1, #0
+.Lexpand_word:
+    cmp r9, #0
+    moveq r12, r12, ror #8                  /* RotWord */
+    beq .Lexpand_sub
+    cmp r8, #8
+    cmpeq r9, #4
+    bne .Lexpand_plain
+.Lexpand_sub:
+    vdup.32 q0, r12
+    aese.8 q0, q1                           /* four equal columns: ShiftRows does nothing */
+    cmp r9, #0
+    vmov.32 r12, d0[0]
+    ldrbeq r3, [r11], #1
+    eoreq r12, r12, r3
+.Lexpand_plain:
+    ldr r3, [r5, -r8, lsl #2]
+    add r9, r9, #1
+    eor r12, r12, r3
+    str r12, [r5], #4
+    cmp r9, r8
+    moveq r9, #0
+    subs r7, r7, #1
+    bne .Lexpand_word
+
+/* H, the encrypted block of zeroes. */
+    add r5, r1, #BASE
+    vst1.8 {q1}, [r5]
+    mov r9, #0
+    str r9, [r1, #COUNTER]
+    mov r4, #PASS_SETUP
+    b .Lpass
+.Lgot_hash_key:
+    mov r4, #8
+    vrev64.8 q15, q0
+    str r4, [r1, #POWER]
+
+/* A power is in q15: it times x goes to its place. */
+.Lpower:
+    ldr r4, [r1, #POWER]
+    ldr r2, [r1, #CONSTS]
+    ldr r0, [r1, #ARGS]
+    add r6, r1, #STREAM
+    vrev64.8 q0, q15
+    vst1.8 {q0}, [r6]                       /* to be multiplied by H */
+    vld1.8 {q3}, [r2]                       /* CONST_POLY */
+    ldr r5, [r0, #SEALANE_ARG_KEY]
+    vshr.s64 d0, d30, #63
+    vshr.u64 d4, d31, #63
+    vadd.i64 q1, q15, q15
+    sub r4, r4, #1
+    vorr d2, d2, d4
+    vand d6, d6, d0
+    vand d7, d7, d0
+    add r5, r5, #SEALANE_GCM_KEY_TABLE
+    add r7, r4, r4, lsl #1
+    veor d5, d2, d6
+    veor d4, d3, d7
+    add r5, r5, r7, lsl #3                  /* POWER_BYTES */
+    veor d6, d4, d5
+    vst1.8 {d4, d5, d6}, [r5]
+    vmov.i8 q15, #0
+    add r5, r1, #Y
+    vst1.8 {q15}, [r5]
+    str r4, [r1, #POWER]
+    cmp r4, #0
+    beq .Lwipe
+    add r3, r1, #STREAM
+    mov r4, #1
+    mov r5, #PHASE_POWER
+    b .Lghash
+
+.Ldone:
+endfunction
+
+#endif
