@@ -52,7 +52,8 @@ bench-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64 ## mod
 	    echo; echo "$$3 at level $$4, $$way, a batch of $(ARMCOST_BATCH) times $$n bytes, GOARCH=$$1, CPU $$2"; \
 	    $(ARMCOST) cost --cpu $$2 $(ARMCOST_MARKS) --bytes $$(($(ARMCOST_BATCH) * n)) -- \
 	        $$seal $$n '{seed}' $$way batch$(ARMCOST_BATCH); \
-	done; done; done; } >$(ARMCOST_RESULTS)
+	done; done; done; \
+	echo; echo "Other people's, of tools/armcost/peers.json:"; python3 tools/armcost/peers.py $(ARMCOST_SIZES); } >$(ARMCOST_RESULTS)
 	@cat $(ARMCOST_RESULTS)
 
 ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64 ## the same branches and addresses for two secrets
