@@ -25,7 +25,7 @@ C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c)
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm) afalg/vm/run
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm) afalg/vm/run gateway/demo
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib check
@@ -212,7 +212,7 @@ GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./in
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
 $(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race $(GO_LIBRARY)))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
-    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./batch/... ./chacha20poly1305/...)))
+    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
 $(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 linux-arm linux-386 linux-s390x js-wasm,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./...)))

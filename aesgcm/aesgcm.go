@@ -16,6 +16,7 @@ import (
 	"crypto/cipher"
 
 	"github.com/sealane/sealane/internal/aead"
+	"github.com/sealane/sealane/internal/offload"
 )
 
 const (
@@ -34,7 +35,11 @@ const (
 // is not 12 bytes. Both panic, with nothing written, if the output overlaps the additional data, or the input elsewhere
 // than exactly at its start. If Open fails, the bytes that the plaintext would have filled are zero.
 func New(key []byte) (cipher.AEAD, error) {
-	return newAEAD(key, NonceSize, Overhead)
+	a, err := newAEAD(key, NonceSize, Overhead)
+	if offload.New != nil && err == nil {
+		a = offload.New("aesgcm", key, a)
+	}
+	return a, err
 }
 
 // NewWithNonceSize is like [New], with nonces of the given size, which must not be 0. Other sizes than 12 are slower, and

@@ -31,7 +31,7 @@
 #define SEALANE_STATE_COUNTER 56 /* the next ChaCha20 block's counter, in 64 bits */
 #define SEALANE_STATE_BYTES 64
 
-/* ChaCha20-Poly1305 of many packets in one call. The same argument block, of which these slots are used, and with
+/* Many packets in one call. The same argument block, of which these slots are used, and with
  * FLAGS (OPEN or nothing). Each lane is a whole packet with its own key; lanes do not overlap each other.
  */
 #define SEALANE_BATCH_LANES 8  /* array of lanes, aligned to 64 bytes in C, to 8 in Go */
@@ -43,7 +43,7 @@
 #define SEALANE_LANE_BYTES 16
 #define SEALANE_LANE_AD 24
 #define SEALANE_LANE_AD_BYTES 32
-#define SEALANE_LANE_KEY 40   /* 32 bytes */
+#define SEALANE_LANE_KEY 40   /* 32 bytes; AES-GCM: a key that the same level has set up */
 #define SEALANE_LANE_NONCE 48 /* 12 bytes */
 #define SEALANE_LANE_TAG 56   /* 16 bytes, written: the tag that belongs to the packet */
 #define SEALANE_LANE_STRIDE 64

@@ -2,8 +2,8 @@
 //
 // A small packet alone keeps a CPU's vector units idle most of the time: each step of the cipher waits for the one
 // before. Packets of a batch run side by side in the lanes of the vectors, several times as fast, whether they have one
-// key or a key each. Large packets, and levels without a kernel for batches, are done one by one; so is whatever is not
-// of this module, which makes any cipher.AEAD welcome in a batch.
+// key or a key each. Large packets, AES-GCM, and levels without a kernel for batches are done one by one; so is whatever
+// is not of this module, which makes any cipher.AEAD welcome in a batch.
 //
 //	ops := make([]batch.Op, len(packets)) // kept from call to call
 //	for i, p := range packets {
@@ -17,7 +17,8 @@
 //	}
 //
 // Some dozens of packets at once are best; their order does not matter. Nothing is allocated but what a Dst lacks in
-// capacity. Running time depends on lengths, on the number of packets, and on which tags were right.
+// capacity, and seldom some memory to work in. Running time depends on lengths, on the number of packets, and on which
+// tags were right.
 package batch
 
 import (

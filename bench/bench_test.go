@@ -85,8 +85,9 @@ func TestFloors(t *testing.T) {
 			{500, sums{8, 21, 83}}, // twice as fast: sizes 64, 256 and 576 in both directions, and a batch of one; key set-up is too slow
 			{2000, sums{2, 27, 83}},
 		},
-		{{10, sums{12, 0, 36}}, {300, sums{4, 8, 36}}}, // 3.33 times as fast: 64 and 256 in both directions
-		{{10, sums{12, 0, 36}}, {300, sums{4, 8, 36}}},
+		// 3.33 times as fast: 64 and 256 in both directions, of batches also the mix, and a batch of one
+		{{10, sums{22, 0, 50}}, {300, sums{12, 10, 50}}},
+		{{10, sums{14, 0, 38}}, {300, sums{6, 8, 38}}},
 	} {
 		defer func(before algorithm) { alg = before }(alg)
 		alg = algorithms[i]

@@ -86,7 +86,7 @@ func (r *results) markdown(name string, outcomes []outcome) string {
 	w := &report{}
 	w.line("# %s of sealane beside its peers: %s\n", alg.Name, r.Machine.CPU)
 	w.line("Written by `make bench` on %s; do not edit. %s/%s, %s, one core.\n", r.Date, r.Machine.OS, r.Machine.Arch, r.Go)
-	w.line("%s (%s), out of place, a new nonce per packet. All candidates of one language take turns in", alg.Name, alg.Standard)
+	w.line("%s (%s), out of place, a new nonce per packet, written just before it. All candidates of one language take turns in", alg.Name, alg.Standard)
 	w.line("one process, pinned to one CPU; the two processes alternate. Each figure is the smallest time of many short")
 	w.line("batches. The clock of such a machine drifts: compare figures of one run only, and trust the ratios.")
 	w.line("%.0f s, %d rounds; the last round made %.1f %% of the times smaller by more than 1 %%.\n", r.Seconds, r.Rounds, r.Moved*100)

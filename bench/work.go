@@ -16,8 +16,8 @@ type algorithm struct {
 var (
 	algorithms = []algorithm{
 		{"ChaCha20-Poly1305", "RFC 8439", 32, 50, true, "x/crypto", ""},
-		{"AES-128-GCM", "NIST SP 800-38D", 16, 0, false, "standard library", "-aes-128-gcm"},
-		{"AES-256-GCM", "NIST SP 800-38D", 32, 0, false, "standard library", "-aes-256-gcm"},
+		{"AES-128-GCM", "NIST SP 800-38D", 16, 0, true, "standard library", "-aes-128-gcm"},
+		{"AES-256-GCM", "NIST SP 800-38D", 32, 0, true, "standard library", "-aes-256-gcm"},
 	}
 	alg = algorithms[0] // of this run
 )

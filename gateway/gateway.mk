@@ -4,9 +4,41 @@
 gateway: ## the TLS gateway, build/sealane-gateway
 	cd gateway && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(B)/sealane-gateway ./cmd/sealane-gateway
 
-$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race ./...))
+# Without jetstream: to compile a NATS server for this costs more than it can find.
+$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race ./cmd/... ./handover/... \
+    $(addprefix ./internal/,capture engine flow keys output packet tcp tls)))
 
 # The captures on arm64, as data processing units have it.
 $(eval $(call suite,gateway-arm64,,sh -c 'command -v qemu-aarch64 >/dev/null || exit 77; \
     cd gateway && CGO_ENABLED=0 GOARCH=arm64 $(GO) test -v -exec "qemu-aarch64 -cpu max" \
-    -run "Captures|Parse|Files" ./internal/engine ./internal/packet ./internal/capture'))
+    -run "Captures|Parse|Files|Feed|Given|Late|KeyLog" ./internal/engine ./internal/packet ./internal/capture ./internal/keys ./handover'))
+
+$(eval $(call suite,gateway-demo,gateway,gateway/demo $(B)/sealane-gateway))
+
+# The unit, with the command that this machine has in place of the one that is not installed yet.
+$(eval $(call suite,gateway-systemd,,sh -c 'command -v systemd-analyze >/dev/null || exit 77; mkdir -p $(B)/systemd; \
+    sed "s|/usr/local/bin/sealane-gateway|/bin/true|" gateway/systemd/sealane-gateway.service >$(B)/systemd/sealane-gateway.service; \
+    ! systemd-analyze verify $(B)/systemd/sealane-gateway.service 2>&1 | grep .'))
+
+.PHONY: install-gateway
+install-gateway: gateway ## the gateway and its systemd unit, into $(DESTDIR)$(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 755 $(B)/sealane-gateway $(DESTDIR)$(PREFIX)/bin
+	sed 's|/usr/local/|$(PREFIX)/|' gateway/systemd/sealane-gateway.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/sealane-gateway.service
+
+GATEWAY_RESULTS = bench/results/gateway-$(CPU_NAME).md
+
+.PHONY: bench-gateway
+bench-gateway: gateway ## the gateway's figures and what bounds them; writes bench/results
+	cd gateway && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(B)/gateway-bench ./bench
+	$(B)/gateway-bench -gateway $(B)/sealane-gateway -out $(GATEWAY_RESULTS)
+
+$(eval $(call suite,bench-gateway-check,gateway,$(GO) run -C gateway ./bench -short -gateway $(CURDIR)/$(B)/sealane-gateway))
+
+test-long: gateway-long
+.PHONY: gateway-long
+gateway-long: ## the gateway for half an hour: soak, property test, fuzzers
+	cd gateway && $(GO_ENV) $(GO) test ./internal/engine -v -timeout 1h -run 'Soak|AnySegments|FlippedBits' -args -long
+	for f in ./internal/engine:FuzzSegments ./internal/packet:FuzzParse ./internal/capture:FuzzReader ./internal/keys:FuzzLog \
+	    ./internal/tls:FuzzMessages ./internal/tls:FuzzStreams; do \
+	    $(GO_ENV) $(GO) test -C gateway $${f%:*} -run '^$$' -fuzz $${f#*:} -fuzztime 3m || exit 1; done

@@ -126,3 +126,12 @@ void SEALANE_KERNEL_ABI sealane_aesgcm_portable(const sealane_args *a, void *scr
     wipe(&s, sizeof s);
     wipe(mask, sizeof mask);
 }
+
+void SEALANE_KERNEL_ABI sealane_aesgcm_batch_portable(const sealane_args *a, void *scratch, const void *consts)
+{
+    const sealane_lane *lanes = slot_lanes(a->in);
+    for (size_t i = 0; i < a->bytes; i++) {
+        const sealane_args packet = lane_args(&lanes[i], a->flags | SEALANE_FLAG_NONCE);
+        sealane_aesgcm_portable(&packet, scratch, consts);
+    }
+}

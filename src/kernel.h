@@ -49,6 +49,23 @@ static inline sealane_args batch_args(const sealane_lane *lanes, size_t count, u
     return (sealane_args){.in = slot(lanes), .bytes = count, .flags = direction};
 }
 
+/* The arguments of one of its packets by itself. */
+static inline sealane_args lane_args(const sealane_lane *l, uint64_t direction)
+{
+    return (sealane_args){
+        .out = l->out,
+        .in = l->in,
+        .bytes = l->bytes,
+        .ad = l->ad,
+        .ad_bytes = l->ad_bytes,
+        .key = l->key,
+        .nonce = l->nonce,
+        .tag = l->tag,
+        .total = l->bytes,
+        .flags = direction | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
+    };
+}
+
 #define SEALANE_AT(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #member)
 SEALANE_AT(sealane_args, out, SEALANE_ARG_OUT);
 SEALANE_AT(sealane_args, in, SEALANE_ARG_IN);

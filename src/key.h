@@ -10,16 +10,16 @@
 
 /* opaque[0]: a mark in the upper half, by which a key that was never set up or was wiped is told; below it the level's
  * index and the algorithm. opaque[1] to [4]: the 32 bytes of a ChaCha20 key. opaque[8] to [127]: an AES-GCM key. */
-#define KEY_MARK ((uint64_t)0x736c6b31 << 32)
+#define KEY_MARK 0x736c6b31
 
 static inline uint64_t key_word(sealane_alg alg, int level)
 {
-    return KEY_MARK | (uint64_t)level << 8 | (uint64_t)alg;
+    return (uint64_t)KEY_MARK << 32 | (uint64_t)level << 8 | (uint64_t)alg;
 }
 
 static inline int key_valid(const sealane_key *k)
 {
-    return k != NULL && (k->opaque[0] & 0xffffffff00000000) == KEY_MARK;
+    return k != NULL && k->opaque[0] >> 32 == KEY_MARK;
 }
 
 static inline sealane_alg key_alg(const sealane_key *k)
@@ -38,9 +38,14 @@ static inline const sealane_table *table_of(sealane_alg alg)
     return &sealane_tables[is_gcm(alg) ? SEALANE_AESGCM : SEALANE_CHACHA20POLY1305];
 }
 
+static inline const sealane_level *level_of(int table, const sealane_key *k)
+{
+    return &sealane_tables[table].levels[k->opaque[0] >> 8 & 0xff];
+}
+
 static inline const sealane_level *key_level(const sealane_key *k)
 {
-    return &table_of(key_alg(k))->levels[k->opaque[0] >> 8 & 0xff];
+    return level_of(is_gcm(key_alg(k)) ? SEALANE_AESGCM : SEALANE_CHACHA20POLY1305, k);
 }
 
 static inline const uint8_t *key_bytes_of(const sealane_key *k)

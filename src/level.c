@@ -36,52 +36,67 @@
     }
 
 /* The level's batch kernel, and when it pays: see sealane_batch. */
-#define BATCH_KERNEL(level)                                       \
-    extern sealane_kernel sealane_chacha20poly1305_batch_##level; \
-    extern const uint8_t sealane_chacha20poly1305_batch_##level##_constants[];
+#define BATCH_KERNEL(primitive, level)                         \
+    extern sealane_kernel sealane_##primitive##_batch_##level; \
+    extern const uint8_t sealane_##primitive##_batch_##level##_constants[];
 
-#define BATCH(level, ...)                                                                           \
-    {                                                                                               \
-        sealane_chacha20poly1305_batch_##level, sealane_chacha20poly1305_batch_##level##_constants, \
-        {                                                                                           \
-            __VA_ARGS__                                                                             \
-        }                                                                                           \
+#define BATCH(primitive, level, group, ...)                                                            \
+    {                                                                                                  \
+        sealane_##primitive##_batch_##level, sealane_##primitive##_batch_##level##_constants, (group), \
+        {                                                                                              \
+            __VA_ARGS__                                                                                \
+        }                                                                                              \
     }
 
-#define NO_BATCH    \
-    {               \
-        NULL, NULL, \
-        {           \
-            0       \
-        }           \
+#define NO_BATCH       \
+    {                  \
+        NULL, NULL, 0, \
+        {              \
+            0          \
+        }              \
     }
 
 /* How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
  * shortest and of a middling length of that class in one call, by turns with n single calls; the first n where both are
- * at least as fast. Modelled cycles do where there is no CPU to measure on. The same row is in internal/kernel for Go.
- * These are of Zen 5.
+ * at least as fast. Modelled cycles do where there is no CPU to measure on. Go has rows of its own in internal/kernel,
+ * as its calls cost something else. These are of Zen 5.
  */
-#define AVX512_BATCH \
-    BATCH(avx512, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 5, 6, 6, 7, 7, 7, 8, 6, 6, 6, 6, 7, 7, 7, 8)
-#define AVX2_BATCH BATCH(avx2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 4, 2, 4, 4, 6, 8)
+#define AVX512_BATCH                                                                                                 \
+    BATCH(chacha20poly1305, avx512, 0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 5, 6, 6, 7, 7, 7, 8, 6, 6, \
+          6, 6, 7, 7, 7, 8)
+#define AVX2_BATCH BATCH(chacha20poly1305, avx2, 0, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 4, 2, 4, 4, 6, 8)
+#define AVX512_GCM_BATCH BATCH(aesgcm, avx512, 4, 4, 4, 4, 4)
+
+#if defined(HAVE_AARCH64_KERNELS)
+/* One kernel beside two for single packets; modelled, of Cortex-A53 and Neoverse N1, and of Cortex-A72. */
+#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 4, 4, 3, 3, 4, 8, 12, 8, 8)
+#define NEON6_BATCH BATCH(chacha20poly1305, neon, 0, 4, 4, 8)
+#else
+/* Modelled in Go (tools/armcost): where Cortex-A53 and A72 gain and A7 loses no more than a fiftieth. */
+#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 6, 6, 12, 8, 12, 8)
+#endif
 
 #if defined(HAVE_X86_64_KERNELS)
 KERNEL(chacha20poly1305, avx512)
-BATCH_KERNEL(avx512)
-BATCH_KERNEL(avx2)
+BATCH_KERNEL(chacha20poly1305, avx512)
+BATCH_KERNEL(chacha20poly1305, avx2)
 KERNEL(chacha20poly1305, avx2)
 KERNEL(chacha20poly1305, ssse3)
 KERNEL(aesgcm, avx512)
+BATCH_KERNEL(aesgcm, avx512)
 KERNEL(aesgcm, avx2)
 KERNEL(aesgcm, aesni)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
+BATCH_KERNEL(chacha20poly1305, neon)
 KERNEL(chacha20poly1305, neon6)
 KERNEL(chacha20poly1305, neon)
 KERNEL(aesgcm, ce)
+KERNEL(aesgcm, neon)
 #endif
 #if defined(HAVE_ARM_KERNELS)
 KERNEL(chacha20poly1305, neon)
+BATCH_KERNEL(chacha20poly1305, neon)
 KERNEL(chacha20poly1305, armv6)
 KERNEL(aesgcm, ce32)
 KERNEL(aesgcm, neon)
@@ -99,21 +114,21 @@ const sealane_level sealane_levels[] = {
     LEVEL(chacha20poly1305, ssse3, SEALANE_X86_SSSE3, NO_BATCH),
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
-    LEVEL(chacha20poly1305, neon6, SEALANE_ARM_NEON, NO_BATCH),
-#endif
-#if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_ARM_KERNELS)
-    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NO_BATCH),
+    LEVEL(chacha20poly1305, neon6, SEALANE_ARM_NEON, NEON6_BATCH),
+    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NEON_BATCH),
 #endif
 #if defined(HAVE_ARM_KERNELS)
+    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NEON_BATCH),
     LEVEL(chacha20poly1305, armv6, SEALANE_ARM_ARMV6, NO_BATCH),
 #endif
     {"portable",
      0,
      sealane_chacha20poly1305_portable,
      NULL,
-     {sealane_chacha20poly1305_batch_portable, NULL, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}},
+     {sealane_chacha20poly1305_batch_portable, NULL, 0, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}},
 };
 
+_Static_assert(sizeof sealane_levels / sizeof sealane_levels[0] <= SEALANE_LEVELS_MAX, "too many levels");
 const unsigned sealane_level_count = sizeof sealane_levels / sizeof sealane_levels[0];
 
 static const sealane_level aesgcm_levels[] = {
@@ -121,7 +136,7 @@ static const sealane_level aesgcm_levels[] = {
     LEVEL(aesgcm, avx512,
           SEALANE_X86_BMI2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ |
               SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL | SEALANE_X86_AVX512BW,
-          NO_BATCH),
+          AVX512_GCM_BATCH),
     LEVEL(aesgcm, avx2,
           SEALANE_X86_AVX2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ,
           NO_BATCH),
@@ -129,18 +144,27 @@ static const sealane_level aesgcm_levels[] = {
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
     LEVEL(aesgcm, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL, NO_BATCH),
+    LEVEL(aesgcm, neon, SEALANE_ARM_NEON, NO_BATCH),
 #endif
 #if defined(HAVE_ARM_KERNELS)
     LEVEL(aesgcm, ce32, SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL, NO_BATCH),
     LEVEL(aesgcm, neon, SEALANE_ARM_NEON, NO_BATCH),
     LEVEL(aesgcm, armv6, SEALANE_ARM_ARMV6, NO_BATCH),
 #endif
-    {"portable", 0, sealane_aesgcm_portable, NULL, NO_BATCH},
+    {"portable",
+     0,
+     sealane_aesgcm_portable,
+     NULL,
+     {sealane_aesgcm_batch_portable, NULL, 0, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}},
 };
 
+_Static_assert(sizeof aesgcm_levels / sizeof aesgcm_levels[0] <= SEALANE_LEVELS_MAX, "too many levels");
+
 const sealane_table sealane_tables[SEALANE_TABLES] = {
-    {"chacha20poly1305", sealane_levels, sizeof sealane_levels / sizeof sealane_levels[0], sealane_selftest},
-    {"aesgcm", aesgcm_levels, sizeof aesgcm_levels / sizeof aesgcm_levels[0], sealane_aesgcm_selftest},
+    {"chacha20poly1305", sealane_levels, sizeof sealane_levels / sizeof sealane_levels[0], sealane_selftest,
+     sealane_batch_selftest},
+    {"aesgcm", aesgcm_levels, sizeof aesgcm_levels / sizeof aesgcm_levels[0], sealane_aesgcm_selftest,
+     sealane_aesgcm_batch_selftest},
 };
 
 /* Every name that may be asked for on any build and of any primitive, best first. A primitive that has no level of the
@@ -289,29 +313,30 @@ int sealane_level_of_process(const sealane_table *table)
     return known - 2;
 }
 
-static void report_failed_batch(const sealane_level *level)
+static void report_failed_batch(const sealane_table *table, const sealane_level *level)
 {
-    fprintf(stderr, "sealane: level %s fails its self-test of batches on this CPU, and does packets one by one\n",
-            level->name);
+    fprintf(stderr, "sealane: %s: level %s fails its self-test of batches on this CPU, and does packets one by one\n",
+            table->primitive, level->name);
 }
 
-const sealane_batch *sealane_batch_choose(const sealane_level *level, _Atomic unsigned char *outcome,
-                                          void (*failed)(const sealane_level *))
+const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level,
+                                          _Atomic unsigned char *outcome, sealane_batch_failed *failed)
 {
     enum { UNKNOWN, WORKS, FAILS };
     if (level->batch.kernel == NULL)
         return NULL;
     unsigned char known = atomic_load_explicit(outcome, memory_order_acquire);
     if (known == UNKNOWN) {
-        known = sealane_batch_selftest(&level->batch) ? WORKS : FAILS;
+        known = table->batch_selftest(level) ? WORKS : FAILS;
         if (atomic_exchange(outcome, known) == UNKNOWN && known == FAILS)
-            failed(level);
+            failed(table, level);
     }
     return known == WORKS ? &level->batch : NULL;
 }
 
-const sealane_batch *sealane_level_batch(const sealane_level *level)
+const sealane_batch *sealane_level_batch(const sealane_table *table, const sealane_level *level)
 {
-    static _Atomic unsigned char outcomes[sizeof sealane_levels / sizeof sealane_levels[0]];
-    return sealane_batch_choose(level, &outcomes[level - sealane_levels], report_failed_batch);
+    static _Atomic unsigned char outcomes[SEALANE_TABLES][SEALANE_LEVELS_MAX];
+    return sealane_batch_choose(table, level, &outcomes[table - sealane_tables][level - table->levels],
+                                report_failed_batch);
 }

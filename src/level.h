@@ -12,6 +12,7 @@
 typedef struct sealane_batch {
     sealane_kernel *kernel; /* NULL: there is none, all packets go one by one */
     const void *consts;
+    uint8_t group;                       /* packets at a time: one or two over go one by one; 0: that does not matter */
     uint8_t from[SEALANE_BATCH_CLASSES]; /* 0: never, as are packets that are longer than any class */
 } sealane_batch;
 
@@ -29,10 +30,11 @@ typedef struct sealane_table {
     const char *primitive;
     const sealane_level *levels;
     unsigned count;
-    int (*selftest)(const sealane_level *); /* 1 if the level gives the known answers (selftest.c) */
+    int (*selftest)(const sealane_level *);       /* 1 if the level gives the known answers (selftest.c) */
+    int (*batch_selftest)(const sealane_level *); /* 1 if its batch kernel does */
 } sealane_table;
 
-enum { SEALANE_CHACHA20POLY1305, SEALANE_AESGCM, SEALANE_TABLES };
+enum { SEALANE_CHACHA20POLY1305, SEALANE_AESGCM, SEALANE_TABLES, SEALANE_LEVELS_MAX = 8 /* of a table */ };
 
 extern const sealane_table sealane_tables[SEALANE_TABLES];
 
@@ -60,15 +62,17 @@ int sealane_level_of_process(const sealane_table *table);
 
 /* What the level does batches with: NULL if nothing, or if that does not give the known answers, which is tested at
  * the first call and reported. */
-const sealane_batch *sealane_level_batch(const sealane_level *level);
+const sealane_batch *sealane_level_batch(const sealane_table *table, const sealane_level *level);
 
 /* The same for a level outside the table. outcome is 0 at first and remembers the test; failed is called once. */
-const sealane_batch *sealane_batch_choose(const sealane_level *level, _Atomic unsigned char *outcome,
-                                          void (*failed)(const sealane_level *));
+typedef void sealane_batch_failed(const sealane_table *table, const sealane_level *level);
+const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level,
+                                          _Atomic unsigned char *outcome, sealane_batch_failed *failed);
 
 /* 1 if the level, or its batch kernel, gives the known answers (selftest.c). */
 int sealane_selftest(const sealane_level *level);
 int sealane_aesgcm_selftest(const sealane_level *level);
-int sealane_batch_selftest(const sealane_batch *batch);
+int sealane_batch_selftest(const sealane_level *level);
+int sealane_aesgcm_batch_selftest(const sealane_level *level);
 
 #endif

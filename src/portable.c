@@ -297,19 +297,7 @@ void SEALANE_KERNEL_ABI sealane_chacha20poly1305_batch_portable(const sealane_ar
 {
     const sealane_lane *lanes = slot_lanes(a->in);
     for (size_t i = 0; i < a->bytes; i++) {
-        const sealane_lane *l = &lanes[i];
-        const sealane_args packet = {
-            .out = l->out,
-            .in = l->in,
-            .bytes = l->bytes,
-            .ad = l->ad,
-            .ad_bytes = l->ad_bytes,
-            .key = l->key,
-            .nonce = l->nonce,
-            .tag = l->tag,
-            .total = l->bytes,
-            .flags = a->flags | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
-        };
+        const sealane_args packet = lane_args(&lanes[i], a->flags);
         sealane_chacha20poly1305_portable(&packet, scratch, consts);
     }
 }

@@ -103,11 +103,10 @@ static inline int well_formed(const packet *p, const uint8_t *tag)
     return 1;
 }
 
-static ALWAYS_INLINE inline void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag,
-                                     uint64_t direction)
+static ALWAYS_INLINE inline void run_at(const sealane_level *level, const packet *p, const void *key,
+                                        const uint8_t *nonce, uint8_t *tag, uint64_t direction)
 {
     SEALANE_SCRATCH(scratch);
-    const sealane_level *level = key_level(p->key);
     sealane_args a;
     a.out = slot(p->out);
     a.in = slot(p->in);
@@ -120,6 +119,11 @@ static ALWAYS_INLINE inline void run(const packet *p, const void *key, const uin
     a.total = p->bytes;
     a.flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST | direction;
     level->kernel(&a, scratch, level->consts);
+}
+
+static inline void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction)
+{
+    run_at(key_level(p->key), p, key, nonce, tag, direction);
 }
 
 static void run_xchacha(const packet *p, uint8_t *tag, uint64_t direction)
@@ -218,11 +222,12 @@ static inline void run_any(const packet *p, uint8_t *tag, uint64_t direction)
  * Anything else may be well formed too. */
 static ALWAYS_INLINE inline int is_plain(const packet *p, const uint8_t *tag)
 {
-    if (p->key == NULL || !key_valid(p->key) || key_alg(p->key) == SEALANE_XCHACHA20_POLY1305)
-        return 0;
-    if (p->nonce_bytes != 12 || p->bytes - 1 >= PLAIN_BYTES || p->ad_bytes >= PLAIN_BYTES)
+    if (!key_valid(p->key) || key_alg(p->key) == SEALANE_XCHACHA20_POLY1305 || p->nonce_bytes != 12)
         return 0;
     if (p->out == NULL || p->in == NULL || p->nonce == NULL || tag == NULL)
+        return 0;
+    const uint64_t bytes = p->bytes, ad_bytes = p->ad_bytes;
+    if (bytes == 0 || (bytes | ad_bytes) >= PLAIN_BYTES)
         return 0;
     const uintptr_t end = (uintptr_t)p->out + p->bytes;
     return (p->out == p->in || apart(end, p->bytes, p->in, p->bytes)) && apart(end, p->bytes, tag, SEALANE_TAG_BYTES) &&
@@ -233,9 +238,9 @@ static ALWAYS_INLINE inline int is_plain(const packet *p, const uint8_t *tag)
 static ALWAYS_INLINE inline void run_plain(const packet *p, uint8_t *tag, uint64_t direction)
 {
     if (key_alg(p->key) == SEALANE_CHACHA20_POLY1305)
-        run(p, key_bytes_of(p->key), p->nonce, tag, direction);
+        run_at(level_of(SEALANE_CHACHA20POLY1305, p->key), p, key_bytes_of(p->key), p->nonce, tag, direction);
     else
-        run(p, gcm_key_of(p->key), p->nonce, tag, direction | SEALANE_FLAG_NONCE);
+        run_at(level_of(SEALANE_AESGCM, p->key), p, gcm_key_of(p->key), p->nonce, tag, direction | SEALANE_FLAG_NONCE);
 }
 
 /* Whatever may come. */

@@ -471,9 +471,18 @@ static int check_wrong_packets_of(sealane_alg alg, size_t key_bytes, uint64_t mo
          SEALANE_OVERLAP},
         {"output's first byte is input's last", &k, m + 399, m + 900, m + 800, 12, NULL, 0, m + 300, 100,
          SEALANE_OVERLAP},
-        {"output over associated data", &k, m, m + 900, m + 800, 12, m + 99, 5, m + 300, 100, SEALANE_OVERLAP},
-        {"output over nonce", &k, m, m + 900, m + 90, 12, NULL, 0, m + 300, 100, SEALANE_OVERLAP},
-        {"output over tag", &k, m, m + 99, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_OVERLAP},
+        {"output's last byte is associated data's first", &k, m + 100, m + 900, m + 800, 12, m + 199, 5, m + 300, 100,
+         SEALANE_OVERLAP},
+        {"output's first byte is associated data's last", &k, m + 100, m + 900, m + 800, 12, m + 96, 5, m + 300, 100,
+         SEALANE_OVERLAP},
+        {"output's last byte is the nonce's first", &k, m + 100, m + 900, m + 199, 12, NULL, 0, m + 300, 100,
+         SEALANE_OVERLAP},
+        {"output's first byte is the nonce's last", &k, m + 100, m + 900, m + 89, 12, NULL, 0, m + 300, 100,
+         SEALANE_OVERLAP},
+        {"output's last byte is the tag's first", &k, m + 100, m + 199, m + 800, 12, NULL, 0, m + 300, 100,
+         SEALANE_OVERLAP},
+        {"output's first byte is the tag's last", &k, m + 100, m + 85, m + 800, 12, NULL, 0, m + 300, 100,
+         SEALANE_OVERLAP},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (huge == 0 && strcmp(cases[i].what, "too long") == 0)
@@ -497,6 +506,9 @@ static int check_wrong_packets_of(sealane_alg alg, size_t key_bytes, uint64_t mo
     /* What only touches is allowed, and so are the attached tag and empty things without an address. */
     if (sealane_seal(&k, m + 200, m + 300, m + 800, 12, m + 316, 10, m + 300, 100) != 0)
         return fail("output that touches input and tag", 0);
+    if (sealane_seal(&k, m + 200, m + 184, m + 300, 12, m + 174, 10, m + 300, 100) != 0 ||
+        sealane_seal(&k, m + 200, m + 300, m + 188, 12, m + 190, 10, m + 200, 100) != 0)
+        return fail("output that touches tag, nonce and associated data", 0);
     if (sealane_seal(&k, NULL, m, m + 800, 12, NULL, 0, NULL, 0) != 0)
         return fail("an empty packet was refused", 0);
     return sealane_open(&k, NULL, m, m + 800, 12, NULL, 0, NULL, 0) == 0 || fail("an empty packet was not opened", 0);
@@ -753,7 +765,8 @@ int main(int argc, char **argv)
     const uint8_t key[32] = {0};
     const char *path = argc > 1 ? argv[1] : NULL;
     if (path != NULL && strcmp(path, "--name") == 0) {
-        const int bad = sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32);
+        const int gcm = argc > 2 && strcmp(argv[2], "aesgcm") == 0;
+        const int bad = sealane_key_init(&k, gcm ? SEALANE_AES_256_GCM : SEALANE_CHACHA20_POLY1305, key, 32);
         puts(bad ? "none" : sealane_impl_name(&k));
         return bad != 0;
     }

@@ -8,7 +8,8 @@ typedef struct {
     size_t bytes, ad_bytes;
     int in_place, at_end, fill; /* fill: -1 for random text, else a byte */
     uint8_t *out, *in, *ad, *key, *nonce, *tag;
-    uint8_t want_key[32], want_nonce[12], want_tag[16], want_ad[LONGEST_LANE_AD];
+    uint8_t want_key[sizeof(sealane_gcm_key)], want_nonce[12], want_tag[16], want_ad[LONGEST_LANE_AD];
+    sealane_gcm_key portable_key;
     uint8_t text[LONGEST_LANE], want[LONGEST_LANE];
     arena arena_out, arena_in, arena_ad, arena_key, arena_nonce, arena_tag;
 } lane_job;
@@ -30,22 +31,27 @@ static void lane_arenas_new(void)
     }
 }
 
-static sealane_lane place_lane(lane_job *j)
+static int place_lane(sealane_lane *lane, lane_job *j)
 {
     const size_t skew = j->at_end ? 0 : below(64);
     j->out = arena_place(&j->arena_out, j->bytes, j->at_end, skew);
     j->in = j->in_place ? j->out : arena_place(&j->arena_in, j->bytes, j->at_end, below(2) ? 0 : skew);
     j->ad = arena_place(&j->arena_ad, j->ad_bytes, j->at_end, skew);
-    j->key = arena_place(&j->arena_key, 32, j->at_end, skew);
+    j->key = arena_place(&j->arena_key, key_size(), j->at_end, now.gcm ? skew & ~(size_t)7 : skew);
     j->nonce = arena_place(&j->arena_nonce, 12, j->at_end, skew);
     j->tag = arena_place(&j->arena_tag, 16, j->at_end, skew);
 
-    randomise(j->want_key, 32), randomise(j->want_nonce, 12), randomise(j->want_ad, j->ad_bytes);
+    randomise(key, 32), randomise(j->want_nonce, 12), randomise(j->want_ad, j->ad_bytes);
+    now.rounds = 10 + 2 * (int)below(3), now.with_j0 = 0;
+    if (!set_up_key(j->key))
+        return 0;
+    j->portable_key = portable_key;
+    memcpy(j->want_key, j->key, key_size());
     j->fill < 0 ? randomise(j->text, j->bytes) : (void)memset(j->text, j->fill, j->bytes);
     memset(j->arena_out.base, 0xc3, j->arena_out.room), memset(j->arena_tag.base, 0xc3, j->arena_tag.room);
     memcpy(j->in, j->text, j->bytes), memcpy(j->ad, j->want_ad, j->ad_bytes);
-    memcpy(j->key, j->want_key, 32), memcpy(j->nonce, j->want_nonce, 12);
-    return (sealane_lane){
+    memcpy(j->nonce, j->want_nonce, 12);
+    *lane = (sealane_lane){
         .out = slot(j->bytes ? j->out : NULL),
         .in = slot(j->bytes ? j->in : NULL),
         .bytes = j->bytes,
@@ -55,6 +61,7 @@ static sealane_lane place_lane(lane_job *j)
         .nonce = slot(j->nonce),
         .tag = slot(j->tag),
     };
+    return 1;
 }
 
 static void expect_lane(lane_job *j)
@@ -70,7 +77,8 @@ static void expect_lane(lane_job *j)
         .tag = slot(j->want_tag),
         .total = j->bytes,
     };
-    portable(a, NULL, SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST | (now.open ? SEALANE_FLAG_OPEN : 0));
+    portable_key = j->portable_key;
+    portable(a, NULL, first_flags() | SEALANE_FLAG_LAST | (now.open ? SEALANE_FLAG_OPEN : 0));
 }
 
 static int untouched(const arena *a, const uint8_t *p, size_t bytes)
@@ -90,7 +98,7 @@ static int lane_is_right(const lane_job *j)
         return fail("wrong tag");
     if (!j->in_place && memcmp(j->in, j->text, j->bytes) != 0)
         return fail("the input was changed");
-    if (memcmp(j->ad, j->want_ad, j->ad_bytes) || memcmp(j->key, j->want_key, 32) ||
+    if (memcmp(j->ad, j->want_ad, j->ad_bytes) || memcmp(j->key, j->want_key, key_size()) ||
         memcmp(j->nonce, j->want_nonce, 12))
         return fail("associated data, key or nonce was changed");
     if (!untouched(&j->arena_out, j->out, j->bytes) || !untouched(&j->arena_tag, j->tag, 16))
@@ -106,7 +114,8 @@ static int run_lanes(void)
     const sealane_batch *batch = &now.level.batch;
     const sealane_args a = batch_args(lanes, lane_count, now.open ? SEALANE_FLAG_OPEN : 0);
     for (now.part = 0; now.part < lane_count; now.part++) {
-        lanes[now.part] = place_lane(&lane_jobs[now.part]);
+        if (!place_lane(&lanes[now.part], &lane_jobs[now.part]))
+            return 0;
         expect_lane(&lane_jobs[now.part]);
     }
     memcpy(before, lanes, lanes_bytes);
@@ -184,26 +193,27 @@ static uint8_t *twin(const uint8_t *p)
     return p ? memory_want + (p - memory_got) : NULL;
 }
 
-/* The keys of a batch, at the level in question and some at portable, and some of AES-GCM; their twins are all
- * portable.
+/* The keys of a batch, at the level in question and some at portable, and some of the other primitive; their twins are
+ * all portable.
  */
 static void make_keys(void)
 {
-    const int level = sealane_level_find(&sealane_tables[SEALANE_CHACHA20POLY1305], now.level.name),
-              by_portable = (int)sealane_level_count - 1;
+    static const sealane_alg algs[2][3] = {
+        {SEALANE_CHACHA20_POLY1305, SEALANE_XCHACHA20_POLY1305, SEALANE_CHACHA20_POLY1305},
+        {SEALANE_AES_128_GCM, SEALANE_AES_192_GCM, SEALANE_AES_256_GCM},
+    };
+    static const size_t sizes[2][3] = {{32, 32, 32}, {16, 24, 32}};
     for (int i = 0; i < KEYS; i++) {
-        const sealane_alg alg = below(3) ? SEALANE_CHACHA20_POLY1305 : SEALANE_XCHACHA20_POLY1305;
-        const int foreign = below(20) == 0;
-        const sealane_table *gcm = &sealane_tables[SEALANE_AESGCM];
+        const int other = below(6) == 0, gcm = now.gcm != other;
+        const size_t which = below(3);
+        const sealane_table *table = &sealane_tables[gcm ? SEALANE_AESGCM : SEALANE_CHACHA20POLY1305];
+        const int by_portable = (int)table->count - 1;
+        int level = other ? sealane_level_of_process(table) : sealane_level_find(table, now.level.name);
+        if (below(20) == 0)
+            level = by_portable;
         randomise(key, 32);
-        if (below(8) == 0) {
-            if (sealane_key_init(&keys_got[i], SEALANE_AES_256_GCM, key, 32) != 0 ||
-                sealane_key_init_at(&keys_want[i], SEALANE_AES_256_GCM, key, 32, (int)gcm->count - 1) != 0)
-                exit(2);
-            continue;
-        }
-        if (sealane_key_init_at(&keys_got[i], alg, key, 32, foreign ? by_portable : level) != 0 ||
-            sealane_key_init_at(&keys_want[i], alg, key, 32, by_portable) != 0)
+        if (sealane_key_init_at(&keys_got[i], algs[gcm][which], key, sizes[gcm][which], level) != 0 ||
+            sealane_key_init_at(&keys_want[i], algs[gcm][which], key, sizes[gcm][which], by_portable) != 0)
             exit(2);
     }
 }
@@ -219,7 +229,10 @@ static void make_op(sealane_op *op, uint8_t *at, int mix)
     const size_t bytes = op_bytes(mix), ad_bytes = below(5) == 0 ? below(200) : below(33);
     memset(op, 0, sizeof *op);
     op->key = &keys_got[below(KEYS)];
-    op->nonce = at, op->nonce_bytes = nonce_bytes_of(key_alg(op->key)), at += op->nonce_bytes;
+    op->nonce = at, op->nonce_bytes = nonce_bytes_of(key_alg(op->key));
+    if (is_gcm(key_alg(op->key)) && below(8) == 0)
+        op->nonce_bytes = 1 + below(24);
+    at += op->nonce_bytes;
     op->ad = ad_bytes ? at : NULL, op->ad_bytes = ad_bytes, at += ad_bytes + below(8);
     op->out = bytes ? at : NULL, op->in_bytes = bytes, op->tag = at + bytes, at += bytes + 16;
     op->in = below(2) ? op->out : bytes ? at : NULL;
@@ -312,18 +325,24 @@ static int same_outcome(const sealane_op *ops, const sealane_status *want, size_
     return good == want_good || fail("%zu packets are said to be good, not %zu", good, want_good);
 }
 
-static const sealane_batch *test_choice(const sealane_level *level)
+/* That of the level in question; keys of AES-GCM are of use only to their own level's kernel. */
+static const sealane_batch *test_choice(const sealane_table *table, const sealane_level *level)
 {
-    (void)level;
+    if (table != &sealane_tables[now.gcm ? SEALANE_AESGCM : SEALANE_CHACHA20POLY1305] ||
+        (now.gcm && strcmp(level->name, now.level.name) != 0))
+        return sealane_level_batch(table, level);
     return now.level.batch.kernel ? &now.level.batch : NULL;
 }
 
-static const sealane_batch *portable_choice(const sealane_level *level)
+static const sealane_batch *portable_choice(const sealane_table *table, const sealane_level *level)
 {
-    static const sealane_batch stand_in = {.kernel = sealane_chacha20poly1305_batch_portable,
-                                           .from = {2, 3, 3, 5, 9, 0, 16}};
-    (void)level;
-    return &stand_in;
+    static const sealane_batch stand_ins[] = {
+        {.kernel = sealane_chacha20poly1305_batch_portable, .from = {2, 3, 3, 5, 9, 0, 16}},
+        {.kernel = sealane_aesgcm_batch_portable, .group = 5, .from = {3, 2, 0, 5, 9, 1, 16}},
+    };
+    if (table == &sealane_tables[SEALANE_AESGCM] && level->kernel != sealane_aesgcm_portable)
+        return below(2) ? sealane_level_batch(table, level) : NULL;
+    return &stand_ins[table - sealane_tables];
 }
 
 /* Seals n packets, forges some, and opens them; with caller's mistakes among them. */
@@ -472,7 +491,8 @@ CORRUPTER(corrupt_batch_ones)
 /* For the self-test of batches: right but for the lane of 1024 bytes, which goes last there. */
 CORRUPTER(wrong_batch_tag)
 {
-    sealane_chacha20poly1305_batch_portable(a, scratch, consts);
+    now.gcm ? sealane_aesgcm_batch_portable(a, scratch, consts)
+            : sealane_chacha20poly1305_batch_portable(a, scratch, consts);
     if (a->bytes > 0 && lane_of(a, a->bytes - 1)->bytes == 1024)
         slot_bytes(lane_of(a, a->bytes - 1)->tag)[7] ^= 1;
 }

@@ -756,7 +756,7 @@ static const group groups[] = {
 static const group gcm_groups[] = {
     {"lengths", group_lengths}, {"alignment", group_alignment}, {"associated-data", group_ad},
     {"parts", group_parts},     {"counter", group_gcm_counter}, {"edge", group_gcm_edge},
-    {"long", group_long},
+    {"long", group_long},       {"batches", group_batches},
 };
 
 /* Of levels that have a batch kernel. */
@@ -1105,10 +1105,17 @@ static const corrupter chacha_corrupters[] = {
 };
 
 static const corrupter gcm_corrupters[] = {
-    {"ghash", corrupt_gcm_ghash, NULL}, {"counter", corrupt_gcm_counter, NULL},
-    {"mask", corrupt_gcm_mask, NULL},   {"wrap", corrupt_gcm_wrap, NULL},
-    {"key", corrupt_gcm_key, NULL},     {"key-in-use", corrupt_gcm_key_in_use, NULL},
+    {"ghash", corrupt_gcm_ghash, NULL},
+    {"counter", corrupt_gcm_counter, NULL},
+    {"mask", corrupt_gcm_mask, NULL},
+    {"wrap", corrupt_gcm_wrap, NULL},
+    {"key", corrupt_gcm_key, NULL},
+    {"key-in-use", corrupt_gcm_key_in_use, NULL},
     {"nonce", corrupt_gcm_nonce, NULL},
+#define X(id, name) {name, NULL, corrupt_batch_##id},
+    BATCH_CORRUPTERS(X)
+#undef X
+        {"batch-self-test", NULL, NULL},
 };
 
 static const corrupter *corrupting; /* NULL: none */
@@ -1141,19 +1148,26 @@ static void count_report(const sealane_level *level)
     reported += strcmp(level->name, "broken") == 0;
 }
 
+static void count_batch_report(const sealane_table *table, const sealane_level *level)
+{
+    reported += strcmp(level->name, "broken") == 0 && table != NULL;
+}
+
 /* A batch kernel that fails its self-test is reported once and not used; one that passes is, and so is none. */
-static int check_batch_selftest(const sealane_level *broken, const sealane_level *without)
+static int check_batch_selftest(const sealane_table *table, const sealane_level *broken, const sealane_level *without)
 {
     _Atomic unsigned char outcome = 0, sound_outcome = 0, no_outcome = 0;
-    const sealane_level *sound = &sealane_levels[sealane_level_count - 1];
+    const sealane_level *sound = &table->levels[table->count - 1];
     reported = 0;
+    now.gcm = table == &sealane_tables[SEALANE_AESGCM]; /* for wrong_batch_tag */
     for (int i = 0; i < 3; i++)
-        if (sealane_batch_choose(corrupting_is("batch-self-test") ? sound : broken, &outcome, count_report) != NULL)
+        if (sealane_batch_choose(table, corrupting_is("batch-self-test") ? sound : broken, &outcome,
+                                 count_batch_report) != NULL)
             return fail("a batch kernel with a wrong answer was taken");
     if (reported != 1)
         return fail("a batch kernel with a wrong answer was reported %u times", reported);
-    if (sealane_batch_choose(sound, &sound_outcome, count_report) != &sound->batch ||
-        sealane_batch_choose(without, &no_outcome, count_report) != NULL || reported != 1)
+    if (sealane_batch_choose(table, sound, &sound_outcome, count_batch_report) != &sound->batch ||
+        sealane_batch_choose(table, without, &no_outcome, count_batch_report) != NULL || reported != 1)
         return fail("a good batch kernel was not taken, or one that there is not was");
     return 1;
 }
@@ -1168,7 +1182,7 @@ static int check_selftest(void)
     };
     const sealane_level gcm_levels[] = {
         {.name = "absent", .needs = (uint32_t)1 << 31},
-        {.name = "broken", .kernel = wrong_gcm_tag},
+        {.name = "broken", .kernel = wrong_gcm_tag, .batch = {.kernel = wrong_batch_tag}},
         {.name = "portable", .kernel = sealane_aesgcm_portable},
     };
     for (int t = 0; t < SEALANE_TABLES; t++) {
@@ -1181,7 +1195,8 @@ static int check_selftest(void)
         if (sealane_level_choose(&table, 0, 0, count_report) != -1)
             return fail("%s: a level was taken though none works", table.primitive);
     }
-    return check_batch_selftest(&levels[1], &levels[2]);
+    return check_batch_selftest(&sealane_tables[SEALANE_CHACHA20POLY1305], &levels[1], &levels[2]) &&
+           check_batch_selftest(&sealane_tables[SEALANE_AESGCM], &gcm_levels[1], &gcm_levels[2]);
 }
 
 /* Times of three turns of each level of check_fastest. */
@@ -1367,10 +1382,15 @@ static int check_isa(void)
                 const sealane_level *level = &sealane_tables[t].levels[i];
                 char path[256];
                 uint32_t named = 0;
+                const char *name = level->name;
                 if (batch && level->batch.kernel == NULL)
                     continue;
+                for (unsigned j = i; batch && j < sealane_tables[t].count; j++)
+                    if (sealane_tables[t].levels[j].batch.kernel == level->batch.kernel)
+                        name =
+                            sealane_tables[t].levels[j].name; /* of levels that share it, the last gives it its name */
                 snprintf(path, sizeof path, "asm/%s/%s%s_%s.S", folder, sealane_tables[t].primitive,
-                         batch ? "_batch" : "", level->name);
+                         batch ? "_batch" : "", name);
                 const int found = isa_line(path, &named);
                 if (found != 1)
                     return found;
@@ -1488,6 +1508,7 @@ static double time_packets(const sealane_key *keys, unsigned key_count, size_t b
 {
     static uint8_t in[1 << 16], out[1 << 16], tags[64][16];
     uint8_t number[12] = {0};
+    uint32_t counter = 0;
     const unsigned packets = (unsigned)(20000 / (bytes + 100)) + 2;
     double best = 1e9;
     randomise(in, bytes);
@@ -1498,7 +1519,7 @@ static double time_packets(const sealane_key *keys, unsigned key_count, size_t b
             if (open) {
                 bad |= sealane_open(keys, out, tags[0], number, 12, ad, ad_bytes, in, bytes);
             } else {
-                number[4]++;
+                store32(number + 4, ++counter);
                 bad |= sealane_seal(&keys[i % key_count], out, tags[i % 64], number, 12, ad, ad_bytes, in, bytes);
             }
         }
@@ -1633,7 +1654,8 @@ static void check_level(const sealane_table *table, const sealane_level *level, 
         corrupt_batch_inner = &level->batch;
         now.level.batch.kernel = corrupting->batch;
     }
-    run_groups(all, count);
+    if (corrupting == NULL || corrupting->batch == NULL)
+        run_groups(all, count);
     if (level->batch.kernel)
         run_groups(batch_groups, sizeof batch_groups / sizeof *batch_groups);
     now.level.name = NULL;

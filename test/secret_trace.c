@@ -287,6 +287,11 @@ static sealane_op ops[PACKETS];
 static uint8_t texts[PACKETS][LONGEST], tags[PACKETS][16], computed[PACKETS][16];
 static _Alignas(64) sealane_lane lanes[PACKETS];
 
+static const sealane_batch *batch_of(sealane_alg alg, int level)
+{
+    return &table_of(alg)->levels[level].batch;
+}
+
 static size_t batch_bytes(const scenario *s, size_t i)
 {
     return s->bytes - s->bytes / 4 * i / PACKETS;
@@ -296,13 +301,14 @@ static size_t batch_bytes(const scenario *s, size_t i)
  * erasing its text is no secret; for the kernel it is none the first time, and then one after the other. */
 static int prepare_batch(const scenario *s, int number)
 {
-    const size_t nonce_bytes = s->alg == SEALANE_CHACHA20_POLY1305 ? 12 : 24;
+    const size_t nonce_bytes = s->alg == SEALANE_XCHACHA20_POLY1305 ? 24 : 12;
+    const void *lane_key = is_gcm(s->alg) ? (const void *)gcm_key_of(&k) : key;
     for (size_t i = 0; i < PACKETS; i++) {
         memcpy(texts[i], text, LONGEST);
         ops[i] = (sealane_op){texts[i], texts[i], batch_bytes(s, i), ad,          s->ad_bytes,
                               &k,       nonce,    tags[i],           nonce_bytes, SEALANE_OK};
         lanes[i] = (sealane_lane){slot(texts[i]), slot(texts[i]), batch_bytes(s, i), slot(ad),
-                                  s->ad_bytes,    slot(key),      slot(nonce),       slot(computed[i])};
+                                  s->ad_bytes,    slot(lane_key), slot(nonce),       slot(computed[i])};
     }
     const int bad = sealane_seal_batch(ops, PACKETS) != PACKETS;
     if (s->what == BATCH_SEAL)
@@ -351,7 +357,7 @@ __attribute__((noinline)) static int call(const scenario *s)
         bad = sealane_open_batch(ops, PACKETS) != PACKETS - 1;
     } else if (s->what == BATCH_KERNEL) {
         SEALANE_BATCH_SCRATCH(scratch);
-        const sealane_batch *batch = &sealane_levels[s->level].batch;
+        const sealane_batch *batch = batch_of(s->alg, s->level);
         const sealane_args a = batch_args(lanes, PACKETS, SEALANE_FLAG_OPEN);
         batch->kernel(&a, scratch, batch->consts);
     } else {
@@ -434,18 +440,26 @@ static int same_for_all_secrets(const scenario *s, size_t *steps, int secrets)
     return first.steps >= 20;
 }
 
-static int trace_batches(int level, size_t *steps, int thorough)
+static int trace_batches(int table, int level, size_t *steps, int thorough)
 {
-    static const size_t few[] = {64, 200}, many[] = {0, 1, 16, 63, 64, 65, 128, 200, 300, 576, 1000, 1420};
+    static const size_t few[] = {64, 200, 300}, many[] = {0, 1, 16, 63, 64, 65, 128, 200, 300, 576, 1000, 1420};
+    static const sealane_alg algs[2][BATCH_KERNEL - BATCH_SEAL + 1] = {
+        {SEALANE_CHACHA20_POLY1305, SEALANE_XCHACHA20_POLY1305, SEALANE_CHACHA20_POLY1305},
+        {SEALANE_AES_128_GCM, SEALANE_AES_256_GCM, SEALANE_AES_192_GCM},
+    };
     const size_t *sizes = thorough ? many : few,
                  count = thorough ? sizeof many / sizeof *many : sizeof few / sizeof *few;
     for (size_t i = 0; i < count; i++)
         for (int what = BATCH_SEAL; what <= BATCH_KERNEL; what++) {
-            scenario s = {.name = sealane_levels[level].name, .level = level, .plant = -1, .bytes = sizes[i]};
+            const sealane_level *l = &sealane_tables[table].levels[level];
+            scenario s = {.name = l->name, .level = level, .plant = -1, .bytes = sizes[i]};
             s.ad_bytes = sizes[i] * 7 % 40;
             s.what = (unsigned)what;
-            s.alg = what == BATCH_OPEN ? SEALANE_XCHACHA20_POLY1305 : SEALANE_CHACHA20_POLY1305;
-            if (what == BATCH_KERNEL ? sealane_levels[level].batch.kernel == NULL : !thorough && i > 0)
+            s.alg = algs[table == SEALANE_AESGCM][what - BATCH_SEAL];
+            const int slow = table == SEALANE_AESGCM && l->needs == 0; /* AES without instructions of its own */
+            if (what == BATCH_KERNEL ? l->batch.kernel == NULL : !thorough && i > 0)
+                continue;
+            if (slow && !thorough)
                 continue;
             if (!same_for_all_secrets(&s, steps, thorough ? 4 : 2))
                 return 0;
@@ -465,14 +479,16 @@ static sealane_alg algorithm(int table, size_t i, int what)
 static int trace_level(int table, int level, size_t *steps, int thorough)
 {
     static const size_t few[] = {0, 1, 64, 100, 256, 576, 1420, 3000};
-    static const size_t many[] = {0,   1,   15,  16,  64,  65,  100,  128,  192,  255,  256,
-                                  257, 300, 512, 576, 640, 700, 1024, 1100, 1420, 2048, 3000};
+    static const size_t gcm[] = {0, 1, 64, 100, 256, 400, 576, 700, 1420, 3000};
     static const size_t slow[] = {0, 100, 300}; /* AES without instructions of its own */
-    const int is_slow = !thorough && table == SEALANE_AESGCM && sealane_tables[table].levels[level].needs == 0;
-    const size_t *sizes = thorough ? many : is_slow ? slow : few;
-    const size_t count = thorough  ? sizeof many / sizeof *many
-                         : is_slow ? sizeof slow / sizeof *slow
-                                   : sizeof few / sizeof *few;
+    static const size_t many[] = {0,   1,   15,  16,  64,  65,  100,  128,  192,  255,  256, 257,
+                                  300, 400, 512, 576, 640, 700, 1024, 1100, 1420, 2048, 3000};
+    const int is_slow = sealane_tables[table].levels[level].needs == 0;
+    const size_t *const lists[] = {few, gcm, slow, many};
+    const size_t counts[] = {sizeof few / sizeof *few, sizeof gcm / sizeof *gcm, sizeof slow / sizeof *slow,
+                             sizeof many / sizeof *many};
+    const int list = thorough ? 3 : table != SEALANE_AESGCM ? 0 : is_slow ? 2 : 1;
+    const size_t *const sizes = lists[list], count = counts[list];
     for (size_t i = 0; i < count; i++)
         for (int what = SEAL; what <= STREAM; what++) {
             scenario s = {.level = level, .plant = -1, .bytes = sizes[i]};
@@ -483,7 +499,7 @@ static int trace_level(int table, int level, size_t *steps, int thorough)
             if (!same_for_all_secrets(&s, steps, thorough ? 4 : 2))
                 return 0;
         }
-    return table == SEALANE_AESGCM || trace_batches(level, steps, thorough);
+    return trace_batches(table, level, steps, thorough);
 }
 
 int main(int argc, char **argv)

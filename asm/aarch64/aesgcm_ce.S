@@ -4,7 +4,7 @@
  *
  * CPU        ARMv8-A with Advanced SIMD, AES and PMULL
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    704 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    464 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_ce_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS, and with NONCE on the counter, which is then public
@@ -18,7 +18,7 @@
  * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, the state after the first
  * round (FIPS 197, 5.1) changes in its first column only; the columns of four blocks come from one round. What aese and
  * pmull need not do is done in integer registers, beside them: a group of eight is encrypted while the one before it is added
- * to the text and the one before that authenticated. What is over, J0 and up to seven blocks, comes first.
+ * to the text and authenticated. What is over, J0 and up to seven blocks, comes first.
  */
 #include "../asm.S"
 
@@ -43,15 +43,14 @@
 
 /* Scratch. */
 #define STREAM 256   /* eight blocks of keystream, but for the last round key */
-#define ARGS 384
-#define MASK 400     /* the encrypted J0 */
-#define PART_IN 416  /* a partial block, padded with zeroes */
-#define PART_OUT 432
-#define BLOCK 448    /* the counter block but for the counter */
-#define SLOTS 464    /* eight states after the first round */
-#define HASH 592     /* twice four pairs of blocks to be authenticated, each with the sums of their halves */
-#define HASH_BYTES 192
-#define SCRATCH_END 976
+#define HASH 384     /* eight blocks to be authenticated, bytes of halves reversed */
+#define ARGS 512
+#define MASK 528     /* the encrypted J0 */
+#define PART_IN 544  /* a partial block, padded with zeroes */
+#define PART_OUT 560
+#define BLOCK 576    /* the counter block but for the counter */
+#define SLOTS 592    /* eight states after the first round */
+#define SCRATCH_END 720
 
 /* The key's table: H^9 to H, then the sums of their halves. */
 #define SUMS 144
@@ -65,7 +64,6 @@
 #define dst x4
 #define sums x5        /* of H^8 */
 #define powers x6      /* H^8 */
-#define hash_out x7    /* authenticated next */
 #define last0 x8       /* the last round key */
 #define last1 x9
 #define t0 x10
@@ -80,15 +78,13 @@
 #define u1 x15
 #define u2 x16
 #define u3 x17
-#define sum0 x19
-#define sum1 x20
 #define groups x21
 #define mode w22       /* rounds; bit 8: open */
 #define slot x23
 #define stride x24     /* 16 */
 #define counter w25
 #define limit w26      /* 15, or 256 where the counter is secret */
-#define hash_in x27    /* authenticated now; 0: none yet, 1: nor encrypted */
+#define begun x27      /* not 0: there is a group before */
 
 /* Before and after groups. */
 #define left x7        /* bytes of text */
@@ -101,7 +97,7 @@
 #define mask1 x26
 #define rest x27       /* bytes of the partial block, 0 if there is none */
 
-/* Vector registers: 0 .. 7 AES states, 16 .. 23 round keys 1 .. 8, and */
+/* Vector registers: 0 .. 7 AES states, 16 .. 23 round keys, the tenth to third from the end, and */
 #define low v8          /* GHASH so far, not reduced */
 #define mid v9
 #define high v10
@@ -122,11 +118,13 @@
 #define opening v25    /* all ones, or zeroes */
 #define last_key v26
 #define padding v27    /* ones where the last block has bytes */
+/* Then. */
+#define lengths v25
+#define lengths_sum v27
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
 /* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced, with its upper half first. */
-.set REDUCE_ITEMS, 10
 .macro reduce item
     .if (\item) == 0
     pmull more.1q, low.1d, poly.1d                                               /* P w */
@@ -137,9 +135,9 @@
     .elseif (\item) == 3
     eor mid.16b, mid.16b, high.16b
     .elseif (\item) == 4
-    eor mid.16b, mid.16b, low.16b
+    eor low.16b, low.16b, more.16b
     .elseif (\item) == 5
-    eor mid.16b, mid.16b, more.16b
+    eor mid.16b, mid.16b, low.16b
     .elseif (\item) == 6
     pmull more.1q, mid.1d, poly.1d
     .elseif (\item) == 7
@@ -195,99 +193,210 @@
     .elseif (\item) == 7
     eor more.16b, more.16b, ha.16b
     .elseif (\item) == 8
-    eor low.16b, low.16b, \x\().16b
-    .elseif (\item) == 9
-    eor more.16b, more.16b, hb.16b
-    .elseif (\item) == 10
     eor mid.16b, mid.16b, \y\().16b
+    .elseif (\item) == 9
+    eor low.16b, low.16b, \x\().16b
+    .elseif (\item) == 10
+    eor more.16b, more.16b, hb.16b
     .else
     eor mid.16b, mid.16b, hsum.16b
     .endif
 .endm
 
-/* The second to fourth pair of a group begins with four loads. */
+/* Loads of a pair of a group. */
 .macro load_pair item, pair
     .if (\item) == 0
-    ldp q12, q13, [hash_in, #48*(\pair)]
+    .if text_done < 20*(\pair) + 22
+    .error "the pair has not been written yet"
+    .endif
+    ldp q12, q13, [scratch, #HASH + 32*(\pair)]
     .elseif (\item) == 1
     ldp q15, q29, [powers, #32*(\pair)]
-    .elseif (\item) == 2
-    ldr q14, [hash_in, #48*(\pair) + 32]
     .else
     ldr q30, [sums, #16*(\pair)]
     .endif
 .endm
 
-/* A group at hash_in, its first pair last, since it waits for what came before; item 0 .. 74. */
-.set HASH_ITEMS, 75
-.macro hash_item item
-    .if (\item) < 4
-    reduce (\item)
-    .elseif (\item) < 12 && (\item) % 2 == 0
-    load_pair ((\item)/2-2), 1
-    .elseif (\item) < 12
-    reduce ((\item)/2+2)
-    .elseif (\item) < 14
-    reduce ((\item)-4)
-    .elseif (\item) == 14
-    pmull2 low.1q, va.2d, ha.2d
-    .elseif (\item) == 15
-    pmull more.1q, va.1d, ha.1d
-    .elseif (\item) == 16
-    pmull2 mid.1q, vs.2d, hsum.2d
-    .elseif (\item) == 17
-    pmull2 va.1q, vb.2d, hb.2d
-    .elseif (\item) == 18
-    pmull hb.1q, vb.1d, hb.1d
-    .elseif (\item) == 19
-    pmull hsum.1q, vs.1d, hsum.1d
-    .elseif (\item) == 20
-    eor low.16b, low.16b, va.16b
-    .elseif (\item) == 21
-    eor more.16b, more.16b, hb.16b
-    .elseif (\item) == 22
-    eor mid.16b, mid.16b, hsum.16b
-    .elseif (\item) < 27
-    load_pair ((\item)-23), 2
-    .elseif (\item) < 39
-    multiply_pair ((\item)-27), va, vb, vs
-    .elseif (\item) < 43
-    load_pair ((\item)-39), 3
-    .elseif (\item) < 55
-    multiply_pair ((\item)-43), va, vb, vs
-    .elseif (\item) < 59
-    load_pair ((\item)-55), 0
-    .elseif (\item) == 59
-    ext vt.16b, high.16b, high.16b, #8
-    .elseif (\item) == 60
+.macro hash_column item, columns
+    .if \columns
+    column_item \item
+    .endif
+.endm
+
+.macro hash_store item, columns
+    .if \columns
+    column_item (5 + \item)
+    .endif
+.endm
+
+/* A group, in items of a calculation and often a load or store, after what was before is reduced. With columns, also the
+ * first columns of the next group's states. */
+.set HASH_ITEMS, 71
+.set REDUCE_ITEMS, 11 /* of these, before the first block is read */
+.macro hash_item item, columns
+    .if (\item) == 0
+    reduce 0
+    hash_column 0, \columns
+    .elseif (\item) == 1
+    reduce 1
+    reduce 2
+    .elseif (\item) == 2
+    hash_column 1, \columns
+    .elseif (\item) == 3
+    reduce 3
+    .elseif (\item) == 4
+    hash_column 2, \columns
+    .elseif (\item) == 5
+    reduce 4
+    .elseif (\item) == 6
+    hash_column 3, \columns
+    .elseif (\item) == 7
+    reduce 5
+    hash_store 0, \columns
+    .elseif (\item) == 8
+    hash_column 4, \columns
+    hash_store 1, \columns
+    .elseif (\item) == 9
+    reduce 6
+    hash_store 2, \columns
+    .elseif (\item) == 10
+    reduce 7
+    hash_store 3, \columns
+    .elseif (\item) == 11
+    reduce 8
+    load_pair 0, 0
+    .elseif (\item) == 12
+    reduce 9
+    load_pair 1, 0
+    .elseif (\item) == 13
     eor va.16b, va.16b, high.16b
-    .elseif (\item) == 61
-    eor vt.8b, vt.8b, high.8b                                                       /* and the other half is zero */
-    .elseif (\item) == 62
-    pmull high.1q, va.1d, ha.1d
-    .elseif (\item) == 63
+    hash_store 4, \columns
+    .elseif (\item) == 14
+    trn1 vs.2d, va.2d, vb.2d
+    hash_store 5, \columns
+    .elseif (\item) == 15
+    trn2 vt.2d, va.2d, vb.2d
+    hash_store 6, \columns
+    .elseif (\item) == 16
+    pmull2 low.1q, va.2d, ha.2d
+    hash_store 7, \columns
+    .elseif (\item) == 17
     eor vs.16b, vs.16b, vt.16b
-    .elseif (\item) == 64
-    pmull2 ha.1q, va.2d, ha.2d
-    .elseif (\item) == 65
+    load_pair 2, 0
+    .elseif (\item) == 18
+    pmull high.1q, va.1d, ha.1d
+    .elseif (\item) == 19
     pmull2 va.1q, vb.2d, hb.2d
-    .elseif (\item) == 66
+    .elseif (\item) == 20
     pmull hb.1q, vb.1d, hb.1d
-    .elseif (\item) == 67
-    pmull2 vb.1q, vs.2d, hsum.2d
-    .elseif (\item) == 68
-    pmull hsum.1q, vs.1d, hsum.1d
-    .elseif (\item) == 69
-    eor high.16b, high.16b, more.16b
-    .elseif (\item) == 70
-    eor low.16b, low.16b, ha.16b
-    .elseif (\item) == 71
-    eor high.16b, high.16b, hb.16b
-    .elseif (\item) == 72
+    .elseif (\item) == 21
+    pmull2 mid.1q, vs.2d, hsum.2d
+    .elseif (\item) == 22
     eor low.16b, low.16b, va.16b
-    .elseif (\item) == 73
+    .elseif (\item) == 23
+    pmull hsum.1q, vs.1d, hsum.1d
+    load_pair 0, 1
+    .elseif (\item) == 24
+    eor high.16b, high.16b, hb.16b
+    load_pair 1, 1
+    .elseif (\item) == 25
+    trn1 vs.2d, va.2d, vb.2d
+    .elseif (\item) == 26
+    trn2 vt.2d, va.2d, vb.2d
+    .elseif (\item) == 27
+    eor mid.16b, mid.16b, hsum.16b
+    load_pair 2, 1
+    .elseif (\item) == 28
+    eor vs.16b, vs.16b, vt.16b
+    .elseif (\item) == 29
+    pmull2 vt.1q, va.2d, ha.2d
+    .elseif (\item) == 30
+    pmull ha.1q, va.1d, ha.1d
+    .elseif (\item) == 31
+    pmull2 va.1q, vb.2d, hb.2d
+    .elseif (\item) == 32
+    pmull hb.1q, vb.1d, hb.1d
+    .elseif (\item) == 33
+    pmull2 vb.1q, vs.2d, hsum.2d
+    .elseif (\item) == 34
+    pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 35
+    eor low.16b, low.16b, vt.16b
+    .elseif (\item) == 36
+    eor high.16b, high.16b, ha.16b
+    .elseif (\item) == 37
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 38
     eor mid.16b, mid.16b, vb.16b
-    .else
+    load_pair 0, 2
+    .elseif (\item) == 39
+    eor high.16b, high.16b, hb.16b
+    load_pair 1, 2
+    .elseif (\item) == 40
+    trn1 vs.2d, va.2d, vb.2d
+    .elseif (\item) == 41
+    trn2 vt.2d, va.2d, vb.2d
+    .elseif (\item) == 42
+    eor mid.16b, mid.16b, hsum.16b
+    load_pair 2, 2
+    .elseif (\item) == 43
+    eor vs.16b, vs.16b, vt.16b
+    .elseif (\item) == 44
+    pmull2 vt.1q, va.2d, ha.2d
+    .elseif (\item) == 45
+    pmull ha.1q, va.1d, ha.1d
+    .elseif (\item) == 46
+    pmull2 va.1q, vb.2d, hb.2d
+    .elseif (\item) == 47
+    pmull hb.1q, vb.1d, hb.1d
+    .elseif (\item) == 48
+    pmull2 vb.1q, vs.2d, hsum.2d
+    .elseif (\item) == 49
+    pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 50
+    eor low.16b, low.16b, vt.16b
+    .elseif (\item) == 51
+    eor high.16b, high.16b, ha.16b
+    .elseif (\item) == 52
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 53
+    eor mid.16b, mid.16b, vb.16b
+    load_pair 0, 3
+    .elseif (\item) == 54
+    eor high.16b, high.16b, hb.16b
+    load_pair 1, 3
+    .elseif (\item) == 55
+    trn1 vs.2d, va.2d, vb.2d
+    .elseif (\item) == 56
+    trn2 vt.2d, va.2d, vb.2d
+    .elseif (\item) == 57
+    eor mid.16b, mid.16b, hsum.16b
+    load_pair 2, 3
+    .elseif (\item) == 58
+    eor vs.16b, vs.16b, vt.16b
+    .elseif (\item) == 59
+    pmull2 vt.1q, va.2d, ha.2d
+    .elseif (\item) == 60
+    pmull ha.1q, va.1d, ha.1d
+    .elseif (\item) == 61
+    pmull2 va.1q, vb.2d, hb.2d
+    .elseif (\item) == 62
+    pmull hb.1q, vb.1d, hb.1d
+    .elseif (\item) == 63
+    pmull2 vb.1q, vs.2d, hsum.2d
+    .elseif (\item) == 64
+    pmull hsum.1q, vs.1d, hsum.1d
+    .elseif (\item) == 65
+    eor low.16b, low.16b, vt.16b
+    .elseif (\item) == 66
+    eor high.16b, high.16b, ha.16b
+    .elseif (\item) == 67
+    eor low.16b, low.16b, va.16b
+    .elseif (\item) == 68
+    eor mid.16b, mid.16b, vb.16b
+    .elseif (\item) == 69
+    eor high.16b, high.16b, hb.16b
+    .elseif (\item) == 70
     eor mid.16b, mid.16b, hsum.16b
     .endif
 .endm
@@ -307,9 +416,12 @@
     eor \x\().16b, \x\().16b, last_key.16b
 .endm
 
-/* x := a counter block */
-.macro set_counter x, value
+/* x := a counter block, in two steps. */
+.macro set_block x
     mov \x\().16b, v12.16b
+.endm
+
+.macro set_counter x, value
     mov \x\().s[3], \value
 .endm
 
@@ -317,40 +429,55 @@
 .set COLUMN_ITEMS, 13
 .macro column_item item
     .if (\item) == 0
-    mov va.16b, count.16b
+    mov vt.16b, count.16b
     .elseif (\item) == 1
-    add vb.16b, count.16b, four.16b
+    add hsum.16b, count.16b, four.16b
     .elseif (\item) == 2
-    aese va.16b, count_key.16b
-    aesmc va.16b, va.16b
+    aes_round vt, count_key
     .elseif (\item) == 3
-    add count.16b, vb.16b, four.16b
+    add count.16b, hsum.16b, four.16b
     .elseif (\item) == 4
-    aese vb.16b, count_key.16b
-    aesmc vb.16b, vb.16b
+    aes_round hsum, count_key
     .elseif (\item) < 9
-    st1 {va.s}[(\item)-5], [slot], stride
+    st1 {vt.s}[(\item)-5], [slot], stride
     .else
-    st1 {vb.s}[(\item)-9], [slot], stride
+    st1 {hsum.s}[(\item)-9], [slot], stride
     .endif
 .endm
 
-/* Block 0 .. 7 of the group before is added to the text; items 2 .. 97, after two that load. With last, it is the packet's
- * last group. Even and odd blocks have registers of their own. */
-.set TEXT_ITEMS, 98
+/* Block 0 .. 7 of the group before is added to the text; items 2 .. 81, after two that load. With last, it is the packet's
+ * last group. Even and odd blocks have registers of their own. Then what there is to do from group to group. */
+.set TEXT_ITEMS, 82
+.set LOOP_ITEMS, 90
 .macro text_item item, open, last
     .if (\item) == 0
     ldp t0, t1, [scratch, #STREAM]
     .elseif (\item) == 1
     ldp t2, t3, [src]
-    .elseif ((\item)-2)/12 % 2 == 0
-    text_step (((\item)-2)/12), (((\item)-2)%12), \open, \last, t0, t1, t2, t3, u0, u1, u2, u3, sum0
+    .elseif (\item) == 82
+    sub slot, slot, #128
+    .elseif (\item) == 83
+    add counter, counter, #8
+    .elseif (\item) == 84
+    sub groups, groups, #1
+    .elseif (\item) == 85
+    add src, src, #128
+    .elseif (\item) == 86
+    add dst, dst, #128
+    .elseif (\item) == 87
+    add t0d, counter, #7
+    .elseif (\item) == 88
+    and t0d, t0d, #255
+    .elseif (\item) == 89
+    cmp t0d, limit
+    .elseif ((\item)-2)/10 % 2 == 0
+    text_step (((\item)-2)/10), (((\item)-2)%10), \open, \last, t0, t1, t2, t3, u0, u1, u2, u3
     .else
-    text_step (((\item)-2)/12), (((\item)-2)%12), \open, \last, u0, u1, u2, u3, t0, t1, t2, t3, sum1
+    text_step (((\item)-2)/10), (((\item)-2)%10), \open, \last, u0, u1, u2, u3, t0, t1, t2, t3
     .endif
 .endm
 
-.macro text_step block, step, open, last, x0, x1, y0, y1, next_x0, next_x1, next_y0, next_y1, sum
+.macro text_step block, step, open, last, x0, x1, y0, y1, next_x0, next_x1, next_y0, next_y1
     .if (\step) == 0
     .if (\block) < 7
     ldp \next_x0, \next_x1, [scratch, #STREAM + 16*(\block) + 16]
@@ -391,112 +518,113 @@
     .else
     rev \x1, \x1
     .endif
-    .elseif (\step) == 9
-    eor \sum, \x0, \x1
-    .elseif (\step) == 10
-    stp \x0, \x1, [hash_out, #48*((\block)/2) + 16*((\block)%2)]
-    .elseif (\block) % 2
-    stp sum0, sum1, [hash_out, #48*((\block)/2) + 32]
+    .else
+    stp \x0, \x1, [scratch, #HASH + 16*(\block)]
     .endif
 .endm
 
-/* Behind each of the other instructions, some of these: the next group's first columns, the hash, the text. */
-.macro fill hash, text, open
+/* Behind each of 72 rounds of a state: the text's items that are due, three for every two rounds, and those of the hash's,
+ * as many as reduce in the first 16 rounds, the others in 60. */
+.macro fill hash, open, columns, last
     .set slots_done, slots_done + 1
     .if \hash
-    .set hash_until, slots_done*(COLUMN_ITEMS + HASH_ITEMS)/64
+    text_until slots_done*3/2, \open, \last
+    .if slots_done <= 16
+    hash_until slots_done*REDUCE_ITEMS/16, \columns
     .else
-    .set hash_until, slots_done*COLUMN_ITEMS/64
+    hash_until (REDUCE_ITEMS + (slots_done-16)*(HASH_ITEMS-REDUCE_ITEMS)/60), \columns
     .endif
-    .set text_until, \text*slots_done*TEXT_ITEMS/72
-    .rept 4
-    .if text_done < text_until
-    text_item text_done, \open, 0
+    text_until ((slots_done*3 + 1)/2), \open, \last
+    .elseif slots_done <= COLUMN_ITEMS
+    column_item (slots_done-1)
+    .endif
+.endm
+
+.macro text_until item, open, last
+    .rept 2
+    .if text_done < (\item) && text_done < LOOP_ITEMS - \last*(LOOP_ITEMS - TEXT_ITEMS)
+    text_item text_done, \open, \last
     .set text_done, text_done + 1
     .endif
-    .if hash_done < hash_until && hash_done < COLUMN_ITEMS + \hash*HASH_ITEMS
-    .if hash_done < COLUMN_ITEMS
-    column_item hash_done
-    .else
-    hash_item (hash_done - COLUMN_ITEMS)
-    .endif
+    .endr
+.endm
+
+.macro hash_until item, columns
+    .rept 2
+    .if hash_done < (\item)
+    hash_item hash_done, \columns
     .set hash_done, hash_done + 1
     .endif
     .endr
 .endm
 
-.macro round number, hash, text, open
+.macro round number, hash, open
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     aes_round v\i, v\number
-    fill \hash, \text, \open
+    fill \hash, \open, 1, 0
     .endr
 .endm
 
-/* Rounds that AES-192 and AES-256 have more, with n states. */
+/* Rounds that AES-192 and AES-256 have more, before the others, with n states. */
 .macro more_rounds states, key_schedule
     tbz mode, #2, 1f
-    ldp q12, q13, [\key_schedule, #SEALANE_GCM_KEY_SCHEDULE + 16*9]
-    .irp k, 12, 13
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \states
-    aes_round v\i, v\k
-    .endif
-    .endr
-    .endr
+    ldp q12, q13, [\key_schedule, #SEALANE_GCM_KEY_SCHEDULE + 16]
+    extra_rounds \states
     tbz mode, #1, 1f
-    ldp q12, q13, [\key_schedule, #SEALANE_GCM_KEY_SCHEDULE + 16*11]
-    .irp k, 12, 13
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \states
-    aes_round v\i, v\k
-    .endif
-    .endr
-    .endr
+    ldp q12, q13, [\key_schedule, #SEALANE_GCM_KEY_SCHEDULE + 48]
+    extra_rounds \states
 1:
 .endm
 
-/* A group is encrypted, the one before added to the text, and the one before that authenticated. */
-.macro group hash, text, open=0
-    .set slots_done, 0
-    .set hash_done, 0
-    .set text_done, 0
-    ldp q0, q1, [scratch, #SLOTS]
-    ldp q2, q3, [scratch, #SLOTS + 32]
-    ldp q4, q5, [scratch, #SLOTS + 64]
-    ldp q6, q7, [scratch, #SLOTS + 96]
-    .irp k, 16, 17, 18, 19, 20, 21, 22, 23
-    round \k, \hash, \text, \open
+.macro extra_rounds states
+    .irp k, 12, 13
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \states
+    aes_round v\i, v\k
+    .endif
     .endr
+    .endr
+.endm
+
+/* A group, whose states have had their first round, is encrypted, and the one before added to the text and authenticated.
+ * Then the next group's states are loaded. */
+.macro group hash, open=0
+    .set slots_done, 0
+    .set text_done, 0
+    .set hash_done, 0
     more_rounds 8, key
+    .irp k, 16, 17, 18, 19, 20, 21, 22, 23
+    round \k, \hash, \open
+    .endr
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     aes_last_round v\i
-    fill \hash, \text, \open
-    .endr
+    fill \hash, \open, 1, 0
+    .if \i == 3
     stp q0, q1, [scratch, #STREAM]
+    .elseif \i == 4
+    ldp q0, q1, [scratch, #SLOTS]
+    .elseif \i == 5
     stp q2, q3, [scratch, #STREAM + 32]
+    .elseif \i == 6
+    ldp q2, q3, [scratch, #SLOTS + 32]
+    .elseif \i == 7
     stp q4, q5, [scratch, #STREAM + 64]
+    .endif
+    .endr
+    fill \hash, \open, 1, 0
+    ldp q4, q5, [scratch, #SLOTS + 64]
+    fill \hash, \open, 1, 0
     stp q6, q7, [scratch, #STREAM + 96]
-    sub slot, slot, #128
-    add counter, counter, #8
-    sub groups, groups, #1
+    fill \hash, \open, 1, 0
+    ldp q6, q7, [scratch, #SLOTS + 96]
+    fill \hash, \open, 1, 0
 .endm
 
 /* To the next group: its states cannot stay where bytes of the counter change that are not the last. */
 .macro next_group none_left, again
     cbz groups, \none_left
-    add t0d, counter, #7
-    and t0d, t0d, #255
-    cmp t0d, limit
     b.hs \again
     b .Lslots
-.endm
-
-.macro text_done
-    add src, src, #128
-    add dst, dst, #128
-    mov t0, hash_in
-    mov hash_in, hash_out
-    mov hash_out, t0
 .endm
 
 /* The last group: where its last block is, and which of the bytes count. */
@@ -516,20 +644,49 @@
     ldp mask0, mask1, [t0, #MASKS + 16]
 .endm
 
-.macro last_text open, hash
+.macro last_group open
     last_block
-    .set hash_done, 0
+    .set slots_done, 0
     .set text_done, 0
-    .rept TEXT_ITEMS
-    text_item text_done, \open, 1
-    .set text_done, text_done + 1
-    .rept \hash
-    .if hash_done < text_done*HASH_ITEMS/TEXT_ITEMS
-    hash_item hash_done
-    .set hash_done, hash_done + 1
-    .endif
+    .set hash_done, 0
+    .rept 76
+    fill 1, \open, 0, 1
     .endr
-    .endr
+.endm
+
+/* Where the lengths follow, theirs is the lowest power. Their product, or zeroes, to 3 .. 5. */
+.macro last_powers
+    ldr t2, [scratch, #ARGS]
+    movi v3.16b, #0
+    movi v4.16b, #0
+    movi v5.16b, #0
+    ldr t3d, [t2, #SEALANE_ARG_FLAGS]
+    tbz t3d, #1, 1f
+    load_lengths v1, t2
+    sub powers, powers, #16
+    sub sums, sums, #8
+    ldr q2, [powers, #128]
+    ldr d6, [sums, #64]
+    ext v7.16b, v1.16b, v1.16b, #8
+    eor v7.16b, v7.16b, v1.16b
+    pmull2 v3.1q, v1.2d, v2.2d
+    pmull v4.1q, v1.1d, v2.1d
+    pmull v5.1q, v7.1d, v6.1d
+1:
+.endm
+
+/* The block of the lengths in bits. */
+.macro load_lengths to, from_args
+    ldr t0, [\from_args, #SEALANE_ARG_AD_BYTES]
+    ldr t1, [\from_args, #SEALANE_ARG_TOTAL]
+    lsl t0, t0, #3
+    lsl t1, t1, #3
+    set_halves \to
+.endm
+
+.macro set_halves to
+    mov \to\().d[0], t0
+    mov \to\().d[1], t1
 .endm
 
 /* ---- Before the groups ----------------------------------------------------------------------------------------- */
@@ -568,8 +725,9 @@
 4:
 .endm
 
-/* Slot 1's text is there or not. Text in v\x. */
-.macro head_block slot, slots, x
+/* What becomes of a block of text in slot 1, which is there or not, or later: it goes to vector x, and its key stream is in
+ * that of the slot. */
+.macro head_load slot, slots, x
     .if \slot == \slots - 1
     ldr q\x, [from]
     .else
@@ -579,6 +737,9 @@
 
 .macro head_crypt slot, slots, x
     eor v\slot\().16b, v\slot\().16b, v\x\().16b
+.endm
+
+.macro head_store slot, slots, x
     .if \slot == \slots - 1
     str q\slot, [to]
     .else
@@ -586,23 +747,38 @@
     .endif
 .endm
 
-.macro head_hash slot, slots, x
+.macro head_choose slot, slots, x
     bit v\slot\().16b, v\x\().16b, opening.16b
+.endm
+
+.macro head_pad slot, slots, x
     .if \slot == \slots - 1
     and v\slot\().16b, v\slot\().16b, padding.16b
     .endif
+.endm
+
+.macro head_reverse slot, slots, x
     rev64 v\slot\().16b, v\slot\().16b
 .endm
 
 .macro head_pair first, second, slots, x, y
     trn1 v\x\().2d, v\first\().2d, v\second\().2d
     trn2 v\y\().2d, v\first\().2d, v\second\().2d
+.endm
+
+.macro head_sum first, second, slots, x, y
     eor v\x\().16b, v\x\().16b, v\y\().16b
 .endm
 
-.macro head_multiply first, second, slots, x, y
+.macro head_powers first, slots
     ldp q15, q29, [powers, #16*(8 - (\slots - \first))]
     ldr q30, [sums, #8*(8 - (\slots - \first))]
+.endm
+
+.macro head_multiply first, second, slots, x, y
+    .if \first > 2 || \slots == 8
+    head_powers \first, \slots
+    .endif
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     multiply_pair \i, v\first, v\second, v\x
     .endr
@@ -640,11 +816,17 @@
 .macro head slots
     sub t0d, counter, #\slots - 1
     add t0d, t0d, w20
-    ldr q14, [the_key, #SEALANE_GCM_KEY_SCHEDULE]
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \slots
-    add t1d, t0d, #\i
-    rev t1d, t1d
+    set_block v\i
+    .endif
+    .endr
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \slots
+    rev t1d, t0d
+    .if \i < \slots - 1
+    add t0d, t0d, #1
+    .endif
     set_counter v\i, t1d
     .endif
     .endr
@@ -653,6 +835,7 @@
     aes_round v\i, v14
     .endif
     .endr
+    more_rounds \slots, the_key
     reduce 0
     .set reduced, 1
     .irp k, 16, 17, 18, 19, 20, 21, 22, 23
@@ -665,7 +848,6 @@
     .set reduced, reduced + 1
     .endr
     reduce reduced
-    more_rounds \slots, the_key
     sub t1, blocks, #\slots
     add u0, src, t1, lsl #4
     add u1, dst, t1, lsl #4
@@ -681,23 +863,25 @@
     .endr
     tbz blocks, #0, 2f
     eor v0.16b, v0.16b, last_key.16b
-    str q0, [scratch, #MASK]
-    head_block 1, \slots, 12
-    head_crypt 1, \slots, 12
-    head_hash 1, \slots, 12
+    head_load 1, \slots, 12
     ldr q15, [powers, #16*(9 - \slots)]
     ldr d30, [sums, #8*(9 - \slots)]
+    str q0, [scratch, #MASK]
+    head_crypt 1, \slots, 12
+    head_store 1, \slots, 12
+    head_choose 1, \slots, 12
+    head_pad 1, \slots, 12
+    head_reverse 1, \slots, 12
     eor v1.16b, v1.16b, high.16b
-    multiply 1, v1, ha, hsum
     movi high.16b, #0
+    multiply 1, v1, ha, hsum
     b 3f
 2:
     str q1, [scratch, #MASK]
     .if \slots == 2
-    ext high.16b, high.16b, high.16b, #8                                              /* no text: as before the reduction */
-    mov mid.16b, high.16b
+    ext more.16b, high.16b, high.16b, #8                                        /* no text: as before the reduction */
     movi low.16b, #0
-    b .Lhead_done
+    mov mid.16b, more.16b
     .else
     movi low.16b, #0
     movi mid.16b, #0
@@ -705,46 +889,69 @@
     .endif
 3:
     .if \slots > 2
-    head_all head_block, \slots
+    head_all head_load, \slots
     head_all head_crypt, \slots
-    head_all head_hash, \slots
-    eor v2.16b, v2.16b, high.16b
-    head_pairs head_pair, \slots
-    head_pairs head_multiply, \slots
+    head_all head_store, \slots
+    head_all head_choose, \slots
+    head_all head_pad, \slots
+    head_all head_reverse, \slots
+    .if \slots < 8
+    head_powers 2, \slots
     .endif
-    mov high.16b, more.16b
+    eor v2.16b, v2.16b, high.16b
+    fmov d25, u2
+    eor u2, u2, u3
+    head_pairs head_pair, \slots
+    mov lengths.d[1], u3
+    fmov d27, u2
+    head_pairs head_sum, \slots
+    head_pairs head_multiply, \slots
+    .else
+    fmov d25, u2
+    eor u2, u2, u3
+    mov lengths.d[1], u3
+    fmov d27, u2
+    .endif
 .endm
 
     function sealane_aesgcm_ce
-    ldr flags, [args, #SEALANE_ARG_FLAGS]
     ldr the_key, [args, #SEALANE_ARG_KEY]
+    ldr flags, [args, #SEALANE_ARG_FLAGS]
+    ldr t0, [args, #SEALANE_ARG_NONCE]
+    ldr mode, [the_key, #SEALANE_GCM_KEY_ROUNDS]
     tbnz flags, #3, .Lsetup
     ldp dst, src, [args, #SEALANE_ARG_OUT]
     ldr left, [args, #SEALANE_ARG_BYTES]
-    ldr mode, [the_key, #SEALANE_GCM_KEY_ROUNDS]
     ldr q28, [consts, #POLY]
     add powers, the_key, #SEALANE_GCM_KEY_TABLE + 16
-    add sums, the_key, #SEALANE_GCM_KEY_TABLE + SUMS + 8
     movi low.16b, #0
+    add sums, the_key, #SEALANE_GCM_KEY_TABLE + SUMS + 8
+    movi mid.16b, #0
+    add t1, the_key, mode, uxtw #4
+    movi high.16b, #0
+    ldp q16, q17, [t1, #SEALANE_GCM_KEY_SCHEDULE - 144]
     tbz flags, #0, .Lcontinue
-    ldr t0, [args, #SEALANE_ARG_NONCE]
     tbnz flags, #4, .Lnonce
     ldp u0, u1, [t0]
-    lsr t1, u1, #32
-    rev counter, t1d
-    b .Lad_begin
+    ldp q18, q19, [t1, #SEALANE_GCM_KEY_SCHEDULE - 112]
+    lsr t2, u1, #32
+    ldp u2, u3, [args, #SEALANE_ARG_AD]
+    rev counter, t2d
+    b .Lfirst
 .Lnonce:                                                                        /* word by word, as it may have been written */
     ldp w14, w15, [t0]
-    orr u0, u0, u1, lsl #32
-    ldr w15, [t0, #8]
+    ldr t2d, [t0, #8]
+    ldp q18, q19, [t1, #SEALANE_GCM_KEY_SCHEDULE - 112]
     mov counter, #1
-.Lad_begin:
-    stp u0, u1, [scratch, #BLOCK]
-    movi mid.16b, #0
-    movi high.16b, #0
-    ldr u1, [args, #SEALANE_ARG_AD_BYTES]
-    ldr u0, [args, #SEALANE_ARG_AD]
-    cbz u1, .Lbegun
+    orr u0, u0, u1, lsl #32
+    ldp u2, u3, [args, #SEALANE_ARG_AD]
+    mov u1, t2
+.Lfirst:
+    fmov d12, u0
+    add t3, scratch, #BLOCK
+    stp u0, u1, [t3]
+    mov v12.d[1], u1
+    cbz u3, .Lbegun
 
     /* Associated data, up to eight blocks at a time. */
 .Lad:
@@ -753,36 +960,36 @@
     movi mid.16b, #0
     movi more.16b, #0
     mov t0, #128
-    cmp u1, t0
-    csel t0, u1, t0, lo
+    cmp u3, t0
+    csel t0, u3, t0, lo
     add t0, t0, #15
     lsr t0, t0, #4
-    sub u2, powers, t0, lsl #4
-    sub u3, sums, t0, lsl #3
-    add u2, u2, #128
-    add u3, u3, #64
+    sub u0, powers, t0, lsl #4
+    sub u1, sums, t0, lsl #3
+    add u0, u0, #128
+    add u1, u1, #64
 .Lad_block:
-    subs u1, u1, #16
+    subs u3, u3, #16
     b.lo .Lad_partial
-    ldr q12, [u0], #16
+    ldr q0, [u2], #16
     b .Lad_multiply
 .Lad_partial:
-    add u1, u1, #16
+    add u3, u3, #16
     add t3, scratch, #PART_IN
     stp xzr, xzr, [t3]
-    copy_partial u1, u0, t3
-    ldr q12, [scratch, #PART_IN]
-    mov u1, xzr
+    copy_partial u3, u2, t3
+    ldr q0, [scratch, #PART_IN]
+    mov u3, xzr
 .Lad_multiply:
-    ldr q15, [u2], #16
-    ldr d30, [u3], #8
-    rev64 va.16b, va.16b
-    eor va.16b, va.16b, high.16b
+    ldr q15, [u0], #16
+    ldr d30, [u1], #8
+    rev64 v0.16b, v0.16b
+    eor v0.16b, v0.16b, high.16b
     movi high.16b, #0
-    multiply 0, va, ha, hsum
-    cbz u1, .Lad_done
+    multiply 0, v0, ha, hsum
+    cbz u3, .Lad_done
     add t0, powers, #128
-    cmp u2, t0
+    cmp u0, t0
     b.ne .Lad_block
     mov high.16b, more.16b
     b .Lad
@@ -795,29 +1002,37 @@
     ldr t0, [args, #SEALANE_ARG_STATE]
     ldr q10, [t0, #SEALANE_GCM_STATE_Y]
     ldp u0, u1, [t0, #SEALANE_GCM_STATE_COUNTER]
+    ldp q18, q19, [t1, #SEALANE_GCM_KEY_SCHEDULE - 112]
     rev64 high.16b, high.16b
-    stp u0, u1, [scratch, #BLOCK]
+    add t3, scratch, #BLOCK
+    stp u0, u1, [t3]
+    fmov d12, u0
+    mov v12.d[1], u1
     ext high.16b, high.16b, high.16b, #8
-    lsr t1, u1, #32
-    rev counter, t1d
+    lsr t2, u1, #32
+    rev counter, t2d
     mov mid.16b, high.16b
     sub counter, counter, #1
 
 .Lbegun:
-    add t0, the_key, mode, uxtw #4
-    ldp q16, q17, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 16]
-    ldp q18, q19, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 48]
-    ldp q20, q21, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 80]
-    ldp q22, q23, [the_key, #SEALANE_GCM_KEY_SCHEDULE + 112]
-    ldp q24, q26, [t0, #SEALANE_GCM_KEY_SCHEDULE - 16]
-    ldr q12, [scratch, #BLOCK]
-
-    /* The text's last block, if it is not whole. */
+    add t1, the_key, mode, uxtw #4
+    ldr u2, [args, #SEALANE_ARG_AD_BYTES]
+    ldr u3, [args, #SEALANE_ARG_TOTAL]
+    ldp q20, q21, [t1, #SEALANE_GCM_KEY_SCHEDULE - 80]
     add groups, left, #15
-    ands rest, left, #15
     add from, src, left
+    ldp q22, q23, [t1, #SEALANE_GCM_KEY_SCHEDULE - 48]
+    lsl u2, u2, #3
+    lsl u3, u3, #3
+    ldp q24, q26, [t1, #SEALANE_GCM_KEY_SCHEDULE - 16]
     add to, dst, left
     sub u0, from, #16
+    ldr q14, [the_key, #SEALANE_GCM_KEY_SCHEDULE]
+    ubfx blocks, groups, #4, #3
+    lsr groups, groups, #7
+
+    /* The text's last block, if it is not whole. */
+    ands rest, left, #15
     sub to, to, #16
     mov u1, #16
     b.eq .Lwhole
@@ -835,8 +1050,6 @@
     ubfx t0d, flags, #2, #1
     neg t0d, t0d
     dup opening.4s, t0d
-    ubfx blocks, groups, #4, #3
-    lsr groups, groups, #7
 
     /* Where no group follows, the block of the lengths has the lowest power. Otherwise this block is of the last group. */
     cbnz groups, .Lhead_whole
@@ -872,17 +1085,33 @@
     add src, src, blocks, lsl #4
     add dst, dst, blocks, lsl #4
     cbnz groups, .Lgroups
-    tbz flags, #1, .Lreduce
-    cbnz left, .Llengths
-    reduce_all                                                                  /* no text */
-    mov v0.16b, high.16b
-    movi low.16b, #0
-    movi mid.16b, #0
-    movi high.16b, #0
-    b .Llengths_only
+    tbz flags, #1, .Lhead_part
+    cbz left, .Lno_text
+    ldr q15, [powers, #128]
+    ldr d30, [sums, #64]
+    pmull2 vt.1q, lengths.2d, ha.2d
+    pmull ha.1q, lengths.1d, ha.1d
+    pmull vs.1q, lengths_sum.1d, hsum.1d
+    eor low.16b, low.16b, vt.16b
+    eor high.16b, more.16b, ha.16b
+    eor mid.16b, mid.16b, vs.16b
+    b .Lreduce
+.Lhead_part:
+    mov high.16b, more.16b
+    b .Lreduce
+.Lno_text:
+    mov high.16b, more.16b
+    reduce_all
+    ldr q15, [powers, #128]
+    ldr d30, [sums, #64]
+    eor lengths.16b, lengths.16b, high.16b
+    multiply 1, lengths, ha, hsum
+    mov high.16b, more.16b
+    b .Lreduce
 
     /* Groups of eight blocks. */
 .Lgroups:
+    mov high.16b, more.16b
     str args, [scratch, #ARGS]
     add t0, the_key, mode, uxtw #4
     ldp last0, last1, [t0, #SEALANE_GCM_KEY_SCHEDULE]
@@ -903,13 +1132,15 @@
     csel limit, t1d, t2d, ne
     mov stride, #16
     add slot, scratch, #SLOTS
-    mov hash_in, #0
-    add hash_out, scratch, #HASH
+    mov begun, #0
 
     /* The states after the first round. */
 .Lslots:
     ldr q12, [scratch, #BLOCK]
     ldr q13, [key, #SEALANE_GCM_KEY_SCHEDULE]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    set_block v\i
+    .endr
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     add t0d, counter, #\i
     rev t0d, t0d
@@ -922,86 +1153,52 @@
     stp q2, q3, [scratch, #SLOTS + 32]
     stp q4, q5, [scratch, #SLOTS + 64]
     stp q6, q7, [scratch, #SLOTS + 96]
-    cbz hash_in, .Lfirst
+    cbz begun, .Lfirst_group
 .Lnext:
-    tbnz mode, #8, .Lopen_next
-    tbz hash_in, #0, .Lseal
-    group 0, 1, 0
-    add hash_in, scratch, #HASH + HASH_BYTES
-    text_done
-    next_group .Lseal_last, .Lseal
+    tbnz mode, #8, .Lopen
 .Lseal:
-    group 1, 1, 0
-    text_done
+    group 1, 0
     next_group .Lseal_last, .Lseal
-.Lseal_only:
-    last_text 0, 0
-    b .Lonly
-.Lseal_last:
-    last_text 0, 1
-    b .Llast
+.Lopen:
+    group 1, 1
+    next_group .Lopen_last, .Lopen
 
-.Lfirst:
-    group 0, 0
-    mov hash_in, #1
+.Lfirst_group:
+    group 0
+    sub slot, slot, #128
+    add counter, counter, #8
+    sub groups, groups, #1
+    mov begun, #1
+    add t0d, counter, #7
+    and t0d, t0d, #255
+    cmp t0d, limit
     next_group .Lone, .Lnext
 .Lone:
-    tbz mode, #8, .Lseal_only
-    last_text 1, 0
-.Lonly:
-    mov hash_in, hash_out
-    b .Llast_hash
+    tbnz mode, #8, .Lopen_last
 
-.Lopen_next:
-    tbz hash_in, #0, .Lopen
-    group 0, 1, 1
-    add hash_in, scratch, #HASH + HASH_BYTES
-    text_done
-    next_group .Lopen_last, .Lopen
-.Lopen:
-    group 1, 1, 1
-    text_done
-    next_group .Lopen_last, .Lopen
+    /* The last group's text and hash, and the lengths'. */
+.Lseal_last:
+    last_powers
+    last_group 0
+    b .Llast
 .Lopen_last:
-    last_text 1, 1
+    last_powers
+    last_group 1
 .Llast:
-    mov hash_in, hash_out
-.Llast_hash:
     mov the_key, key
     ldr args, [scratch, #ARGS]
     ldr flags, [args, #SEALANE_ARG_FLAGS]
-    tbz flags, #1, .Llast_powers
-    sub powers, powers, #16
-    sub sums, sums, #8
-.Llast_powers:
-    .set hash_done, 0
-    .rept HASH_ITEMS
-    hash_item hash_done
-    .set hash_done, hash_done + 1
-    .endr
     movi v0.16b, #0
-    .irp i, 0, 32, 64, 96
+    eor low.16b, low.16b, v3.16b
+    eor high.16b, high.16b, v4.16b
+    eor mid.16b, mid.16b, v5.16b
+    .irp i, 0, 32, 64, 96, 128, 160, 192, 224
     stp q0, q0, [scratch, #STREAM + \i]
     .endr
-    .irp i, 0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448, 480
+    .irp i, 0, 32, 64, 96
     stp q0, q0, [scratch, #SLOTS + \i]
     .endr
-    tbz flags, #1, .Lreduce
 
-    /* The lengths. */
-.Llengths:
-    movi v0.16b, #0
-.Llengths_only:
-    movi more.16b, #0
-    ldr d12, [args, #SEALANE_ARG_AD_BYTES]
-    add t0, args, #SEALANE_ARG_TOTAL
-    ld1 {v12.d}[1], [t0]
-    ldr q15, [powers, #128]
-    ldr d30, [sums, #64]
-    shl v12.2d, v12.2d, #3
-    eor v12.16b, v12.16b, v0.16b
-    multiply 0, va, ha, hsum
-    eor high.16b, high.16b, more.16b
 .Lreduce:
     reduce_all
     rev64 high.16b, high.16b

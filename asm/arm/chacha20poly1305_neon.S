@@ -74,32 +74,6 @@ isa neon
 #define PHASE_LENGTHS 2
 #define PHASE_KEY 3
 
-/* Poly1305: accumulator, factors and sums. The order suits ldrd. */
-#define h0 r2
-#define h1 r3
-#define h2 r4
-#define h4 r5
-#define h3 r6
-#define z r7
-#define x r8
-#define y r9
-#define w r11
-#define p0 r0
-#define p1 r12
-
-/* A block in integer registers: a and b, and what is needed of c and d, whose rows are in memory. */
-#define a0 r2
-#define a1 r3
-#define a2 r4
-#define a3 r5
-#define b0 r6
-#define b1 r7
-#define b2 r8
-#define b3 r9
-#define cx r0
-#define dy r11
-#define dz r12
-
 #include "chacha20poly1305_neon_rounds.h"
 
 /* ---- ChaCha20 ---- */
@@ -143,28 +117,6 @@ isa neon
     adcs h2, \g, #0
     adcs h3, \h, #0
     adc h4, h4, #0
-.endm
-
-/* r0 .. r3 from r2 .. r5, s0 .. s3 from r6 .. r9 (RFC 8439, 2.6); and h = 0. */
-.macro poly_key
-    add r12, r1, #POLY_S
-    stmia r12, {r6, r7, r8, r9}
-    bic r2, r2, #0xf0000000
-    bic r3, r3, #0xf0000003
-    bic r4, r4, #0xf0000003
-    bic r5, r5, #0xf0000003
-    add r12, r1, #POLY_R1
-    stmia r12, {r3, r4, r5}
-    add r3, r3, r3, lsr #2
-    add r4, r4, r4, lsr #2
-    add r5, r5, r5, lsr #2
-    stmdb r1, {r3, r4, r5, r6}
-    str r2, [r1, #POLY_R0]
-    mov h0, #0
-    mov h1, #0
-    mov h2, #0
-    mov h3, #0
-    mov h4, #0
 .endm
 
 /* ---- the kernel ---- */
@@ -689,27 +641,10 @@ function sealane_chacha20poly1305_neon
     str r12, [r1, #PHASE]
     b .Ltail
 
-/* tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130. */
 .Ltag:
-    adds r7, h0, #5
-    adcs r7, h1, #0
-    adcs r7, h2, #0
-    adcs r7, h3, #0
-    adc r7, h4, #0
-    mov r7, r7, lsr #2                  /* 0 or 1 */
-    add r7, r7, r7, lsl #2
-    add r12, r1, #POLY_S
-    adds h0, h0, r7
-    adcs h1, h1, #0
-    adcs h2, h2, #0
-    adc h3, h3, #0
-    ldmia r12, {r7, r8, r9, r11}
+    poly_tag
     ldr r0, [r1, #ARGS]
     ldr r0, [r0, #SEALANE_ARG_TAG]
-    adds h0, h0, r7
-    adcs h1, h1, r8
-    adcs h2, h2, r9
-    adc h3, h3, r11
     str h0, [r0]
     str h1, [r0, #4]
     str h2, [r0, #8]

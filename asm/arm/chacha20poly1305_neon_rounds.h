@@ -1,10 +1,36 @@
-/* Instruction schedules of the NEON ChaCha20-Poly1305 kernel.
+/* Registers and instruction schedules of the NEON ChaCha20-Poly1305 kernels.
  *
  * Their order was found by a search, to keep Cortex-A53 and Cortex-A7 (tools/armcost) busy: four quarter rounds, a little
  * apart, need but one vector beside the 16 words, and two words lie in memory for half of a double round each. A rotation
  * moves its word to the free vector, hence the changing registers; after a double round all are back. Vector numbers are
  * therefore bare, with the word beside them.
  */
+
+/* Poly1305: accumulator, factors and sums. The order suits ldrd. */
+#define h0 r2
+#define h1 r3
+#define h2 r4
+#define h4 r5
+#define h3 r6
+#define z r7
+#define x r8
+#define y r9
+#define w r11
+#define p0 r0
+#define p1 r12
+
+/* A block in integer registers: a and b, and what is needed of c and d, whose rows are in memory. */
+#define a0 r2
+#define a1 r3
+#define a2 r4
+#define a3 r5
+#define b0 r6
+#define b1 r7
+#define b2 r8
+#define b3 r9
+#define cx r0
+#define dy r11
+#define dz r12
 
 /* Where the words lie that set_begin loads. */
 #define START_A0 (START + 0)
@@ -1055,6 +1081,579 @@
     vst1.32 {d20, d21}, [r9:128], r11
 .endm
 
+/* A diagonal and a column round of the set along with h = (h + m) r, twice. */
+.macro set_round_blocks
+    ldr z, [r1, #MESSAGE]
+    vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
+    vadd.i32 q0, q0, q5                     /* a0 += b1 */
+    vadd.i32 q3, q3, q4                     /* a3 += b0 */
+    ldr x, [z, #0]
+    vsri.32 q15, q13, #24                   /* d2 */
+    veor q13, q7, q10                       /* b3 ^= c3 */
+    ldr p0, [z, #12]
+    ldr w, [z, #8]
+    veor q7, q14, q0                        /* d3 ^= a0 */
+    vadd.i32 q14, q9, q15                   /* c2 += d2 */
+    ldr y, [z, #4]
+    ldr z, [r1, #POLY_R0]
+    vshl.i32 q9, q13, #7                    /* b3 <<< 7 */
+    adds h0, h0, x
+    vrev32.16 q7, q7                        /* d3 <<< 16 */
+    veor q6, q6, q14                        /* b2 ^= c2 */
+    adcs h1, h1, y
+    ldrd x, y, [r1, #POLY_S1]
+    vsri.32 q9, q13, #25                    /* b3 */
+    vadd.i32 q13, q14, q7                   /* c2 += d3 */
+    adcs h2, h2, w
+    ldr w, [r1, #POLY_S3]
+    vshl.i32 q14, q6, #7                    /* b2 <<< 7 */
+    adcs h3, h3, p0
+    veor q15, q15, q3                       /* d2 ^= a3 */
+    umull p0, p1, h0, z
+    veor q5, q5, q13                        /* b1 ^= c2 */
+    umlal p0, p1, h3, x
+    vsri.32 q14, q6, #25                    /* b2 */
+    umlal p0, p1, h2, y
+    vrev32.16 q6, q15                       /* d2 <<< 16 */
+    vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
+    umlal p0, p1, h1, w
+    adc h4, h4, #1
+    vadd.i32 q1, q1, q14                    /* a1 += b2 */
+    mul x, h4, x
+    vadd.i32 q8, q8, q6                     /* c1 += d2 */
+    str p0, [r1, #POLY_LOW]
+    vsri.32 q15, q5, #20                    /* b1 */
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    mul p0, h4, y
+    vadd.i32 q2, q2, q9                     /* a2 += b3 */
+    umlal x, p0, h3, y
+    veor q4, q4, q8                         /* b0 ^= c1 */
+    ldr y, [r1, #POLY_R1]
+    umlal x, p0, h2, w
+    vrev32.16 q5, q11                       /* d0 <<< 16 */
+    umlal x, p0, h1, z
+    vadd.i32 q0, q0, q15                    /* a0 += b1 */
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    umlal x, p0, h0, y
+    vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
+    veor q7, q7, q0                         /* d3 ^= a0 */
+    adds p1, p1, x
+    vadd.i32 q10, q10, q5                   /* c3 += d0 */
+    umull x, y, h1, y
+    vsri.32 q11, q4, #20                    /* b0 */
+    vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
+    umlal x, y, h3, w
+    veor q14, q14, q10                      /* b2 ^= c3 */
+    umlal x, y, h2, z
+    vrev32.16 q12, q12                      /* d1 <<< 16 */
+    vsri.32 q4, q7, #24                     /* d3 */
+    mul w, h4, w
+    vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
+    mul h4, h4, z
+    vadd.i32 q3, q3, q11                    /* a3 += b0 */
+    umlal w, h4, h3, z
+    ldrd h3, z, [r1, #POLY_R1]
+    vadd.i32 q13, q13, q4                   /* c2 += d3 */
+    vsri.32 q7, q14, #20                    /* b2 */
+    vldmia r1, {d28, d29}                   /* c0 from memory */
+    veor q6, q6, q3                         /* d2 ^= a3 */
+    umlal w, h4, h1, z
+    veor q15, q15, q13                      /* b1 ^= c2 */
+    vstr d27, [r1, #24]
+    umlal w, h4, h2, h3
+    vadd.i32 q14, q14, q12                  /* c0 += d1 */
+    ldr h2, [r1, #POLY_R3]
+    vstr d26, [r1, #16]                     /* c2 to memory */
+    vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
+    umlal x, y, h0, z
+    vadd.i32 q1, q1, q7                     /* a1 += b2 */
+    veor q9, q9, q14                        /* b3 ^= c0 */
+    vsri.32 q13, q6, #24                    /* d2 */
+    umlal w, h4, h0, h2
+    veor q5, q5, q1                         /* d0 ^= a1 */
+    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
+    adcs p0, p0, x
+    adcs y, y, w
+    vadd.i32 q8, q8, q13                    /* c1 += d2 */
+    adc h4, h4, #0
+    ldr x, [r1, #POLY_LOW]
+    vsri.32 q6, q9, #20                     /* b3 */
+    ldr z, [r1, #MESSAGE]
+    bic w, h4, #3
+    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
+    veor q11, q11, q8                       /* b0 ^= c1 */
+    add w, w, w, lsr #2
+    and h4, h4, #3
+    vadd.i32 q2, q2, q6                     /* a2 += b3 */
+    vsri.32 q9, q5, #24                     /* d0 */
+    adds h0, x, w
+    vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
+    adcs h1, p1, #0
+    ldr x, [z, #16]
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    vadd.i32 q10, q10, q9                   /* c3 += d0 */
+    adcs h2, p0, #0
+    ldr w, [z, #24]
+    vsri.32 q5, q11, #25                    /* b0 */
+    vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
+    adcs h3, y, #0
+    ldr y, [z, #20]
+    veor q7, q7, q10                        /* b2 ^= c3 */
+    vadd.i32 q0, q0, q5                     /* a0 += b0 */
+    adc h4, h4, #0
+    adds h0, h0, x
+    vsri.32 q11, q12, #24                   /* d1 */
+    vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
+    adcs h1, h1, y
+    veor q9, q9, q0                         /* d0 ^= a0 */
+    ldrd x, y, [r1, #POLY_S1]
+    vadd.i32 q14, q14, q11                  /* c0 += d1 */
+    ldr p0, [z, #28]
+    add z, z, #32
+    vsri.32 q12, q15, #25                   /* b1 */
+    vrev32.16 q15, q9                       /* d0 <<< 16 */
+    str z, [r1, #MESSAGE]
+    ldr z, [r1, #POLY_R0]
+    veor q6, q6, q14                        /* b3 ^= c0 */
+    vadd.i32 q9, q1, q12                    /* a1 += b1 */
+    vadd.i32 q1, q14, q15                   /* c0 += d0 */
+    adcs h2, h2, w
+    vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
+    adcs h3, h3, p0
+    umull p0, p1, h0, z
+    veor q11, q11, q9                       /* d1 ^= a1 */
+    umlal p0, p1, h3, x
+    veor q5, q5, q1                         /* b0 ^= c0 */
+    ldr w, [r1, #POLY_S3]
+    vsri.32 q14, q6, #25                    /* b3 */
+    umlal p0, p1, h2, y
+    vrev32.16 q6, q11                       /* d1 <<< 16 */
+    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
+    vadd.i32 q3, q3, q14                    /* a3 += b3 */
+    umlal p0, p1, h1, w
+    adc h4, h4, #1
+    vadd.i32 q8, q8, q6                     /* c1 += d1 */
+    mul x, h4, x
+    vsri.32 q11, q5, #20                    /* b0 */
+    veor q5, q4, q3                         /* d3 ^= a3 */
+    str p0, [r1, #POLY_LOW]
+    mul p0, h4, y
+    vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
+    vadd.i32 q0, q0, q11                    /* a0 += b0 */
+    umlal x, p0, h3, y
+    ldr y, [r1, #POLY_R1]
+    vrev32.16 q5, q5                        /* d3 <<< 16 */
+    umlal x, p0, h2, w
+    vsri.32 q4, q7, #25                     /* b2 */
+    umlal x, p0, h1, z
+    veor q15, q15, q0                       /* d0 ^= a0 */
+    vadd.i32 q10, q10, q5                   /* c3 += d3 */
+    umlal x, p0, h0, y
+    veor q7, q12, q8                        /* b1 ^= c1 */
+    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
+    veor q14, q14, q10                      /* b3 ^= c3 */
+    adds p1, p1, x
+    umull x, y, h1, y
+    vadd.i32 q2, q2, q4                     /* a2 += b2 */
+    umlal x, y, h3, w
+    vsri.32 q12, q15, #24                   /* d0 */
+    mul w, h4, w
+    vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
+    mul h4, h4, z
+    veor q13, q13, q2                       /* d2 ^= a2 */
+    vadd.i32 q1, q1, q12                    /* c0 += d0 */
+    umlal x, y, h2, z
+    vsri.32 q15, q7, #20                    /* b1 */
+    umlal w, h4, h3, z
+    ldrd h3, z, [r1, #POLY_R1]
+    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
+    vstmia r1, {d2, d3}                     /* c0 to memory */
+    veor q11, q11, q1                       /* b0 ^= c0 */
+    vadd.i32 q1, q9, q15                    /* a1 += b1 */
+    vldr d19, [r1, #24]
+    vsri.32 q7, q14, #20                    /* b3 */
+    vldr d18, [r1, #16]                     /* c2 from memory */
+    vrev32.16 q13, q13                      /* d2 <<< 16 */
+    umlal w, h4, h1, z
+    vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
+    umlal w, h4, h2, h3
+    ldr h2, [r1, #POLY_R3]
+    veor q6, q6, q1                         /* d1 ^= a1 */
+    vadd.i32 q9, q9, q13                    /* c2 += d2 */
+    vsri.32 q14, q11, #25                   /* b0 */
+    umlal x, y, h0, z
+    vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
+    umlal w, h4, h0, h2
+    veor q4, q4, q9                         /* b2 ^= c2 */
+    vadd.i32 q3, q3, q7                     /* a3 += b3 */
+    adcs p0, p0, x
+    adcs y, y, w
+    vsri.32 q11, q6, #24                    /* d1 */
+    vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
+    veor q5, q5, q3                         /* d3 ^= a3 */
+    adc h4, h4, #0
+    ldr x, [r1, #POLY_LOW]
+    vadd.i32 q8, q8, q11                    /* c1 += d1 */
+    vsri.32 q6, q4, #20                     /* b2 */
+    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
+    bic w, h4, #3
+    veor q15, q15, q8                       /* b1 ^= c1 */
+    and h4, h4, #3
+    add w, w, w, lsr #2
+    vswp q12, q11                           /* d0, d1 home */
+    vadd.i32 q2, q2, q6                     /* a2 += b2 */
+    adds h0, x, w
+    vsri.32 q4, q5, #24                     /* d3 */
+    vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
+    adcs h1, p1, #0
+    adcs h2, p0, #0
+    veor q13, q13, q2                       /* d2 ^= a2 */
+    vadd.i32 q10, q10, q4                   /* c3 += d3 */
+    vsri.32 q5, q15, #25                    /* b1 */
+    adcs h3, y, #0
+    vswp q14, q4                            /* b0, d3 home */
+    adc h4, h4, #0
+.endm
+
+/* The same once. */
+.macro set_round_block
+    ldr z, [r1, #MESSAGE]
+    vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
+    vadd.i32 q3, q3, q4                     /* a3 += b0 */
+    vadd.i32 q0, q0, q5                     /* a0 += b1 */
+    ldr w, [z, #8]
+    vsri.32 q15, q13, #24                   /* d2 */
+    veor q13, q7, q10                       /* b3 ^= c3 */
+    ldr p0, [z, #12]
+    ldr x, [z, #0]
+    veor q7, q14, q0                        /* d3 ^= a0 */
+    vadd.i32 q14, q9, q15                   /* c2 += d2 */
+    ldr y, [z, #4]
+    add z, z, #16
+    vshl.i32 q9, q13, #7                    /* b3 <<< 7 */
+    vrev32.16 q7, q7                        /* d3 <<< 16 */
+    veor q6, q6, q14                        /* b2 ^= c2 */
+    vsri.32 q9, q13, #25                    /* b3 */
+    vadd.i32 q13, q14, q7                   /* c2 += d3 */
+    vshl.i32 q14, q6, #7                    /* b2 <<< 7 */
+    veor q15, q15, q3                       /* d2 ^= a3 */
+    veor q5, q5, q13                        /* b1 ^= c2 */
+    adds h0, h0, x
+    vsri.32 q14, q6, #25                    /* b2 */
+    vrev32.16 q6, q15                       /* d2 <<< 16 */
+    vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
+    vadd.i32 q1, q1, q14                    /* a1 += b2 */
+    vadd.i32 q8, q8, q6                     /* c1 += d2 */
+    vsri.32 q15, q5, #20                    /* b1 */
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    str z, [r1, #MESSAGE]
+    ldr z, [r1, #POLY_R0]
+    veor q4, q4, q8                         /* b0 ^= c1 */
+    adcs h1, h1, y
+    vadd.i32 q0, q0, q15                    /* a0 += b1 */
+    vrev32.16 q5, q11                       /* d0 <<< 16 */
+    vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
+    veor q7, q7, q0                         /* d3 ^= a0 */
+    ldrd x, y, [r1, #POLY_S1]
+    vadd.i32 q10, q10, q5                   /* c3 += d0 */
+    adcs h2, h2, w
+    adcs h3, h3, p0
+    vsri.32 q11, q4, #20                    /* b0 */
+    umull p0, p1, h0, z
+    vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
+    veor q14, q14, q10                      /* b2 ^= c3 */
+    vadd.i32 q2, q2, q9                     /* a2 += b3 */
+    umlal p0, p1, h3, x
+    vsri.32 q4, q7, #24                     /* d3 */
+    vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    vadd.i32 q3, q3, q11                    /* a3 += b0 */
+    vsri.32 q7, q14, #20                    /* b2 */
+    vldmia r1, {d28, d29}                   /* c0 from memory */
+    ldr w, [r1, #POLY_S3]
+    vrev32.16 q12, q12                      /* d1 <<< 16 */
+    vadd.i32 q13, q13, q4                   /* c2 += d3 */
+    umlal p0, p1, h2, y
+    adc h4, h4, #1
+    veor q6, q6, q3                         /* d2 ^= a3 */
+    vadd.i32 q14, q14, q12                  /* c0 += d1 */
+    umlal p0, p1, h1, w
+    veor q15, q15, q13                      /* b1 ^= c2 */
+    vstr d26, [r1, #16]                     /* c2 to memory */
+    vstr d27, [r1, #24]
+    vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
+    veor q9, q9, q14                        /* b3 ^= c0 */
+    vadd.i32 q1, q1, q7                     /* a1 += b2 */
+    vsri.32 q13, q6, #24                    /* d2 */
+    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
+    str p0, [r1, #POLY_LOW]
+    mul p0, h4, y
+    veor q5, q5, q1                         /* d0 ^= a1 */
+    mul x, h4, x
+    vadd.i32 q8, q8, q13                    /* c1 += d2 */
+    vsri.32 q6, q9, #20                     /* b3 */
+    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
+    veor q11, q11, q8                       /* b0 ^= c1 */
+    vadd.i32 q2, q2, q6                     /* a2 += b3 */
+    vsri.32 q9, q5, #24                     /* d0 */
+    umlal x, p0, h3, y
+    ldr y, [r1, #POLY_R1]
+    vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
+    umlal x, p0, h2, w
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    vadd.i32 q10, q10, q9                   /* c3 += d0 */
+    umlal x, p0, h1, z
+    vsri.32 q5, q11, #25                    /* b0 */
+    vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
+    umlal x, p0, h0, y
+    veor q7, q7, q10                        /* b2 ^= c3 */
+    vadd.i32 q0, q0, q5                     /* a0 += b0 */
+    vsri.32 q11, q12, #24                   /* d1 */
+    adds p1, p1, x
+    umull x, y, h1, y
+    vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
+    umlal x, y, h3, w
+    veor q9, q9, q0                         /* d0 ^= a0 */
+    vadd.i32 q14, q14, q11                  /* c0 += d1 */
+    mul w, h4, w
+    vsri.32 q12, q15, #25                   /* b1 */
+    vrev32.16 q15, q9                       /* d0 <<< 16 */
+    veor q6, q6, q14                        /* b3 ^= c0 */
+    mul h4, h4, z
+    vadd.i32 q9, q1, q12                    /* a1 += b1 */
+    vadd.i32 q1, q14, q15                   /* c0 += d0 */
+    umlal w, h4, h3, z
+    vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
+    veor q11, q11, q9                       /* d1 ^= a1 */
+    umlal x, y, h2, z
+    ldrd h3, z, [r1, #POLY_R1]
+    veor q5, q5, q1                         /* b0 ^= c0 */
+    vsri.32 q14, q6, #25                    /* b3 */
+    vrev32.16 q6, q11                       /* d1 <<< 16 */
+    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
+    vadd.i32 q3, q3, q14                    /* a3 += b3 */
+    vadd.i32 q8, q8, q6                     /* c1 += d1 */
+    umlal w, h4, h1, z
+    vsri.32 q11, q5, #20                    /* b0 */
+    veor q5, q4, q3                         /* d3 ^= a3 */
+    vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
+    vadd.i32 q0, q0, q11                    /* a0 += b0 */
+    vrev32.16 q5, q5                        /* d3 <<< 16 */
+    vsri.32 q4, q7, #25                     /* b2 */
+    veor q15, q15, q0                       /* d0 ^= a0 */
+    vadd.i32 q10, q10, q5                   /* c3 += d3 */
+    umlal w, h4, h2, h3
+    ldr h2, [r1, #POLY_R3]
+    veor q7, q12, q8                        /* b1 ^= c1 */
+    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
+    veor q14, q14, q10                      /* b3 ^= c3 */
+    umlal x, y, h0, z
+    vadd.i32 q2, q2, q4                     /* a2 += b2 */
+    vsri.32 q12, q15, #24                   /* d0 */
+    vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
+    umlal w, h4, h0, h2
+    veor q13, q13, q2                       /* d2 ^= a2 */
+    vadd.i32 q1, q1, q12                    /* c0 += d0 */
+    adcs p0, p0, x
+    vsri.32 q15, q7, #20                    /* b1 */
+    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
+    veor q11, q11, q1                       /* b0 ^= c0 */
+    vstmia r1, {d2, d3}                     /* c0 to memory */
+    vadd.i32 q1, q9, q15                    /* a1 += b1 */
+    vldr d19, [r1, #24]
+    vldr d18, [r1, #16]                     /* c2 from memory */
+    vrev32.16 q13, q13                      /* d2 <<< 16 */
+    adcs y, y, w
+    vsri.32 q7, q14, #20                    /* b3 */
+    vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
+    veor q6, q6, q1                         /* d1 ^= a1 */
+    vadd.i32 q9, q9, q13                    /* c2 += d2 */
+    vsri.32 q14, q11, #25                   /* b0 */
+    vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
+    vadd.i32 q3, q3, q7                     /* a3 += b3 */
+    veor q4, q4, q9                         /* b2 ^= c2 */
+    ldr x, [r1, #POLY_LOW]
+    adc h4, h4, #0
+    vsri.32 q11, q6, #24                    /* d1 */
+    veor q5, q5, q3                         /* d3 ^= a3 */
+    vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
+    bic w, h4, #3
+    and h4, h4, #3
+    vadd.i32 q8, q8, q11                    /* c1 += d1 */
+    vswp q12, q11                           /* d0, d1 home */
+    vsri.32 q6, q4, #20                     /* b2 */
+    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
+    add w, w, w, lsr #2
+    veor q15, q15, q8                       /* b1 ^= c1 */
+    vadd.i32 q2, q2, q6                     /* a2 += b2 */
+    vsri.32 q4, q5, #24                     /* d3 */
+    vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
+    adds h0, x, w
+    adcs h1, p1, #0
+    veor q13, q13, q2                       /* d2 ^= a2 */
+    vadd.i32 q10, q10, q4                   /* c3 += d3 */
+    adcs h2, p0, #0
+    adcs h3, y, #0
+    vswp q14, q4                            /* b0, d3 home */
+    vsri.32 q5, q15, #25                    /* b1 */
+    adc h4, h4, #0
+.endm
+
+/* Of many packets: rows b, d, c of four slots, at r7, and a, at r9, up to where set_begin leaves them. */
+.macro slots_begin
+    vld1.32 {d8, d9}, [r7:128]!             /* b of slot 0 */
+    vld1.32 {d10, d11}, [r7:128]!           /* b of slot 1 */
+    vld1.32 {d12, d13}, [r7:128]!           /* b of slot 2 */
+    vld1.32 {d14, d15}, [r7:128]!           /* b of slot 3 */
+    vld1.32 {d22, d23}, [r7:128]!           /* d of slot 0 */
+    vld1.32 {d24, d25}, [r7:128]!           /* d of slot 1 */
+    vtrn.32 q4, q5
+    vld1.32 {d26, d27}, [r7:128]!           /* d of slot 2 */
+    vtrn.32 q6, q7
+    vld1.32 {d28, d29}, [r7:128]!           /* d of slot 3 */
+    vld1.32 {d30, d31}, [r7:128]!           /* c of slot 0 */
+    vld1.32 {d0[], d1[]}, [r9]!             /* a0 */
+    vtrn.32 q11, q12
+    vld1.32 {d16, d17}, [r7:128]!           /* c of slot 1 */
+    vswp d9, d12
+    vtrn.32 q13, q14
+    vld1.32 {d18, d19}, [r7:128]!           /* c of slot 2 */
+    vld1.32 {d20, d21}, [r7:128]!           /* c of slot 3 */
+    vadd.i32 q0, q0, q4
+    vswp d23, d26
+    vld1.32 {d2[], d3[]}, [r9]!             /* a1 */
+    vtrn.32 q15, q8
+    vtrn.32 q9, q10
+    veor q11, q11, q0
+    vswp d25, d28
+    vswp d31, d18
+    vrev32.16 q11, q11
+    vld1.32 {d4[], d5[]}, [r9]!             /* a2 */
+    vadd.i32 q15, q15, q11
+    vswp d11, d14
+    vswp d17, d20
+    veor q3, q4, q15
+    vadd.i32 q2, q2, q6
+    vshl.i32 q4, q3, #12
+    veor q13, q13, q2
+    vsri.32 q4, q3, #20
+    vrev32.16 q13, q13
+    vadd.i32 q0, q0, q4
+    vadd.i32 q9, q9, q13
+    veor q3, q11, q0
+    vadd.i32 q1, q1, q5
+    vshl.i32 q11, q3, #8
+    veor q12, q12, q1
+    vsri.32 q11, q3, #24
+    vrev32.16 q12, q12
+    vadd.i32 q15, q15, q11
+    vadd.i32 q8, q8, q12
+    veor q3, q4, q15
+    vstmia r1, {d30, d31}                   /* c0 to memory */
+    veor q15, q5, q8
+    vshl.i32 q4, q3, #7
+    vshl.i32 q5, q15, #12
+    vsri.32 q4, q3, #25
+    vsri.32 q5, q15, #20
+    veor q3, q6, q9
+    vadd.i32 q1, q1, q5
+    vshl.i32 q6, q3, #12
+    veor q15, q12, q1
+    vsri.32 q6, q3, #20
+    vshl.i32 q12, q15, #8
+    vld1.32 {d6[], d7[]}, [r9]!             /* a3 */
+    vsri.32 q12, q15, #24
+    vadd.i32 q3, q3, q7
+    vadd.i32 q8, q8, q12
+    veor q14, q14, q3
+    veor q15, q5, q8
+    vrev32.16 q14, q14
+    vshl.i32 q5, q15, #7
+    vadd.i32 q10, q10, q14
+    vsri.32 q5, q15, #25
+    veor q15, q7, q10
+    vshl.i32 q7, q15, #12
+    vsri.32 q7, q15, #20
+    vadd.i32 q3, q3, q7
+    vadd.i32 q2, q2, q6
+    veor q15, q14, q3
+    vshl.i32 q14, q15, #8
+    vsri.32 q14, q15, #24
+    veor q13, q13, q2
+    vadd.i32 q10, q10, q14
+.endm
+
+/* Their keystream, to r9; r7: rows b, d, c, r8: row a, r11: 16 - 192, r12: 64. */
+.macro slots_store
+    vtrn.32 q2, q3
+    vtrn.32 q0, q1
+    vld1.32 {d28, d29}, [r8]                /* initial a */
+    vtrn.32 q9, q4
+    vtrn.32 q11, q12
+    vswp d1, d4
+    vswp d3, d6
+    vstmia r1, {d16, d17}                   /* c1 to memory */
+    vld1.32 {d16, d17}, [r7:128]!           /* initial b */
+    vtrn.32 q13, q5
+    vadd.i32 q0, q0, q14
+    vadd.i32 q1, q1, q14
+    vtrn.32 q15, q6
+    vst1.32 {d0, d1}, [r9:128], r12
+    vadd.i32 q2, q2, q14
+    vadd.i32 q3, q3, q14
+    vld1.32 {d28, d29}, [r7:128]!           /* initial b */
+    vld1.32 {d0, d1}, [r7:128]!             /* initial b */
+    vswp d23, d30
+    vst1.32 {d2, d3}, [r9:128], r12
+    vld1.32 {d2, d3}, [r7:128]!             /* initial b */
+    vswp d27, d18
+    vswp d25, d12
+    vst1.32 {d4, d5}, [r9:128], r12
+    vst1.32 {d6, d7}, [r9:128], r11
+    vadd.i32 q11, q11, q8
+    vadd.i32 q15, q15, q0
+    vldmia r1, {d0, d1}                     /* c1 from memory */
+    vadd.i32 q6, q6, q1
+    vldr d2, [r1, #16]                      /* c2 from memory */
+    vldr d3, [r1, #24]
+    vld1.32 {d4, d5}, [r7:128]!             /* initial d */
+    vadd.i32 q12, q12, q14
+    vswp d11, d8
+    vld1.32 {d6, d7}, [r7:128]!             /* initial d */
+    vtrn.32 q7, q0
+    vld1.32 {d16, d17}, [r7:128]!           /* initial d */
+    vld1.32 {d28, d29}, [r7:128]!           /* initial d */
+    vtrn.32 q1, q10
+    vadd.i32 q13, q13, q2
+    vst1.32 {d22, d23}, [r9:128], r12
+    vld1.32 {d22, d23}, [r7:128]!           /* initial c */
+    vadd.i32 q5, q5, q3
+    add r11, r11, #16
+    vst1.32 {d24, d25}, [r9:128], r12
+    vst1.32 {d30, d31}, [r9:128], r12
+    vswp d15, d2
+    vld1.32 {d24, d25}, [r7:128]!           /* initial c */
+    vswp d1, d20
+    vld1.32 {d30, d31}, [r7:128]!           /* initial c */
+    vadd.i32 q9, q9, q8
+    vadd.i32 q7, q7, q11
+    vst1.32 {d12, d13}, [r9:128], r11
+    vld1.32 {d12, d13}, [r7:128]!           /* initial c */
+    sub r11, r11, #48
+    vst1.32 {d26, d27}, [r9:128], r12
+    vadd.i32 q4, q4, q14
+    vst1.32 {d10, d11}, [r9:128], r12
+    vadd.i32 q0, q0, q12
+    vst1.32 {d18, d19}, [r9:128], r12
+    vadd.i32 q1, q1, q15
+    vadd.i32 q10, q10, q6
+    vst1.32 {d8, d9}, [r9:128], r11
+    vst1.32 {d14, d15}, [r9:128], r12
+    vst1.32 {d0, d1}, [r9:128], r12
+    vst1.32 {d2, d3}, [r9:128], r12
+    vst1.32 {d20, d21}, [r9:128], r11
+.endm
+
 /* A column round and a diagonal round of two blocks. */
 .macro pair_rounds
     subs r0, r0, #1
@@ -1355,4 +1954,47 @@
     and h4, h4, #3
     adcs h3, y, #0
     adc h4, h4, #0
+.endm
+
+/* r0 .. r3 from r2 .. r5, s0 .. s3 from r6 .. r9 (RFC 8439, 2.6); and h = 0. */
+.macro poly_key
+    add r12, r1, #POLY_S
+    stmia r12, {r6, r7, r8, r9}
+    bic r2, r2, #0xf0000000
+    bic r3, r3, #0xf0000003
+    bic r4, r4, #0xf0000003
+    bic r5, r5, #0xf0000003
+    add r12, r1, #POLY_R1
+    stmia r12, {r3, r4, r5}
+    add r3, r3, r3, lsr #2
+    add r4, r4, r4, lsr #2
+    add r5, r5, r5, lsr #2
+    stmdb r1, {r3, r4, r5, r6}
+    str r2, [r1, #POLY_R0]
+    mov h0, #0
+    mov h1, #0
+    mov h2, #0
+    mov h3, #0
+    mov h4, #0
+.endm
+
+/* tag = (h mod 2^130 - 5) + s mod 2^128, in h0 .. h3; h < 2p, and h >= p if h + 5 reaches 2^130. */
+.macro poly_tag
+    adds r7, h0, #5
+    adcs r7, h1, #0
+    adcs r7, h2, #0
+    adcs r7, h3, #0
+    adc r7, h4, #0
+    mov r7, r7, lsr #2                  /* 0 or 1 */
+    add r7, r7, r7, lsl #2
+    add r12, r1, #POLY_S
+    adds h0, h0, r7
+    adcs h1, h1, #0
+    adcs h2, h2, #0
+    adc h3, h3, #0
+    ldmia r12, {r7, r8, r9, r11}
+    adds h0, h0, r7
+    adcs h1, h1, r8
+    adcs h2, h2, r9
+    adc h3, h3, r11
 .endm

@@ -392,6 +392,29 @@
     .endif
 .endm
 
+/* k1 := the bytes that the last row has. */
+.macro last_mask
+    mov rax, left
+    neg rax
+    mov r13, -1
+    shrx r13, r13, rax
+    kmovq k1, r13
+.endm
+
+/* The key stream of the last n rows or fewer, and J0 encrypted; between the rounds the eight rows before are authenticated
+ * if there are any. */
+.macro last n, hash=1
+    counters \n
+    vmovdqa64 mask, j0
+    rounds_but_last \n, 1, \hash
+    vaesenclast mask, mask, rk
+    .if \hash
+    .irp i, 72, 73, 75, 76, 77, 79
+    hash_step \i
+    .endr
+    .endif
+.endm
+
     function sealane_aesgcm_avx512
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]
@@ -494,7 +517,7 @@
     cmovnz mac, src
     xor pending, pending
     cmp left, LOOP
-    jb .Lrest
+    jb .Lfew
 
     /* Eight rows at a time. Seal: encryption is a step ahead of authentication. */
     lea steps, [left - 48]
@@ -520,27 +543,28 @@
     ja .Lrest
 
     /* Seal: the last eight rows or fewer, and J0; between the rounds the eight before are authenticated. */
-    counters 8
-    vmovdqa64 mask, j0
-    rounds_but_last 8, 1, 1
-    vaesenclast mask, mask, rk
-    .irp i, 72, 73, 75, 76, 77, 79
-    hash_step \i
-    .endr
-    mov rax, left
-    neg rax
-    mov r13, -1
-    shrx r13, r13, rax
-    kmovq k1, r13
+    last_mask
+    cmp left, 128
+    ja .Llast4
+    last 2
+    jmp .Llast
+.Llast4:
+    cmp left, 256
+    ja .Llast8
+    last 4
+    jmp .Llast
+.Llast8:
+    last 8
+.Llast:                                                                         /* ciphertext to 0 .. */
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     cmp left, 64*\i + 64
-    jbe .Llast\i
+    jbe .Llast_row\i
     vpxord zmm24, rk, [src + 64*\i]
     vaesenclast zmm\i, zmm\i, zmm24
     vmovdqu64 [dst + 64*\i], zmm\i
     .endr
     .irp i, 7, 6, 5, 4, 3, 2, 1, 0
-.Llast\i:
+.Llast_row\i:
     vmovdqu8 zmm24{k1}{z}, [src + 64*\i]
     vpxord zmm24, rk, zmm24
     vaesenclast zmm\i, zmm\i, zmm24
@@ -563,6 +587,16 @@
     vmovdqa64 zmm23, zmm7
     sub left, 256
     jmp .Lhash_rows
+
+    /* Seal: five to eight rows. */
+.Lfew:
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Lrest
+    cmp left, 512
+    ja .Lrest
+    last_mask
+    last 8, 0
+    jmp .Llast
 
     /* Four more rows, and what has not been authenticated yet. */
 .Lrest:
@@ -595,12 +629,9 @@
 
     /* What is left, at most five rows, and J0. */
 .Ltail:
-    mov rax, left
-    neg rax
+    test left, left
     jz .Ltail0
-    mov r13, -1
-    shrx r13, r13, rax
-    kmovq k1, r13
+    last_mask
     cmp left, 64
     jbe .Ltail1
     cmp left, 128

@@ -418,8 +418,6 @@ int main(int argc, char **argv)
                 add_cell(op, sizes[s], ad_sizes[a], 1);
         for (size_t s = 0; s < COUNT(sizes); s++)
             add_cell(op, sizes[s], 0, KEYS);
-        if (alg->number != SEALANE_CHACHA20_POLY1305)
-            continue;
         for (size_t s = 0; s < COUNT(batch_sizes); s++)
             add_batch(op, batch_sizes[s], 1, MAX_BATCHED), add_batch(op, batch_sizes[s], KEYS, MAX_BATCHED);
         add_batch(op, 64, 1, 1);

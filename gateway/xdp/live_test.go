@@ -1,3 +1,5 @@
+//go:build linux
+
 package xdp
 
 import (
@@ -24,12 +26,15 @@ import (
 type wire struct {
 	t         testing.TB
 	namespace string
+	there     string
 	here      *net.Interface
 }
 
-const (
-	addressHere  = "10.213.0.1"
-	addressThere = "10.213.0.2"
+// Other processes may run these tests at the same time.
+var (
+	network      = fmt.Sprintf("10.%d.%d.", 200+os.Getpid()>>8%50, os.Getpid()&255)
+	addressHere  = network + "1"
+	addressThere = network + "2"
 )
 
 func command(t testing.TB, line string) {
@@ -54,6 +59,7 @@ func newWire(t testing.TB) *wire {
 	}
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", w.namespace).Run() })
 	here, there := "slh"+fmt.Sprint(os.Getpid()%100000), "slt"+fmt.Sprint(os.Getpid()%100000)
+	w.there = there
 	command(t, "ip link add "+here+" type veth peer name "+there+" netns "+w.namespace)
 	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", here).Run() })
 	command(t, "ip addr add "+addressHere+"/24 dev "+here)
@@ -140,7 +146,7 @@ func (w *wire) loseAcknowledgements() {
 	}
 	w.t.Cleanup(func() { program.Close() })
 	w.in(func() {
-		there, err := net.InterfaceByName("slt" + fmt.Sprint(os.Getpid()%100000))
+		there, err := net.InterfaceByName(w.there)
 		if err != nil {
 			w.t.Error(err)
 			return

@@ -1,3 +1,5 @@
+//go:build linux
+
 package xdp
 
 import (
@@ -145,6 +147,18 @@ func (s *Socket) Receive(milliseconds int, handle func(packet []byte, meta Meta,
 	atomic.StoreUint32(s.receive.consumer, at+n)
 	s.refill()
 	return int(n), nil
+}
+
+// Wait waits for packets of any of some sockets for at most so many milliseconds.
+func Wait(milliseconds int, sockets ...*Socket) error {
+	fds := make([]unix.PollFd, len(sockets))
+	for i, s := range sockets {
+		fds[i] = unix.PollFd{Fd: int32(s.fd), Events: unix.POLLIN}
+	}
+	if _, err := unix.Poll(fds, milliseconds); err != nil && err != unix.EINTR {
+		return fmt.Errorf("xdp: %w", err)
+	}
+	return nil
 }
 
 // Close frees the socket's memory, after wiping it: plaintext passed there.

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package xdp opens TLS 1.3 records with ChaCha20-Poly1305 on the packet path: an XDP program authenticates and decrypts
 // those of registered flows before the host's network stack sees them, and hands everything else of these flows to user
 // space. What it does with a packet is said in bpf/sealane_xdp.c.
@@ -64,6 +66,9 @@ type Counts struct {
 
 const history = 16
 
+// inPlace has the kernel write over a flow, not put another in its place and free the old one with its key.
+const inPlace = ebpf.UpdateLock
+
 // flowValue is struct flow.
 type flowValue struct {
 	Key     [32]byte
@@ -74,6 +79,8 @@ type flowValue struct {
 	Deliver uint32
 	History [history]uint64
 	Counts  Counts
+	Lock    uint32
+	_       uint32
 }
 
 // Meta is what lies in front of a packet in user space: struct meta.
@@ -159,13 +166,13 @@ func (p *Program) Attach(index int, generic bool) error {
 	return nil
 }
 
-// Put registers a flow, or takes it to another state: so user space gives a flow back that it had taken. Counts begin anew.
+// Put registers a flow, or takes it to another state. Counts begin anew.
 func (p *Program) Put(t Tuple, f Flow) error {
 	v := flowValue{Key: f.Key, IV: f.IV, Mode: uint32(f.Mode), Cursor: f.Number<<32 | uint64(f.Sequence), High: uint32(f.Number >> 32)}
 	if f.ToUser {
 		v.Deliver = 1
 	}
-	err := p.objects.Flows.Put(t.key(), v)
+	err := p.objects.Flows.Update(t.key(), v, inPlace)
 	clear(v.Key[:])
 	if err != nil {
 		return fmt.Errorf("xdp: flow %v to %v: %w", t.Source, t.Destination, err)
@@ -183,10 +190,26 @@ func (p *Program) Get(t Tuple) (Flow, Counts, error) {
 	return f, v.Counts, nil
 }
 
+// Move takes a flow to another place, if it is registered: so user space gives back what it had taken. Packets that come
+// meanwhile may be missing in the counts.
+func (p *Program) Move(t Tuple, number uint64, sequence uint32) error {
+	var v flowValue
+	k := t.key()
+	defer clear(v.Key[:])
+	if err := p.objects.Flows.Lookup(k, &v); err != nil {
+		return fmt.Errorf("xdp: flow %v to %v: %w", t.Source, t.Destination, err)
+	}
+	v.Cursor, v.High, v.History = number<<32|uint64(sequence), uint32(number>>32), [history]uint64{}
+	if err := p.objects.Flows.Update(k, v, inPlace|ebpf.UpdateExist); err != nil {
+		return fmt.Errorf("xdp: flow %v to %v: %w", t.Source, t.Destination, err)
+	}
+	return nil
+}
+
 // Delete forgets a flow: its packets pass from now on. The kernel frees the memory that held its key without wiping it, so it
 // is overwritten first.
 func (p *Program) Delete(t Tuple) error {
-	if err := p.objects.Flows.Update(t.key(), flowValue{Mode: uint32(Steer)}, ebpf.UpdateExist); err != nil {
+	if err := p.objects.Flows.Update(t.key(), flowValue{Mode: uint32(Steer)}, inPlace|ebpf.UpdateExist); err != nil {
 		return fmt.Errorf("xdp: flow %v to %v: %w", t.Source, t.Destination, err)
 	}
 	if err := p.objects.Flows.Delete(t.key()); err != nil {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,16 +18,24 @@ import (
 // A keyPair is one key in our implementation and in another.
 type keyPair struct{ ours, peer cipher.AEAD }
 
-// batchKeys returns keys of both variants at a level, some at another level, one of AES-GCM, and one that is not of this
-// module.
-func batchKeys(t testing.TB, r *rand.Rand, level kernel.Level) (keys []keyPair) {
-	for i := range 12 {
-		v := variants[i%3%2]
-		key := random(r, keySize)
+// batchKeys returns keys of all variants of a table at a level, one at another level, some of the other table, and one that
+// is not of this module.
+func batchKeys(t testing.TB, r *rand.Rand, table *dispatch.Table, level kernel.Level) (keys []keyPair) {
+	for i, v := range slices.Concat(variants, variants) {
 		l := level
-		if i == 11 {
+		if v.table != table {
+			best, ok := v.table.Choose()
+			if l = kernel.Level(best); !ok || i%4 != 0 {
+				continue // not ok: the portable level is corrupt, and there is no other: TestBatchCorrupt
+			}
+		}
+		if v.tagSize != tagSize {
+			continue // the tests forge whole tags
+		}
+		if i == 1 || i == 3 {
 			l = kernel.Portable
 		}
+		key := random(r, v.keySize)
 		ours, err := v.ours(l, key)
 		ours = must(t, ours, err)
 		peer, err := v.peer(key)
@@ -38,19 +47,25 @@ func batchKeys(t testing.TB, r *rand.Rand, level kernel.Level) (keys []keyPair) 
 	}
 	gcm, err := cipher.NewGCM(block)
 	gcm = must(t, gcm, err)
-	keys = append(keys, keyPair{gcm, gcm})
-	gcmLevel, ok := kernel.AESGCMLevels.Choose()
-	if !ok {
-		return keys // the portable level is corrupt, and there is no other: TestBatchCorrupt
+	return append(keys, keyPair{gcm, gcm})
+}
+
+// batchTables are those that have batch kernels, each with the table of these.
+var batchTables = []struct{ table, batches *dispatch.Table }{
+	{&kernel.ChaCha20Poly1305Levels, &kernel.ChaCha20Poly1305BatchLevels},
+	{&kernel.AESGCMLevels, &kernel.AESGCMBatchLevels},
+}
+
+// forEachTable runs f for every level of every primitive.
+func forEachTable(t *testing.T, f func(t *testing.T, table *dispatch.Table, level kernel.Level)) {
+	for _, b := range batchTables {
+		for _, row := range b.table.Rows {
+			t.Run(b.table.Primitive+"/"+row.Name, func(t *testing.T) {
+				skipUnsupported(t, row)
+				f(t, b.table, kernel.Level(row.Level))
+			})
+		}
 	}
-	key := random(r, 32)
-	ours, err := NewAESGCM(kernel.Level(gcmLevel), key, 12, 16)
-	ours = must(t, ours, err)
-	if block, err = aes.NewCipher(key); err != nil {
-		t.Fatal(err)
-	}
-	peer, err := cipher.NewGCM(block)
-	return append(keys, keyPair{ours, must(t, peer, err)})
 }
 
 // batchOps returns n ops that seal, apart or in place, and what each must give.
@@ -80,16 +95,13 @@ func TestBatchPeer(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		step = 61
 	}
-	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
-		t.Run(row.Name, func(t *testing.T) {
-			skipUnsupported(t, row)
-			r := newRand()
-			keys := batchKeys(t, r, kernel.Level(row.Level))
-			for n := 0; n <= 300; n += 1 + n/70*step {
-				checkBatch(t, r, keys, n)
-			}
-		})
-	}
+	forEachTable(t, func(t *testing.T, table *dispatch.Table, level kernel.Level) {
+		r := newRand()
+		keys := batchKeys(t, r, table, level)
+		for n := 0; n <= 300; n += 1 + n/70*step {
+			checkBatch(t, r, keys, n)
+		}
+	})
 }
 
 func checkBatch(t *testing.T, r *rand.Rand, keys []keyPair, n int) {
@@ -154,6 +166,7 @@ func TestBatchBadInput(t *testing.T) {
 			"output over input":     {AEAD: a, Nonce: nonce, Src: buffer[:40], Dst: buffer[10:10]},
 			"output over AD":        {AEAD: a, Nonce: nonce, Src: buffer[:40], Dst: buffer[100:100], AD: buffer[110:112]},
 			"output touching input": {AEAD: a, Nonce: nonce, Src: buffer[:40], Dst: buffer[40:40]},
+			"output over the tag":   {AEAD: a, Nonce: nonce, Src: buffer[:60], Dst: buffer[60-v.tagSize:][:0]},
 		} {
 			ops := make([]Op, 20)
 			for i := range ops {
@@ -189,38 +202,35 @@ func TestBatchNoAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("NOT RUN: the race detector allocates")
 	}
-	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
-		t.Run(row.Name, func(t *testing.T) {
-			skipUnsupported(t, row)
-			r := newRand()
-			keys := batchKeys(t, r, kernel.Level(row.Level))
-			keys = keys[:len(keys)-1] // not the one that is not ours
-			for _, n := range []int{1, 2, 20, 100} {
-				ops := make([]Op, n)
-				buffers := make([][]byte, n)
-				for i := range ops {
-					k := keys[i%len(keys)]
-					buffers[i] = make([]byte, i%5*100, 600)
-					ops[i] = Op{AEAD: k.ours, Nonce: make([]byte, k.ours.NonceSize())}
-				}
-				if allocations := testing.AllocsPerRun(20, func() {
-					for i, b := range buffers {
-						ops[i].Dst, ops[i].Src = b[:0], b
-					}
-					SealBatch(ops)
-					for i := range ops {
-						ops[i].Src = ops[i].Out
-					}
-					ops[0].Src[0] ^= 1
-					if OpenBatch(ops) != n-1 {
-						t.Fatal("not opened, or opened what was forged")
-					}
-				}); allocations != 0 {
-					t.Errorf("%d packets: %v allocations", n, allocations)
-				}
+	forEachTable(t, func(t *testing.T, table *dispatch.Table, level kernel.Level) {
+		r := newRand()
+		keys := batchKeys(t, r, table, level)
+		keys = keys[:len(keys)-1] // not the one that is not ours
+		for _, n := range []int{1, 2, 20, 100} {
+			ops := make([]Op, n)
+			buffers := make([][]byte, n)
+			for i := range ops {
+				k := keys[i%len(keys)]
+				buffers[i] = make([]byte, i%5*100, 600)
+				ops[i] = Op{AEAD: k.ours, Nonce: make([]byte, k.ours.NonceSize())}
 			}
-		})
-	}
+			if allocations := testing.AllocsPerRun(20, func() {
+				for i, b := range buffers {
+					ops[i].Dst, ops[i].Src = b[:0], b
+				}
+				SealBatch(ops)
+				for i := range ops {
+					ops[i].Src = ops[i].Out
+				}
+				ops[0].Src[0] ^= 1
+				if OpenBatch(ops) != n-1 {
+					t.Fatal("not opened, or opened what was forged")
+				}
+			}); allocations != 0 {
+				t.Errorf("%d packets: %v allocations", n, allocations)
+			}
+		}
+	})
 }
 
 // TestBatchCorrupt has a process whose batch kernels give wrong answers: packets must be right all the same, one by one.
@@ -228,27 +238,32 @@ func TestBatchCorrupt(t *testing.T) {
 	const child = "SEALANE_TEST_CORRUPT_BATCH"
 	if name := os.Getenv(child); name != "" {
 		dispatch.Corrupt = name
-		for _, row := range kernel.ChaCha20Poly1305BatchLevels.Rows {
-			if row.Name == name {
-				if kernel.ChaCha20Poly1305BatchPlan(kernel.Level(row.Level)) != nil {
-					t.Error("a corrupt batch kernel has a plan")
+		for _, b := range batchTables {
+			for _, row := range b.batches.Rows {
+				if row.Name != name {
+					continue
 				}
-				checkBatch(t, newRand(), batchKeys(t, newRand(), kernel.Level(row.Level)), 100)
+				if b.batches.Works(row.Level) {
+					t.Error("a corrupt batch kernel works")
+				}
+				checkBatch(t, newRand(), batchKeys(t, newRand(), b.table, kernel.Level(row.Level)), 100)
 			}
 		}
 		return
 	}
-	for _, row := range kernel.ChaCha20Poly1305BatchLevels.Rows {
-		t.Run(row.Name, func(t *testing.T) {
-			skipUnsupported(t, row)
-			command := append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), os.Args[0], "-test.run=^TestBatchCorrupt$") // what go test -exec was given
-			cmd := exec.Command(command[0], command[1:]...)
-			cmd.Env = append(os.Environ(), child+"="+row.Name)
-			out, err := cmd.CombinedOutput()
-			if err != nil || strings.Count(string(out), "batch: level "+row.Name+" fails its known-answer test") != 1 {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
+	for _, b := range batchTables {
+		for _, row := range b.batches.Rows {
+			t.Run(b.table.Primitive+"/"+row.Name, func(t *testing.T) {
+				skipUnsupported(t, row)
+				command := append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), os.Args[0], "-test.run=^TestBatchCorrupt$") // what go test -exec was given
+				cmd := exec.Command(command[0], command[1:]...)
+				cmd.Env = append(os.Environ(), child+"="+row.Name)
+				out, err := cmd.CombinedOutput()
+				if err != nil || strings.Count(string(out), b.batches.Primitive+": level "+row.Name+" fails its known-answer test") != 1 {
+					t.Errorf("%v\n%s", err, out)
+				}
+			})
+		}
 	}
 }
 
@@ -261,18 +276,22 @@ func FuzzBatch(f *testing.F) {
 		if len(lengths) > 150 {
 			lengths = lengths[:150]
 		}
-		for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+		table := &kernel.ChaCha20Poly1305Levels
+		if seed%2 != 0 {
+			table = &kernel.AESGCMLevels
+		}
+		for _, row := range table.Rows {
 			if row.Lacks() != nil {
 				continue // TestBatchPeer says so
 			}
 			r := rand.New(rand.NewPCG(seed, 1))
-			keys := batchKeys(t, r, kernel.Level(row.Level))
+			keys := batchKeys(t, r, table, kernel.Level(row.Level))
 			ops, want := make([]Op, len(lengths)), make([][]byte, len(lengths))
 			for i, n := range lengths {
 				k := keys[r.IntN(len(keys))]
-				text, nonce := random(r, int(n)*(1+i%8)), random(r, k.ours.NonceSize())
-				ops[i] = Op{AEAD: k.ours, Nonce: nonce, AD: nonce[:i%12], Src: text}
-				want[i] = k.peer.Seal(nil, nonce, text, nonce[:i%12])
+				text, nonce, ad := random(r, int(n)*(1+i%8)), random(r, k.ours.NonceSize()), random(r, i%20)
+				ops[i] = Op{AEAD: k.ours, Nonce: nonce, AD: ad, Src: text}
+				want[i] = k.peer.Seal(nil, nonce, text, ad)
 			}
 			SealBatch(ops)
 			for i := range ops {

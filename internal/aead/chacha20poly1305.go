@@ -111,6 +111,7 @@ func (k *xChaCha20Poly1305) Implementation() string {
 
 // oneTime is the key and the nonce of ChaCha20-Poly1305 for one XChaCha20-Poly1305 packet.
 type oneTime struct {
+	_     [0]uint64 // aligned, an array of them is zeroed by words
 	key   [keySize]byte
 	nonce [nonceSize]byte
 }

@@ -2,7 +2,6 @@
 package inprocess
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
 
 	"github.com/sealane/sealane/internal/aead"
@@ -17,11 +16,11 @@ func ChaCha20Poly1305(key []byte) (cipher.AEAD, error) {
 	return aead.NewChaCha20Poly1305(level, key)
 }
 
-// AESGCM returns AES-GCM with 12-byte nonces.
+// AESGCM returns what aesgcm.New would.
 func AESGCM(key []byte) (cipher.AEAD, error) {
-	block, err := aes.NewCipher(key)
+	level, err := aead.AESGCMLevel()
 	if err != nil {
 		return nil, err
 	}
-	return cipher.NewGCM(block)
+	return aead.NewAESGCM(level, key, 12, 16)
 }

@@ -16,7 +16,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487d7262; WORD $0x3a5a // vbroadcasti32x4 zmm15,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x4a5a; BYTE $0x01 // vbroadcasti32x4 zmm25,XMMWORD PTR [rdx+0x10]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x2adc850f; WORD $0x0000 // jne 0x2afe
+	LONG $0x378c850f; WORD $0x0000 // jne 0x37ae
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -112,13 +112,13 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
 	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x189a820f; WORD $0x0000 // jb 0x1a8d
+	LONG $0x2547820f; WORD $0x0000 // jb 0x273a
 	WORD $0x894d; BYTE $0xca // mov r10,r9
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
 	LONG $0xd0450f4d // cmovne r10,r8
 	WORD $0x314d; BYTE $0xed // xor r13,r13
 	LONG $0x30fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x230
-	LONG $0x149e820f; WORD $0x0000 // jb 0x16af
+	LONG $0x1d4a820f; WORD $0x0000 // jb 0x1f5b
 	LONG $0xd0638d4d // lea r12,[r11-0x30]
 	LONG $0x09ecc149 // shr r12,0x9
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
@@ -566,11 +566,368 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	WORD $0xff49; BYTE $0xcc // dec r12
 	LONG $0xf97e850f; WORD $0xffff // jne 0x656
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x09ca850f; WORD $0x0000 // jne 0x16af
+	LONG $0x1677850f; WORD $0x0000 // jne 0x235c
 // 0xce5:
 	LONG $0x02c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x2
 	LONG $0x00fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x200
-	LONG $0x09b6870f; WORD $0x0000 // ja 0x16af
+	LONG $0x1663870f; WORD $0x0000 // ja 0x235c
+	WORD $0x894c; BYTE $0xd8 // mov rax,r11
+	WORD $0xf748; BYTE $0xd8 // neg rax
+	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
+	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
+	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0x03ec870f; WORD $0x0000 // ja 0x1109
+	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
+	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x02 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x80]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
+	LONG $0x48fe5162; WORD $0x726f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0xc0]
+	LONG $0x480d5262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm15
+	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
+	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
+	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x3a0]
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x04 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x100]
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x10 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x100]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x4835c162; WORD $0xc2ef // vpxord zmm16,zmm9,zmm10
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x05 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x140]
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c162; WORD $0xd2ef // vpxord zmm18,zmm9,zmm10
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x69 // vpbroadcastq zmm11,QWORD PTR [rcx+0x348]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x48 // vpbroadcastq zmm12,QWORD PTR [rcx+0x240]
+	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
+	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
+	LONG $0x4835c162; WORD $0xcaef // vpxord zmm17,zmm9,zmm10
+	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x06 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x180]
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
+	LONG $0x48fe5162; WORD $0x726f; BYTE $0x07 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0x1c0]
+	LONG $0x480d5262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm15
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
+	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x2a6f // vmovdqu64 zmm21,ZMMWORD PTR [r10]
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x01 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x40]
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4055a162; WORD $0xebef // vpxord zmm21,zmm21,zmm19
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
+	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x38 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x380]
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x39 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x390]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x6d // vpbroadcastq zmm11,QWORD PTR [rcx+0x368]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x6b // vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
+	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
+	WORD $0x6672 // jb 0x10ba
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3274 // je 0x10ba
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x10ba:
+	WORD $0xd889 // mov eax,ebx
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x000ad3e9; BYTE $0x00 // jmp 0x1bdc
+// 0x1109:
+	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
+	LONG $0x04a6870f; WORD $0x0000 // ja 0x15bc
+	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
+	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x02 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x80]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fe5162; WORD $0x726f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x480d5262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm15
+	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
+	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
+	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x3a0]
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x04 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x100]
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x10 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x100]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x4835c162; WORD $0xc2ef // vpxord zmm16,zmm9,zmm10
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x05 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x140]
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c162; WORD $0xd2ef // vpxord zmm18,zmm9,zmm10
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x69 // vpbroadcastq zmm11,QWORD PTR [rcx+0x348]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x48 // vpbroadcastq zmm12,QWORD PTR [rcx+0x240]
+	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
+	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
+	LONG $0x4835c162; WORD $0xcaef // vpxord zmm17,zmm9,zmm10
+	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x06 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x180]
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
+	LONG $0x48fe5162; WORD $0x726f; BYTE $0x07 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0x1c0]
+	LONG $0x480d5262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm15
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
+	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x2a6f // vmovdqu64 zmm21,ZMMWORD PTR [r10]
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x01 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x40]
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4055a162; WORD $0xebef // vpxord zmm21,zmm21,zmm19
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
+	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x38 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x380]
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x39 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x390]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x6d // vpbroadcastq zmm11,QWORD PTR [rcx+0x368]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x6b // vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
+	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
+	LONG $0x0096820f; WORD $0x0000 // jb 0x156d
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x4a74 // je 0x156d
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x156d:
+	WORD $0xd889 // mov eax,ebx
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x000620e9; BYTE $0x00 // jmp 0x1bdc
+// 0x15bc:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -766,7 +1123,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00f6820f; WORD $0x0000 // jb 0x12cf
+	LONG $0x00f6820f; WORD $0x0000 // jb 0x1b92
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -787,7 +1144,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x7a74 // je 0x12cf
+	WORD $0x7a74 // je 0x1b92
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -808,7 +1165,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x12cf:
+// 0x1b92:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -821,114 +1178,110 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
 	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
 	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xd8 // neg rax
-	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
-	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
-	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
+// 0x1bdc:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x01eb860f; WORD $0x0000 // jbe 0x1525
+	LONG $0x01eb860f; WORD $0x0000 // jbe 0x1dd1
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x01aa860f; WORD $0x0000 // jbe 0x1503
+	LONG $0x01aa860f; WORD $0x0000 // jbe 0x1daf
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x01 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
 	LONG $0x48759262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm24
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x0167860f; WORD $0x0000 // jbe 0x14e1
+	LONG $0x0167860f; WORD $0x0000 // jbe 0x1d8d
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x02 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
 	LONG $0x486d9262; WORD $0xd0dd // vaesenclast zmm2,zmm2,zmm24
 	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0124860f; WORD $0x0000 // jbe 0x14bf
+	LONG $0x0124860f; WORD $0x0000 // jbe 0x1d6b
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x03 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
 	LONG $0x48659262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm24
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
 	LONG $0x40fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x140
-	LONG $0x00de860f; WORD $0x0000 // jbe 0x149a
+	LONG $0x00de860f; WORD $0x0000 // jbe 0x1d46
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x04 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x100]
 	LONG $0x485d9262; WORD $0xe0dd // vaesenclast zmm4,zmm4,zmm24
 	LONG $0x48fed162; WORD $0x617f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [r9+0x100],zmm4
 	LONG $0x80fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x180
-	LONG $0x0098860f; WORD $0x0000 // jbe 0x1475
+	LONG $0x0098860f; WORD $0x0000 // jbe 0x1d21
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x05 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x140]
 	LONG $0x48559262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm24
 	LONG $0x48fed162; WORD $0x697f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [r9+0x140],zmm5
 	LONG $0xc0fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x1c0
-	WORD $0x5676 // jbe 0x1450
+	WORD $0x5676 // jbe 0x1cfc
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x06 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x180]
 	LONG $0x484d9262; WORD $0xf0dd // vaesenclast zmm6,zmm6,zmm24
 	LONG $0x48fed162; WORD $0x717f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6
 	LONG $0x00fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x200
-	WORD $0x1476 // jbe 0x142b
+	WORD $0x1476 // jbe 0x1cd7
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x07 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x1c0]
 	LONG $0x48459262; WORD $0xf8dd // vaesenclast zmm7,zmm7,zmm24
 	LONG $0x48fed162; WORD $0x797f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7
-// 0x142b:
+// 0x1cd7:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x07 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x1c0]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x48459262; WORD $0xf8dd // vaesenclast zmm7,zmm7,zmm24
 	LONG $0x497fd162; WORD $0x797f; BYTE $0x07 // vmovdqu8 ZMMWORD PTR [r9+0x1c0]{k1},zmm7
 	LONG $0xc97ff162; WORD $0xff6f // vmovdqu8 zmm7{k1}{z},zmm7
-	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x1543
-// 0x1450:
+	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x1def
+// 0x1cfc:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x06 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x180]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x484d9262; WORD $0xf0dd // vaesenclast zmm6,zmm6,zmm24
 	LONG $0x497fd162; WORD $0x717f; BYTE $0x06 // vmovdqu8 ZMMWORD PTR [r9+0x180]{k1},zmm6
 	LONG $0xc97ff162; WORD $0xf66f // vmovdqu8 zmm6{k1}{z},zmm6
-	LONG $0x0000cee9; BYTE $0x00 // jmp 0x1543
-// 0x1475:
+	LONG $0x0000cee9; BYTE $0x00 // jmp 0x1def
+// 0x1d21:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x05 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x140]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x48559262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm24
 	LONG $0x497fd162; WORD $0x697f; BYTE $0x05 // vmovdqu8 ZMMWORD PTR [r9+0x140]{k1},zmm5
 	LONG $0xc97ff162; WORD $0xed6f // vmovdqu8 zmm5{k1}{z},zmm5
-	LONG $0x0000a9e9; BYTE $0x00 // jmp 0x1543
-// 0x149a:
+	LONG $0x0000a9e9; BYTE $0x00 // jmp 0x1def
+// 0x1d46:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x485d9262; WORD $0xe0dd // vaesenclast zmm4,zmm4,zmm24
 	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
 	LONG $0xc97ff162; WORD $0xe46f // vmovdqu8 zmm4{k1}{z},zmm4
-	LONG $0x000084e9; BYTE $0x00 // jmp 0x1543
-// 0x14bf:
+	LONG $0x000084e9; BYTE $0x00 // jmp 0x1def
+// 0x1d6b:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x03 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0xc0]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x48659262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm24
 	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
 	LONG $0xc97ff162; WORD $0xdb6f // vmovdqu8 zmm3{k1}{z},zmm3
-	WORD $0x62eb // jmp 0x1543
-// 0x14e1:
+	WORD $0x62eb // jmp 0x1def
+// 0x1d8d:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x02 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x80]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x486d9262; WORD $0xd0dd // vaesenclast zmm2,zmm2,zmm24
 	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
 	LONG $0xc97ff162; WORD $0xd26f // vmovdqu8 zmm2{k1}{z},zmm2
-	WORD $0x40eb // jmp 0x1543
-// 0x1503:
+	WORD $0x40eb // jmp 0x1def
+// 0x1daf:
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x01 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x40]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x48759262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm24
 	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 	LONG $0xc97ff162; WORD $0xc96f // vmovdqu8 zmm1{k1}{z},zmm1
-	WORD $0x1eeb // jmp 0x1543
-// 0x1525:
+	WORD $0x1eeb // jmp 0x1def
+// 0x1dd1:
 	LONG $0xc97f4162; WORD $0x006f // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
 	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0xc97ff162; WORD $0xc06f // vmovdqu8 zmm0{k1}{z},zmm0
-// 0x1543:
+// 0x1def:
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0x48fd6162; WORD $0xc46f // vmovdqa64 zmm24,zmm4
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x1150820f; WORD $0x0000 // jb 0x26be
+	LONG $0x1554820f; WORD $0x0000 // jb 0x336e
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
@@ -977,16 +1330,188 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x48fde162; WORD $0xf66f // vmovdqa64 zmm22,zmm6
 	LONG $0x48fde162; WORD $0xff6f // vmovdqa64 zmm23,zmm7
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-	LONG $0x00100fe9; BYTE $0x00 // jmp 0x26be
-// 0x16af:
+	LONG $0x001413e9; BYTE $0x00 // jmp 0x336e
+// 0x1f5b:
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x03f4850f; WORD $0x0000 // jne 0x235c
+	LONG $0x00fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x200
+	LONG $0x03e7870f; WORD $0x0000 // ja 0x235c
+	WORD $0x894c; BYTE $0xd8 // mov rax,r11
+	WORD $0xf748; BYTE $0xd8 // neg rax
+	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
+	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
+	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
+	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
+	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
+	LONG $0x402d0262; WORD $0xef00 // vpshufb zmm29,zmm26,zmm31
+	LONG $0x50156162; WORD $0x69ef; BYTE $0x07 // vpxord zmm29,zmm29,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
+	LONG $0x4f7d9162; WORD $0xe570; BYTE $0x00 // vpshufd zmm4{k7},zmm29,0x0
+	LONG $0x48fd9162; WORD $0xeb6f // vmovdqa64 zmm5,zmm27
+	LONG $0x4f7d9162; WORD $0xed70; BYTE $0x55 // vpshufd zmm5{k7},zmm29,0x55
+	LONG $0x48fd9162; WORD $0xf36f // vmovdqa64 zmm6,zmm27
+	LONG $0x4f7d9162; WORD $0xf570; BYTE $0xaa // vpshufd zmm6{k7},zmm29,0xaa
+	LONG $0x48fd9162; WORD $0xfb6f // vmovdqa64 zmm7,zmm27
+	LONG $0x4f7d9162; WORD $0xfd70; BYTE $0xff // vpshufd zmm7{k7},zmm29,0xff
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
+	LONG $0x00f6820f; WORD $0x0000 // jb 0x2344
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x7a74 // je 0x2344
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
+	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
+	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x2344:
+	WORD $0xd889 // mov eax,ebx
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0xfff880e9; BYTE $0xff // jmp 0x1bdc
+// 0x235c:
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x0274820f; WORD $0x0000 // jb 0x1933
+	LONG $0x0274820f; WORD $0x0000 // jb 0x25e0
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0266850f; WORD $0x0000 // jne 0x193c
-// 0x16d6:
+	LONG $0x0266850f; WORD $0x0000 // jne 0x25e9
+// 0x2383:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1044,7 +1569,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x7e72 // jb 0x18b7
+	WORD $0x7e72 // jb 0x2564
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1055,7 +1580,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3e74 // je 0x18b7
+	WORD $0x3e74 // je 0x2564
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1066,7 +1591,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-// 0x18b7:
+// 0x2564:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1086,12 +1611,12 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	WORD $0xff49; BYTE $0xcc // dec r12
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x015d850f; WORD $0x0000 // jne 0x1a8d
+	LONG $0x015d850f; WORD $0x0000 // jne 0x273a
 	WORD $0xff49; BYTE $0xc5 // inc r13
-// 0x1933:
+// 0x25e0:
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x0151840f; WORD $0x0000 // je 0x1a8d
-// 0x193c:
+	LONG $0x0151840f; WORD $0x0000 // je 0x273a
+// 0x25e9:
 	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
 	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
 	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
@@ -1141,24 +1666,25 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0xfc52850f; WORD $0xffff // jne 0x16d6
+	LONG $0xfc52850f; WORD $0xffff // jne 0x2383
 	WORD $0xff49; BYTE $0xcd // dec r13
-	LONG $0xfeaf850f; WORD $0xffff // jne 0x193c
-// 0x1a8d:
+	LONG $0xfeaf850f; WORD $0xffff // jne 0x25e9
+// 0x273a:
+	WORD $0x854d; BYTE $0xdb // test r11,r11
+	LONG $0x0f54840f; WORD $0x0000 // je 0x3697
 	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xd8 // neg rax
-	LONG $0x0f4e840f; WORD $0x0000 // je 0x29e7
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
 	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
 	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0aac860f; WORD $0x0000 // jbe 0x2560
+	LONG $0x0aac860f; WORD $0x0000 // jbe 0x3210
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x08bd860f; WORD $0x0000 // jbe 0x237e
+	LONG $0x08bd860f; WORD $0x0000 // jbe 0x302e
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x0653860f; WORD $0x0000 // jbe 0x2121
+	LONG $0x0653860f; WORD $0x0000 // jbe 0x2dd1
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x036a860f; WORD $0x0000 // jbe 0x1e45
+	LONG $0x036a860f; WORD $0x0000 // jbe 0x2af5
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1240,7 +1766,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00ae820f; WORD $0x0000 // jb 0x1d82
+	LONG $0x00ae820f; WORD $0x0000 // jb 0x2a32
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1255,7 +1781,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x5674 // je 0x1d82
+	WORD $0x5674 // je 0x2a32
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1270,7 +1796,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x1d82:
+// 0x2a32:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1296,14 +1822,14 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x485dd262; WORD $0xe1dd // vaesenclast zmm4,zmm4,zmm9
 	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x089c850f; WORD $0x0000 // jne 0x26be
+	LONG $0x089c850f; WORD $0x0000 // jne 0x336e
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-	LONG $0x000879e9; BYTE $0x00 // jmp 0x26be
-// 0x1e45:
+	LONG $0x000879e9; BYTE $0x00 // jmp 0x336e
+// 0x2af5:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1371,7 +1897,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x0096820f; WORD $0x0000 // jb 0x207e
+	LONG $0x0096820f; WORD $0x0000 // jb 0x2d2e
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1384,7 +1910,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x4a74 // je 0x207e
+	WORD $0x4a74 // je 0x2d2e
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1397,7 +1923,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x207e:
+// 0x2d2e:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1419,13 +1945,13 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
 	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x05ba850f; WORD $0x0000 // jne 0x26be
+	LONG $0x05ba850f; WORD $0x0000 // jne 0x336e
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-	LONG $0x00059de9; BYTE $0x00 // jmp 0x26be
-// 0x2121:
+	LONG $0x00059de9; BYTE $0x00 // jmp 0x336e
+// 0x2dd1:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1482,7 +2008,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x7e72 // jb 0x22fb
+	WORD $0x7e72 // jb 0x2fab
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1493,7 +2019,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3e74 // je 0x22fb
+	WORD $0x3e74 // je 0x2fab
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1504,7 +2030,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x22fb:
+// 0x2fab:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1522,12 +2048,12 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
 	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0357850f; WORD $0x0000 // jne 0x26be
+	LONG $0x0357850f; WORD $0x0000 // jne 0x336e
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-	LONG $0x000340e9; BYTE $0x00 // jmp 0x26be
-// 0x237e:
+	LONG $0x000340e9; BYTE $0x00 // jmp 0x336e
+// 0x302e:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1573,7 +2099,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x6672 // jb 0x24fd
+	WORD $0x6672 // jb 0x31ad
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1582,7 +2108,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3274 // je 0x24fd
+	WORD $0x3274 // je 0x31ad
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1591,7 +2117,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x24fd:
+// 0x31ad:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1605,11 +2131,11 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
 	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x016f850f; WORD $0x0000 // jne 0x26be
+	LONG $0x016f850f; WORD $0x0000 // jne 0x336e
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-	LONG $0x00015ee9; BYTE $0x00 // jmp 0x26be
-// 0x2560:
+	LONG $0x00015ee9; BYTE $0x00 // jmp 0x336e
+// 0x3210:
 	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
 	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1644,21 +2170,21 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x4e72 // jb 0x2684
+	WORD $0x4e72 // jb 0x3334
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x2674 // je 0x2684
+	WORD $0x2674 // je 0x3334
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x2684:
+// 0x3334:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1668,9 +2194,9 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0675 // jne 0x26be
+	WORD $0x0675 // jne 0x336e
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-// 0x26be:
+// 0x336e:
 	LONG $0x0f738d4d // lea r14,[r11+0xf]
 	LONG $0x04eec149 // shr r14,0x4
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -1682,23 +2208,23 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xce // add r14,rcx
 	LONG $0x08155162; WORD $0xedef // vpxord xmm13,xmm13,xmm13
 	WORD $0xc085 // test eax,eax
-	WORD $0x1274 // je 0x26f7
+	WORD $0x1274 // je 0x33a7
 	LONG $0x6f7e7ac5; BYTE $0x48 // vmovq xmm13,QWORD PTR [rdi+0x48]
 	LONG $0x229163c4; WORD $0x206f; BYTE $0x01 // vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7311c1c4; WORD $0x03f5 // vpsllq xmm13,xmm13,0x3
-// 0x26f7:
+// 0x33a7:
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x0163850f; WORD $0x0000 // jne 0x2863
+	LONG $0x0163850f; WORD $0x0000 // jne 0x3513
 	LONG $0x707941c4; WORD $0x4edd // vpshufd xmm11,xmm13,0x4e
 	LONG $0x08255162; WORD $0xddef // vpxord xmm11,xmm11,xmm13
 	QUAD $0x002341440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x112351440815e362 // vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
-// 0x2724:
+// 0x33d4:
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x01b2860f; WORD $0x0000 // jbe 0x28ec
+	LONG $0x01b2860f; WORD $0x0000 // jbe 0x359c
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
@@ -1713,10 +2239,10 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	QUAD $0x110e564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x017f860f; WORD $0x0000 // jbe 0x2923
+	LONG $0x017f860f; WORD $0x0000 // jbe 0x35d3
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x00fc860f; WORD $0x0000 // jbe 0x28b3
+	LONG $0x00fc860f; WORD $0x0000 // jbe 0x3563
 	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
 	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
@@ -1731,7 +2257,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	QUAD $0x1110564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x400]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0102860f; WORD $0x0000 // jbe 0x2923
+	LONG $0x0102860f; WORD $0x0000 // jbe 0x35d3
 	LONG $0x403d4262; WORD $0xc700 // vpshufb zmm24,zmm24,zmm15
 	LONG $0x487d1162; WORD $0xd870; BYTE $0x4e // vpshufd zmm11,zmm24,0x4e
 	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
@@ -1741,8 +2267,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	LONG $0x0000c0e9; BYTE $0x00 // jmp 0x2923
-// 0x2863:
+	LONG $0x0000c0e9; BYTE $0x00 // jmp 0x35d3
+// 0x3513:
 	LONG $0x381543c4; WORD $0x01ee // vinserti128 ymm13,ymm13,xmm14,0x1
 	QUAD $0x00000230816ffac5 // vmovdqu xmm0,XMMWORD PTR [rcx+0x230]
 	QUAD $0x00000370896ffac5 // vmovdqu xmm1,XMMWORD PTR [rcx+0x370]
@@ -1753,8 +2279,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x2815e362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq ymm16,ymm13,ymm0
 	LONG $0x2815e362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq ymm18,ymm13,ymm0
 	LONG $0x2825e362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq ymm17,ymm11,ymm1
-	LONG $0xfffe71e9; BYTE $0xff // jmp 0x2724
-// 0x28b3:
+	LONG $0xfffe71e9; BYTE $0xff // jmp 0x33d4
+// 0x3563:
 	LONG $0x487d3162; WORD $0xde70; BYTE $0x4e // vpshufd zmm11,zmm22,0x4e
 	LONG $0x48253162; WORD $0xdeef // vpxord zmm11,zmm11,zmm22
 	QUAD $0x000b4e44404d5362 // vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
@@ -1763,8 +2289,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	WORD $0x37eb // jmp 0x2923
-// 0x28ec:
+	WORD $0x37eb // jmp 0x35d3
+// 0x359c:
 	LONG $0x487d3162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm11,zmm20,0x4e
 	LONG $0x48253162; WORD $0xdcef // vpxord zmm11,zmm11,zmm20
 	QUAD $0x00094e44405d5362 // vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
@@ -1773,7 +2299,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-// 0x2923:
+// 0x35d3:
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
 	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
@@ -1786,20 +2312,20 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
 	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
-// 0x2973:
+// 0x3623:
 	LONG $0x2065d262; WORD $0xc700 // vpshufb ymm0,ymm19,ymm15
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0775 // jne 0x298d
+	WORD $0x0775 // jne 0x363d
 	LONG $0x08fe6162; WORD $0x606f; BYTE $0x02 // vmovdqu64 xmm28,XMMWORD PTR [rax+0x20]
-// 0x298d:
+// 0x363d:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1574 // je 0x29ab
+	WORD $0x1574 // je 0x365b
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x001d6162; WORD $0xe0ef // vpxord xmm28,xmm28,xmm0
 	LONG $0x08fe6162; WORD $0x207f // vmovdqu64 XMMWORD PTR [rax],xmm28
-	LONG $0x0004d5e9; BYTE $0x00 // jmp 0x2e80
-// 0x29ab:
+	LONG $0x0004d5e9; BYTE $0x00 // jmp 0x3b30
+// 0x365b:
 	LONG $0x007ffac5 // vmovdqu XMMWORD PTR [rax],xmm0
 	LONG $0x08fe6162; WORD $0x607f; BYTE $0x02 // vmovdqu64 XMMWORD PTR [rax+0x20],xmm28
 	LONG $0x0025f162; WORD $0x41ef; BYTE $0x01 // vpxord xmm0,xmm27,XMMWORD PTR [rcx+0x10]
@@ -1813,8 +2339,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	WORD $0x0144; BYTE $0xfb // add ebx,r15d
 	WORD $0xcb0f // bswap ebx
 	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-	LONG $0x000499e9; BYTE $0x00 // jmp 0x2e80
-// 0x29e7:
+	LONG $0x000499e9; BYTE $0x00 // jmp 0x3b30
+// 0x3697:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
@@ -1835,23 +2361,23 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x3672 // jb 0x2a9d
+	WORD $0x3672 // jb 0x374d
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x1a74 // je 0x2a9d
+	WORD $0x1a74 // je 0x374d
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x2a9d:
+// 0x374d:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	LONG $0xfeb6840f; WORD $0xffff // je 0x2973
+	LONG $0xfeb6840f; WORD $0xffff // je 0x3623
 	LONG $0x6f7e7ac5; BYTE $0x48 // vmovq xmm13,QWORD PTR [rdi+0x48]
 	LONG $0x229163c4; WORD $0x206f; BYTE $0x01 // vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7311c1c4; WORD $0x03f5 // vpsllq xmm13,xmm13,0x3
@@ -1861,8 +2387,8 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	QUAD $0x002341440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x112351440815e362 // vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
-	LONG $0xfffe25e9; BYTE $0xff // jmp 0x2923
-// 0x2afe:
+	LONG $0xfffe25e9; BYTE $0xff // jmp 0x35d3
+// 0x37ae:
 	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1875,19 +2401,19 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x10698d4c // lea r13,[rcx+0x10]
 	LONG $0x10718d4c // lea r14,[rcx+0x10]
 	LONG $0x0d448b43; BYTE $0xfc // mov eax,DWORD PTR [r13+r9*1-0x4]
-// 0x2b2d:
+// 0x37dd:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x2b52
+	WORD $0x2074 // je 0x3802
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3975 // jne 0x2b71
+	WORD $0x3975 // jne 0x3821
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3375 // jne 0x2b71
+	WORD $0x3375 // jne 0x3821
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1feb // jmp 0x2b71
-// 0x2b52:
+	WORD $0x1feb // jmp 0x3821
+// 0x3802:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1895,26 +2421,26 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x7cb60f45; WORD $0x3024 // movzx r15d,BYTE PTR [r12+0x30]
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	WORD $0x3144; BYTE $0xf8 // xor eax,r15d
-// 0x2b71:
+// 0x3821:
 	WORD $0x3341; BYTE $0x06 // xor eax,DWORD PTR [r14]
 	LONG $0x04c68349 // add r14,0x4
 	LONG $0x0d448943; BYTE $0x00 // mov DWORD PTR [r13+r9*1+0x0],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x2b8c
+	WORD $0x0372 // jb 0x383c
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2b8c:
+// 0x383c:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0x9c72 // jb 0x2b2d
+	WORD $0x9c72 // jb 0x37dd
 	LONG $0x416ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rcx+0x10]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2b9b:
+// 0x384b:
 	LONG $0xdc79c2c4; WORD $0x0544; BYTE $0x00 // vaesenc xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0x10488d44 // lea r9d,[rax+0x10]
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xed72 // jb 0x2b9b
+	WORD $0xed72 // jb 0x384b
 	LONG $0xdd79c2c4; WORD $0x0544; BYTE $0x00 // vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
 	LONG $0x0079c2c4; BYTE $0xc7 // vpshufb xmm0,xmm0,xmm15
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
@@ -1964,7 +2490,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487df362; WORD $0xc843; BYTE $0x00 // vshufi32x4 zmm1,zmm0,zmm0,0x0
 	LONG $0x086df162; WORD $0xd2ef // vpxord xmm2,xmm2,xmm2
 	LONG $0x00818d48; WORD $0x0001; BYTE $0x00 // lea rax,[rcx+0x100]
-// 0x2cda:
+// 0x398a:
 	LONG $0x48fef162; WORD $0x407f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [rax+0x100],zmm0
 	LONG $0x48fdf162; WORD $0xda6c // vpunpcklqdq zmm3,zmm0,zmm2
 	LONG $0x48fdf162; WORD $0xe26d // vpunpckhqdq zmm4,zmm0,zmm2
@@ -1988,7 +2514,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0x487db162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm17
 	LONG $0x40e88348 // sub rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff68830f; WORD $0xffff // jae 0x2cda
+	LONG $0xff68830f; WORD $0xffff // jae 0x398a
 	QUAD $0x000003a0817ffac5 // vmovdqu XMMWORD PTR [rcx+0x3a0],xmm0
 	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
 	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
@@ -2031,7 +2557,7 @@ TEXT ·AESGCMAVX512(SB), 0, $4160-8
 	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
 	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
 	QUAD $0x0000036899d6f9c5 // vmovq QWORD PTR [rcx+0x368],xmm3
-// 0x2e80:
+// 0x3b30:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 

@@ -11,42 +11,50 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	AND $~63, R1
 	MOVD $aesgcm_ce_constants<>(SB), R2
 	PCALIGN $64
-	WORD $0xb940501a // ldr w26, [x0, #80]
 	WORD $0xf9401413 // ldr x19, [x0, #40]
-	WORD $0x3719d4fa // tbnz w26, #3, 0x3aa4
+	WORD $0xb940501a // ldr w26, [x0, #80]
+	WORD $0xf940180a // ldr x10, [x0, #48]
+	WORD $0xb9400276 // ldr w22, [x19]
+	WORD $0x37195e7a // tbnz w26, #3, 0x2bdc
 	WORD $0xa9400c04 // ldp x4, x3, [x0]
 	WORD $0xf9400807 // ldr x7, [x0, #16]
-	WORD $0xb9400276 // ldr w22, [x19]
 	WORD $0x3dc0005c // ldr q28, [x2]
 	WORD $0x91044266 // add x6, x19, #0x110
-	WORD $0x91066265 // add x5, x19, #0x198
 	WORD $0x4f00e408 // movi v8.16b, #0x0
-	WORD $0x36000bfa // tbz w26, #0, 0x1a4
-	WORD $0xf940180a // ldr x10, [x0, #48]
-	WORD $0x372000ba // tbnz w26, #4, 0x44
-	WORD $0xa9403d4e // ldp x14, x15, [x10]
-	WORD $0xd360fdeb // lsr x11, x15, #32
-	WORD $0x5ac00979 // rev w25, w11
-	WORD $0x14000005 // b 0x54
-// 0x44:
-	WORD $0x29403d4e // ldp w14, w15, [x10]
-	WORD $0xaa0f81ce // orr x14, x14, x15, lsl #32
-	WORD $0xb940094f // ldr w15, [x10, #8]
-	WORD $0x52800039 // mov w25, #0x1
-// 0x54:
-	WORD $0xa91c3c2e // stp x14, x15, [x1, #448]
+	WORD $0x91066265 // add x5, x19, #0x198
 	WORD $0x4f00e409 // movi v9.16b, #0x0
+	WORD $0x8b36526b // add x11, x19, w22, uxtw #4
 	WORD $0x4f00e40a // movi v10.16b, #0x0
-	WORD $0xf940100f // ldr x15, [x0, #32]
-	WORD $0xf9400c0e // ldr x14, [x0, #24]
-	WORD $0xb4000b2f // cbz x15, 0x1cc
-// 0x6c:
+	WORD $0xad7c4570 // ldp q16, q17, [x11, #-128]
+	WORD $0x36000c5a // tbz w26, #0, 0x1c4
+	WORD $0x372000fa // tbnz w26, #4, 0x5c
+	WORD $0xa9403d4e // ldp x14, x15, [x10]
+	WORD $0xad7d4d72 // ldp q18, q19, [x11, #-96]
+	WORD $0xd360fdec // lsr x12, x15, #32
+	WORD $0xa941c410 // ldp x16, x17, [x0, #24]
+	WORD $0x5ac00999 // rev w25, w12
+	WORD $0x14000008 // b 0x78
+// 0x5c:
+	WORD $0x29403d4e // ldp w14, w15, [x10]
+	WORD $0xb940094c // ldr w12, [x10, #8]
+	WORD $0xad7d4d72 // ldp q18, q19, [x11, #-96]
+	WORD $0x52800039 // mov w25, #0x1
+	WORD $0xaa0f81ce // orr x14, x14, x15, lsl #32
+	WORD $0xa941c410 // ldp x16, x17, [x0, #24]
+	WORD $0xaa0c03ef // mov x15, x12
+// 0x78:
+	WORD $0x9e6701cc // fmov d12, x14
+	WORD $0x9109002d // add x13, x1, #0x240
+	WORD $0xa9003dae // stp x14, x15, [x13]
+	WORD $0x4e181dec // mov v12.d[1], x15
+	WORD $0xb4000bb1 // cbz x17, 0x1fc
+// 0x8c:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
@@ -55,201 +63,205 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e40b // movi v11.16b, #0x0
 	WORD $0xd280100a // mov x10, #0x80
-	WORD $0xeb0a01ff // cmp x15, x10
-	WORD $0x9a8a31ea // csel x10, x15, x10, cc
+	WORD $0xeb0a023f // cmp x17, x10
+	WORD $0x9a8a322a // csel x10, x17, x10, cc
 	WORD $0x91003d4a // add x10, x10, #0xf
 	WORD $0xd344fd4a // lsr x10, x10, #4
-	WORD $0xcb0a10d0 // sub x16, x6, x10, lsl #4
-	WORD $0xcb0a0cb1 // sub x17, x5, x10, lsl #3
-	WORD $0x91020210 // add x16, x16, #0x80
-	WORD $0x91010231 // add x17, x17, #0x40
-// 0xc4:
-	WORD $0xf10041ef // subs x15, x15, #0x10
-	WORD $0x54000063 // b.cc 0xd4
-	WORD $0x3cc105cc // ldr q12, [x14], #16
-	WORD $0x14000020 // b 0x150
-// 0xd4:
-	WORD $0x910041ef // add x15, x15, #0x10
-	WORD $0x9106802d // add x13, x1, #0x1a0
+	WORD $0xcb0a10ce // sub x14, x6, x10, lsl #4
+	WORD $0xcb0a0caf // sub x15, x5, x10, lsl #3
+	WORD $0x910201ce // add x14, x14, #0x80
+	WORD $0x910101ef // add x15, x15, #0x40
+// 0xe4:
+	WORD $0xf1004231 // subs x17, x17, #0x10
+	WORD $0x54000063 // b.cc 0xf4
+	WORD $0x3cc10600 // ldr q0, [x16], #16
+	WORD $0x14000020 // b 0x170
+// 0xf4:
+	WORD $0x91004231 // add x17, x17, #0x10
+	WORD $0x9108802d // add x13, x1, #0x220
 	WORD $0xa9007dbf // stp xzr, xzr, [x13]
-	WORD $0x3618010f // tbz w15, #3, 0x100
-	WORD $0xf94001ca // ldr x10, [x14]
-	WORD $0x8b0f01cc // add x12, x14, x15
+	WORD $0x36180111 // tbz w17, #3, 0x120
+	WORD $0xf940020a // ldr x10, [x16]
+	WORD $0x8b11020c // add x12, x16, x17
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
-	WORD $0x8b0f01ac // add x12, x13, x15
+	WORD $0x8b1101ac // add x12, x13, x17
 	WORD $0xf90001aa // str x10, [x13]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x148
-// 0x100:
-	WORD $0x3610010f // tbz w15, #2, 0x120
-	WORD $0xb94001ca // ldr w10, [x14]
-	WORD $0x8b0f01cc // add x12, x14, x15
+	WORD $0x14000013 // b 0x168
+// 0x120:
+	WORD $0x36100111 // tbz w17, #2, 0x140
+	WORD $0xb940020a // ldr w10, [x16]
+	WORD $0x8b11020c // add x12, x16, x17
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
-	WORD $0x8b0f01ac // add x12, x13, x15
+	WORD $0x8b1101ac // add x12, x13, x17
 	WORD $0xb90001aa // str w10, [x13]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x148
-// 0x120:
-	WORD $0x3608010f // tbz w15, #1, 0x140
-	WORD $0x794001ca // ldrh w10, [x14]
-	WORD $0x8b0f01cc // add x12, x14, x15
+	WORD $0x1400000b // b 0x168
+// 0x140:
+	WORD $0x36080111 // tbz w17, #1, 0x160
+	WORD $0x7940020a // ldrh w10, [x16]
+	WORD $0x8b11020c // add x12, x16, x17
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
-	WORD $0x8b0f01ac // add x12, x13, x15
+	WORD $0x8b1101ac // add x12, x13, x17
 	WORD $0x790001aa // strh w10, [x13]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x148
-// 0x140:
-	WORD $0x394001ca // ldrb w10, [x14]
+	WORD $0x14000003 // b 0x168
+// 0x160:
+	WORD $0x3940020a // ldrb w10, [x16]
 	WORD $0x390001aa // strb w10, [x13]
-// 0x148:
-	WORD $0x3dc0682c // ldr q12, [x1, #416]
-	WORD $0xaa1f03ef // mov x15, xzr
-// 0x150:
-	WORD $0x3cc1060f // ldr q15, [x16], #16
-	WORD $0xfc40863e // ldr d30, [x17], #8
-	WORD $0x4e20098c // rev64 v12.16b, v12.16b
-	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
+// 0x168:
+	WORD $0x3dc08820 // ldr q0, [x1, #544]
+	WORD $0xaa1f03f1 // mov x17, xzr
+// 0x170:
+	WORD $0x3cc105cf // ldr q15, [x14], #16
+	WORD $0xfc4085fe // ldr d30, [x15], #8
+	WORD $0x4e200800 // rev64 v0.16b, v0.16b
+	WORD $0x6e2a1c00 // eor v0.16b, v0.16b, v10.16b
 	WORD $0x4f00e40a // movi v10.16b, #0x0
-	WORD $0x6e0c418e // ext v14.16b, v12.16b, v12.16b, #8
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x6e2c1dce // eor v14.16b, v14.16b, v12.16b
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0x6e00400e // ext v14.16b, v0.16b, v0.16b, #8
+	WORD $0x4eefe01f // pmull2 v31.1q, v0.2d, v15.2d
+	WORD $0x6e201dce // eor v14.16b, v14.16b, v0.16b
+	WORD $0x0eefe00f // pmull v15.1q, v0.1d, v15.1d
 	WORD $0x0efee1ce // pmull v14.1q, v14.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2e1d29 // eor v9.16b, v9.16b, v14.16b
-	WORD $0xb40000cf // cbz x15, 0x19c
+	WORD $0xb40000d1 // cbz x17, 0x1bc
 	WORD $0x910200ca // add x10, x6, #0x80
-	WORD $0xeb0a021f // cmp x16, x10
-	WORD $0x54fff9a1 // b.ne 0xc4
+	WORD $0xeb0a01df // cmp x14, x10
+	WORD $0x54fff9a1 // b.ne 0xe4
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-	WORD $0x17ffffb5 // b 0x6c
-// 0x19c:
+	WORD $0x17ffffb5 // b 0x8c
+// 0x1bc:
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-	WORD $0x1400000b // b 0x1cc
-// 0x1a4:
+	WORD $0x1400000f // b 0x1fc
+// 0x1c4:
 	WORD $0xf940200a // ldr x10, [x0, #64]
 	WORD $0x3dc0014a // ldr q10, [x10]
 	WORD $0xa9413d4e // ldp x14, x15, [x10, #16]
+	WORD $0xad7d4d72 // ldp q18, q19, [x11, #-96]
 	WORD $0x4e20094a // rev64 v10.16b, v10.16b
-	WORD $0xa91c3c2e // stp x14, x15, [x1, #448]
+	WORD $0x9109002d // add x13, x1, #0x240
+	WORD $0xa9003dae // stp x14, x15, [x13]
+	WORD $0x9e6701cc // fmov d12, x14
+	WORD $0x4e181dec // mov v12.d[1], x15
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0xd360fdeb // lsr x11, x15, #32
-	WORD $0x5ac00979 // rev w25, w11
+	WORD $0xd360fdec // lsr x12, x15, #32
+	WORD $0x5ac00999 // rev w25, w12
 	WORD $0x4eaa1d49 // mov v9.16b, v10.16b
 	WORD $0x51000739 // sub w25, w25, #0x1
-// 0x1cc:
-	WORD $0x8b36526a // add x10, x19, w22, uxtw #4
-	WORD $0xad414670 // ldp q16, q17, [x19, #32]
-	WORD $0xad424e72 // ldp q18, q19, [x19, #64]
-	WORD $0xad435674 // ldp q20, q21, [x19, #96]
-	WORD $0xad445e76 // ldp q22, q23, [x19, #128]
-	WORD $0xad406958 // ldp q24, q26, [x10]
-	WORD $0x3dc0702c // ldr q12, [x1, #448]
+// 0x1fc:
+	WORD $0x8b36526b // add x11, x19, w22, uxtw #4
+	WORD $0xf9401010 // ldr x16, [x0, #32]
+	WORD $0xf9402411 // ldr x17, [x0, #72]
+	WORD $0xad7e5574 // ldp q20, q21, [x11, #-64]
 	WORD $0x91003cf5 // add x21, x7, #0xf
-	WORD $0xf2400cfb // ands x27, x7, #0xf
 	WORD $0x8b070077 // add x23, x3, x7
+	WORD $0xad7f5d76 // ldp q22, q23, [x11, #-32]
+	WORD $0xd37df210 // lsl x16, x16, #3
+	WORD $0xd37df231 // lsl x17, x17, #3
+	WORD $0xad406978 // ldp q24, q26, [x11]
 	WORD $0x8b070098 // add x24, x4, x7
 	WORD $0xd10042ee // sub x14, x23, #0x10
+	WORD $0x3dc0066e // ldr q14, [x19, #16]
+	WORD $0xd3441ab4 // ubfx x20, x21, #4, #3
+	WORD $0xd347feb5 // lsr x21, x21, #7
+	WORD $0xf2400cfb // ands x27, x7, #0xf
 	WORD $0xd1004318 // sub x24, x24, #0x10
 	WORD $0xd280020f // mov x15, #0x10
-	WORD $0x54000420 // b.eq 0x288
+	WORD $0x54000420 // b.eq 0x2c8
 	WORD $0xcb1b02ee // sub x14, x23, x27
-	WORD $0x91068037 // add x23, x1, #0x1a0
+	WORD $0x91088037 // add x23, x1, #0x220
 	WORD $0xa9007eff // stp xzr, xzr, [x23]
-	WORD $0x3618011b // tbz w27, #3, 0x234
+	WORD $0x3618011b // tbz w27, #3, 0x274
 	WORD $0xf94001ca // ldr x10, [x14]
 	WORD $0x8b1b01cc // add x12, x14, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b02ec // add x12, x23, x27
 	WORD $0xf90002ea // str x10, [x23]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x27c
-// 0x234:
-	WORD $0x3610011b // tbz w27, #2, 0x254
+	WORD $0x14000013 // b 0x2bc
+// 0x274:
+	WORD $0x3610011b // tbz w27, #2, 0x294
 	WORD $0xb94001ca // ldr w10, [x14]
 	WORD $0x8b1b01cc // add x12, x14, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b02ec // add x12, x23, x27
 	WORD $0xb90002ea // str w10, [x23]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x27c
-// 0x254:
-	WORD $0x3608011b // tbz w27, #1, 0x274
+	WORD $0x1400000b // b 0x2bc
+// 0x294:
+	WORD $0x3608011b // tbz w27, #1, 0x2b4
 	WORD $0x794001ca // ldrh w10, [x14]
 	WORD $0x8b1b01cc // add x12, x14, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b02ec // add x12, x23, x27
 	WORD $0x790002ea // strh w10, [x23]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x27c
-// 0x274:
+	WORD $0x14000003 // b 0x2bc
+// 0x2b4:
 	WORD $0x394001ca // ldrb w10, [x14]
 	WORD $0x390002ea // strb w10, [x23]
-// 0x27c:
+// 0x2bc:
 	WORD $0xaa1703ee // mov x14, x23
 	WORD $0xaa1b03ef // mov x15, x27
-	WORD $0x9106c038 // add x24, x1, #0x1b0
-// 0x288:
+	WORD $0x9108c038 // add x24, x1, #0x230
+// 0x2c8:
 	WORD $0xaa0e03f7 // mov x23, x14
 	WORD $0xcb0f004f // sub x15, x2, x15
 	WORD $0x3dc015fb // ldr q27, [x15, #80]
 	WORD $0x53020b4a // ubfx w10, w26, #2, #1
 	WORD $0x4b0a03ea // neg w10, w10
 	WORD $0x4e040d59 // dup v25.4s, w10
-	WORD $0xd3441ab4 // ubfx x20, x21, #4, #3
-	WORD $0xd347feb5 // lsr x21, x21, #7
-	WORD $0xb50000b5 // cbnz x21, 0x2bc
-	WORD $0x3608011a // tbz w26, #1, 0x2cc
+	WORD $0xb50000b5 // cbnz x21, 0x2f4
+	WORD $0x3608011a // tbz w26, #1, 0x304
 	WORD $0xd10040c6 // sub x6, x6, #0x10
 	WORD $0xd10020a5 // sub x5, x5, #0x8
-	WORD $0x14000005 // b 0x2cc
-// 0x2bc:
+	WORD $0x14000005 // b 0x304
+// 0x2f4:
 	WORD $0xd100068a // sub x10, x20, #0x1
 	WORD $0x8b0a1077 // add x23, x3, x10, lsl #4
 	WORD $0x8b0a1098 // add x24, x4, x10, lsl #4
 	WORD $0x3dc0105b // ldr q27, [x2, #64]
-// 0x2cc:
+// 0x304:
 	WORD $0xf1000a9f // cmp x20, #0x2
-	WORD $0x54006dc3 // b.cc 0x1088
+	WORD $0x54006e23 // b.cc 0x10cc
 	WORD $0xf100129f // cmp x20, #0x4
-	WORD $0x54005483 // b.cc 0xd68
+	WORD $0x540054c3 // b.cc 0xda8
 	WORD $0xf1001a9f // cmp x20, #0x6
-	WORD $0x54002fe3 // b.cc 0x8dc
+	WORD $0x54003003 // b.cc 0x918
 	WORD $0x51001f2a // sub w10, w25, #0x7
 	WORD $0x0b14014a // add w10, w10, w20
-	WORD $0x3dc0066e // ldr q14, [x19, #16]
-	WORD $0x1100014b // add w11, w10, #0x0
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
-	WORD $0x4e1c1d60 // mov v0.s[3], w11
-	WORD $0x1100054b // add w11, w10, #0x1
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d81 // mov v1.16b, v12.16b
-	WORD $0x4e1c1d61 // mov v1.s[3], w11
-	WORD $0x1100094b // add w11, w10, #0x2
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d82 // mov v2.16b, v12.16b
-	WORD $0x4e1c1d62 // mov v2.s[3], w11
-	WORD $0x11000d4b // add w11, w10, #0x3
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d83 // mov v3.16b, v12.16b
-	WORD $0x4e1c1d63 // mov v3.s[3], w11
-	WORD $0x1100114b // add w11, w10, #0x4
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d84 // mov v4.16b, v12.16b
-	WORD $0x4e1c1d64 // mov v4.s[3], w11
-	WORD $0x1100154b // add w11, w10, #0x5
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d85 // mov v5.16b, v12.16b
-	WORD $0x4e1c1d65 // mov v5.s[3], w11
-	WORD $0x1100194b // add w11, w10, #0x6
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d86 // mov v6.16b, v12.16b
-	WORD $0x4e1c1d66 // mov v6.s[3], w11
-	WORD $0x11001d4b // add w11, w10, #0x7
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d87 // mov v7.16b, v12.16b
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d60 // mov v0.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d61 // mov v1.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d62 // mov v2.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d63 // mov v3.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d64 // mov v4.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d65 // mov v5.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d66 // mov v6.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
 	WORD $0x4e1c1d67 // mov v7.s[3], w11
 	WORD $0x4e2849c0 // aese v0.16b, v14.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -267,6 +279,75 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849c7 // aese v7.16b, v14.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x36100896 // tbz w22, #2, 0x4f0
+	WORD $0xad41366c // ldp q12, q13, [x19, #32]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284984 // aese v4.16b, v12.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284985 // aese v5.16b, v12.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284986 // aese v6.16b, v12.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284987 // aese v7.16b, v12.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a4 // aese v4.16b, v13.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e2849a5 // aese v5.16b, v13.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e2849a6 // aese v6.16b, v13.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e2849a7 // aese v7.16b, v13.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x36080456 // tbz w22, #1, 0x4f0
+	WORD $0xad42366c // ldp q12, q13, [x19, #64]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284984 // aese v4.16b, v12.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284985 // aese v5.16b, v12.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284986 // aese v6.16b, v12.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284987 // aese v7.16b, v12.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a4 // aese v4.16b, v13.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e2849a5 // aese v5.16b, v13.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e2849a6 // aese v6.16b, v13.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e2849a7 // aese v7.16b, v13.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+// 0x4f0:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -335,7 +416,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a67 // aese v7.16b, v19.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
@@ -352,7 +433,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a87 // aese v7.16b, v20.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x4e284aa0 // aese v0.16b, v21.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284aa1 // aese v1.16b, v21.16b
@@ -405,75 +486,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x36100896 // tbz w22, #2, 0x6e8
-	WORD $0xad45366c // ldp q12, q13, [x19, #160]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x6e8
-	WORD $0xad46366c // ldp q12, q13, [x19, #192]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x6e8:
 	WORD $0xd100228b // sub x11, x20, #0x8
 	WORD $0x8b0b106e // add x14, x3, x11, lsl #4
 	WORD $0x8b0b108f // add x15, x4, x11, lsl #4
@@ -492,30 +504,30 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x6e3a1ca5 // eor v5.16b, v5.16b, v26.16b
 	WORD $0x6e3a1cc6 // eor v6.16b, v6.16b, v26.16b
 	WORD $0x6e3a1ce7 // eor v7.16b, v7.16b, v26.16b
-	WORD $0x36000254 // tbz w20, #0, 0x778
+	WORD $0x36000254 // tbz w20, #0, 0x7a8
 	WORD $0x6e3a1c00 // eor v0.16b, v0.16b, v26.16b
-	WORD $0x3d806420 // str q0, [x1, #400]
 	WORD $0x3dc005cc // ldr q12, [x14, #16]
+	WORD $0x3dc004cf // ldr q15, [x6, #16]
+	WORD $0xfd4004be // ldr d30, [x5, #8]
+	WORD $0x3d808420 // str q0, [x1, #528]
 	WORD $0x6e2c1c21 // eor v1.16b, v1.16b, v12.16b
 	WORD $0x3d8005e1 // str q1, [x15, #16]
 	WORD $0x6eb91d81 // bit v1.16b, v12.16b, v25.16b
 	WORD $0x4e200821 // rev64 v1.16b, v1.16b
-	WORD $0x3dc004cf // ldr q15, [x6, #16]
-	WORD $0xfd4004be // ldr d30, [x5, #8]
 	WORD $0x6e2a1c21 // eor v1.16b, v1.16b, v10.16b
+	WORD $0x4f00e40a // movi v10.16b, #0x0
 	WORD $0x6e01402e // ext v14.16b, v1.16b, v1.16b, #8
 	WORD $0x4eefe028 // pmull2 v8.1q, v1.2d, v15.2d
 	WORD $0x6e211dce // eor v14.16b, v14.16b, v1.16b
 	WORD $0x0eefe02b // pmull v11.1q, v1.1d, v15.1d
 	WORD $0x0efee1c9 // pmull v9.1q, v14.1d, v30.1d
-	WORD $0x4f00e40a // movi v10.16b, #0x0
-	WORD $0x14000005 // b 0x788
-// 0x778:
-	WORD $0x3d806421 // str q1, [x1, #400]
+	WORD $0x14000005 // b 0x7b8
+// 0x7a8:
+	WORD $0x3d808421 // str q1, [x1, #528]
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e40b // movi v11.16b, #0x0
-// 0x788:
+// 0x7b8:
 	WORD $0x3dc009cc // ldr q12, [x14, #32]
 	WORD $0x3dc00dcd // ldr q13, [x14, #48]
 	WORD $0x3dc011c0 // ldr q0, [x14, #64]
@@ -523,39 +535,43 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x3dc019ce // ldr q14, [x14, #96]
 	WORD $0x3dc002ef // ldr q15, [x23]
 	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
-	WORD $0x3d8009e2 // str q2, [x15, #32]
 	WORD $0x6e2d1c63 // eor v3.16b, v3.16b, v13.16b
-	WORD $0x3d800de3 // str q3, [x15, #48]
 	WORD $0x6e201c84 // eor v4.16b, v4.16b, v0.16b
-	WORD $0x3d8011e4 // str q4, [x15, #64]
 	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
-	WORD $0x3d8015e5 // str q5, [x15, #80]
 	WORD $0x6e2e1cc6 // eor v6.16b, v6.16b, v14.16b
-	WORD $0x3d8019e6 // str q6, [x15, #96]
 	WORD $0x6e2f1ce7 // eor v7.16b, v7.16b, v15.16b
+	WORD $0x3d8009e2 // str q2, [x15, #32]
+	WORD $0x3d800de3 // str q3, [x15, #48]
+	WORD $0x3d8011e4 // str q4, [x15, #64]
+	WORD $0x3d8015e5 // str q5, [x15, #80]
+	WORD $0x3d8019e6 // str q6, [x15, #96]
 	WORD $0x3d800307 // str q7, [x24]
 	WORD $0x6eb91d82 // bit v2.16b, v12.16b, v25.16b
-	WORD $0x4e200842 // rev64 v2.16b, v2.16b
 	WORD $0x6eb91da3 // bit v3.16b, v13.16b, v25.16b
-	WORD $0x4e200863 // rev64 v3.16b, v3.16b
 	WORD $0x6eb91c04 // bit v4.16b, v0.16b, v25.16b
-	WORD $0x4e200884 // rev64 v4.16b, v4.16b
 	WORD $0x6eb91c25 // bit v5.16b, v1.16b, v25.16b
-	WORD $0x4e2008a5 // rev64 v5.16b, v5.16b
 	WORD $0x6eb91dc6 // bit v6.16b, v14.16b, v25.16b
-	WORD $0x4e2008c6 // rev64 v6.16b, v6.16b
 	WORD $0x6eb91de7 // bit v7.16b, v15.16b, v25.16b
 	WORD $0x4e3b1ce7 // and v7.16b, v7.16b, v27.16b
+	WORD $0x4e200842 // rev64 v2.16b, v2.16b
+	WORD $0x4e200863 // rev64 v3.16b, v3.16b
+	WORD $0x4e200884 // rev64 v4.16b, v4.16b
+	WORD $0x4e2008a5 // rev64 v5.16b, v5.16b
+	WORD $0x4e2008c6 // rev64 v6.16b, v6.16b
 	WORD $0x4e2008e7 // rev64 v7.16b, v7.16b
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
+	WORD $0x9e670219 // fmov d25, x16
+	WORD $0xca110210 // eor x16, x16, x17
 	WORD $0x4ec3284c // trn1 v12.2d, v2.2d, v3.2d
 	WORD $0x4ec3684d // trn2 v13.2d, v2.2d, v3.2d
-	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
 	WORD $0x4ec52880 // trn1 v0.2d, v4.2d, v5.2d
 	WORD $0x4ec56881 // trn2 v1.2d, v4.2d, v5.2d
-	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 	WORD $0x4ec728ce // trn1 v14.2d, v6.2d, v7.2d
 	WORD $0x4ec768cf // trn2 v15.2d, v6.2d, v7.2d
+	WORD $0x4e181e39 // mov v25.d[1], x17
+	WORD $0x9e67021b // fmov d27, x16
+	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
+	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 	WORD $0x6e2f1dce // eor v14.16b, v14.16b, v15.16b
 	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
 	WORD $0x3dc004be // ldr q30, [x5, #16]
@@ -567,9 +583,9 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee19e // pmull v30.1q, v12.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e221d08 // eor v8.16b, v8.16b, v2.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
 	WORD $0x3dc008be // ldr q30, [x5, #32]
@@ -581,9 +597,9 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee01e // pmull v30.1q, v0.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e251d29 // eor v9.16b, v9.16b, v5.16b
 	WORD $0x6e241d08 // eor v8.16b, v8.16b, v4.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e251d29 // eor v9.16b, v9.16b, v5.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
 	WORD $0x3dc00cbe // ldr q30, [x5, #48]
@@ -595,39 +611,36 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e271d29 // eor v9.16b, v9.16b, v7.16b
 	WORD $0x6e261d08 // eor v8.16b, v8.16b, v6.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e271d29 // eor v9.16b, v9.16b, v7.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-	WORD $0x14000258 // b 0x1238
-// 0x8dc:
+	WORD $0x1400025a // b 0x127c
+// 0x918:
 	WORD $0x5100172a // sub w10, w25, #0x5
 	WORD $0x0b14014a // add w10, w10, w20
-	WORD $0x3dc0066e // ldr q14, [x19, #16]
-	WORD $0x1100014b // add w11, w10, #0x0
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
-	WORD $0x4e1c1d60 // mov v0.s[3], w11
-	WORD $0x1100054b // add w11, w10, #0x1
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d81 // mov v1.16b, v12.16b
-	WORD $0x4e1c1d61 // mov v1.s[3], w11
-	WORD $0x1100094b // add w11, w10, #0x2
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d82 // mov v2.16b, v12.16b
-	WORD $0x4e1c1d62 // mov v2.s[3], w11
-	WORD $0x11000d4b // add w11, w10, #0x3
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d83 // mov v3.16b, v12.16b
-	WORD $0x4e1c1d63 // mov v3.s[3], w11
-	WORD $0x1100114b // add w11, w10, #0x4
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d84 // mov v4.16b, v12.16b
-	WORD $0x4e1c1d64 // mov v4.s[3], w11
-	WORD $0x1100154b // add w11, w10, #0x5
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d85 // mov v5.16b, v12.16b
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d60 // mov v0.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d61 // mov v1.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d62 // mov v2.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d63 // mov v3.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d64 // mov v4.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
 	WORD $0x4e1c1d65 // mov v5.s[3], w11
 	WORD $0x4e2849c0 // aese v0.16b, v14.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -641,6 +654,59 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x4e2849c5 // aese v5.16b, v14.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x36100696 // tbz w22, #2, 0xa7c
+	WORD $0xad41366c // ldp q12, q13, [x19, #32]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284984 // aese v4.16b, v12.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284985 // aese v5.16b, v12.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a4 // aese v4.16b, v13.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e2849a5 // aese v5.16b, v13.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x36080356 // tbz w22, #1, 0xa7c
+	WORD $0xad42366c // ldp q12, q13, [x19, #64]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284984 // aese v4.16b, v12.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284985 // aese v5.16b, v12.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a4 // aese v4.16b, v13.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e2849a5 // aese v5.16b, v13.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+// 0xa7c:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -693,7 +759,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x4e284a65 // aese v5.16b, v19.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
@@ -706,7 +772,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x4e284a85 // aese v5.16b, v20.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x4e284aa0 // aese v0.16b, v21.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284aa1 // aese v1.16b, v21.16b
@@ -747,59 +813,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x36100696 // tbz w22, #2, 0xbf0
-	WORD $0xad45366c // ldp q12, q13, [x19, #160]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x36080356 // tbz w22, #1, 0xbf0
-	WORD $0xad46366c // ldp q12, q13, [x19, #192]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-// 0xbf0:
 	WORD $0xd1001a8b // sub x11, x20, #0x6
 	WORD $0x8b0b106e // add x14, x3, x11, lsl #4
 	WORD $0x8b0b108f // add x15, x4, x11, lsl #4
@@ -814,60 +827,64 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x6e3a1c63 // eor v3.16b, v3.16b, v26.16b
 	WORD $0x6e3a1c84 // eor v4.16b, v4.16b, v26.16b
 	WORD $0x6e3a1ca5 // eor v5.16b, v5.16b, v26.16b
-	WORD $0x36000254 // tbz w20, #0, 0xc70
+	WORD $0x36000254 // tbz w20, #0, 0xca4
 	WORD $0x6e3a1c00 // eor v0.16b, v0.16b, v26.16b
-	WORD $0x3d806420 // str q0, [x1, #400]
 	WORD $0x3dc005cc // ldr q12, [x14, #16]
+	WORD $0x3dc00ccf // ldr q15, [x6, #48]
+	WORD $0xfd400cbe // ldr d30, [x5, #24]
+	WORD $0x3d808420 // str q0, [x1, #528]
 	WORD $0x6e2c1c21 // eor v1.16b, v1.16b, v12.16b
 	WORD $0x3d8005e1 // str q1, [x15, #16]
 	WORD $0x6eb91d81 // bit v1.16b, v12.16b, v25.16b
 	WORD $0x4e200821 // rev64 v1.16b, v1.16b
-	WORD $0x3dc00ccf // ldr q15, [x6, #48]
-	WORD $0xfd400cbe // ldr d30, [x5, #24]
 	WORD $0x6e2a1c21 // eor v1.16b, v1.16b, v10.16b
+	WORD $0x4f00e40a // movi v10.16b, #0x0
 	WORD $0x6e01402e // ext v14.16b, v1.16b, v1.16b, #8
 	WORD $0x4eefe028 // pmull2 v8.1q, v1.2d, v15.2d
 	WORD $0x6e211dce // eor v14.16b, v14.16b, v1.16b
 	WORD $0x0eefe02b // pmull v11.1q, v1.1d, v15.1d
 	WORD $0x0efee1c9 // pmull v9.1q, v14.1d, v30.1d
-	WORD $0x4f00e40a // movi v10.16b, #0x0
-	WORD $0x14000005 // b 0xc80
-// 0xc70:
-	WORD $0x3d806421 // str q1, [x1, #400]
+	WORD $0x14000005 // b 0xcb4
+// 0xca4:
+	WORD $0x3d808421 // str q1, [x1, #528]
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e40b // movi v11.16b, #0x0
-// 0xc80:
+// 0xcb4:
 	WORD $0x3dc009cc // ldr q12, [x14, #32]
 	WORD $0x3dc00dcd // ldr q13, [x14, #48]
 	WORD $0x3dc011c0 // ldr q0, [x14, #64]
 	WORD $0x3dc002e1 // ldr q1, [x23]
 	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
-	WORD $0x3d8009e2 // str q2, [x15, #32]
 	WORD $0x6e2d1c63 // eor v3.16b, v3.16b, v13.16b
-	WORD $0x3d800de3 // str q3, [x15, #48]
 	WORD $0x6e201c84 // eor v4.16b, v4.16b, v0.16b
-	WORD $0x3d8011e4 // str q4, [x15, #64]
 	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x3d8009e2 // str q2, [x15, #32]
+	WORD $0x3d800de3 // str q3, [x15, #48]
+	WORD $0x3d8011e4 // str q4, [x15, #64]
 	WORD $0x3d800305 // str q5, [x24]
 	WORD $0x6eb91d82 // bit v2.16b, v12.16b, v25.16b
-	WORD $0x4e200842 // rev64 v2.16b, v2.16b
 	WORD $0x6eb91da3 // bit v3.16b, v13.16b, v25.16b
-	WORD $0x4e200863 // rev64 v3.16b, v3.16b
 	WORD $0x6eb91c04 // bit v4.16b, v0.16b, v25.16b
-	WORD $0x4e200884 // rev64 v4.16b, v4.16b
 	WORD $0x6eb91c25 // bit v5.16b, v1.16b, v25.16b
 	WORD $0x4e3b1ca5 // and v5.16b, v5.16b, v27.16b
+	WORD $0x4e200842 // rev64 v2.16b, v2.16b
+	WORD $0x4e200863 // rev64 v3.16b, v3.16b
+	WORD $0x4e200884 // rev64 v4.16b, v4.16b
 	WORD $0x4e2008a5 // rev64 v5.16b, v5.16b
-	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
-	WORD $0x4ec3284c // trn1 v12.2d, v2.2d, v3.2d
-	WORD $0x4ec3684d // trn2 v13.2d, v2.2d, v3.2d
-	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
-	WORD $0x4ec52880 // trn1 v0.2d, v4.2d, v5.2d
-	WORD $0x4ec56881 // trn2 v1.2d, v4.2d, v5.2d
-	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
 	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
+	WORD $0x9e670219 // fmov d25, x16
+	WORD $0xca110210 // eor x16, x16, x17
+	WORD $0x4ec3284c // trn1 v12.2d, v2.2d, v3.2d
+	WORD $0x4ec3684d // trn2 v13.2d, v2.2d, v3.2d
+	WORD $0x4ec52880 // trn1 v0.2d, v4.2d, v5.2d
+	WORD $0x4ec56881 // trn2 v1.2d, v4.2d, v5.2d
+	WORD $0x4e181e39 // mov v25.d[1], x17
+	WORD $0x9e67021b // fmov d27, x16
+	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
+	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 	WORD $0x4eefe05f // pmull2 v31.1q, v2.2d, v15.2d
 	WORD $0x0eefe04f // pmull v15.1q, v2.1d, v15.1d
 	WORD $0x4efde062 // pmull2 v2.1q, v3.2d, v29.2d
@@ -876,9 +893,9 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee19e // pmull v30.1q, v12.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e221d08 // eor v8.16b, v8.16b, v2.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
 	WORD $0x3dc00cbe // ldr q30, [x5, #48]
@@ -890,31 +907,28 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee01e // pmull v30.1q, v0.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e251d29 // eor v9.16b, v9.16b, v5.16b
 	WORD $0x6e241d08 // eor v8.16b, v8.16b, v4.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e251d29 // eor v9.16b, v9.16b, v5.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-	WORD $0x14000135 // b 0x1238
-// 0xd68:
+	WORD $0x14000136 // b 0x127c
+// 0xda8:
 	WORD $0x51000f2a // sub w10, w25, #0x3
 	WORD $0x0b14014a // add w10, w10, w20
-	WORD $0x3dc0066e // ldr q14, [x19, #16]
-	WORD $0x1100014b // add w11, w10, #0x0
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
-	WORD $0x4e1c1d60 // mov v0.s[3], w11
-	WORD $0x1100054b // add w11, w10, #0x1
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d81 // mov v1.16b, v12.16b
-	WORD $0x4e1c1d61 // mov v1.s[3], w11
-	WORD $0x1100094b // add w11, w10, #0x2
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d82 // mov v2.16b, v12.16b
-	WORD $0x4e1c1d62 // mov v2.s[3], w11
-	WORD $0x11000d4b // add w11, w10, #0x3
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d83 // mov v3.16b, v12.16b
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d60 // mov v0.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d61 // mov v1.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d62 // mov v2.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
 	WORD $0x4e1c1d63 // mov v3.s[3], w11
 	WORD $0x4e2849c0 // aese v0.16b, v14.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -924,6 +938,43 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e2849c3 // aese v3.16b, v14.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x36100496 // tbz w22, #2, 0xe9c
+	WORD $0xad41366c // ldp q12, q13, [x19, #32]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x36080256 // tbz w22, #1, 0xe9c
+	WORD $0xad42366c // ldp q12, q13, [x19, #64]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+// 0xe9c:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -960,7 +1011,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e284a63 // aese v3.16b, v19.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
@@ -969,7 +1020,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e284a83 // aese v3.16b, v20.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x4e284aa0 // aese v0.16b, v21.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284aa1 // aese v1.16b, v21.16b
@@ -998,43 +1049,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x36100496 // tbz w22, #2, 0xf8c
-	WORD $0xad45366c // ldp q12, q13, [x19, #160]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x36080256 // tbz w22, #1, 0xf8c
-	WORD $0xad46366c // ldp q12, q13, [x19, #192]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-// 0xf8c:
 	WORD $0xd100128b // sub x11, x20, #0x4
 	WORD $0x8b0b106e // add x14, x3, x11, lsl #4
 	WORD $0x8b0b108f // add x15, x4, x11, lsl #4
@@ -1045,47 +1059,51 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x6e3a1c21 // eor v1.16b, v1.16b, v26.16b
 	WORD $0x6e3a1c42 // eor v2.16b, v2.16b, v26.16b
 	WORD $0x6e3a1c63 // eor v3.16b, v3.16b, v26.16b
-	WORD $0x36000254 // tbz w20, #0, 0xffc
+	WORD $0x36000254 // tbz w20, #0, 0x1034
 	WORD $0x6e3a1c00 // eor v0.16b, v0.16b, v26.16b
-	WORD $0x3d806420 // str q0, [x1, #400]
 	WORD $0x3dc005cc // ldr q12, [x14, #16]
+	WORD $0x3dc014cf // ldr q15, [x6, #80]
+	WORD $0xfd4014be // ldr d30, [x5, #40]
+	WORD $0x3d808420 // str q0, [x1, #528]
 	WORD $0x6e2c1c21 // eor v1.16b, v1.16b, v12.16b
 	WORD $0x3d8005e1 // str q1, [x15, #16]
 	WORD $0x6eb91d81 // bit v1.16b, v12.16b, v25.16b
 	WORD $0x4e200821 // rev64 v1.16b, v1.16b
-	WORD $0x3dc014cf // ldr q15, [x6, #80]
-	WORD $0xfd4014be // ldr d30, [x5, #40]
 	WORD $0x6e2a1c21 // eor v1.16b, v1.16b, v10.16b
+	WORD $0x4f00e40a // movi v10.16b, #0x0
 	WORD $0x6e01402e // ext v14.16b, v1.16b, v1.16b, #8
 	WORD $0x4eefe028 // pmull2 v8.1q, v1.2d, v15.2d
 	WORD $0x6e211dce // eor v14.16b, v14.16b, v1.16b
 	WORD $0x0eefe02b // pmull v11.1q, v1.1d, v15.1d
 	WORD $0x0efee1c9 // pmull v9.1q, v14.1d, v30.1d
-	WORD $0x4f00e40a // movi v10.16b, #0x0
-	WORD $0x14000005 // b 0x100c
-// 0xffc:
-	WORD $0x3d806421 // str q1, [x1, #400]
+	WORD $0x14000005 // b 0x1044
+// 0x1034:
+	WORD $0x3d808421 // str q1, [x1, #528]
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e40b // movi v11.16b, #0x0
-// 0x100c:
+// 0x1044:
 	WORD $0x3dc009cc // ldr q12, [x14, #32]
 	WORD $0x3dc002ed // ldr q13, [x23]
 	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
-	WORD $0x3d8009e2 // str q2, [x15, #32]
 	WORD $0x6e2d1c63 // eor v3.16b, v3.16b, v13.16b
+	WORD $0x3d8009e2 // str q2, [x15, #32]
 	WORD $0x3d800303 // str q3, [x24]
 	WORD $0x6eb91d82 // bit v2.16b, v12.16b, v25.16b
-	WORD $0x4e200842 // rev64 v2.16b, v2.16b
 	WORD $0x6eb91da3 // bit v3.16b, v13.16b, v25.16b
 	WORD $0x4e3b1c63 // and v3.16b, v3.16b, v27.16b
+	WORD $0x4e200842 // rev64 v2.16b, v2.16b
 	WORD $0x4e200863 // rev64 v3.16b, v3.16b
-	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
-	WORD $0x4ec3284c // trn1 v12.2d, v2.2d, v3.2d
-	WORD $0x4ec3684d // trn2 v13.2d, v2.2d, v3.2d
-	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
 	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
 	WORD $0x3dc00cbe // ldr q30, [x5, #48]
+	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
+	WORD $0x9e670219 // fmov d25, x16
+	WORD $0xca110210 // eor x16, x16, x17
+	WORD $0x4ec3284c // trn1 v12.2d, v2.2d, v3.2d
+	WORD $0x4ec3684d // trn2 v13.2d, v2.2d, v3.2d
+	WORD $0x4e181e39 // mov v25.d[1], x17
+	WORD $0x9e67021b // fmov d27, x16
+	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
 	WORD $0x4eefe05f // pmull2 v31.1q, v2.2d, v15.2d
 	WORD $0x0eefe04f // pmull v15.1q, v2.1d, v15.1d
 	WORD $0x4efde062 // pmull2 v2.1q, v3.2d, v29.2d
@@ -1094,28 +1112,46 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x0efee19e // pmull v30.1q, v12.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e221d08 // eor v8.16b, v8.16b, v2.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e231d29 // eor v9.16b, v9.16b, v3.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-	WORD $0x1400006d // b 0x1238
-// 0x1088:
+	WORD $0x1400006d // b 0x127c
+// 0x10cc:
 	WORD $0x5100072a // sub w10, w25, #0x1
 	WORD $0x0b14014a // add w10, w10, w20
-	WORD $0x3dc0066e // ldr q14, [x19, #16]
-	WORD $0x1100014b // add w11, w10, #0x0
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
-	WORD $0x4e1c1d60 // mov v0.s[3], w11
-	WORD $0x1100054b // add w11, w10, #0x1
-	WORD $0x5ac0096b // rev w11, w11
 	WORD $0x4eac1d81 // mov v1.16b, v12.16b
+	WORD $0x5ac0094b // rev w11, w10
+	WORD $0x1100054a // add w10, w10, #0x1
+	WORD $0x4e1c1d60 // mov v0.s[3], w11
+	WORD $0x5ac0094b // rev w11, w10
 	WORD $0x4e1c1d61 // mov v1.s[3], w11
 	WORD $0x4e2849c0 // aese v0.16b, v14.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e2849c1 // aese v1.16b, v14.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x36100296 // tbz w22, #2, 0x1150
+	WORD $0xad41366c // ldp q12, q13, [x19, #32]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x36080156 // tbz w22, #1, 0x1150
+	WORD $0xad42366c // ldp q12, q13, [x19, #64]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+// 0x1150:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1136,12 +1172,12 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a61 // aese v1.16b, v19.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x4e284aa0 // aese v0.16b, v21.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284aa1 // aese v1.16b, v21.16b
@@ -1158,90 +1194,91 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x36100296 // tbz w22, #2, 0x11bc
-	WORD $0xad45366c // ldp q12, q13, [x19, #160]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x36080156 // tbz w22, #1, 0x11bc
-	WORD $0xad46366c // ldp q12, q13, [x19, #192]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-// 0x11bc:
 	WORD $0xd1000a8b // sub x11, x20, #0x2
 	WORD $0x8b0b106e // add x14, x3, x11, lsl #4
 	WORD $0x8b0b108f // add x15, x4, x11, lsl #4
 	WORD $0x4e284b00 // aese v0.16b, v24.16b
 	WORD $0x4e284b01 // aese v1.16b, v24.16b
 	WORD $0x6e3a1c21 // eor v1.16b, v1.16b, v26.16b
-	WORD $0x36000274 // tbz w20, #0, 0x1220
+	WORD $0x36000274 // tbz w20, #0, 0x125c
 	WORD $0x6e3a1c00 // eor v0.16b, v0.16b, v26.16b
-	WORD $0x3d806420 // str q0, [x1, #400]
 	WORD $0x3dc002ec // ldr q12, [x23]
+	WORD $0x3dc01ccf // ldr q15, [x6, #112]
+	WORD $0xfd401cbe // ldr d30, [x5, #56]
+	WORD $0x3d808420 // str q0, [x1, #528]
 	WORD $0x6e2c1c21 // eor v1.16b, v1.16b, v12.16b
 	WORD $0x3d800301 // str q1, [x24]
 	WORD $0x6eb91d81 // bit v1.16b, v12.16b, v25.16b
 	WORD $0x4e3b1c21 // and v1.16b, v1.16b, v27.16b
 	WORD $0x4e200821 // rev64 v1.16b, v1.16b
-	WORD $0x3dc01ccf // ldr q15, [x6, #112]
-	WORD $0xfd401cbe // ldr d30, [x5, #56]
 	WORD $0x6e2a1c21 // eor v1.16b, v1.16b, v10.16b
+	WORD $0x4f00e40a // movi v10.16b, #0x0
 	WORD $0x6e01402e // ext v14.16b, v1.16b, v1.16b, #8
 	WORD $0x4eefe028 // pmull2 v8.1q, v1.2d, v15.2d
 	WORD $0x6e211dce // eor v14.16b, v14.16b, v1.16b
 	WORD $0x0eefe02b // pmull v11.1q, v1.1d, v15.1d
 	WORD $0x0efee1c9 // pmull v9.1q, v14.1d, v30.1d
-	WORD $0x4f00e40a // movi v10.16b, #0x0
-	WORD $0x14000006 // b 0x1234
-// 0x1220:
-	WORD $0x3d806421 // str q1, [x1, #400]
-	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0x4eaa1d49 // mov v9.16b, v10.16b
+	WORD $0x14000005 // b 0x126c
+// 0x125c:
+	WORD $0x3d808421 // str q1, [x1, #528]
+	WORD $0x6e0a414b // ext v11.16b, v10.16b, v10.16b, #8
 	WORD $0x4f00e408 // movi v8.16b, #0x0
-	WORD $0x14000002 // b 0x1238
-// 0x1234:
-	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-// 0x1238:
+	WORD $0x4eab1d69 // mov v9.16b, v11.16b
+// 0x126c:
+	WORD $0x9e670219 // fmov d25, x16
+	WORD $0xca110210 // eor x16, x16, x17
+	WORD $0x4e181e39 // mov v25.d[1], x17
+	WORD $0x9e67021b // fmov d27, x16
+// 0x127c:
 	WORD $0x0b140339 // add w25, w25, w20
 	WORD $0x11000739 // add w25, w25, #0x1
 	WORD $0x8b141063 // add x3, x3, x20, lsl #4
 	WORD $0x8b141084 // add x4, x4, x20, lsl #4
-	WORD $0xb5000255 // cbnz x21, 0x1290
-	WORD $0x36093afa // tbz w26, #1, 0x39a8
-	WORD $0xb5013887 // cbnz x7, 0x3960
+	WORD $0xb5000475 // cbnz x21, 0x1318
+	WORD $0x3608017a // tbz w26, #1, 0x12bc
+	WORD $0xb4000187 // cbz x7, 0x12c4
+	WORD $0x3dc020cf // ldr q15, [x6, #128]
+	WORD $0xfd4020be // ldr d30, [x5, #64]
+	WORD $0x4eefe33f // pmull2 v31.1q, v25.2d, v15.2d
+	WORD $0x0eefe32f // pmull v15.1q, v25.1d, v15.1d
+	WORD $0x0efee36e // pmull v14.1q, v27.1d, v30.1d
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x6e2f1d6a // eor v10.16b, v11.16b, v15.16b
+	WORD $0x6e2e1d29 // eor v9.16b, v9.16b, v14.16b
+	WORD $0x1400060a // b 0x2ae0
+// 0x12bc:
+	WORD $0x4eab1d6a // mov v10.16b, v11.16b
+	WORD $0x14000608 // b 0x2ae0
+// 0x12c4:
+	WORD $0x4eab1d6a // mov v10.16b, v11.16b
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x4eaa1d40 // mov v0.16b, v10.16b
-	WORD $0x4f00e408 // movi v8.16b, #0x0
-	WORD $0x4f00e409 // movi v9.16b, #0x0
-	WORD $0x4f00e40a // movi v10.16b, #0x0
-	WORD $0x140009b6 // b 0x3964
-// 0x1290:
-	WORD $0xf900c020 // str x0, [x1, #384]
+	WORD $0x3dc020cf // ldr q15, [x6, #128]
+	WORD $0xfd4020be // ldr d30, [x5, #64]
+	WORD $0x6e2a1f39 // eor v25.16b, v25.16b, v10.16b
+	WORD $0x6e19432e // ext v14.16b, v25.16b, v25.16b, #8
+	WORD $0x4eefe328 // pmull2 v8.1q, v25.2d, v15.2d
+	WORD $0x6e391dce // eor v14.16b, v14.16b, v25.16b
+	WORD $0x0eefe32b // pmull v11.1q, v25.1d, v15.1d
+	WORD $0x0efee1c9 // pmull v9.1q, v14.1d, v30.1d
+	WORD $0x4eab1d6a // mov v10.16b, v11.16b
+	WORD $0x140005f3 // b 0x2ae0
+// 0x1318:
+	WORD $0x4eab1d6a // mov v10.16b, v11.16b
+	WORD $0xf9010020 // str x0, [x1, #512]
 	WORD $0x8b36526a // add x10, x19, w22, uxtw #4
 	WORD $0xa9412548 // ldp x8, x9, [x10, #16]
 	WORD $0xaa1303e0 // mov x0, x19
 	WORD $0x3dc0040d // ldr q13, [x0, #16]
-	WORD $0x3dc0702c // ldr q12, [x1, #448]
+	WORD $0x3dc0902c // ldr q12, [x1, #576]
 	WORD $0x3dc0044e // ldr q14, [x2, #16]
 	WORD $0xad416c4f // ldp q15, q27, [x2, #32]
 	WORD $0x4e1f1f2c // mov v12.b[15], w25
@@ -1255,43 +1292,42 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x5280200c // mov w12, #0x100
 	WORD $0x1a8c117a // csel w26, w11, w12, ne
 	WORD $0xd2800218 // mov x24, #0x10
-	WORD $0x91074037 // add x23, x1, #0x1d0
+	WORD $0x91094037 // add x23, x1, #0x250
 	WORD $0xd280001b // mov x27, #0x0
-	WORD $0x91094027 // add x7, x1, #0x250
-// 0x12e8:
-	WORD $0x3dc0702c // ldr q12, [x1, #448]
+// 0x1370:
+	WORD $0x3dc0902c // ldr q12, [x1, #576]
 	WORD $0x3dc0040d // ldr q13, [x0, #16]
+	WORD $0x4eac1d80 // mov v0.16b, v12.16b
+	WORD $0x4eac1d81 // mov v1.16b, v12.16b
+	WORD $0x4eac1d82 // mov v2.16b, v12.16b
+	WORD $0x4eac1d83 // mov v3.16b, v12.16b
+	WORD $0x4eac1d84 // mov v4.16b, v12.16b
+	WORD $0x4eac1d85 // mov v5.16b, v12.16b
+	WORD $0x4eac1d86 // mov v6.16b, v12.16b
+	WORD $0x4eac1d87 // mov v7.16b, v12.16b
 	WORD $0x1100032a // add w10, w25, #0x0
 	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4eac1d80 // mov v0.16b, v12.16b
 	WORD $0x4e1c1d40 // mov v0.s[3], w10
 	WORD $0x1100072a // add w10, w25, #0x1
 	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4eac1d81 // mov v1.16b, v12.16b
 	WORD $0x4e1c1d41 // mov v1.s[3], w10
 	WORD $0x11000b2a // add w10, w25, #0x2
 	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4eac1d82 // mov v2.16b, v12.16b
 	WORD $0x4e1c1d42 // mov v2.s[3], w10
 	WORD $0x11000f2a // add w10, w25, #0x3
 	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4eac1d83 // mov v3.16b, v12.16b
 	WORD $0x4e1c1d43 // mov v3.s[3], w10
 	WORD $0x1100132a // add w10, w25, #0x4
 	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4eac1d84 // mov v4.16b, v12.16b
 	WORD $0x4e1c1d44 // mov v4.s[3], w10
 	WORD $0x1100172a // add w10, w25, #0x5
 	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4eac1d85 // mov v5.16b, v12.16b
 	WORD $0x4e1c1d45 // mov v5.s[3], w10
 	WORD $0x11001b2a // add w10, w25, #0x6
 	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4eac1d86 // mov v6.16b, v12.16b
 	WORD $0x4e1c1d46 // mov v6.s[3], w10
 	WORD $0x11001f2a // add w10, w25, #0x7
 	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4eac1d87 // mov v7.16b, v12.16b
 	WORD $0x4e1c1d47 // mov v7.s[3], w10
 	WORD $0x4e2849a0 // aese v0.16b, v13.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1309,1091 +1345,928 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xad0e8420 // stp q0, q1, [x1, #464]
-	WORD $0xad0f8c22 // stp q2, q3, [x1, #496]
-	WORD $0xad109424 // stp q4, q5, [x1, #528]
-	WORD $0xad119c26 // stp q6, q7, [x1, #560]
-	WORD $0xb400819b // cbz x27, 0x23f0
-// 0x13c4:
-	WORD $0x3740ac96 // tbnz w22, #8, 0x2954
-	WORD $0x360029fb // tbz w27, #0, 0x1904
-	WORD $0xad4e8420 // ldp q0, q1, [x1, #464]
-	WORD $0xad4f8c22 // ldp q2, q3, [x1, #496]
-	WORD $0xad509424 // ldp q4, q5, [x1, #528]
-	WORD $0xad519c26 // ldp q6, q7, [x1, #560]
+	WORD $0xad128420 // stp q0, q1, [x1, #592]
+	WORD $0xad138c22 // stp q2, q3, [x1, #624]
+	WORD $0xad149424 // stp q4, q5, [x1, #656]
+	WORD $0xad159c26 // stp q6, q7, [x1, #688]
+	WORD $0xb40063db // cbz x27, 0x20c0
+// 0x144c:
+	WORD $0x374031f6 // tbnz w22, #8, 0x1a88
+// 0x1450:
+	WORD $0x36100896 // tbz w22, #2, 0x1560
+	WORD $0xad41340c // ldp q12, q13, [x0, #32]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284984 // aese v4.16b, v12.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284985 // aese v5.16b, v12.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284986 // aese v6.16b, v12.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284987 // aese v7.16b, v12.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a4 // aese v4.16b, v13.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e2849a5 // aese v5.16b, v13.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e2849a6 // aese v6.16b, v13.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e2849a7 // aese v7.16b, v13.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x36080456 // tbz w22, #1, 0x1560
+	WORD $0xad42340c // ldp q12, q13, [x0, #64]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284984 // aese v4.16b, v12.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284985 // aese v5.16b, v12.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284986 // aese v6.16b, v12.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284987 // aese v7.16b, v12.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a4 // aese v4.16b, v13.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e2849a5 // aese v5.16b, v13.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e2849a6 // aese v6.16b, v13.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e2849a7 // aese v7.16b, v13.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+// 0x1560:
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
+	WORD $0xa940346c // ldp x12, x13, [x3]
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa940346c // ldp x12, x13, [x3]
+	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
+	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0x4eb91f3f // mov v31.16b, v25.16b
 	WORD $0x4e284a02 // aese v2.16b, v16.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
 	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284a03 // aese v3.16b, v16.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0x4e284a04 // aese v4.16b, v16.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4eb91f2c // mov v12.16b, v25.16b
-	WORD $0x4e284a05 // aese v5.16b, v16.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284a06 // aese v6.16b, v16.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0x4e284a07 // aese v7.16b, v16.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x4e284a20 // aese v0.16b, v17.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4e284a21 // aese v1.16b, v17.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9002cea // stp x10, x11, [x7]
-	WORD $0x4e3b872d // add v13.16b, v25.16b, v27.16b
-	WORD $0x4e284a22 // aese v2.16b, v17.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284a23 // aese v3.16b, v17.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284a24 // aese v4.16b, v17.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0x4e284a25 // aese v5.16b, v17.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4e284a26 // aese v6.16b, v17.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284b4c // aese v12.16b, v26.16b
-	WORD $0x4e28698c // aesmc v12.16b, v12.16b
-	WORD $0x4e284a27 // aese v7.16b, v17.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0x4e284a40 // aese v0.16b, v18.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x4e284a41 // aese v1.16b, v18.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284a42 // aese v2.16b, v18.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0x4e284a43 // aese v3.16b, v18.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0x4e3b85b9 // add v25.16b, v13.16b, v27.16b
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0x4e284a44 // aese v4.16b, v18.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284a45 // aese v5.16b, v18.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0x4e284a46 // aese v6.16b, v18.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x4e284a47 // aese v7.16b, v18.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
-	WORD $0x4e284b4d // aese v13.16b, v26.16b
-	WORD $0x4e2869ad // aesmc v13.16b, v13.16b
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x4e284a61 // aese v1.16b, v19.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x4e284a62 // aese v2.16b, v19.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4e284a63 // aese v3.16b, v19.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0x4e284a64 // aese v4.16b, v19.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0x4e284a65 // aese v5.16b, v19.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x0d9882ec // st1 {v12.s}[0], [x23], x24
-	WORD $0x4e284a66 // aese v6.16b, v19.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284a67 // aese v7.16b, v19.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4e284a80 // aese v0.16b, v20.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x4e284a82 // aese v2.16b, v20.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x0d9892ec // st1 {v12.s}[1], [x23], x24
-	WORD $0x4e284a83 // aese v3.16b, v20.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0x4e284a84 // aese v4.16b, v20.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
-	WORD $0x4e284a85 // aese v5.16b, v20.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0x4e284a86 // aese v6.16b, v20.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0x4e284a87 // aese v7.16b, v20.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4d9882ec // st1 {v12.s}[2], [x23], x24
-	WORD $0x4e284aa0 // aese v0.16b, v21.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x4e284aa1 // aese v1.16b, v21.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x4e284aa3 // aese v3.16b, v21.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x4e284aa4 // aese v4.16b, v21.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4d9892ec // st1 {v12.s}[3], [x23], x24
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0x4e284aa5 // aese v5.16b, v21.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284aa6 // aese v6.16b, v21.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0x4e284aa7 // aese v7.16b, v21.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0x4e284ac0 // aese v0.16b, v22.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284ac1 // aese v1.16b, v22.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x0d9882ed // st1 {v13.s}[0], [x23], x24
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284ac2 // aese v2.16b, v22.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0x4e284ac3 // aese v3.16b, v22.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x4e284ac4 // aese v4.16b, v22.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284ac5 // aese v5.16b, v22.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0x4e284ac6 // aese v6.16b, v22.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0x0d9892ed // st1 {v13.s}[1], [x23], x24
-	WORD $0x4e284ac7 // aese v7.16b, v22.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284ae0 // aese v0.16b, v23.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
-	WORD $0x4e284ae1 // aese v1.16b, v23.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284ae2 // aese v2.16b, v23.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284ae3 // aese v3.16b, v23.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0x4d9882ed // st1 {v13.s}[2], [x23], x24
-	WORD $0x4e284ae4 // aese v4.16b, v23.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x4e284ae5 // aese v5.16b, v23.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4e284ae6 // aese v6.16b, v23.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
-	WORD $0x4e284ae7 // aese v7.16b, v23.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4d9892ed // st1 {v13.s}[3], [x23], x24
-	WORD $0x36100896 // tbz w22, #2, 0x1870
-	WORD $0xad45340c // ldp q12, q13, [x0, #160]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x1870
-	WORD $0xad46340c // ldp q12, q13, [x0, #192]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x1870:
-	WORD $0x4e284b00 // aese v0.16b, v24.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284b01 // aese v1.16b, v24.16b
-	WORD $0x4e284b02 // aese v2.16b, v24.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4e284b03 // aese v3.16b, v24.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284b04 // aese v4.16b, v24.16b
-	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
-	WORD $0x4e284b05 // aese v5.16b, v24.16b
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x4e284b06 // aese v6.16b, v24.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284b07 // aese v7.16b, v24.16b
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
-	WORD $0xad080420 // stp q0, q1, [x1, #256]
-	WORD $0xad090c22 // stp q2, q3, [x1, #288]
-	WORD $0xad0a1424 // stp q4, q5, [x1, #320]
-	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
-	WORD $0xd10202f7 // sub x23, x23, #0x80
-	WORD $0x11002339 // add w25, w25, #0x8
-	WORD $0xd10006b5 // sub x21, x21, #0x1
-	WORD $0x910c403b // add x27, x1, #0x310
-	WORD $0x91020063 // add x3, x3, #0x80
-	WORD $0x91020084 // add x4, x4, #0x80
-	WORD $0xaa1b03ea // mov x10, x27
-	WORD $0xaa0703fb // mov x27, x7
-	WORD $0xaa0a03e7 // mov x7, x10
-	WORD $0xb4004155 // cbz x21, 0x2114
-	WORD $0x11001f2a // add w10, w25, #0x7
-	WORD $0x12001d4a // and w10, w10, #0xff
-	WORD $0x6b1a015f // cmp w10, w26
-	WORD $0x54000042 // b.cs 0x1904
-	WORD $0x17fffe7a // b 0x12e8
-// 0x1904:
-	WORD $0xad4e8420 // ldp q0, q1, [x1, #464]
-	WORD $0xad4f8c22 // ldp q2, q3, [x1, #496]
-	WORD $0xad509424 // ldp q4, q5, [x1, #528]
-	WORD $0xad519c26 // ldp q6, q7, [x1, #560]
-	WORD $0x4e284a00 // aese v0.16b, v16.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
-	WORD $0x4eb91f2c // mov v12.16b, v25.16b
-	WORD $0x4e284a01 // aese v1.16b, v16.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa940346c // ldp x12, x13, [x3]
-	WORD $0x4e3b872d // add v13.16b, v25.16b, v27.16b
-	WORD $0x4e284a02 // aese v2.16b, v16.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0x4e284b4c // aese v12.16b, v26.16b
-	WORD $0x4e28698c // aesmc v12.16b, v12.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e3b85b9 // add v25.16b, v13.16b, v27.16b
-	WORD $0x4e284a03 // aese v3.16b, v16.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0x4e284b4d // aese v13.16b, v26.16b
-	WORD $0x4e2869ad // aesmc v13.16b, v13.16b
-	WORD $0x4e284a04 // aese v4.16b, v16.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x0d9882ec // st1 {v12.s}[0], [x23], x24
-	WORD $0x4e284a05 // aese v5.16b, v16.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x0d9892ec // st1 {v12.s}[1], [x23], x24
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4d9882ec // st1 {v12.s}[2], [x23], x24
-	WORD $0x4e284a06 // aese v6.16b, v16.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0x4d9892ec // st1 {v12.s}[3], [x23], x24
-	WORD $0x4e284a07 // aese v7.16b, v16.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x0d9882ed // st1 {v13.s}[0], [x23], x24
-	WORD $0x0d9892ed // st1 {v13.s}[1], [x23], x24
-	WORD $0x4e284a20 // aese v0.16b, v17.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x4d9882ed // st1 {v13.s}[2], [x23], x24
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4e284a21 // aese v1.16b, v17.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9002cea // stp x10, x11, [x7]
-	WORD $0x4d9892ed // st1 {v13.s}[3], [x23], x24
-	WORD $0x4e284a22 // aese v2.16b, v17.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0x4e284a23 // aese v3.16b, v17.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284a24 // aese v4.16b, v17.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
-	WORD $0x4e284a25 // aese v5.16b, v17.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xad41b76c // ldp q12, q13, [x27, #48]
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0x4e284a26 // aese v6.16b, v17.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
-	WORD $0x4e284a27 // aese v7.16b, v17.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
-	WORD $0x3dc0176e // ldr q14, [x27, #80]
-	WORD $0x4e284a40 // aese v0.16b, v18.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x4e284a41 // aese v1.16b, v18.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x3dc004be // ldr q30, [x5, #16]
-	WORD $0x4e284a42 // aese v2.16b, v18.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0x4e284a43 // aese v3.16b, v18.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0x4e284a44 // aese v4.16b, v18.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
-	WORD $0x4e284a45 // aese v5.16b, v18.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
-	WORD $0x4e284a46 // aese v6.16b, v18.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x4e284a47 // aese v7.16b, v18.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x4e284a61 // aese v1.16b, v19.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x4e284a62 // aese v2.16b, v19.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xad43376c // ldp q12, q13, [x27, #96]
-	WORD $0x4e284a63 // aese v3.16b, v19.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
-	WORD $0x4e284a64 // aese v4.16b, v19.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0x3dc0236e // ldr q14, [x27, #128]
-	WORD $0x4e284a65 // aese v5.16b, v19.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x3dc008be // ldr q30, [x5, #32]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x4e284a66 // aese v6.16b, v19.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284a67 // aese v7.16b, v19.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4e284a80 // aese v0.16b, v20.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x4e284a82 // aese v2.16b, v20.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0x4e284a83 // aese v3.16b, v20.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0x4e284a84 // aese v4.16b, v20.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x4e284a85 // aese v5.16b, v20.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x4e284a86 // aese v6.16b, v20.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xad44b76c // ldp q12, q13, [x27, #144]
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0x4e284a87 // aese v7.16b, v20.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
-	WORD $0x3dc02f6e // ldr q14, [x27, #176]
-	WORD $0x4e284aa0 // aese v0.16b, v21.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x3dc00cbe // ldr q30, [x5, #48]
-	WORD $0x4e284aa1 // aese v1.16b, v21.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x4e284aa3 // aese v3.16b, v21.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4e284aa4 // aese v4.16b, v21.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0x4e284aa5 // aese v5.16b, v21.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x4e284aa6 // aese v6.16b, v21.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0x4e284aa7 // aese v7.16b, v21.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x4e284ac0 // aese v0.16b, v22.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0x4e284ac1 // aese v1.16b, v22.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284ac2 // aese v2.16b, v22.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0xad40376c // ldp q12, q13, [x27]
-	WORD $0xad4074cf // ldp q15, q29, [x6]
-	WORD $0x4e284ac3 // aese v3.16b, v22.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x3dc00b6e // ldr q14, [x27, #32]
-	WORD $0x4e284ac4 // aese v4.16b, v22.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x3dc000be // ldr q30, [x5]
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284ac5 // aese v5.16b, v22.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0x6e0a415f // ext v31.16b, v10.16b, v10.16b, #8
-	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
-	WORD $0x4e284ac6 // aese v6.16b, v22.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0x2e2a1fff // eor v31.8b, v31.8b, v10.8b
-	WORD $0x4e284ac7 // aese v7.16b, v22.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x4e284ae0 // aese v0.16b, v23.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
-	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
-	WORD $0x4e284ae1 // aese v1.16b, v23.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x4e284ae2 // aese v2.16b, v23.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x4e284ae3 // aese v3.16b, v23.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x4e284ae4 // aese v4.16b, v23.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x4e284ae5 // aese v5.16b, v23.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
-	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
-	WORD $0x4e284ae6 // aese v6.16b, v23.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0x4e284ae7 // aese v7.16b, v23.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x36100896 // tbz w22, #2, 0x1ed4
-	WORD $0xad45340c // ldp q12, q13, [x0, #160]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x1ed4
-	WORD $0xad46340c // ldp q12, q13, [x0, #192]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x1ed4:
-	WORD $0x4e284b00 // aese v0.16b, v24.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284b01 // aese v1.16b, v24.16b
-	WORD $0x4e284b02 // aese v2.16b, v24.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4e284b03 // aese v3.16b, v24.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284b04 // aese v4.16b, v24.16b
-	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
-	WORD $0x4e284b05 // aese v5.16b, v24.16b
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x4e284b06 // aese v6.16b, v24.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284b07 // aese v7.16b, v24.16b
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
-	WORD $0xad080420 // stp q0, q1, [x1, #256]
-	WORD $0xad090c22 // stp q2, q3, [x1, #288]
-	WORD $0xad0a1424 // stp q4, q5, [x1, #320]
-	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
-	WORD $0xd10202f7 // sub x23, x23, #0x80
-	WORD $0x11002339 // add w25, w25, #0x8
-	WORD $0xd10006b5 // sub x21, x21, #0x1
-	WORD $0x91020063 // add x3, x3, #0x80
-	WORD $0x91020084 // add x4, x4, #0x80
-	WORD $0xaa1b03ea // mov x10, x27
-	WORD $0xaa0703fb // mov x27, x7
-	WORD $0xaa0a03e7 // mov x7, x10
-	WORD $0xb4000e55 // cbz x21, 0x2114
-	WORD $0x11001f2a // add w10, w25, #0x7
-	WORD $0x12001d4a // and w10, w10, #0xff
-	WORD $0x6b1a015f // cmp w10, w26
-	WORD $0x54ffcd42 // b.cs 0x1904
-	WORD $0x17fffce2 // b 0x12e8
-// 0x1f64:
-	WORD $0xf940c02a // ldr x10, [x1, #384]
-	WORD $0xf940094a // ldr x10, [x10, #16]
-	WORD $0x9101c077 // add x23, x3, #0x70
-	WORD $0x9101c098 // add x24, x4, #0x70
-	WORD $0x9106802b // add x11, x1, #0x1a0
-	WORD $0x9106c02c // add x12, x1, #0x1b0
-	WORD $0xd280020d // mov x13, #0x10
-	WORD $0xf2400d4a // ands x10, x10, #0xf
-	WORD $0x9a8b02f7 // csel x23, x23, x11, eq
-	WORD $0x9a8c0318 // csel x24, x24, x12, eq
-	WORD $0x9a8a01aa // csel x10, x13, x10, eq
-	WORD $0xcb0a004a // sub x10, x2, x10
-	WORD $0xa9456955 // ldp x21, x26, [x10, #80]
-	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
-	WORD $0xa940346c // ldp x12, x13, [x3]
-	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9002cea // stp x10, x11, [x7]
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa94046f0 // ldp x16, x17, [x23]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0xa9003f0e // stp x14, x15, [x24]
-	WORD $0x8a1501ce // and x14, x14, x21
-	WORD $0x8a1a01ef // and x15, x15, x26
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
-	WORD $0x1400020f // b 0x294c
-// 0x2114:
-	WORD $0xf940c02a // ldr x10, [x1, #384]
-	WORD $0xf940094a // ldr x10, [x10, #16]
-	WORD $0x9101c077 // add x23, x3, #0x70
-	WORD $0x9101c098 // add x24, x4, #0x70
-	WORD $0x9106802b // add x11, x1, #0x1a0
-	WORD $0x9106c02c // add x12, x1, #0x1b0
-	WORD $0xd280020d // mov x13, #0x10
-	WORD $0xf2400d4a // ands x10, x10, #0xf
-	WORD $0x9a8b02f7 // csel x23, x23, x11, eq
-	WORD $0x9a8c0318 // csel x24, x24, x12, eq
-	WORD $0x9a8a01aa // csel x10, x13, x10, eq
-	WORD $0xcb0a004a // sub x10, x2, x10
-	WORD $0xa9456955 // ldp x21, x26, [x10, #80]
-	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
-	WORD $0xa940346c // ldp x12, x13, [x3]
-	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
-	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xad41b76c // ldp q12, q13, [x27, #48]
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x3dc0176e // ldr q14, [x27, #80]
-	WORD $0xa9002cea // stp x10, x11, [x7]
-	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0x3dc004be // ldr q30, [x5, #16]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xad43376c // ldp q12, q13, [x27, #96]
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
-	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x3dc0236e // ldr q14, [x27, #128]
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x3dc008be // ldr q30, [x5, #32]
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0xad44b76c // ldp q12, q13, [x27, #144]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x3dc02f6e // ldr q14, [x27, #176]
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0x3dc00cbe // ldr q30, [x5, #48]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0xad40376c // ldp q12, q13, [x27]
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0xad4074cf // ldp q15, q29, [x6]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x3dc00b6e // ldr q14, [x27, #32]
-	WORD $0xa94046f0 // ldp x16, x17, [x23]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x3dc000be // ldr q30, [x5]
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x6e0a415f // ext v31.16b, v10.16b, v10.16b, #8
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x2e2a1fff // eor v31.8b, v31.8b, v10.8b
-	WORD $0xdac00d6b // rev x11, x11
-	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
-	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0xa9003f0e // stp x14, x15, [x24]
-	WORD $0x8a1501ce // and x14, x14, x21
-	WORD $0x8a1a01ef // and x15, x15, x26
-	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
-	WORD $0xdac00dce // rev x14, x14
-	WORD $0xdac00def // rev x15, x15
-	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x140004f5 // b 0x37c0
-// 0x23f0:
-	WORD $0xad4e8420 // ldp q0, q1, [x1, #464]
-	WORD $0xad4f8c22 // ldp q2, q3, [x1, #496]
-	WORD $0xad509424 // ldp q4, q5, [x1, #528]
-	WORD $0xad519c26 // ldp q6, q7, [x1, #560]
-	WORD $0x4e284a00 // aese v0.16b, v16.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284a01 // aese v1.16b, v16.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284a02 // aese v2.16b, v16.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e284a03 // aese v3.16b, v16.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca09016b // eor x11, x11, x9
 	WORD $0x4e284a04 // aese v4.16b, v16.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4eb91f2c // mov v12.16b, v25.16b
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x4e284a05 // aese v5.16b, v16.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9002c8a // stp x10, x11, [x4]
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
 	WORD $0x4e284a06 // aese v6.16b, v16.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0xdac00d6b // rev x11, x11
 	WORD $0x4e284a07 // aese v7.16b, v16.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
+	WORD $0x4e284b5f // aese v31.16b, v26.16b
+	WORD $0x4e286bff // aesmc v31.16b, v31.16b
 	WORD $0x4e284a20 // aese v0.16b, v17.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x4e284a21 // aese v1.16b, v17.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e3b872d // add v13.16b, v25.16b, v27.16b
+	WORD $0xa942346c // ldp x12, x13, [x3, #32]
 	WORD $0x4e284a22 // aese v2.16b, v17.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
+	WORD $0xca1001ce // eor x14, x14, x16
 	WORD $0x4e284a23 // aese v3.16b, v17.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x0d9882ff // st1 {v31.s}[0], [x23], x24
 	WORD $0x4e284a24 // aese v4.16b, v17.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4e284a25 // aese v5.16b, v17.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x4e284b5e // aese v30.16b, v26.16b
+	WORD $0x4e286bde // aesmc v30.16b, v30.16b
+	WORD $0x0d9892ff // st1 {v31.s}[1], [x23], x24
+	WORD $0x4e284a26 // aese v6.16b, v17.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
+	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
+	WORD $0x4d9882ff // st1 {v31.s}[2], [x23], x24
+	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
+	WORD $0x4e284a27 // aese v7.16b, v17.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x4d9892ff // st1 {v31.s}[3], [x23], x24
+	WORD $0x4e284a40 // aese v0.16b, v18.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
+	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
+	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4e284a41 // aese v1.16b, v18.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xad4074cf // ldp q15, q29, [x6]
+	WORD $0x4e284a42 // aese v2.16b, v18.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
+	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
+	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0x4e284a43 // aese v3.16b, v18.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
+	WORD $0x4e284a44 // aese v4.16b, v18.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
+	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
+	WORD $0x4e284a45 // aese v5.16b, v18.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
+	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
+	WORD $0x4e284a46 // aese v6.16b, v18.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x3dc000be // ldr q30, [x5]
+	WORD $0xa944346c // ldp x12, x13, [x3, #64]
+	WORD $0x4e284a47 // aese v7.16b, v18.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
+	WORD $0x4e284a60 // aese v0.16b, v19.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4e284a61 // aese v1.16b, v19.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x4e284a62 // aese v2.16b, v19.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x4e284a63 // aese v3.16b, v19.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x4e284a64 // aese v4.16b, v19.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x4e284a65 // aese v5.16b, v19.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
+	WORD $0x4e284a66 // aese v6.16b, v19.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4e284a67 // aese v7.16b, v19.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x4e284a80 // aese v0.16b, v20.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x4e284a82 // aese v2.16b, v20.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xa91c2c2a // stp x10, x11, [x1, #448]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
+	WORD $0x4e284a83 // aese v3.16b, v20.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0x4e284a84 // aese v4.16b, v20.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa946346c // ldp x12, x13, [x3, #96]
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4e284a85 // aese v5.16b, v20.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x4e284a86 // aese v6.16b, v20.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
+	WORD $0x4e284a87 // aese v7.16b, v20.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0x4e284aa0 // aese v0.16b, v21.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
+	WORD $0x4e284aa1 // aese v1.16b, v21.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0x4e284aa2 // aese v2.16b, v21.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
+	WORD $0x4e284aa3 // aese v3.16b, v21.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4e342c // ldp q12, q13, [x1, #448]
+	WORD $0x4e284aa4 // aese v4.16b, v21.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x4e284aa5 // aese v5.16b, v21.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x4e284aa6 // aese v6.16b, v21.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x4e284aa7 // aese v7.16b, v21.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xa91e2c2a // stp x10, x11, [x1, #480]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0x4e284ac0 // aese v0.16b, v22.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x4e284ac1 // aese v1.16b, v22.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x4e284ac2 // aese v2.16b, v22.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4e284ac3 // aese v3.16b, v22.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0x4e284ac4 // aese v4.16b, v22.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4e284ac5 // aese v5.16b, v22.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0x4e284ac6 // aese v6.16b, v22.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xd10202f7 // sub x23, x23, #0x80
+	WORD $0x4e284ac7 // aese v7.16b, v22.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x11002339 // add w25, w25, #0x8
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x4e284ae0 // aese v0.16b, v23.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xd10006b5 // sub x21, x21, #0x1
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0x91020063 // add x3, x3, #0x80
+	WORD $0x4e284ae1 // aese v1.16b, v23.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x91020084 // add x4, x4, #0x80
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x4e284ae2 // aese v2.16b, v23.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x11001f2a // add w10, w25, #0x7
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4f342c // ldp q12, q13, [x1, #480]
+	WORD $0x12001d4a // and w10, w10, #0xff
+	WORD $0x4e284ae3 // aese v3.16b, v23.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x6b1a015f // cmp w10, w26
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
+	WORD $0x4e284ae4 // aese v4.16b, v23.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x4e284ae5 // aese v5.16b, v23.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x4e284ae6 // aese v6.16b, v23.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc00cbe // ldr q30, [x5, #48]
+	WORD $0x4e284ae7 // aese v7.16b, v23.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x4e284b00 // aese v0.16b, v24.16b
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x4e284b01 // aese v1.16b, v24.16b
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0x4e284b02 // aese v2.16b, v24.16b
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0x4e284b03 // aese v3.16b, v24.16b
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xad080420 // stp q0, q1, [x1, #256]
+	WORD $0x4e284b04 // aese v4.16b, v24.16b
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xad528420 // ldp q0, q1, [x1, #592]
+	WORD $0x4e284b05 // aese v5.16b, v24.16b
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xad090c22 // stp q2, q3, [x1, #288]
+	WORD $0x4e284b06 // aese v6.16b, v24.16b
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xad538c22 // ldp q2, q3, [x1, #624]
+	WORD $0x4e284b07 // aese v7.16b, v24.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0xad0a1424 // stp q4, q5, [x1, #320]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xad549424 // ldp q4, q5, [x1, #656]
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad559c26 // ldp q6, q7, [x1, #688]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0xb4004ff5 // cbz x21, 0x2478
+	WORD $0x54ffce82 // b.cs 0x1450
+	WORD $0x17fffe3b // b 0x1370
+// 0x1a88:
+	WORD $0x36100896 // tbz w22, #2, 0x1b98
+	WORD $0xad41340c // ldp q12, q13, [x0, #32]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284984 // aese v4.16b, v12.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284985 // aese v5.16b, v12.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284986 // aese v6.16b, v12.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284987 // aese v7.16b, v12.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a4 // aese v4.16b, v13.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e2849a5 // aese v5.16b, v13.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e2849a6 // aese v6.16b, v13.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e2849a7 // aese v7.16b, v13.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x36080456 // tbz w22, #1, 0x1b98
+	WORD $0xad42340c // ldp q12, q13, [x0, #64]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284984 // aese v4.16b, v12.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284985 // aese v5.16b, v12.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284986 // aese v6.16b, v12.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284987 // aese v7.16b, v12.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a4 // aese v4.16b, v13.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e2849a5 // aese v5.16b, v13.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e2849a6 // aese v6.16b, v13.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e2849a7 // aese v7.16b, v13.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+// 0x1b98:
+	WORD $0x4e284a00 // aese v0.16b, v16.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
+	WORD $0xa940346c // ldp x12, x13, [x3]
+	WORD $0x4e284a01 // aese v1.16b, v16.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
+	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0x4eb91f3f // mov v31.16b, v25.16b
+	WORD $0x4e284a02 // aese v2.16b, v16.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
+	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
+	WORD $0x4e284a03 // aese v3.16b, v16.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4e284a04 // aese v4.16b, v16.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x4e284a05 // aese v5.16b, v16.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9002c8a // stp x10, x11, [x4]
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0x4e284a06 // aese v6.16b, v16.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0x4e284a07 // aese v7.16b, v16.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
+	WORD $0x4e284b5f // aese v31.16b, v26.16b
+	WORD $0x4e286bff // aesmc v31.16b, v31.16b
+	WORD $0x4e284a20 // aese v0.16b, v17.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x4e284a21 // aese v1.16b, v17.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa942346c // ldp x12, x13, [x3, #32]
+	WORD $0x4e284a22 // aese v2.16b, v17.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4e284a23 // aese v3.16b, v17.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x0d9882ff // st1 {v31.s}[0], [x23], x24
+	WORD $0x4e284a24 // aese v4.16b, v17.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4e284a25 // aese v5.16b, v17.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x4e284b5e // aese v30.16b, v26.16b
+	WORD $0x4e286bde // aesmc v30.16b, v30.16b
+	WORD $0x0d9892ff // st1 {v31.s}[1], [x23], x24
+	WORD $0x4e284a26 // aese v6.16b, v17.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
+	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
+	WORD $0x4d9882ff // st1 {v31.s}[2], [x23], x24
+	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
+	WORD $0x4e284a27 // aese v7.16b, v17.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x4d9892ff // st1 {v31.s}[3], [x23], x24
+	WORD $0x4e284a40 // aese v0.16b, v18.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
+	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
+	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4e284a41 // aese v1.16b, v18.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xad4074cf // ldp q15, q29, [x6]
+	WORD $0x4e284a42 // aese v2.16b, v18.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
+	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
+	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0x4e284a43 // aese v3.16b, v18.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
+	WORD $0x4e284a44 // aese v4.16b, v18.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
+	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
+	WORD $0x4e284a45 // aese v5.16b, v18.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
+	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
+	WORD $0x4e284a46 // aese v6.16b, v18.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x3dc000be // ldr q30, [x5]
+	WORD $0xa944346c // ldp x12, x13, [x3, #64]
+	WORD $0x4e284a47 // aese v7.16b, v18.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
+	WORD $0x4e284a60 // aese v0.16b, v19.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4e284a61 // aese v1.16b, v19.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x4e284a62 // aese v2.16b, v19.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x4e284a63 // aese v3.16b, v19.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x4e284a64 // aese v4.16b, v19.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x4e284a65 // aese v5.16b, v19.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
+	WORD $0x4e284a66 // aese v6.16b, v19.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x4e284a67 // aese v7.16b, v19.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x4e284a80 // aese v0.16b, v20.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x4e284a82 // aese v2.16b, v20.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xa91c2c2a // stp x10, x11, [x1, #448]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
+	WORD $0x4e284a83 // aese v3.16b, v20.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0x4e284a84 // aese v4.16b, v20.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa946346c // ldp x12, x13, [x3, #96]
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x4e284a85 // aese v5.16b, v20.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x4e284a86 // aese v6.16b, v20.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
+	WORD $0x4e284a87 // aese v7.16b, v20.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0x4e284aa0 // aese v0.16b, v21.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
+	WORD $0x4e284aa1 // aese v1.16b, v21.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0x4e284aa2 // aese v2.16b, v21.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
+	WORD $0x4e284aa3 // aese v3.16b, v21.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4e342c // ldp q12, q13, [x1, #448]
+	WORD $0x4e284aa4 // aese v4.16b, v21.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x4e284aa5 // aese v5.16b, v21.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x4e284aa6 // aese v6.16b, v21.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0x4e284aa7 // aese v7.16b, v21.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0xa91e2c2a // stp x10, x11, [x1, #480]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0x4e284ac0 // aese v0.16b, v22.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x4e284ac1 // aese v1.16b, v22.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x4e284ac2 // aese v2.16b, v22.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4e284ac3 // aese v3.16b, v22.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0x4e284ac4 // aese v4.16b, v22.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4e284ac5 // aese v5.16b, v22.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0x4e284ac6 // aese v6.16b, v22.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xd10202f7 // sub x23, x23, #0x80
+	WORD $0x4e284ac7 // aese v7.16b, v22.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x11002339 // add w25, w25, #0x8
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x4e284ae0 // aese v0.16b, v23.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0xd10006b5 // sub x21, x21, #0x1
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0x91020063 // add x3, x3, #0x80
+	WORD $0x4e284ae1 // aese v1.16b, v23.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x91020084 // add x4, x4, #0x80
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x4e284ae2 // aese v2.16b, v23.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x11001f2a // add w10, w25, #0x7
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4f342c // ldp q12, q13, [x1, #480]
+	WORD $0x12001d4a // and w10, w10, #0xff
+	WORD $0x4e284ae3 // aese v3.16b, v23.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x6b1a015f // cmp w10, w26
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
+	WORD $0x4e284ae4 // aese v4.16b, v23.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x4e284ae5 // aese v5.16b, v23.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x4e284ae6 // aese v6.16b, v23.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc00cbe // ldr q30, [x5, #48]
+	WORD $0x4e284ae7 // aese v7.16b, v23.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x4e284b00 // aese v0.16b, v24.16b
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x4e284b01 // aese v1.16b, v24.16b
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0x4e284b02 // aese v2.16b, v24.16b
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0x4e284b03 // aese v3.16b, v24.16b
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xad080420 // stp q0, q1, [x1, #256]
+	WORD $0x4e284b04 // aese v4.16b, v24.16b
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xad528420 // ldp q0, q1, [x1, #592]
+	WORD $0x4e284b05 // aese v5.16b, v24.16b
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xad090c22 // stp q2, q3, [x1, #288]
+	WORD $0x4e284b06 // aese v6.16b, v24.16b
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xad538c22 // ldp q2, q3, [x1, #624]
+	WORD $0x4e284b07 // aese v7.16b, v24.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0xad0a1424 // stp q4, q5, [x1, #320]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xad549424 // ldp q4, q5, [x1, #656]
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad559c26 // ldp q6, q7, [x1, #688]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0xb40036d5 // cbz x21, 0x278c
+	WORD $0x54ffce82 // b.cs 0x1a88
+	WORD $0x17fffcad // b 0x1370
+// 0x20c0:
+	WORD $0x36100896 // tbz w22, #2, 0x21d0
+	WORD $0xad41340c // ldp q12, q13, [x0, #32]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284984 // aese v4.16b, v12.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284985 // aese v5.16b, v12.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284986 // aese v6.16b, v12.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284987 // aese v7.16b, v12.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a4 // aese v4.16b, v13.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e2849a5 // aese v5.16b, v13.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e2849a6 // aese v6.16b, v13.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e2849a7 // aese v7.16b, v13.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x36080456 // tbz w22, #1, 0x21d0
+	WORD $0xad42340c // ldp q12, q13, [x0, #64]
+	WORD $0x4e284980 // aese v0.16b, v12.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284981 // aese v1.16b, v12.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284982 // aese v2.16b, v12.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284983 // aese v3.16b, v12.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284984 // aese v4.16b, v12.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284985 // aese v5.16b, v12.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284986 // aese v6.16b, v12.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284987 // aese v7.16b, v12.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e2849a0 // aese v0.16b, v13.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e2849a1 // aese v1.16b, v13.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e2849a2 // aese v2.16b, v13.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e2849a3 // aese v3.16b, v13.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e2849a4 // aese v4.16b, v13.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e2849a5 // aese v5.16b, v13.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e2849a6 // aese v6.16b, v13.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e2849a7 // aese v7.16b, v13.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+// 0x21d0:
+	WORD $0x4e284a00 // aese v0.16b, v16.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4eb91f3f // mov v31.16b, v25.16b
+	WORD $0x4e284a01 // aese v1.16b, v16.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e3b873e // add v30.16b, v25.16b, v27.16b
+	WORD $0x4e284a02 // aese v2.16b, v16.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284b5f // aese v31.16b, v26.16b
+	WORD $0x4e286bff // aesmc v31.16b, v31.16b
+	WORD $0x4e284a03 // aese v3.16b, v16.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e3b87d9 // add v25.16b, v30.16b, v27.16b
+	WORD $0x4e284a04 // aese v4.16b, v16.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284b5e // aese v30.16b, v26.16b
+	WORD $0x4e286bde // aesmc v30.16b, v30.16b
+	WORD $0x4e284a05 // aese v5.16b, v16.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x0d9882ff // st1 {v31.s}[0], [x23], x24
+	WORD $0x4e284a06 // aese v6.16b, v16.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x0d9892ff // st1 {v31.s}[1], [x23], x24
+	WORD $0x4e284a07 // aese v7.16b, v16.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4d9882ff // st1 {v31.s}[2], [x23], x24
+	WORD $0x4e284a20 // aese v0.16b, v17.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4d9892ff // st1 {v31.s}[3], [x23], x24
+	WORD $0x4e284a21 // aese v1.16b, v17.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x0d9882fe // st1 {v30.s}[0], [x23], x24
+	WORD $0x4e284a22 // aese v2.16b, v17.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
+	WORD $0x4e284a23 // aese v3.16b, v17.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
+	WORD $0x4e284a24 // aese v4.16b, v17.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4d9892fe // st1 {v30.s}[3], [x23], x24
 	WORD $0x4e284a25 // aese v5.16b, v17.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0x4e284a26 // aese v6.16b, v17.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284b4c // aese v12.16b, v26.16b
-	WORD $0x4e28698c // aesmc v12.16b, v12.16b
 	WORD $0x4e284a27 // aese v7.16b, v17.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0x4e284a40 // aese v0.16b, v18.16b
@@ -2404,7 +2277,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e284a43 // aese v3.16b, v18.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e3b85b9 // add v25.16b, v13.16b, v27.16b
 	WORD $0x4e284a44 // aese v4.16b, v18.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x4e284a45 // aese v5.16b, v18.16b
@@ -2415,8 +2287,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284b4d // aese v13.16b, v26.16b
-	WORD $0x4e2869ad // aesmc v13.16b, v13.16b
 	WORD $0x4e284a61 // aese v1.16b, v19.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0x4e284a62 // aese v2.16b, v19.16b
@@ -2427,7 +2297,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x4e284a65 // aese v5.16b, v19.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x0d9882ec // st1 {v12.s}[0], [x23], x24
 	WORD $0x4e284a66 // aese v6.16b, v19.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a67 // aese v7.16b, v19.16b
@@ -2438,7 +2307,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0x4e284a82 // aese v2.16b, v20.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x0d9892ec // st1 {v12.s}[1], [x23], x24
 	WORD $0x4e284a83 // aese v3.16b, v20.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0x4e284a84 // aese v4.16b, v20.16b
@@ -2449,7 +2317,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a87 // aese v7.16b, v20.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4d9882ec // st1 {v12.s}[2], [x23], x24
 	WORD $0x4e284aa0 // aese v0.16b, v21.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284aa1 // aese v1.16b, v21.16b
@@ -2460,7 +2327,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0x4e284aa4 // aese v4.16b, v21.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4d9892ec // st1 {v12.s}[3], [x23], x24
 	WORD $0x4e284aa5 // aese v5.16b, v21.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0x4e284aa6 // aese v6.16b, v21.16b
@@ -2471,7 +2337,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284ac1 // aese v1.16b, v22.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x0d9882ed // st1 {v13.s}[0], [x23], x24
 	WORD $0x4e284ac2 // aese v2.16b, v22.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
@@ -2482,7 +2347,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0x4e284ac6 // aese v6.16b, v22.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x0d9892ed // st1 {v13.s}[1], [x23], x24
 	WORD $0x4e284ac7 // aese v7.16b, v22.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0x4e284ae0 // aese v0.16b, v23.16b
@@ -2493,7 +2357,6 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e284ae3 // aese v3.16b, v23.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4d9882ed // st1 {v13.s}[2], [x23], x24
 	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x4e284ae5 // aese v5.16b, v23.16b
@@ -2502,1270 +2365,456 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284ae7 // aese v7.16b, v23.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4d9892ed // st1 {v13.s}[3], [x23], x24
-	WORD $0x36100896 // tbz w22, #2, 0x274c
-	WORD $0xad45340c // ldp q12, q13, [x0, #160]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x274c
-	WORD $0xad46340c // ldp q12, q13, [x0, #192]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x274c:
 	WORD $0x4e284b00 // aese v0.16b, v24.16b
 	WORD $0x4e284b01 // aese v1.16b, v24.16b
 	WORD $0x4e284b02 // aese v2.16b, v24.16b
 	WORD $0x4e284b03 // aese v3.16b, v24.16b
-	WORD $0x4e284b04 // aese v4.16b, v24.16b
-	WORD $0x4e284b05 // aese v5.16b, v24.16b
-	WORD $0x4e284b06 // aese v6.16b, v24.16b
-	WORD $0x4e284b07 // aese v7.16b, v24.16b
 	WORD $0xad080420 // stp q0, q1, [x1, #256]
+	WORD $0x4e284b04 // aese v4.16b, v24.16b
+	WORD $0xad528420 // ldp q0, q1, [x1, #592]
+	WORD $0x4e284b05 // aese v5.16b, v24.16b
 	WORD $0xad090c22 // stp q2, q3, [x1, #288]
+	WORD $0x4e284b06 // aese v6.16b, v24.16b
+	WORD $0xad538c22 // ldp q2, q3, [x1, #624]
+	WORD $0x4e284b07 // aese v7.16b, v24.16b
 	WORD $0xad0a1424 // stp q4, q5, [x1, #320]
+	WORD $0xad549424 // ldp q4, q5, [x1, #656]
 	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
+	WORD $0xad559c26 // ldp q6, q7, [x1, #688]
 	WORD $0xd10202f7 // sub x23, x23, #0x80
 	WORD $0x11002339 // add w25, w25, #0x8
 	WORD $0xd10006b5 // sub x21, x21, #0x1
 	WORD $0xd280003b // mov x27, #0x1
-	WORD $0xb40000d5 // cbz x21, 0x27a4
 	WORD $0x11001f2a // add w10, w25, #0x7
 	WORD $0x12001d4a // and w10, w10, #0xff
 	WORD $0x6b1a015f // cmp w10, w26
-	WORD $0x54ff6142 // b.cs 0x13c4
-	WORD $0x17fffad2 // b 0x12e8
-// 0x27a4:
-	WORD $0x3647be16 // tbz w22, #8, 0x1f64
-	WORD $0xf940c02a // ldr x10, [x1, #384]
-	WORD $0xf940094a // ldr x10, [x10, #16]
-	WORD $0x9101c077 // add x23, x3, #0x70
-	WORD $0x9101c098 // add x24, x4, #0x70
-	WORD $0x9106802b // add x11, x1, #0x1a0
-	WORD $0x9106c02c // add x12, x1, #0x1b0
-	WORD $0xd280020d // mov x13, #0x10
-	WORD $0xf2400d4a // ands x10, x10, #0xf
-	WORD $0x9a8b02f7 // csel x23, x23, x11, eq
-	WORD $0x9a8c0318 // csel x24, x24, x12, eq
-	WORD $0x9a8a01aa // csel x10, x13, x10, eq
-	WORD $0xcb0a004a // sub x10, x2, x10
-	WORD $0xa9456955 // ldp x21, x26, [x10, #80]
-	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
-	WORD $0xa940346c // ldp x12, x13, [x3]
-	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9002cea // stp x10, x11, [x7]
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa94046f0 // ldp x16, x17, [x23]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0xa9003f0e // stp x14, x15, [x24]
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
-// 0x294c:
-	WORD $0xaa0703fb // mov x27, x7
-	WORD $0x1400039d // b 0x37c4
-// 0x2954:
-	WORD $0x360029fb // tbz w27, #0, 0x2e90
-	WORD $0xad4e8420 // ldp q0, q1, [x1, #464]
-	WORD $0xad4f8c22 // ldp q2, q3, [x1, #496]
-	WORD $0xad509424 // ldp q4, q5, [x1, #528]
-	WORD $0xad519c26 // ldp q6, q7, [x1, #560]
-	WORD $0x4e284a00 // aese v0.16b, v16.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
-	WORD $0x4e284a01 // aese v1.16b, v16.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa940346c // ldp x12, x13, [x3]
-	WORD $0x4e284a02 // aese v2.16b, v16.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284a03 // aese v3.16b, v16.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0x4e284a04 // aese v4.16b, v16.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4eb91f2c // mov v12.16b, v25.16b
-	WORD $0x4e284a05 // aese v5.16b, v16.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284a06 // aese v6.16b, v16.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0x4e284a07 // aese v7.16b, v16.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x4e284a20 // aese v0.16b, v17.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4e284a21 // aese v1.16b, v17.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9002cea // stp x10, x11, [x7]
-	WORD $0x4e3b872d // add v13.16b, v25.16b, v27.16b
-	WORD $0x4e284a22 // aese v2.16b, v17.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284a23 // aese v3.16b, v17.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284a24 // aese v4.16b, v17.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0x4e284a25 // aese v5.16b, v17.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4e284a26 // aese v6.16b, v17.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284b4c // aese v12.16b, v26.16b
-	WORD $0x4e28698c // aesmc v12.16b, v12.16b
-	WORD $0x4e284a27 // aese v7.16b, v17.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0x4e284a40 // aese v0.16b, v18.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x4e284a41 // aese v1.16b, v18.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284a42 // aese v2.16b, v18.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0x4e284a43 // aese v3.16b, v18.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0x4e3b85b9 // add v25.16b, v13.16b, v27.16b
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0x4e284a44 // aese v4.16b, v18.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284a45 // aese v5.16b, v18.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0x4e284a46 // aese v6.16b, v18.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x4e284a47 // aese v7.16b, v18.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
-	WORD $0x4e284b4d // aese v13.16b, v26.16b
-	WORD $0x4e2869ad // aesmc v13.16b, v13.16b
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x4e284a61 // aese v1.16b, v19.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0x4e284a62 // aese v2.16b, v19.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4e284a63 // aese v3.16b, v19.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0x4e284a64 // aese v4.16b, v19.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0x4e284a65 // aese v5.16b, v19.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x0d9882ec // st1 {v12.s}[0], [x23], x24
-	WORD $0x4e284a66 // aese v6.16b, v19.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284a67 // aese v7.16b, v19.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4e284a80 // aese v0.16b, v20.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x4e284a82 // aese v2.16b, v20.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x0d9892ec // st1 {v12.s}[1], [x23], x24
-	WORD $0x4e284a83 // aese v3.16b, v20.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0x4e284a84 // aese v4.16b, v20.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
-	WORD $0x4e284a85 // aese v5.16b, v20.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0x4e284a86 // aese v6.16b, v20.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0x4e284a87 // aese v7.16b, v20.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4d9882ec // st1 {v12.s}[2], [x23], x24
-	WORD $0x4e284aa0 // aese v0.16b, v21.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x4e284aa1 // aese v1.16b, v21.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x4e284aa3 // aese v3.16b, v21.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0x4e284aa4 // aese v4.16b, v21.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4d9892ec // st1 {v12.s}[3], [x23], x24
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0x4e284aa5 // aese v5.16b, v21.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284aa6 // aese v6.16b, v21.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0x4e284aa7 // aese v7.16b, v21.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0x4e284ac0 // aese v0.16b, v22.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284ac1 // aese v1.16b, v22.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x0d9882ed // st1 {v13.s}[0], [x23], x24
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284ac2 // aese v2.16b, v22.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0x4e284ac3 // aese v3.16b, v22.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x4e284ac4 // aese v4.16b, v22.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284ac5 // aese v5.16b, v22.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0x4e284ac6 // aese v6.16b, v22.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0x0d9892ed // st1 {v13.s}[1], [x23], x24
-	WORD $0x4e284ac7 // aese v7.16b, v22.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e284ae0 // aese v0.16b, v23.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
-	WORD $0x4e284ae1 // aese v1.16b, v23.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4e284ae2 // aese v2.16b, v23.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4e284ae3 // aese v3.16b, v23.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0x4d9882ed // st1 {v13.s}[2], [x23], x24
-	WORD $0x4e284ae4 // aese v4.16b, v23.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0x4e284ae5 // aese v5.16b, v23.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4e284ae6 // aese v6.16b, v23.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
-	WORD $0x4e284ae7 // aese v7.16b, v23.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4d9892ed // st1 {v13.s}[3], [x23], x24
-	WORD $0x36100896 // tbz w22, #2, 0x2dfc
-	WORD $0xad45340c // ldp q12, q13, [x0, #160]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x2dfc
-	WORD $0xad46340c // ldp q12, q13, [x0, #192]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x2dfc:
-	WORD $0x4e284b00 // aese v0.16b, v24.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284b01 // aese v1.16b, v24.16b
-	WORD $0x4e284b02 // aese v2.16b, v24.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4e284b03 // aese v3.16b, v24.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284b04 // aese v4.16b, v24.16b
-	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
-	WORD $0x4e284b05 // aese v5.16b, v24.16b
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x4e284b06 // aese v6.16b, v24.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284b07 // aese v7.16b, v24.16b
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
-	WORD $0xad080420 // stp q0, q1, [x1, #256]
-	WORD $0xad090c22 // stp q2, q3, [x1, #288]
-	WORD $0xad0a1424 // stp q4, q5, [x1, #320]
-	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
-	WORD $0xd10202f7 // sub x23, x23, #0x80
-	WORD $0x11002339 // add w25, w25, #0x8
-	WORD $0xd10006b5 // sub x21, x21, #0x1
-	WORD $0x910c403b // add x27, x1, #0x310
-	WORD $0x91020063 // add x3, x3, #0x80
-	WORD $0x91020084 // add x4, x4, #0x80
-	WORD $0xaa1b03ea // mov x10, x27
-	WORD $0xaa0703fb // mov x27, x7
-	WORD $0xaa0a03e7 // mov x7, x10
-	WORD $0xb40033d5 // cbz x21, 0x34f0
-	WORD $0x11001f2a // add w10, w25, #0x7
-	WORD $0x12001d4a // and w10, w10, #0xff
-	WORD $0x6b1a015f // cmp w10, w26
-	WORD $0x54000042 // b.cs 0x2e90
-	WORD $0x17fff917 // b 0x12e8
-// 0x2e90:
-	WORD $0xad4e8420 // ldp q0, q1, [x1, #464]
-	WORD $0xad4f8c22 // ldp q2, q3, [x1, #496]
-	WORD $0xad509424 // ldp q4, q5, [x1, #528]
-	WORD $0xad519c26 // ldp q6, q7, [x1, #560]
-	WORD $0x4e284a00 // aese v0.16b, v16.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
-	WORD $0x4eb91f2c // mov v12.16b, v25.16b
-	WORD $0x4e284a01 // aese v1.16b, v16.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa940346c // ldp x12, x13, [x3]
-	WORD $0x4e3b872d // add v13.16b, v25.16b, v27.16b
-	WORD $0x4e284a02 // aese v2.16b, v16.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0x4e284b4c // aese v12.16b, v26.16b
-	WORD $0x4e28698c // aesmc v12.16b, v12.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4e3b85b9 // add v25.16b, v13.16b, v27.16b
-	WORD $0x4e284a03 // aese v3.16b, v16.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0x4e284b4d // aese v13.16b, v26.16b
-	WORD $0x4e2869ad // aesmc v13.16b, v13.16b
-	WORD $0x4e284a04 // aese v4.16b, v16.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x0d9882ec // st1 {v12.s}[0], [x23], x24
-	WORD $0x4e284a05 // aese v5.16b, v16.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x0d9892ec // st1 {v12.s}[1], [x23], x24
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4d9882ec // st1 {v12.s}[2], [x23], x24
-	WORD $0x4e284a06 // aese v6.16b, v16.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0x4d9892ec // st1 {v12.s}[3], [x23], x24
-	WORD $0x4e284a07 // aese v7.16b, v16.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x0d9882ed // st1 {v13.s}[0], [x23], x24
-	WORD $0x0d9892ed // st1 {v13.s}[1], [x23], x24
-	WORD $0x4e284a20 // aese v0.16b, v17.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0x4d9882ed // st1 {v13.s}[2], [x23], x24
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4e284a21 // aese v1.16b, v17.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9002cea // stp x10, x11, [x7]
-	WORD $0x4d9892ed // st1 {v13.s}[3], [x23], x24
-	WORD $0x4e284a22 // aese v2.16b, v17.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0x4e284a23 // aese v3.16b, v17.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284a24 // aese v4.16b, v17.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
-	WORD $0x4e284a25 // aese v5.16b, v17.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xad41b76c // ldp q12, q13, [x27, #48]
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0x4e284a26 // aese v6.16b, v17.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
-	WORD $0x4e284a27 // aese v7.16b, v17.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
-	WORD $0x3dc0176e // ldr q14, [x27, #80]
-	WORD $0x4e284a40 // aese v0.16b, v18.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x4e284a41 // aese v1.16b, v18.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x3dc004be // ldr q30, [x5, #16]
-	WORD $0x4e284a42 // aese v2.16b, v18.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0x4e284a43 // aese v3.16b, v18.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0x4e284a44 // aese v4.16b, v18.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
-	WORD $0x4e284a45 // aese v5.16b, v18.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
-	WORD $0x4e284a46 // aese v6.16b, v18.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x4e284a47 // aese v7.16b, v18.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x4e284a61 // aese v1.16b, v19.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x4e284a62 // aese v2.16b, v19.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xad43376c // ldp q12, q13, [x27, #96]
-	WORD $0x4e284a63 // aese v3.16b, v19.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
-	WORD $0x4e284a64 // aese v4.16b, v19.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0x3dc0236e // ldr q14, [x27, #128]
-	WORD $0x4e284a65 // aese v5.16b, v19.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x3dc008be // ldr q30, [x5, #32]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x4e284a66 // aese v6.16b, v19.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4e284a67 // aese v7.16b, v19.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4e284a80 // aese v0.16b, v20.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x4e284a82 // aese v2.16b, v20.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0x4e284a83 // aese v3.16b, v20.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0x4e284a84 // aese v4.16b, v20.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x4e284a85 // aese v5.16b, v20.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x4e284a86 // aese v6.16b, v20.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xad44b76c // ldp q12, q13, [x27, #144]
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0x4e284a87 // aese v7.16b, v20.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
-	WORD $0x3dc02f6e // ldr q14, [x27, #176]
-	WORD $0x4e284aa0 // aese v0.16b, v21.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x3dc00cbe // ldr q30, [x5, #48]
-	WORD $0x4e284aa1 // aese v1.16b, v21.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x4e284aa3 // aese v3.16b, v21.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4e284aa4 // aese v4.16b, v21.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0x4e284aa5 // aese v5.16b, v21.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x4e284aa6 // aese v6.16b, v21.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0x4e284aa7 // aese v7.16b, v21.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x4e284ac0 // aese v0.16b, v22.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0x4e284ac1 // aese v1.16b, v22.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284ac2 // aese v2.16b, v22.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0xad40376c // ldp q12, q13, [x27]
-	WORD $0xad4074cf // ldp q15, q29, [x6]
-	WORD $0x4e284ac3 // aese v3.16b, v22.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x3dc00b6e // ldr q14, [x27, #32]
-	WORD $0x4e284ac4 // aese v4.16b, v22.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x3dc000be // ldr q30, [x5]
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284ac5 // aese v5.16b, v22.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0x6e0a415f // ext v31.16b, v10.16b, v10.16b, #8
-	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
-	WORD $0x4e284ac6 // aese v6.16b, v22.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0x2e2a1fff // eor v31.8b, v31.8b, v10.8b
-	WORD $0x4e284ac7 // aese v7.16b, v22.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x4e284ae0 // aese v0.16b, v23.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0xa9474470 // ldp x16, x17, [x3, #112]
-	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
-	WORD $0x4e284ae1 // aese v1.16b, v23.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x4e284ae2 // aese v2.16b, v23.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x4e284ae3 // aese v3.16b, v23.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x4e284ae4 // aese v4.16b, v23.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0x4e284ae5 // aese v5.16b, v23.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
-	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
-	WORD $0x4e284ae6 // aese v6.16b, v23.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0x4e284ae7 // aese v7.16b, v23.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x36100896 // tbz w22, #2, 0x3460
-	WORD $0xad45340c // ldp q12, q13, [x0, #160]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x3460
-	WORD $0xad46340c // ldp q12, q13, [x0, #192]
-	WORD $0x4e284980 // aese v0.16b, v12.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e284981 // aese v1.16b, v12.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e284982 // aese v2.16b, v12.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e284983 // aese v3.16b, v12.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e284984 // aese v4.16b, v12.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e284985 // aese v5.16b, v12.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e284986 // aese v6.16b, v12.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e284987 // aese v7.16b, v12.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x4e2849a0 // aese v0.16b, v13.16b
-	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x4e2849a1 // aese v1.16b, v13.16b
-	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x4e2849a2 // aese v2.16b, v13.16b
-	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0x4e2849a3 // aese v3.16b, v13.16b
-	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x4e2849a4 // aese v4.16b, v13.16b
-	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0x4e2849a5 // aese v5.16b, v13.16b
-	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x4e2849a6 // aese v6.16b, v13.16b
-	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0x4e2849a7 // aese v7.16b, v13.16b
-	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x3460:
-	WORD $0x4e284b00 // aese v0.16b, v24.16b
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4e284b01 // aese v1.16b, v24.16b
-	WORD $0x4e284b02 // aese v2.16b, v24.16b
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x4e284b03 // aese v3.16b, v24.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4e284b04 // aese v4.16b, v24.16b
-	WORD $0xa9073c8e // stp x14, x15, [x4, #112]
-	WORD $0x4e284b05 // aese v5.16b, v24.16b
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x4e284b06 // aese v6.16b, v24.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4e284b07 // aese v7.16b, v24.16b
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
-	WORD $0xad080420 // stp q0, q1, [x1, #256]
-	WORD $0xad090c22 // stp q2, q3, [x1, #288]
-	WORD $0xad0a1424 // stp q4, q5, [x1, #320]
-	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
-	WORD $0xd10202f7 // sub x23, x23, #0x80
-	WORD $0x11002339 // add w25, w25, #0x8
-	WORD $0xd10006b5 // sub x21, x21, #0x1
-	WORD $0x91020063 // add x3, x3, #0x80
-	WORD $0x91020084 // add x4, x4, #0x80
-	WORD $0xaa1b03ea // mov x10, x27
-	WORD $0xaa0703fb // mov x27, x7
-	WORD $0xaa0a03e7 // mov x7, x10
-	WORD $0xb40000d5 // cbz x21, 0x34f0
-	WORD $0x11001f2a // add w10, w25, #0x7
-	WORD $0x12001d4a // and w10, w10, #0xff
-	WORD $0x6b1a015f // cmp w10, w26
-	WORD $0x54ffcd42 // b.cs 0x2e90
-	WORD $0x17fff77f // b 0x12e8
-// 0x34f0:
-	WORD $0xf940c02a // ldr x10, [x1, #384]
-	WORD $0xf940094a // ldr x10, [x10, #16]
-	WORD $0x9101c077 // add x23, x3, #0x70
-	WORD $0x9101c098 // add x24, x4, #0x70
-	WORD $0x9106802b // add x11, x1, #0x1a0
-	WORD $0x9106c02c // add x12, x1, #0x1b0
-	WORD $0xd280020d // mov x13, #0x10
-	WORD $0xf2400d4a // ands x10, x10, #0xf
-	WORD $0x9a8b02f7 // csel x23, x23, x11, eq
-	WORD $0x9a8c0318 // csel x24, x24, x12, eq
-	WORD $0x9a8a01aa // csel x10, x13, x10, eq
-	WORD $0xcb0a004a // sub x10, x2, x10
-	WORD $0xa9456955 // ldp x21, x26, [x10, #80]
-	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
-	WORD $0xa940346c // ldp x12, x13, [x3]
-	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
-	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
-	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0xad41b76c // ldp q12, q13, [x27, #48]
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xa9002c8a // stp x10, x11, [x4]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x3dc0176e // ldr q14, [x27, #80]
-	WORD $0xa9002cea // stp x10, x11, [x7]
-	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
-	WORD $0x3dc004be // ldr q30, [x5, #16]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0xa942346c // ldp x12, x13, [x3, #32]
-	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
-	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
-	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xa9013cee // stp x14, x15, [x7, #16]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xa90250f3 // stp x19, x20, [x7, #32]
-	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xad43376c // ldp q12, q13, [x27, #96]
-	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
-	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x3dc0236e // ldr q14, [x27, #128]
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x3dc008be // ldr q30, [x5, #32]
-	WORD $0xa9032cea // stp x10, x11, [x7, #48]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xa944346c // ldp x12, x13, [x3, #64]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa9043cee // stp x14, x15, [x7, #64]
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xa90550f3 // stp x19, x20, [x7, #80]
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
-	WORD $0xad44b76c // ldp q12, q13, [x27, #144]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x3dc02f6e // ldr q14, [x27, #176]
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
-	WORD $0x3dc00cbe // ldr q30, [x5, #48]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0xa9062cea // stp x10, x11, [x7, #96]
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0xa946346c // ldp x12, x13, [x3, #96]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xa9073cee // stp x14, x15, [x7, #112]
-	WORD $0xa90850f3 // stp x19, x20, [x7, #128]
-	WORD $0xad40376c // ldp q12, q13, [x27]
-	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
-	WORD $0xad4074cf // ldp q15, q29, [x6]
-	WORD $0xca08014a // eor x10, x10, x8
-	WORD $0x3dc00b6e // ldr q14, [x27, #32]
-	WORD $0xa94046f0 // ldp x16, x17, [x23]
-	WORD $0xca09016b // eor x11, x11, x9
-	WORD $0x3dc000be // ldr q30, [x5]
-	WORD $0xca0c014a // eor x10, x10, x12
-	WORD $0x6e0a415f // ext v31.16b, v10.16b, v10.16b, #8
-	WORD $0xca0d016b // eor x11, x11, x13
-	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
-	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
-	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x2e2a1fff // eor v31.8b, v31.8b, v10.8b
-	WORD $0xdac00dab // rev x11, x13
-	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
-	WORD $0xca0b0153 // eor x19, x10, x11
-	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0xa9092cea // stp x10, x11, [x7, #144]
-	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0xca0801ce // eor x14, x14, x8
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0xca0901ef // eor x15, x15, x9
-	WORD $0xca1001ce // eor x14, x14, x16
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0xca1101ef // eor x15, x15, x17
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0xa9003f0e // stp x14, x15, [x24]
-	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
-	WORD $0xdac00e0e // rev x14, x16
-	WORD $0xdac00e2f // rev x15, x17
-	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
-	WORD $0xca0f01d4 // eor x20, x14, x15
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0xa90a3cee // stp x14, x15, [x7, #160]
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0xa90b50f3 // stp x19, x20, [x7, #176]
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-// 0x37c0:
-	WORD $0xaa0703fb // mov x27, x7
-// 0x37c4:
-	WORD $0xaa0003f3 // mov x19, x0
-	WORD $0xf940c020 // ldr x0, [x1, #384]
-	WORD $0xb940501a // ldr w26, [x0, #80]
-	WORD $0x3608007a // tbz w26, #1, 0x37dc
+	WORD $0xb4000075 // cbz x21, 0x2474
+	WORD $0x54ff7f02 // b.cs 0x144c
+	WORD $0x17fffbc0 // b 0x1370
+// 0x2474:
+	WORD $0x374018d6 // tbnz w22, #8, 0x278c
+// 0x2478:
+	WORD $0xf941002c // ldr x12, [x1, #512]
+	WORD $0x4f00e403 // movi v3.16b, #0x0
+	WORD $0x4f00e404 // movi v4.16b, #0x0
+	WORD $0x4f00e405 // movi v5.16b, #0x0
+	WORD $0xb940518d // ldr w13, [x12, #80]
+	WORD $0x3608020d // tbz w13, #1, 0x24cc
+	WORD $0xf940118a // ldr x10, [x12, #32]
+	WORD $0xf940258b // ldr x11, [x12, #72]
+	WORD $0xd37df14a // lsl x10, x10, #3
+	WORD $0xd37df16b // lsl x11, x11, #3
+	WORD $0x4e081d41 // mov v1.d[0], x10
+	WORD $0x4e181d61 // mov v1.d[1], x11
 	WORD $0xd10040c6 // sub x6, x6, #0x10
 	WORD $0xd10020a5 // sub x5, x5, #0x8
-// 0x37dc:
+	WORD $0x3dc020c2 // ldr q2, [x6, #128]
+	WORD $0xfd4020a6 // ldr d6, [x5, #64]
+	WORD $0x6e014027 // ext v7.16b, v1.16b, v1.16b, #8
+	WORD $0x6e211ce7 // eor v7.16b, v7.16b, v1.16b
+	WORD $0x4ee2e023 // pmull2 v3.1q, v1.2d, v2.2d
+	WORD $0x0ee2e024 // pmull v4.1q, v1.1d, v2.1d
+	WORD $0x0ee6e0e5 // pmull v5.1q, v7.1d, v6.1d
+// 0x24cc:
+	WORD $0xf941002a // ldr x10, [x1, #512]
+	WORD $0xf940094a // ldr x10, [x10, #16]
+	WORD $0x9101c077 // add x23, x3, #0x70
+	WORD $0x9101c098 // add x24, x4, #0x70
+	WORD $0x9108802b // add x11, x1, #0x220
+	WORD $0x9108c02c // add x12, x1, #0x230
+	WORD $0xd280020d // mov x13, #0x10
+	WORD $0xf2400d4a // ands x10, x10, #0xf
+	WORD $0x9a8b02f7 // csel x23, x23, x11, eq
+	WORD $0x9a8c0318 // csel x24, x24, x12, eq
+	WORD $0x9a8a01aa // csel x10, x13, x10, eq
+	WORD $0xcb0a004a // sub x10, x2, x10
+	WORD $0xa9456955 // ldp x21, x26, [x10, #80]
+	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
+	WORD $0xa940346c // ldp x12, x13, [x3]
+	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
+	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xa9002c8a // stp x10, x11, [x4]
 	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
-	WORD $0xad41b76c // ldp q12, q13, [x27, #48]
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0xa942346c // ldp x12, x13, [x3, #32]
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
-	WORD $0x3dc0176e // ldr q14, [x27, #80]
+	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0xdac00def // rev x15, x15
+	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
-	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
+	WORD $0xca08014a // eor x10, x10, x8
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
+	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0xca0c014a // eor x10, x10, x12
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
-	WORD $0x0eefe18b // pmull v11.1q, v12.1d, v15.1d
-	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xad43376c // ldp q12, q13, [x27, #96]
-	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
-	WORD $0x3dc0236e // ldr q14, [x27, #128]
-	WORD $0x3dc008be // ldr q30, [x5, #32]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xad44b76c // ldp q12, q13, [x27, #144]
-	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
-	WORD $0x3dc02f6e // ldr q14, [x27, #176]
-	WORD $0x3dc00cbe // ldr q30, [x5, #48]
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
-	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xad40376c // ldp q12, q13, [x27]
 	WORD $0xad4074cf // ldp q15, q29, [x6]
-	WORD $0x3dc00b6e // ldr q14, [x27, #32]
-	WORD $0x3dc000be // ldr q30, [x5]
-	WORD $0x6e0a415f // ext v31.16b, v10.16b, v10.16b, #8
+	WORD $0xca0d016b // eor x11, x11, x13
 	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
-	WORD $0x2e2a1fff // eor v31.8b, v31.8b, v10.8b
-	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
+	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
+	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
+	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
-	WORD $0x4eefe18f // pmull2 v15.1q, v12.2d, v15.2d
+	WORD $0x3dc000be // ldr q30, [x5]
+	WORD $0xa944346c // ldp x12, x13, [x3, #64]
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
+	WORD $0xdac00def // rev x15, x15
+	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xa91c2c2a // stp x10, x11, [x1, #448]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xa946346c // ldp x12, x13, [x3, #96]
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa94046f0 // ldp x16, x17, [x23]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4e342c // ldp q12, q13, [x1, #448]
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xdac00d4a // rev x10, x10
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xdac00d6b // rev x11, x11
+	WORD $0xa91e2c2a // stp x10, x11, [x1, #480]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xa9003f0e // stp x14, x15, [x24]
+	WORD $0x8a1501ce // and x14, x14, x21
+	WORD $0x8a1a01ef // and x15, x15, x26
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xdac00dce // rev x14, x14
+	WORD $0xdac00def // rev x15, x15
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4f342c // ldp q12, q13, [x1, #480]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc00cbe // ldr q30, [x5, #48]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-	WORD $0x6e2f1d08 // eor v8.16b, v8.16b, v15.16b
-	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x140000c3 // b 0x2a94
+// 0x278c:
+	WORD $0xf941002c // ldr x12, [x1, #512]
+	WORD $0x4f00e403 // movi v3.16b, #0x0
+	WORD $0x4f00e404 // movi v4.16b, #0x0
+	WORD $0x4f00e405 // movi v5.16b, #0x0
+	WORD $0xb940518d // ldr w13, [x12, #80]
+	WORD $0x3608020d // tbz w13, #1, 0x27e0
+	WORD $0xf940118a // ldr x10, [x12, #32]
+	WORD $0xf940258b // ldr x11, [x12, #72]
+	WORD $0xd37df14a // lsl x10, x10, #3
+	WORD $0xd37df16b // lsl x11, x11, #3
+	WORD $0x4e081d41 // mov v1.d[0], x10
+	WORD $0x4e181d61 // mov v1.d[1], x11
+	WORD $0xd10040c6 // sub x6, x6, #0x10
+	WORD $0xd10020a5 // sub x5, x5, #0x8
+	WORD $0x3dc020c2 // ldr q2, [x6, #128]
+	WORD $0xfd4020a6 // ldr d6, [x5, #64]
+	WORD $0x6e014027 // ext v7.16b, v1.16b, v1.16b, #8
+	WORD $0x6e211ce7 // eor v7.16b, v7.16b, v1.16b
+	WORD $0x4ee2e023 // pmull2 v3.1q, v1.2d, v2.2d
+	WORD $0x0ee2e024 // pmull v4.1q, v1.1d, v2.1d
+	WORD $0x0ee6e0e5 // pmull v5.1q, v7.1d, v6.1d
+// 0x27e0:
+	WORD $0xf941002a // ldr x10, [x1, #512]
+	WORD $0xf940094a // ldr x10, [x10, #16]
+	WORD $0x9101c077 // add x23, x3, #0x70
+	WORD $0x9101c098 // add x24, x4, #0x70
+	WORD $0x9108802b // add x11, x1, #0x220
+	WORD $0x9108c02c // add x12, x1, #0x230
+	WORD $0xd280020d // mov x13, #0x10
+	WORD $0xf2400d4a // ands x10, x10, #0xf
+	WORD $0x9a8b02f7 // csel x23, x23, x11, eq
+	WORD $0x9a8c0318 // csel x24, x24, x12, eq
+	WORD $0x9a8a01aa // csel x10, x13, x10, eq
+	WORD $0xcb0a004a // sub x10, x2, x10
+	WORD $0xa9456955 // ldp x21, x26, [x10, #80]
+	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
+	WORD $0xa940346c // ldp x12, x13, [x3]
+	WORD $0xa9513c2e // ldp x14, x15, [x1, #272]
+	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
+	WORD $0xa9414470 // ldp x16, x17, [x3, #16]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xa9002c8a // stp x10, x11, [x4]
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0xa942346c // ldp x12, x13, [x3, #32]
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
+	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
+	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0xa9434470 // ldp x16, x17, [x3, #48]
+	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
+	WORD $0xad4c342c // ldp q12, q13, [x1, #384]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xad4074cf // ldp q15, q29, [x6]
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x6e2a1d8c // eor v12.16b, v12.16b, v10.16b
+	WORD $0xa9022c8a // stp x10, x11, [x4, #32]
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
+	WORD $0xa9542c2a // ldp x10, x11, [x1, #320]
+	WORD $0x4eefe188 // pmull2 v8.1q, v12.2d, v15.2d
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x3dc000be // ldr q30, [x5]
+	WORD $0xa944346c // ldp x12, x13, [x3, #64]
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18a // pmull v10.1q, v12.1d, v15.1d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xad4d342c // ldp q12, q13, [x1, #416]
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0xa9454470 // ldp x16, x17, [x3, #80]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4174cf // ldp q15, q29, [x6, #32]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xa9042c8a // stp x10, x11, [x4, #64]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc004be // ldr q30, [x5, #16]
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xa91c2c2a // stp x10, x11, [x1, #448]
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xa9562c2a // ldp x10, x11, [x1, #352]
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xa946346c // ldp x12, x13, [x3, #96]
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
+	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0xca08014a // eor x10, x10, x8
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0xa94046f0 // ldp x16, x17, [x23]
+	WORD $0xca09016b // eor x11, x11, x9
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4e342c // ldp q12, q13, [x1, #448]
+	WORD $0xca0c014a // eor x10, x10, x12
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4274cf // ldp q15, q29, [x6, #64]
+	WORD $0xca0d016b // eor x11, x11, x13
+	WORD $0xa9062c8a // stp x10, x11, [x4, #96]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0xdac00d8a // rev x10, x12
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0xdac00dab // rev x11, x13
+	WORD $0xa91e2c2a // stp x10, x11, [x1, #480]
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc008be // ldr q30, [x5, #32]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0xca0801ce // eor x14, x14, x8
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0xca0901ef // eor x15, x15, x9
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0xca1001ce // eor x14, x14, x16
+	WORD $0xca1101ef // eor x15, x15, x17
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0xa9003f0e // stp x14, x15, [x24]
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0xdac00e0e // rev x14, x16
+	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0xad4f342c // ldp q12, q13, [x1, #480]
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0xad4374cf // ldp q15, q29, [x6, #96]
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
+	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+	WORD $0x3dc00cbe // ldr q30, [x5, #48]
+	WORD $0x6e3f1dce // eor v14.16b, v14.16b, v31.16b
+	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
+	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
+	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
+	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
+	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
+// 0x2a94:
+	WORD $0xaa0003f3 // mov x19, x0
+	WORD $0xf9410020 // ldr x0, [x1, #512]
+	WORD $0xb940501a // ldr w26, [x0, #80]
 	WORD $0x4f00e400 // movi v0.16b, #0x0
+	WORD $0x6e231d08 // eor v8.16b, v8.16b, v3.16b
+	WORD $0x6e241d4a // eor v10.16b, v10.16b, v4.16b
+	WORD $0x6e251d29 // eor v9.16b, v9.16b, v5.16b
 	WORD $0xad080020 // stp q0, q0, [x1, #256]
 	WORD $0xad090020 // stp q0, q0, [x1, #288]
 	WORD $0xad0a0020 // stp q0, q0, [x1, #320]
 	WORD $0xad0b0020 // stp q0, q0, [x1, #352]
-	WORD $0xad0e8020 // stp q0, q0, [x1, #464]
-	WORD $0xad0f8020 // stp q0, q0, [x1, #496]
-	WORD $0xad108020 // stp q0, q0, [x1, #528]
-	WORD $0xad118020 // stp q0, q0, [x1, #560]
+	WORD $0xad0c0020 // stp q0, q0, [x1, #384]
+	WORD $0xad0d0020 // stp q0, q0, [x1, #416]
+	WORD $0xad0e0020 // stp q0, q0, [x1, #448]
+	WORD $0xad0f0020 // stp q0, q0, [x1, #480]
 	WORD $0xad128020 // stp q0, q0, [x1, #592]
 	WORD $0xad138020 // stp q0, q0, [x1, #624]
 	WORD $0xad148020 // stp q0, q0, [x1, #656]
 	WORD $0xad158020 // stp q0, q0, [x1, #688]
-	WORD $0xad168020 // stp q0, q0, [x1, #720]
-	WORD $0xad178020 // stp q0, q0, [x1, #752]
-	WORD $0xad188020 // stp q0, q0, [x1, #784]
-	WORD $0xad198020 // stp q0, q0, [x1, #816]
-	WORD $0xad1a8020 // stp q0, q0, [x1, #848]
-	WORD $0xad1b8020 // stp q0, q0, [x1, #880]
-	WORD $0xad1c8020 // stp q0, q0, [x1, #912]
-	WORD $0xad1d8020 // stp q0, q0, [x1, #944]
-	WORD $0x3608027a // tbz w26, #1, 0x39a8
-// 0x3960:
-	WORD $0x4f00e400 // movi v0.16b, #0x0
-// 0x3964:
-	WORD $0x4f00e40b // movi v11.16b, #0x0
-	WORD $0xfd40100c // ldr d12, [x0, #32]
-	WORD $0x9101200a // add x10, x0, #0x48
-	WORD $0x4d40854c // ld1 {v12.d}[1], [x10]
-	WORD $0x3dc020cf // ldr q15, [x6, #128]
-	WORD $0xfd4020be // ldr d30, [x5, #64]
-	WORD $0x4f43558c // shl v12.2d, v12.2d, #3
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e0c418e // ext v14.16b, v12.16b, v12.16b, #8
-	WORD $0x4eefe19f // pmull2 v31.1q, v12.2d, v15.2d
-	WORD $0x6e2c1dce // eor v14.16b, v14.16b, v12.16b
-	WORD $0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
-	WORD $0x0efee1ce // pmull v14.1q, v14.1d, v30.1d
-	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
-	WORD $0x6e2e1d29 // eor v9.16b, v9.16b, v14.16b
-	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
-// 0x39a8:
+// 0x2ae0:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
@@ -3774,63 +2823,63 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xf9400807 // ldr x7, [x0, #16]
 	WORD $0xf9400004 // ldr x4, [x0]
 	WORD $0xf2400cfb // ands x27, x7, #0xf
-	WORD $0x540003c0 // b.eq 0x3a58
+	WORD $0x540003c0 // b.eq 0x2b90
 	WORD $0x8b070084 // add x4, x4, x7
 	WORD $0xcb1b0084 // sub x4, x4, x27
-	WORD $0x9106c023 // add x3, x1, #0x1b0
-	WORD $0x3618011b // tbz w27, #3, 0x3a10
+	WORD $0x9108c023 // add x3, x1, #0x230
+	WORD $0x3618011b // tbz w27, #3, 0x2b48
 	WORD $0xf940006a // ldr x10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xf900008a // str x10, [x4]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x3a58
-// 0x3a10:
-	WORD $0x3610011b // tbz w27, #2, 0x3a30
+	WORD $0x14000013 // b 0x2b90
+// 0x2b48:
+	WORD $0x3610011b // tbz w27, #2, 0x2b68
 	WORD $0xb940006a // ldr w10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xb900008a // str w10, [x4]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x3a58
-// 0x3a30:
-	WORD $0x3608011b // tbz w27, #1, 0x3a50
+	WORD $0x1400000b // b 0x2b90
+// 0x2b68:
+	WORD $0x3608011b // tbz w27, #1, 0x2b88
 	WORD $0x7940006a // ldrh w10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0x7900008a // strh w10, [x4]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x3a58
-// 0x3a50:
+	WORD $0x14000003 // b 0x2b90
+// 0x2b88:
 	WORD $0x3940006a // ldrb w10, [x3]
 	WORD $0x3900008a // strb w10, [x4]
-// 0x3a58:
-	WORD $0x3dc06420 // ldr q0, [x1, #400]
+// 0x2b90:
+	WORD $0x3dc08420 // ldr q0, [x1, #528]
 	WORD $0xf940200a // ldr x10, [x0, #64]
-	WORD $0x3700005a // tbnz w26, #0, 0x3a68
+	WORD $0x3700005a // tbnz w26, #0, 0x2ba0
 	WORD $0x3dc00940 // ldr q0, [x10, #32]
-// 0x3a68:
-	WORD $0x360800ba // tbz w26, #1, 0x3a7c
+// 0x2ba0:
+	WORD $0x360800ba // tbz w26, #1, 0x2bb4
 	WORD $0xf9401c0a // ldr x10, [x0, #56]
 	WORD $0x6e2a1c00 // eor v0.16b, v0.16b, v10.16b
 	WORD $0x3d800140 // str q0, [x10]
-	WORD $0x14000006 // b 0x3a90
-// 0x3a7c:
-	WORD $0x3dc07021 // ldr q1, [x1, #448]
+	WORD $0x14000006 // b 0x2bc8
+// 0x2bb4:
+	WORD $0x3dc09021 // ldr q1, [x1, #576]
 	WORD $0x5ac00b39 // rev w25, w25
 	WORD $0x4e1c1f21 // mov v1.s[3], w25
 	WORD $0xad00054a // stp q10, q1, [x10]
 	WORD $0x3d800940 // str q0, [x10, #32]
-// 0x3a90:
+// 0x2bc8:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0xad0c0020 // stp q0, q0, [x1, #384]
-	WORD $0xad0d0020 // stp q0, q0, [x1, #416]
-	WORD $0x3d807020 // str q0, [x1, #448]
-	WORD $0x14000055 // b 0x3bf4
-// 0x3aa4:
+	WORD $0xad100020 // stp q0, q0, [x1, #512]
+	WORD $0xad110020 // stp q0, q0, [x1, #544]
+	WORD $0x3d809020 // str q0, [x1, #576]
+	WORD $0x14000055 // b 0x2d2c
+// 0x2bdc:
 	WORD $0xb9400276 // ldr w22, [x19]
 	WORD $0xd1001ac5 // sub x5, x22, #0x6
 	WORD $0x9100426a // add x10, x19, #0x10
@@ -3842,16 +2891,16 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x5280036d // mov w13, #0x1b
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0xb85fc104 // ldur w4, [x8, #-4]
-// 0x3ad0:
-	WORD $0xb4000106 // cbz x6, 0x3af0
+// 0x2c08:
+	WORD $0xb4000106 // cbz x6, 0x2c28
 	WORD $0xf10020bf // cmp x5, #0x8
 	WORD $0xfa4408c0 // ccmp x6, #0x4, #0x0, eq
-	WORD $0x54000181 // b.ne 0x3b0c
+	WORD $0x54000181 // b.ne 0x2c44
 	WORD $0x4e040c80 // dup v0.4s, w4
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0x0e043c04 // mov w4, v0.s[0]
-	WORD $0x14000008 // b 0x3b0c
-// 0x3af0:
+	WORD $0x14000008 // b 0x2c44
+// 0x2c28:
 	WORD $0x4e040c80 // dup v0.4s, w4
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0x0e043c04 // mov w4, v0.s[0]
@@ -3859,7 +2908,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x531f78e7 // lsl w7, w7, #1
 	WORD $0x710400ff // cmp w7, #0x100
 	WORD $0x1a8701a7 // csel w7, w13, w7, eq
-// 0x3b0c:
+// 0x2c44:
 	WORD $0xb840454b // ldr w11, [x10], #4
 	WORD $0x910004c6 // add x6, x6, #0x1
 	WORD $0xeb0500df // cmp x6, x5
@@ -3867,18 +2916,18 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x4a0b0084 // eor w4, w4, w11
 	WORD $0xb8004504 // str w4, [x8], #4
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffd43 // b.cc 0x3ad0
+	WORD $0x54fffd43 // b.cc 0x2c08
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0x9100426a // add x10, x19, #0x10
 	WORD $0xd100812b // sub x11, x9, #0x20
-// 0x3b38:
+// 0x2c70:
 	WORD $0x3cc10541 // ldr q1, [x10], #16
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0xeb0b015f // cmp x10, x11
-	WORD $0x54000068 // b.hi 0x3b50
+	WORD $0x54000068 // b.hi 0x2c88
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x17fffffb // b 0x3b38
-// 0x3b50:
+	WORD $0x17fffffb // b 0x2c70
+// 0x2c88:
 	WORD $0x3dc00141 // ldr q1, [x10]
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 	WORD $0x4e200800 // rev64 v0.16b, v0.16b
@@ -3901,7 +2950,7 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x6e0a4142 // ext v2.16b, v10.16b, v10.16b, #8
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xd280012c // mov x12, #0x9
-// 0x3ba8:
+// 0x2ce0:
 	WORD $0x6e0a4143 // ext v3.16b, v10.16b, v10.16b, #8
 	WORD $0x6e2a1c63 // eor v3.16b, v3.16b, v10.16b
 	WORD $0x3c9f054a // str q10, [x10], #-16
@@ -3913,15 +2962,15 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
 	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
-	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
 	WORD $0xf100058c // subs x12, x12, #0x1
-	WORD $0x54fffdc1 // b.ne 0x3ba8
-// 0x3bf4:
+	WORD $0x54fffdc1 // b.ne 0x2ce0
+// 0x2d2c:
 	RET
 
 DATA aesgcm_ce_constants<>+0(SB)/8, $0xc200000000000000

@@ -10,18 +10,26 @@ import (
 // known-answer test, does them one by one.
 var ChaCha20Poly1305BatchLevels = dispatch.Table{
 	Primitive: "chacha20poly1305 batch",
-	Rows: append(chaCha20Poly1305BatchRows(), dispatch.Row{
-		Level:   uint8(Portable),
-		Name:    "portable",
-		Summary: "one packet after the other",
-		Test:    chaCha20Poly1305BatchTestOf(Portable),
-	}),
+	Rows:      append(chaCha20Poly1305BatchRows(), portableBatchRow(chaCha20Poly1305BatchTestOf(Portable))),
+}
+
+// AESGCMBatchLevels is the same for AES-GCM.
+var AESGCMBatchLevels = dispatch.Table{
+	Primitive: "aesgcm batch",
+	Rows:      append(aesGCMBatchRows(), portableBatchRow(aesGCMBatchTestOf(Portable))),
+}
+
+func portableBatchRow(test func(bool) bool) dispatch.Row {
+	return dispatch.Row{Level: uint8(Portable), Name: "portable", Summary: "one packet after the other", Test: test}
 }
 
 // A BatchPlan says when a batch kernel pays: for packets of each number of whole blocks from how many on, up to
 // BatchFromMax, they are faster side by side; 0 says never, which holds for packets longer than any class, too. Unlike
 // packets pay if the sum of 1/from is 1 or more. src/level.c tells how to measure one.
-type BatchPlan [BatchClasses]uint8
+type BatchPlan struct {
+	Group int // packets at a time: one or two over go one by one; 0: that does not matter
+	From  [BatchClasses]uint8
+}
 
 // BatchFromMax is the largest number in a BatchPlan.
 const BatchFromMax = 16
@@ -29,7 +37,7 @@ const BatchFromMax = 16
 // BatchClasses is the number of classes of packets with the same number of whole blocks.
 const BatchClasses = 32
 
-var portableBatchPlan = BatchPlan{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}
+var portableBatchPlan = BatchPlan{From: [BatchClasses]uint8{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}
 
 // ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
@@ -42,49 +50,110 @@ func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
 	return chaCha20Poly1305BatchPlan(level)
 }
 
+// AESGCMBatchPlan is the same for AES-GCM.
+func AESGCMBatchPlan(level Level) *BatchPlan {
+	if !AESGCMBatchLevels.Works(uint8(level)) {
+		return nil
+	}
+	if level == Portable {
+		return &portableBatchPlan
+	}
+	return aesGCMBatchPlan(level)
+}
+
 // ChaCha20Poly1305BatchPortable is the batch kernel of the portable level.
 func ChaCha20Poly1305BatchPortable(a *Args) {
-	for _, l := range a.lanes() {
-		ChaCha20Poly1305Portable(&Args{
-			Out: l.Out, In: l.In, Bytes: l.Bytes, AD: l.AD, ADBytes: l.ADBytes, Key: l.Key, Nonce: l.Nonce, Tag: l.Tag[0],
-			Total: l.Bytes, Flags: a.Flags | FlagFirst | FlagLast,
-		})
+	for i := range a.lanes() {
+		packet := a.packet(i)
+		ChaCha20Poly1305Portable(&packet)
 	}
 }
 
-// chaCha20Poly1305BatchAnswer is the tag of all tags; TestBatchAnswer computes it with another implementation.
-var chaCha20Poly1305BatchAnswer = [16]byte{0x9f, 0x17, 0xba, 0xec, 0xc0, 0x3b, 0x80, 0xd2, 0x26, 0xe3, 0xa7, 0x8e, 0x01, 0x62, 0x47, 0x2d}
+// AESGCMBatchPortable is the batch kernel of the portable level. Nonces have 12 bytes.
+func AESGCMBatchPortable(a *Args) {
+	for i := range a.lanes() {
+		packet := a.packet(i)
+		packet.Flags |= FlagNonce
+		AESGCMPortable(&packet)
+	}
+}
+
+// packet returns the arguments of a batch's packet by itself.
+func (a *Args) packet(i int) Args {
+	l := &a.lanes()[i]
+	return Args{
+		Out: l.Out, In: l.In, Bytes: l.Bytes, AD: l.AD, ADBytes: l.ADBytes, Key: l.Key, Nonce: l.Nonce, Tag: l.Tag[0],
+		Total: l.Bytes, Flags: a.Flags | FlagFirst | FlagLast,
+	}
+}
+
+// The tags of all tags; TestBatchAnswer computes them with other implementations.
+var (
+	chaCha20Poly1305BatchAnswer = [16]byte{0x9f, 0x17, 0xba, 0xec, 0xc0, 0x3b, 0x80, 0xd2, 0x26, 0xe3, 0xa7, 0x8e, 0x01, 0x62, 0x47, 0x2d}
+	aesGCMBatchAnswer           = [16]byte{0x13, 0xf0, 0x65, 0x2a, 0xdc, 0x12, 0x36, 0xf0, 0xdd, 0x44, 0xe9, 0x90, 0x93, 0xb0, 0xdd, 0xb6}
+)
 
 func chaCha20Poly1305BatchTestOf(level Level) func(bool) bool {
 	return func(corrupt bool) bool { return chaCha20Poly1305BatchTest(level, corrupt) }
 }
 
+func aesGCMBatchTestOf(level Level) func(bool) bool {
+	return func(corrupt bool) bool { return aesGCMBatchTest(level, corrupt) }
+}
+
+const squares = 33
+
 // chaCha20Poly1305BatchTest is the known-answer test of a level's batch kernel: packets of 0, 1, 4, 9, ... 1024 bytes,
 // each with its own key, nonce and associated data, are sealed and opened together. The same test is in the C library.
 func chaCha20Poly1305BatchTest(level Level, corrupt bool) bool {
-	const packets = 33
+	keys := squareKeys()
+	tag, ok := sealSquares(func(a *Args) { ChaCha20Poly1305Batch(level, a) },
+		func(n int) unsafe.Pointer { return unsafe.Pointer(&keys[n]) }, corrupt)
+	return ok && tag == chaCha20Poly1305BatchAnswer
+}
+
+// aesGCMBatchTest has keys of the three lengths by turns, the first bytes of the first key.
+func aesGCMBatchTest(level Level, corrupt bool) bool {
+	var keys [3]GCMKey
+	for i := range keys {
+		AESGCMSetup(level, &keys[i], squareKeys()[0][:16+8*i])
+	}
+	tag, ok := sealSquares(func(a *Args) { AESGCMBatch(level, a) },
+		func(n int) unsafe.Pointer { return unsafe.Pointer(&keys[n%3]) }, corrupt)
+	return ok && tag == aesGCMBatchAnswer
+}
+
+func squareKeys() *[squares][32]byte {
+	var keys [squares][32]byte
+	for n := range keys {
+		for j := range keys[n] {
+			keys[n][j] = byte(0x80 + j + n)
+		}
+	}
+	return &keys
+}
+
+// sealSquares returns the tag of all tags, and whether the packets were opened again.
+func sealSquares(batch func(*Args), key func(n int) unsafe.Pointer, corrupt bool) (tag [16]byte, ok bool) {
 	var (
-		lanes  [packets]Lane
-		keys   [packets][32]byte
-		nonces [packets][12]byte
-		tags   [2][packets][16]byte
-		text   [packets - 1][(packets - 1) * (packets - 1)]byte
+		lanes  [squares]Lane
+		keys   = squareKeys()
+		nonces [squares][12]byte
+		tags   [2][squares][16]byte
+		text   [squares - 1][(squares - 1) * (squares - 1)]byte
 	)
 	direction := func(i int) {
 		for n := range lanes {
 			l := &lanes[n]
 			l.Out = unsafe.Pointer(&text[max(n, 1)-1])
 			l.In, l.Bytes = l.Out, uint64(n*n)
-			l.AD, l.ADBytes = unsafe.Pointer(&keys), uint64(n)
-			l.Key, l.Nonce, l.Tag[0] = unsafe.Pointer(&keys[n]), unsafe.Pointer(&nonces[n]), unsafe.Pointer(&tags[i][n])
+			l.AD, l.ADBytes = unsafe.Pointer(keys), uint64(n)
+			l.Key, l.Nonce, l.Tag[0] = key(n), unsafe.Pointer(&nonces[n]), unsafe.Pointer(&tags[i][n])
 		}
 		a := Batch(lanes[:], uint64(i)*FlagOpen)
-		ChaCha20Poly1305Batch(level, &a)
+		batch(&a)
 	}
-	for n := range packets {
-		for j := range keys[n] {
-			keys[n][j] = byte(0x80 + j + n)
-		}
+	for n := range squares {
 		for j := range nonces[n] {
 			nonces[n][j] = byte(n)
 		}
@@ -95,17 +164,16 @@ func chaCha20Poly1305BatchTest(level Level, corrupt bool) bool {
 		tags[0][0][0] ^= 1
 	}
 	direction(1)
-	for n := range packets {
+	for n := range squares {
 		for j, b := range text[max(n, 1)-1][:n*n] {
 			if b != byte(7*j+n) {
-				return false
+				return tag, false
 			}
 		}
 	}
-	var tag [16]byte
 	ChaCha20Poly1305Portable(&Args{
-		AD: unsafe.Pointer(&tags[0]), ADBytes: uint64(unsafe.Sizeof(tags[0])), Key: unsafe.Pointer(&keys),
+		AD: unsafe.Pointer(&tags[0]), ADBytes: uint64(unsafe.Sizeof(tags[0])), Key: unsafe.Pointer(keys),
 		Nonce: unsafe.Pointer(&nonces), Tag: unsafe.Pointer(&tag), Flags: FlagFirst | FlagLast,
 	})
-	return tags[0] == tags[1] && tag == chaCha20Poly1305BatchAnswer
+	return tag, tags[0] == tags[1]
 }

@@ -1916,12 +1916,12 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2b44000 // adcs r4, r4, #0
 	WORD $0xe2a66000 // adc r6, r6, #0
 	WORD $0xe89c0b80 // ldm ip, {r7, r8, r9, fp}
-	WORD $0xe5110040 // ldr r0, [r1, #-64]
-	WORD $0xe5900038 // ldr r0, [r0, #56]
 	WORD $0xe0922007 // adds r2, r2, r7
 	WORD $0xe0b33008 // adcs r3, r3, r8
 	WORD $0xe0b44009 // adcs r4, r4, r9
 	WORD $0xe0a6600b // adc r6, r6, fp
+	WORD $0xe5110040 // ldr r0, [r1, #-64]
+	WORD $0xe5900038 // ldr r0, [r0, #56]
 	WORD $0xe5802000 // str r2, [r0]
 	WORD $0xe5803004 // str r3, [r0, #4]
 	WORD $0xe5804008 // str r4, [r0, #8]

@@ -35,11 +35,15 @@ type primitive struct {
 	table *dispatch.Table
 	run   func(Level, *Args)
 	gcm   bool // its keys are set up, and its nonces may be J0
+
+	batches  *dispatch.Table
+	runBatch func(Level, *Args)
+	plan     func(Level) *BatchPlan
 }
 
 var (
-	ofChaCha20 = &primitive{&ChaCha20Poly1305Levels, ChaCha20Poly1305, false}
-	ofAESGCM   = &primitive{&AESGCMLevels, AESGCM, true}
+	ofChaCha20 = &primitive{&ChaCha20Poly1305Levels, ChaCha20Poly1305, false, &ChaCha20Poly1305BatchLevels, ChaCha20Poly1305Batch, ChaCha20Poly1305BatchPlan}
+	ofAESGCM   = &primitive{&AESGCMLevels, AESGCM, true, &AESGCMBatchLevels, AESGCMBatch, AESGCMBatchPlan}
 )
 
 // forEachLevel runs f for every level of ChaCha20-Poly1305. Those that the CPU lacks are skipped by name.

@@ -8,6 +8,7 @@ var generatedKernels = map[string]func(*Args){
 	"AESGCMAESNI":                 AESGCMAESNI,
 	"AESGCMAVX2":                  AESGCMAVX2,
 	"AESGCMAVX512":                AESGCMAVX512,
+	"AESGCMBatchAVX512":           AESGCMBatchAVX512,
 	"ChaCha20Poly1305AVX2":        ChaCha20Poly1305AVX2,
 	"ChaCha20Poly1305AVX512":      ChaCha20Poly1305AVX512,
 	"ChaCha20Poly1305BatchAVX2":   ChaCha20Poly1305BatchAVX2,

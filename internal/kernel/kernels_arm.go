@@ -36,6 +36,14 @@ func ChaCha20Poly1305ARMv6(a *Args)
 // ChaCha20Poly1305ARMv6Extensions are the CPU extensions that ChaCha20Poly1305ARMv6 may use, in the assembler's names.
 const ChaCha20Poly1305ARMv6Extensions = "armv6"
 
+// ChaCha20Poly1305BatchNEON is sealane_chacha20poly1305_batch_neon of asm/arm/chacha20poly1305_batch_neon.S.
+//
+//go:noescape
+func ChaCha20Poly1305BatchNEON(a *Args)
+
+// ChaCha20Poly1305BatchNEONExtensions are the CPU extensions that ChaCha20Poly1305BatchNEON may use, in the assembler's names.
+const ChaCha20Poly1305BatchNEONExtensions = "neon"
+
 // ChaCha20Poly1305NEON is sealane_chacha20poly1305_neon of asm/arm/chacha20poly1305_neon.S.
 //
 //go:noescape

@@ -12,6 +12,22 @@ func AESGCMCE(a *Args)
 // AESGCMCEExtensions are the CPU extensions that AESGCMCE may use, in the assembler's names.
 const AESGCMCEExtensions = "neon aes pmull"
 
+// AESGCMNEON is sealane_aesgcm_neon of asm/aarch64/aesgcm_neon.S.
+//
+//go:noescape
+func AESGCMNEON(a *Args)
+
+// AESGCMNEONExtensions are the CPU extensions that AESGCMNEON may use, in the assembler's names.
+const AESGCMNEONExtensions = "neon"
+
+// ChaCha20Poly1305BatchNEON is sealane_chacha20poly1305_batch_neon of asm/aarch64/chacha20poly1305_batch_neon.S.
+//
+//go:noescape
+func ChaCha20Poly1305BatchNEON(a *Args)
+
+// ChaCha20Poly1305BatchNEONExtensions are the CPU extensions that ChaCha20Poly1305BatchNEON may use, in the assembler's names.
+const ChaCha20Poly1305BatchNEONExtensions = "neon"
+
 // ChaCha20Poly1305NEON is sealane_chacha20poly1305_neon of asm/aarch64/chacha20poly1305_neon.S.
 //
 //go:noescape

@@ -5,7 +5,9 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
-	"AESGCMCE":              AESGCMCE,
-	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,
-	"ChaCha20Poly1305NEON6": ChaCha20Poly1305NEON6,
+	"AESGCMCE":                  AESGCMCE,
+	"AESGCMNEON":                AESGCMNEON,
+	"ChaCha20Poly1305BatchNEON": ChaCha20Poly1305BatchNEON,
+	"ChaCha20Poly1305NEON":      ChaCha20Poly1305NEON,
+	"ChaCha20Poly1305NEON6":     ChaCha20Poly1305NEON6,
 }

@@ -5,9 +5,10 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
-	"AESGCMARMv6":           AESGCMARMv6,
-	"AESGCMCE32":            AESGCMCE32,
-	"AESGCMNEON":            AESGCMNEON,
-	"ChaCha20Poly1305ARMv6": ChaCha20Poly1305ARMv6,
-	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,
+	"AESGCMARMv6":               AESGCMARMv6,
+	"AESGCMCE32":                AESGCMCE32,
+	"AESGCMNEON":                AESGCMNEON,
+	"ChaCha20Poly1305ARMv6":     ChaCha20Poly1305ARMv6,
+	"ChaCha20Poly1305BatchNEON": ChaCha20Poly1305BatchNEON,
+	"ChaCha20Poly1305NEON":      ChaCha20Poly1305NEON,
 }

@@ -68,8 +68,8 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 
 // Measured on Zen 5: src/level.c says how.
 var (
-	avx512BatchPlan = BatchPlan{2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 5, 6, 6, 7, 7, 7, 8, 6, 6, 6, 6, 7, 7, 7, 8}
-	avx2BatchPlan   = BatchPlan{2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 4, 2, 4, 4, 6, 8}
+	avx512BatchPlan = BatchPlan{From: [BatchClasses]uint8{3, 3, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 7, 6, 6, 6, 6, 7, 8, 8, 16, 7, 8, 8, 8, 8, 12, 12, 16}}
+	avx2BatchPlan   = BatchPlan{From: [BatchClasses]uint8{2, 2, 2, 3, 3, 3, 3, 3, 4, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 6}}
 )
 
 func chaCha20Poly1305BatchPlan(level Level) *BatchPlan {

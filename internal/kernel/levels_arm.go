@@ -80,12 +80,30 @@ func AESGCM(level Level, a *Args) {
 }
 
 // chaCha20Poly1305BatchRows lists the batch kernels.
-func chaCha20Poly1305BatchRows() []dispatch.Row { return nil }
+func chaCha20Poly1305BatchRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(NEON),
+			Name:    "neon",
+			Summary: "4 blocks of any packets at a time in 128-bit vectors",
+			Needs:   []string{"neon"},
+			Test:    chaCha20Poly1305BatchTestOf(NEON),
+		},
+	}
+}
 
-func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return nil }
+// Modelled: src/level.c says how.
+var neonBatchPlan = BatchPlan{From: [BatchClasses]uint8{6, 6, 12, 8, 12, 8}}
+
+func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return &neonBatchPlan }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
 func ChaCha20Poly1305Batch(level Level, a *Args) {
-	ChaCha20Poly1305BatchPortable(a)
+	switch level {
+	case NEON:
+		ChaCha20Poly1305BatchNEON(a)
+	default:
+		ChaCha20Poly1305BatchPortable(a)
+	}
 	raceBatch(a)
 }

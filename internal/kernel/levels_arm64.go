@@ -68,6 +68,13 @@ func aesGCMRows() []dispatch.Row {
 			Needs:   []string{"neon", "aes", "pmull"},
 			Test:    aesGCMTestOf(CE),
 		},
+		{
+			Level:   uint8(NEON),
+			Name:    "neon",
+			Summary: "8 bit-sliced blocks at a time in 128-bit vectors",
+			Needs:   []string{"neon"},
+			Test:    aesGCMTestOf(NEON),
+		},
 	}
 }
 
@@ -76,19 +83,55 @@ func AESGCM(level Level, a *Args) {
 	switch level {
 	case CE:
 		AESGCMCE(a)
+	case NEON:
+		AESGCMNEON(a)
 	default:
 		AESGCMPortable(a)
 	}
 	raceGCMArgs(a)
 }
 
-// chaCha20Poly1305BatchRows lists the batch kernels.
-func chaCha20Poly1305BatchRows() []dispatch.Row { return nil }
+// chaCha20Poly1305BatchRows lists the batch kernels: it is one for both levels.
+func chaCha20Poly1305BatchRows() []dispatch.Row {
+	const summary = "four blocks of any packets at a time in 128-bit vectors"
+	return []dispatch.Row{
+		{
+			Level:   uint8(NEON6),
+			Name:    "neon6",
+			Summary: summary,
+			Needs:   []string{"neon"},
+			Test:    chaCha20Poly1305BatchTestOf(NEON6),
+		},
+		{
+			Level:   uint8(NEON),
+			Name:    "neon",
+			Summary: summary,
+			Needs:   []string{"neon"},
+			Test:    chaCha20Poly1305BatchTestOf(NEON),
+		},
+	}
+}
 
-func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return nil }
+// Modelled: src/level.c says how.
+var (
+	neonBatchPlan  = BatchPlan{From: [BatchClasses]uint8{4, 4, 3, 3, 4, 8, 12, 8, 8}}
+	neon6BatchPlan = BatchPlan{From: [BatchClasses]uint8{4, 4, 8}}
+)
+
+func chaCha20Poly1305BatchPlan(level Level) *BatchPlan {
+	if level == NEON6 {
+		return &neon6BatchPlan
+	}
+	return &neonBatchPlan
+}
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
 func ChaCha20Poly1305Batch(level Level, a *Args) {
-	ChaCha20Poly1305BatchPortable(a)
+	switch level {
+	case NEON6, NEON:
+		ChaCha20Poly1305BatchNEON(a)
+	default:
+		ChaCha20Poly1305BatchPortable(a)
+	}
 	raceBatch(a)
 }

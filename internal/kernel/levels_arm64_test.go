@@ -20,12 +20,19 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 	generated = map[string]string{
-		"ce": AESGCMCEExtensions,
+		"ce":   AESGCMCEExtensions,
+		"neon": AESGCMNEONExtensions,
 	}
 	for _, row := range AESGCMLevels.Rows {
 		extensions := generated[row.Name]
 		if got := strings.Join(row.Needs, " "); got != extensions {
 			t.Errorf("AES-GCM at level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
+		}
+	}
+	for _, row := range ChaCha20Poly1305BatchLevels.Rows {
+		extensions := map[string]string{"neon6": ChaCha20Poly1305BatchNEONExtensions, "neon": ChaCha20Poly1305BatchNEONExtensions}[row.Name]
+		if got := strings.ReplaceAll(strings.Join(row.Needs, " "), ".", " "); got != strings.ReplaceAll(extensions, ".", " ") {
+			t.Errorf("batches at level %s need %q, and their kernel may use %q", row.Name, row.Needs, extensions)
 		}
 	}
 }

@@ -2,8 +2,10 @@
 
 package kernel
 
-func raceArgs(*Args)    {}
-func raceGCMArgs(*Args) {}
-func raceBatch(*Args)   {}
+func raceArgs(*Args)     {}
+func raceGCMArgs(*Args)  {}
+func raceGCMBatch(*Args) {}
+
+func raceBatch(*Args) {}
 
 const raceEnabled = false

@@ -35,7 +35,7 @@ const (
 	asmLaneBytes   = 16
 	asmLaneAD      = 24
 	asmLaneADBytes = 32
-	asmLaneKey     = 40 // 32 bytes
+	asmLaneKey     = 40 // 32 bytes; AES-GCM: a key that the same level has set up
 	asmLaneNonce   = 48 // 12 bytes
 	asmLaneTag     = 56 // 16 bytes, written: the tag that belongs to the packet
 	asmLaneStride  = 64

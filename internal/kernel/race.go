@@ -51,10 +51,14 @@ func raceGCMArgs(a *Args) {
 	}
 }
 
-func raceBatch(a *Args) {
+func raceBatch(a *Args) { raceLanes(a, 32) }
+
+func raceGCMBatch(a *Args) { raceLanes(a, asmGcmKeyBytes) }
+
+func raceLanes(a *Args, keyBytes uint64) {
 	for _, l := range a.lanes() {
 		raceRead(l.In, l.Bytes)
-		raceRead(l.Key, 32)
+		raceRead(l.Key, keyBytes)
 		raceRead(l.Nonce, 12)
 		raceRead(l.AD, l.ADBytes)
 		raceWrite(l.Out, l.Bytes)

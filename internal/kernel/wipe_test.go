@@ -133,18 +133,20 @@ func (p *packet) addAESSecrets(secret map[uint32]bool, stream []byte) {
 }
 
 // batchLeaks is leaks for batch kernels.
-func batchLeaks(kernel func(*Args)) (count int) {
+func batchLeaks(c *primitive, level Level, kernel func(*Args)) (count int) {
 	r := newRand()
 	for _, n := range []int{0, 1, 16, 64, 65, 128, 200, 256, 300, 576, 1000} {
 		secret := make(map[uint32]bool)
-		lanes, tags := make([]Lane, 21), make([][16]byte, 21)
+		lanes, tags, keys := make([]Lane, 21), make([][16]byte, 21), make([]GCMKey, 21)
 		for i := range lanes {
-			p := newPacket(r, n-n*i/50, 40)
+			p := c.newPacket(r, n-n*i/50, 13*(i/4))
+			p.j0 = false
 			p.addSecrets(secret)
+			p.setup(c.atLevel(level), unsafe.Pointer(&keys[i]))
 			out := make([]byte, len(p.text))
 			l := Lane{
 				Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(p.text)), Bytes: uint64(len(out)),
-				AD: unsafe.Pointer(&p.ad[0]), ADBytes: 40, Key: unsafe.Pointer(&p.key), Nonce: unsafe.Pointer(&p.nonce),
+				AD: unsafe.Pointer(unsafe.SliceData(p.ad)), ADBytes: uint64(len(p.ad)), Key: unsafe.Pointer(&keys[i]), Nonce: unsafe.Pointer(&p.nonce),
 			}
 			l.Tag[0] = unsafe.Pointer(&tags[i])
 			lanes[i] = l
@@ -156,15 +158,15 @@ func batchLeaks(kernel func(*Args)) (count int) {
 }
 
 func TestBatchWipe(t *testing.T) {
-	forEachBatchLevel(t, func(t *testing.T, level Level) {
+	forEachBatch(t, func(t *testing.T, c *primitive, level Level) {
 		if level == Portable {
 			t.Skip("NOT RUN: the compiler's spill slots are not wiped in portable Go")
 		}
-		if n := withoutCollector(func() int { return batchLeaks(batchAtLevel(level)) }); n > chance {
+		if n := withoutCollector(func() int { return batchLeaks(c, level, c.batchAtLevel(level)) }); n > chance {
 			t.Errorf("%d secret words are left on the stack", n)
 		}
 	})
-	if n := batchLeaks(func(a *Args) { leave((*[32]byte)(a.lanes()[7].Key)[8:16]) }); n <= chance {
+	if n := batchLeaks(ofChaCha20, Portable, func(a *Args) { leave((*[32]byte)(a.lanes()[7].Key)[8:16]) }); n <= chance {
 		t.Error("a key that is left on the stack is not found")
 	}
 }

@@ -16,6 +16,9 @@ import (
 
 var logFormat string
 
+// The commands that this system has.
+var commands = []func() *cobra.Command{readCommand}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -38,7 +41,9 @@ func main() {
 		},
 	}
 	root.PersistentFlags().StringVar(&logFormat, "log", "text", "format of the log on standard error: text or json")
-	root.AddCommand(readCommand())
+	for _, c := range commands {
+		root.AddCommand(c())
+	}
 	if err := root.ExecuteContext(ctx); err != nil {
 		if !errors.Is(err, context.Canceled) {
 			fmt.Fprintln(os.Stderr, "sealane-gateway:", err)

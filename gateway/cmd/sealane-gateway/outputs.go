@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -21,8 +22,14 @@ type outputs struct {
 	noChecksums bool
 	ports       []string
 	vlan        uint16
+	face        string
+	tap         string
+	server      string
 
 	file    *output.File
+	serving *output.Server
+	tapFD   int
+	counts  *output.Counts
 	closers []io.Closer
 }
 
@@ -34,6 +41,13 @@ func (o *outputs) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.ports, "map-port", []string{"443=80", "8443=8080"},
 		"servers' ports in the output, as tools look for TLS on those of TLS")
 	f.Uint16Var(&o.vlan, "mark-vlan", 0, "mark packets with this VLAN identifier")
+}
+
+// liveFlags are those that files have no use for.
+func (o *outputs) liveFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.face, "output-interface", "", "send packets with the plaintext on this interface")
+	f.StringVar(&o.tap, "tap", "", "make this TAP interface, and have packets with the plaintext arrive there")
+	f.StringVar(&o.server, "serve", "", "PCAP-over-IP: give who connects to this address a capture of the plaintext, such as localhost:57012")
 }
 
 func (o *outputs) options() (output.Options, error) {
@@ -75,6 +89,19 @@ func (o *outputs) open() error {
 		}
 		o.file = output.NewFile(w, strings.HasSuffix(o.write, ".pcapng"), failed(o.write))
 	}
+	if o.server != "" {
+		l, err := net.Listen("tcp", o.server)
+		if err != nil {
+			return err
+		}
+		o.serving = output.NewServer(l, func(a net.Addr) { slog.Info("reader connected", "address", a) })
+		o.closers = append(o.closers, o.serving)
+	}
+	if o.tap != "" {
+		if err := o.openTAP(); err != nil {
+			return err
+		}
+	}
 	if o.streams != "" {
 		if err := os.MkdirAll(o.streams, 0o700); err != nil {
 			return err
@@ -93,6 +120,16 @@ func (o *outputs) sink() (output.Sink, error) {
 	if o.file != nil {
 		m = append(m, output.NewSynthetic(o.file.Core(), opts))
 	}
+	if o.serving != nil {
+		m = append(m, output.NewSynthetic(o.serving.Core(), opts))
+	}
+	faces, err := o.interfaces(&opts)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range faces {
+		m = append(m, output.NewSynthetic(f, opts))
+	}
 	if o.streams != "" {
 		m = append(m, output.NewStreams(o.streams, failed(o.streams)))
 	}
@@ -104,6 +141,9 @@ func (o *outputs) sink() (output.Sink, error) {
 
 func (o *outputs) close() error {
 	var first error
+	if o.file != nil {
+		first = o.file.Err()
+	}
 	for _, c := range o.closers {
 		if err := c.Close(); err != nil && first == nil {
 			first = err

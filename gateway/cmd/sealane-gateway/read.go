@@ -19,8 +19,7 @@ import (
 func readCommand() *cobra.Command {
 	var (
 		out      outputs
-		keyFiles []string
-		allow    bool
+		from     keySources
 		progress bool
 		workers  int
 		flows    int
@@ -32,10 +31,10 @@ func readCommand() *cobra.Command {
 			"  tcpdump -w - port 443 | sealane-gateway read - --keys sslkeys.log --write - | tshark -r -",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store := keys.NewStore(1 << 20)
+			store := keys.NewStore(from.limit)
 			log := &keys.Log{Store: store}
-			for _, name := range keyFiles {
-				if err := loadKeys(name, allow, log); err != nil {
+			for _, name := range from.files {
+				if err := from.load(name, log); err != nil {
 					return err
 				}
 			}
@@ -78,6 +77,9 @@ func readCommand() *cobra.Command {
 				all = append(all, engine.NewWorker(store, sink, engine.Options{Flows: flows / max(workers, 1)}))
 			}
 			err = engine.Run(r, all, func() bool { return cmd.Context().Err() != nil })
+			if err != nil {
+				err = fmt.Errorf("%s: %w", args[0], err)
+			}
 			if err2 := out.close(); err == nil {
 				err = err2
 			}
@@ -85,17 +87,16 @@ func readCommand() *cobra.Command {
 			for _, w := range all {
 				s.Add(&w.Stats)
 			}
-			report(&s, log)
+			report(&s, store)
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return err
 			}
 			return cmd.Context().Err()
 		},
 	}
 	f := cmd.Flags()
 	out.flags(f)
-	f.StringSliceVarP(&keyFiles, "keys", "k", nil, "key log, as SSLKEYLOGFILE makes it; may be given more than once")
-	f.BoolVar(&allow, "allow-readable-keys", false, "take key logs that other users can read")
+	from.flags(f)
 	f.BoolVar(&progress, "progress", false, "show how far it is, and how fast")
 	f.IntVar(&workers, "workers", runtime.NumCPU(), "cores to use")
 	f.IntVar(&flows, "flows", 1<<18, "connections to follow at the same time; the memory for each is 340 bytes, and 2 KiB if it is TLS")
@@ -103,7 +104,7 @@ func readCommand() *cobra.Command {
 }
 
 // report logs what was found.
-func report(s *engine.Stats, log *keys.Log) {
+func report(s *engine.Stats, store *keys.Store) {
 	slog.Info("done", "packets", s.Frames, "bytes", s.Bytes, "connections", s.Flows, "decrypted", s.Decrypted,
 		"without_keys", s.Undecrypted, "records", s.TLS.Records, "plaintext_bytes", s.TLS.Bytes)
 	warn := func(message string, n uint64, args ...any) {
@@ -120,5 +121,6 @@ func report(s *engine.Stats, log *keys.Log) {
 	warn("bytes of records lost", s.TLS.LostBytes)
 	warn("bytes of 0-RTT data not delivered: the server did not accept them, or their key is missing", s.TLS.EarlyDropped)
 	warn("connections removed because the table was full", s.Evicted)
-	warn("lines that are no key log", log.Bad)
+	_, bad := store.Lines()
+	warn("lines that are no key log", bad)
 }

@@ -26,7 +26,7 @@ type Block struct {
 }
 
 const (
-	blockBytes = 1 << 20
+	blockBytes = 256 << 10
 	// Frames of Linux's BIG TCP are the longest: 512 KiB. What says that it is longer is corrupt.
 	maxFrame = 1 << 20
 	// Blocks of pcapng that hold no packets are skipped if they are longer.

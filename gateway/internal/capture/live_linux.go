@@ -21,6 +21,7 @@ type Live struct {
 	ring   []byte
 	block  int // the next one to look at
 	link   packet.LinkType
+	err    error // that Wait has found
 	frames []Frame
 	drops  atomic.Uint64
 	count  atomic.Uint64
@@ -39,6 +40,17 @@ type LiveOptions struct {
 	Promiscuous bool
 	Incoming    bool // leave out what this machine sends
 	Blocks      int  // memory, in MiB; 64 if 0
+	Headers     bool // have what is left to do for a frame in front of it: see Whole
+}
+
+// virtioHeader is struct virtio_net_hdr.
+const virtioHeader = 10
+
+// Whole returns a frame with the header in front that says which checksums and which segmentation are still to be done;
+// a packet socket with PACKET_VNET_HDR sends it so. The ring was opened with Headers.
+func Whole(f *Frame) []byte {
+	first := unsafe.Pointer(unsafe.SliceData(f.Data))
+	return unsafe.Slice((*byte)(unsafe.Add(first, -virtioHeader)), virtioHeader+len(f.Data))
 }
 
 // OpenLive opens a ring on an interface. It needs CAP_NET_RAW.
@@ -61,6 +73,11 @@ func OpenLive(name string, o LiveOptions) (*Live, error) {
 	}
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V3); err != nil {
 		return fail("TPACKET_V3", err)
+	}
+	if o.Headers {
+		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+			return fail("PACKET_VNET_HDR", err)
+		}
 	}
 	req := unix.TpacketReq3{
 		Block_size: liveBlock, Block_nr: uint32(o.Blocks), Frame_size: 1 << 16, Frame_nr: uint32(o.Blocks) * (liveBlock >> 16),
@@ -105,21 +122,14 @@ var ErrGone = errors.New("the interface is gone or down")
 func (l *Live) Read(wait time.Duration, each func([]Frame)) error {
 	head := (*unix.TpacketHdrV1)(unsafe.Pointer(&l.ring[l.block*liveBlock+8]))
 	if atomic.LoadUint32(&head.Block_status)&unix.TP_STATUS_USER == 0 {
-		fds := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN | unix.POLLERR}}
-		n, err := unix.Poll(fds, int(wait/time.Millisecond))
-		if err == unix.EINTR || err == nil && n == 0 {
-			return nil
+		if wait == 0 || l.err != nil {
+			return l.err
 		}
-		if err != nil {
+		if err := Wait(wait, l); err != nil {
 			return err
 		}
-		if fds[0].Revents&unix.POLLERR != 0 {
-			if e, err := unix.GetsockoptInt(l.fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && e != 0 {
-				return fmt.Errorf("%w: %w", ErrGone, unix.Errno(e))
-			}
-		}
-		if atomic.LoadUint32(&head.Block_status)&unix.TP_STATUS_USER == 0 {
-			return nil
+		if l.err != nil || atomic.LoadUint32(&head.Block_status)&unix.TP_STATUS_USER == 0 {
+			return l.err
 		}
 	}
 	block := l.ring[l.block*liveBlock : (l.block+1)*liveBlock]
@@ -148,6 +158,30 @@ func (l *Live) Read(wait time.Duration, each func([]Frame)) error {
 	runtime.KeepAlive(block)
 	atomic.StoreUint32(&head.Block_status, unix.TP_STATUS_KERNEL)
 	l.block = (l.block + 1) % (len(l.ring) / liveBlock)
+	return nil
+}
+
+// Wait waits until one of the rings has packets, at most so long. If an interface is gone, Read says so.
+func Wait(wait time.Duration, rings ...*Live) error {
+	fds := make([]unix.PollFd, 0, 2)
+	for _, l := range rings {
+		fds = append(fds, unix.PollFd{Fd: int32(l.fd), Events: unix.POLLIN | unix.POLLERR})
+	}
+	n, err := unix.Poll(fds, int(wait/time.Millisecond))
+	if err == unix.EINTR || err == nil && n == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i, l := range rings {
+		if fds[i].Revents&unix.POLLERR != 0 {
+			// The question takes the error away.
+			if e, err := unix.GetsockoptInt(l.fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && e != 0 {
+				l.err = fmt.Errorf("%w: %w", ErrGone, unix.Errno(e))
+			}
+		}
+	}
 	return nil
 }
 

@@ -17,11 +17,14 @@ import (
 // Options of a Worker. The zero value of each field stands for what DefaultOptions has, but for KeyWait.
 type Options struct {
 	Flows    int   // connections in the table
+	Room     int   // for so many memory is taken at once; the table grows to Flows
 	KeyWait  int64 // how long ciphertext waits for keys, in nanoseconds; 0: keys are all there
 	HoleWait int64 // how long later segments wait for an earlier one
 	Idle     int64 // a connection without packets for so long is over
 	Queued   int   // bytes of segments held out of order, of all connections
 	TLS      tls.Limits
+	Keys     *Keys // given with addresses, or nil
+	Verdicts bool  // have Worker.Block say what must not pass if only what is read may
 }
 
 // DefaultOptions are for files.
@@ -65,6 +68,7 @@ type conn struct {
 	used   bool  // in the table
 	listed uint8
 	hasFin [2]bool
+	given  bool // its keys came with its addresses
 	flow   output.Flow
 	_      [16]byte
 	tls    tls.Conn
@@ -72,7 +76,8 @@ type conn struct {
 	fin    [2]uint32    // sequence numbers of FINs that came before their turn
 	tuple  packet.Tuple
 	hash   uint64
-	_      [24]byte
+	keys   [2]*Key // given, by side of the tuple
+	_      [8]byte
 }
 
 var _ = [1]struct{}{}[unsafe.Offsetof(conn{}.tls)-128]
@@ -94,27 +99,35 @@ type Worker struct {
 	Opened func(f *output.Flow, suite, version uint16)
 	Ended  func(f *output.Flow, state tls.State)
 
-	o       Options
-	table   *flow.Table[conn]
-	dec     *tls.Decrypter
-	sink    output.Sink
-	pool    tcp.Pool
-	now     int64
-	swept   int64
-	polled  int64
-	changes uint64
-	waiting []*conn
-	queued  []*conn
-	free    []*conn
-	conns   int // made
-	lots    [3]lot
-	lines   [4 * lotFrames]unsafe.Pointer
+	// Block has, after Frames and with Options.Verdicts, for each frame whether it carries data of a connection that is TLS
+	// and is not read, or that began before anybody looked.
+	Block []bool
+
+	o         Options
+	table     *flow.Table[conn]
+	dec       *tls.Decrypter
+	sink      output.Sink
+	pool      tcp.Pool
+	now       int64
+	swept     int64
+	polled    int64
+	changes   uint64
+	waiting   []*conn
+	queued    []*conn
+	free      []*conn
+	conns     int // made
+	given     map[packet.Tuple][]*Key
+	givenSeen uint64
+	reported  int64
+	lots      [3]lot
+	lines     [4 * lotFrames]unsafe.Pointer
 }
 
 // NewWorker returns a Worker that takes secrets from store and gives plaintext to sink.
 func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	def := DefaultOptions
 	def.KeyWait = o.KeyWait
+	def.Room = o.Room
 	if o.Flows > 0 {
 		def.Flows = o.Flows
 	}
@@ -130,7 +143,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	if o.TLS != (tls.Limits{}) {
 		def.TLS = o.TLS
 	}
-	w := &Worker{o: def, sink: sink, table: flow.New[conn](def.Flows), dec: tls.NewDecrypter(store)}
+	w := &Worker{o: def, sink: sink, table: flow.New[conn](def.Flows, def.Room), dec: tls.NewDecrypter(store)}
 	w.pool.Limit = def.Queued
 	w.dec.Limits = def.TLS
 	w.dec.Wait = def.KeyWait > 0
@@ -151,6 +164,10 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 			suite, version := c.Suite()
 			w.Opened(&c.Owner.(*conn).flow, suite, version)
 		}
+	}
+	w.o.Verdicts = o.Verdicts
+	if w.o.Keys = o.Keys; o.Keys != nil {
+		o.Keys.join(w)
 	}
 	w.table.Evict = func(e *entry) {
 		w.Stats.Evicted++
@@ -174,6 +191,7 @@ type lot struct {
 // Each lot of a few dozen goes through three steps, and what the next step needs is asked of memory one lot ahead: the
 // entries of connections while the lot before is handled, then what hangs on them.
 func (w *Worker) Frames(frames []capture.Frame) {
+	w.Block = w.Block[:0]
 	n := (len(frames) + lotFrames - 1) / lotFrames
 	for i := range n + 2 {
 		if i < n {
@@ -251,6 +269,9 @@ func (w *Worker) handle(l, next *lot) {
 			w.now = f.Time
 		}
 		if l.verdicts[i] != packet.TCP {
+			if w.o.Verdicts {
+				w.Block = append(w.Block, false)
+			}
 			continue
 		}
 		s := &l.segments[i]
@@ -259,9 +280,23 @@ func (w *Worker) handle(l, next *lot) {
 			e = w.table.Find(l.hashes[i], &s.Tuple)
 		}
 		w.segment(s, l.hashes[i], e, f.Time)
+		if w.o.Verdicts {
+			w.Block = append(w.Block, w.blocks(s, l.hashes[i]))
+		}
 	}
 	l.frames = nil
 	w.Tick(w.now)
+}
+
+func (w *Worker) blocks(s *packet.Segment, hash uint64) bool {
+	if len(s.Payload) == 0 {
+		return false
+	}
+	e := w.table.Find(hash, &s.Tuple)
+	if e == nil || e.Conn == nil {
+		return e == nil || e.Flags&flow.Unread != 0
+	}
+	return e.Conn.tls.State() == tls.Undecryptable && !e.Conn.tls.Waiting()
 }
 
 // clientOf returns the side of the tuple that is the client.
@@ -341,7 +376,11 @@ func (w *Worker) feed(c *conn, side uint8, p []byte) {
 func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 	syn := s.Flags&(packet.SYN|packet.RST) == packet.SYN
 	hello := tls.LooksLikeClientHello(s.Payload)
-	if !syn && !hello {
+	var given []*Key
+	if len(w.given) > 0 {
+		given = w.given[s.Tuple]
+	}
+	if !syn && !hello && (given == nil || len(s.Payload) == 0) {
 		w.Stats.Unrelated++
 		return nil
 	}
@@ -360,6 +399,9 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 			e.Next[1-s.Side] = s.Ack
 			e.Flags |= started(1 - s.Side)
 		}
+	}
+	if given != nil {
+		w.beginGiven(e, hash, given, time, syn)
 	}
 	return e
 }
@@ -643,6 +685,9 @@ func (w *Worker) open(e *entry, hash uint64, time int64) {
 // ignore forgets all of a connection but that there is nothing to do.
 func (w *Worker) ignore(e *entry) {
 	w.Stats.Ignored++
+	if e.Conn != nil && e.Conn.tls.State() == tls.Unsupported {
+		e.Flags |= flow.Unread
+	}
 	w.finish(e)
 	e.Flags |= flow.Ignored
 }
@@ -670,6 +715,9 @@ func (w *Worker) finish(e *entry) {
 		}
 	}
 	w.dec.Expire(&c.tls)
+	if c.given {
+		w.reportGiven(c, true)
+	}
 	switch state := c.tls.State(); state {
 	case tls.Unsupported:
 		w.Stats.Unsupported++
@@ -710,6 +758,15 @@ func (w *Worker) Tick(now int64) {
 	}
 	if now := w.now; now-w.polled >= 1e6 || now < w.polled {
 		w.polled = now
+		w.pollGiven()
+		if len(w.given) > 0 && now-w.reported >= 1e8 {
+			w.reported = now
+			for tuple := range w.given {
+				if e := w.table.Find(tuple.Hash(), &tuple); e != nil && e.Conn != nil && e.Conn.given {
+					w.reportGiven(e.Conn, false)
+				}
+			}
+		}
 		if len(w.waiting) > 0 {
 			w.pollWaiting(now)
 		}

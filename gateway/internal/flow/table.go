@@ -26,6 +26,7 @@ const (
 	Acked0 // Acked[0] is known
 	Acked1
 	Renewing // a SYN for a new connection was seen
+	Unread   // it is TLS and cannot be read
 )
 
 // An Entry is one connection. C is what hangs on it.
@@ -72,15 +73,43 @@ type Table[C any] struct {
 	hand  uint32
 }
 
-// New returns a table for at most limit connections. It takes at most 128 x 2 2/3 x limit bytes, all at once.
-func New[C any](limit int) *Table[C] {
+// New returns a table for at most limit connections, with room for some of them. It grows by doubling, which takes a
+// quarter of a second for a million: who cannot wait has room for all at once. At most it takes 128 x 2 2/3 x limit bytes,
+// and half as much again while it grows.
+func New[C any](limit, room int) *Table[C] {
+	t := &Table[C]{limit: limit}
 	slots := 64
-	for slots*3/4 < limit {
+	for slots*3/4 < min(room, limit) {
 		slots *= 2
 	}
-	t := &Table[C]{slots: make([]Entry[C], slots), mask: uint32(slots - 1), limit: limit}
-	Huge(t.slots)
+	t.use(slots)
 	return t
+}
+
+func (t *Table[C]) use(slots int) {
+	t.slots, t.mask, t.hand = make([]Entry[C], slots), uint32(slots-1), 0
+	Huge(t.slots)
+}
+
+// grow doubles the room.
+func (t *Table[C]) grow() {
+	t.Moves++
+	old := t.slots
+	t.use(2 * len(old))
+	for i := range old {
+		if tag := old[i].tag; tag != 0 {
+			*t.free(tag) = old[i]
+		}
+	}
+}
+
+// free returns the slot for a new entry.
+func (t *Table[C]) free(tag uint32) *Entry[C] {
+	i := tag & t.mask
+	for t.slots[i].tag != 0 {
+		i = (i + 1) & t.mask
+	}
+	return &t.slots[i]
 }
 
 // Count returns the number of connections.
@@ -117,12 +146,11 @@ func (t *Table[C]) Insert(hash uint64, tuple *packet.Tuple) *Entry[C] {
 	if t.count >= t.limit {
 		t.evict()
 	}
-	tag := tagOf(hash)
-	i := tag & t.mask
-	for t.slots[i].tag != 0 {
-		i = (i + 1) & t.mask
+	if t.count >= len(t.slots)*3/4 {
+		t.grow()
 	}
-	e := &t.slots[i]
+	tag := tagOf(hash)
+	e := t.free(tag)
 	*e = Entry[C]{Tuple: *tuple, tag: tag}
 	t.count++
 	return e
@@ -169,6 +197,9 @@ func (t *Table[C]) Remove(e *Entry[C]) {
 // Sweep looks at the next n slots, in turn, and calls idle for those not seen since. idle may remove its entry.
 func (t *Table[C]) Sweep(n int, now uint32, age func(e *Entry[C]) uint32, idle func(e *Entry[C])) {
 	for range min(n, len(t.slots)) {
+		if t.count == 0 {
+			return // the memory may never have been touched
+		}
 		e := &t.slots[t.hand]
 		if e.tag != 0 && now-e.Seen > age(e) && int32(now-e.Seen) > 0 {
 			idle(e)
@@ -182,8 +213,10 @@ func (t *Table[C]) Sweep(n int, now uint32, age func(e *Entry[C]) uint32, idle f
 
 // All calls each for every connection. each must not remove any.
 func (t *Table[C]) All(each func(e *Entry[C])) {
-	for i := range t.slots {
+	left := t.count
+	for i := 0; left > 0; i++ {
 		if t.slots[i].tag != 0 {
+			left--
 			each(&t.slots[i])
 		}
 	}

@@ -61,6 +61,7 @@ type Log struct {
 	Store *Store
 
 	// Secrets, Ignored and Bad count lines that held a secret, that held nothing of use, and that were no key log lines.
+	// They are for who calls Write; Store has them for all logs together.
 	Secrets, Ignored, Bad uint64
 
 	partial  []byte // the beginning of a line
@@ -116,6 +117,7 @@ func (l *Log) Flush() {
 func (l *Log) line(line []byte) {
 	if l.overlong || len(line) > maxLine {
 		l.Bad++
+		l.Store.bad.Add(1)
 		return
 	}
 	line = bytes.TrimSpace(line)
@@ -129,6 +131,7 @@ func (l *Log) line(line []byte) {
 			l.Ignored++
 		} else {
 			l.Bad++
+			l.Store.bad.Add(1)
 		}
 		return
 	}
@@ -142,17 +145,21 @@ func (l *Log) line(line []byte) {
 	right := size == 48 || size == 32 && label != Master
 	if len(hexRandom) != 64 || !right {
 		l.Bad++
+		l.Store.bad.Add(1)
 		return
 	}
 	if _, err := hex.Decode(random[:], hexRandom); err != nil {
 		l.Bad++
+		l.Store.bad.Add(1)
 		return
 	}
 	if _, err := hex.Decode(secret[:], hexSecret); err != nil {
 		l.Bad++
+		l.Store.bad.Add(1)
 		return
 	}
 	l.Secrets++
+	l.Store.secrets.Add(1)
 	l.Store.Add(&random, label, secret[:size])
 }
 

@@ -13,8 +13,12 @@ type Store struct {
 	head    int
 	evicted uint64
 
-	changes atomic.Uint64
+	changes      atomic.Uint64
+	secrets, bad atomic.Uint64
 }
+
+// Lines returns how many lines of key logs held a secret, and how many were no key log lines.
+func (s *Store) Lines() (secrets, bad uint64) { return s.secrets.Load(), s.bad.Load() }
 
 // NewStore returns a store for at most limit connections. When it is full, the oldest secrets make room.
 func NewStore(limit int) *Store {

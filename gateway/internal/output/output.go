@@ -3,6 +3,7 @@ package output
 
 import (
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
@@ -29,6 +30,9 @@ type Sink interface {
 	// Flush passes on what was written.
 	Flush()
 }
+
+// Counts are of frames that were sent on interfaces, and that could not be.
+type Counts struct{ Sent, Dropped atomic.Uint64 }
 
 // Many is a Sink that passes on to several.
 type Many []Sink
@@ -82,6 +86,8 @@ const DefaultSegment = 1 << 14
 
 // synth is the TCP connection that is made up around plaintext.
 type synth struct {
+	of  *Synthetic
+	and *synth             // those of other sinks
 	to  [2]packet.Template // from client, from server
 	seq [2]uint32
 	id  uint16
@@ -101,11 +107,19 @@ func NewSynthetic(out Packets, o Options) *Synthetic {
 	return &Synthetic{out: out, o: o}
 }
 
-func (s *Synthetic) open(f *Flow) *synth {
-	if f.synth != nil {
-		return f.synth
+func (s *Synthetic) find(f *Flow) *synth {
+	c := f.synth
+	for c != nil && c.of != s {
+		c = c.and
 	}
-	c := new(synth)
+	return c
+}
+
+func (s *Synthetic) open(f *Flow) *synth {
+	if c := s.find(f); c != nil {
+		return c
+	}
+	c := &synth{of: s, and: f.synth}
 	f.synth = c
 	port := f.Server.Port()
 	if p, ok := s.o.Ports[port]; ok {
@@ -154,21 +168,21 @@ func (s *Synthetic) Data(f *Flow, side uint8, data []byte) {
 
 // Gap implements Sink: sequence numbers are left out, as if a packet had been lost.
 func (s *Synthetic) Gap(f *Flow, side uint8, n int) {
-	if f.synth != nil {
-		f.synth.seq[side] += uint32(n)
+	if c := s.find(f); c != nil {
+		c.seq[side] += uint32(n)
 	}
 }
 
 // End implements Sink.
 func (s *Synthetic) End(f *Flow) {
-	c := f.synth
+	c := s.find(f)
 	if c == nil {
 		return
 	}
 	s.packet(f, c, 0, c.seq[0], c.seq[1], packet.FIN|packet.ACK, nil)
 	s.packet(f, c, 1, c.seq[1], c.seq[0]+1, packet.FIN|packet.ACK, nil)
 	s.packet(f, c, 0, c.seq[0]+1, c.seq[1]+1, packet.ACK, nil)
-	f.synth = nil
+	c.of = nil // it goes with the flow
 }
 
 // Flush implements Sink.

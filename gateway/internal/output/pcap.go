@@ -72,6 +72,13 @@ func (f *File) write(b []byte) {
 	}
 }
 
+// Err returns the error after which nothing more was written.
+func (f *File) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
 // Core returns what one core writes to.
 func (f *File) Core() Packets {
 	return &filePackets{file: f, buf: make([]byte, fileBuffer)}

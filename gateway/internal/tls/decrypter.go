@@ -312,6 +312,9 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 		if plausible(rec) {
 			if rec[0] == typeData || c.version == version12 {
 				h.seq++
+				// If the keys come yet, there is a hole before what they open.
+				c.rest[side].gone++
+				h.missing = min(h.missing+uint32(len(rec)), 1<<30)
 			}
 			return true
 		}
@@ -844,6 +847,7 @@ type Given struct {
 	Key, IV []byte // as in RFC 8446; in TLS 1.2 with AES-GCM the IV is 4 bytes
 	Next    uint64 // number of the next record
 	Aligned bool   // the bytes that come begin with that record; else it is searched for
+	Search  uint32 // so many records may have gone by since; 0: 4096
 }
 
 // CheckGiven tells whether g can be used.
@@ -883,7 +887,9 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 	h.mode, h.seq = reading, g.Next
 	if !g.Aligned {
 		d.beginScan(c, side, 0)
-		h.doubt = maxTrials
+		if h.doubt = g.Search; g.Search == 0 {
+			h.doubt = maxTrials
+		}
 	}
 	return nil
 }
@@ -909,6 +915,9 @@ func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
 	h.mode, h.seq = reading, number
 	h.fails, h.doubt, h.skip, h.missing = 0, 0, 0, 0
 }
+
+// Held returns how many bytes wait in all connections, for keys or for the rest of their record.
+func (d *Decrypter) Held() int { return d.held + d.partial }
 
 // GaveUp tells whether nothing more will be read of a direction.
 func (c *Conn) GaveUp(side uint8) bool {

@@ -45,6 +45,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	case scanning:
 		// A hole in what is searched: what was collected cannot become whole.
 		n += len(r.held)
+		d.held -= len(r.held)
 		r.held = r.held[:0]
 		d.lost(c, side, n)
 		h.doubt = min(h.doubt+uint32(min(n, 1<<30)/shortest)+1, maxTrials)
@@ -148,8 +149,8 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 		if d.find(c, side, b[i:i+size], 0) {
 			d.Stats.Resyncs++
 			d.Stats.LostBytes += uint64(i)
+			d.held -= len(r.held) // which may be given up already
 			r.held = nil
-			d.held -= len(b)
 			if h.mode == scanning {
 				h.mode = reading
 			}
@@ -158,7 +159,7 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 		}
 		h.missing = before
 		if h.mode != scanning {
-			d.held -= len(b)
+			d.held -= len(r.held)
 			r.held = nil
 			return
 		}

@@ -64,6 +64,8 @@ struct flow {
     u32 deliver; /* 0: pass the opened packet to the host; 1: to user space */
     u64 history[HISTORY];                        /* cursors of opened records */
     u64 opened, again, forged, steered, dropped; /* packets */
+    struct bpf_spin_lock lock; /* with it user space writes in place, and no copy is left of the old key */
+    u32 unused;
 };
 
 struct settings {
@@ -72,8 +74,8 @@ struct settings {
 };
 
 struct work {
-    u32 state[16];
-    u32 h[5], r[5], r5[5], s[4];
+    u32 state[16], first[16];           /* ChaCha20's, and that after the quarter rounds that the counter is not in */
+    u32 h[5], r0_low, r[4], q[4], s[4]; /* of Poly1305 */
     u64 tag[2];
     u64 before, after; /* sums of what is replaced and of what replaces it, for the TCP checksum */
     u32 bytes;         /* of ciphertext without tag */
@@ -120,130 +122,128 @@ static __always_inline struct work *my_work(void)
 
 /* ---- ChaCha20 and Poly1305 ---- */
 
-#define ROTATE(x, n) ((x) << (n) | (x) >> (32 - (n)))
-
 /* x = (x ^ y) <<< n */
 #define XOR_ROTATE(x, y, n) \
     "%[" #x "] ^= %[" #y "]\n %[t] = %[" #x "]\n %[t] >>= 32 - " #n "\n %[" #x "] <<= " #n "\n %[" #x "] |= %[t]\n"
 
-/* BPF has too few registers for the state. One quarter round at a time, with the first row in registers and the others
- * in memory, loaded and stored once, is less than what the compiler makes of four at a time; the processor finds the
- * independent ones by itself. */
-#define QUARTER(word, j, k, l)                                                                           \
-    b = x[j], c = x[k], d = x[l];                                                                        \
-    asm volatile("%[a] += %[b]\n" XOR_ROTATE(d, a, 16) "%[c] += %[d]\n" XOR_ROTATE(                      \
-                     b, c, 12) "%[a] += %[b]\n" XOR_ROTATE(d, a, 8) "%[c] += %[d]\n" XOR_ROTATE(b, c, 7) \
-                 : [a] "+w"(word), [b] "+w"(b), [c] "+w"(c), [d] "+w"(d), [t] "=&w"(u));                 \
-    x[j] = b, x[k] = c, x[l] = d;                                                                        \
-    asm volatile("" : : : "memory");
+/* BPF has ten registers and the state sixteen words. What a quarter round needs first and has last, the second row,
+ * stays in registers, with half of the fourth; the others are in memory, loaded and stored once. The compiler would not
+ * do it so. The processor finds the quarter rounds that are independent by itself. */
+#define LOAD(x, m) "%[" #x "] = *(u32 *)%[" #m "]\n"
+#define STORE(x, m) "*(u32 *)%[" #m "] = %[" #x "]\n"
+#define ADD(x, y) "%[" #x "] += %[" #y "]\n"
+#define QUARTER(a, b, c, d) \
+    ADD(a, b)               \
+    XOR_ROTATE(d, a, 16) ADD(c, d) XOR_ROTATE(b, c, 12) ADD(a, b) XOR_ROTATE(d, a, 8) ADD(c, d) XOR_ROTATE(b, c, 7)
+/* The fourth row's word in a register, or in memory. */
+#define QUARTER3(x, b, y, d) LOAD(a, x) LOAD(c, y) QUARTER(a, b, c, d) STORE(a, x) STORE(c, y)
+#define QUARTER2(x, b, y, z) LOAD(d, z) QUARTER3(x, b, y, d) STORE(d, z)
 
-/* RFC 8439, 2.5: h := (h + m) r mod 2^130 - 5, in five limbs of 26 bits; r5 = 5 r. top is the bit above the block. */
-static __always_inline void poly1305_block(struct work *w, u64 low, u64 high, u32 top)
+#define FIRST_COLUMN QUARTER3(a0, b0, c0, d0)
+#define COLUMNS FIRST_COLUMN QUARTER3(a1, b1, c1, d1) QUARTER2(a2, b2, c2, d2) QUARTER2(a3, b3, c3, d3)
+#define DIAGONALS QUARTER2(a0, b1, c2, d3) QUARTER3(a1, b2, c3, d0) QUARTER3(a2, b3, c0, d1) QUARTER2(a3, b0, c1, d2)
+
+#define ROUNDS(what)                                                                                              \
+    asm volatile(                                                                                                 \
+        what                                                                                                      \
+        : [b0] "+w"(b0), [b1] "+w"(b1), [b2] "+w"(b2), [b3] "+w"(b3), [d0] "+w"(d0), [d1] "+w"(d1), [a] "=&w"(a), \
+          [c] "=&w"(c), [d] "=&w"(d), [t] "=&w"(t), [a0] "+m"(a0), [a1] "+m"(a1), [a2] "+m"(a2), [a3] "+m"(a3),   \
+          [c0] "+m"(c0), [c1] "+m"(c1), [c2] "+m"(c2), [c3] "+m"(c3), [d2] "+m"(d2), [d3] "+m"(d3))
+
+/* RFC 8439, 2.5: h := (h + m) r mod 2^130 - 5. Words of 32 bits, and h4 for what is above: r's words have 28 bits, so
+ * four products fit into 64. r1, r2 and r3 are multiples of 4, and 2^128 r_i = 2^130 r_i / 4 = 5 r_i / 4 = q_i; of r0
+ * the two low bits are taken for themselves, which only h4 has to do with. m4 is the bit above the block.
+ *
+ *     d3 = h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 q3      top = h4 (r0 mod 4) + d3 / 2^32
+ *     d0 = h0 r0 + h1 q3 + h2 q2 + h3 q1 + h4 q0 + 5 (top / 4), and so on with the carry of the one before
+ */
+#define PRODUCT(h, r) "%[t] = *(u32 *)(%[w] + %[" #r "])\n %[t] *= %[" #h "]\n %[d] += %[t]\n"
+#define PRODUCTS(r0, r1, r2, r3, r4) PRODUCT(h0, r0) PRODUCT(h1, r1) PRODUCT(h2, r2) PRODUCT(h3, r3) PRODUCT(h4, r4)
+#define NEXT(n) "*(u32 *)(%[w] + %[p" #n "]) = %[d]\n %[d] >>= 32\n"
+
+static __always_inline void poly1305_block(struct work *w, u64 m0, u64 m1, u64 m2, u64 m3, u32 m4)
 {
-    u64 h0 = w->h[0] + (u32)(low & 0x3ffffff);
-    u64 h1 = w->h[1] + (u32)(low >> 26 & 0x3ffffff);
-    u64 h2 = w->h[2] + (u32)((low >> 52 | high << 12) & 0x3ffffff);
-    u64 h3 = w->h[3] + (u32)(high >> 14 & 0x3ffffff);
-    u64 h4 = w->h[4] + ((u32)(high >> 40) | top << 24);
-    u64 d0 = h0 * w->r[0] + h1 * w->r5[4] + h2 * w->r5[3] + h3 * w->r5[2] + h4 * w->r5[1];
-    u64 d1 = h0 * w->r[1] + h1 * w->r[0] + h2 * w->r5[4] + h3 * w->r5[3] + h4 * w->r5[2];
-    u64 d2 = h0 * w->r[2] + h1 * w->r[1] + h2 * w->r[0] + h3 * w->r5[4] + h4 * w->r5[3];
-    u64 d3 = h0 * w->r[3] + h1 * w->r[2] + h2 * w->r[1] + h3 * w->r[0] + h4 * w->r5[4];
-    u64 d4 = h0 * w->r[4] + h1 * w->r[3] + h2 * w->r[2] + h3 * w->r[1] + h4 * w->r[0];
-    d1 += d0 >> 26;
-    d2 += d1 >> 26;
-    d3 += d2 >> 26;
-    d4 += d3 >> 26;
-    d0 = (d0 & 0x3ffffff) + (d4 >> 26) * 5;
-    w->h[0] = d0 & 0x3ffffff;
-    w->h[1] = (u32)(d1 & 0x3ffffff) + (u32)(d0 >> 26);
-    w->h[2] = d2 & 0x3ffffff;
-    w->h[3] = d3 & 0x3ffffff;
-    w->h[4] = d4 & 0x3ffffff;
+    u64 h0 = w->h[0] + m0, h1 = w->h[1] + m1, h2 = w->h[2] + m2, h3 = w->h[3] + m3, h4 = w->h[4] + m4;
+    u64 d, t, top;
+#define AT(member) "i"(__builtin_offsetof(struct work, member))
+    asm volatile(
+        "%[d] = 0\n" PRODUCTS(r3, r2, r1, r0, q3)                                       /* d3 */
+        "*(u32 *)(%[w] + %[p3]) = %[d]\n %[d] >>= 32\n"                                 /* its low word waits */
+        "%[top] = *(u32 *)(%[w] + %[low])\n %[top] *= %[h4]\n %[top] += %[d]\n"         /* top */
+        "%[d] = %[top]\n %[d] >>= 2\n %[d] *= 5\n" PRODUCTS(r0, q3, q2, q1, q0) NEXT(0) /* d0 */
+        PRODUCTS(r1, r0, q3, q2, q1) NEXT(1) PRODUCTS(r2, r1, r0, q3, q2) NEXT(2)       /* d1, d2 */
+        "%[t] = *(u32 *)(%[w] + %[p3])\n %[d] += %[t]\n" NEXT(3)                        /* d3 */
+        "%[top] &= 3\n %[d] += %[top]\n *(u32 *)(%[w] + %[p4]) = %[d]\n"
+        : [d] "=&r"(d), [t] "=&r"(t), [top] "=&r"(top)
+        : [w] "r"(w), [h0] "r"(h0), [h1] "r"(h1), [h2] "r"(h2), [h3] "r"(h3), [h4] "r"(h4), [r0] AT(r[0]),
+          [r1] AT(r[1]), [r2] AT(r[2]), [r3] AT(r[3]), [q0] AT(q[0]), [q1] AT(q[1]), [q2] AT(q[2]), [q3] AT(q[3]),
+          [low] AT(r0_low), [p0] AT(h[0]), [p1] AT(h[1]), [p2] AT(h[2]), [p3] AT(h[3]), [p4] AT(h[4])
+        : "memory");
 }
 
-/* The bytes of word i that are below n, as a mask. */
-static __always_inline u64 below(u32 n, u32 i)
+/* One block: number 0 makes the Poly1305 key, the others authenticate and decrypt 64 bytes. Returns 1 if it was the
+ * last. */
+static __always_inline long chacha20_block(struct work *w)
 {
-    u32 bits = n > 8 * i ? 8 * (n - 8 * i) : 0;
-    return bits >= 64 ? ~0ULL : (1ULL << bits) - 1;
+    /* The first columns but one are the same for all blocks. */
+    u32 number = w->counter++, a, c, d, t;
+    u32 a0 = w->state[0], a1 = w->first[1], a2 = w->first[2], a3 = w->first[3];
+    u32 b0 = w->state[4], b1 = w->first[5], b2 = w->first[6], b3 = w->first[7];
+    u32 c0 = w->state[8], c1 = w->first[9], c2 = w->first[10], c3 = w->first[11];
+    u32 d0 = number, d1 = w->first[13], d2 = w->first[14], d3 = w->first[15];
+    /* Poly1305 fills what ChaCha20's chain of dependent instructions leaves idle: a block after every fourth round. */
+    u32 *text = (u32 *)&w->text[(number - 1 & TEXT_ROOM / 64 - 1) * 8];
+    u64 before = 0, after = 0;
+    u32 left = number ? w->bytes - (number - 1) * 64 : 0;
+    ROUNDS(FIRST_COLUMN);
+#pragma clang loop unroll(disable)
+    for (u32 i = 0; i < 4; i++) {
+        ROUNDS(DIAGONALS COLUMNS DIAGONALS COLUMNS);
+        if (left > 16 * i) {
+            u32 m0 = text[4 * i], m1 = text[4 * i + 1], m2 = text[4 * i + 2], m3 = text[4 * i + 3];
+            before += (u64)m0 + m1 + m2 + m3;
+            poly1305_block(w, m0, m1, m2, m3, 1);
+        }
+    }
+    ROUNDS(DIAGONALS COLUMNS DIAGONALS);
+    if (number == 0) {
+#define KEY(i, x, mask, y)                                                     \
+    (t = (x + w->state[i]) & mask, w->r[i] = t, w->s[i] = y + w->state[4 + i], \
+     w->q[i] = i ? t + (t >> 2) : (t >> 2) * 5)
+        KEY(0, a0, 0x0fffffff, b0);
+        w->r0_low = t & 3;
+        KEY(1, a1, 0x0ffffffc, b1);
+        KEY(2, a2, 0x0ffffffc, b2);
+        KEY(3, a3, 0x0ffffffc, b3);
+        /* The associated data is the record header. */
+        u32 length = w->bytes + TAG;
+        w->h[0] = w->h[1] = w->h[2] = w->h[3] = w->h[4] = 0;
+        poly1305_block(w, 0x030317 | (length >> 8) << 24, length & 0xff, 0, 0, 1);
+        return 0;
+    }
+#define OUT(i, x) (t = text[i] ^ (x + w->state[i]), text[i] = t, after += t)
+    OUT(0, a0), OUT(1, a1), OUT(2, a2), OUT(3, a3);
+    OUT(4, b0), OUT(5, b1), OUT(6, b2), OUT(7, b3);
+    OUT(8, c0), OUT(9, c1), OUT(10, c2), OUT(11, c3);
+    OUT(12, d0 + number - w->state[12]), OUT(13, d1), OUT(14, d2), OUT(15, d3);
+    w->before += before;
+    w->after += after;
+    return left <= 64;
 }
 
-/* One block: number 0 makes the Poly1305 key, the others authenticate and decrypt 64 bytes. */
-static long chacha20_block(u32 index, void *unused)
+/* Where processors must not trust their prediction of returns, a return takes as long as several rounds. So there are
+ * few functions, and some blocks in a call; not more, since the verifier goes through each. */
+#define AT_ONCE 4
+
+static long chacha20_blocks(u32 index, void *unused)
 {
     struct work *w = my_work();
     if (!w)
         return 1;
-    u32 x[16], b, c, d, u;
-    u32 number = w->counter++;
-#pragma clang loop unroll(full)
-    for (int i = 0; i < 16; i++)
-        x[i] = w->state[i];
-    x[12] = number;
-    asm volatile("" : : : "memory");
-    /* Poly1305 fills what ChaCha20's chain of dependent instructions leaves idle: a block after every second double
-     * round. */
-    u64 *text = &w->text[(number - 1 & TEXT_ROOM / 64 - 1) * 8], before = 0, after = 0, word;
-    u32 left = number ? w->bytes - (number - 1) * 64 : 0;
-    u32 a0 = x[0], a1 = x[1], a2 = x[2], a3 = x[3];
 #pragma clang loop unroll(disable)
-    for (u32 i = 0; i < 5; i++) {
-#pragma clang loop unroll(full)
-        for (int twice = 0; twice < 2; twice++) {
-            QUARTER(a0, 4, 8, 12)
-            QUARTER(a1, 5, 9, 13)
-            QUARTER(a2, 6, 10, 14)
-            QUARTER(a3, 7, 11, 15)
-            QUARTER(a0, 5, 10, 15)
-            QUARTER(a1, 6, 11, 12)
-            QUARTER(a2, 7, 8, 13)
-            QUARTER(a3, 4, 9, 14)
-        }
-        if (i < 4 && left > 16 * i) {
-            u64 low = text[2 * i], high = text[2 * i + 1];
-            poly1305_block(w, low, high, 1);
-            before += (u32)low + (low >> 32) + (u32)high + (high >> 32);
-        }
-    }
-    x[0] = a0, x[1] = a1, x[2] = a2, x[3] = a3;
-#pragma clang loop unroll(full)
-    for (int i = 0; i < 16; i++)
-        x[i] += i == 12 ? number : w->state[i];
-    if (number == 0) {
-        u64 low = (u64)x[1] << 32 | x[0], high = (u64)x[3] << 32 | x[2];
-        low &= 0x0ffffffc0fffffff;
-        high &= 0x0ffffffc0ffffffc;
-        w->r[0] = low & 0x3ffffff;
-        w->r[1] = low >> 26 & 0x3ffffff;
-        w->r[2] = (low >> 52 | high << 12) & 0x3ffffff;
-        w->r[3] = high >> 14 & 0x3ffffff;
-        w->r[4] = high >> 40;
-        w->r5[1] = 5 * w->r[1];
-        w->r5[2] = 5 * w->r[2];
-        w->r5[3] = 5 * w->r[3];
-        w->r5[4] = 5 * w->r[4];
-        w->s[0] = x[4];
-        w->s[1] = x[5];
-        w->s[2] = x[6];
-        w->s[3] = x[7];
-        return 0;
-    }
-    /* What is behind the text becomes zero again: the tag's place. */
-#define WORD(i, lo, hi)                                           \
-    word = (text[i] ^ ((u64)(hi) << 32 | (lo))) & below(left, i); \
-    text[i] = word;                                               \
-    after += (u32)word + (word >> 32);
-    WORD(0, x[0], x[1])
-    WORD(1, x[2], x[3])
-    WORD(2, x[4], x[5])
-    WORD(3, x[6], x[7])
-    WORD(4, x[8], x[9])
-    WORD(5, x[10], x[11])
-    WORD(6, x[12], x[13])
-    WORD(7, x[14], x[15])
-    w->before += before;
-    w->after += after;
+    for (int i = 0; i < AT_ONCE; i++)
+        if (chacha20_block(w))
+            return 1;
     return 0;
 }
 
@@ -253,30 +253,27 @@ static __always_inline u64 sum_at(u32 offset, u64 sum)
     return offset & 1 ? sum << 8 : sum;
 }
 
-/* The functions that are not static are verified once, whatever leads to them. */
-
 /* Prepares the record whose ciphertext and tag are in the work's text: takes the tag away, and zeroes its place. */
-__noinline int prepare(u32 bytes)
+static __always_inline int prepare(u32 bytes)
 {
     struct work *w = my_work();
     if (!w || bytes > TEXT_MAX)
         return 1;
-    u8 *tag = (u8 *)w->text + bytes;
-    u64 tag0 = 0, tag1 = 0;
-#pragma clang loop unroll(full)
-    for (int i = 0; i < 8; i++) {
-        tag0 |= (u64)tag[i] << 8 * i;
-        tag1 |= (u64)tag[8 + i] << 8 * i;
-    }
+    /* Words need not be aligned; a volatile one is not taken apart. */
+    volatile u64 *tag = (u64 *)((u8 *)w->text + bytes);
+    u64 tag0 = tag[0], tag1 = tag[1];
     w->tag[0] = tag0;
     w->tag[1] = tag1;
-    u64 *last = &w->text[(bytes >> 6) * 8];
 #pragma clang loop unroll(full)
-    for (int i = 0; i < 8; i++) {
-        last[i] &= below(bytes & 63, i);
-        last[8 + i] = 0;
-    }
+    for (int i = 0; i < 10; i++)
+        tag[i] = 0;
     w->state[0] = 0x61707865, w->state[1] = 0x3320646e, w->state[2] = 0x79622d32, w->state[3] = 0x6b206574;
+#pragma clang loop unroll(full)
+    for (int i = 1; i < 4; i++) {
+        u32 a = w->state[i], b = w->state[4 + i], c = w->state[8 + i], d = w->state[12 + i], t;
+        asm volatile(QUARTER(a, b, c, d) : [a] "+w"(a), [b] "+w"(b), [c] "+w"(c), [d] "+w"(d), [t] "=&w"(t));
+        w->first[i] = a, w->first[4 + i] = b, w->first[8 + i] = c, w->first[12 + i] = d;
+    }
     w->bytes = bytes;
     w->counter = 0;
     w->after = 0;
@@ -284,48 +281,32 @@ __noinline int prepare(u32 bytes)
     return 0;
 }
 
-/* Absorbs the record header; h was anything. */
-__noinline int poly1305_begin(void)
-{
-    struct work *w = my_work();
-    if (!w)
-        return 1;
-#pragma clang loop unroll(full)
-    for (int i = 0; i < 5; i++)
-        w->h[i] = 0;
-    u32 length = w->bytes + TAG;
-    poly1305_block(w, 0x030317 | (u64)(length >> 8) << 24 | (u64)(length & 0xff) << 32, 0, 1);
-    return 0;
-}
-
 /* Absorbs the lengths; 0 if the tag is right. */
-__noinline int poly1305_end(void)
+static __always_inline int poly1305_end(void)
 {
     struct work *w = my_work();
-    if (!w)
+    if (!w || w->bytes > TEXT_MAX)
         return 1;
-    poly1305_block(w, RECORD_HEADER, w->bytes, 1);
-    u64 h0 = w->h[0], h1 = w->h[1], h2 = w->h[2], h3 = w->h[3], h4 = w->h[4];
-    h2 += h1 >> 26, h1 &= 0x3ffffff;
-    h3 += h2 >> 26, h2 &= 0x3ffffff;
-    h4 += h3 >> 26, h3 &= 0x3ffffff;
-    h0 += 5 * (h4 >> 26), h4 &= 0x3ffffff;
-    h1 += h0 >> 26, h0 &= 0x3ffffff;
-    /* h - p = h + 5 - 2^130, taken if it is not negative. */
-    u64 g0 = h0 + 5, g1 = h1 + (g0 >> 26), g2 = h2 + (g1 >> 26), g3 = h3 + (g2 >> 26), g4 = h4 + (g3 >> 26);
-    u64 take = 0 - (g4 >> 26);
-    hide(take);
-    h0 ^= take & (h0 ^ (g0 & 0x3ffffff));
-    h1 ^= take & (h1 ^ (g1 & 0x3ffffff));
-    h2 ^= take & (h2 ^ (g2 & 0x3ffffff));
-    h3 ^= take & (h3 ^ (g3 & 0x3ffffff));
-    h4 ^= take & (h4 ^ (g4 & 0x3ffffff));
-    u64 a0 = (u32)(h0 | h1 << 26), a1 = (u32)(h1 >> 6 | h2 << 20);
-    u64 a2 = (u32)(h2 >> 12 | h3 << 14), a3 = (u32)(h3 >> 18 | h4 << 8);
-    a0 += w->s[0];
-    a1 += w->s[1] + (a0 >> 32);
-    a2 += w->s[2] + (a1 >> 32);
-    a3 += w->s[3] + (a2 >> 32);
+    /* What the last block has behind the text is not to be seen, nor in the sum. */
+    volatile u64 *behind = (u64 *)((u8 *)w->text + w->bytes);
+    u64 sum = 0;
+#pragma clang loop unroll(full)
+    for (int i = 0; i < 8; i++) {
+        u64 word = behind[i];
+        sum += (u32)word + (word >> 32);
+        behind[i] = 0;
+    }
+    w->before += sum_at(w->bytes, sum);
+    poly1305_block(w, RECORD_HEADER, 0, w->bytes, 0, 1);
+    u64 h0 = w->h[0], h1 = w->h[1], h2 = w->h[2], h3 = w->h[3];
+    /* h mod 2^130 - 5 is h + 5 [h + 5 >= 2^130] mod 2^130, and h < 2 (2^130 - 5). */
+    u64 u = (h0 + 5) >> 32;
+    u = (u + h1) >> 32;
+    u = (u + h2) >> 32;
+    u = (u + h3) >> 32;
+    u = ((u + w->h[4]) >> 2) * 5;
+    u64 a0 = h0 + w->s[0] + u, a1 = h1 + w->s[1] + (a0 >> 32);
+    u64 a2 = h2 + w->s[2] + (a1 >> 32), a3 = h3 + w->s[3] + (a2 >> 32);
     u64 wrong = (w->tag[0] ^ ((u32)a0 | a1 << 32)) | (w->tag[1] ^ ((u32)a2 | a3 << 32));
     hide(wrong);
     return wrong != 0;
@@ -354,7 +335,7 @@ enum { NOT_TCP, FOUND };
 
 /* Behind the Ethernet header and at most two VLAN tags: the type, and in the upper half the offset; 0 if it is not
  * there. */
-__noinline u32 link_layer(struct xdp_md *ctx)
+static __always_inline u32 link_layer(struct xdp_md *ctx)
 {
     void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
     if (data + 14 > end)
@@ -374,6 +355,7 @@ __noinline u32 link_layer(struct xdp_md *ctx)
 /* IPv6: over at most four extension headers (RFC 8200, 4), from the offset of the first. */
 enum { EXTENSION_TOO_MANY = 256, FRAGMENT = 512, LATER_FRAGMENT = 1024 };
 
+/* Verified once, whatever leads here, since it is not static. */
 __noinline u32 extensions(struct xdp_md *ctx, u32 at, u32 next)
 {
     void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -399,7 +381,7 @@ __noinline u32 extensions(struct xdp_md *ctx, u32 at, u32 next)
 }
 
 /* Addresses; where TCP begins, in p->tcp, and where it ends, in p->bytes. */
-__noinline int network_layer(struct xdp_md *ctx, struct place *p, u32 at, u32 type)
+static __always_inline int network_layer(struct xdp_md *ctx, struct place *p, u32 at, u32 type)
 {
     void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
     if (!p || at > 22)
@@ -435,7 +417,7 @@ __noinline int network_layer(struct xdp_md *ctx, struct place *p, u32 at, u32 ty
 }
 
 /* Ports and payload. */
-__noinline int transport_layer(struct xdp_md *ctx, struct place *p)
+static __always_inline int transport_layer(struct xdp_md *ctx, struct place *p)
 {
     void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
     if (!p)
@@ -460,7 +442,7 @@ __noinline int transport_layer(struct xdp_md *ctx, struct place *p)
 
 /* Where the content of the opened record in the work's text ends, or -1 if it is no application data: the inner type is
  * the last byte that is not zero. More padding than this is user space's. */
-__noinline int content_of(u32 length)
+static __always_inline int content_of(u32 length)
 {
     struct work *w = my_work();
     if (!w)
@@ -566,9 +548,7 @@ int sealane(struct xdp_md *ctx)
     u32 bytes = length - TAG;
     if (prepare(bytes))
         goto user;
-    bpf_loop(1, chacha20_block, 0, 0);
-    poly1305_begin();
-    bpf_loop((bytes + 63) >> 6, chacha20_block, 0, 0);
+    bpf_loop(TEXT_ROOM / 64, chacha20_blocks, 0, 0);
     if (poly1305_end()) {
         __sync_fetch_and_add(&f->forged, 1);
         goto user;
@@ -597,14 +577,20 @@ int sealane(struct xdp_md *ctx)
     before = (before & 0xffff) + (before >> 16);
     before = (before & 0xffff) + (before >> 16);
     after += 0xffff - before;
-    u64 sum = (u16)~p.checksum + ((after % 0xffff) << 8);
+    after = (after & 0xffff) + (after >> 16 & 0xffff) + (after >> 32);
+    after = (after & 0xffff) + (after >> 16);
+    u64 sum = (u16)~p.checksum + (after << 8);
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
     u16 checksum = ~sum;
     if (bpf_xdp_store_bytes(ctx, record + RECORD_HEADER, w->text, length))
         goto user;
-    if (p.tcp > HEADERS_MAX + 64 || bpf_xdp_store_bytes(ctx, p.tcp + 16, &checksum, 2))
+    /* All was written before; only the verifier must be told again that the header is there. */
+    data = (void *)(long)ctx->data, end = (void *)(long)ctx->data_end;
+    u8 *tcp = data + (p.tcp & 255);
+    if ((void *)(tcp + 18) > end)
         return XDP_DROP;
+    *(u16 *)(tcp + 16) = checksum;
     __sync_fetch_and_add(which == 1 ? &f->opened : &f->again, 1);
     if (f->deliver)
         return give(ctx, f, META_OPENED, record, number);

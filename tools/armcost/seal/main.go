@@ -1,9 +1,10 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16]
+//	seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]
 //
-// gcm128n16 has nonces of 16 bytes, which make the counters secret. With aes it is Go's AES-GCM, which on 32-bit ARM reads
-// tables at secret places: what the comparison of traces must find.
+// gcm128n16 has nonces of 16 bytes, which make the counters secret. With batchN it is N messages in one call of package
+// batch, ChaCha20-Poly1305 with a key each. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places:
+// what the comparison of traces must find.
 package main
 
 import (
@@ -14,8 +15,10 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/sealane/sealane/aesgcm"
+	"github.com/sealane/sealane/batch"
 	"github.com/sealane/sealane/chacha20poly1305"
 )
 
@@ -27,7 +30,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]")
 		os.Exit(2)
 	}
 	size, err := strconv.Atoi(os.Args[1])
@@ -44,6 +47,15 @@ func main() {
 		cipherName = "go"
 	}
 	runtime.LockOSThread()
+	if n, isBatch := strings.CutPrefix(cipherName, "batch"); isBatch {
+		packets, err := strconv.Atoi(n)
+		if err != nil || packets < 1 {
+			fmt.Fprintln(os.Stderr, "seal: not a number of packets:", n)
+			os.Exit(2)
+		}
+		many(packets, size, open)
+		return
+	}
 	plain := make([]byte, size)
 	sealed := make([]byte, 0, size+chacha20poly1305.Overhead)
 	opened := make([]byte, 0, size)
@@ -73,6 +85,49 @@ func main() {
 		}
 	}
 	fmt.Printf("%x\n", sha256.Sum256(append(sealed, opened...)))
+}
+
+// many does the same with a batch.
+func many(packets, size int, open bool) {
+	ops := make([]batch.Op, packets)
+	text := make([][]byte, packets)
+	for i := range text {
+		text[i] = make([]byte, size, size+chacha20poly1305.Overhead)
+	}
+	hash := sha256.New()
+	for round := range 6 {
+		for i := range ops {
+			key := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", os.Args[2], round, i))
+			aead, err := chacha20poly1305.New(key[:])
+			if err != nil {
+				panic(err)
+			}
+			ops[i] = batch.Op{AEAD: aead, Dst: text[i][:0], Nonce: key[:chacha20poly1305.NonceSize], Src: text[i][:size]}
+		}
+		runtime.Gosched()
+		if !open {
+			markStart()
+		}
+		batch.SealBatch(ops)
+		if !open {
+			markEnd()
+			for i := range ops {
+				hash.Write(ops[i].Out)
+			}
+			continue
+		}
+		for i := range ops {
+			hash.Write(ops[i].Out)
+			ops[i].Src = ops[i].Out
+		}
+		markStart()
+		opened := batch.OpenBatch(ops)
+		markEnd()
+		if opened != packets {
+			panic("a message was not opened")
+		}
+	}
+	fmt.Printf("%x\n", hash.Sum(nil))
 }
 
 func newAEAD(key []byte, name string) (cipher.AEAD, error) {

@@ -1,0 +1,1313 @@
+/* AES-GCM (NIST SP 800-38D) for CPUs without the crypto extensions: seals or opens a packet, or a part of one; makes keys.
+ *
+ *     void sealane_aesgcm_neon(const args *a, void *scratch, const void *consts);
+ *
+ * CPU        ARMv8-A with Advanced SIMD
+ * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
+ * scratch    3296 bytes behind the saved registers, wiped before the return; stack 0
+ * consts     sealane_aesgcm_neon_constants
+ * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS only
+ *
+ * AES (FIPS 197) is done on eight blocks at a time, bit-sliced: vector i has bit i of all their bytes, byte p of it that of
+ * byte p of the eight. SubBytes is the circuit of Boyar and Peralta (2010), less its complements: 0x63 is in the round keys,
+ * since MixColumns leaves a state of equal bytes alone. ShiftRows is left out: round r works on the state as it would be
+ * before r of them, MixColumns by other rotations, until the end (Adomnicai and Peyrin, 2021).
+ *
+ * GHASH (6.4) is done on eight blocks too, in eight lanes of bytes: vector i has bytes i and i + 8 of the eight. With the
+ * bits of a byte reversed, these are polynomials, 16 digits of x^8 long, and the products of digits are pmull's. Each lane
+ * is multiplied by H^8 after each eight blocks, and after the last by H^8 .. H, and the sum of the lanes is GHASH: the last
+ * block is in the last lane, and before the first ones are zeroes. Karatsuba's method, twice, takes 144 multiplications.
+ */
+#include "../asm.S"
+
+#if defined(__aarch64__)
+
+    isa neon
+
+/* Constants. */
+#define NEXT_ROW 0     /* byte of the next row in the same column, in rounds r = 0 .. 3 modulo 4 */
+#define OPPOSITE 64    /* of the row after that, r odd */
+#define SHIFTED 80     /* bytes as r times ShiftRows undone puts them, r = 0 .. 3 modulo 4 */
+
+    constants sealane_aesgcm_neon_constants
+    .byte 1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12
+    .byte 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12, 1, 2, 3, 0
+    .byte 9, 10, 11, 8, 13, 14, 15, 12, 1, 2, 3, 0, 5, 6, 7, 4
+    .byte 13, 14, 15, 12, 1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8
+    .byte 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5
+    .byte 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    .byte 0, 13, 10, 7, 4, 1, 14, 11, 8, 5, 2, 15, 12, 9, 6, 3
+    .byte 0, 9, 2, 11, 4, 13, 6, 15, 8, 1, 10, 3, 12, 5, 14, 7
+    .byte 0, 5, 10, 15, 4, 9, 14, 3, 8, 13, 2, 7, 12, 1, 6, 11
+    endconstants
+
+/* Scratch. */
+#define ROUND_KEYS 256 /* 15 bit-sliced */
+#define WORK 2176
+/* From there: */
+#define STREAM 0       /* eight blocks of keystream */
+#define TO_HASH 128    /* eight blocks to be authenticated */
+#define LANES 256      /* the eight lanes of GHASH so far, as vectors */
+#define FACTORS 384    /* vectors to be multiplied: 8; 4 sums; 8 sums of their halves; 4 sums of these */
+#define LOW 768        /* 15 columns of products */
+#define HIGH 1008
+#define MASK 1248      /* the encrypted J0 */
+#define BLOCK 1264     /* the counter block but for the counter */
+#define CARRY 1280     /* GHASH to be added to the first block */
+#define PART_IN 1296   /* a partial block, padded with zeroes */
+#define PART_OUT 1312
+#define POWERS 1328    /* setting up a key: H^8 to H */
+#define WORK_END 1456
+#define SCRATCH_END 3632
+
+/* The key's tables: factors in 8 vectors, digits i and i + 8 for all lanes; 4 sums of i and i + 4; 4 with the sum of the
+ * halves of i and i + 4; 4 halves with the sum of those. */
+#define SAME 0         /* H^8 for every lane */
+#define EACH 288       /* H^8 to H */
+
+/* Integer registers. */
+#define args x0
+#define scratch x1
+#define consts x2
+#define src x3
+#define dst x4
+#define left x5        /* bytes of text */
+#define key x6
+#define work x7
+#define table x8
+#define counter w9
+#define t0 x10
+#define t1 x11
+#define t2 x12
+#define t3 x13
+#define t0d w10
+#define t1d w11
+#define t2d w12
+#define t3d w13
+#define round_key x14
+#define round x15
+#define fill x16       /* where the next block to be authenticated goes */
+#define full x17
+#define stream x19     /* the next block of keystream */
+#define pending x20    /* the first block to be authenticated, what was before must be added to it; or 0 */
+#define groups x21     /* of eight blocks, to be authenticated */
+#define flags w22
+#define rounds x23
+#define ad x24
+#define ad_left x25
+#define after x26      /* authenticating: 0 associated data, 1 text, 2 lengths, 3 to set up a key */
+#define n x27
+
+/* Vectors of bits: 0 .. 7 before SubBytes, bit i in i; after it bits 7 .. 0 in */
+#define b7 v16
+#define b6 v12
+#define b5 v9
+#define b4 v2
+#define b3 v3
+#define b2 v14
+#define b1 v8
+#define b0 v10
+
+/* ---- AES ------------------------------------------------------------------------------------------------------- */
+
+.macro bits_add to, x, y
+    eor \to\().16b, \x\().16b, \y\().16b
+.endm
+
+.macro bits_and to, x, y
+    and \to\().16b, \x\().16b, \y\().16b
+.endm
+
+/* SubBytes (5.1.1) but for the 0x63, x0 and s0 being bits 7. In an order without waiting for results three operations old.
+ * Vectors up to 25. */
+.macro substitute
+    bits_add v8, v7, v1         /* y13 = x0 + x6 */
+    bits_add v9, v4, v2         /* y14 = x3 + x5 */
+    bits_add v5, v6, v5         /* t0 = x1 + x2 */
+    bits_add v10, v7, v4        /* y9 = x0 + x3 */
+    bits_add v11, v8, v9        /* y12 = y13 + y14 */
+    bits_add v12, v5, v0        /* y1 = t0 + x7 */
+    bits_add v13, v7, v2        /* y8 = x0 + x5 */
+    bits_add v3, v3, v11        /* t1 = x4 + y12 */
+    bits_add v1, v12, v1        /* y5 = y1 + x6 */
+    bits_add v14, v12, v7       /* y2 = y1 + x0 */
+    bits_add v2, v3, v2         /* y15 = t1 + x5 */
+    bits_add v3, v3, v6         /* y20 = t1 + x1 */
+    bits_add v6, v1, v13        /* y3 = y5 + y8 */
+    bits_add v15, v2, v0        /* y6 = y15 + x7 */
+    bits_add v16, v3, v10       /* y11 = y20 + y9 */
+    bits_add v17, v2, v5        /* y10 = y15 + t0 */
+    bits_and v18, v11, v2       /* t2 = y12 y15 */
+    bits_add v5, v5, v16        /* y16 = t0 + y11 */
+    bits_add v19, v17, v16      /* y17 = y10 + y11 */
+    bits_and v20, v10, v16      /* t12 = y9 y11 */
+    bits_and v21, v6, v15       /* t3 = y3 y6 */
+    bits_add v22, v0, v16       /* y7 = x7 + y11 */
+    bits_add v4, v12, v4        /* y4 = y1 + x3 */
+    bits_and v23, v9, v19       /* t13 = y14 y17 */
+    bits_and v24, v8, v5        /* t7 = y13 y16 */
+    bits_and v25, v4, v0        /* t5 = y4 x7 */
+    bits_add v23, v23, v20      /* t14 = t13 + t12 */
+    bits_add v21, v21, v18      /* t4 = t3 + t2 */
+    bits_add v25, v25, v18      /* t6 = t5 + t2 */
+    bits_and v18, v1, v12       /* t8 = y5 y1 */
+    bits_add v21, v21, v23      /* t17 = t4 + t14 */
+    bits_add v7, v7, v5         /* y18 = x0 + y16 */
+    bits_add v18, v18, v24      /* t9 = t8 + t7 */
+    bits_add v21, v21, v3       /* t21 = t17 + y20 */
+    bits_and v3, v14, v22       /* t10 = y2 y7 */
+    bits_add v23, v18, v23      /* t19 = t9 + t14 */
+    bits_and v18, v13, v17      /* t15 = y8 y10 */
+    bits_add v24, v3, v24       /* t11 = t10 + t7 */
+    bits_add v3, v8, v5         /* y21 = y13 + y16 */
+    bits_add v20, v18, v20      /* t16 = t15 + t12 */
+    bits_add v18, v17, v13      /* y19 = y10 + y8 */
+    bits_add v3, v23, v3        /* t23 = t19 + y21 */
+    bits_add v24, v24, v20      /* t20 = t11 + t16 */
+    bits_add v20, v25, v20      /* t18 = t6 + t16 */
+    bits_and v25, v21, v3       /* t26 = t21 t23 */
+    bits_add v24, v24, v7       /* t24 = t20 + y18 */
+    bits_add v20, v20, v18      /* t22 = t18 + y19 */
+    bits_add v18, v3, v24       /* t30 = t23 + t24 */
+    bits_add v7, v20, v25       /* t31 = t22 + t26 */
+    bits_add v25, v24, v25      /* t27 = t24 + t26 */
+    bits_add v21, v21, v20      /* t25 = t21 + t22 */
+    bits_and v18, v7, v18       /* t32 = t31 t30 */
+    bits_and v7, v21, v25       /* t28 = t25 t27 */
+    bits_add v18, v18, v24      /* t33 = t32 + t24 */
+    bits_add v20, v7, v20       /* t29 = t28 + t22 */
+    bits_add v7, v25, v18       /* t35 = t27 + t33 */
+    bits_add v3, v3, v18        /* t34 = t23 + t33 */
+    bits_add v23, v20, v18      /* t42 = t29 + t33 */
+    bits_and v24, v24, v7       /* t36 = t24 t35 */
+    bits_and v0, v18, v0        /* z2 = t33 x7 */
+    bits_and v10, v23, v10      /* z15 = t42 y9 */
+    bits_add v25, v25, v24      /* t38 = t27 + t36 */
+    bits_add v3, v24, v3        /* t37 = t36 + t34 */
+    bits_and v16, v23, v16      /* z6 = t42 y11 */
+    bits_and v25, v20, v25      /* t39 = t29 t38 */
+    bits_add v24, v18, v3       /* t44 = t33 + t37 */
+    bits_and v6, v3, v6         /* z10 = t37 y3 */
+    bits_add v25, v21, v25      /* t40 = t25 + t39 */
+    bits_and v2, v24, v2        /* z0 = t44 y15 */
+    bits_and v24, v24, v11      /* z9 = t44 y12 */
+    bits_add v11, v25, v3       /* t41 = t40 + t37 */
+    bits_add v21, v20, v25      /* t43 = t29 + t40 */
+    bits_and v12, v25, v12      /* z4 = t40 y1 */
+    bits_add v23, v23, v11      /* t45 = t42 + t41 */
+    bits_and v5, v21, v5        /* z3 = t43 y16 */
+    bits_and v8, v21, v8        /* z12 = t43 y13 */
+    bits_and v9, v23, v9        /* z16 = t45 y14 */
+    bits_and v17, v11, v17      /* z8 = t41 y10 */
+    bits_and v14, v20, v14      /* z14 = t29 y2 */
+    bits_add v2, v2, v5         /* t53 = z0 + z3 */
+    bits_add v10, v10, v9       /* t46 = z15 + z16 */
+    bits_add v21, v0, v8        /* t50 = z2 + z12 */
+    bits_and v23, v23, v19      /* z7 = t45 y17 */
+    bits_add v19, v12, v10      /* t58 = z4 + t46 */
+    bits_and v22, v20, v22      /* z5 = t29 y7 */
+    bits_add v16, v16, v23      /* t54 = z6 + z7 */
+    bits_add v21, v21, v2       /* t57 = t50 + t53 */
+    bits_add v24, v24, v6       /* t49 = z9 + z10 */
+    bits_add v23, v23, v17      /* t52 = z7 + z8 */
+    bits_and v1, v25, v1        /* z13 = t40 y5 */
+    bits_and v3, v3, v15        /* z1 = t37 y6 */
+    bits_add v16, v5, v16       /* t59 = z3 + t54 */
+    bits_add v24, v24, v19      /* t63 = t49 + t58 */
+    bits_add v14, v14, v21      /* t61 = z14 + t57 */
+    bits_add v23, v23, v19      /* t62 = t52 + t58 */
+    bits_add v3, v3, v24        /* t66 = z1 + t63 */
+    bits_add v1, v22, v1        /* t48 = z5 + z13 */
+    bits_add v14, v14, v23      /* t65 = t61 + t62 */
+    bits_and v13, v11, v13      /* z17 = t41 y8 */
+    bits_add v12, v12, v16      /* t64 = z4 + t59 */
+    bits_add v8, v8, v1         /* t56 = z12 + t48 */
+    bits_and v4, v18, v4        /* z11 = t33 y4 */
+    bits_add v22, v0, v22       /* t51 = z2 + z5 */
+    bits_add v9, v9, v13        /* t55 = z16 + z17 */
+    bits_add v2, v2, v3         /* s3 = t53 + t66 */
+    bits_add v10, v10, v21      /* t60 = t46 + t57 */
+    bits_add v4, v6, v4         /* t47 = z10 + z11 */
+    bits_add v6, v12, v14       /* t67 = t64 + t65 */
+    bits_add v8, v8, v23        /* s6 = t56 + t62 */
+    bits_add v10, v1, v10       /* s7 = t48 + t60 */
+    bits_add v3, v22, v3        /* s4 = t51 + t66 */
+    bits_add v16, v16, v24      /* s0 = t59 + t63 */
+    bits_add v14, v4, v14       /* s5 = t47 + t65 */
+    bits_add v12, v12, v2       /* s1 = t64 + s3 */
+    bits_add v9, v9, v6         /* s2 = t55 + t67 */
+.endm
+
+/* Of two pairs: bits of x, by so many higher, and bits of y change places. */
+.macro exchange x0, y0, x1, y1, by, higher
+    shl v24.16b, \y0\().16b, #\by
+    ushr v25.16b, \x0\().16b, #\by
+    shl v26.16b, \y1\().16b, #\by
+    ushr v27.16b, \x1\().16b, #\by
+    bit \x0\().16b, v24.16b, \higher\().16b
+    bif \y0\().16b, v25.16b, \higher\().16b
+    bit \x1\().16b, v26.16b, \higher\().16b
+    bif \y1\().16b, v27.16b, \higher\().16b
+.endm
+
+/* Eight blocks in 0 .. 7 to bits of them, or back. */
+.macro transpose_bits
+    movi v30.16b, #0xcc
+    movi v31.16b, #0xaa
+    mov v24.16b, v0.16b
+    mov v25.16b, v1.16b
+    mov v26.16b, v2.16b
+    mov v27.16b, v3.16b
+    sli v0.16b, v4.16b, #4
+    sli v1.16b, v5.16b, #4
+    sli v2.16b, v6.16b, #4
+    sli v3.16b, v7.16b, #4
+    sri v4.16b, v24.16b, #4
+    sri v5.16b, v25.16b, #4
+    sri v6.16b, v26.16b, #4
+    sri v7.16b, v27.16b, #4
+    exchange v0, v2, v1, v3, 2, v30
+    exchange v4, v6, v5, v7, 2, v30
+    exchange v0, v1, v2, v3, 1, v31
+    exchange v4, v5, v6, v7, 1, v31
+.endm
+
+.macro next_row to, x
+    tbl \to\().16b, {\x\().16b}, v25.16b
+.endm
+
+.macro opposite_row to, x, odd
+    .if \odd
+    tbl \to\().16b, {\x\().16b}, v26.16b
+    .else
+    rev32 \to\().8h, \x\().8h
+    .endif
+.endm
+
+/* MixColumns (5.1.3) and AddRoundKey: 2 (x + n) + n + o (x + n), n being the next row's byte, o that of the opposite row. */
+.macro mix_columns odd
+    next_row v17, b0
+    ldp q11, q13, [round_key], #32
+    next_row v18, b1
+    next_row v19, b2
+    ldp q15, q27, [round_key], #32
+    next_row v20, b3
+    next_row v21, b4
+    ldp q28, q29, [round_key], #32
+    next_row v22, b5
+    next_row v23, b6
+    ldp q30, q31, [round_key], #32
+    next_row v24, b7
+    bits_add b0, b0, v17
+    bits_add b1, b1, v18
+    bits_add b2, b2, v19
+    bits_add b3, b3, v20
+    bits_add b4, b4, v21
+    bits_add b5, b5, v22
+    bits_add b6, b6, v23
+    bits_add b7, b7, v24
+    bits_add v17, v17, v11
+    bits_add v18, v18, v13
+    opposite_row v0, b0, \odd
+    opposite_row v1, b1, \odd
+    opposite_row v4, b2, \odd
+    opposite_row v5, b3, \odd
+    opposite_row v6, b4, \odd
+    opposite_row v7, b5, \odd
+    opposite_row v11, b6, \odd
+    opposite_row v13, b7, \odd
+    bits_add v19, v19, v15
+    bits_add v20, v20, v27
+    bits_add v21, v21, v28
+    bits_add v22, v22, v29
+    bits_add v23, v23, v30
+    bits_add v24, v24, v31
+    bits_add v17, v17, v0
+    bits_add v18, v18, v1
+    bits_add v19, v19, v4
+    bits_add v20, v20, v5
+    bits_add v21, v21, v6
+    bits_add v22, v22, v7
+    bits_add v23, v23, v11
+    bits_add v24, v24, v13
+    bits_add v18, v18, b7
+    bits_add v20, v20, b7
+    bits_add v21, v21, b7
+    bits_add v0, v17, b7
+    bits_add v5, v22, b4
+    bits_add v4, v21, b3
+    bits_add v1, v18, b0
+    bits_add v3, v20, b2
+    bits_add v2, v19, b1
+    bits_add v6, v23, b5
+    bits_add v7, v24, b6
+.endm
+
+/* ---- GHASH ----------------------------------------------------------------------------------------------------- */
+
+/* Bytes of eight lanes in 0 .. 7 to vectors of digits in 16 .. 23, or back. */
+.macro transpose_bytes
+    trn1 v16.16b, v0.16b, v1.16b
+    trn2 v17.16b, v0.16b, v1.16b
+    trn1 v18.16b, v2.16b, v3.16b
+    trn2 v19.16b, v2.16b, v3.16b
+    trn1 v20.16b, v4.16b, v5.16b
+    trn2 v21.16b, v4.16b, v5.16b
+    trn1 v22.16b, v6.16b, v7.16b
+    trn2 v23.16b, v6.16b, v7.16b
+    trn1 v0.8h, v16.8h, v18.8h
+    trn2 v2.8h, v16.8h, v18.8h
+    trn1 v1.8h, v17.8h, v19.8h
+    trn2 v3.8h, v17.8h, v19.8h
+    trn1 v4.8h, v20.8h, v22.8h
+    trn2 v6.8h, v20.8h, v22.8h
+    trn1 v5.8h, v21.8h, v23.8h
+    trn2 v7.8h, v21.8h, v23.8h
+    trn1 v16.4s, v0.4s, v4.4s
+    trn2 v20.4s, v0.4s, v4.4s
+    trn1 v17.4s, v1.4s, v5.4s
+    trn2 v21.4s, v1.4s, v5.4s
+    trn1 v18.4s, v2.4s, v6.4s
+    trn2 v22.4s, v2.4s, v6.4s
+    trn1 v19.4s, v3.4s, v7.4s
+    trn2 v23.4s, v3.4s, v7.4s
+.endm
+
+.macro product to, x, y, upper
+    .if \upper
+    pmull2 \to\().8h, \x\().16b, \y\().16b
+    .else
+    pmull \to\().8h, \x\().8b, \y\().8b
+    .endif
+.endm
+
+.macro add_two c0, x0, c1, x1
+    bits_add \c0, \c0, \x0
+    bits_add \c1, \c1, \x1
+.endm
+
+.macro bits_of_bytes x
+    rbit \x\().16b, \x\().16b
+.endm
+
+/* The next factors, while the last products are added. */
+.macro load_factors item, x, y
+    .if (\item) < 2
+    ldp_pair (2*(\item)), work, \x + 32*(\item)
+    .elseif \y >= 0
+    ldp_pair (2*(\item)), table, \y + 32*(\item) - 64
+    .endif
+.endm
+
+.macro ldp_pair first, base, at
+    .if (\first) == 0
+    ldp q0, q1, [\base, #\at]
+    .elseif (\first) == 2
+    ldp q2, q3, [\base, #\at]
+    .elseif (\first) == 4 && \at < 256
+    ldp q4, q5, [\base, #\at]
+    .elseif (\first) == 6 && \at < 288
+    ldp q6, q7, [\base, #\at]
+    .elseif (\first) == 4
+    ldp d4, d5, [\base, #\at]
+    .else
+    ldp d6, d7, [\base, #\at - 16]
+    .endif
+.endm
+
+/* Seven columns := four digits in 0 .. 3 times four in 4 .. 7. Then the next: of FACTORS, and of the table. */
+.macro multiply_four upper, next_x, next_y, c0, c1, c2, c3, c4, c5, c6
+    product \c0, v0, v4, \upper
+    product \c1, v0, v5, \upper
+    product \c2, v0, v6, \upper
+    product \c3, v0, v7, \upper
+    product v8, v1, v4, \upper
+    product v9, v1, v5, \upper
+    product v10, v1, v6, \upper
+    product \c4, v1, v7, \upper
+    product v12, v2, v4, \upper
+    product v13, v2, v5, \upper
+    product v14, v2, v6, \upper
+    product \c5, v2, v7, \upper
+    product v11, v3, v4, \upper
+    product v15, v3, v5, \upper
+    bits_add \c1, \c1, v8
+    product v8, v3, v6, \upper
+    product \c6, v3, v7, \upper
+    bits_add \c2, \c2, v9
+    load_factors 0, \next_x, \next_y
+    bits_add \c3, \c3, v10
+    bits_add \c4, \c4, v14
+    load_factors 1, \next_x, \next_y
+    bits_add \c2, \c2, v12
+    bits_add \c3, \c3, v13
+    load_factors 2, \next_x, \next_y
+    bits_add \c5, \c5, v8
+    bits_add \c4, \c4, v15
+    load_factors 3, \next_x, \next_y
+    bits_add \c3, \c3, v11
+.endm
+
+/* += */
+.macro multiply_add_four upper, next_x, next_y, c0, c1, c2, c3, c4, c5, c6
+    product v8, v0, v4, \upper
+    product v9, v0, v5, \upper
+    product v10, v0, v6, \upper
+    product v11, v0, v7, \upper
+    product v12, v1, v7, \upper
+    product v13, v2, v7, \upper
+    product v14, v3, v7, \upper
+    product v15, v1, v4, \upper
+    bits_add \c0, \c0, v8
+    bits_add \c1, \c1, v9
+    bits_add \c2, \c2, v10
+    bits_add \c3, \c3, v11
+    bits_add \c4, \c4, v12
+    bits_add \c5, \c5, v13
+    bits_add \c6, \c6, v14
+    bits_add \c1, \c1, v15
+    product v8, v1, v5, \upper
+    product v9, v1, v6, \upper
+    product v10, v2, v6, \upper
+    product v11, v3, v6, \upper
+    product v12, v2, v4, \upper
+    product v13, v2, v5, \upper
+    product v14, v3, v5, \upper
+    product v15, v3, v4, \upper
+    bits_add \c2, \c2, v8
+    load_factors 0, \next_x, \next_y
+    bits_add \c3, \c3, v9
+    bits_add \c4, \c4, v10
+    load_factors 1, \next_x, \next_y
+    bits_add \c5, \c5, v11
+    bits_add \c2, \c2, v12
+    load_factors 2, \next_x, \next_y
+    bits_add \c3, \c3, v13
+    bits_add \c4, \c4, v14
+    load_factors 3, \next_x, \next_y
+    bits_add \c3, \c3, v15
+.endm
+
+/* 15 columns, in 16 .. 30, from the two products of four digits in the first 7 and the last 7, and a third of their sums in
+ * 0 .. 7 (Karatsuba). */
+.macro multiply_middle upper, next_x, next_y
+    bits_add v20, v20, v24
+    bits_add v21, v21, v25
+    bits_add v22, v22, v26
+    bits_add v23, v19, v27
+    bits_add v24, v20, v28
+    bits_add v25, v21, v29
+    bits_add v26, v22, v30
+    bits_add v20, v20, v16
+    bits_add v21, v21, v17
+    bits_add v22, v22, v18
+    multiply_add_four \upper, \next_x, \next_y, v20, v21, v22, v23, v24, v25, v26
+.endm
+
+/* Eight digits, lower or upper halves, by the table's; then the next. */
+.macro multiply_eight upper, next_x, next_y
+    multiply_four \upper, FACTORS + 64, 64, v16, v17, v18, v19, v20, v21, v22
+    multiply_four \upper, FACTORS + 128, 128, v24, v25, v26, v27, v28, v29, v30
+    multiply_middle \upper, \next_x, \next_y
+.endm
+
+.macro store_columns at
+    stp q16, q17, [work, #\at]
+    stp q18, q19, [work, #\at + 32]
+    stp q20, q21, [work, #\at + 64]
+    stp q22, q23, [work, #\at + 96]
+    stp q24, q25, [work, #\at + 128]
+    stp q26, q27, [work, #\at + 160]
+    stp q28, q29, [work, #\at + 192]
+    str q30, [work, #\at + 224]
+.endm
+
+/* Columns k and k + 8 of the whole product, and k + 1 and k + 9, which are those of the product of sums so far. */
+.macro combine k, low0, high0, low1, high1
+    ldr q0, [work, #LOW + 16*\k + 128]
+    ldr q1, [work, #HIGH + 16*\k]
+    ldr q6, [work, #LOW + 16*\k + 144]
+    ldr q7, [work, #HIGH + 16*\k + 16]
+    ldp q2, q8, [work, #LOW + 16*\k]
+    ldr q3, [work, #HIGH + 16*\k + 128]
+    bits_add v0, v0, v1
+    ldr q9, [work, #HIGH + 16*\k + 144]
+    bits_add v6, v6, v7
+    bits_add v4, \low0, v2
+    bits_add v10, \low1, v8
+    bits_add v5, \high0, v3
+    bits_add v11, \high1, v9
+    bits_add \low0, v4, v0
+    bits_add \low1, v10, v6
+    bits_add \high0, v5, v0
+    bits_add \high1, v11, v6
+.endm
+
+/* Digits of both halves: the lower bytes of a column, the upper ones of that before. */
+.macro carry to0, low0, high0, before_low, before_high, to1, low1, high1, free
+    uzp1 \to0\().16b, \low0\().16b, \high0\().16b
+    uzp2 v31.16b, \before_low\().16b, \before_high\().16b
+    uzp2 \free\().16b, \low0\().16b, \high0\().16b
+    uzp1 \to1\().16b, \low1\().16b, \high1\().16b
+    bits_add \to0, \to0, v31
+    bits_add \to1, \to1, \free
+.endm
+
+/* A digit of both halves, times x^128, that is x^7 + x^2 + x + 1. */
+.macro fold digit, f, g
+    pmull \f\().8h, \digit\().8b, v24.8b
+    pmull2 \g\().8h, \digit\().16b, v24.16b
+.endm
+
+/* A table at t0 of the digits in 16 .. 23. */
+.macro sum_of_halves to, x, y
+    ext v0.16b, \x\().16b, \x\().16b, #8
+    ext v1.16b, \y\().16b, \y\().16b, #8
+    bits_add v0, v0, \x
+    bits_add v1, v1, \y
+    trn1 \to\().2d, v0.2d, v1.2d
+.endm
+
+.macro halves_sum to, x
+    ext \to\().16b, \x\().16b, \x\().16b, #8
+    bits_add \to, \to, \x
+.endm
+
+.macro write_table
+    stp q16, q17, [t0]
+    stp q18, q19, [t0, #32]
+    stp q20, q21, [t0, #64]
+    stp q22, q23, [t0, #96]
+    bits_add v24, v16, v20
+    bits_add v25, v17, v21
+    bits_add v26, v18, v22
+    bits_add v27, v19, v23
+    stp q24, q25, [t0, #128]
+    stp q26, q27, [t0, #160]
+    sum_of_halves v24, v16, v20
+    sum_of_halves v25, v17, v21
+    sum_of_halves v26, v18, v22
+    sum_of_halves v27, v19, v23
+    stp q24, q25, [t0, #192]
+    stp q26, q27, [t0, #224]
+    halves_sum v16, v24
+    halves_sum v17, v25
+    halves_sum v18, v26
+    halves_sum v19, v27
+    stp d16, d17, [t0, #256]
+    stp d18, d19, [t0, #272]
+.endm
+
+/* ---- A packet -------------------------------------------------------------------------------------------------- */
+
+/* Copies 1 to 15 bytes, x's, by two overlapping loads and stores. */
+.macro copy_partial x, from, to
+    tbz \x, #3, 1f
+    ldr t0, [\from]
+    add t2, \from, \x
+    ldur t1, [t2, #-8]
+    add t2, \to, \x
+    str t0, [\to]
+    stur t1, [t2, #-8]
+    b 4f
+1:
+    tbz \x, #2, 2f
+    ldr t0d, [\from]
+    add t2, \from, \x
+    ldur t1d, [t2, #-4]
+    add t2, \to, \x
+    str t0d, [\to]
+    stur t1d, [t2, #-4]
+    b 4f
+2:
+    tbz \x, #1, 3f
+    ldrh t0d, [\from]
+    add t2, \from, \x
+    ldurb t1d, [t2, #-1]
+    add t2, \to, \x
+    strh t0d, [\to]
+    sturb t1d, [t2, #-1]
+    b 4f
+3:
+    ldrb t0d, [\from]
+    strb t0d, [\to]
+4:
+.endm
+
+/* The block in v0 is to be authenticated. */
+.macro append
+    str q0, [fill], #16
+    cmp fill, full
+    b.eq .Lhash
+.endm
+
+.macro set_counter x, value
+    mov \x\().16b, v24.16b
+    mov \x\().s[3], \value
+.endm
+
+.macro test_bit to, mask
+    cmtst \to\().16b, v16.16b, \mask\().16b
+.endm
+
+.macro shift_rows x
+    tbl \x\().16b, {\x\().16b}, v11.16b
+.endm
+
+.macro word_bit to, mask
+    movi v31.16b, #\mask
+    test_bit \to, v31
+.endm
+
+.macro take_bit x, mask
+    movi v31.16b, #\mask
+    bits_and \x, \x, v31
+.endm
+
+.macro copy_block x
+    mov \x\().16b, v0.16b
+.endm
+
+/* Digits of the first lane for all. */
+.macro first_lane x
+    dup v0.16b, \x\().b[0]
+    dup v1.16b, \x\().b[8]
+    trn1 \x\().2d, v0.2d, v1.2d
+.endm
+
+    function sealane_aesgcm_neon
+    ldr flags, [args, #SEALANE_ARG_FLAGS]
+    ldr key, [args, #SEALANE_ARG_KEY]
+    add work, scratch, #WORK
+    ldr rounds, [key, #SEALANE_GCM_KEY_ROUNDS]
+    tbnz flags, #3, .Lsetup
+    ldp dst, src, [args, #SEALANE_ARG_OUT]
+    ldr left, [args, #SEALANE_ARG_BYTES]
+    mov ad_left, #0
+    mov n, #0
+    tbz flags, #0, .Lcontinue
+    ldr t0, [args, #SEALANE_ARG_NONCE]
+    tbnz flags, #4, .Lnonce
+    ldp t1, t2, [t0]
+    lsr t3, t2, #32
+    rev counter, t3d
+    b .Lfirst
+.Lnonce:                                                                        /* word by word, as it may have been written */
+    ldp t1d, t2d, [t0]
+    orr t1, t1, t2, lsl #32
+    ldr t2d, [t0, #8]
+    mov counter, #1
+.Lfirst:
+    ldr ad_left, [args, #SEALANE_ARG_AD_BYTES]
+    ldr ad, [args, #SEALANE_ARG_AD]
+    movi v0.16b, #0
+    b .Lbegin
+.Lcontinue:
+    ldr t0, [args, #SEALANE_ARG_STATE]
+    ldr q0, [t0, #SEALANE_GCM_STATE_Y]
+    ldp t1, t2, [t0, #SEALANE_GCM_STATE_COUNTER]
+    lsr t3, t2, #32
+    rev counter, t3d
+.Lbegin:
+    add t0, work, #BLOCK
+    stp t1, t2, [t0]
+    str q0, [work, #CARRY]
+
+    /* The number of blocks to be authenticated, and zeroes before them. */
+    movi v1.16b, #0
+    .irp i, 0, 32, 64, 96, 128, 160, 192, 224
+    stp q1, q1, [work, #TO_HASH + \i]
+    .endr
+    add groups, left, #15
+    add t1, ad_left, #15
+    lsr groups, groups, #4
+    add groups, groups, t1, lsr #4
+    ubfx t2d, flags, #1, #1
+    add groups, groups, t2
+    neg t1, groups
+    and t1, t1, #7
+    add fill, work, #TO_HASH
+    add full, work, #LANES
+    add fill, fill, t1, lsl #4
+    tst flags, #SEALANE_FLAG_FIRST
+    csel pending, fill, xzr, eq
+    add groups, groups, #7
+    lsr groups, groups, #3
+
+    /* The round keys, bit-sliced. */
+.Lexpand:
+    add t0, key, #SEALANE_GCM_KEY_SCHEDULE
+    add round_key, scratch, #ROUND_KEYS
+    mov round, #0
+    movi v8.16b, #1
+    movi v9.16b, #2
+    movi v10.16b, #4
+    movi v11.16b, #8
+    movi v12.16b, #16
+    movi v13.16b, #32
+    movi v14.16b, #64
+    movi v15.16b, #128
+    ldr q16, [t0], #16
+    ldr q17, [consts, #SHIFTED]
+    tbl v16.16b, {v16.16b}, v17.16b
+    movi v31.16b, #0x63
+.Lexpand_round:
+    add round, round, #1
+    and t1, round, #3
+    add t1, consts, t1, lsl #4
+    ldr q18, [t0], #16                                                          /* the next; behind the last the table */
+    ldr q17, [t1, #SHIFTED]
+    test_bit v0, v8
+    test_bit v1, v9
+    test_bit v2, v10
+    test_bit v3, v11
+    test_bit v4, v12
+    stp q0, q1, [round_key], #32
+    test_bit v5, v13
+    bits_add v18, v18, v31
+    stp q2, q3, [round_key], #32
+    test_bit v6, v14
+    test_bit v7, v15
+    stp q4, q5, [round_key], #32
+    cmp round, rounds
+    tbl v16.16b, {v18.16b}, v17.16b
+    stp q6, q7, [round_key], #32
+    b.ls .Lexpand_round
+    add stream, work, #TO_HASH
+    tbz flags, #0, .Lad                                                         /* J0 is not needed */
+
+    /* Eight blocks of keystream. */
+.Lencrypt:
+    ldr q24, [work, #BLOCK]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    rev t0d, counter
+    add counter, counter, #1
+    set_counter v\i, t0d
+    .endr
+    transpose_bits
+    add round_key, scratch, #ROUND_KEYS
+    ldp q16, q17, [round_key], #32
+    ldp q18, q19, [round_key], #32
+    ldp q20, q21, [round_key], #32
+    ldp q22, q23, [round_key], #32
+    bits_add v0, v0, v16
+    bits_add v1, v1, v17
+    bits_add v2, v2, v18
+    bits_add v3, v3, v19
+    bits_add v4, v4, v20
+    bits_add v5, v5, v21
+    bits_add v6, v6, v22
+    bits_add v7, v7, v23
+    mov round, #0
+.Lround:
+    add round, round, #1
+    substitute
+    cmp round, rounds
+    b.eq .Lround_last
+    and t0, round, #3
+    add t0, consts, t0, lsl #4
+    ldr q25, [t0]
+    tbz round, #0, .Lround_even
+    ldr q26, [consts, #OPPOSITE]
+    mix_columns 1
+    b .Lround
+.Lround_even:
+    mix_columns 0
+    b .Lround
+.Lround_last:
+    and t0, round, #3
+    add t0, consts, t0, lsl #4
+    ldp q17, q18, [round_key], #32
+    ldp q19, q20, [round_key], #32
+    ldp q21, q22, [round_key], #32
+    ldp q23, q24, [round_key], #32
+    ldr q11, [t0, #SHIFTED]
+    bits_add v4, b4, v21
+    bits_add v3, b3, v20
+    bits_add v0, b0, v17
+    bits_add v1, b1, v18
+    bits_add v2, b2, v19
+    bits_add v5, b5, v22
+    bits_add v6, b6, v23
+    bits_add v7, b7, v24
+    transpose_bits
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    shift_rows v\i
+    .endr
+    stp q0, q1, [work, #STREAM]
+    stp q2, q3, [work, #STREAM + 32]
+    stp q4, q5, [work, #STREAM + 64]
+    stp q6, q7, [work, #STREAM + 96]
+    add stream, work, #STREAM
+    tbnz flags, #3, .Lhash_key
+    cbnz n, .Ltext                                                              /* not the first time */
+    str q0, [work, #MASK]
+    add stream, stream, #16
+
+    /* Associated data. */
+.Lad:
+    mov n, #1
+    mov after, #0
+    cbz ad_left, .Ltext
+    subs ad_left, ad_left, #16
+    b.lo .Lad_partial
+    ldr q0, [ad], #16
+    b .Lad_append
+.Lad_partial:
+    add ad_left, ad_left, #16
+    add t3, work, #PART_IN
+    stp xzr, xzr, [t3]
+    copy_partial ad_left, ad, t3
+    ldr q0, [work, #PART_IN]
+    mov ad_left, #0
+.Lad_append:
+    append
+    b .Lad
+
+    /* Text. */
+.Ltext:
+    cbz left, .Ltext_end
+    add t2, work, #TO_HASH
+    sub t0, t2, stream
+    cbz t0, .Lencrypt
+    mov after, #1
+    sub t1, full, fill                                                          /* whole blocks: as many as there is */
+    cmp t0, t1                                                                  /* keystream, room, and text for */
+    csel t0, t0, t1, lo
+    and t1, left, #-16
+    cmp t0, t1
+    csel t0, t0, t1, lo
+    cbz t0, .Ltext_partial
+    sub left, left, t0
+    tbnz flags, #2, .Ltext_open
+.Ltext_seal:
+    ldr q0, [src], #16
+    ldr q1, [stream], #16
+    subs t0, t0, #16
+    bits_add v0, v0, v1
+    str q0, [dst], #16
+    str q0, [fill], #16
+    b.ne .Ltext_seal
+    b .Ltext_done
+.Ltext_open:
+    ldr q0, [src], #16
+    ldr q1, [stream], #16
+    subs t0, t0, #16
+    str q0, [fill], #16
+    bits_add v1, v0, v1
+    str q1, [dst], #16
+    b.ne .Ltext_open
+.Ltext_done:
+    cmp fill, full
+    b.eq .Lhash
+    b .Ltext
+.Ltext_append:
+    append
+    b .Ltext
+.Ltext_partial:
+    mov n, left
+    mov left, #0
+    add t3, work, #PART_IN
+    stp xzr, xzr, [t3]
+    copy_partial n, src, t3
+    ldr q0, [work, #PART_IN]
+    ldr q1, [stream], #16
+    bits_add v1, v0, v1
+    str q1, [work, #PART_OUT]
+    add t3, work, #PART_OUT
+    copy_partial n, t3, dst
+    tbnz flags, #2, .Ltext_append
+    add t3, work, #PART_IN                                                      /* still zeroes behind */
+    copy_partial n, dst, t3
+    ldr q0, [work, #PART_IN]
+    b .Ltext_append
+
+    /* The lengths. */
+.Ltext_end:
+    tbz flags, #1, .Lstate
+    mov after, #2
+    ldr t0, [args, #SEALANE_ARG_AD_BYTES]
+    ldr t1, [args, #SEALANE_ARG_TOTAL]
+    lsl t0, t0, #3
+    lsl t1, t1, #3
+    rev t0, t0
+    rev t1, t1
+    fmov d0, t0
+    mov v0.d[1], t1
+    append
+
+    /* Eight blocks are authenticated. */
+.Lhash:
+    cbz pending, .Lhash_begin
+    ldr q0, [pending]
+    ldr q1, [work, #CARRY]
+    bits_add v0, v0, v1
+    str q0, [pending]
+    mov pending, #0
+.Lhash_begin:
+    ldp q0, q1, [work, #TO_HASH]
+    ldp q2, q3, [work, #TO_HASH + 32]
+    ldp q4, q5, [work, #TO_HASH + 64]
+    ldp q6, q7, [work, #TO_HASH + 96]
+    bits_of_bytes v0
+    ldp q24, q25, [work, #LANES]
+    bits_of_bytes v1
+    bits_of_bytes v2
+    ldp q26, q27, [work, #LANES + 32]
+    bits_of_bytes v3
+    bits_of_bytes v4
+    ldp q28, q29, [work, #LANES + 64]
+    bits_of_bytes v5
+    bits_of_bytes v6
+    ldp q30, q31, [work, #LANES + 96]
+    bits_of_bytes v7
+    transpose_bytes
+    add fill, work, #TO_HASH
+    add table, key, #SEALANE_GCM_KEY_TABLE + SAME
+    add t0, key, #SEALANE_GCM_KEY_TABLE + EACH
+    subs groups, groups, #1
+    csel table, t0, table, eq
+    bits_add v16, v16, v24
+    bits_add v17, v17, v25
+    bits_add v18, v18, v26
+    bits_add v19, v19, v27
+    bits_add v20, v20, v28
+    bits_add v21, v21, v29
+    bits_add v22, v22, v30
+    bits_add v23, v23, v31
+    bits_add v0, v16, v20
+    bits_add v1, v17, v21
+    stp q16, q17, [work, #FACTORS + 0]
+    bits_add v2, v18, v22
+    bits_add v3, v19, v23
+    stp q18, q19, [work, #FACTORS + 32]
+    ext v4.16b, v16.16b, v16.16b, #8
+    ext v5.16b, v17.16b, v17.16b, #8
+    stp q20, q21, [work, #FACTORS + 64]
+    ext v6.16b, v18.16b, v18.16b, #8
+    ext v7.16b, v19.16b, v19.16b, #8
+    stp q22, q23, [work, #FACTORS + 96]
+    ext v8.16b, v20.16b, v20.16b, #8
+    ext v9.16b, v21.16b, v21.16b, #8
+    stp q0, q1, [work, #FACTORS + 128]
+    ext v10.16b, v22.16b, v22.16b, #8
+    ext v11.16b, v23.16b, v23.16b, #8
+    stp q2, q3, [work, #FACTORS + 160]
+    bits_add v4, v4, v16
+    bits_add v5, v5, v17
+    bits_add v6, v6, v18
+    bits_add v7, v7, v19
+    bits_add v8, v8, v20
+    bits_add v9, v9, v21
+    bits_add v10, v10, v22
+    bits_add v11, v11, v23
+    stp q4, q5, [work, #FACTORS + 192]
+    bits_add v12, v4, v8
+    stp q6, q7, [work, #FACTORS + 224]
+    bits_add v13, v5, v9
+    stp q8, q9, [work, #FACTORS + 256]
+    bits_add v14, v6, v10
+    stp q10, q11, [work, #FACTORS + 288]
+    bits_add v15, v7, v11
+    mov v0.16b, v16.16b
+    mov v1.16b, v17.16b
+    mov v2.16b, v18.16b
+    mov v3.16b, v19.16b
+    ldp q4, q5, [table]
+    stp q12, q13, [work, #FACTORS + 320]
+    ldp q6, q7, [table, #32]
+    stp q14, q15, [work, #FACTORS + 352]
+
+    /* The product of lower halves, that of upper halves, and that of their sums. */
+    multiply_eight 0, FACTORS, 0
+    store_columns LOW
+    multiply_eight 1, FACTORS + 192, 192
+    add t1, work, #HIGH
+    stp q16, q17, [t1]
+    stp q18, q19, [t1, #32]
+    stp q20, q21, [t1, #64]
+    stp q22, q23, [t1, #96]
+    stp q24, q25, [t1, #128]
+    stp q26, q27, [t1, #160]
+    stp q28, q29, [t1, #192]
+    str q30, [t1, #224]
+    multiply_four 0, FACTORS + 256, -1, v16, v17, v18, v19, v20, v21, v22
+    multiply_four 1, FACTORS + 320, 256, v24, v25, v26, v27, v28, v29, v30
+    multiply_middle 0, FACTORS, -1
+
+    /* Columns 8 .. 22 in 16 .. 30; 23 .. 30 are the last of the upper product, 0 .. 7 the first of the lower one. */
+    ldr q12, [work, #LOW + 16*7]
+    ldr q13, [t1, #16*7]
+    combine 0, v16, v24, v17, v25
+    combine 2, v18, v26, v19, v27
+    combine 4, v20, v28, v21, v29
+    ldr q0, [work, #LOW + 16*14]
+    ldr q1, [t1, #16*6]
+    ldr q2, [work, #LOW + 16*6]
+    ldr q3, [t1, #16*14]
+    bits_add v12, v12, v13
+    bits_add v22, v22, v2
+    bits_add v0, v0, v1
+    bits_add v30, v30, v3
+    bits_add v23, v23, v12
+    ldp q8, q9, [t1, #112]
+    bits_add v22, v22, v0
+    ldp q10, q11, [t1, #144]
+    bits_add v30, v30, v0
+    ldp q12, q13, [t1, #176]
+    ldp q14, q15, [t1, #208]
+
+    /* Digits 16 .. 31, in 0 .. 7. */
+    carry v0, v24, v9, v23, v8, v1, v25, v10, v2
+    carry v2, v26, v11, v25, v10, v3, v27, v12, v4
+    carry v4, v28, v13, v27, v12, v5, v29, v14, v6
+    movi v24.16b, #0
+    uzp1 v7.16b, v8.16b, v24.16b
+    uzp2 v25.16b, v30.16b, v15.16b
+    uzp1 v6.16b, v30.16b, v15.16b
+    uzp2 v31.16b, v29.16b, v14.16b
+    movi v24.16b, #0x87
+    bits_add v7, v7, v25
+    bits_add v6, v6, v31
+
+    /* Reduced to columns 0 .. 7 in 8 .. 15, and 8 .. 15 in 16 .. 23. */
+    ldp q8, q9, [work, #LOW]
+    fold v0, v27, v28
+    ldp q10, q11, [work, #LOW + 32]
+    fold v7, v25, v26
+    ldp q12, q13, [work, #LOW + 64]
+    fold v1, v29, v30
+    ldp q14, q15, [work, #LOW + 96]
+    bits_add v8, v8, v27
+    bits_add v16, v16, v28
+    fold v2, v27, v28
+    bits_add v15, v15, v25
+    bits_add v23, v23, v26
+    shrn v26.8b, v26.8h, #8                                                     /* digit 16 again */
+    bits_add v9, v9, v29
+    bits_add v17, v17, v30
+    fold v3, v29, v30
+    pmull v26.8h, v26.8b, v24.8b
+    bits_add v10, v10, v27
+    bits_add v18, v18, v28
+    fold v4, v27, v28
+    bits_add v11, v11, v29
+    bits_add v19, v19, v30
+    fold v5, v29, v30
+    bits_add v8, v8, v26
+    bits_add v12, v12, v27
+    bits_add v20, v20, v28
+    fold v6, v27, v28
+    bits_add v13, v13, v29
+    bits_add v21, v21, v30
+    movi v24.16b, #0
+    bits_add v14, v14, v27
+    bits_add v22, v22, v28
+    carry v0, v8, v16, v24, v15, v1, v9, v17, v2
+    carry v2, v10, v18, v9, v17, v3, v11, v19, v4
+    carry v4, v12, v20, v11, v19, v5, v13, v21, v6
+    carry v6, v14, v22, v13, v21, v7, v15, v23, v25
+    cbz groups, .Lhash_end
+    stp q0, q1, [work, #LANES]
+    stp q2, q3, [work, #LANES + 32]
+    stp q4, q5, [work, #LANES + 64]
+    stp q6, q7, [work, #LANES + 96]
+    cbz after, .Lad
+    b .Ltext
+
+    /* The lanes are added up. */
+.Lhash_end:
+    transpose_bytes
+    bits_add v16, v16, v17
+    bits_add v18, v18, v19
+    bits_add v20, v20, v21
+    bits_add v22, v22, v23
+    bits_add v16, v16, v18
+    bits_add v20, v20, v22
+    bits_add v16, v16, v20
+    rbit v16.16b, v16.16b
+    cmp after, #3
+    b.eq .Lpower
+    str q16, [work, #CARRY]
+    cbz after, .Lad
+    cmp after, #1
+    b.eq .Ltext
+
+    /* The tag, or the state. */
+    ldr t0, [args, #SEALANE_ARG_TAG]
+    ldr t1, [args, #SEALANE_ARG_STATE]
+    ldr q0, [work, #MASK]
+    tbnz flags, #0, .Ltag
+    ldr q0, [t1, #SEALANE_GCM_STATE_MASK]
+.Ltag:
+    bits_add v0, v0, v16
+    str q0, [t0]
+    b .Lwipe
+.Lstate:
+    ldr t1, [args, #SEALANE_ARG_STATE]
+    ldr q2, [work, #MASK]
+    ldr q0, [work, #CARRY]
+    tbnz flags, #0, .Lstate_mask
+    ldr q2, [t1, #SEALANE_GCM_STATE_MASK]
+.Lstate_mask:
+    ldr q1, [work, #BLOCK]
+    add t0, work, #TO_HASH
+    sub t0, t0, stream                                                          /* keystream that was not used */
+    sub counter, counter, t0d, lsr #4
+    rev counter, counter
+    mov v1.s[3], counter
+    stp q0, q1, [t1, #SEALANE_GCM_STATE_Y]
+    str q2, [t1, #SEALANE_GCM_STATE_MASK]
+
+.Lwipe:
+    movi v0.16b, #0
+    add t0, scratch, #ROUND_KEYS
+    add rounds, rounds, #1
+.Lwipe_round_key:
+    stp q0, q0, [t0], #32
+    stp q0, q0, [t0], #32
+    stp q0, q0, [t0], #32
+    stp q0, q0, [t0], #32
+    subs rounds, rounds, #1
+    b.ne .Lwipe_round_key
+    add t0, scratch, #WORK
+    mov t1, #WORK_END
+.Lwipe_work:
+    stp q0, q0, [t0], #32
+    subs t1, t1, #32
+    b.hi .Lwipe_work
+    b .Ldone
+
+    /* The key schedule (FIPS 197, 5.2) word by word. */
+#define word w3        /* the last one made */
+#define words x4       /* of the key */
+#define phase x5
+#define rcon w9
+#define next x16       /* to be made */
+#define end x17
+#define old x19        /* one that many words back */
+.Lsetup:
+    sub words, rounds, #6
+    add old, key, #SEALANE_GCM_KEY_SCHEDULE
+    add next, old, words, lsl #2
+    add end, old, rounds, lsl #4
+    add end, end, #16
+    mov phase, #0
+    mov rcon, #1
+    mov t3d, #0x1b
+    ldur word, [next, #-4]
+.Lword:
+    cbz phase, .Lword_substitute
+    cmp words, #8
+    ccmp phase, #4, #0, eq
+    b.ne .Lword_add
+.Lword_substitute:
+    dup v16.4s, word
+    word_bit v0, 1
+    word_bit v1, 2
+    word_bit v2, 4
+    word_bit v3, 8
+    word_bit v4, 16
+    word_bit v5, 32
+    word_bit v6, 64
+    word_bit v7, 128
+    substitute
+    take_bit b7, 128
+    take_bit b6, 64
+    take_bit b5, 32
+    take_bit b4, 16
+    take_bit b3, 8
+    take_bit b2, 4
+    take_bit b1, 2
+    take_bit b0, 1
+    movi v31.16b, #0x63
+    bits_add v0, b7, b6
+    bits_add v1, b5, b4
+    bits_add v4, b3, b2
+    bits_add v5, b1, b0
+    bits_add v0, v0, v1
+    bits_add v4, v4, v5
+    bits_add v0, v0, v31
+    bits_add v0, v0, v4
+    umov word, v0.s[0]
+    cbnz phase, .Lword_add
+    eor word, rcon, word, ror #8
+    lsl rcon, rcon, #1
+    cmp rcon, #256
+    csel rcon, t3d, rcon, eq
+.Lword_add:
+    ldr t1d, [old], #4
+    add phase, phase, #1
+    cmp phase, words
+    csel phase, xzr, phase, eq
+    eor word, word, t1d
+    str word, [next], #4
+    cmp next, end
+    b.lo .Lword
+
+    /* H (SP 800-38D, 7.1) is the first block of keystream, the counter block being zero. */
+    add t0, work, #BLOCK
+    stp xzr, xzr, [t0]
+    mov counter, #0
+    orr flags, flags, #1
+    mov pending, #0
+    b .Lexpand
+
+    /* A table of H, for the time being where that of all powers will be. */
+.Lhash_key:
+    mov after, #3
+    add t1, work, #POWERS
+    str q0, [t1, #112]
+    movi v1.16b, #0
+    .irp i, 0, 32, 64, 96, 128, 160, 192, 224
+    stp q1, q1, [work, #TO_HASH + \i]
+    .endr
+    str q0, [work, #TO_HASH + 112]
+    rbit v0.16b, v0.16b
+    .irp i, 1, 2, 3, 4, 5, 6, 7
+    copy_block v\i
+    .endr
+    transpose_bytes
+    add t0, key, #SEALANE_GCM_KEY_TABLE + EACH
+    write_table
+    mov round, #112
+
+    /* The powers, each the last lane's block times H. */
+.Lnext_power:
+    mov groups, #1
+    b .Lhash
+.Lpower:
+    sub round, round, #16
+    add t1, work, #POWERS
+    str q16, [t1, round]
+    str q16, [work, #TO_HASH + 112]
+    cbnz round, .Lnext_power
+    ldp q0, q1, [t1]
+    ldp q2, q3, [t1, #32]
+    ldp q4, q5, [t1, #64]
+    ldp q6, q7, [t1, #96]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    bits_of_bytes v\i
+    .endr
+    transpose_bytes
+    add t0, key, #SEALANE_GCM_KEY_TABLE + EACH
+    stp q16, q17, [work, #FACTORS]
+    stp q18, q19, [work, #FACTORS + 32]
+    stp q20, q21, [work, #FACTORS + 64]
+    stp q22, q23, [work, #FACTORS + 96]
+    write_table
+    ldp q16, q17, [work, #FACTORS]
+    ldp q18, q19, [work, #FACTORS + 32]
+    ldp q20, q21, [work, #FACTORS + 64]
+    ldp q22, q23, [work, #FACTORS + 96]
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
+    first_lane v\i
+    .endr
+    add t0, key, #SEALANE_GCM_KEY_TABLE + SAME
+    write_table
+    b .Lwipe
+
+.Ldone:
+    endfunction
+#endif

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package main
+
+import "github.com/sealane/sealane/gateway/internal/output"
+
+// Only Linux has the commands that could ask for these.
+func (o *outputs) openTAP() error { return nil }
+
+func (o *outputs) interfaces(*output.Options) ([]output.Packets, error) { return nil, nil }

@@ -1,0 +1,428 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/sealane/sealane/gateway/internal/capture"
+	"github.com/sealane/sealane/gateway/internal/control"
+	"github.com/sealane/sealane/gateway/internal/engine"
+	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/output"
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+func init() { commands = append(commands, liveCommand) }
+
+// live is a gateway that runs.
+type live struct {
+	out        outputs
+	keys       keySources
+	interfaces []string
+	inline     string
+	unread     string
+	wait       time.Duration
+	workers    int
+	flows      int
+	ring       int
+	promisc    bool
+	api        string
+	metrics    string
+	audit      string
+	status     bool
+
+	store  *keys.Store
+	table  *engine.Keys
+	counts output.Counts // of all frames sent
+	cores  []*core
+}
+
+// core is what one goroutine runs. Only the atomic fields are for others.
+type core struct {
+	live   *live
+	worker *engine.Worker
+	names  []string // of interfaces
+	rings  []*capture.Live
+	across []*output.Interface // inline: where frames of a ring go
+	group  int
+	stats  atomic.Pointer[engine.Stats]
+	mu     sync.Mutex // of rings, when one is opened again
+}
+
+func liveCommand() *cobra.Command {
+	l := &live{}
+	cmd := &cobra.Command{
+		Use:   "live",
+		Short: "Decrypt what passes on network interfaces",
+		Example: "  sealane-gateway live --interface eth0 --keys sslkeys.log --tap plain0\n" +
+			"  sealane-gateway live --inline eth1=eth2 --unread drop --keys-socket /run/keys --output-interface eth3",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context()) },
+	}
+	f := cmd.Flags()
+	l.out.flags(f)
+	l.out.liveFlags(f)
+	l.keys.liveFlags(f)
+	f.StringSliceVarP(&l.interfaces, "interface", "i", nil, "read from this interface; may be given more than once")
+	f.StringVar(&l.inline, "inline", "", "forward all frames between two interfaces, A=B, and read them")
+	f.StringVar(&l.unread, "unread", "pass", "inline: what becomes of TLS connections that cannot be read: pass (fail open) or drop (fail closed)")
+	f.DurationVar(&l.wait, "key-wait", 50*time.Millisecond, "how long ciphertext waits for its keys")
+	f.IntVar(&l.workers, "workers", 1, "cores to use")
+	f.IntVar(&l.flows, "flows", 1<<16, "connections to follow at the same time, by all cores")
+	f.IntVar(&l.ring, "ring", 64, "memory for packets that are not read yet, MiB for each core and interface")
+	f.BoolVar(&l.promisc, "promiscuous", false, "read packets for other machines as well")
+	f.StringVar(&l.api, "api", "", "let who connects to this Unix socket give keys by address: PUT, GET, DELETE /flows")
+	f.StringVar(&l.metrics, "metrics", "", "serve metrics for Prometheus at this address, such as localhost:9101")
+	f.StringVar(&l.audit, "audit", "", "append to this file which connections were decrypted")
+	f.BoolVar(&l.status, "status", false, "show what happens in the terminal")
+	return cmd
+}
+
+func (l *live) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := l.check(); err != nil {
+		return err
+	}
+	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // no keys in core dumps
+	l.store = keys.NewStore(l.keys.limit)
+	l.table = engine.NewKeys(l.flows)
+	if err := l.keys.follow(ctx, l.store); err != nil {
+		return err
+	}
+	l.out.counts = &l.counts
+	if err := l.out.open(); err != nil {
+		return err
+	}
+	defer l.out.close()
+	audit, err := l.openAudit()
+	if err != nil {
+		return err
+	}
+	for i := range l.workers {
+		c, err := l.newCore(i, audit)
+		if err != nil {
+			return err
+		}
+		defer c.close()
+		l.cores = append(l.cores, c)
+	}
+	if err := l.serve(ctx); err != nil {
+		return err
+	}
+	slog.Info("reading", "interfaces", strings.Join(l.interfaces, ","), "workers", l.workers, "inline", l.inline != "")
+	if l.status {
+		go l.show(ctx)
+	}
+	var running sync.WaitGroup
+	for _, c := range l.cores {
+		running.Add(1)
+		go func() {
+			defer running.Done()
+			c.run(ctx)
+		}()
+	}
+	running.Wait()
+	s := l.stats()
+	report(&s, l.store)
+	if _, drops := l.rings(); drops > 0 {
+		slog.Warn("packets that the kernel dropped because they were not read in time", "count", drops)
+	}
+	return nil
+}
+
+func (l *live) check() error {
+	if l.inline != "" {
+		a, b, ok := strings.Cut(l.inline, "=")
+		if !ok || a == b || len(l.interfaces) > 0 {
+			return fmt.Errorf("--inline %q: it is two interfaces, A=B, and there is no --interface then", l.inline)
+		}
+		l.interfaces = []string{a, b}
+		l.promisc = true
+	}
+	switch {
+	case len(l.interfaces) == 0:
+		return errors.New("what to read? --interface NAME or --inline A=B")
+	case l.unread != "pass" && l.unread != "drop":
+		return fmt.Errorf("--unread %q: it is pass or drop", l.unread)
+	case l.unread == "drop" && l.inline == "":
+		return errors.New("--unread drop is for --inline: packets that are only listened to cannot be held back")
+	case l.workers < 1 || l.workers > 1024:
+		return fmt.Errorf("--workers %d: it is 1 to 1024", l.workers)
+	case l.wait < 0:
+		return fmt.Errorf("--key-wait %v: it is 0 or more", l.wait)
+	}
+	for _, name := range l.interfaces {
+		if name == l.out.face {
+			return fmt.Errorf("--output-interface %s is read from as well: it would read what it wrote", name)
+		}
+	}
+	return nil
+}
+
+func (l *live) openAudit() (*slog.Logger, error) {
+	if l.audit == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(l.audit, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	l.out.closers = append(l.out.closers, f)
+	return slog.New(slog.NewJSONHandler(f, nil)), nil
+}
+
+func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
+	sink, err := l.out.sink()
+	if err != nil {
+		return nil, err
+	}
+	c := &core{live: l, group: i}
+	flows := max(l.flows/l.workers, 16)
+	limits := tls.DefaultLimits
+	limits.Held /= l.workers
+	limits.Partial /= l.workers
+	c.worker = engine.NewWorker(l.store, sink, engine.Options{
+		Flows: flows, Room: flows, KeyWait: max(int64(l.wait), 1), HoleWait: 200e6, TLS: limits, Queued: 64 << 20 / l.workers,
+		Keys: l.table, Verdicts: l.unread == "drop",
+	})
+	if audit != nil {
+		c.worker.Opened = func(f *output.Flow, suite, version uint16) {
+			audit.Info("decrypted", "client", f.Client, "server", f.Server, "suite", fmt.Sprintf("%#04x", suite), "version", fmt.Sprintf("%#04x", version))
+		}
+		c.worker.Ended = func(f *output.Flow, state tls.State) {
+			audit.Info("ended", "client", f.Client, "server", f.Server, "state", state.String())
+		}
+	}
+	for _, name := range l.interfaces {
+		r, err := c.open(name)
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c.names, c.rings = append(c.names, name), append(c.rings, r)
+	}
+	if l.inline != "" {
+		c.across = make([]*output.Interface, 2)
+		for i := range c.names {
+			if err := c.openAcross(i); err != nil {
+				c.close()
+				return nil, err
+			}
+		}
+	}
+	c.publish()
+	return c, nil
+}
+
+func (c *core) open(name string) (*capture.Live, error) {
+	o := capture.LiveOptions{Promiscuous: c.live.promisc, Blocks: c.live.ring, Incoming: c.live.inline != "", Headers: c.live.inline != ""}
+	if c.live.workers > 1 {
+		face, err := net.InterfaceByName(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		o.Group = uint16(os.Getpid()<<4) ^ uint16(face.Index) | 1
+	}
+	return capture.OpenLive(name, o)
+}
+
+// openAcross opens what sends to the interface of a ring, which is what the other ring has read.
+func (c *core) openAcross(i int) error {
+	to, err := output.NewInterface(c.names[i], true, &c.live.counts, failed(c.names[i]))
+	if err != nil {
+		return err
+	}
+	if old := c.across[1-i]; old != nil {
+		old.Close()
+	}
+	c.across[1-i] = to
+	return nil
+}
+
+func (c *core) close() {
+	for _, r := range c.rings {
+		if r != nil {
+			r.Close()
+		}
+	}
+	for _, a := range c.across {
+		if a != nil {
+			a.Close()
+		}
+	}
+}
+
+// run reads until ctx is done.
+func (c *core) run(ctx context.Context) {
+	runtime.LockOSThread()
+	published := time.Now()
+	handlers := make([]func([]capture.Frame), len(c.rings))
+	for i := range c.rings {
+		handlers[i] = func(frames []capture.Frame) { c.handle(i, frames) }
+	}
+	for ctx.Err() == nil {
+		before := c.worker.Stats.Frames
+		for i, r := range c.rings {
+			if err := r.Read(0, handlers[i]); err != nil {
+				c.again(ctx, i, err)
+			}
+		}
+		now := time.Now()
+		c.worker.Tick(now.UnixNano())
+		c.worker.Flush()
+		if now.Sub(published) > 100*time.Millisecond {
+			published = now
+			c.publish()
+		}
+		if c.worker.Stats.Frames == before {
+			if err := capture.Wait(2*time.Millisecond, c.rings...); err != nil {
+				slog.Error("cannot wait for packets", "error", err)
+				break
+			}
+		}
+	}
+	c.worker.Close()
+	c.publish()
+}
+
+// handle forwards and reads the frames of a ring.
+func (c *core) handle(ring int, frames []capture.Frame) {
+	closed := c.live.unread == "drop"
+	if c.across != nil && !closed {
+		for i := range frames {
+			c.across[ring].Send(capture.Whole(&frames[i]))
+		}
+		c.across[ring].Flush()
+	}
+	c.worker.Frames(frames)
+	if c.across != nil && closed {
+		for i := range frames {
+			if !c.worker.Block[i] {
+				c.across[ring].Send(capture.Whole(&frames[i]))
+			}
+		}
+		c.across[ring].Flush()
+	}
+}
+
+// again opens a ring anew, when its interface is there again.
+func (c *core) again(ctx context.Context, i int, err error) {
+	slog.Error("cannot read", "interface", c.names[i], "error", err)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
+		c.worker.Tick(time.Now().UnixNano())
+		c.worker.Flush()
+		if r, err := c.open(c.names[i]); err == nil {
+			if c.across != nil && c.openAcross(i) != nil {
+				r.Close()
+				continue
+			}
+			c.mu.Lock()
+			c.rings[i].Close()
+			c.rings[i] = r
+			c.mu.Unlock()
+			slog.Info("reading again", "interface", c.names[i])
+			return
+		}
+	}
+}
+
+func (c *core) publish() {
+	s := c.worker.Snapshot()
+	c.stats.Store(&s)
+}
+
+func (l *live) stats() engine.Stats {
+	var s engine.Stats
+	for _, c := range l.cores {
+		s.Add(c.stats.Load())
+	}
+	return s
+}
+
+func (l *live) rings() (packets, drops uint64) {
+	for _, c := range l.cores {
+		c.mu.Lock()
+		for _, r := range c.rings {
+			p, d := r.Counts()
+			packets, drops = packets+p, drops+d
+		}
+		c.mu.Unlock()
+	}
+	return packets, drops
+}
+
+// serve starts what others can connect to.
+func (l *live) serve(ctx context.Context) error {
+	start := func(listener net.Listener, h http.Handler) {
+		s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn)}
+		context.AfterFunc(ctx, func() { s.Close() })
+		go s.Serve(listener)
+	}
+	if l.api != "" {
+		listener, err := keys.ListenUnix(l.api)
+		if err != nil {
+			return err
+		}
+		start(listener, control.Flows(l.table))
+	}
+	if l.metrics != "" {
+		listener, err := net.Listen("tcp", l.metrics)
+		if err != nil {
+			return err
+		}
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", control.Metrics(&control.Source{Stats: l.stats, Ring: l.rings, Store: l.store, Output: &l.counts}))
+		start(listener, mux)
+	}
+	return nil
+}
+
+// show writes a page to the terminal, again and again.
+func (l *live) show(ctx context.Context) {
+	last, begin := l.stats(), time.Now()
+	for tick := time.NewTicker(time.Second); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+		}
+		s := l.stats()
+		_, drops := l.rings()
+		count, _ := l.store.Size()
+		fmt.Fprintf(os.Stderr, "\x1b[H\x1b[2Jsealane-gateway  %s  %s\n\n", strings.Join(l.interfaces, " "), time.Since(begin).Round(time.Second))
+		row := func(name string, now, before uint64) {
+			fmt.Fprintf(os.Stderr, "%-28s %16d %12d/s\n", name, now, now-before)
+		}
+		row("packets", s.Frames, last.Frames)
+		row("  dropped by the kernel", drops, drops)
+		row("bytes", s.Bytes, last.Bytes)
+		row("connections", s.Flows, last.Flows)
+		row("  decrypted", s.Decrypted, last.Decrypted)
+		row("  without keys", s.Undecrypted, last.Undecrypted)
+		row("records", s.TLS.Records, last.TLS.Records)
+		row("  not authentic", s.TLS.BadRecords, last.TLS.BadRecords)
+		row("bytes of plaintext", s.TLS.Bytes, last.TLS.Bytes)
+		fmt.Fprintf(os.Stderr, "%-28s %16d\n%-28s %16d\n", "connections now", s.Active, "keys in store", count)
+		last = s
+	}
+}

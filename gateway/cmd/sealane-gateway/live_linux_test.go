@@ -1,0 +1,405 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// lab is some network namespaces on a line, each joined to the next, with nginx in the last.
+type lab struct {
+	t     *testing.T
+	dir   string
+	names []string
+}
+
+func need(t *testing.T, programs ...string) {
+	t.Helper()
+	os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Skipf("not run: there is no %s", p)
+		}
+	}
+}
+
+func (l *lab) command(ns int, name string, args ...string) *exec.Cmd {
+	return exec.Command("ip", append([]string{"netns", "exec", l.names[ns], name}, args...)...)
+}
+
+func (l *lab) run(name string, args ...string) {
+	l.t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		l.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// newLab joins namespace i to i+1 by interfaces right0... and left0...; the first and the last have addresses.
+func newLab(t *testing.T, size int) *lab {
+	t.Helper()
+	need(t, "ip", "nginx", "curl", "tshark", "openssl")
+	l := &lab{t: t, dir: t.TempDir()}
+	for i := range size {
+		name := fmt.Sprintf("sealane-%d-%d", os.Getpid(), i)
+		if out, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
+			t.Skipf("not run: no network namespaces here: %s", bytes.TrimSpace(out))
+		}
+		l.names = append(l.names, name)
+		t.Cleanup(func() { exec.Command("ip", "netns", "del", name).Run() })
+		l.run("ip", "-n", name, "link", "set", "lo", "up")
+	}
+	for i := range size - 1 {
+		l.run("ip", "link", "add", "right", "netns", l.names[i], "type", "veth", "peer", "name", "left", "netns", l.names[i+1])
+		l.run("ip", "-n", l.names[i], "link", "set", "right", "up")
+		l.run("ip", "-n", l.names[i+1], "link", "set", "left", "up")
+	}
+	l.run("ip", "-n", l.names[0], "address", "add", "10.99.0.1/24", "dev", "right")
+	l.run("ip", "-n", l.names[size-1], "address", "add", "10.99.0.2/24", "dev", "left")
+	l.nginx(size - 1)
+	return l
+}
+
+func (l *lab) file(name string) string { return filepath.Join(l.dir, name) }
+
+func (l *lab) nginx(ns int) {
+	l.run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+		"-subj", "/CN=sealane.test", "-keyout", l.file("key.pem"), "-out", l.file("cert.pem"))
+	os.Mkdir(l.file("www"), 0o755)
+	os.WriteFile(l.file("www/large"), bytes.Repeat([]byte("0123456789abcdef"), 1<<16), 0o644)
+	os.WriteFile(l.file("www/secret-page"), []byte("what nobody else may read\n"), 0o644)
+	conf := fmt.Sprintf(`daemon off; user root; pid %[1]s/pid; error_log %[1]s/error.log; worker_processes 1;
+events { worker_connections 256; }
+http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
+  server { listen 10.99.0.2:443 ssl; ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; ssl_protocols TLSv1.2 TLSv1.3; root %[1]s/www; } }
+`, l.dir)
+	os.WriteFile(l.file("nginx.conf"), []byte(conf), 0o600)
+	cmd := l.command(ns, "nginx", "-c", l.file("nginx.conf"), "-e", l.file("error.log"))
+	if err := cmd.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { cmd.Process.Signal(os.Interrupt); cmd.Wait() })
+	for range 100 {
+		if _, err := os.Stat(l.file("pid")); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	l.t.Fatal("nginx did not start")
+}
+
+// curl asks for a page and returns its length; an empty keyLog keeps the keys secret.
+func (l *lab) curl(keyLog, page string, args ...string) (int, error) {
+	cmd := l.command(0, "curl", append([]string{"-sk", "--http1.1", "--max-time", "8", "https://10.99.0.2/" + page}, args...)...)
+	cmd.Env = os.Environ()
+	if keyLog != "" {
+		cmd.Env = append(cmd.Env, "SSLKEYLOGFILE="+keyLog)
+	}
+	out, err := cmd.Output()
+	return len(out), err
+}
+
+// process is something that runs beside the test, and what it has said.
+type process struct {
+	*exec.Cmd
+	mu   sync.Mutex
+	said bytes.Buffer
+	done chan struct{}
+}
+
+func (p *process) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.String()
+}
+
+func (p *process) waitFor(t *testing.T, what string, n int) bool {
+	t.Helper()
+	for range 200 {
+		if strings.Count(p.text(), what) >= n {
+			return true
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("%d times %q was to come, and it is\n%s", n, what, p.text())
+	return false
+}
+
+func (p *process) stop() {
+	p.Process.Signal(os.Interrupt)
+	<-p.done
+}
+
+func start(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{Cmd: cmd, done: make(chan struct{})}
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		s := bufio.NewScanner(r)
+		for s.Scan() {
+			p.mu.Lock()
+			p.said.WriteString(s.Text() + "\n")
+			p.mu.Unlock()
+		}
+	}()
+	go func() { cmd.Wait(); w.Close(); close(p.done) }()
+	t.Cleanup(func() {
+		p.stop()
+		if t.Failed() {
+			t.Logf("%s:\n%s", cmd.Args, p.text())
+		}
+	})
+	return p
+}
+
+func (l *lab) gateway(ns int, args ...string) *process {
+	cmd := l.command(ns, os.Args[0], append([]string{"live"}, args...)...)
+	cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
+	p := start(l.t, cmd)
+	p.waitFor(l.t, "msg=reading", 1)
+	return p
+}
+
+// tshark shows the HTTP requests and answers that it finds on an interface.
+func (l *lab) tshark(ns int, args ...string) *process {
+	p := start(l.t, l.command(ns, "tshark", append([]string{"-l", "-Y", "http", "-T", "fields", "-e", "http.request.uri",
+		"-e", "http.response.code", "-e", "http.content_length"}, args...)...))
+	p.waitFor(l.t, "Capturing on", 1)
+	// Some versions say when they have really begun.
+	for i := 0; i < 60 && !strings.Contains(p.text(), "Capture started"); i++ {
+		time.Sleep(50 * time.Millisecond)
+	}
+	return p
+}
+
+func TestLive(t *testing.T) {
+	l := newLab(t, 2)
+	keyLog := l.file("keys.log")
+	os.WriteFile(keyLog, nil, 0o600)
+	l.run("ip", "-n", l.names[1], "link", "add", "out", "type", "veth", "peer", "name", "tool")
+	l.run("ip", "-n", l.names[1], "link", "set", "out", "up")
+	l.run("ip", "-n", l.names[1], "link", "set", "tool", "up")
+	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--tap", "plain", "--output-interface", "out", "--serve", "127.0.0.1:57012",
+		"--metrics", "127.0.0.1:9101", "--audit", l.file("audit"), "--keys-socket", l.file("keys.sock"), "--workers", "2",
+		"--key-wait", "2s") // this machine may be busy
+	onTAP, onVeth := l.tshark(1, "-i", "plain"), l.tshark(1, "-i", "tool")
+	overIP := start(t, l.command(1, "tshark", "-l", "-i", "TCP@127.0.0.1:57012", "-Y", "http", "-T", "fields", "-e", "http.request.uri"))
+	g.waitFor(t, "reader connected", 1)
+	for i, suite := range []string{"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"} {
+		page := []string{"secret-page", "large", "secret-page?again"}[i]
+		if n, err := l.curl(keyLog, page, "--tls13-ciphers", suite); err != nil || n < 20 {
+			t.Fatalf("curl: %d bytes, %v", n, err)
+		}
+	}
+	if _, err := l.curl(keyLog, "old", "--tls-max", "1.2"); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]*process{"TAP": onTAP, "interface": onVeth} {
+		for _, want := range []string{"/secret-page\n", "/secret-page?again", "/large", "/old", "\t200\t1048576", "\t200\t26", "\t404"} {
+			if !p.waitFor(t, strings.TrimSuffix(want, "\n"), 1) {
+				t.Errorf("not on %s: %q", name, want)
+			}
+		}
+	}
+	overIP.waitFor(t, "/large", 1)
+
+	// Another connection, whose keys come over the socket.
+	other := l.file("other.log")
+	if _, err := l.curl(other, "by-socket"); err != nil {
+		t.Fatal(err)
+	}
+	// They are later than the connection, which is what --key-wait is for.
+	b, err := os.ReadFile(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("unix", l.file("keys.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Write(b)
+	c.Close()
+	onTAP.waitFor(t, "/by-socket", 1)
+
+	// What is counted.
+	out, err := l.command(1, "curl", "-s", "http://127.0.0.1:9101/metrics").Output()
+	if err != nil || !strings.Contains(string(out), "sealane_gateway_connections_decrypted_total 5") {
+		t.Errorf("metrics: %v\n%s", err, out)
+	}
+	g.stop()
+	audit, _ := os.ReadFile(l.file("audit"))
+	if n := strings.Count(string(audit), `"msg":"decrypted"`); n != 5 {
+		t.Errorf("%d connections in the audit log:\n%s", n, audit)
+	}
+	if !strings.Contains(g.text(), "decrypted=5 without_keys=0") {
+		t.Error("not all connections were decrypted")
+	}
+}
+
+func TestInline(t *testing.T) {
+	for _, unread := range []string{"pass", "drop"} {
+		t.Run(unread, func(t *testing.T) {
+			l := newLab(t, 3)
+			keyLog := l.file("keys.log")
+			os.WriteFile(keyLog, nil, 0o600)
+			if _, err := l.curl(keyLog, "secret-page", "--connect-timeout", "1"); err == nil {
+				t.Fatal("there is a way around the gateway")
+			}
+			g := l.gateway(1, "--inline", "left=right", "--unread", unread, "--keys", keyLog, "--tap", "plain", "--key-wait", "500ms")
+			shark := l.tshark(1, "-i", "plain")
+			for _, page := range []string{"secret-page", "large"} {
+				if n, err := l.curl(keyLog, page); err != nil || n < 20 {
+					t.Fatalf("curl: %d bytes of %s, %v", n, page, err)
+				}
+				shark.waitFor(t, "/"+page, 1)
+			}
+			shark.waitFor(t, "\t200\t1048576", 1)
+			// The keys of this one are nobody's business. It is large, as what is sent before the wait is over passes.
+			n, err := l.curl("", "large", "--limit-rate", "200K", "--max-time", "4")
+			switch unread {
+			case "pass":
+				if n < 500000 {
+					t.Errorf("%d bytes passed, %v", n, err)
+				}
+			case "drop":
+				if n >= 500000 {
+					t.Errorf("%d bytes passed", n)
+				}
+			}
+			g.stop()
+			if !strings.Contains(g.text(), "decrypted=2 without_keys=1") {
+				t.Error("of three connections two were to be decrypted")
+			}
+		})
+	}
+}
+
+// TestWithoutRoot runs the gateway as another user, with the two capabilities that it needs.
+func TestWithoutRoot(t *testing.T) {
+	need(t, "setpriv", "ip")
+	if os.Getuid() != 0 {
+		t.Skip("not run: only root can become somebody else")
+	}
+	dir, err := os.MkdirTemp("/tmp", "sealane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Chmod(dir, 0o755)
+	program := filepath.Join(dir, "gateway")
+	b, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = os.WriteFile(program, b, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		capabilities string
+		works        bool
+	}{{"+net_raw,+net_admin", true}, {"-all", false}} {
+		cmd := exec.Command("unshare", "-n", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps="+c.capabilities,
+			"--ambient-caps="+c.capabilities, program, "live", "--interface", "lo", "--promiscuous")
+		cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
+		p := start(t, cmd)
+		for range 100 {
+			if p.text() != "" {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if reading := strings.Contains(p.text(), "msg=reading"); reading != c.works {
+			t.Errorf("with %s: %s", c.capabilities, p.text())
+		}
+		p.stop()
+	}
+}
+
+// TestInterfaceGone takes the interface away and brings it back; meanwhile the status page is shown.
+func TestInterfaceGone(t *testing.T) {
+	need(t, "ip")
+	l := &lab{t: t, dir: t.TempDir(), names: []string{fmt.Sprintf("sealane-%d-gone", os.Getpid())}}
+	if out, err := exec.Command("ip", "netns", "add", l.names[0]).CombinedOutput(); err != nil {
+		t.Skipf("not run: no network namespaces here: %s", bytes.TrimSpace(out))
+	}
+	t.Cleanup(func() { exec.Command("ip", "netns", "del", l.names[0]).Run() })
+	come := func() {
+		l.run("ip", "-n", l.names[0], "link", "add", "here", "type", "veth", "peer", "name", "there")
+		l.run("ip", "-n", l.names[0], "link", "set", "here", "up")
+		l.run("ip", "-n", l.names[0], "link", "set", "there", "up")
+	}
+	come()
+	g := l.gateway(0, "--interface", "here", "--status")
+	g.waitFor(t, "bytes of plaintext", 2)
+	l.run("ip", "-n", l.names[0], "link", "del", "here")
+	g.waitFor(t, "cannot read", 1)
+	time.Sleep(600 * time.Millisecond)
+	if n := strings.Count(g.text(), "cannot read"); n != 1 {
+		t.Errorf("it was said %d times", n)
+	}
+	come()
+	g.waitFor(t, "reading again", 1)
+}
+
+// TestFlowsBySocket has a connection's keys given with its addresses, in the middle of it.
+func TestFlowsBySocket(t *testing.T) {
+	l := newLab(t, 2)
+	l.gateway(1, "--interface", "left", "--api", l.file("api"), "--tap", "plain")
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", l.file("api"))
+	}}}
+	do := func(method, query, body string) (int, string) {
+		req, _ := http.NewRequest(method, "http://gateway/flows"+query, strings.NewReader(body))
+		r, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		b, _ := io.ReadAll(r.Body)
+		return r.StatusCode, string(b)
+	}
+	if st, err := os.Stat(l.file("api")); err != nil || st.Mode().Perm()&0o077 != 0 {
+		t.Errorf("others may connect: %v, %v", st.Mode(), err)
+	}
+	good := `{"source":"10.99.0.1:5000","destination":"10.99.0.2:443","suite":"TLS_AES_128_GCM_SHA256","key":"` + strings.Repeat("00", 16) +
+		`","iv":"` + strings.Repeat("00", 12) + `","next":7}`
+	if code, b := do("PUT", "", good); code != 204 {
+		t.Errorf("PUT: %d %s", code, b)
+	}
+	for _, bad := range []string{"", "{}", `{"source":"x"}`, strings.Replace(good, `"key":"00`, `"key":"0g`, 1), strings.Replace(good, `"key":"00`, `"key":"`, 1),
+		strings.Replace(good, "AES_128", "AES_129", 1), "[" + good + ",{}]"} {
+		if code, _ := do("PUT", "", bad); code != 400 {
+			t.Errorf("PUT %.60s: %d", bad, code)
+		}
+	}
+	var all []map[string]any
+	code, b := do("GET", "", "")
+	if err := json.Unmarshal([]byte(b), &all); code != 200 || err != nil || len(all) != 1 || all[0]["next"] != 7.0 || all[0]["key"] != nil {
+		t.Errorf("GET: %d %s", code, b)
+	}
+	which := "?source=10.99.0.1:5000&destination=10.99.0.2:443"
+	if code, _ := do("DELETE", which, ""); code != 204 {
+		t.Errorf("DELETE: %d", code)
+	}
+	if code, _ := do("DELETE", which, ""); code != 404 {
+		t.Errorf("DELETE again: %d", code)
+	}
+	if code, _ := do("GET", which, ""); code != 404 {
+		t.Errorf("GET: %d", code)
+	}
+}

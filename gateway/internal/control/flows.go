@@ -1,0 +1,194 @@
+// Package control is the interface of other programs to the gateway: flows with their keys, and metrics.
+package control
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/sealane/sealane/gateway/internal/engine"
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+// A flow is one direction of a connection, as JSON.
+type flow struct {
+	Source      string  `json:"source"`
+	Destination string  `json:"destination"`
+	From        string  `json:"from,omitempty"`  // who sends in this direction: client or server
+	Suite       string  `json:"suite,omitempty"` // its name, as IANA has it
+	Key         string  `json:"key,omitempty"`   // in hexadecimal digits; never told
+	IV          string  `json:"iv,omitempty"`
+	Next        uint64  `json:"next"`               // number of the next record
+	Sequence    *uint32 `json:"sequence,omitempty"` // TCP sequence number at which it begins, if known
+	State       string  `json:"state,omitempty"`
+}
+
+var suites = map[string]uint16{
+	"TLS_AES_128_GCM_SHA256": 0x1301, "TLS_AES_256_GCM_SHA384": 0x1302, "TLS_CHACHA20_POLY1305_SHA256": 0x1303,
+	"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": 0xc02b, "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": 0xc02c,
+	"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": 0xc02f, "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": 0xc030,
+	"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": 0xcca8, "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": 0xcca9,
+}
+
+var states = [...]string{"waiting", "reading", "ended"}
+
+func (f *flow) key() (*engine.Key, error) {
+	source, err := netip.ParseAddrPort(f.Source)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	destination, err := netip.ParseAddrPort(f.Destination)
+	if err != nil {
+		return nil, fmt.Errorf("destination: %w", err)
+	}
+	k := &engine.Key{Source: source, Destination: destination}
+	switch f.From {
+	case "client":
+	case "server":
+		k.FromServer = true
+	case "":
+		k.FromServer = source.Port() < destination.Port()
+	default:
+		return nil, fmt.Errorf("from: %q is neither client nor server", f.From)
+	}
+	suite, ok := suites[f.Suite]
+	if !ok {
+		return nil, fmt.Errorf("suite: %q is not known", f.Suite)
+	}
+	k.Given = tls.Given{Suite: suite, Next: f.Next}
+	if k.Given.Key, err = hex.DecodeString(f.Key); err != nil {
+		return nil, errors.New("key: not hexadecimal digits")
+	}
+	if k.Given.IV, err = hex.DecodeString(f.IV); err != nil {
+		return nil, errors.New("iv: not hexadecimal digits")
+	}
+	if f.Sequence != nil {
+		k.Given.Aligned, k.Sequence = true, *f.Sequence
+	}
+	return k, nil
+}
+
+func flowOf(k *engine.Key) flow {
+	state, next := k.State()
+	f := flow{Source: k.Source.String(), Destination: k.Destination.String(), From: "client", Next: next, State: states[state]}
+	if k.FromServer {
+		f.From = "server"
+	}
+	for name, n := range suites {
+		if n == k.Given.Suite {
+			f.Suite = name
+		}
+	}
+	return f
+}
+
+// A request is one flow or a list of them.
+func decode(r io.Reader) ([]flow, error) {
+	b, err := io.ReadAll(r)
+	defer clear(b)
+	if err != nil {
+		return nil, err
+	}
+	var one flow
+	var many []flow
+	if strings.HasPrefix(strings.TrimSpace(string(b)), "[") {
+		err = json.Unmarshal(b, &many)
+	} else if err = json.Unmarshal(b, &one); err == nil {
+		many = []flow{one}
+	}
+	return many, err
+}
+
+const maxRequest = 16 << 20
+
+// Flows serves the table of given keys:
+//
+//	PUT /flows     a flow, or a list of them
+//	GET /flows     all flows, or with ?source=...&destination=... one; keys are never told
+//	DELETE /flows  with ?source=...&destination=... one
+func Flows(table *engine.Keys) http.Handler {
+	mux := http.NewServeMux()
+	fail := func(w http.ResponseWriter, code int, err error) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		json.NewEncoder(w).Encode(map[string]string{"error": err.Error()})
+	}
+	mux.HandleFunc("PUT /flows", func(w http.ResponseWriter, r *http.Request) {
+		flows, err := decode(http.MaxBytesReader(w, r.Body, maxRequest))
+		if err != nil {
+			fail(w, http.StatusBadRequest, err)
+			return
+		}
+		// All or nothing, as far as the request can be wrong.
+		var ks []*engine.Key
+		for i := range flows {
+			k, err := flows[i].key()
+			if err == nil {
+				err = tls.CheckGiven(&k.Given)
+			}
+			if err != nil {
+				fail(w, http.StatusBadRequest, fmt.Errorf("flow %d: %w", i, err))
+				return
+			}
+			ks = append(ks, k)
+		}
+		for _, k := range ks {
+			if err := table.Put(k); err != nil {
+				fail(w, http.StatusInsufficientStorage, err)
+				return
+			}
+			slog.Info("flow given", "flow", k.String())
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	one := func(w http.ResponseWriter, r *http.Request) (s, d netip.AddrPort, ok bool) {
+		s, err := netip.ParseAddrPort(r.URL.Query().Get("source"))
+		if err == nil {
+			d, err = netip.ParseAddrPort(r.URL.Query().Get("destination"))
+		}
+		if err != nil {
+			fail(w, http.StatusBadRequest, fmt.Errorf("source and destination: %w", err))
+		}
+		return s, d, err == nil
+	}
+	missing := errors.New("no such flow")
+	mux.HandleFunc("GET /flows", func(w http.ResponseWriter, r *http.Request) {
+		all := []flow{}
+		if r.URL.RawQuery == "" {
+			for _, k := range table.All() {
+				all = append(all, flowOf(k))
+			}
+		} else {
+			s, d, ok := one(w, r)
+			if !ok {
+				return
+			}
+			k := table.Get(s, d)
+			if k == nil {
+				fail(w, http.StatusNotFound, missing)
+				return
+			}
+			all = append(all, flowOf(k))
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(all)
+	})
+	mux.HandleFunc("DELETE /flows", func(w http.ResponseWriter, r *http.Request) {
+		s, d, ok := one(w, r)
+		if !ok {
+			return
+		}
+		if !table.Delete(s, d) {
+			fail(w, http.StatusNotFound, missing)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	return mux
+}

@@ -1,0 +1,97 @@
+package control
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/sealane/sealane/gateway/internal/engine"
+	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/output"
+)
+
+// A Source is asked for counts when somebody wants metrics.
+type Source struct {
+	Stats  func() engine.Stats
+	Ring   func() (packets, drops uint64)
+	Store  *keys.Store
+	Output *output.Counts
+}
+
+type metric struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(s *engine.Stats) uint64
+}
+
+func counter(name, help string, value func(s *engine.Stats) uint64) metric {
+	return metric{prometheus.NewDesc("sealane_gateway_"+name, help, nil, nil), prometheus.CounterValue, value}
+}
+
+var metrics = []metric{
+	counter("frames_total", "Frames read.", func(s *engine.Stats) uint64 { return s.Frames }),
+	counter("bytes_total", "Bytes of frames read.", func(s *engine.Stats) uint64 { return s.Bytes }),
+	counter("malformed_frames_total", "Frames whose headers contradict each other.", func(s *engine.Stats) uint64 { return s.Verdicts[3] }),
+	counter("fragments_total", "IP fragments, which are not put together.", func(s *engine.Stats) uint64 { return s.Verdicts[2] }),
+	counter("connections_total", "TCP connections seen to begin.", func(s *engine.Stats) uint64 { return s.Flows }),
+	counter("connections_not_tls_total", "Connections that are of no interest.", func(s *engine.Stats) uint64 { return s.Ignored }),
+	counter("connections_evicted_total", "Connections removed because the table was full.", func(s *engine.Stats) uint64 { return s.Evicted }),
+	counter("connections_decrypted_total", "Connections with at least one record opened.", func(s *engine.Stats) uint64 { return s.Decrypted }),
+	counter("connections_undecrypted_total", "TLS connections that ended without a record opened.", func(s *engine.Stats) uint64 { return s.Undecrypted }),
+	counter("connections_waited_total", "Connections that had to wait for keys.", func(s *engine.Stats) uint64 { return s.Waiting }),
+	counter("connections_keys_late_total", "Connections whose keys came while they waited.", func(s *engine.Stats) uint64 { return s.Late }),
+	counter("records_total", "Records opened.", func(s *engine.Stats) uint64 { return s.TLS.Records }),
+	counter("plaintext_bytes_total", "Bytes of application data delivered.", func(s *engine.Stats) uint64 { return s.TLS.Bytes }),
+	counter("bad_records_total", "Records that did not authenticate.", func(s *engine.Stats) uint64 { return s.TLS.BadRecords }),
+	counter("lost_bytes_total", "Bytes of records lost.", func(s *engine.Stats) uint64 { return s.TLS.LostBytes }),
+	counter("held_bytes_dropped_total", "Bytes dropped because too many waited for keys.", func(s *engine.Stats) uint64 { return s.TLS.HeldOut }),
+	counter("resynchronisations_total", "Times that reading went on after loss.", func(s *engine.Stats) uint64 { return s.TLS.Resyncs }),
+	counter("tcp_reordered_total", "Segments that came before their turn.", func(s *engine.Stats) uint64 { return s.Reordered }),
+	counter("tcp_repeated_total", "Segments seen before.", func(s *engine.Stats) uint64 { return s.Repeated }),
+	counter("tcp_conflicts_total", "Segments that contradict others.", func(s *engine.Stats) uint64 { return s.Conflicts }),
+	counter("tcp_holes_total", "Holes in streams that were given up.", func(s *engine.Stats) uint64 { return s.Holes }),
+	{prometheus.NewDesc("sealane_gateway_connections", "Connections in the table.", nil, nil), prometheus.GaugeValue,
+		func(s *engine.Stats) uint64 { return s.Active }},
+}
+
+var (
+	ringDrops  = prometheus.NewDesc("sealane_gateway_ring_drops_total", "Packets that the kernel dropped because nobody read them in time.", nil, nil)
+	keyCount   = prometheus.NewDesc("sealane_gateway_keys", "Connections with keys in the store.", nil, nil)
+	keyEvicted = prometheus.NewDesc("sealane_gateway_keys_evicted_total", "Connections whose keys made room for others.", nil, nil)
+	keyLines   = prometheus.NewDesc("sealane_gateway_key_log_lines_total", "Lines of key logs.", []string{"kind"}, nil)
+	sent       = prometheus.NewDesc("sealane_gateway_sent_frames_total", "Frames sent on interfaces.", nil, nil)
+	unsent     = prometheus.NewDesc("sealane_gateway_unsent_frames_total", "Frames that could not be sent.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (s *Source) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, to) }
+
+// Collect implements prometheus.Collector.
+func (s *Source) Collect(to chan<- prometheus.Metric) {
+	stats := s.Stats()
+	for i := range metrics {
+		m := &metrics[i]
+		to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.value(&stats)))
+	}
+	n := func(d *prometheus.Desc, kind prometheus.ValueType, v uint64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, kind, float64(v), labels...)
+	}
+	_, drops := s.Ring()
+	n(ringDrops, prometheus.CounterValue, drops)
+	count, evicted := s.Store.Size()
+	n(keyCount, prometheus.GaugeValue, uint64(count))
+	n(keyEvicted, prometheus.CounterValue, evicted)
+	secrets, bad := s.Store.Lines()
+	n(keyLines, prometheus.CounterValue, secrets, "secret")
+	n(keyLines, prometheus.CounterValue, bad, "bad")
+	n(sent, prometheus.CounterValue, s.Output.Sent.Load())
+	n(unsent, prometheus.CounterValue, s.Output.Dropped.Load())
+}
+
+// Metrics serves them in the format of Prometheus.
+func Metrics(s *Source) http.Handler {
+	r := prometheus.NewRegistry()
+	r.MustRegister(s)
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{})
+}

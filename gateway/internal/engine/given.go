@@ -1,0 +1,303 @@
+package engine
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sealane/sealane/gateway/internal/flow"
+	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+// A Key is one direction of a connection whose keys are given with its addresses, as network cards take them. It may be in
+// the middle of its stream.
+type Key struct {
+	Source, Destination netip.AddrPort
+	FromServer          bool
+	Given               tls.Given
+	Sequence            uint32 // of TCP, where record Given.Next begins, if Given.Aligned
+
+	state  atomic.Uint32
+	number atomic.Uint64
+}
+
+// States of a Key.
+const (
+	KeyWaiting uint32 = iota // for packets
+	KeyReading
+	KeyEnded
+)
+
+// State returns how far it is, and the number of the next record.
+func (k *Key) State() (state uint32, number uint64) { return k.state.Load(), k.number.Load() }
+
+type keyName [2]netip.AddrPort
+
+// Keys is the table of given keys. It is safe for concurrent use; workers take part in it with Options.Keys.
+type Keys struct {
+	mu      sync.Mutex
+	limit   int
+	all     map[keyName]*Key
+	changes []change // since the slowest worker looked
+	base    uint64   // number of the first change
+	latest  atomic.Uint64
+	workers []*Worker
+	// OnEnd, if set, is told that the connection of a key is over.
+	OnEnd func(*Key)
+}
+
+type change struct {
+	key  *Key
+	kind uint8
+}
+
+const (
+	put     = iota
+	remove  // its connection ends
+	replace // another took its place
+)
+
+// NewKeys returns a table for at most limit directions.
+func NewKeys(limit int) *Keys { return &Keys{limit: limit, all: make(map[keyName]*Key)} }
+
+// ErrFull says that the table has no room.
+var ErrFull = errors.New("the table of flows is full")
+
+func nameOf(source, destination netip.AddrPort) keyName {
+	return keyName{netip.AddrPortFrom(source.Addr().Unmap(), source.Port()), netip.AddrPortFrom(destination.Addr().Unmap(), destination.Port())}
+}
+
+// Put adds a direction, or replaces it. The key belongs to the table from now on.
+func (t *Keys) Put(k *Key) error {
+	if !k.Source.IsValid() || !k.Destination.IsValid() {
+		return errors.New("source and destination are needed")
+	}
+	if err := tls.CheckGiven(&k.Given); err != nil {
+		return err
+	}
+	name := nameOf(k.Source, k.Destination)
+	k.number.Store(k.Given.Next)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := t.all[name]
+	switch {
+	case old == nil && len(t.all) >= t.limit:
+		return ErrFull
+	case old != nil:
+		t.change(change{old, replace})
+	}
+	t.all[name] = k
+	t.change(change{k, put})
+	return nil
+}
+
+// change needs the lock.
+func (t *Keys) change(c change) {
+	if len(t.workers) == 0 {
+		c.wipe()
+		return
+	}
+	t.changes = append(t.changes, c)
+	t.latest.Add(1)
+}
+
+// Delete removes a direction and says whether it was there. Its connection is not read any more.
+func (t *Keys) Delete(source, destination netip.AddrPort) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := t.all[nameOf(source, destination)]
+	if k == nil {
+		return false
+	}
+	delete(t.all, nameOf(source, destination))
+	t.change(change{k, remove})
+	return true
+}
+
+// Get returns a direction, or nil.
+func (t *Keys) Get(source, destination netip.AddrPort) *Key {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all[nameOf(source, destination)]
+}
+
+// All returns all directions.
+func (t *Keys) All() []*Key {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]*Key, 0, len(t.all))
+	for _, k := range t.all {
+		all = append(all, k)
+	}
+	return all
+}
+
+// join adds a worker, which gets all that are there.
+func (t *Keys) join(w *Worker) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.workers = append(t.workers, w)
+	w.given = make(map[packet.Tuple][]*Key)
+	w.givenSeen = t.latest.Load()
+	for _, k := range t.all {
+		w.take(change{k, put})
+	}
+}
+
+// poll takes what has changed. It belongs to the worker.
+func (w *Worker) pollGiven() {
+	t := w.o.Keys
+	if t == nil || t.latest.Load() == w.givenSeen {
+		return
+	}
+	t.mu.Lock()
+	seen := t.latest.Load()
+	news := append([]change(nil), t.changes[w.givenSeen-t.base:]...)
+	t.mu.Unlock()
+	for _, c := range news {
+		w.take(c)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w.givenSeen = seen
+	slowest := seen
+	for _, o := range t.workers {
+		slowest = min(slowest, o.givenSeen)
+	}
+	for i := range t.changes[:slowest-t.base] {
+		t.changes[i].wipe() // nobody looks at it any more
+		t.changes[i] = change{}
+	}
+	t.changes = t.changes[slowest-t.base:]
+	t.base = slowest
+}
+
+func (c *change) wipe() {
+	if c.kind != put {
+		clear(c.key.Given.Key)
+		clear(c.key.Given.IV)
+	}
+}
+
+func (w *Worker) take(c change) {
+	if c.kind == replace {
+		return
+	}
+	tuple, side := packet.TupleOf(c.key.Source, c.key.Destination)
+	kept := w.given[tuple][:0]
+	for _, k := range w.given[tuple] {
+		if k.Source != c.key.Source {
+			kept = append(kept, k)
+		}
+	}
+	if c.kind == put {
+		kept = append(kept, c.key)
+	}
+	if len(kept) == 0 {
+		delete(w.given, tuple)
+	} else {
+		w.given[tuple] = kept
+	}
+	hash := tuple.Hash()
+	e := w.table.Find(hash, &tuple)
+	if e == nil {
+		return
+	}
+	if c.kind == remove {
+		w.end(e)
+		return
+	}
+	// The connection is here already, perhaps without anything to read it with.
+	if e.Conn != nil && (e.Conn.given || e.Conn.tls.State() == tls.Readable) {
+		if !e.Conn.given {
+			return // it has better keys
+		}
+		w.giveTo(e, c.key, side, false)
+		return
+	}
+	if e.Flags&flow.Ignored != 0 || e.Conn != nil {
+		w.finish(e)
+		e.Flags &^= flow.Ignored
+	}
+	w.beginGiven(e, hash, kept, w.now, false)
+}
+
+// beginGiven gives an entry the keys that are there for it.
+func (w *Worker) beginGiven(e *entry, hash uint64, ks []*Key, time int64, fresh bool) {
+	client := ks[0].Source
+	if ks[0].FromServer {
+		client = ks[0].Destination
+	}
+	side := uint8(0)
+	if e.Tuple.Endpoint(1) == client {
+		side = 1
+	}
+	w.setClient(e, side)
+	w.open(e, hash, time)
+	e.Conn.given = true
+	for _, k := range ks {
+		_, side := packet.TupleOf(k.Source, k.Destination)
+		w.giveTo(e, k, side, fresh)
+	}
+}
+
+func (w *Worker) giveTo(e *entry, k *Key, side uint8, fresh bool) {
+	c := e.Conn
+	g := k.Given
+	if fresh {
+		g.Search = 16 // what comes first is the handshake
+	}
+	if g.Aligned {
+		if e.Flags&started(side) != 0 && k.Sequence-e.Next[side] > 1<<30 {
+			g.Aligned = false // the beginning has gone by
+		} else {
+			e.Next[side] = k.Sequence
+			e.Flags |= started(side)
+		}
+	}
+	if w.dec.Give(&c.tls, side^c.client, &g) != nil {
+		return
+	}
+	k.state.Store(KeyReading)
+	c.keys[side] = k
+}
+
+// reportGiven says how far the connections with given keys are.
+func (w *Worker) reportGiven(c *conn, ended bool) {
+	for side, k := range c.keys {
+		if k == nil {
+			continue
+		}
+		n, _, _ := w.dec.Position(&c.tls, uint8(side)^c.client)
+		k.number.Store(n)
+		if ended {
+			k.state.Store(KeyEnded)
+			w.forgetGiven(k)
+			delete(w.given, c.tuple)
+			c.keys[side] = nil
+		}
+	}
+}
+
+// forgetGiven wipes a key whose connection is over.
+func (w *Worker) forgetGiven(k *Key) {
+	t := w.o.Keys
+	t.mu.Lock()
+	if name := nameOf(k.Source, k.Destination); t.all[name] == k {
+		delete(t.all, name)
+		t.change(change{k, remove})
+	}
+	t.mu.Unlock()
+	if t.OnEnd != nil {
+		t.OnEnd(k)
+	}
+}
+
+// String never shows the key.
+func (k *Key) String() string {
+	return fmt.Sprintf("%v to %v, suite %s", k.Source, k.Destination, hex.EncodeToString([]byte{byte(k.Given.Suite >> 8), byte(k.Given.Suite)}))
+}

@@ -1,0 +1,54 @@
+// Package jetstream takes key logs from NATS JetStream, where many servers and clients put them.
+package jetstream
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/sealane/sealane/gateway/internal/keys"
+)
+
+// Subscribe takes key logs from a NATS JetStream: each message is some whole lines. It begins with what the stream still
+// holds, and goes on, through interruptions, until ctx is done. All messages go to log, one after another.
+func Subscribe(ctx context.Context, url, stream, subject string, log *keys.Log, warn func(error)) error {
+	c, err := nats.Connect(url, nats.Name("sealane-gateway"), nats.MaxReconnects(-1),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				warn(err)
+			}
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { warn(err) }))
+	if err != nil {
+		return err
+	}
+	js, err := jetstream.New(c)
+	if err != nil {
+		c.Close()
+		return err
+	}
+	// An ordered consumer lives in memory, and is made anew after an interruption from where it was.
+	config := jetstream.OrderedConsumerConfig{}
+	if subject != "" {
+		config.FilterSubjects = []string{subject}
+	}
+	consumer, err := js.OrderedConsumer(ctx, stream, config)
+	if err != nil {
+		c.Close()
+		return err
+	}
+	running, err := consumer.Consume(func(m jetstream.Msg) {
+		log.Write(m.Data())
+		log.Flush() // a message is never continued by another
+	}, jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { warn(err) }))
+	if err != nil {
+		c.Close()
+		return err
+	}
+	context.AfterFunc(ctx, func() {
+		running.Stop()
+		c.Close()
+	})
+	return nil
+}

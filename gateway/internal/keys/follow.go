@@ -1,0 +1,147 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// CheckMode refuses a key log that others may read.
+func CheckMode(f *os.File) error {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if mode := st.Mode(); !mode.IsDir() && mode.Perm()&0o077 != 0 {
+		return fmt.Errorf("%s has mode %04o: others can read these keys; chmod 600 it, or give --allow-readable-keys",
+			f.Name(), mode.Perm())
+	}
+	return nil
+}
+
+// How often a file is looked at for more, and for another file in its place.
+const (
+	followPause  = 2 * time.Millisecond
+	followRename = 250 * time.Millisecond
+)
+
+// Follow reads a key log as it grows, until ctx is done: a file, from its beginning, also if it is cut off, or another
+// takes its place, or it is not there yet; or a named pipe, again and again. check is asked about each file that is opened.
+func Follow(ctx context.Context, name string, log *Log, check func(*os.File) error, warn func(error)) {
+	var last string
+	complain := func(err error) {
+		if s := err.Error(); s != last { // once for each cause
+			last = s
+			warn(err)
+		}
+	}
+	for ctx.Err() == nil {
+		// A pipe is opened for writing too, so that it does not end with its first writer.
+		f, err := os.OpenFile(name, openFlags(name), 0)
+		if err == nil {
+			if err = check(f); err == nil {
+				err = followFile(ctx, f, name, log)
+			}
+			f.Close()
+		}
+		if err != nil {
+			complain(err)
+		}
+		pause(ctx, followRename)
+	}
+}
+
+func openFlags(name string) int {
+	if st, err := os.Stat(name); err == nil && st.Mode()&os.ModeNamedPipe != 0 {
+		return os.O_RDWR
+	}
+	return os.O_RDONLY
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// followFile returns nil when another file has the name.
+func followFile(ctx context.Context, f *os.File, name string, log *Log) error {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		stop := context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Now()) })
+		defer stop()
+		_, err := io.Copy(log, f)
+		if ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
+		return err
+	}
+	buf := make([]byte, 64<<10)
+	defer clear(buf)
+	var at int64
+	looked := time.Now()
+	for ctx.Err() == nil {
+		n, err := f.Read(buf)
+		log.Write(buf[:n])
+		at += int64(n)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if n > 0 {
+			continue
+		}
+		if time.Since(looked) > followRename {
+			looked = time.Now()
+			if now, err := f.Stat(); err == nil && now.Size() < at {
+				f.Seek(0, io.SeekStart)
+				at = 0
+			}
+			if other, err := os.Stat(name); err == nil && !os.SameFile(st, other) {
+				log.Flush()
+				return nil
+			}
+		}
+		pause(ctx, followPause)
+	}
+	return nil
+}
+
+// ListenUnix makes a Unix socket that nobody but this user can connect to, in place of one that a process left behind.
+func ListenUnix(path string) (net.Listener, error) {
+	if c, err := net.Dial("unix", path); err == nil {
+		c.Close()
+		return nil, fmt.Errorf("%s: somebody listens there already", path)
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
+		os.Remove(path)
+	}
+	old := umask(0o177)
+	l, err := net.Listen("unix", path)
+	umask(old)
+	return l, err
+}
+
+// Serve takes key logs from all who connect, until l is closed. Counts of lines go to done, once for each connection.
+func Serve(l net.Listener, store *Store, done func(*Log)) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			log := &Log{Store: store}
+			io.Copy(log, c)
+			log.Flush()
+			done(log)
+		}()
+	}
+}

@@ -1,0 +1,176 @@
+package output
+
+import (
+	"fmt"
+	"net"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// An Interface sends frames on a network interface. It belongs to one core.
+type Interface struct {
+	fd     int
+	tap    bool
+	counts *Counts
+	failed func(error)
+	warned bool
+	buf    []byte
+	used   int
+	msgs   []message
+	vecs   []unix.Iovec
+}
+
+// message is struct mmsghdr.
+type message struct {
+	head unix.Msghdr
+	_    uint32
+	_    [4]byte
+}
+
+const interfaceFrames = 64
+
+// NewInterface opens an interface for sending. With headers, each frame begins with a struct virtio_net_hdr, as those of
+// capture.Whole do. It needs CAP_NET_RAW.
+func NewInterface(name string, headers bool, counts *Counts, failed func(error)) (*Interface, error) {
+	face, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: packet socket: %w (it needs CAP_NET_RAW)", name, err)
+	}
+	if headers {
+		err = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1)
+	}
+	if err == nil {
+		err = unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: face.Index}) // of no protocol: it receives nothing
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return newInterface(fd, false, counts, failed), nil
+}
+
+// OpenTAP makes a TAP interface that is up, and on which what is sent here arrives. It needs CAP_NET_ADMIN. It goes away
+// when fd is closed; each core may use it through NewTAP.
+func OpenTAP(name string) (fd int, err error) {
+	fail := func(err error) (int, error) {
+		unix.Close(fd)
+		return -1, fmt.Errorf("TAP interface %s: %w", name, err)
+	}
+	if fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
+		return fail(err)
+	}
+	req, err := unix.NewIfreq(name)
+	if err != nil {
+		return fail(err)
+	}
+	req.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
+		return fail(err)
+	}
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fail(err)
+	}
+	defer unix.Close(s)
+	// A record fits into one packet.
+	if mtu, err := unix.NewIfreq(name); err == nil {
+		mtu.SetUint32(65000)
+		unix.IoctlIfreq(s, unix.SIOCSIFMTU, mtu)
+	}
+	up, err := unix.NewIfreq(name)
+	if err != nil {
+		return fail(err)
+	}
+	up.SetUint16(unix.IFF_UP)
+	if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, up); err != nil {
+		return fail(err)
+	}
+	return fd, nil
+}
+
+// NewTAP sends to what OpenTAP has made.
+func NewTAP(fd int, counts *Counts, failed func(error)) *Interface {
+	return newInterface(fd, true, counts, failed)
+}
+
+func newInterface(fd int, tap bool, counts *Counts, failed func(error)) *Interface {
+	return &Interface{
+		fd: fd, tap: tap, counts: counts, failed: failed, buf: make([]byte, fileBuffer),
+		msgs: make([]message, interfaceFrames), vecs: make([]unix.Iovec, 0, interfaceFrames),
+	}
+}
+
+// Room implements Packets.
+func (i *Interface) Room(n int) []byte {
+	if i.used+n > len(i.buf) || len(i.vecs) == interfaceFrames {
+		i.Flush()
+	}
+	return i.buf[i.used:][:n]
+}
+
+// Commit implements Packets.
+func (i *Interface) Commit(n int, _ int64) {
+	i.Send(i.buf[i.used : i.used+n])
+	i.used += n
+}
+
+// Send sends a frame that stays as it is until Flush.
+func (i *Interface) Send(frame []byte) {
+	if len(i.vecs) == interfaceFrames {
+		i.flush()
+	}
+	v := unix.Iovec{Base: unsafe.SliceData(frame)}
+	v.SetLen(len(frame))
+	i.vecs = append(i.vecs, v)
+}
+
+// Flush implements Packets.
+func (i *Interface) Flush() {
+	i.flush()
+	i.used = 0
+}
+
+func (i *Interface) flush() {
+	for n := range i.vecs {
+		i.msgs[n].head = unix.Msghdr{Iov: &i.vecs[n], Iovlen: 1}
+	}
+	for at := 0; at < len(i.vecs); {
+		var sent uintptr
+		var errno unix.Errno
+		if i.tap {
+			v := &i.vecs[at]
+			_, _, errno = unix.Syscall(unix.SYS_WRITE, uintptr(i.fd), uintptr(unsafe.Pointer(v.Base)), uintptr(v.Len))
+			sent = 1
+		} else {
+			sent, _, errno = unix.Syscall6(unix.SYS_SENDMMSG, uintptr(i.fd), uintptr(unsafe.Pointer(&i.msgs[at])), uintptr(len(i.vecs)-at), 0, 0, 0)
+		}
+		switch {
+		case errno == 0:
+			i.counts.Sent.Add(uint64(sent))
+			at += int(sent)
+		case errno == unix.EINTR:
+		default:
+			i.counts.Dropped.Add(1)
+			at++
+			if !i.warned {
+				i.warned = true
+				i.failed(errno)
+			}
+		}
+	}
+	clear(i.vecs)
+	i.vecs = i.vecs[:0]
+}
+
+// Close closes the socket of an interface; a TAP interface is closed by who opened it.
+func (i *Interface) Close() error {
+	if i.tap {
+		return nil
+	}
+	return unix.Close(i.fd)
+}

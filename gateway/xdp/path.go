@@ -1,0 +1,347 @@
+//go:build linux
+
+package xdp
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/sealane/sealane/gateway/handover"
+)
+
+// chacha20Poly1305SHA256 is the one suite that the program knows.
+const chacha20Poly1305SHA256 = 0x1303
+
+// A Path is the program and user space together: what the program opens is taken over, what it steers is put in order and
+// opened here, and when a flow stands at the beginning of a record again the program gets it back. Its methods are for one
+// goroutine.
+type Path struct {
+	o       PathOptions
+	program *Program
+	user    *handover.Path
+	flows   map[flowKey]*pathFlow
+	steered []*pathFlow // flows that had packets here, and are to be given back
+	Stats   PathStats
+}
+
+// PathOptions say where the plaintext goes.
+type PathOptions struct {
+	// Plaintext gets the application data of each record, in order. data is valid until it returns.
+	Plaintext func(t Tuple, data []byte)
+	// Lost, if set, is told that about so many bytes of plaintext are missing before what comes next.
+	Lost func(t Tuple, bytes int)
+	// HoleWait is how long later segments wait for an earlier one; 0: two seconds.
+	HoleWait time.Duration
+}
+
+// PathStats count packets, and flows given back.
+type PathStats struct {
+	Opened   uint64 // by the program
+	User     uint64 // taken by user space
+	Repeated uint64 // with nothing new, by the program's or user space's judgement
+	Refused  uint64 // not of the stream, or not authentic
+	Back     uint64 // flows given back to the program
+}
+
+type pathFlow struct {
+	tuple    Tuple
+	mode     Mode
+	number   uint64 // of the next record, as far as the program opened them
+	sequence uint32
+	ahead    bool // the program is further than user space
+	listed   bool
+	held     []openedRecord // of the program, that came before their turn
+	since    int64          // when the first of them did
+}
+
+// An openedRecord is a record that the program has opened.
+type openedRecord struct {
+	number        uint64
+	sequence, end uint32
+	content       []byte
+}
+
+// NewPath returns a Path over a program, without flows.
+func NewPath(p *Program, o PathOptions) *Path {
+	if o.HoleWait == 0 {
+		o.HoleWait = 2 * time.Second
+	}
+	path := &Path{o: o, program: p, flows: make(map[flowKey]*pathFlow)}
+	path.user = handover.New(handover.Options{
+		HoleWait:  o.HoleWait.Nanoseconds(),
+		Plaintext: func(source, destination netip.AddrPort, data []byte) { o.Plaintext(Tuple{source, destination}, data) },
+		Lost: func(source, destination netip.AddrPort, n int) {
+			if o.Lost != nil {
+				o.Lost(Tuple{source, destination}, n)
+			}
+		},
+	})
+	return path
+}
+
+// Put registers a flow. All of it comes here, whatever f.ToUser says.
+func (p *Path) Put(t Tuple, f Flow) error {
+	return p.put(t, f, chacha20Poly1305SHA256, f.Key[:], f.IV[:])
+}
+
+// PutUser registers a flow of any suite: the program steers all of it to user space.
+func (p *Path) PutUser(f handover.Flow) error {
+	return p.put(Tuple{f.Source, f.Destination}, Flow{Number: f.Number, Sequence: f.Sequence, Mode: Steer}, f.Suite, f.Key, f.IV)
+}
+
+func (p *Path) put(t Tuple, f Flow, suite uint16, key, iv []byte) error {
+	if err := p.user.Put(handover.Flow{Source: t.Source, Destination: t.Destination, Suite: suite,
+		Key: key, IV: iv, Number: f.Number, Sequence: f.Sequence}); err != nil {
+		return fmt.Errorf("xdp: flow %v to %v: %w", t.Source, t.Destination, err)
+	}
+	f.ToUser = true
+	if err := p.program.Put(t, f); err != nil {
+		p.user.Delete(t.Source, t.Destination)
+		return err
+	}
+	p.flows[t.key()] = &pathFlow{tuple: t, mode: f.Mode, number: f.Number, sequence: f.Sequence}
+	return nil
+}
+
+// Delete forgets a flow: its packets pass from now on.
+func (p *Path) Delete(t Tuple) error {
+	p.user.Delete(t.Source, t.Destination)
+	if f := p.flows[t.key()]; f != nil {
+		for _, h := range f.held {
+			clear(h.content)
+		}
+		delete(p.flows, t.key())
+	}
+	return p.program.Delete(t)
+}
+
+// Position returns the number of the next record of a flow.
+func (p *Path) Position(t Tuple) (number uint64, ok bool) {
+	f := p.flows[t.key()]
+	if f == nil {
+		return 0, false
+	}
+	if f.ahead {
+		return f.number, true
+	}
+	number, _, _ = p.user.Position(t.Source, t.Destination)
+	return number, true
+}
+
+// Received returns the TCP sequence number up to which all bytes of a flow have come, those of a partial record included.
+func (p *Path) Received(t Tuple) (sequence uint32, ok bool) {
+	f := p.flows[t.key()]
+	if f == nil {
+		return 0, false
+	}
+	if f.ahead {
+		return f.sequence, true
+	}
+	return p.user.Received(t.Source, t.Destination)
+}
+
+// Close forgets all flows.
+func (p *Path) Close() error {
+	var errs []error
+	for _, f := range p.flows {
+		errs = append(errs, p.Delete(f.tuple))
+	}
+	return errors.Join(errs...)
+}
+
+// Receive handles what a socket has, waiting for at most so many milliseconds, and then gives flows back.
+func (p *Path) Receive(s *Socket, milliseconds int) (packets int, err error) {
+	var now int64
+	n, err := s.Receive(milliseconds, func(packet []byte, meta Meta, ok bool) {
+		if now == 0 {
+			now = time.Now().UnixNano()
+		}
+		p.Handle(packet, meta, ok, now)
+	})
+	return n, errors.Join(err, p.GiveBack())
+}
+
+// Handle handles a packet with what was in front of it, come at a time in nanoseconds.
+func (p *Path) Handle(packet []byte, meta Meta, ok bool, now int64) {
+	key, sequence, found := keyOf(packet)
+	f := p.flows[key]
+	if !ok || !found || f == nil {
+		return
+	}
+	if meta.Kind == Opened {
+		p.opened(f, packet, meta, sequence, now)
+		return
+	}
+	if f.ahead && !p.catchUp(f) {
+		return
+	}
+	switch p.user.Feed(packet, now) {
+	case handover.Taken, handover.Held:
+		p.Stats.User++
+	case handover.Repeated:
+		p.Stats.Repeated++
+	case handover.Refused:
+		p.Stats.Refused++
+	}
+	if !f.listed && f.mode == Open {
+		f.listed = true
+		p.steered = append(p.steered, f)
+	}
+}
+
+// catchUp tells user space how far the program is.
+func (p *Path) catchUp(f *pathFlow) bool {
+	err := p.user.Advance(f.tuple.Source, f.tuple.Destination, f.number, f.sequence)
+	if err != nil && !errors.Is(err, handover.ErrBehind) { // then user space has read further
+		return false
+	}
+	f.ahead = false
+	return true
+}
+
+// opened takes over a record: its header, the content, zeroes, and the content's length.
+func (p *Path) opened(f *pathFlow, packet []byte, meta Meta, sequence uint32, now int64) {
+	payload := packet[min(int(meta.Payload), len(packet)):]
+	const header, tag = 5, 16
+	if len(payload) < header+1+tag {
+		return
+	}
+	bytes := header + int(binary.BigEndian.Uint16(payload[3:])) // behind them may be what fills up a short frame
+	if bytes > len(payload) || bytes < header+1+tag {
+		return
+	}
+	content := int(binary.BigEndian.Uint16(payload[bytes-2:]))
+	if content > bytes-header-1-tag {
+		return
+	}
+	r := openedRecord{meta.Number, sequence, sequence + uint32(bytes), payload[header : header+content]}
+	waiting := false
+	if !f.ahead {
+		// User space had the flow last. Later segments may wait there.
+		var aligned bool
+		f.number, f.sequence, aligned = p.user.Position(f.tuple.Source, f.tuple.Destination)
+		waiting = !aligned
+	}
+	switch {
+	case r.number < f.number:
+		p.Stats.Repeated++
+		return
+	case r.number > f.number && !p.hold(f, r, now):
+		return
+	case r.number == f.number:
+		p.deliver(f, r)
+	}
+	for len(f.held) > 0 && f.held[0].number <= f.number {
+		if f.held[0].number == f.number {
+			p.deliver(f, f.held[0])
+		}
+		clear(f.held[0].content)
+		f.held = f.held[1:]
+	}
+	if waiting && f.ahead {
+		p.catchUp(f)
+	}
+}
+
+func (p *Path) deliver(f *pathFlow, r openedRecord) {
+	p.Stats.Opened++
+	f.number, f.sequence, f.ahead = r.number+1, r.end, true
+	p.o.Plaintext(f.tuple, r.content)
+}
+
+// Records are lost between the program and here when they are not fetched in time. The sender has no acknowledgement for
+// them, and repeats them, and the program remembers where they belong. If they do not come, they are given up.
+const mostHeld = 64
+
+// hold keeps a record that came before its turn. It returns true if the ones before it were given up, and those held are due.
+func (p *Path) hold(f *pathFlow, r openedRecord, now int64) bool {
+	if len(f.held) == 0 {
+		f.since = now
+	}
+	i, again := slices.BinarySearchFunc(f.held, r.number, func(h openedRecord, n uint64) int { return cmp.Compare(h.number, n) })
+	if again {
+		p.Stats.Repeated++
+	} else {
+		r.content = slices.Clone(r.content)
+		f.held = slices.Insert(f.held, i, r)
+	}
+	if len(f.held) < mostHeld && now-f.since < p.o.HoleWait.Nanoseconds() {
+		return false
+	}
+	first := f.held[0]
+	if p.o.Lost != nil {
+		p.o.Lost(f.tuple, int(first.sequence-f.sequence))
+	}
+	f.number, f.sequence, f.ahead = first.number, first.sequence, true
+	return true
+}
+
+// GiveBack has the program go on where user space stands, if that is at the beginning of a record. It is best called when all
+// packets that were there are handled: those that wait are behind the place.
+func (p *Path) GiveBack() error {
+	var errs []error
+	for _, f := range p.steered {
+		f.listed = false
+		if f.ahead || p.flows[f.tuple.key()] != f {
+			continue
+		}
+		number, sequence, ok := p.user.Position(f.tuple.Source, f.tuple.Destination)
+		if !ok {
+			continue
+		}
+		f.number, f.sequence = number, sequence
+		p.Stats.Back++
+		errs = append(errs, p.program.Move(f.tuple, number, sequence))
+	}
+	p.steered = p.steered[:0]
+	return errors.Join(errs...)
+}
+
+// keyOf reads a tuple and sequence number out of a packet that the program has looked at.
+func keyOf(packet []byte) (key flowKey, sequence uint32, ok bool) {
+	at := 12
+	for range 2 {
+		if len(packet) < at+6 {
+			return key, 0, false
+		}
+		if t := binary.BigEndian.Uint16(packet[at:]); t == 0x8100 || t == 0x88a8 {
+			at += 4
+		}
+	}
+	kind := binary.BigEndian.Uint16(packet[at:])
+	ip := packet[at+2:]
+	var tcp []byte
+	switch {
+	case kind == 0x0800 && len(ip) >= 20 && int(ip[0]&15)*4 <= len(ip):
+		key.Source[10], key.Source[11], key.Destination[10], key.Destination[11] = 0xff, 0xff, 0xff, 0xff
+		copy(key.Source[12:], ip[12:16])
+		copy(key.Destination[12:], ip[16:20])
+		tcp = ip[ip[0]&15*4:]
+	case kind == 0x86dd && len(ip) >= 40:
+		copy(key.Source[:], ip[8:24])
+		copy(key.Destination[:], ip[24:40])
+		next := ip[6]
+		tcp = ip[40:]
+		for next != 6 && len(tcp) >= 8 { // extension headers, of which the program allows few
+			n := 8 + int(tcp[1])*8
+			if next == 44 {
+				n = 8
+			}
+			if next = tcp[0]; n > len(tcp) {
+				return key, 0, false
+			}
+			tcp = tcp[n:]
+		}
+	}
+	if len(tcp) < 20 {
+		return key, 0, false
+	}
+	copy(key.SourcePort[:], tcp)
+	copy(key.DestinationPort[:], tcp[2:])
+	return key, binary.BigEndian.Uint32(tcp[4:]), true
+}
