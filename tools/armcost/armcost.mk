@@ -16,7 +16,7 @@ $(ARMCOST_VENV)/bin/python:
 
 .PHONY: bench-arm ct-arm $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64
 $(B)/seal.arm:
-	CGO_ENABLED=0 GOARCH=arm GOARM=5 $(GO) build -o $@ ./tools/armcost/seal
+	CGO_ENABLED=0 GOARCH=arm GOARM=6 $(GO) build -o $@ ./tools/armcost/seal
 
 # Planning a batch takes atomic instructions, for which GOARM=5 calls the Linux kernel: not modelled.
 $(B)/seal.arm7:
