@@ -251,15 +251,49 @@ endconstants
     vtbl.8 \high, {\block_low, \block_high}, d29
 .endm
 
-/* Text of two blocks. */
-.macro xor_text low, high
-    vld1.8 {q12, q13}, [r3]!
-    veor q12, q12, \low
-    veor q13, q13, \high
-    vst1.8 {q12, q13}, [r4]!
-.endm
-
 /* ---- GHASH ---- */
+
+/* Operands of the products of four blocks; the first ones get q15. */
+.macro operands_of_four first
+    vld1.8 {d2}, [r3]!
+    vld1.8 {d0}, [r3]!
+    vld1.8 {d3}, [r3]!
+    vld1.8 {d1}, [r3]!
+    vld1.8 {d10}, [r3]!
+    vld1.8 {d8}, [r3]!
+    vrev64.8 q1, q1
+    vld1.8 {d11}, [r3]!
+    vrev64.8 q0, q0
+    vld1.8 {d9}, [r3]!
+.if \first
+    veor d2, d2, d30
+    veor d0, d0, d31
+.endif
+    vrev64.8 q5, q5
+    vrev64.8 q4, q4
+    vtrn.32 q0, q1                          /* a0, a2, b0, b2; a1, a3, b1, b3 */
+    vtrn.32 q4, q5
+    veor q2, q0, q1
+    vst1.8 {q0}, [r5]!
+    veor q6, q4, q5
+    vst1.8 {q1}, [r6]!
+    vst1.8 {q4}, [r5]!
+    vtrn.32 d0, d1                          /* a0, b0; a2, b2 */
+    vtrn.32 d2, d3
+    vst1.8 {q5}, [r6]!
+    vtrn.32 d8, d9
+    vtrn.32 d10, d11
+    veor d0, d0, d1
+    veor d2, d2, d3
+    vst1.8 {q2}, [r7]!
+    veor d1, d8, d9
+    veor d3, d10, d11
+    vst1.8 {q6}, [r7]!
+    veor q2, q0, q1
+    vst1.8 {q0}, [r8]!
+    vst1.8 {q1}, [r9]!
+    vst1.8 {q2}, [r11]!
+.endm
 
 /* Sums of products of bytes for k = 0 .. 3: q12 .. q15. */
 .macro products d, swapped, h0, h1
@@ -273,23 +307,63 @@ endconstants
     veor q15, q15, q7
 .endm
 
-/* \to := x^63 + x^62 + x^57 times \x, without what is beyond 64 bits. */
-.macro reduce_low to, x, t
-    vshl.u64 \to, \x, #63
-    vshl.u64 \t, \x, #62
-    veor \to, \to, \t
-    vshl.u64 \t, \x, #57
-    veor \to, \to, \t
+/* The same for the first block. */
+.macro first_products d, swapped, h0, h1
+    vmull.p8 q12, \d, \h0
+    vmull.p8 q13, \d, \h1
+    vmull.p8 q14, \swapped, \h0
+    vmull.p8 q15, \swapped, \h1
 .endm
 
-/* \to := what is beyond them, and \x. */
-.macro reduce_high to, x, t
-    vshr.u64 \to, \x, #1
-    vshr.u64 \t, \x, #2
-    veor \to, \to, \t
-    vshr.u64 \t, \x, #7
-    veor \to, \to, \t
-    veor \to, \to, \x
+/* Those of two words each of 2 n blocks, from r3 and r5. */
+.macro products_of n
+    vld1.8 {d0, d1}, [r3]!
+    vld1.8 {d2, d3, d4, d5}, [r5]!
+    vrev32.16 q3, q0
+    first_products d0, d6, d2, d3
+    products d1, d7, d4, d5
+    .rept \n - 1
+    vld1.8 {d0, d1}, [r3]!
+    vld1.8 {d2, d3, d4, d5}, [r5]!
+    vrev32.16 q3, q0
+    products d0, d6, d2, d3
+    products d1, d7, d4, d5
+    .endr
+.endm
+
+/* To their places: of q12 the bytes 0 2 4 6, of q13 1 3 5 3, of q14 2 4 2 4, of q15 3 5 3 1. */
+.macro place_bytes to
+    vshl.u64 q0, q15, #16
+    vshl.u64 q1, q14, #32
+    vsri.u64 q0, q15, #48
+    veor q1, q1, q14
+    veor q0, q0, q13                        /* 1 3 5 3 */
+    vshr.u64 q1, q1, #32
+    vshl.u64 q2, q0, #16
+    vshr.u64 q3, q0, #48
+    vshl.u64 q1, q1, #16
+    vshr.u64 q2, q2, #8
+    vshl.u64 q3, q3, #24
+    veor q12, q12, q1
+    veor q2, q2, q3
+    veor \to, q12, q2
+.endm
+
+/* The lowest word x: \low := next + (x^63 + x^62 + x^57) x, and \high := last + x and what that has beyond 64 bits. */
+.macro reduce x, low, next, high, last
+    vshl.u64 d6, \x, #63
+    vshl.u64 d7, \x, #62
+    vshr.u64 d16, \x, #1
+    vshl.u64 d18, \x, #57
+    vshr.u64 d17, \x, #2
+    vshr.u64 d19, \x, #7
+    veor d6, d6, d7
+    veor d16, d16, d17
+    veor d19, d19, \x
+    veor d6, d6, d18
+    veor d16, d16, d19
+    veor \low, \next, d6
+    veor \high, \last, d16
 .endm
 
 /* ---- the kernel ---- */
@@ -473,10 +547,22 @@ function sealane_aesgcm_neon
 .Lgot_text:
     ldr r3, [r1, #IN]
     ldr r4, [r1, #OUT]
-    xor_text q8, q9
-    xor_text q10, q11
-    xor_text q0, q1
-    xor_text q2, q3
+    vld1.8 {q4, q5}, [r3]!
+    vld1.8 {q6, q7}, [r3]!
+    veor q4, q4, q8
+    veor q5, q5, q9
+    vld1.8 {q12, q13}, [r3]!
+    veor q6, q6, q10
+    veor q7, q7, q11
+    vst1.8 {q4, q5}, [r4]!
+    veor q12, q12, q0
+    veor q13, q13, q1
+    vld1.8 {q14, q15}, [r3]!
+    vst1.8 {q6, q7}, [r4]!
+    veor q14, q14, q2
+    veor q15, q15, q3
+    vst1.8 {q12, q13}, [r4]!
+    vst1.8 {q14, q15}, [r4]!
     ldr r6, [r1, #LEFT]
     ldr r9, [r1, #FLAGS]
     str r3, [r1, #IN]
@@ -919,13 +1005,25 @@ function sealane_aesgcm_neon
     add r5, r1, #Y
     vld1.8 {q15}, [r5]
 .Lghash_group:
-    cmp r4, #8
-    movls r12, r4
-    movhi r12, #8
-    sub r4, r4, r12
+    subs r4, r4, #8
+    blo .Lghash_few
     str r4, [r1, #BLOCKS]
+    add r5, r1, #DATA
+    add r6, r5, #64
+    add r7, r5, #128
+    add r8, r5, #192
+    add r9, r5, #224
+    add r11, r5, #256
+    operands_of_four 1
+    operands_of_four 0
+    mov r12, #4
+    b .Lghash_products
 
-/* Operands of the products of r12 <= 8 blocks, two at a time; of an odd number the first is alone. */
+/* Operands of the products of r12 < 8 blocks, two at a time; of an odd number the first is alone. */
+.Lghash_few:
+    add r12, r4, #8
+    mov r4, #0
+    str r4, [r1, #BLOCKS]
     and r9, r12, #1
     add r12, r12, r9
     mov r12, r12, lsr #1
@@ -984,6 +1082,7 @@ function sealane_aesgcm_neon
     subs r0, r0, #1
     bne .Lghash_pair
 
+.Lghash_products:
     str r3, [r1, #MESSAGE]
     ldr r4, [r1, #PHASE]
     ldr r0, [r1, #ARGS]
@@ -993,7 +1092,26 @@ function sealane_aesgcm_neon
     cmp r4, #PHASE_TABLE
     beq .Ltable
 
-/* Six sums of products, three of all blocks and three of pairs of them. */
+/* Six sums of products, three of all blocks and three of pairs of them; eight blocks first. */
+    cmp r12, #4
+    bne .Lproducts_few
+    products_of 4
+    place_bytes q8
+    products_of 4
+    place_bytes q9
+    products_of 4
+    place_bytes q10
+    products_of 2
+    place_bytes q12
+    veor d22, d24, d25
+    products_of 2
+    place_bytes q12
+    veor d23, d24, d25
+    products_of 2
+    place_bytes q12
+    veor d26, d24, d25
+    b .Lproducts_sum
+.Lproducts_few:
     mov r6, r11, lsl #4
     mov r7, r11, lsl #5
     add r9, r1, #RESULT
@@ -1001,35 +1119,24 @@ function sealane_aesgcm_neon
     add r3, r3, r6
     add r5, r5, r7
 .Lproducts:
-    mov r4, r12
-    vmov.i8 q12, #0
-    vmov.i8 q13, #0
-    vmov.i8 q14, #0
-    vmov.i8 q15, #0
+    vld1.8 {d0, d1}, [r3]!
+    vld1.8 {d2, d3, d4, d5}, [r5]!
+    vrev32.16 q3, q0
+    subs r4, r12, #1
+    first_products d0, d6, d2, d3
+    products d1, d7, d4, d5
+    beq .Lproducts_bytes
 .Lproducts_two:
     vld1.8 {d0, d1}, [r3]!
     vld1.8 {d2, d3, d4, d5}, [r5]!
     vrev32.16 q3, q0
+    subs r4, r4, #1
     products d0, d6, d2, d3
     products d1, d7, d4, d5
-    subs r4, r4, #1
     bne .Lproducts_two
 
-/* Bytes of the sums: of q12 0 2 4 6, of q13 1 3 5 3, of q14 2 4 2 4, of q15 3 5 3 1. */
-    vshl.u64 q0, q15, #16
-    vshl.u64 q1, q14, #32
-    vsri.u64 q0, q15, #48
-    veor q1, q1, q14
-    veor q0, q0, q13                        /* 1 3 5 3 */
-    vshr.u64 q1, q1, #32
-    vshl.u64 q2, q0, #16
-    vshr.u64 q3, q0, #48
-    vshl.u64 q1, q1, #16
-    vshr.u64 q2, q2, #8
-    vshl.u64 q3, q3, #24
-    veor q12, q12, q1
-    veor q2, q2, q3
-    veor q12, q12, q2
+.Lproducts_bytes:
+    place_bytes q12
     vst1.8 {q12}, [r9]!
 
     add r3, r3, r6
@@ -1057,34 +1164,29 @@ function sealane_aesgcm_neon
     vld1.8 {q8, q9}, [r9]!
     vld1.8 {q10, q11}, [r9]!
     vld1.8 {q12, q13}, [r9]
-    veor q10, q10, q8
     veor d22, d22, d23
-    veor q10, q10, q9
-    veor d24, d24, d25
+    veor d23, d24, d25
     veor d26, d26, d27
+.Lproducts_sum:
+    veor q10, q10, q8
+    veor q10, q10, q9
     vshl.u64 q0, q10, #32
     vshr.u64 q1, q10, #32
     veor d26, d26, d22
     veor q0, q0, q8                         /* first words of both products */
-    veor d26, d26, d24
+    veor d26, d26, d23
     veor q1, q1, q9                         /* second words */
     vshl.u64 d4, d26, #32
     vshr.u64 d5, d26, #32
     veor d4, d4, d22
-    veor d5, d5, d24
+    veor d5, d5, d23
     veor d6, d1, d2
     veor d4, d4, d0
     veor d5, d5, d3
     veor d4, d4, d6                         /* the sum of 64-bit words is d0, d4, d5, d3 */
     veor d5, d5, d6
-    reduce_low d6, d0, d7
-    reduce_high d16, d0, d17
-    veor d4, d4, d6
-    veor d5, d5, d16
-    reduce_low d6, d4, d7
-    reduce_high d16, d4, d17
-    veor d31, d5, d6
-    veor d30, d3, d16
+    reduce d0, d4, d4, d5, d5
+    reduce d4, d31, d5, d30, d3
 
     ldr r4, [r1, #BLOCKS]
     ldr r3, [r1, #MESSAGE]

@@ -20,7 +20,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58121c4 // str r2, [r1, #452]
 	WORD $0xe58131c8 // str r3, [r1, #456]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000a7a // bne 0x2a08
+	WORD $0x1a000c6d // bne 0x31d4
 // 0x1c:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5904028 // ldr r4, [r0, #40]
@@ -54,7 +54,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x1affffef // bne 0x50
 	WORD $0xe59131c8 // ldr r3, [r1, #456]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000b47 // bne 0x2dbc
+	WORD $0x1a000d3a // bne 0x3588
 	WORD $0xe5904008 // ldr r4, [r0, #8]
 	WORD $0xe5905000 // ldr r5, [r0]
 	WORD $0xe5906010 // ldr r6, [r0, #16]
@@ -182,22 +182,22 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 // 0x270:
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe59141d0 // ldr r4, [r1, #464]
+	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
+	WORD $0xf423c20d // vld1.8 {d12-d15}, [r3]!
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf30aa172 // veor q5, q5, q9
 	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
-	WORD $0xf34881f0 // veor q12, q12, q8
-	WORD $0xf34aa1f2 // veor q13, q13, q9
-	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
-	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
-	WORD $0xf34881f4 // veor q12, q12, q10
-	WORD $0xf34aa1f6 // veor q13, q13, q11
-	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
-	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
+	WORD $0xf30cc174 // veor q6, q6, q10
+	WORD $0xf30ee176 // veor q7, q7, q11
+	WORD $0xf404820d // vst1.8 {d8-d11}, [r4]!
 	WORD $0xf34881d0 // veor q12, q12, q0
 	WORD $0xf34aa1d2 // veor q13, q13, q1
+	WORD $0xf463c20d // vld1.8 {d28-d31}, [r3]!
+	WORD $0xf404c20d // vst1.8 {d12-d15}, [r4]!
+	WORD $0xf34cc1d4 // veor q14, q14, q2
+	WORD $0xf34ee1d6 // veor q15, q15, q3
 	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
-	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
-	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xf34aa1d6 // veor q13, q13, q3
-	WORD $0xf444820d // vst1.8 {d24-d27}, [r4]!
+	WORD $0xf444c20d // vst1.8 {d28-d31}, [r4]!
 	WORD $0xe59161d4 // ldr r6, [r1, #468]
 	WORD $0xe59191c8 // ldr r9, [r1, #456]
 	WORD $0xe58131cc // str r3, [r1, #460]
@@ -373,7 +373,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xeca30b14 // vstmia r3!, {d0-d9}
 	WORD $0x1afffffb // bne 0x520
-	WORD $0xea000a5d // b 0x2eac
+	WORD $0xea000c50 // b 0x3678
 // 0x534:
 	WORD $0xe58141e8 // str r4, [r1, #488]
 	WORD $0xe59131d8 // ldr r3, [r1, #472]
@@ -1387,7 +1387,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3540002 // cmp r4, #2
 	WORD $0x3afffb7c // bcc 0x2e8
 	WORD $0x0afffb26 // beq 0x194
-	WORD $0xea000637 // b 0x2ddc
+	WORD $0xea00082a // b 0x35a8
 // 0x14fc:
 	WORD $0xe5816b9c // str r6, [r1, #2972]
 	WORD $0xe1a03386 // lsl r3, r6, #7
@@ -2545,10 +2545,90 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xf465ea0f // vld1.8 {d30-d31}, [r5]
 // 0x26f8:
-	WORD $0xe3540008 // cmp r4, #8
-	WORD $0x91a0c004 // movls ip, r4
-	WORD $0x83a0c008 // movhi ip, #8
-	WORD $0xe044400c // sub r4, r4, ip
+	WORD $0xe2544008 // subs r4, r4, #8
+	WORD $0x3a00004e // bcc 0x283c
+	WORD $0xe58141ec // str r4, [r1, #492]
+	WORD $0xe2815c09 // add r5, r1, #2304
+	WORD $0xe2856040 // add r6, r5, #64
+	WORD $0xe2857080 // add r7, r5, #128
+	WORD $0xe28580c0 // add r8, r5, #192
+	WORD $0xe28590e0 // add r9, r5, #224
+	WORD $0xe285bc01 // add fp, r5, #256
+	WORD $0xf423270d // vld1.8 {d2}, [r3]!
+	WORD $0xf423070d // vld1.8 {d0}, [r3]!
+	WORD $0xf423370d // vld1.8 {d3}, [r3]!
+	WORD $0xf423170d // vld1.8 {d1}, [r3]!
+	WORD $0xf423a70d // vld1.8 {d10}, [r3]!
+	WORD $0xf423870d // vld1.8 {d8}, [r3]!
+	WORD $0xf3b02042 // vrev64.8 q1, q1
+	WORD $0xf423b70d // vld1.8 {d11}, [r3]!
+	WORD $0xf3b00040 // vrev64.8 q0, q0
+	WORD $0xf423970d // vld1.8 {d9}, [r3]!
+	WORD $0xf302213e // veor d2, d2, d30
+	WORD $0xf300013f // veor d0, d0, d31
+	WORD $0xf3b0a04a // vrev64.8 q5, q5
+	WORD $0xf3b08048 // vrev64.8 q4, q4
+	WORD $0xf3ba00c2 // vtrn.32 q0, q1
+	WORD $0xf3ba80ca // vtrn.32 q4, q5
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf4050a0d // vst1.8 {d0-d1}, [r5]!
+	WORD $0xf308c15a // veor q6, q4, q5
+	WORD $0xf4062a0d // vst1.8 {d2-d3}, [r6]!
+	WORD $0xf4058a0d // vst1.8 {d8-d9}, [r5]!
+	WORD $0xf3ba0081 // vtrn.32 d0, d1
+	WORD $0xf3ba2083 // vtrn.32 d2, d3
+	WORD $0xf406aa0d // vst1.8 {d10-d11}, [r6]!
+	WORD $0xf3ba8089 // vtrn.32 d8, d9
+	WORD $0xf3baa08b // vtrn.32 d10, d11
+	WORD $0xf3000111 // veor d0, d0, d1
+	WORD $0xf3022113 // veor d2, d2, d3
+	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
+	WORD $0xf3081119 // veor d1, d8, d9
+	WORD $0xf30a311b // veor d3, d10, d11
+	WORD $0xf407ca0d // vst1.8 {d12-d13}, [r7]!
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf4080a0d // vst1.8 {d0-d1}, [r8]!
+	WORD $0xf4092a0d // vst1.8 {d2-d3}, [r9]!
+	WORD $0xf40b4a0d // vst1.8 {d4-d5}, [fp]!
+	WORD $0xf423270d // vld1.8 {d2}, [r3]!
+	WORD $0xf423070d // vld1.8 {d0}, [r3]!
+	WORD $0xf423370d // vld1.8 {d3}, [r3]!
+	WORD $0xf423170d // vld1.8 {d1}, [r3]!
+	WORD $0xf423a70d // vld1.8 {d10}, [r3]!
+	WORD $0xf423870d // vld1.8 {d8}, [r3]!
+	WORD $0xf3b02042 // vrev64.8 q1, q1
+	WORD $0xf423b70d // vld1.8 {d11}, [r3]!
+	WORD $0xf3b00040 // vrev64.8 q0, q0
+	WORD $0xf423970d // vld1.8 {d9}, [r3]!
+	WORD $0xf3b0a04a // vrev64.8 q5, q5
+	WORD $0xf3b08048 // vrev64.8 q4, q4
+	WORD $0xf3ba00c2 // vtrn.32 q0, q1
+	WORD $0xf3ba80ca // vtrn.32 q4, q5
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf4050a0d // vst1.8 {d0-d1}, [r5]!
+	WORD $0xf308c15a // veor q6, q4, q5
+	WORD $0xf4062a0d // vst1.8 {d2-d3}, [r6]!
+	WORD $0xf4058a0d // vst1.8 {d8-d9}, [r5]!
+	WORD $0xf3ba0081 // vtrn.32 d0, d1
+	WORD $0xf3ba2083 // vtrn.32 d2, d3
+	WORD $0xf406aa0d // vst1.8 {d10-d11}, [r6]!
+	WORD $0xf3ba8089 // vtrn.32 d8, d9
+	WORD $0xf3baa08b // vtrn.32 d10, d11
+	WORD $0xf3000111 // veor d0, d0, d1
+	WORD $0xf3022113 // veor d2, d2, d3
+	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
+	WORD $0xf3081119 // veor d1, d8, d9
+	WORD $0xf30a311b // veor d3, d10, d11
+	WORD $0xf407ca0d // vst1.8 {d12-d13}, [r7]!
+	WORD $0xf3004152 // veor q2, q0, q1
+	WORD $0xf4080a0d // vst1.8 {d0-d1}, [r8]!
+	WORD $0xf4092a0d // vst1.8 {d2-d3}, [r9]!
+	WORD $0xf40b4a0d // vst1.8 {d4-d5}, [fp]!
+	WORD $0xe3a0c004 // mov ip, #4
+	WORD $0xea000038 // b 0x2920
+// 0x283c:
+	WORD $0xe284c008 // add ip, r4, #8
+	WORD $0xe3a04000 // mov r4, #0
 	WORD $0xe58141ec // str r4, [r1, #492]
 	WORD $0xe20c9001 // and r9, ip, #1
 	WORD $0xe08cc009 // add ip, ip, r9
@@ -2565,22 +2645,22 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
 	WORD $0xe31c0001 // tst ip, #1
-	WORD $0x0a000003 // beq 0x275c
+	WORD $0x0a000003 // beq 0x2898
 	WORD $0xe2442008 // sub r2, r4, #8
 	WORD $0xf4020708 // vst1.8 {d0}, [r2], r8
 	WORD $0xf4020708 // vst1.8 {d0}, [r2], r8
 	WORD $0xf402070f // vst1.8 {d0}, [r2]
-// 0x275c:
+// 0x2898:
 	WORD $0xe3590000 // cmp r9, #0
-	WORD $0x0a000006 // beq 0x2780
+	WORD $0x0a000006 // beq 0x28bc
 	WORD $0xf423370d // vld1.8 {d3}, [r3]!
 	WORD $0xf423170d // vld1.8 {d1}, [r3]!
 	WORD $0xf3b02042 // vrev64.8 q1, q1
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf303313e // veor d3, d3, d30
 	WORD $0xf301113f // veor d1, d1, d31
-	WORD $0xea000007 // b 0x27a0
-// 0x2780:
+	WORD $0xea000007 // b 0x28dc
+// 0x28bc:
 	WORD $0xf423270d // vld1.8 {d2}, [r3]!
 	WORD $0xf423070d // vld1.8 {d0}, [r3]!
 	WORD $0xf423370d // vld1.8 {d3}, [r3]!
@@ -2589,7 +2669,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf302213e // veor d2, d2, d30
 	WORD $0xf300013f // veor d0, d0, d31
-// 0x27a0:
+// 0x28dc:
 	WORD $0xf2c0ee50 // vmov.i8 q15, #0
 	WORD $0xf3ba00c2 // vtrn.32 q0, q1
 	WORD $0xf3004152 // veor q2, q0, q1
@@ -2606,7 +2686,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4041708 // vst1.8 {d1}, [r4], r8
 	WORD $0xe2444058 // sub r4, r4, #88
 	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0x1affffe6 // bne 0x2780
+	WORD $0x1affffe6 // bne 0x28bc
+// 0x2920:
 	WORD $0xe58131f0 // str r3, [r1, #496]
 	WORD $0xe59141e4 // ldr r4, [r1, #484]
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
@@ -2614,20 +2695,24 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2855c01 // add r5, r5, #256
 	WORD $0xe2813c09 // add r3, r1, #2304
 	WORD $0xe3540004 // cmp r4, #4
-	WORD $0x0a000197 // beq 0x2e64
-	WORD $0xe1a0620b // lsl r6, fp, #4
-	WORD $0xe1a0728b // lsl r7, fp, #5
-	WORD $0xe2819ea2 // add r9, r1, #2592
-	WORD $0xe3a08006 // mov r8, #6
-	WORD $0xe0833006 // add r3, r3, r6
-	WORD $0xe0855007 // add r5, r5, r7
-// 0x281c:
-	WORD $0xe1a0400c // mov r4, ip
-	WORD $0xf2c08e50 // vmov.i8 q12, #0
-	WORD $0xf2c0ae50 // vmov.i8 q13, #0
-	WORD $0xf2c0ce50 // vmov.i8 q14, #0
-	WORD $0xf2c0ee50 // vmov.i8 q15, #0
-// 0x2830:
+	WORD $0x0a00033b // beq 0x3630
+	WORD $0xe35c0004 // cmp ip, #4
+	WORD $0x1a000195 // bne 0x2fa0
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
 	WORD $0xf3b460c0 // vrev32.16 q3, q0
@@ -2647,8 +2732,426 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34801d4 // veor q8, q12, q2
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34821d4 // veor q9, q12, q2
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34841d4 // veor q10, q12, q2
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf34861b9 // veor d22, d24, d25
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf34871b9 // veor d23, d24, d25
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf29005fe // vshl.s64 q0, q15, #16
+	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
+	WORD $0xf39004fe // vsri.64 q0, q15, #48
+	WORD $0xf302217c // veor q1, q1, q14
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf3a020d2 // vshr.u64 q1, q1, #32
+	WORD $0xf29045d0 // vshl.s64 q2, q0, #16
+	WORD $0xf39060d0 // vshr.u64 q3, q0, #48
+	WORD $0xf29025d2 // vshl.s64 q1, q1, #16
+	WORD $0xf3b840d4 // vshr.u64 q2, q2, #8
+	WORD $0xf29865d6 // vshl.s64 q3, q3, #24
+	WORD $0xf34881d2 // veor q12, q12, q1
+	WORD $0xf3044156 // veor q2, q2, q3
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf348a1b9 // veor d26, d24, d25
+	WORD $0xea000053 // b 0x30f0
+// 0x2fa0:
+	WORD $0xe1a0620b // lsl r6, fp, #4
+	WORD $0xe1a0728b // lsl r7, fp, #5
+	WORD $0xe2819ea2 // add r9, r1, #2592
+	WORD $0xe3a08006 // mov r8, #6
+	WORD $0xe0833006 // add r3, r3, r6
+	WORD $0xe0855007 // add r5, r5, r7
+// 0x2fb8:
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
+	WORD $0xe25c4001 // subs r4, ip, #1
+	WORD $0xf2c08e02 // vmull.p8 q12, d0, d2
+	WORD $0xf2c0ae03 // vmull.p8 q13, d0, d3
+	WORD $0xf2c6ce02 // vmull.p8 q14, d6, d2
+	WORD $0xf2c6ee03 // vmull.p8 q15, d6, d3
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0x0a000014 // beq 0x3050
+// 0x2ffc:
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
+	WORD $0xf3b460c0 // vrev32.16 q3, q0
 	WORD $0xe2544001 // subs r4, r4, #1
-	WORD $0x1affffea // bne 0x2830
+	WORD $0xf2808e02 // vmull.p8 q4, d0, d2
+	WORD $0xf280ae03 // vmull.p8 q5, d0, d3
+	WORD $0xf286ce02 // vmull.p8 q6, d6, d2
+	WORD $0xf286ee03 // vmull.p8 q7, d6, d3
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0xf2818e04 // vmull.p8 q4, d1, d4
+	WORD $0xf281ae05 // vmull.p8 q5, d1, d5
+	WORD $0xf287ce04 // vmull.p8 q6, d7, d4
+	WORD $0xf287ee05 // vmull.p8 q7, d7, d5
+	WORD $0xf34881d8 // veor q12, q12, q4
+	WORD $0xf34aa1da // veor q13, q13, q5
+	WORD $0xf34cc1dc // veor q14, q14, q6
+	WORD $0xf34ee1de // veor q15, q15, q7
+	WORD $0x1affffea // bne 0x2ffc
+// 0x3050:
 	WORD $0xf29005fe // vshl.s64 q0, q15, #16
 	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
 	WORD $0xf39004fe // vsri.64 q0, q15, #48
@@ -2668,8 +3171,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0855007 // add r5, r5, r7
 	WORD $0xe2488001 // sub r8, r8, #1
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x8affffd1 // bhi 0x281c
-	WORD $0x3a000009 // bcc 0x2900
+	WORD $0x8affffc5 // bhi 0x2fb8
+	WORD $0x3a000009 // bcc 0x30cc
 	WORD $0xe0433006 // sub r3, r3, r6
 	WORD $0xe0455007 // sub r5, r5, r7
 	WORD $0xe28cc001 // add ip, ip, #1
@@ -2679,29 +3182,30 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a06206 // lsl r6, r6, #4
 	WORD $0xe0833006 // add r3, r3, r6
 	WORD $0xe0855007 // add r5, r5, r7
-	WORD $0xeaffffc6 // b 0x281c
-// 0x2900:
+	WORD $0xeaffffba // b 0x2fb8
+// 0x30cc:
 	WORD $0xe3580000 // cmp r8, #0
-	WORD $0x1affffc4 // bne 0x281c
+	WORD $0x1affffb8 // bne 0x2fb8
 	WORD $0xe2499060 // sub r9, r9, #96
 	WORD $0xf469020d // vld1.8 {d16-d19}, [r9]!
 	WORD $0xf469420d // vld1.8 {d20-d23}, [r9]!
 	WORD $0xf469820f // vld1.8 {d24-d27}, [r9]
-	WORD $0xf34441f0 // veor q10, q10, q8
 	WORD $0xf34661b7 // veor d22, d22, d23
-	WORD $0xf34441f2 // veor q10, q10, q9
-	WORD $0xf34881b9 // veor d24, d24, d25
+	WORD $0xf34871b9 // veor d23, d24, d25
 	WORD $0xf34aa1bb // veor d26, d26, d27
+// 0x30f0:
+	WORD $0xf34441f0 // veor q10, q10, q8
+	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xf2a005f4 // vshl.s64 q0, q10, #32
 	WORD $0xf3a020f4 // vshr.u64 q1, q10, #32
 	WORD $0xf34aa1b6 // veor d26, d26, d22
 	WORD $0xf3000170 // veor q0, q0, q8
-	WORD $0xf34aa1b8 // veor d26, d26, d24
+	WORD $0xf34aa1b7 // veor d26, d26, d23
 	WORD $0xf3022172 // veor q1, q1, q9
 	WORD $0xf2a045ba // vshl.s64 d4, d26, #32
 	WORD $0xf3a050ba // vshr.u64 d5, d26, #32
 	WORD $0xf3044136 // veor d4, d4, d22
-	WORD $0xf3055138 // veor d5, d5, d24
+	WORD $0xf3055137 // veor d5, d5, d23
 	WORD $0xf3016112 // veor d6, d1, d2
 	WORD $0xf3044110 // veor d4, d4, d0
 	WORD $0xf3055113 // veor d5, d5, d3
@@ -2709,66 +3213,66 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3055116 // veor d5, d5, d6
 	WORD $0xf2bf6590 // vshl.s64 d6, d0, #63
 	WORD $0xf2be7590 // vshl.s64 d7, d0, #62
-	WORD $0xf3066117 // veor d6, d6, d7
-	WORD $0xf2b97590 // vshl.s64 d7, d0, #57
-	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf3ff0090 // vshr.u64 d16, d0, #1
+	WORD $0xf2f92590 // vshl.s64 d18, d0, #57
 	WORD $0xf3fe1090 // vshr.u64 d17, d0, #2
+	WORD $0xf3f93090 // vshr.u64 d19, d0, #7
+	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3f91090 // vshr.u64 d17, d0, #7
-	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3400190 // veor d16, d16, d0
+	WORD $0xf3433190 // veor d19, d19, d0
+	WORD $0xf3066132 // veor d6, d6, d18
+	WORD $0xf34001b3 // veor d16, d16, d19
 	WORD $0xf3044116 // veor d4, d4, d6
 	WORD $0xf3055130 // veor d5, d5, d16
 	WORD $0xf2bf6594 // vshl.s64 d6, d4, #63
 	WORD $0xf2be7594 // vshl.s64 d7, d4, #62
-	WORD $0xf3066117 // veor d6, d6, d7
-	WORD $0xf2b97594 // vshl.s64 d7, d4, #57
-	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf3ff0094 // vshr.u64 d16, d4, #1
+	WORD $0xf2f92594 // vshl.s64 d18, d4, #57
 	WORD $0xf3fe1094 // vshr.u64 d17, d4, #2
+	WORD $0xf3f93094 // vshr.u64 d19, d4, #7
+	WORD $0xf3066117 // veor d6, d6, d7
 	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3f91094 // vshr.u64 d17, d4, #7
-	WORD $0xf34001b1 // veor d16, d16, d17
-	WORD $0xf3400194 // veor d16, d16, d4
+	WORD $0xf3433194 // veor d19, d19, d4
+	WORD $0xf3066132 // veor d6, d6, d18
+	WORD $0xf34001b3 // veor d16, d16, d19
 	WORD $0xf345f116 // veor d31, d5, d6
 	WORD $0xf343e130 // veor d30, d3, d16
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe59131f0 // ldr r3, [r1, #496]
 	WORD $0xe3540000 // cmp r4, #0
-	WORD $0x1affff45 // bne 0x26f8
+	WORD $0x1afffd52 // bne 0x26f8
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xe59141e4 // ldr r4, [r1, #484]
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe3540001 // cmp r4, #1
-	WORD $0x3afff5f9 // bcc 0x1dc
-	WORD $0x0afff61b // beq 0x268
+	WORD $0x3afff406 // bcc 0x1dc
+	WORD $0x0afff428 // beq 0x268
 	WORD $0xe3540003 // cmp r4, #3
-	WORD $0x3afff607 // bcc 0x220
-	WORD $0x0afff69f // beq 0x484
-	WORD $0xea0000fe // b 0x2e04
-// 0x2a08:
+	WORD $0x3afff414 // bcc 0x220
+	WORD $0x0afff4ac // beq 0x484
+	WORD $0xea0000fe // b 0x35d0
+// 0x31d4:
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xe2468006 // sub r8, r6, #6
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe1a09008 // mov r9, r8
-// 0x2a1c:
+// 0x31e8:
 	WORD $0xe497c004 // ldr ip, [r7], #4
 	WORD $0xe2599001 // subs r9, r9, #1
 	WORD $0xe485c004 // str ip, [r5], #4
-	WORD $0x1afffffb // bne 0x2a1c
+	WORD $0x1afffffb // bne 0x31e8
 	WORD $0xe2867001 // add r7, r6, #1
 	WORD $0xe0687107 // rsb r7, r8, r7, lsl #2
 	WORD $0xe282b098 // add fp, r2, #152
-// 0x2a38:
+// 0x3204:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x2a50
+	WORD $0x0a000002 // beq 0x321c
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a0000c1 // bne 0x2d58
-// 0x2a50:
+	WORD $0x1a0000c1 // bne 0x3524
+// 0x321c:
 	WORD $0xeea0cb90 // vdup.32 q8, ip
 	WORD $0xf2800e51 // vmov.i8 q0, #1
 	WORD $0xf2802e52 // vmov.i8 q1, #2
@@ -2963,7 +3467,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xee14cb90 // vmov.32 ip, d20[0]
 	WORD $0x002cc003 // eoreq ip, ip, r3
-// 0x2d58:
+// 0x3524:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -2971,12 +3475,12 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affff2f // bne 0x2a38
+	WORD $0x1affff2f // bne 0x3204
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xe3a08000 // mov r8, #0
-// 0x2d88:
+// 0x3554:
 	WORD $0xe0823008 // add r3, r2, r8
 	WORD $0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -2988,9 +3492,9 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2866e53 // vmov.i8 q3, #99
 	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
-	WORD $0x5afffff3 // bpl 0x2d88
-	WORD $0xeafff497 // b 0x1c
-// 0x2dbc:
+	WORD $0x5afffff3 // bpl 0x3554
+	WORD $0xeafff2a4 // b 0x1c
+// 0x3588:
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xf4240a0f // vld1.8 {d0-d1}, [r4]
 	WORD $0xe2815e19 // add r5, r1, #400
@@ -2998,8 +3502,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe58151d8 // str r5, [r1, #472]
 	WORD $0xe3a04003 // mov r4, #3
-	WORD $0xeafff5d5 // b 0x534
-// 0x2ddc:
+	WORD $0xeafff3e2 // b 0x534
+// 0x35a8:
 	WORD $0xf3f0e060 // vrev64.8 q15, q8
 	WORD $0xe2813c0b // add r3, r1, #2816
 	WORD $0xf2800e50 // vmov.i8 q0, #0
@@ -3010,7 +3514,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a04070 // mov r4, #112
 	WORD $0xf403020f // vst1.8 {d0-d3}, [r3]
 	WORD $0xe58141f8 // str r4, [r1, #504]
-// 0x2e04:
+// 0x35d0:
 	WORD $0xe59141f8 // ldr r4, [r1, #504]
 	WORD $0xe59121c4 // ldr r2, [r1, #452]
 	WORD $0xe2816d2a // add r6, r1, #2688
@@ -3034,10 +3538,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe3a04008 // mov r4, #8
 	WORD $0xe3a05004 // mov r5, #4
-	WORD $0xeafffe21 // b 0x26ec
-// 0x2e64:
+	WORD $0xeafffc2e // b 0x26ec
+// 0x3630:
 	WORD $0xe3a04012 // mov r4, #18
-// 0x2e68:
+// 0x3634:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf3b82050 // vshr.u32 q1, q0, #8
 	WORD $0xe2544001 // subs r4, r4, #1
@@ -3046,16 +3550,16 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf405270d // vst1.8 {d2}, [r5]!
 	WORD $0xf405170d // vst1.8 {d1}, [r5]!
 	WORD $0xf405370d // vst1.8 {d3}, [r5]!
-	WORD $0x1afffff6 // bne 0x2e68
+	WORD $0x1afffff6 // bne 0x3634
 	WORD $0xe59161f8 // ldr r6, [r1, #504]
 	WORD $0xe2813d2a // add r3, r1, #2688
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe2566010 // subs r6, r6, #16
 	WORD $0xe3a05005 // mov r5, #5
 	WORD $0xe58161f8 // str r6, [r1, #504]
-	WORD $0x5afffe10 // bpl 0x26ec
-	WORD $0xeafff595 // b 0x504
-// 0x2eac:
+	WORD $0x5afffc1d // bpl 0x26ec
+	WORD $0xeafff3a2 // b 0x504
+// 0x3678:
 	RET
 
 DATA aesgcm_neon_constants<>+0(SB)/8, $0x0d0905010c080400

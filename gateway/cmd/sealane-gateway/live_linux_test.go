@@ -180,6 +180,10 @@ func (l *lab) tshark(ns int, args ...string) *process {
 	p := start(l.t, l.command(ns, "tshark", append([]string{"-l", "-Y", "http", "-T", "fields", "-e", "http.request.uri",
 		"-e", "http.response.code", "-e", "http.content_length"}, args...)...))
 	p.waitFor(l.t, "Capturing on", 1)
+	// Some versions say when they have really begun.
+	for i := 0; i < 60 && !strings.Contains(p.text(), "Capture started"); i++ {
+		time.Sleep(50 * time.Millisecond)
+	}
 	return p
 }
 
@@ -195,7 +199,7 @@ func TestLive(t *testing.T) {
 		"--key-wait", "2s") // this machine may be busy
 	onTAP, onVeth := l.tshark(1, "-i", "plain"), l.tshark(1, "-i", "tool")
 	overIP := start(t, l.command(1, "tshark", "-l", "-i", "TCP@127.0.0.1:57012", "-Y", "http", "-T", "fields", "-e", "http.request.uri"))
-	overIP.waitFor(t, "Capturing on", 1)
+	g.waitFor(t, "reader connected", 1)
 	for i, suite := range []string{"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"} {
 		page := []string{"secret-page", "large", "secret-page?again"}[i]
 		if n, err := l.curl(keyLog, page, "--tls13-ciphers", suite); err != nil || n < 20 {

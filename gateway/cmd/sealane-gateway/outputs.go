@@ -94,7 +94,7 @@ func (o *outputs) open() error {
 		if err != nil {
 			return err
 		}
-		o.serving = output.NewServer(l)
+		o.serving = output.NewServer(l, func(a net.Addr) { slog.Info("reader connected", "address", a) })
 		o.closers = append(o.closers, o.serving)
 	}
 	if o.tap != "" {

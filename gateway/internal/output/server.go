@@ -11,19 +11,20 @@ import (
 // loses whole pieces, never parts of packets.
 type Server struct {
 	*File
-	listener net.Listener
-	mu       sync.Mutex
-	readers  map[chan []byte]struct{}
-	closed   bool
-	Dropped  atomic.Uint64 // pieces that somebody was too slow for
+	listener  net.Listener
+	connected func(net.Addr)
+	mu        sync.Mutex
+	readers   map[chan []byte]struct{}
+	closed    bool
+	Dropped   atomic.Uint64 // pieces that somebody was too slow for
 }
 
 // So many pieces of at most fileBuffer bytes wait for a reader.
 const serverPieces = 256
 
-// NewServer serves those who connect to l.
-func NewServer(l net.Listener) *Server {
-	s := &Server{listener: l, readers: make(map[chan []byte]struct{})}
+// NewServer serves those who connect to l, and tells connected about each.
+func NewServer(l net.Listener, connected func(net.Addr)) *Server {
+	s := &Server{listener: l, connected: connected, readers: make(map[chan []byte]struct{})}
 	s.File = NewFile(s, false, func(error) {})
 	go s.accept()
 	return s
@@ -44,6 +45,7 @@ func (s *Server) accept() {
 		}
 		s.readers[pieces] = struct{}{}
 		s.mu.Unlock()
+		s.connected(c.RemoteAddr())
 		go s.serve(c, pieces)
 	}
 }
