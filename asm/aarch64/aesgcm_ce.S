@@ -11,8 +11,8 @@
  *
  * GHASH (6.4) is Y := (Y + c) H in GF(2^128) for every block c; here Y := (Y + c) H^8 + c' H^7 + .. with one reduction. A
  * block with the bytes of each half reversed is a polynomial, its upper half first. The product by pmull is divided by x,
- * lo + 2^64 (mi + lo + hi) + 2^128 hi, with mi = (a0 + a1)(b0 + b1) (Karatsuba). The polynomial x^128 + x^7 + x^2 + x + 1 so
- * reflected is 1 + 2^64 P + 2^128, P = 2^57 + 2^62 + 2^63: adding P w 2^64 + w 2^128 removes the lowest 64 bits w, and once
+ * low + 2^64 (mid + low + high) + 2^128 high, with mid = (a0 + a1)(b0 + b1) (Karatsuba). The polynomial x^128 + x^7 + x^2 +
+ * x + 1 so reflected is 1 + 2^64 P + 2^128, P = 2^57 + 2^62 + 2^63: adding P w 2^64 + w 2^128 removes the lowest 64 bits w, and once
  * more the next. Powers of H are kept multiplied by x, whence all comes out even.
  *
  * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, the state after the first
@@ -124,7 +124,7 @@
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
-/* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced, with its upper half first. */
+/* high := low + 2^64 (mid + low + high) + 2^128 high, reduced, with its upper half first. */
 .macro reduce item
     .if (\item) == 0
     pmull more.1q, low.1d, poly.1d                                               /* P w */
@@ -155,7 +155,7 @@
     .endr
 .endm
 
-/* lo, mi, more := or += x h, of one block; the sum of its halves goes to s. */
+/* low, mid, more := or += x h, of one block; the sum of its halves goes to vs. */
 .macro multiply init, x, h, h_sum
     ext vs.16b, \x\().16b, \x\().16b, #8
     .if \init

@@ -4,7 +4,7 @@
  *
  * CPU        ARMv8-A with Advanced SIMD
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    3296 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    3392 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_neon_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS only
