@@ -251,6 +251,32 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// TestChromium reads what a browser asks for, which writes its keys where it is told to.
+func TestChromium(t *testing.T) {
+	need(t, "chromium")
+	l := newLab(t, 2)
+	keyLog := l.file("keys.log")
+	os.WriteFile(keyLog, nil, 0o600)
+	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--tap", "plain", "--key-wait", "2s")
+	onTAP := l.tshark(1, "-i", "plain")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	browser := exec.CommandContext(ctx, "ip", "netns", "exec", l.names[0], "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+		"--ignore-certificate-errors", "--user-data-dir="+l.file("profile"), "--ssl-key-log-file="+keyLog, "--dump-dom",
+		"https://10.99.0.2/secret-page?browser")
+	browser.WaitDelay = time.Second
+	page, err := browser.Output()
+	if err != nil || !bytes.Contains(page, []byte("what nobody else may read")) {
+		t.Fatalf("chromium: %v\n%s", err, page)
+	}
+	onTAP.waitFor(t, "/secret-page?browser", 1)
+	onTAP.waitFor(t, "\t200\t26", 1)
+	g.stop()
+	if !strings.Contains(g.text(), "without_keys=0") {
+		t.Error("not all connections were decrypted")
+	}
+}
+
 func TestInline(t *testing.T) {
 	for _, unread := range []string{"pass", "drop"} {
 		t.Run(unread, func(t *testing.T) {
