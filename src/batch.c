@@ -265,7 +265,7 @@ static size_t one_by_one(sealane_op *ops, size_t n, uint64_t direction)
 /* What was planned. */
 static size_t carry_out(plan *p, sealane_op *ops, const planner *r)
 {
-    const unsigned over = r->batch && r->batch->group ? p->count % r->batch->group : 0;
+    const unsigned over = r->batch && r->batch->group ? p->count & (r->batch->group - 1u) : 0;
     size_t good = 0;
     for (unsigned left = p->weight < PAYS ? p->count : over < 3 ? over : 0; left > 0; left--)
         good += (size_t)alone(&ops[p->op[--p->count]], r->direction);

@@ -12,7 +12,7 @@
 typedef struct sealane_batch {
     sealane_kernel *kernel; /* NULL: there is none, all packets go one by one */
     const void *consts;
-    uint8_t group;                       /* packets at a time: one or two over go one by one; 0: that does not matter */
+    uint8_t group; /* packets at a time, a power of 2: one or two over go one by one; 0: no matter */
     uint8_t from[SEALANE_BATCH_CLASSES]; /* 0: never, as are packets that are longer than any class */
 } sealane_batch;
 
