@@ -18,7 +18,6 @@ $(ARMCOST_VENV)/bin/python:
 $(B)/seal.arm:
 	CGO_ENABLED=0 GOARCH=arm GOARM=6 $(GO) build -o $@ ./tools/armcost/seal
 
-# Planning a batch takes atomic instructions, for which GOARM=5 calls the Linux kernel: not modelled.
 $(B)/seal.arm7:
 	CGO_ENABLED=0 GOARCH=arm GOARM=7 $(GO) build -o $@ ./tools/armcost/seal
 
