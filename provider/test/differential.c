@@ -73,8 +73,9 @@ typedef struct {
     EVP_CIPHER_CTX *ctx[SIDES];
     int is_aead, is_gcm;
     int announced; /* AES-GCM: a TLS record may have been, and nothing come since */
-    int needs_iv;  /* AES-GCM: what follows has no defined result until there is a new IV */
-    int record;    /* bytes that the next TLS record must have; 0 if none has been announced */
+    int opens; /* AES-GCM: the last init was one to decrypt, and no failure, which leaves the providers as they were */
+    int needs_iv; /* AES-GCM: what follows has no defined result until there is a new IV */
+    int record;   /* bytes that the next TLS record must have; 0 if none has been announced */
 } pair;
 
 static observation seen[SIDES];
@@ -193,6 +194,7 @@ static void call_init(pair *p)
     }
     if (with_iv && seen[DEFAULT].result > 0)
         p->needs_iv = 0;
+    p->opens = enc == 0 && seen[DEFAULT].result > 0;
     note(" init(%d,%d)", with_key + 2 * with_iv + 4 * with_cipher + 8 * with_params, enc);
     if (with_key || with_iv || with_cipher)
         p->record = 0;
@@ -510,7 +512,7 @@ static void call_anything(pair *p)
     case 27:
         if (!p->is_gcm)
             call_ctrl(p, "ctrl", EVP_CTRL_AEAD_SET_IV_FIXED, odd(12, 16), iv, 0);
-        else if (one_in(2) || EVP_CIPHER_CTX_is_encrypting(p->ctx[DEFAULT]) || !iv_has_room(p))
+        else if (one_in(2) || !p->opens || !iv_has_room(p)) /* random bytes when encrypting */
             call_whole_iv(p);
         else
             call_ctrl(p, "ctrl", EVP_CTRL_AEAD_SET_IV_FIXED, odd(4, 12), iv, 0);
@@ -556,7 +558,7 @@ static void sequence(pair *p)
     const unsigned n = 1 + below(40);
     history_bytes = 0;
     static const uint8_t zeroes[32];
-    p->record = p->needs_iv = p->announced = 0;
+    p->record = p->needs_iv = p->announced = p->opens = 0;
     for (int s = 0; s < SIDES; s++) {
         p->ctx[s] = EVP_CIPHER_CTX_new();
         if (!EVP_CipherInit_ex(p->ctx[s], p->cipher[s], NULL, NULL, p->is_gcm ? zeroes : NULL, 1))
