@@ -367,21 +367,13 @@ static int record(context *c, uint8_t *out, size_t *out_bytes, const uint8_t *in
     return 1;
 }
 
-static int equal(const uint8_t *a, const uint8_t *b, size_t bytes)
-{
-    uint64_t difference = 0;
-    for (size_t i = 0; i < bytes; i++)
-        difference |= a[i] ^ b[i];
-    return hide(difference) == 0;
-}
-
 static int end_packet(context *c)
 {
     uint8_t tag[TAG_BYTES];
     if (!c->enc && c->tag_bytes == NO_TAG)
         return 0;
     gcm_packet_tag(&c->packet, tag);
-    if (!c->enc && !equal(tag, c->tag, c->tag_bytes)) {
+    if (!c->enc && !cipher_equal(tag, c->tag, c->tag_bytes)) {
         c->iv_state = IV_USED;
         return 0;
     }

@@ -237,14 +237,6 @@ static int decrypt_init(void *v, const unsigned char *key, size_t key_bytes, con
     return init(v, key, key_bytes, iv, iv_bytes, params, 0);
 }
 
-static int equal(const uint8_t *a, const uint8_t *b, size_t bytes)
-{
-    uint64_t difference = 0;
-    for (size_t i = 0; i < bytes; i++)
-        difference |= a[i] ^ b[i];
-    return hide(difference) == 0;
-}
-
 /* The end of a record whose text is done: its tag goes behind it, or is compared with what lies there. */
 static int end_record(context *c, uint8_t *out, size_t *out_bytes, const uint8_t *in_tag, size_t bytes,
                       const uint8_t tag[TAG_BYTES])
@@ -320,7 +312,7 @@ static int end_packet(context *c)
         RAISE(c->core, PROV_R_TAG_NOT_SET);
         return 0;
     }
-    return equal(tag, c->tag, c->tag_bytes);
+    return cipher_equal(tag, c->tag, c->tag_bytes);
 }
 
 /* Everything but init goes through here: out NULL is associated data, in NULL the end of the packet. */

@@ -5,6 +5,7 @@
 #include <openssl/core_dispatch.h>
 #include <openssl/proverr.h>
 
+#include "../src/bytes.h"
 #include "../src/level.h"
 #include "core.h"
 #include "params.h"
@@ -39,6 +40,15 @@ int cipher_init_lengths(const core *c, const cipher_shape *shape, const void *ke
 
 /* Sets a parameter that may be missing. */
 int cipher_answer(const core *c, OSSL_PARAM *p, size_t value);
+
+/* The tag's first bytes, in constant time. */
+static inline int cipher_equal(const uint8_t *a, const uint8_t *b, size_t bytes)
+{
+    uint64_t difference = 0;
+    for (size_t i = 0; i < bytes; i++)
+        difference |= a[i] ^ b[i];
+    return hide(difference) == 0;
+}
 
 #define FUNCTION(id, function)                          \
     {                                                   \
