@@ -113,7 +113,7 @@ var arm64 = &target{
 			`cmp|cmn|tst|ccmp|ccmn|csel|csinc|csinv|csneg|cset|csetm|cinc|cinv|cneg|rev|rev16|rev32|rbit|clz|cls|` +
 			`[us]?bfm|bfi|bfxil|bfc|[us]bfi?z|[us]bfx|[us]xt[bhw]|ldu?r[bh]?|ldu?rs[bhw]|stu?r[bh]?|ldn?p|ldpsw|stn?p|prfm|fmov`),
 		vector:   regexp.MustCompile(`\b[vqdshb](?:[12]?[0-9]|3[01])\b`),
-		register: regexp.MustCompile(`[a-z_][a-z0-9_]*`),
+		register: regexp.MustCompile(`\b[a-z_][a-z0-9_]*`),
 		reserved: merge(
 			reserve(stackReason, "sp", "wsp", "x29", "w29", "fp"),
 			reserve("belongs to the system", "x18", "w18"),
