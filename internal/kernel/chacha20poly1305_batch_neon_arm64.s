@@ -202,27 +202,27 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 // 0x2e0:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xf10040e7 // subs x7, x7, #0x10
@@ -266,26 +266,26 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 // 0x3d0:
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 // 0x430:
@@ -431,16 +431,13 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
@@ -450,11 +447,12 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
@@ -462,97 +460,99 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x1400015f // b 0xdc8
@@ -564,161 +564,161 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
 	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
 	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
 	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x140000bc // b 0xdc8
 // 0xadc:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
@@ -728,186 +728,186 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
-	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
 	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 // 0xdc8:
 	WORD $0x910005ce // add x14, x14, #0x1
 	WORD $0xaa0803e7 // mov x7, x8
@@ -916,27 +916,27 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-8
 // 0xdd8:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xd1000508 // sub x8, x8, #0x1
