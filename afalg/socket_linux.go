@@ -10,21 +10,31 @@ import (
 
 // newTransform opens the socket that holds a key.
 func newTransform(algorithm Algorithm, key []byte) (int, error) {
-	fd, err := unix.Socket(unix.AF_ALG, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	fd, err := bound(string(algorithm))
 	if err != nil {
-		return -1, fmt.Errorf("socket: %w", err)
+		return -1, err
 	}
-	if err := setUp(fd, algorithm, key); err != nil {
+	if err := setUp(fd, key); err != nil {
 		unix.Close(fd)
 		return -1, err
 	}
 	return fd, nil
 }
 
-func setUp(fd int, algorithm Algorithm, key []byte) error {
-	if err := unix.Bind(fd, &unix.SockaddrALG{Type: "aead", Name: string(algorithm)}); err != nil {
-		return fmt.Errorf("bind: %w", err)
+// bound opens a socket of an algorithm, by its name or a driver's.
+func bound(name string) (int, error) {
+	fd, err := unix.Socket(unix.AF_ALG, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("socket: %w", err)
 	}
+	if err := unix.Bind(fd, &unix.SockaddrALG{Type: "aead", Name: name}); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("bind: %w", err)
+	}
+	return fd, nil
+}
+
+func setUp(fd int, key []byte) error {
 	if err := setKey(fd, key); err != nil {
 		return fmt.Errorf("set key: %w", err)
 	}
