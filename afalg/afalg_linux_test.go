@@ -228,6 +228,42 @@ func TestDescriptorsExhausted(t *testing.T) {
 	}
 }
 
+// TestAutomaticKeys: auto leaves most descriptors to the program.
+func TestAutomaticKeys(t *testing.T) {
+	need(t, ChaCha20Poly1305)
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &old) }()
+	const room = 3
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 4 * (1 + poolSize) * room, Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+	key := make([]byte, 32)
+	process, err := inProcessOf(ChaCha20Poly1305, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var taken []*AEAD
+	for i := range room + 2 {
+		a, ok := automatically(ChaCha20Poly1305, key, process).(*AEAD)
+		if ok != (i < room) {
+			t.Errorf("key %d is in the kernel: %v", i, ok)
+		}
+		if ok {
+			taken = append(taken, a)
+		}
+	}
+	for _, a := range taken {
+		a.Close()
+		a.Close()
+	}
+	if n := automaticKeys.Load(); n != 0 {
+		t.Errorf("%d keys are counted after all were closed", n)
+	}
+}
+
 // TestBrokenSocket: an operation that fails is not used again, and the packet is not lost, not even in place.
 func TestBrokenSocket(t *testing.T) {
 	each(t, func(t *testing.T, algorithm Algorithm) {

@@ -101,6 +101,8 @@ func (o *operation) close() { unix.Close(o.fd) }
 // run sends ad and input, and reads as much output as there must be. It returns EBADMSG for a wrong tag, after which the
 // operation can be used again; after any other error it is in an unknown state.
 func (o *operation) run(direction uint32, output, nonce, input, ad []byte) error {
+	raceRead(nonce, input, ad)
+	raceWrite(output)
 	binary.NativeEndian.PutUint32(o.control[opAt:], direction)
 	copy(o.control[ivAt+4:], nonce)
 	binary.NativeEndian.PutUint32(o.control[assocAt:], uint32(len(ad)))

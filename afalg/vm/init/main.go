@@ -51,6 +51,8 @@ func steps() error {
 	for _, line := range strings.Split(strings.TrimSpace(string(file)), "\n") {
 		words := strings.Fields(line)
 		switch {
+		case len(words) == 0:
+			continue
 		case len(words) > 1 && words[0] == "load":
 			err = load(words[1:])
 		case len(words) > 1 && words[0] == "run":
