@@ -75,9 +75,11 @@ func TestLateKeys(t *testing.T) {
 type spoken struct {
 	drain
 	said []string
+	when []int64
 }
 
-func (s *spoken) Data(_ *output.Flow, side uint8, data []byte) {
+func (s *spoken) Data(f *output.Flow, side uint8, data []byte) {
+	s.when = append(s.when, f.Time)
 	s.said = append(s.said, fmt.Sprintf("%d %s", side, data))
 }
 
@@ -122,6 +124,9 @@ func TestLateKeysOrder(t *testing.T) {
 			w.Close()
 			if !slices.Equal(got.said, want) {
 				t.Errorf("%#x, keys of side %d first: %q, and it was %q", suite, first, got.said, want)
+			}
+			if !slices.IsSorted(got.when) || len(slices.Compact(got.when)) != len(want) {
+				t.Errorf("%#x: said at %d", suite, got.when)
 			}
 		}
 	}

@@ -147,26 +147,28 @@ type waits struct {
 
 // A part is the next bytes that a direction holds.
 type part struct {
+	mark int64
 	n    uint32
 	side uint8
 }
 
-const maxParts = 4096
+// So many parts are kept apart. In the second half of them directions alternate, then small pieces lose their order.
+const maxParts = 512
 
-// note remembers that the last n bytes came from a side.
-func (c *Conn) note(side uint8, n int) {
+// note remembers when the last n bytes came, and from which side.
+func (c *Conn) note(side uint8, n int, mark int64) {
 	if c.waits == nil {
 		c.waits = new(waits)
 	}
 	o := c.waits.order
 	last := len(o) - 1
 	switch {
-	case last >= 0 && o[last].side == side:
+	case last >= 0 && o[last].side == side && (o[last].mark == mark || len(o) > maxParts/2):
 		o[last].n += uint32(n)
 	case len(o) == maxParts:
-		o[last-1].n += uint32(n) // so small pieces lose their order
+		o[last-1].n += uint32(n)
 	default:
-		c.waits.order = append(o, part{uint32(n), side})
+		c.waits.order = append(o, part{mark, uint32(n), side})
 	}
 }
 
@@ -178,9 +180,7 @@ func (c *Conn) drop(side uint8) int {
 	if c.waits != nil {
 		kept := c.waits.order[:0]
 		for _, p := range c.waits.order {
-			if l := len(kept) - 1; l >= 0 && kept[l].side == p.side {
-				kept[l].n += p.n
-			} else if p.side != side {
+			if p.side != side {
 				kept = append(kept, p)
 			}
 		}

@@ -123,14 +123,16 @@ func (d *Decrypter) resume(c *Conn) {
 		}
 	}
 	if c.waits != nil {
-		order := c.waits.order
+		order, mark := c.waits.order, d.Mark
 		c.waits.order = nil
 		for _, p := range order {
+			d.Mark = p.mark
 			n := min(int(p.n), len(held[p.side]))
 			b := held[p.side][:n]
 			held[p.side] = held[p.side][n:]
 			d.feed(c, p.side, b)
 		}
+		d.Mark = mark
 	}
 	if c.half[0].mode != holding && c.half[1].mode != holding {
 		c.waiting = false
@@ -304,7 +306,7 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 	}
 	d.held += len(p)
 	r.held = append(r.held, p...)
-	c.note(side, len(p))
+	c.note(side, len(p), d.Mark)
 }
 
 // whole takes a whole record. It returns false if the record has to wait.
