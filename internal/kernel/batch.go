@@ -24,11 +24,21 @@ func portableBatchRow(test func(bool) bool) dispatch.Row {
 }
 
 // A BatchPlan says when a batch kernel pays: for packets of each number of whole blocks from how many on, up to
-// BatchFromMax, they are faster side by side; 0 says never, which holds for packets longer than any class, too. Unlike
+// BatchFromMax, they are faster side by side; 0 says never, which holds for all longer packets, too. Unlike
 // packets pay if the sum of 1/from is 1 or more. src/level.c tells how to measure one.
 type BatchPlan struct {
 	Group int // packets at a time: one or two over go one by one; 0: that does not matter
 	From  [BatchClasses]uint8
+}
+
+// Below returns the length in bytes from which on packets never pay.
+func (p *BatchPlan) Below() int {
+	for class, from := range p.From {
+		if from == 0 {
+			return 64 * class
+		}
+	}
+	return 64 * BatchClasses
 }
 
 // BatchFromMax is the largest number in a BatchPlan.
