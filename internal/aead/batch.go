@@ -100,10 +100,32 @@ func laneKey(a cipher.AEAD) (key unsafe.Pointer, level kernel.Level, kind cipher
 	return nil, 0, noLane
 }
 
-// An iface is an interface value in memory.
-type iface struct{ table, data unsafe.Pointer }
+// An opWords is an Op in memory.
+type opWords struct {
+	aead                     ifaceWords
+	dst, nonce, src, ad, out sliceWords
+	err                      ifaceWords
+}
 
-func ifaceOf(a *cipher.AEAD) *iface { return (*iface)(unsafe.Pointer(a)) }
+type (
+	ifaceWords struct {
+		table uintptr // of the dynamic type's methods
+		data  unsafe.Pointer
+	}
+	sliceWords struct {
+		data     unsafe.Pointer
+		len, cap uintptr
+	}
+)
+
+var (
+	_ = [1]byte{}[unsafe.Sizeof(Op{})-unsafe.Sizeof(opWords{})]
+	_ = [1]byte{}[unsafe.Offsetof(Op{}.Out)-unsafe.Offsetof(opWords{}.out)]
+	_ = [1]byte{}[unsafe.Offsetof(Op{}.Src)-unsafe.Offsetof(opWords{}.src)]
+)
+
+// methods returns what tells the dynamic type of an interface value.
+func methods(a *cipher.AEAD) uintptr { return (*ifaceWords)(unsafe.Pointer(a)).table }
 
 // In memory, ciphers with lanes are a key and the level of the lanes.
 var (
@@ -118,50 +140,62 @@ var (
 type planner struct {
 	plan      *kernel.BatchPlan
 	direction uint64
-	table     unsafe.Pointer // of the interface's methods: which cipher it is
-	levelAt   uintptr        // where in the cipher its level is
+	table     uintptr // of the cipher's methods: which cipher it is
+	levelAt   uintptr // where in the cipher its level is
 	level     kernel.Level
 	gcm       bool
-	below     uintptr // bytes of text for which there are lanes
 	tagIn     uintptr // bytes of tag in Src
 	tagOut    uintptr // and in Out
+	below     uintptr // bytes of text for which there are lanes
+
+	// Packets for lanes have span different lengths of Src, from least on: those of one class, until one of another class is met.
+	least, span uintptr
 }
 
-// plannerFor returns the planner for the first of the packets that have one. Others of the primitive are nearly always of
-// that level, as a process has but one.
-func plannerFor(ops []Op, direction uint64) (p planner, ok bool) {
+// find is whether one of the packets has a plan; then the planner is for the first of them. Others of the primitive are
+// nearly always of that level, as a process has but one.
+func (p *planner) find(ops []Op, direction uint64) bool {
 	without, last := noLane, kernel.Level(0) // the last that had none
 	for i := range ops {
 		_, level, kind := laneKey(ops[i].AEAD)
 		if kind == without && level == last || kind == noLane {
 			continue
 		}
-		if p.use(level, kind.gcm()) {
-			p.direction, p.tagOut = direction, tagSize
-			if direction == kernel.FlagOpen {
-				p.tagIn, p.tagOut = tagSize, 0
-			}
-			return p, true
+		if p.use(&ops[i], direction) {
+			return true
 		}
 		without, last = kind, level
 	}
-	return p, false
+	return false
 }
 
-// use is whether a primitive's level does batches.
-func (p *planner) use(level kernel.Level, gcm bool) bool {
-	p.level, p.gcm = level, gcm
-	if gcm {
-		p.plan, p.table, p.levelAt = kernel.AESGCMBatchPlan(level), ifaceOf(&gcmCipher).table, unsafe.Offsetof(aesGCM{}.lanes)
+// use is whether there are batches for a packet's cipher; then the planner is for it.
+func (p *planner) use(op *Op, direction uint64) bool {
+	_, level, kind := laneKey(op.AEAD)
+	p.direction, p.level, p.gcm = direction, level, kind.gcm()
+	if p.gcm {
+		p.plan, p.table, p.levelAt = kernel.AESGCMBatchPlan(level), methods(&gcmCipher), unsafe.Offsetof(aesGCM{}.lanes)
 	} else {
-		p.plan, p.table, p.levelAt = kernel.ChaCha20Poly1305BatchPlan(level), ifaceOf(&plainCipher).table, unsafe.Offsetof(chaCha20Poly1305{}.level)
+		p.plan, p.table, p.levelAt = kernel.ChaCha20Poly1305BatchPlan(level), methods(&plainCipher), unsafe.Offsetof(chaCha20Poly1305{}.level)
 	}
 	if p.plan == nil {
 		return false
 	}
-	p.below = uintptr(p.plan.Below())
+	p.tagIn, p.tagOut = 0, tagSize
+	if direction == kernel.FlagOpen {
+		p.tagIn, p.tagOut = tagSize, 0
+	}
+	p.below = p.plan.Below
+	if n := uintptr(len(op.Src)) - p.tagIn; n < p.below {
+		p.least, p.span = n&^63+p.tagIn, 64
+	} else {
+		p.mix()
+	}
 	return true
 }
+
+// mix is for packets of all classes.
+func (p *planner) mix() { p.least, p.span = p.tagIn, p.below }
 
 // A lane is a kernel.Lane that the collector overlooks, so that filling it takes no write barriers. It holds nothing but
 // what is in the Ops, too, which live as long as the call; none of it is on a stack, which moves, since they are passed to
@@ -177,19 +211,30 @@ func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(
 // A workspace is what a call needs for a chunk. It is too large to be zeroed for each on the stack.
 type workspace struct {
 	lanes, sorted [chunk]lane
+	tags          [chunk]tag   // open: what they ought to be
 	packet        [chunk]uint8 // of the lane; not sorted
+	skipped       bool         // whether these are other than 0, 1, 2, ...
 	count         int          // of lanes
-	differ        uintptr      // bits in which lengths of text differ
 	once          [chunk]oneTime
 	derived       int
-	tags          [chunk]tag // open: what they ought to be
 	putOff        [chunk]uint8
 	later         int // packets of the other primitive
 }
 
 type tag [tagSize]byte
 
-var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+var workspaces = sync.Pool{New: func() any { return &workspace{skipped: true} }}
+
+// clear is for a new plan.
+func (w *workspace) clear() {
+	w.count = 0
+	if w.skipped {
+		w.skipped = false
+		for i := range w.packet {
+			w.packet[i] = uint8(i)
+		}
+	}
+}
 
 // done forgets secrets.
 func (w *workspace) done() {
@@ -200,46 +245,82 @@ func (w *workspace) done() {
 // addPlain gives lanes to the packets from number i on that need nothing else, and returns the first that is not such. Some
 // without a mistake are among those.
 func (w *workspace) addPlain(ops []Op, i int, p *planner) int {
-	count, differ := w.count, w.differ
-	first := w.lanes[0].bytes[0]
-	for ; i < len(ops) && count < chunk; i++ {
-		op := &ops[i]
-		a := ifaceOf(&op.AEAD)
-		n := uintptr(len(op.Src)) - p.tagIn // huge if that is too short
-		if a.table != p.table || *(*kernel.Level)(unsafe.Add(a.data, p.levelAt)) != p.level || len(op.Nonce) != nonceSize || n >= p.below {
+	for i < len(ops) {
+		n := 0
+		if p.direction == kernel.FlagOpen {
+			n = fillLanes[[tagSize]byte](w, ops[i:], p)
+		} else {
+			n = fillLanes[[0]byte](w, ops[i:], p)
+		}
+		if w.count != i {
+			w.skip(i, n)
+		}
+		w.count += n
+		i += n
+		if i == len(ops) || p.span == p.below || uintptr(len(ops[i].Src))-p.tagIn >= p.below {
 			break
 		}
-		size := n + p.tagOut
-		end := uintptr(len(op.Dst)) + size
-		if end > uintptr(cap(op.Dst)) {
+		p.mix()
+	}
+	return i
+}
+
+// fillLanes gives lanes to the first packets, as far as they are plain and their lengths in the planner's span, and returns
+// how many they are. It stands twice in the program, with tags at the end of Src or not.
+func fillLanes[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) int {
+	var none srcTag
+	tagIn := unsafe.Sizeof(none)
+	op, l := (*opWords)(unsafe.Pointer(&ops[0])), &w.lanes[w.count%chunk]
+	left, tag := len(ops), uintptr(unsafe.Pointer(&w.tags[w.count%chunk]))
+	table, levelAt, level, least, span := p.table, p.levelAt, p.level, p.least, p.span
+	for {
+		srcBytes := op.src.len
+		if op.aead.table != table || op.nonce.len != nonceSize || srcBytes-least >= span {
 			break
 		}
-		out, in, ad := address(op.Dst)+uintptr(len(op.Dst)), address(op.Src), address(op.AD)
+		if *(*kernel.Level)(unsafe.Add(op.aead.data, levelAt)) != level {
+			break
+		}
+		n := srcBytes - tagIn
+		size := n + tagSize - tagIn
+		total := op.dst.len + size
+		if total > op.dst.cap {
+			break
+		}
+		in, ad, adBytes := uintptr(op.src.data), uintptr(op.ad.data), op.ad.len
+		out := uintptr(op.dst.data) + op.dst.len
 		// [x, x + n) and [out, out + size) have a byte in common if x - out + n-1 < size + n-1, modulo 2^32 or 2^64, or so it seems if
 		// n is 0.
-		inBefore, adBefore := uintptr(len(op.Src))-1, uintptr(len(op.AD))-1
-		if in != out && in-out+inBefore < size+inBefore || ad-out+adBefore < size+adBefore {
+		if in != out && in-out+(srcBytes-1) < size+(srcBytes-1) || adBytes != 0 && ad-out+(adBytes-1) < size+(adBytes-1) {
 			break
 		}
-		l := &w.lanes[count]
 		l.out[0], l.in[0], l.bytes[0] = out, in, n
-		l.ad[0], l.adBytes[0] = ad, uintptr(len(op.AD))
-		l.key[0], l.nonce[0] = uintptr(a.data), address(op.Nonce)
-		if p.tagIn == 0 {
+		l.ad[0], l.adBytes[0] = ad, adBytes
+		l.key[0], l.nonce[0] = uintptr(op.aead.data), uintptr(op.nonce.data)
+		if tagIn == 0 {
 			l.tag[0] = out + n
 		} else {
-			l.tag[0] = uintptr(unsafe.Pointer(&w.tags[count]))
+			l.tag[0] = tag
+			tag += tagIn
 		}
-		w.packet[count] = uint8(i)
-		if count == 0 {
-			first = n
+		op.out.len, op.out.cap, op.err.table = total, op.dst.cap, 0
+		op.out.data, op.err.data = op.dst.data, nil
+		left--
+		if left == 0 {
+			break
 		}
-		differ |= n ^ first
-		count++
-		op.Out, op.Err = op.Dst[:end], nil
+		op = (*opWords)(unsafe.Add(unsafe.Pointer(op), unsafe.Sizeof(*op)))
+		l = (*lane)(unsafe.Add(unsafe.Pointer(l), unsafe.Sizeof(*l)))
 	}
-	w.count, w.differ = count, differ
-	return i
+	return len(ops) - left
+}
+
+// skip notes that the next n lanes are for the packets from number i on, and not for those of their own number.
+func (w *workspace) skip(i, n int) {
+	w.skipped = true
+	for j := range n {
+		w.packet[(w.count+j)%chunk] = uint8(i + j)
+	}
 }
 
 // addSpecial does any other packet, unless it gets a lane or is put off, and returns 1 if it succeeded.
@@ -283,9 +364,11 @@ func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
 	if p.tagIn != 0 {
 		l.tag[0] = uintptr(unsafe.Pointer(&w.tags[count]))
 	}
-	w.packet[count] = uint8(i)
-	w.differ |= l.bytes[0] ^ w.lanes[0].bytes[0]
+	if count != i {
+		w.skip(i, 1)
+	}
 	w.count++
+	p.mix()
 	return 0
 }
 
@@ -315,10 +398,10 @@ func (w *workspace) alone(plan *kernel.BatchPlan) int {
 func (l *lane) class() uintptr { return l.bytes[0] / 64 % kernel.BatchClasses }
 
 // longestFirst returns the lanes by falling class: a counting sort, left out where there is nothing to do.
-func (w *workspace) longestFirst() *lane {
+func (w *workspace) longestFirst(p *planner) *lane {
 	lanes := w.lanes[:w.count]
 	inOrder := true
-	if w.differ >= 64 {
+	if p.span != 64 {
 		for i := 1; i < len(lanes); i++ {
 			inOrder = inOrder && lanes[i].class() <= lanes[i-1].class()
 		}
@@ -363,7 +446,7 @@ func (w *workspace) carryOut(ops []Op, p *planner) (good int) {
 
 func (w *workspace) callKernel(p *planner) {
 	var args kernel.Args
-	args.In, args.Bytes, args.Flags = unsafe.Pointer(w.longestFirst()), uint64(w.count), p.direction
+	args.In, args.Bytes, args.Flags = unsafe.Pointer(w.longestFirst(p)), uint64(w.count), p.direction
 	if p.gcm {
 		kernel.AESGCMBatch(p.level, &args)
 	} else {
@@ -373,11 +456,13 @@ func (w *workspace) callKernel(p *planner) {
 
 // authenticate compares the tags of all packets, zeroes what forgeries have left, and returns the number of the others.
 func (w *workspace) authenticate(ops []Op, p *planner) (authentic int) {
-	tags := w.tags[:w.count]
-	for i := range tags {
-		op := &ops[w.packet[i]]
-		came := op.Src[len(op.Src)-tagSize:]
-		if tags[i].differs(came) == 0 {
+	// Of 32-bit ARM the compiler knows that old ones load words from multiples of 4 only, but not that there are others.
+	byWords := runtime.GOARCH == "arm" && p.level != kernel.Portable
+	for i := range w.count {
+		op := &ops[w.packet[i%chunk]]
+		src := &(*opWords)(unsafe.Pointer(op)).src
+		tag, came := &w.tags[i%chunk], (*tag)(unsafe.Add(src.data, src.len-tagSize))
+		if byWords && tag.sameWords(came) || !byWords && tag.same(came) {
 			authentic++
 			continue
 		}
@@ -387,28 +472,33 @@ func (w *workspace) authenticate(ops []Op, p *planner) (authentic int) {
 			op.Err = errGCMOpen
 		}
 	}
-	clear(tags)
+	clear(w.tags[:w.count])
 	return authentic
 }
 
-// differs is not 0 if a tag is another.
-func (t *tag) differs(came []byte) uint64 {
-	return (binary.NativeEndian.Uint64(t[:]) ^ binary.NativeEndian.Uint64(came)) |
-		(binary.NativeEndian.Uint64(t[8:]) ^ binary.NativeEndian.Uint64(came[8:]))
+func (t *tag) same(u *tag) bool {
+	return (binary.NativeEndian.Uint64(t[:])^binary.NativeEndian.Uint64(u[:]))|
+		(binary.NativeEndian.Uint64(t[8:])^binary.NativeEndian.Uint64(u[8:])) == 0
+}
+
+func (t *tag) sameWords(u *tag) bool {
+	x, y := (*[4]uint32)(unsafe.Pointer(t)), (*[4]uint32)(unsafe.Pointer(u))
+	return (x[0]^y[0])|(x[1]^y[1])|(x[2]^y[2])|(x[3]^y[3]) == 0
 }
 
 // runChunk does packets of a level side by side where that pays, and then those of the other primitive; the rest by
 // themselves.
 func runChunk(ops []Op, direction uint64) (good int) {
-	p, ok := plannerFor(ops, direction)
-	if !ok {
+	var p planner
+	if !p.find(ops, direction) || len(ops) < p.plan.Few {
 		for i := range ops {
 			good += ops[i].alone(direction)
 		}
 		return good
 	}
 	w := workspaces.Get().(*workspace)
-	w.count, w.differ, w.derived, w.later = 0, 0, 0, 0
+	w.clear()
+	w.derived, w.later = 0, 0
 	for i := w.addPlain(ops, 0, &p); i < len(ops); i = w.addPlain(ops, i+1, &p) {
 		good += w.addSpecial(ops, i, &p)
 	}
@@ -422,9 +512,8 @@ func runChunk(ops []Op, direction uint64) (good int) {
 
 // runPutOff does the packets of the other primitive.
 func (w *workspace) runPutOff(ops []Op, p *planner) (good int) {
-	_, level, kind := laneKey(ops[w.putOff[0]].AEAD)
-	works := p.use(level, kind.gcm())
-	w.count, w.differ = 0, 0
+	works := p.use(&ops[w.putOff[0]], p.direction)
+	w.clear()
 	for _, i := range w.putOff[:w.later] {
 		if i := int(i); !works {
 			good += ops[i].alone(p.direction)

@@ -182,7 +182,8 @@ func benchmarkBatch(b *testing.B, v variant, level kernel.Level, open bool, n, b
 		b.Skip("no batch kernel")
 	}
 	w := new(workspace)
-	p, _ := plannerFor(ops, direction)
+	var p planner
+	p.find(ops, direction)
 	w.addPlain(ops, 0, &p)
 	turns := []struct {
 		name string

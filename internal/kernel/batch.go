@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/dispatch"
@@ -29,16 +30,14 @@ func portableBatchRow(test func(bool) bool) dispatch.Row {
 type BatchPlan struct {
 	Group int // packets at a time: one or two over go one by one; 0: that does not matter
 	From  [BatchClasses]uint8
+	Few   int     // fewer packets never pay
+	Below uintptr // nor do packets of so many bytes
 }
 
-// Below returns the length in bytes from which on packets never pay.
-func (p *BatchPlan) Below() int {
-	for class, from := range p.From {
-		if from == 0 {
-			return 64 * class
-		}
-	}
-	return 64 * BatchClasses
+func newBatchPlan(group int, from ...uint8) *BatchPlan {
+	p := &BatchPlan{Group: group, Few: int(slices.Min(from)), Below: uintptr(64 * len(from))}
+	copy(p.From[:], from)
+	return p
 }
 
 // BatchFromMax is the largest number in a BatchPlan.
@@ -47,7 +46,7 @@ const BatchFromMax = 16
 // BatchClasses is the number of classes of packets with the same number of whole blocks.
 const BatchClasses = 32
 
-var portableBatchPlan = BatchPlan{From: [BatchClasses]uint8{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}
+var portableBatchPlan = newBatchPlan(0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2)
 
 // ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
@@ -55,7 +54,7 @@ func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
 		return nil
 	}
 	if level == Portable {
-		return &portableBatchPlan
+		return portableBatchPlan
 	}
 	return chaCha20Poly1305BatchPlan(level)
 }
@@ -66,7 +65,7 @@ func AESGCMBatchPlan(level Level) *BatchPlan {
 		return nil
 	}
 	if level == Portable {
-		return &portableBatchPlan
+		return portableBatchPlan
 	}
 	return aesGCMBatchPlan(level)
 }
