@@ -455,25 +455,34 @@ func (w *workspace) callKernel(p *planner) {
 }
 
 // authenticate compares the tags of all packets, zeroes what forgeries have left, and returns the number of the others.
-func (w *workspace) authenticate(ops []Op, p *planner) (authentic int) {
+func (w *workspace) authenticate(ops []Op, p *planner) int {
 	// Of 32-bit ARM the compiler knows that old ones load words from multiples of 4 only, but not that there are others.
 	byWords := runtime.GOARCH == "arm" && p.level != kernel.Portable
-	for i := range w.count {
-		op := &ops[w.packet[i%chunk]]
-		src := &(*opWords)(unsafe.Pointer(op)).src
-		tag, came := &w.tags[i%chunk], (*tag)(unsafe.Add(src.data, src.len-tagSize))
-		if byWords && tag.sameWords(came) || !byWords && tag.same(came) {
-			authentic++
+	lanes := w.lanes[:w.count]
+	tags := w.tags[:len(lanes)]
+	forged := 0
+	for i := range lanes {
+		l := (*kernel.Lane)(unsafe.Pointer(&lanes[i]))
+		came := (*tag)(unsafe.Add(l.In, uintptr(l.Bytes)))
+		if byWords && tags[i].sameWords(came) || !byWords && tags[i].same(came) {
 			continue
 		}
-		clear(op.Out[len(op.Dst):])
-		op.Out, op.Err = nil, errOpen
-		if p.gcm {
-			op.Err = errGCMOpen
-		}
+		ops[w.packet[i%chunk]].reject(p)
+		forged++
 	}
-	clear(w.tags[:w.count])
-	return authentic
+	clear(tags)
+	return len(lanes) - forged
+}
+
+// reject is for an op whose tag was wrong.
+//
+//go:noinline
+func (op *Op) reject(p *planner) {
+	clear(op.Out[len(op.Dst):])
+	op.Out, op.Err = nil, errOpen
+	if p.gcm {
+		op.Err = errGCMOpen
+	}
 }
 
 func (t *tag) same(u *tag) bool {
