@@ -1,9 +1,28 @@
 # Included by the Makefile. Package afalg on real kernels, in virtual machines: see afalg/vm/run.
 
+ifneq ($(findstring linux,$(shell $(CC) -dumpmachine)),)
+$(B)/libsealane_afalg.a: afalg/c/sealane_afalg.c afalg/c/sealane_afalg.h $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(CET) $(LIB_FLAGS) -Iinclude -c -o $(B)/sealane_afalg.o $<
+	@rm -f $@
+	$(AR) rcs $@ $(B)/sealane_afalg.o
+
+lib: $(B)/libsealane_afalg.a
+install: install-afalg
+.PHONY: install-afalg
+install-afalg: $(B)/libsealane_afalg.a
+	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 afalg/c/sealane_afalg.h $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 $< $(DESTDIR)$(LIBDIR)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	    -e 's|@VERSION@|$(VERSION)|' packaging/sealane_afalg.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/sealane_afalg.pc
+endif
+
 VM := $(CURDIR)/$(B)/vm
 
 MACHINES := amd64 arm armv6
-$(foreach m,$(MACHINES),$(eval $(call suite,vm-$(m),,env LIMIT=240 afalg/vm/run $(m) $(VM) test)))
+$(foreach m,$(MACHINES),$(eval $(call suite,vm-$(m),$(B)/vectors.txt,\
+    env LIMIT=240 VECTORS=$(CURDIR)/$(B)/vectors.txt afalg/vm/run $(m) $(VM) test)))
 
 .PHONY: test-vm bench-vm
 test-vm: $(MACHINES:%=test-vm-%) ## package afalg on Debian's kernels for x86-64, arm and ARMv6, in qemu-system
