@@ -10,7 +10,7 @@ import (
 
 // A Flow is a connection as its plaintext is seen.
 type Flow struct {
-	Time  int64 // of the packet that is being handled, in nanoseconds since 1970
+	Time  *int64 // of the packet that is being handled, in nanoseconds since 1970
 	synth *synth
 	files *files
 
@@ -148,7 +148,7 @@ func (s *Synthetic) packet(f *Flow, c *synth, side uint8, seq, ack uint32, flags
 	n := t.Size() + len(data)
 	c.id++
 	t.Build(s.out.Room(n), seq, ack, flags, c.id, data, !s.o.NoChecksums)
-	s.out.Commit(n, f.Time)
+	s.out.Commit(n, *f.Time)
 }
 
 // Data implements Sink.
