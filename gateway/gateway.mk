@@ -37,9 +37,9 @@ $(eval $(call suite,bench-gateway-check,gateway,$(GO) run -C gateway ./bench -sh
 
 test-long: gateway-long
 .PHONY: gateway-long
-gateway-long: ## the gateway for half an hour: a browser, soak, property test, fuzzers
+gateway-long: ## the gateway for half an hour: a browser, intrusion detection, soak, property test, fuzzers
 	@tools/bootstrap long
-	cd gateway && $(GO_ENV) $(GO) test ./cmd/sealane-gateway -v -count=1 -run 'Chromium'
+	cd gateway && $(GO_ENV) $(GO) test ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Suricata'
 	cd gateway && $(GO_ENV) $(GO) test ./internal/engine -v -timeout 1h -run 'Soak|AnySegments|FlippedBits' -args -long
 	for f in ./internal/engine:FuzzSegments ./internal/packet:FuzzParse ./internal/capture:FuzzReader ./internal/keys:FuzzLog \
 	    ./internal/tls:FuzzMessages ./internal/tls:FuzzStreams; do \

@@ -34,7 +34,7 @@ func (c *Conn) Attach(side uint8, l *Line) {
 
 // arm has records opened by what is in the Lines, where that is all that they need.
 func (c *Conn) arm() {
-	if c.state != Readable || c.wake != [2]bool{} {
+	if c.state != Readable || c.waiting || c.wake != [2]bool{} {
 		return
 	}
 	for side := range c.half {
