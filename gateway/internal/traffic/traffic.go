@@ -200,6 +200,11 @@ func (s *Session) Data(side int, data []byte, size int) []byte {
 	return b
 }
 
+// Seal returns a record of any type, with some padding.
+func (s *Session) Seal(side int, kind byte, text []byte, pad int) []byte {
+	return s.traffic[side].seal(kind, text, pad)
+}
+
 // CloseNotify returns the alert that ends a direction.
 func (s *Session) CloseNotify(side int) []byte { return s.traffic[side].seal(21, []byte{1, 0}, 0) }
 
