@@ -782,6 +782,85 @@
     vmovdqa64 [rbx + H + 128], h2
 .endm
 
+/* Tags of even and odd packets of a vector. The last one comes last: lanes without a packet point to the last packet's tag. */
+.macro vector_tags even, odd
+    tag 7, \odd, 3
+    tag 6, \even, 3
+    tag 5, \odd, 2
+    tag 4, \even, 2
+    tag 3, \odd, 1
+    tag 2, \even, 1
+    tag 1, \odd, 0
+    tag 0, \even, 0
+.endm
+
+/* h mod p, plus s, of vector v, in steps. h < 2^132.1; less 2^130 for what limb 2 has from there on, and 5 for each of those, it
+ * is below 2 p; then it is to be reduced if h + 5 reaches 2^130.
+ */
+.macro reduce i, v, k, h0, h1, h2, t, x0, x1
+    .if \i == 0
+    vmovdqa64 zmm\h2, [scratch + VECTORS + VECTOR_BYTES*\v + H + 128]
+    .elseif \i == 1
+    vmovdqa64 zmm\h0, [scratch + VECTORS + VECTOR_BYTES*\v + H]
+    .elseif \i == 2
+    vmovdqa64 zmm\h1, [scratch + VECTORS + VECTOR_BYTES*\v + H + 64]
+    .elseif \i == 3
+    vpsrlq zmm\t, zmm\h2, 42
+    .elseif \i == 4
+    vpandq zmm\h2, zmm\h2, qword ptr [consts + MASK42]{1to8}
+    .elseif \i == 5
+    vpmadd52luq zmm\h0, zmm\t, qword ptr [consts + FOLD130]{1to8}
+    .elseif \i == 6
+    vpaddq zmm\t, zmm\h0, qword ptr [consts + FOLD130]{1to8}
+    .elseif \i == 7
+    vpsrlq zmm\t, zmm\t, 44
+    .elseif \i == 8
+    vpaddq zmm\t, zmm\t, zmm\h1
+    .elseif \i == 9
+    vpsrlq zmm\t, zmm\t, 44
+    .elseif \i == 10
+    vpaddq zmm\t, zmm\t, zmm\h2
+    .elseif \i == 11
+    vpsrlq zmm\t, zmm\t, 42                                                     /* 1 if h >= p */
+    .elseif \i == 12
+    vpmadd52luq zmm\h0, zmm\t, qword ptr [consts + FOLD130]{1to8}
+    .elseif \i == 13
+    vpsrlq zmm\t, zmm\h0, 44
+    .elseif \i == 14
+    vpandq zmm\h0, zmm\h0, mask44
+    .elseif \i == 15
+    vpaddq zmm\h1, zmm\h1, zmm\t
+    .elseif \i == 16
+    vpsrlq zmm\t, zmm\h1, 44
+    .elseif \i == 17
+    vpsllq zmm\x0, zmm\h1, 44
+    .elseif \i == 18
+    vpandq zmm\h1, zmm\h1, mask44
+    .elseif \i == 19
+    vpaddq zmm\h2, zmm\h2, zmm\t
+    .elseif \i == 20
+    vporq zmm\x0, zmm\x0, zmm\h0                                                /* bits 0 to 63 */
+    .elseif \i == 21
+    vpsrlq zmm\x1, zmm\h1, 20
+    .elseif \i == 22
+    vpsllq zmm\h2, zmm\h2, 24
+    .elseif \i == 23
+    vporq zmm\x1, zmm\x1, zmm\h2                                                /* 64 to 127 */
+    .elseif \i == 24
+    vpaddq zmm\x0, zmm\x0, [scratch + KEY + KEY_BYTES*\v + 128]
+    .elseif \i == 25
+    vpaddq zmm\x1, zmm\x1, [scratch + KEY + KEY_BYTES*\v + 192]
+    .elseif \i == 26
+    vpcmpltuq \k, zmm\x0, [scratch + KEY + KEY_BYTES*\v + 128]
+    .elseif \i == 27
+    vpaddq zmm\x1{\k}, zmm\x1, zmm30                                            /* 1: whole, since a carry is secret */
+    .elseif \i == 28
+    vpunpcklqdq zmm\t, zmm\x0, zmm\x1                                           /* tags of packets 0, 2, 4, 6 */
+    .else
+    vpunpckhqdq zmm\h0, zmm\x0, zmm\x1
+    .endif
+.endm
+
 /* ---- The kernel ------------------------------------------------------------------------------------------------ */
 
     function sealane_chacha20poly1305_batch_avx512
@@ -1252,13 +1331,11 @@
     sub togo, 64
     jnz .Lstep
 
-    /* The block of lengths (RFC 8439, 2.8); h mod p, plus s. */
+    /* The block of lengths (RFC 8439, 2.8). */
 .Llengths:
     mov ecx, [scratch + PACKETS]
     lea rbx, [scratch + VECTORS]
-    lea r8, [scratch + RECORD]
-    lea r12, [scratch + KEY]
-.Ltags:
+.Llength:
     vmovdqa64 x0, [rbx + AD_BYTES]
     vmovdqa64 vt, [rbx + TEXT_BYTES]
     load_power POWERS, R
@@ -1270,58 +1347,37 @@
     clear_sums
     times R
     carry h0, h1, h2
-    vpsrlq vt, h0, 44
-    vpandq h0, h0, mask44
-    vpaddq h1, h1, vt
-    vpsrlq vt, h1, 44
-    vpandq h1, h1, mask44
-    vpaddq h2, h2, vt
-    vpsrlq vt, h2, 42                                                           /* 2^130 = 5 */
-    vpandq h2, h2, qword ptr [consts + MASK42]{1to8}
-    vpmadd52luq h0, vt, qword ptr [consts + FOLD130]{1to8}
-    vpsrlq vt, h0, 44
-    vpandq h0, h0, mask44
-    vpaddq h1, h1, vt
-    vpsrlq vt, h1, 44
-    vpandq h1, h1, mask44
-    vpaddq h2, h2, vt
-    vpaddq x0, h0, qword ptr [consts + FOLD130]{1to8}                           /* h - p = h + 5 - 2^130, if not negative */
-    vpsrlq vt, x0, 44
-    vpandq x0, x0, mask44
-    vpaddq x1, h1, vt
-    vpsrlq vt, x1, 44
-    vpandq x1, x1, mask44
-    vpaddq x2, h2, vt
-    vpcmpnleuq k1, x2, qword ptr [consts + MASK42]{1to8}
-    vmovdqa64 h0{k1}, x0
-    vmovdqa64 h1{k1}, x1
-    vmovdqa64 h2{k1}, x2
-    vpsllq x0, h1, 44
-    vporq x0, x0, h0                                                            /* bits 0 to 63 */
-    vpsrlq x1, h1, 20
-    vpsllq h2, h2, 24
-    vporq x1, x1, h2                                                            /* 64 to 127 */
-    vmovdqa64 vt, [r12 + 128]
-    vpaddq x0, x0, vt
-    vpcmpltuq k1, x0, vt
-    vpaddq x1, x1, [r12 + 192]
-    vpbroadcastq vt, [consts + ONE]                                             /* whole: a carry is secret */
-    vpaddq x1{k1}, x1, vt
-    vpunpcklqdq zmm2, x0, x1                                                    /* tags of packets 0, 2, 4, 6 */
-    vpunpckhqdq zmm3, x0, x1
-    tag 7, 3, 3                                                                 /* the last one last: lanes without a */
-    tag 6, 2, 3                                                                 /* packet point to the last packet's tag */
-    tag 5, 3, 2
-    tag 4, 2, 2
-    tag 3, 3, 1
-    tag 2, 2, 1
-    tag 1, 3, 0
-    tag 0, 2, 0
+    vmovdqa64 [rbx + H], h0
+    vmovdqa64 [rbx + H + 64], h1
+    vmovdqa64 [rbx + H + 128], h2
     add rbx, VECTOR_BYTES
-    add r8, 64
-    add r12, KEY_BYTES
     sub ecx, 8
-    ja .Ltags
+    ja .Llength
+
+    /* h mod p, plus s: all vectors at once, in long chains. What vectors that are not there hold does not matter. */
+    vpbroadcastq zmm30, [consts + ONE]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29
+    reduce \i, 0, k1, 0, 4, 8, 12, 16, 20
+    reduce \i, 1, k2, 1, 5, 9, 13, 17, 21
+    reduce \i, 2, k3, 2, 6, 10, 14, 18, 22
+    reduce \i, 3, k4, 3, 7, 11, 15, 19, 23
+    .endr
+    mov ecx, [scratch + PACKETS]
+    lea r8, [scratch + RECORD]
+    vector_tags 12, 0
+    add r8, 64
+    sub ecx, 8
+    jbe .Ltags_done
+    vector_tags 13, 1
+    add r8, 64
+    sub ecx, 8
+    jbe .Ltags_done
+    vector_tags 14, 2
+    add r8, 64
+    sub ecx, 8
+    jbe .Ltags_done
+    vector_tags 15, 3
+.Ltags_done:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lcrypt
 

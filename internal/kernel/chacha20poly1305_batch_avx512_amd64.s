@@ -14,7 +14,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x08678b4c // mov r12,QWORD PTR [rdi+0x8]
 	LONG $0x106f8b4c // mov r13,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x3878840f; WORD $0x0000 // je 0x3889
+	LONG $0x3c4c840f; WORD $0x0000 // je 0x3c5d
 	LONG $0x58be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],rdi
 	LONG $0x60968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rdx
 	QUAD $0xff0000014886c748; WORD $0xffff; BYTE $0xff // mov QWORD PTR [rsi+0x148],0xffffffffffffffff
@@ -1669,7 +1669,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x130f850f; WORD $0x0000 // jne 0x3857
+	LONG $0x16e3850f; WORD $0x0000 // jne 0x3c2b
 // 0x2548:
 	LONG $0x48fd6262; WORD $0x7a59; BYTE $0x04 // vpbroadcastq zmm31,QWORD PTR [rdx+0x20]
 	LONG $0x48fd7262; WORD $0x4259; BYTE $0x06 // vpbroadcastq zmm8,QWORD PTR [rdx+0x30]
@@ -2335,9 +2335,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 // 0x3550:
 	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
 	LONG $0x009e8d48; WORD $0x001a; BYTE $0x00 // lea rbx,[rsi+0x1a00]
-	LONG $0x40868d4c; WORD $0x0003; BYTE $0x00 // lea r8,[rsi+0x340]
-	LONG $0x00a68d4c; WORD $0x0014; BYTE $0x00 // lea r12,[rsi+0x1400]
-// 0x356b:
+// 0x355d:
 	LONG $0x48fdf162; WORD $0x436f; BYTE $0x04 // vmovdqa64 zmm0,ZMMWORD PTR [rbx+0x100]
 	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x05 // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48fd7162; WORD $0x636f; BYTE $0x09 // vmovdqa64 zmm12,ZMMWORD PTR [rbx+0x240]
@@ -2390,89 +2388,256 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
 	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
 	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
-	LONG $0x48d5b162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm5,zmm22,0x2c
-	LONG $0x40cd8162; WORD $0xf7db // vpandq zmm22,zmm22,zmm31
-	LONG $0x40c5e162; WORD $0xfdd4 // vpaddq zmm23,zmm23,zmm5
-	LONG $0x48d5b162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm5,zmm23,0x2c
-	LONG $0x40c58162; WORD $0xffdb // vpandq zmm23,zmm23,zmm31
-	LONG $0x40bd6162; WORD $0xc5d4 // vpaddq zmm24,zmm24,zmm5
-	LONG $0x48d59162; WORD $0xd073; BYTE $0x2a // vpsrlq zmm5,zmm24,0x2a
-	LONG $0x50bd6162; WORD $0x42db; BYTE $0x05 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x28]
-	LONG $0x58d5e262; WORD $0x72b4; BYTE $0x0a // vpmadd52luq zmm22,zmm5,QWORD BCST [rdx+0x50]
-	LONG $0x48d5b162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm5,zmm22,0x2c
-	LONG $0x40cd8162; WORD $0xf7db // vpandq zmm22,zmm22,zmm31
-	LONG $0x40c5e162; WORD $0xfdd4 // vpaddq zmm23,zmm23,zmm5
-	LONG $0x48d5b162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm5,zmm23,0x2c
-	LONG $0x40c58162; WORD $0xffdb // vpandq zmm23,zmm23,zmm31
-	LONG $0x40bd6162; WORD $0xc5d4 // vpaddq zmm24,zmm24,zmm5
-	LONG $0x50cdf162; WORD $0x42d4; BYTE $0x0a // vpaddq zmm0,zmm22,QWORD BCST [rdx+0x50]
-	LONG $0x48d5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm5,zmm0,0x2c
+	LONG $0x48fde162; WORD $0x737f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rbx+0x180],zmm22
+	LONG $0x48fde162; WORD $0x7b7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm23
+	LONG $0x48fd6162; WORD $0x437f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm24
+	LONG $0x00c38148; WORD $0x0005; BYTE $0x00 // add rbx,0x500
+	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	LONG $0xfe8d870f; WORD $0xffff // ja 0x355d
+	LONG $0x48fd6262; WORD $0x7259; BYTE $0x13 // vpbroadcastq zmm30,QWORD PTR [rdx+0x98]
+	LONG $0x48fd7162; WORD $0x466f; BYTE $0x70 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x1c00]
+	QUAD $0x21008e6f48fd7162; WORD $0x0000 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x2100]
+	QUAD $0x2600966f48fd7162; WORD $0x0000 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0x2600]
+	QUAD $0x2b009e6f48fd7162; WORD $0x0000 // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0x2b00]
+	LONG $0x48fdf162; WORD $0x466f; BYTE $0x6e // vmovdqa64 zmm0,ZMMWORD PTR [rsi+0x1b80]
+	QUAD $0x20808e6f48fdf162; WORD $0x0000 // vmovdqa64 zmm1,ZMMWORD PTR [rsi+0x2080]
+	QUAD $0x2580966f48fdf162; WORD $0x0000 // vmovdqa64 zmm2,ZMMWORD PTR [rsi+0x2580]
+	QUAD $0x2a809e6f48fdf162; WORD $0x0000 // vmovdqa64 zmm3,ZMMWORD PTR [rsi+0x2a80]
+	LONG $0x48fdf162; WORD $0x666f; BYTE $0x6f // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x1bc0]
+	QUAD $0x20c0ae6f48fdf162; WORD $0x0000 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x20c0]
+	QUAD $0x25c0b66f48fdf162; WORD $0x0000 // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x25c0]
+	QUAD $0x2ac0be6f48fdf162; WORD $0x0000 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x2ac0]
+	LONG $0x489dd162; WORD $0xd073; BYTE $0x2a // vpsrlq zmm12,zmm8,0x2a
+	LONG $0x4895d162; WORD $0xd173; BYTE $0x2a // vpsrlq zmm13,zmm9,0x2a
+	LONG $0x488dd162; WORD $0xd273; BYTE $0x2a // vpsrlq zmm14,zmm10,0x2a
+	LONG $0x4885d162; WORD $0xd373; BYTE $0x2a // vpsrlq zmm15,zmm11,0x2a
+	LONG $0x58bd7162; WORD $0x42db; BYTE $0x05 // vpandq zmm8,zmm8,QWORD BCST [rdx+0x28]
+	LONG $0x58b57162; WORD $0x4adb; BYTE $0x05 // vpandq zmm9,zmm9,QWORD BCST [rdx+0x28]
+	LONG $0x58ad7162; WORD $0x52db; BYTE $0x05 // vpandq zmm10,zmm10,QWORD BCST [rdx+0x28]
+	LONG $0x58a57162; WORD $0x5adb; BYTE $0x05 // vpandq zmm11,zmm11,QWORD BCST [rdx+0x28]
+	LONG $0x589df262; WORD $0x42b4; BYTE $0x0a // vpmadd52luq zmm0,zmm12,QWORD BCST [rdx+0x50]
+	LONG $0x5895f262; WORD $0x4ab4; BYTE $0x0a // vpmadd52luq zmm1,zmm13,QWORD BCST [rdx+0x50]
+	LONG $0x588df262; WORD $0x52b4; BYTE $0x0a // vpmadd52luq zmm2,zmm14,QWORD BCST [rdx+0x50]
+	LONG $0x5885f262; WORD $0x5ab4; BYTE $0x0a // vpmadd52luq zmm3,zmm15,QWORD BCST [rdx+0x50]
+	LONG $0x58fd7162; WORD $0x62d4; BYTE $0x0a // vpaddq zmm12,zmm0,QWORD BCST [rdx+0x50]
+	LONG $0x58f57162; WORD $0x6ad4; BYTE $0x0a // vpaddq zmm13,zmm1,QWORD BCST [rdx+0x50]
+	LONG $0x58ed7162; WORD $0x72d4; BYTE $0x0a // vpaddq zmm14,zmm2,QWORD BCST [rdx+0x50]
+	LONG $0x58e57162; WORD $0x7ad4; BYTE $0x0a // vpaddq zmm15,zmm3,QWORD BCST [rdx+0x50]
+	LONG $0x489dd162; WORD $0xd473; BYTE $0x2c // vpsrlq zmm12,zmm12,0x2c
+	LONG $0x4895d162; WORD $0xd573; BYTE $0x2c // vpsrlq zmm13,zmm13,0x2c
+	LONG $0x488dd162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm14,zmm14,0x2c
+	LONG $0x4885d162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm15,zmm15,0x2c
+	LONG $0x489d7162; WORD $0xe4d4 // vpaddq zmm12,zmm12,zmm4
+	LONG $0x48957162; WORD $0xedd4 // vpaddq zmm13,zmm13,zmm5
+	LONG $0x488d7162; WORD $0xf6d4 // vpaddq zmm14,zmm14,zmm6
+	LONG $0x48857162; WORD $0xffd4 // vpaddq zmm15,zmm15,zmm7
+	LONG $0x489dd162; WORD $0xd473; BYTE $0x2c // vpsrlq zmm12,zmm12,0x2c
+	LONG $0x4895d162; WORD $0xd573; BYTE $0x2c // vpsrlq zmm13,zmm13,0x2c
+	LONG $0x488dd162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm14,zmm14,0x2c
+	LONG $0x4885d162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm15,zmm15,0x2c
+	LONG $0x489d5162; WORD $0xe0d4 // vpaddq zmm12,zmm12,zmm8
+	LONG $0x48955162; WORD $0xe9d4 // vpaddq zmm13,zmm13,zmm9
+	LONG $0x488d5162; WORD $0xf2d4 // vpaddq zmm14,zmm14,zmm10
+	LONG $0x48855162; WORD $0xfbd4 // vpaddq zmm15,zmm15,zmm11
+	LONG $0x489dd162; WORD $0xd473; BYTE $0x2a // vpsrlq zmm12,zmm12,0x2a
+	LONG $0x4895d162; WORD $0xd573; BYTE $0x2a // vpsrlq zmm13,zmm13,0x2a
+	LONG $0x488dd162; WORD $0xd673; BYTE $0x2a // vpsrlq zmm14,zmm14,0x2a
+	LONG $0x4885d162; WORD $0xd773; BYTE $0x2a // vpsrlq zmm15,zmm15,0x2a
+	LONG $0x589df262; WORD $0x42b4; BYTE $0x0a // vpmadd52luq zmm0,zmm12,QWORD BCST [rdx+0x50]
+	LONG $0x5895f262; WORD $0x4ab4; BYTE $0x0a // vpmadd52luq zmm1,zmm13,QWORD BCST [rdx+0x50]
+	LONG $0x588df262; WORD $0x52b4; BYTE $0x0a // vpmadd52luq zmm2,zmm14,QWORD BCST [rdx+0x50]
+	LONG $0x5885f262; WORD $0x5ab4; BYTE $0x0a // vpmadd52luq zmm3,zmm15,QWORD BCST [rdx+0x50]
+	LONG $0x489df162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm12,zmm0,0x2c
+	LONG $0x4895f162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm13,zmm1,0x2c
+	LONG $0x488df162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm14,zmm2,0x2c
+	LONG $0x4885f162; WORD $0xd373; BYTE $0x2c // vpsrlq zmm15,zmm3,0x2c
 	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
-	LONG $0x40c5f162; WORD $0xcdd4 // vpaddq zmm1,zmm23,zmm5
-	LONG $0x48d5f162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm5,zmm1,0x2c
 	LONG $0x48f59162; WORD $0xcfdb // vpandq zmm1,zmm1,zmm31
-	LONG $0x40bd7162; WORD $0xddd4 // vpaddq zmm11,zmm24,zmm5
-	QUAD $0x06054a1e58a5f362 // vpcmpnleuq k1,zmm11,QWORD BCST [rdx+0x28]
-	LONG $0x49fde162; WORD $0xf06f // vmovdqa64 zmm22{k1},zmm0
-	LONG $0x49fde162; WORD $0xf96f // vmovdqa64 zmm23{k1},zmm1
-	LONG $0x49fd4162; WORD $0xc36f // vmovdqa64 zmm24{k1},zmm11
-	LONG $0x48fdb162; WORD $0xf773; BYTE $0x2c // vpsllq zmm0,zmm23,0x2c
-	LONG $0x48fdb162; WORD $0xc6eb // vporq zmm0,zmm0,zmm22
-	LONG $0x48f5b162; WORD $0xd773; BYTE $0x14 // vpsrlq zmm1,zmm23,0x14
-	LONG $0x40bd9162; WORD $0xf073; BYTE $0x18 // vpsllq zmm24,zmm24,0x18
-	LONG $0x48f59162; WORD $0xc8eb // vporq zmm1,zmm1,zmm24
-	QUAD $0x02246c6f48fdd162 // vmovdqa64 zmm5,ZMMWORD PTR [r12+0x80]
-	LONG $0x48fdf162; WORD $0xc5d4 // vpaddq zmm0,zmm0,zmm5
-	LONG $0x48fdf362; WORD $0xcd1e; BYTE $0x01 // vpcmpltuq k1,zmm0,zmm5
-	QUAD $0x03244cd448f5d162 // vpaddq zmm1,zmm1,ZMMWORD PTR [r12+0xc0]
-	LONG $0x48fdf262; WORD $0x6a59; BYTE $0x13 // vpbroadcastq zmm5,QWORD PTR [rdx+0x98]
-	LONG $0x49f5f162; WORD $0xcdd4 // vpaddq zmm1{k1},zmm1,zmm5
-	LONG $0x48fdf162; WORD $0xd16c // vpunpcklqdq zmm2,zmm0,zmm1
-	LONG $0x48fdf162; WORD $0xd96d // vpunpckhqdq zmm3,zmm0,zmm1
+	LONG $0x48ed9162; WORD $0xd7db // vpandq zmm2,zmm2,zmm31
+	LONG $0x48e59162; WORD $0xdfdb // vpandq zmm3,zmm3,zmm31
+	LONG $0x48ddd162; WORD $0xe4d4 // vpaddq zmm4,zmm4,zmm12
+	LONG $0x48d5d162; WORD $0xedd4 // vpaddq zmm5,zmm5,zmm13
+	LONG $0x48cdd162; WORD $0xf6d4 // vpaddq zmm6,zmm6,zmm14
+	LONG $0x48c5d162; WORD $0xffd4 // vpaddq zmm7,zmm7,zmm15
+	LONG $0x489df162; WORD $0xd473; BYTE $0x2c // vpsrlq zmm12,zmm4,0x2c
+	LONG $0x4895f162; WORD $0xd573; BYTE $0x2c // vpsrlq zmm13,zmm5,0x2c
+	LONG $0x488df162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm14,zmm6,0x2c
+	LONG $0x4885f162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm15,zmm7,0x2c
+	LONG $0x40fdf162; WORD $0xf473; BYTE $0x2c // vpsllq zmm16,zmm4,0x2c
+	LONG $0x40f5f162; WORD $0xf573; BYTE $0x2c // vpsllq zmm17,zmm5,0x2c
+	LONG $0x40edf162; WORD $0xf673; BYTE $0x2c // vpsllq zmm18,zmm6,0x2c
+	LONG $0x40e5f162; WORD $0xf773; BYTE $0x2c // vpsllq zmm19,zmm7,0x2c
+	LONG $0x48dd9162; WORD $0xe7db // vpandq zmm4,zmm4,zmm31
+	LONG $0x48d59162; WORD $0xefdb // vpandq zmm5,zmm5,zmm31
+	LONG $0x48cd9162; WORD $0xf7db // vpandq zmm6,zmm6,zmm31
+	LONG $0x48c59162; WORD $0xffdb // vpandq zmm7,zmm7,zmm31
+	LONG $0x48bd5162; WORD $0xc4d4 // vpaddq zmm8,zmm8,zmm12
+	LONG $0x48b55162; WORD $0xcdd4 // vpaddq zmm9,zmm9,zmm13
+	LONG $0x48ad5162; WORD $0xd6d4 // vpaddq zmm10,zmm10,zmm14
+	LONG $0x48a55162; WORD $0xdfd4 // vpaddq zmm11,zmm11,zmm15
+	LONG $0x40fde162; WORD $0xc0eb // vporq zmm16,zmm16,zmm0
+	LONG $0x40f5e162; WORD $0xc9eb // vporq zmm17,zmm17,zmm1
+	LONG $0x40ede162; WORD $0xd2eb // vporq zmm18,zmm18,zmm2
+	LONG $0x40e5e162; WORD $0xdbeb // vporq zmm19,zmm19,zmm3
+	LONG $0x40ddf162; WORD $0xd473; BYTE $0x14 // vpsrlq zmm20,zmm4,0x14
+	LONG $0x40d5f162; WORD $0xd573; BYTE $0x14 // vpsrlq zmm21,zmm5,0x14
+	LONG $0x40cdf162; WORD $0xd673; BYTE $0x14 // vpsrlq zmm22,zmm6,0x14
+	LONG $0x40c5f162; WORD $0xd773; BYTE $0x14 // vpsrlq zmm23,zmm7,0x14
+	LONG $0x48bdd162; WORD $0xf073; BYTE $0x18 // vpsllq zmm8,zmm8,0x18
+	LONG $0x48b5d162; WORD $0xf173; BYTE $0x18 // vpsllq zmm9,zmm9,0x18
+	LONG $0x48add162; WORD $0xf273; BYTE $0x18 // vpsllq zmm10,zmm10,0x18
+	LONG $0x48a5d162; WORD $0xf373; BYTE $0x18 // vpsllq zmm11,zmm11,0x18
+	LONG $0x40ddc162; WORD $0xe0eb // vporq zmm20,zmm20,zmm8
+	LONG $0x40d5c162; WORD $0xe9eb // vporq zmm21,zmm21,zmm9
+	LONG $0x40cdc162; WORD $0xf2eb // vporq zmm22,zmm22,zmm10
+	LONG $0x40c5c162; WORD $0xfbeb // vporq zmm23,zmm23,zmm11
+	LONG $0x40fde162; WORD $0x46d4; BYTE $0x52 // vpaddq zmm16,zmm16,ZMMWORD PTR [rsi+0x1480]
+	LONG $0x40f5e162; WORD $0x4ed4; BYTE $0x56 // vpaddq zmm17,zmm17,ZMMWORD PTR [rsi+0x1580]
+	LONG $0x40ede162; WORD $0x56d4; BYTE $0x5a // vpaddq zmm18,zmm18,ZMMWORD PTR [rsi+0x1680]
+	LONG $0x40e5e162; WORD $0x5ed4; BYTE $0x5e // vpaddq zmm19,zmm19,ZMMWORD PTR [rsi+0x1780]
+	LONG $0x40dde162; WORD $0x66d4; BYTE $0x53 // vpaddq zmm20,zmm20,ZMMWORD PTR [rsi+0x14c0]
+	LONG $0x40d5e162; WORD $0x6ed4; BYTE $0x57 // vpaddq zmm21,zmm21,ZMMWORD PTR [rsi+0x15c0]
+	LONG $0x40cde162; WORD $0x76d4; BYTE $0x5b // vpaddq zmm22,zmm22,ZMMWORD PTR [rsi+0x16c0]
+	LONG $0x40c5e162; WORD $0x7ed4; BYTE $0x5f // vpaddq zmm23,zmm23,ZMMWORD PTR [rsi+0x17c0]
+	QUAD $0x01524e1e40fdf362 // vpcmpltuq k1,zmm16,ZMMWORD PTR [rsi+0x1480]
+	QUAD $0x0156561e40f5f362 // vpcmpltuq k2,zmm17,ZMMWORD PTR [rsi+0x1580]
+	QUAD $0x015a5e1e40edf362 // vpcmpltuq k3,zmm18,ZMMWORD PTR [rsi+0x1680]
+	QUAD $0x015e661e40e5f362 // vpcmpltuq k4,zmm19,ZMMWORD PTR [rsi+0x1780]
+	LONG $0x41dd8162; WORD $0xe6d4 // vpaddq zmm20{k1},zmm20,zmm30
+	LONG $0x42d58162; WORD $0xeed4 // vpaddq zmm21{k2},zmm21,zmm30
+	LONG $0x43cd8162; WORD $0xf6d4 // vpaddq zmm22{k3},zmm22,zmm30
+	LONG $0x44c58162; WORD $0xfed4 // vpaddq zmm23{k4},zmm23,zmm30
+	LONG $0x40fd3162; WORD $0xe46c // vpunpcklqdq zmm12,zmm16,zmm20
+	LONG $0x40f53162; WORD $0xed6c // vpunpcklqdq zmm13,zmm17,zmm21
+	LONG $0x40ed3162; WORD $0xf66c // vpunpcklqdq zmm14,zmm18,zmm22
+	LONG $0x40e53162; WORD $0xff6c // vpunpcklqdq zmm15,zmm19,zmm23
+	LONG $0x40fdb162; WORD $0xc46d // vpunpckhqdq zmm0,zmm16,zmm20
+	LONG $0x40f5b162; WORD $0xcd6d // vpunpckhqdq zmm1,zmm17,zmm21
+	LONG $0x40edb162; WORD $0xd66d // vpunpckhqdq zmm2,zmm18,zmm22
+	LONG $0x40e5b162; WORD $0xdf6d // vpunpckhqdq zmm3,zmm19,zmm23
+	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
+	LONG $0x40868d4c; WORD $0x0003; BYTE $0x00 // lea r8,[rsi+0x340]
+	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x3
+	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm12,0x3
+	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x2
+	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm12,0x2
+	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x1
+	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm12,0x1
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x0
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm12,0x0
+	LONG $0x40c08349 // add r8,0x40
+	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	LONG $0x017b860f; WORD $0x0000 // jbe 0x3c1e
+	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x3
+	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm13,0x3
+	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0839; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x2
+	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2839; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm13,0x2
+	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0839; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x1
+	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2839; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm13,0x1
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x0
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm13,0x0
+	LONG $0x40c08349 // add r8,0x40
+	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	LONG $0x00f7860f; WORD $0x0000 // jbe 0x3c1e
+	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x3
+	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x3039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm14,0x3
+	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x2
+	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x3039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm14,0x2
+	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x1
+	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x3039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm14,0x1
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x0
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x3039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm14,0x0
+	LONG $0x40c08349 // add r8,0x40
+	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	WORD $0x7776 // jbe 0x3c1e
 	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x3
 	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x1039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x3
+	LONG $0x487d7362; WORD $0x3839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm15,0x3
 	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1839; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x2
 	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x1039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x2
+	LONG $0x487d7362; WORD $0x3839; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm15,0x2
 	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1839; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x1
 	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x1039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x1
+	LONG $0x487d7362; WORD $0x3839; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm15,0x1
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x0
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x1039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x0
-	LONG $0x00c38148; WORD $0x0005; BYTE $0x00 // add rbx,0x500
-	LONG $0x40c08349 // add r8,0x40
-	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
-	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
-	LONG $0xfd21870f; WORD $0xffff // ja 0x356b
+	LONG $0x487d7362; WORD $0x3839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm15,0x0
+// 0x3c1e:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xebdd850f; WORD $0xffff // jne 0x2434
-// 0x3857:
+	LONG $0xe809850f; WORD $0xffff // jne 0x2434
+// 0x3c2b:
 	LONG $0x08a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x108]
 	LONG $0x10ae8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x110]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0xc7bc850f; WORD $0xffff // jne 0x2a
+	LONG $0xc3e8850f; WORD $0xffff // jne 0x2a
 	LONG $0x087df162; WORD $0xc0ef // vpxord xmm0,xmm0,xmm0
 	LONG $0x002d00b9; BYTE $0x00 // mov ecx,0x2d00
-// 0x3879:
+// 0x3c4d:
 	QUAD $0x030e447f48fdf162 // vmovdqa64 ZMMWORD PTR [rsi+rcx*1+0xc0],zmm0
 	WORD $0xe983; BYTE $0x40 // sub ecx,0x40
-	WORD $0xf377 // ja 0x3879
+	WORD $0xf377 // ja 0x3c4d
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x3889:
+// 0x3c5d:
 	RET
 
 DATA chacha20poly1305_batch_avx512_constants<>+0(SB)/8, $0x3320646e61707865
