@@ -76,31 +76,41 @@
 #define CRYPT_END 336 /* of the slots whose text waits for their keystream, in SLOT */
 #define SAVED_ARGS 344
 #define SAVED_CONSTS 352
-#define VECTOR 320    /* eight packets that Poly1305 is at: their place in RECORD */
 #define ACTIVE 384    /* packets that have blocks left, 32 of 32 bits */
 #define BLOCKS 512    /* by packet: blocks of keystream, 32 of 32 bits */
 #define RECORD 640    /* by packet: its lane; the last one's again up to the next multiple of 16 */
 #define SLOT 896      /* two passes' slots: packet, block; 32 bits each */
 #define SLOT_HALF 256
-/* of eight packets that Poly1305 is at: */
-#define MAC_END 1408  /* where the block of lengths would be if it followed the text, plus 16 */
-#define TEXT16 1472   /* bytes from the text's beginning to there */
-#define AD_END 1536   /* the same if the associated data were followed by text and lengths */
-#define ALL16 1600    /* bytes from the associated data's beginning to there */
-#define AD_BYTES 1664
-#define TEXT_BYTES 1728 /* directly behind AD_BYTES */
-#define TAIL 1792     /* which bytes of a step are text, or associated data; by packet */
-#define WORDS 1856    /* [word 4 .. 11, 13 .. 15][packet]: keys and nonces */
+#define TAIL 1408     /* which bytes of a step are text, or associated data; by packet */
+#define SPARE 1408    /* a register; the place of TAIL */
+#define WORDS 1472    /* [word 4 .. 11, 13 .. 15][packet]: keys and nonces */
 #define WORDS_ROW 128
-#define ONCE 3264     /* two sets' words 4 to 15 as a pass begins */
-#define ONCE_SET 768
-#define SPARE 1792    /* a register; the place of TAIL */
-#define PADS 3264     /* when the pass has ended: of a step's blocks the bits behind them, by packet */
-#define STREAM 4800   /* 32 blocks of keystream */
+#define STREAM 2880   /* 32 blocks of keystream */
 #define STREAM_SET 1024
-#define KEY 6848      /* by vector of eight packets: r low, high, s low, high */
+#define KEY 4928      /* by vector of eight packets: r low, high, s low, high */
 #define KEY_BYTES 256
-#define END 7872
+#define ONCE 5952     /* two sets' words 4 to 15 as a pass begins */
+#define ONCE_SET 768
+#define PADS 5952     /* when the pass has ended: of a step's blocks the bits behind them, by packet */
+#define PADS_WHOLE 256 /* and those of a step of whole blocks */
+#define VECTORS 6464  /* when the pass has ended: by vector of eight packets, */
+#define VECTOR_BYTES 1280
+#define END 11584
+
+/* in VECTORS: */
+#define MAC_END 0     /* where the text ends, counted in whole blocks */
+#define TEXT16 64     /* bytes from the text's beginning to there */
+#define AD_END 128    /* the same if the associated data were followed by text */
+#define ALL16 192     /* bytes from the associated data's beginning to there */
+#define AD_BYTES 256
+#define TEXT_BYTES 320
+#define H 384         /* three limbs */
+#define POWERS 576    /* r: y0, y1, y2, 20 y1, 20 y2 */
+#define POWERS2 896   /* r^2 */
+#define V_LONGEST 1216 /* the largest of ALL16 */
+#define V_WHOLE 1224  /* to go when whole steps of all are text */
+#define V_ENDS 1232   /* 64 if the last step is not, as a text ends within a block; 0 */
+#define V_ADS 1240    /* some have associated data */
 
 #define WAVE 32       /* packets, at most */
 #define WAVE_BLOCKS 320 /* eight packets more only while the wave has fewer: both its input and its output should stay in L1 */
@@ -116,10 +126,9 @@
 #define actives r10d
 #define block r11d
 #define vacant r13d
-/* In Poly1305, counted in bytes of 16-byte blocks, from the block of lengths backwards: */
+/* In Poly1305, counted in bytes of 16-byte blocks, from the end of the text backwards: */
 #define togo r14      /* to the beginning of this step */
 #define back r15      /* -togo */
-#define longest r8    /* to the beginning of the longest packet */
 
 /* Vector registers of Poly1305; zmm0 to zmm10 hold packets' blocks. */
 #define x0 zmm0
@@ -136,6 +145,7 @@
 #define h1 zmm23
 #define h2 zmm24
 #define mask44 zmm31
+#define SUMS lo0, lo1, lo2, hi0, hi1, hi2
 /* Powers of r: y0, y1, y2, 20 y1, 20 y2. */
 #define R zmm12, zmm13, zmm14, zmm15, zmm25
 #define R2 zmm26, zmm27, zmm28, zmm29, zmm30
@@ -410,44 +420,88 @@
 
 /* ---- Poly1305 -------------------------------------------------------------------------------------------------- */
 
-/* lo, hi += x0, x1, x2 times a power. Limb 0 comes last: h0 is last to be ready. */
-.macro times y0, y1, y2, y1_20, y2_20
-    vpmadd52luq lo0, x1, \y2_20
-    vpmadd52luq lo1, x1, \y0
-    vpmadd52luq lo2, x1, \y1
-    vpmadd52huq hi0, x1, \y2_20
-    vpmadd52huq hi1, x1, \y0
-    vpmadd52huq hi2, x1, \y1
-    vpmadd52luq lo0, x2, \y1_20
-    vpmadd52luq lo1, x2, \y2_20
-    vpmadd52luq lo2, x2, \y0
-    vpmadd52huq hi0, x2, \y1_20
-    vpmadd52huq hi1, x2, \y2_20
-    vpmadd52huq hi2, x2, \y0
-    vpmadd52luq lo0, x0, \y0
-    vpmadd52luq lo1, x0, \y1
-    vpmadd52luq lo2, x0, \y2
-    vpmadd52huq hi0, x0, \y0
-    vpmadd52huq hi1, x0, \y1
-    vpmadd52huq hi2, x0, \y2
+/* lo, hi += x0, x1, x2 times a power, in 18 steps. Limb 0 comes last: it is last to be ready. */
+.macro product i, x0, x1, x2, l0, l1, l2, g0, g1, g2, y0, y1, y2, y1_20, y2_20
+    .if \i == 0
+    vpmadd52luq \l0, \x1, \y2_20
+    .elseif \i == 1
+    vpmadd52luq \l1, \x1, \y0
+    .elseif \i == 2
+    vpmadd52luq \l2, \x1, \y1
+    .elseif \i == 3
+    vpmadd52huq \g0, \x1, \y2_20
+    .elseif \i == 4
+    vpmadd52huq \g1, \x1, \y0
+    .elseif \i == 5
+    vpmadd52huq \g2, \x1, \y1
+    .elseif \i == 6
+    vpmadd52luq \l0, \x2, \y1_20
+    .elseif \i == 7
+    vpmadd52luq \l1, \x2, \y2_20
+    .elseif \i == 8
+    vpmadd52luq \l2, \x2, \y0
+    .elseif \i == 9
+    vpmadd52huq \g0, \x2, \y1_20
+    .elseif \i == 10
+    vpmadd52huq \g1, \x2, \y2_20
+    .elseif \i == 11
+    vpmadd52huq \g2, \x2, \y0
+    .elseif \i == 12
+    vpmadd52luq \l0, \x0, \y0
+    .elseif \i == 13
+    vpmadd52luq \l1, \x0, \y1
+    .elseif \i == 14
+    vpmadd52luq \l2, \x0, \y2
+    .elseif \i == 15
+    vpmadd52huq \g0, \x0, \y0
+    .elseif \i == 16
+    vpmadd52huq \g1, \x0, \y1
+    .else
+    vpmadd52huq \g2, \x0, \y2
+    .endif
 .endm
 
-/* lo, hi -> three limbs lo of a little more than 44 bits. Of two products, one of them of limbs of 45 bits, no step overflows:
- * 256 hi0, 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4.
+.macro times power:vararg
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17
+    product \i, x0, x1, x2, SUMS, \power
+    .endr
+.endm
+
+/* lo, hi -> three limbs of a little more than 44 bits, in 12 steps. Of two products, one of them of limbs of 45 bits, no step
+ * overflows: 256 hi0, 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4.
  */
+.macro carry_step i, to0, to1, to2, l0, l1, l2, g0, g1, g2
+    .if \i == 0
+    vpmadd52luq \l2, \g1, qword ptr [consts + SHIFT8]{1to8}                      /* 2^52 2^44 = 2^88 2^8 */
+    .elseif \i == 1
+    vpmadd52luq \l1, \g0, qword ptr [consts + SHIFT8]{1to8}                      /* 2^52 = 2^44 2^8 */
+    .elseif \i == 2
+    vpmadd52luq \l0, \g2, qword ptr [consts + FOLD140]{1to8}                     /* 2^52 2^88 = 2^140 */
+    .elseif \i == 3
+    vpsrlq \g2, \l2, 44
+    .elseif \i == 4
+    vpsrlq \g1, \l1, 44
+    .elseif \i == 5
+    vpsrlq \g0, \l0, 44
+    .elseif \i == 6
+    vpandq \to0, \l0, mask44
+    .elseif \i == 7
+    vpandq \to1, \l1, mask44
+    .elseif \i == 8
+    vpandq \to2, \l2, mask44
+    .elseif \i == 9
+    vpmadd52luq \to0, \g2, qword ptr [consts + FOLD132]{1to8}                    /* 2^88 2^44 = 2^132 */
+    .elseif \i == 10
+    vpaddq \to1, \to1, \g0
+    .elseif \i == 11
+    vpaddq \to2, \to2, \g1
+    .endif
+.endm
+
 .macro carry to0, to1, to2
-    vpmadd52luq lo2, hi1, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 2^44 = 2^88 2^8 */
-    vpmadd52luq lo1, hi0, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 = 2^44 2^8 */
-    vpmadd52luq lo0, hi2, qword ptr [consts + FOLD140]{1to8}                    /* 2^52 2^88 = 2^140 */
-    vpsrlq hi2, lo2, 44
-    vpsrlq hi1, lo1, 44
-    vpsrlq hi0, lo0, 44
-    vpandq \to0, lo0, mask44
-    vpandq \to1, lo1, mask44
-    vpandq \to2, lo2, mask44
-    vpmadd52luq \to0, hi2, qword ptr [consts + FOLD132]{1to8}                   /* 2^88 2^44 = 2^132 */
-    vpaddq \to1, \to1, hi0
-    vpaddq \to2, \to2, hi1
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    carry_step \i, \to0, \to1, \to2, SUMS
+    .endr
 .endm
 
 .macro clear v
@@ -478,6 +532,42 @@
     limbs
 .endm
 
+/* The same in ten steps, to be done beside a product. */
+.macro build i, x0, x1, x2, t, a, b, c, d, select
+    .if \i == 0
+    vshufi32x4 \x0, zmm\a, zmm\b, \select
+    .elseif \i == 1
+    vshufi32x4 \x1, zmm\c, zmm\d, \select
+    .elseif \i == 2
+    vpunpckhqdq \t, \x0, \x1
+    .elseif \i == 3
+    vpunpcklqdq \x0, \x0, \x1
+    .elseif \i == 4
+    vpsrlq \x2, \t, 24
+    .elseif \i == 5
+    vpsllq \t, \t, 20
+    .elseif \i == 6
+    vpsrlq \x1, \x0, 44
+    .elseif \i == 7
+    vpandq \x0, \x0, mask44
+    .elseif \i == 8
+    vporq \x2, \x2, qword ptr [consts + PAD]{1to8}
+    .elseif \i == 9
+    vpternlogq \x1, \t, mask44, 0xa8                                            /* (x1 | t) & mask44 */
+    .endif
+.endm
+
+/* x += y, limb i. */
+.macro add_limb i, x0, x1, x2, y0, y1, y2
+    .if \i == 0
+    vpaddq \x1, \x1, \y1
+    .elseif \i == 1
+    vpaddq \x2, \x2, \y2
+    .elseif \i == 2
+    vpaddq \x0, \x0, \y0
+    .endif
+.endm
+
 /* Of lanes in k1, the bit that goes with block j of a step. */
 .macro pad_block j
     vpcmpleq k1, zmm9, qword ptr [consts + SIXTEENS + 8*\j]{1to8}
@@ -490,10 +580,74 @@
     vpmadd52luq \to, \v, qword ptr [consts + FOLD132]{1to8}
 .endm
 
+.macro load_power at, y0, y1, y2, y1_20, y2_20
+    vmovdqa64 \y0, [rbx + \at]
+    vmovdqa64 \y1, [rbx + \at + 64]
+    vmovdqa64 \y2, [rbx + \at + 128]
+    vmovdqa64 \y1_20, [rbx + \at + 192]
+    vmovdqa64 \y2_20, [rbx + \at + 256]
+.endm
+
 .macro tag packet, register, lane
     mov rax, [r8 + 8*\packet]
     mov rax, [rax + SEALANE_LANE_TAG]
     vextracti32x4 [rax], zmm\register, \lane
+.endm
+
+/* A step of whole blocks of text: h := ((h + b0) r^2 + b1 r + b2) r^2 + b3 r. Products and what has other ports alternate:
+ * the schedulers hold too little to find it.
+ */
+#define B0 zmm22, zmm23, zmm24
+#define B2 zmm8, zmm9, zmm10
+#define SUMS_B zmm26, zmm27, zmm28, zmm29, zmm30, zmm2
+#define MIDDLE zmm3, zmm6, zmm7
+#define STEPS18 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17
+.macro whole_step
+    .irp j, 0, 1, 2, 3, 4, 5, 6, 7
+    mov rax, [rbx + MAC_END + 8*\j]
+    vmovdqu64 zmm\j, [rax + back]
+    .endr
+    load_power POWERS, R
+    vshufi32x4 zmm8, zmm0, zmm2, 0x44                                           /* blocks 0 and 1 of even packets */
+    vshufi32x4 zmm9, zmm4, zmm6, 0x44
+    vshufi32x4 zmm10, zmm1, zmm3, 0x44                                          /* of odd ones */
+    vshufi32x4 zmm11, zmm5, zmm7, 0x44
+    vshufi32x4 zmm2, zmm0, zmm2, 0xee                                           /* blocks 2 and 3 */
+    vshufi32x4 zmm6, zmm4, zmm6, 0xee
+    vshufi32x4 zmm3, zmm1, zmm3, 0xee
+    vshufi32x4 zmm7, zmm5, zmm7, 0xee
+    vmovdqa64 zmm4, zmm11
+    clear_sums
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+    build \i, x0, x1, x2, vt, 8, 9, 10, 4, 0xdd
+    .endr
+    .irp i, STEPS18
+    product \i, x0, x1, x2, SUMS, R
+    build \i, B0, vt, 8, 9, 10, 4, 0x88
+    add_limb \i-10, B0, [rbx+H], [rbx+H+64], [rbx+H+128]
+    .endr
+    .irp i, STEPS18
+    product \i, B0, SUMS, [rbx+POWERS2], [rbx+POWERS2+64], [rbx+POWERS2+128], [rbx+POWERS2+192], [rbx+POWERS2+256]
+    build \i, x0, x1, x2, vt, 2, 6, 3, 7, 0xdd
+    build \i-8, B2, zmm4, 2, 6, 3, 7, 0x88
+    .endr
+    .irp v, 26, 27, 28, 29, 30, 2
+    clear \v
+    .endr
+    .irp i, STEPS18
+    product \i, x0, x1, x2, SUMS_B, R
+    carry_step \i, MIDDLE, SUMS
+    add_limb \i-12, B2, MIDDLE
+    .endr
+    .irp i, STEPS18
+    product \i, B2, SUMS_B, [rbx+POWERS2], [rbx+POWERS2+64], [rbx+POWERS2+128], [rbx+POWERS2+192], [rbx+POWERS2+256]
+    .endr
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    carry_step \i, h0, h1, h2, SUMS_B
+    .endr
+    vmovdqa64 [rbx + H], h0
+    vmovdqa64 [rbx + H + 64], h1
+    vmovdqa64 [rbx + H + 128], h2
 .endm
 
 /* ---- The kernel ------------------------------------------------------------------------------------------------ */
@@ -747,13 +901,21 @@
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lwave_done
 
-    /* Poly1305 of the wave's packets, eight at a time. First what goes with the lengths: from the lanes' columns. */
+    /* Poly1305 of the wave's packets, eight at a time in a vector. Every stage is done for all vectors before the next one
+     * begins: what one of them waits for the others fill. First what goes with the lengths, from the lanes' columns.
+     */
 .Lauthenticate:
-    mov dword ptr [scratch + VECTOR], 0
     vpbroadcastq mask44, [consts + MASK44]
-.Lvector:
-    mov ebx, [scratch + VECTOR]
-    lea r8, [scratch + RECORD + 8*rbx]
+    vpbroadcastq zmm8, [consts + PAD]
+    .irp j, 0, 1, 2, 3
+    vmovdqa64 [scratch + PADS + PADS_WHOLE + 64*\j], zmm8
+    .endr
+    mov ecx, [scratch + PACKETS]
+    lea rbx, [scratch + VECTORS]
+    lea r8, [scratch + RECORD]
+    lea r12, [scratch + KEY]
+    xor r14d, r14d
+.Ldescribe:
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
     mov rax, [r8 + 8*\j]
     vmovdqu64 zmm\j, [rax]
@@ -789,23 +951,32 @@
     knotw k2, k2
     kmovw r9d, k2
     and r9d, 0xff                                                               /* some have associated data */
+    mov [rbx + V_ADS], r9
     vpbroadcastq zmm8, [consts + FIFTEEN]
     vpbroadcastq zmm9, [consts + MINUS16]
+    vptestmq k1, zmm2, zmm8                                                     /* some end within a block */
+    kmovw r9d, k1
+    neg r9d
+    sbb r9d, r9d
+    and r9d, 64                                                                 /* the last step is not whole */
+    mov [rbx + V_ENDS], r9
     vpaddq zmm5, zmm2, zmm8
     vpaddq zmm6, zmm0, zmm8
-    vpandq zmm5, zmm5, zmm9
+    vpandq zmm5, zmm5, zmm9                                                     /* bytes of text, whole blocks */
     vpandq zmm6, zmm6, zmm9
-    vpsubq zmm5, zmm5, zmm9                                                     /* bytes of text and lengths */
     vpaddq zmm6, zmm6, zmm5                                                     /* of all */
     vpaddq zmm4, zmm4, zmm5
     vpaddq zmm3, zmm3, zmm6
-    vmovdqa64 [scratch + TEXT_BYTES], zmm2
-    vmovdqa64 [scratch + AD_BYTES], zmm0
-    vmovdqa64 [scratch + TEXT16], zmm5
-    vmovdqa64 [scratch + ALL16], zmm6
-    vmovdqa64 [scratch + MAC_END], zmm4
-    vmovdqa64 [scratch + AD_END], zmm3
+    vmovdqa64 [rbx + TEXT_BYTES], zmm2
+    vmovdqa64 [rbx + AD_BYTES], zmm0
+    vmovdqa64 [rbx + TEXT16], zmm5
+    vmovdqa64 [rbx + ALL16], zmm6
+    vmovdqa64 [rbx + MAC_END], zmm4
+    vmovdqa64 [rbx + AD_END], zmm3
     clear 7
+    vmovdqa64 [rbx + H], zmm7
+    vmovdqa64 [rbx + H + 64], zmm7
+    vmovdqa64 [rbx + H + 128], zmm7
     vpsubq zmm7, zmm7, zmm5
     vpunpcklqdq zmm8, zmm6, zmm7                                                /* the largest of all, the least of text */
     vpunpckhqdq zmm9, zmm6, zmm7
@@ -814,85 +985,104 @@
     vpmaxsq ymm8, ymm8, ymm9
     vextracti32x4 xmm9, ymm8, 1
     vpmaxsq xmm8, xmm8, xmm9
-    vmovq longest, xmm8
+    vmovq rax, xmm8
     vpextrq r13, xmm8, 1
     neg r13
     and r13, -64                                                                /* to go when whole steps of all are text */
-    mov eax, 64
-    cmp r13, rax
-    cmovb r13, rax
-    lea togo, [longest + 63]
-    and togo, -64
+    mov [rbx + V_WHOLE], r13
+    mov [rbx + V_LONGEST], rax
+    add rax, 63
+    and rax, -64
+    cmp rax, togo
+    cmova togo, rax
 
     /* r and r^2. */
-    shl ebx, 5
-    vmovdqa64 x0, [scratch + rbx + KEY]
-    vmovdqa64 vt, [scratch + rbx + KEY + 64]
+    vmovdqa64 x0, [r12]
+    vmovdqa64 vt, [r12 + 64]
     limbs
+    times_twenty zmm15, x1
+    times_twenty zmm25, x2
+    vmovdqa64 [rbx + POWERS], x0
+    vmovdqa64 [rbx + POWERS + 64], x1
+    vmovdqa64 [rbx + POWERS + 128], x2
+    vmovdqa64 [rbx + POWERS + 192], zmm15
+    vmovdqa64 [rbx + POWERS + 256], zmm25
     vmovdqa64 zmm12, x0
     vmovdqa64 zmm13, x1
     vmovdqa64 zmm14, x2
-    times_twenty zmm15, x1
-    times_twenty zmm25, x2
     clear_sums
     times R
     carry zmm26, zmm27, zmm28
     times_twenty zmm29, zmm27
     times_twenty zmm30, zmm28
-    clear 22
-    clear 23
-    clear 24
-    lea r11, [longest + 48]
+    vmovdqa64 [rbx + POWERS2], zmm26
+    vmovdqa64 [rbx + POWERS2 + 64], zmm27
+    vmovdqa64 [rbx + POWERS2 + 128], zmm28
+    vmovdqa64 [rbx + POWERS2 + 192], zmm29
+    vmovdqa64 [rbx + POWERS2 + 256], zmm30
+    add rbx, VECTOR_BYTES
+    add r8, 64
+    add r12, KEY_BYTES
+    sub ecx, 8
+    ja .Ldescribe
+
+    /* Associated data and text, 64 bytes a step. */
+    test togo, togo
+    jz .Llengths
 .Lstep:
     mov back, togo
     neg back
-    cmp togo, r13
+    mov r12d, [scratch + PACKETS]
+    lea rbx, [scratch + VECTORS]
+.Lvector:
+    mov r11, [rbx + V_LONGEST]
+    lea rax, [r11 + 63]
+    and rax, -64
+    cmp rax, togo
+    jb .Lvector_done                                                            /* no packet has begun */
+    add r11, 48
+    lea rcx, [scratch + PADS + PADS_WHOLE]
+    cmp togo, [rbx + V_WHOLE]
     ja .Ledge
-    cmp togo, 64
-    je .Ledge
-    vpbroadcastq zmm8, [consts + PAD]
-    .irp j, 0, 1, 2, 3, 4, 5, 6, 7
-    mov rax, [scratch + MAC_END + 8*\j]
-    vmovdqu64 zmm\j, [rax + back]
-    .endr
-    .irp j, 0, 1, 2, 3
-    vmovdqa64 [scratch + PADS + 64*\j], zmm8
-    .endr
-    jmp .Lloaded
+    cmp togo, [rbx + V_ENDS]
+    jbe .Ledge
+    whole_step
+    jmp .Lvector_done
 
     /* A step where a packet begins or ends. */
 .Ledge:
+    lea rcx, [scratch + PADS]
     clear 8
     vpternlogq zmm11, zmm11, zmm11, 0xff
     vpbroadcastq zmm9, togo
-    vpsubq zmm10, zmm9, [scratch + TEXT16]                                      /* bytes before the text begins */
-    vpsubq zmm9, zmm9, [scratch + ALL16]                                        /* and before the associated data begins */
+    vpsubq zmm10, zmm9, [rbx + TEXT16]                                          /* bytes before the text begins */
+    vpsubq zmm9, zmm9, [rbx + ALL16]                                            /* and before the associated data begins */
     vpmaxsq zmm10, zmm10, zmm8
     vpsllvq zmm10, zmm11, zmm10
     cmp togo, 64
     jne .Ledge_text
-    vmovdqa64 zmm7, [scratch + TEXT16]
-    vpsubq zmm7, zmm7, [scratch + TEXT_BYTES]                                   /* bytes behind the text */
+    vmovdqa64 zmm7, [rbx + TEXT16]
+    vpsubq zmm7, zmm7, [rbx + TEXT_BYTES]                                       /* bytes behind the text */
     vpsrlvq zmm7, zmm11, zmm7
     vpandq zmm10, zmm10, zmm7
 .Ledge_text:
     vmovdqa64 [scratch + TAIL], zmm10
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
-    mov rax, [scratch + MAC_END + 8*\j]
+    mov rax, [rbx + MAC_END + 8*\j]
     kmovq k1, [scratch + TAIL + 8*\j]
     vmovdqu8 zmm\j{k1}{z}, [rax + back]
     .endr
-    test r9d, r9d
-    jz .Ledge_pad
+    cmp qword ptr [rbx + V_ADS], 0
+    je .Ledge_pad
     vpmaxsq zmm10, zmm9, zmm8
-    vpaddq zmm16, zmm9, [scratch + AD_BYTES]
+    vpaddq zmm16, zmm9, [rbx + AD_BYTES]
     vpmaxsq zmm16, zmm16, zmm8
     vpsllvq zmm10, zmm11, zmm10
     vpsllvq zmm16, zmm11, zmm16
     vpandnq zmm10, zmm16, zmm10
     vmovdqa64 [scratch + TAIL], zmm10
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
-    mov rax, [scratch + AD_END + 8*\j]
+    mov rax, [rbx + AD_END + 8*\j]
     kmovq k1, [scratch + TAIL + 8*\j]
     vmovdqu8 zmm\j{k1}, [rax + back]
     .endr
@@ -904,6 +1094,11 @@
 
     /* Packets -> blocks 0 and 1 of even and odd ones (zmm8, 9; 10, 4), blocks 2 and 3 (zmm2, 6; 3, 7). */
 .Lloaded:
+    vmovdqa64 h0, [rbx + H]
+    vmovdqa64 h1, [rbx + H + 64]
+    vmovdqa64 h2, [rbx + H + 128]
+    load_power POWERS, R
+    load_power POWERS2, R2
     lea rax, [togo + 16]
     vshufi32x4 zmm8, zmm0, zmm2, 0x44
     vshufi32x4 zmm2, zmm0, zmm2, 0xee
@@ -917,13 +1112,13 @@
     jbe .Lhalf_step
     clear_sums
     blocks 8, 9, 10, 4, 0xdd
-    vporq x2, x2, [scratch + PADS + 64]
+    vporq x2, x2, [rcx + 64]
     times R
     add rax, 16
     cmp r11, rax
     jbe .Lone_block
     blocks 8, 9, 10, 4, 0x88
-    vporq x2, x2, [scratch + PADS]
+    vporq x2, x2, [rcx]
     vpaddq x1, x1, h1
     vpaddq x2, x2, h2
     vpaddq x0, x0, h0
@@ -932,33 +1127,47 @@
     carry h0, h1, h2
 .Lhalf_step:
     clear_sums
-    cmp togo, 64
-    je .Llength_block
     blocks 2, 6, 3, 7, 0xdd
-.Lthird:
-    vporq x2, x2, [scratch + PADS + 192]
+    vporq x2, x2, [rcx + 192]
     times R
     cmp r11, togo
     jbe .Lstep_done
     blocks 2, 6, 3, 7, 0x88
-    vporq x2, x2, [scratch + PADS + 128]
+    vporq x2, x2, [rcx + 128]
     vpaddq x1, x1, h1
     vpaddq x2, x2, h2
     vpaddq x0, x0, h0
     times R2
 .Lstep_done:
     carry h0, h1, h2
+    vmovdqa64 [rbx + H], h0
+    vmovdqa64 [rbx + H + 64], h1
+    vmovdqa64 [rbx + H + 128], h2
+.Lvector_done:
+    add rbx, VECTOR_BYTES
+    sub r12d, 8
+    ja .Lvector
     sub togo, 64
     jnz .Lstep
-    jmp .Lhash
-.Llength_block:
-    vmovdqa64 x0, [scratch + AD_BYTES]                                          /* RFC 8439, 2.8 */
-    vmovdqa64 vt, [scratch + TEXT_BYTES]
-    limbs
-    jmp .Lthird
 
-.Lhash:
-    /* h mod p, plus s. */
+    /* The block of lengths (RFC 8439, 2.8); h mod p, plus s. */
+.Llengths:
+    mov ecx, [scratch + PACKETS]
+    lea rbx, [scratch + VECTORS]
+    lea r8, [scratch + RECORD]
+    lea r12, [scratch + KEY]
+.Ltags:
+    vmovdqa64 x0, [rbx + AD_BYTES]
+    vmovdqa64 vt, [rbx + TEXT_BYTES]
+    load_power POWERS, R
+    limbs
+    vporq x2, x2, [scratch + PADS + PADS_WHOLE]
+    vpaddq x1, x1, [rbx + H + 64]
+    vpaddq x2, x2, [rbx + H + 128]
+    vpaddq x0, x0, [rbx + H]
+    clear_sums
+    times R
+    carry h0, h1, h2
     vpsrlq vt, h0, 44
     vpandq h0, h0, mask44
     vpaddq h1, h1, vt
@@ -990,18 +1199,14 @@
     vpsrlq x1, h1, 20
     vpsllq h2, h2, 24
     vporq x1, x1, h2                                                            /* 64 to 127 */
-    mov ebx, [scratch + VECTOR]
-    shl ebx, 5
-    vmovdqa64 vt, [scratch + rbx + KEY + 128]
+    vmovdqa64 vt, [r12 + 128]
     vpaddq x0, x0, vt
     vpcmpltuq k1, x0, vt
-    vpaddq x1, x1, [scratch + rbx + KEY + 192]
+    vpaddq x1, x1, [r12 + 192]
     vpbroadcastq vt, [consts + ONE]                                             /* whole: a carry is secret */
     vpaddq x1{k1}, x1, vt
     vpunpcklqdq zmm2, x0, x1                                                    /* tags of packets 0, 2, 4, 6 */
     vpunpckhqdq zmm3, x0, x1
-    mov ebx, [scratch + VECTOR]
-    lea r8, [scratch + RECORD + 8*rbx]
     tag 7, 3, 3                                                                 /* the last one last: lanes without a */
     tag 6, 2, 3                                                                 /* packet point to the last packet's tag */
     tag 5, 3, 2
@@ -1010,10 +1215,11 @@
     tag 2, 2, 1
     tag 1, 3, 0
     tag 0, 2, 0
-    add ebx, 8
-    mov [scratch + VECTOR], ebx
-    cmp ebx, [scratch + PACKETS]
-    jb .Lvector
+    add rbx, VECTOR_BYTES
+    add r8, 64
+    add r12, KEY_BYTES
+    sub ecx, 8
+    ja .Ltags
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lcrypt
 

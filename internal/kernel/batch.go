@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/dispatch"
@@ -24,11 +25,19 @@ func portableBatchRow(test func(bool) bool) dispatch.Row {
 }
 
 // A BatchPlan says when a batch kernel pays: for packets of each number of whole blocks from how many on, up to
-// BatchFromMax, they are faster side by side; 0 says never, which holds for packets longer than any class, too. Unlike
+// BatchFromMax, they are faster side by side; 0 says never, which holds for all longer packets, too. Unlike
 // packets pay if the sum of 1/from is 1 or more. src/level.c tells how to measure one.
 type BatchPlan struct {
 	Group int // packets at a time: one or two over go one by one; 0: that does not matter
 	From  [BatchClasses]uint8
+	Few   int     // fewer packets never pay
+	Below uintptr // nor do packets of so many bytes
+}
+
+func newBatchPlan(group int, from ...uint8) *BatchPlan {
+	p := &BatchPlan{Group: group, Few: int(slices.Min(from)), Below: uintptr(64 * len(from))}
+	copy(p.From[:], from)
+	return p
 }
 
 // BatchFromMax is the largest number in a BatchPlan.
@@ -37,7 +46,7 @@ const BatchFromMax = 16
 // BatchClasses is the number of classes of packets with the same number of whole blocks.
 const BatchClasses = 32
 
-var portableBatchPlan = BatchPlan{From: [BatchClasses]uint8{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}
+var portableBatchPlan = newBatchPlan(0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2)
 
 // ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
@@ -45,7 +54,7 @@ func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
 		return nil
 	}
 	if level == Portable {
-		return &portableBatchPlan
+		return portableBatchPlan
 	}
 	return chaCha20Poly1305BatchPlan(level)
 }
@@ -56,7 +65,7 @@ func AESGCMBatchPlan(level Level) *BatchPlan {
 		return nil
 	}
 	if level == Portable {
-		return &portableBatchPlan
+		return portableBatchPlan
 	}
 	return aesGCMBatchPlan(level)
 }

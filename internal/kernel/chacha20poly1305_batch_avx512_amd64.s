@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305BatchAVX512(a *Args)
-TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
+TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	MOVQ a+0(FP), DI
 	LEAQ 63(SP), SI
 	ANDQ $-64, SI
@@ -14,7 +14,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x08678b4c // mov r12,QWORD PTR [rdi+0x8]
 	LONG $0x106f8b4c // mov r13,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x286d840f; WORD $0x0000 // je 0x287e
+	LONG $0x2f08840f; WORD $0x0000 // je 0x2f19
 	LONG $0x58be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],rdi
 	LONG $0x60968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rdx
 	QUAD $0xff0000014886c748; WORD $0xffff; BYTE $0xff // mov QWORD PTR [rsi+0x148],0xffffffffffffffff
@@ -119,7 +119,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x7a90f8c5; BYTE $0x1e // kmovw k7,WORD PTR [rdx+0x1e]
 	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
 	LONG $0x80868d4c; WORD $0x0002; BYTE $0x00 // lea r8,[rsi+0x280]
-	LONG $0x408e8d4c; WORD $0x0007; BYTE $0x00 // lea r9,[rsi+0x740]
+	LONG $0xc08e8d4c; WORD $0x0005; BYTE $0x00 // lea r9,[rsi+0x5c0]
 // 0x1fc:
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x20588b49 // mov rbx,QWORD PTR [r8+0x20]
@@ -307,47 +307,47 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fe7162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x140]
 	LONG $0x4875f262; WORD $0xc276 // vpermi2d zmm0,zmm1,zmm2
 	LONG $0x48757262; WORD $0xe276 // vpermi2d zmm12,zmm1,zmm2
-	LONG $0x48fd7162; WORD $0x667f; BYTE $0x3b // vmovdqa64 ZMMWORD PTR [rsi+0xec0],zmm12
-	LONG $0x48fdf162; WORD $0x666f; BYTE $0x1d // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x740]
-	LONG $0x487df262; WORD $0x667e; BYTE $0x1e // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x780]
-	LONG $0x48fdf162; WORD $0x667f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm4
-	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x1f // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x7c0]
-	LONG $0x487df262; WORD $0x6e7e; BYTE $0x20 // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x800]
-	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm5
-	LONG $0x48fdf162; WORD $0x766f; BYTE $0x21 // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x840]
-	LONG $0x487df262; WORD $0x767e; BYTE $0x22 // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x880]
-	LONG $0x48fdf162; WORD $0x767f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm6
-	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x23 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x8c0]
-	LONG $0x487df262; WORD $0x7e7e; BYTE $0x24 // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x900]
-	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm7
-	LONG $0x48fd7162; WORD $0x466f; BYTE $0x25 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x940]
-	LONG $0x487d7262; WORD $0x467e; BYTE $0x26 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0x980]
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x37 // vmovdqa64 ZMMWORD PTR [rsi+0xdc0],zmm8
-	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x27 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x9c0]
-	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x28 // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0xa00]
-	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x38 // vmovdqa64 ZMMWORD PTR [rsi+0xe00],zmm9
-	LONG $0x48fd7162; WORD $0x566f; BYTE $0x29 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0xa40]
-	LONG $0x487d7262; WORD $0x567e; BYTE $0x2a // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0xa80]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x39 // vmovdqa64 ZMMWORD PTR [rsi+0xe40],zmm10
-	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x2b // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0xac0]
-	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x2c // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0xb00]
-	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x3a // vmovdqa64 ZMMWORD PTR [rsi+0xe80],zmm11
-	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x2d // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0xb40]
-	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x2e // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xb80]
-	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x3c // vmovdqa64 ZMMWORD PTR [rsi+0xf00],zmm13
-	LONG $0x48fd7162; WORD $0x766f; BYTE $0x2f // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xbc0]
-	LONG $0x487d7262; WORD $0x767e; BYTE $0x30 // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xc00]
-	LONG $0x48fd7162; WORD $0x767f; BYTE $0x3d // vmovdqa64 ZMMWORD PTR [rsi+0xf40],zmm14
-	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x31 // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xc40]
-	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x32 // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xc80]
-	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x3e // vmovdqa64 ZMMWORD PTR [rsi+0xf80],zmm15
+	LONG $0x48fd7162; WORD $0x667f; BYTE $0x65 // vmovdqa64 ZMMWORD PTR [rsi+0x1940],zmm12
+	LONG $0x48fdf162; WORD $0x666f; BYTE $0x17 // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x5c0]
+	LONG $0x487df262; WORD $0x667e; BYTE $0x18 // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x600]
+	LONG $0x48fdf162; WORD $0x667f; BYTE $0x5d // vmovdqa64 ZMMWORD PTR [rsi+0x1740],zmm4
+	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x19 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x640]
+	LONG $0x487df262; WORD $0x6e7e; BYTE $0x1a // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x680]
+	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x5e // vmovdqa64 ZMMWORD PTR [rsi+0x1780],zmm5
+	LONG $0x48fdf162; WORD $0x766f; BYTE $0x1b // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x6c0]
+	LONG $0x487df262; WORD $0x767e; BYTE $0x1c // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x700]
+	LONG $0x48fdf162; WORD $0x767f; BYTE $0x5f // vmovdqa64 ZMMWORD PTR [rsi+0x17c0],zmm6
+	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x1d // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x740]
+	LONG $0x487df262; WORD $0x7e7e; BYTE $0x1e // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x780]
+	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm7
+	LONG $0x48fd7162; WORD $0x466f; BYTE $0x1f // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x7c0]
+	LONG $0x487d7262; WORD $0x467e; BYTE $0x20 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0x800]
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm8
+	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x21 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x840]
+	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x22 // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0x880]
+	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm9
+	LONG $0x48fd7162; WORD $0x566f; BYTE $0x23 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0x8c0]
+	LONG $0x487d7262; WORD $0x567e; BYTE $0x24 // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0x900]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x63 // vmovdqa64 ZMMWORD PTR [rsi+0x18c0],zmm10
+	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x25 // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0x940]
+	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x26 // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0x980]
+	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm11
+	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x27 // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0x9c0]
+	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x28 // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xa00]
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x66 // vmovdqa64 ZMMWORD PTR [rsi+0x1980],zmm13
+	LONG $0x48fd7162; WORD $0x766f; BYTE $0x29 // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xa40]
+	LONG $0x487d7262; WORD $0x767e; BYTE $0x2a // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xa80]
+	LONG $0x48fd7162; WORD $0x767f; BYTE $0x67 // vmovdqa64 ZMMWORD PTR [rsi+0x19c0],zmm14
+	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x2b // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xac0]
+	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x2c // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xb00]
+	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x68 // vmovdqa64 ZMMWORD PTR [rsi+0x1a00],zmm15
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
 	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
 	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
 	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
 	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
 	LONG $0x06e7c141 // shl r15d,0x6
-	QUAD $0x000012c03ebc8d4e // lea r15,[rsi+r15*1+0x12c0]
+	QUAD $0x00000b403ebc8d4e // lea r15,[rsi+r15*1+0xb40]
 // 0x6f4:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
@@ -399,7 +399,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
 	LONG $0x01f5830f; WORD $0x0000 // jae 0xa26
-	LONG $0x48fde162; WORD $0x467f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm16
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [rsi+0x580],zmm16
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -506,7 +506,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
 // 0xa1f:
-	LONG $0x48fde162; WORD $0x466f; BYTE $0x1c // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x700]
+	LONG $0x48fde162; WORD $0x466f; BYTE $0x16 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x580]
 // 0xa26:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
@@ -568,40 +568,40 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fe6162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm28,ZMMWORD PTR [rdx+0x140]
 	LONG $0x4075b262; WORD $0xc276 // vpermi2d zmm0,zmm17,zmm18
 	LONG $0x40752262; WORD $0xe276 // vpermi2d zmm28,zmm17,zmm18
-	LONG $0x48fd6162; WORD $0x667f; BYTE $0x47 // vmovdqa64 ZMMWORD PTR [rsi+0x11c0],zmm28
-	LONG $0x48fde162; WORD $0x666f; BYTE $0x1d // vmovdqa64 zmm20,ZMMWORD PTR [rsi+0x740]
-	LONG $0x487de262; WORD $0x667e; BYTE $0x1e // vpermt2d zmm20,zmm0,ZMMWORD PTR [rsi+0x780]
-	LONG $0x48fde162; WORD $0x667f; BYTE $0x3f // vmovdqa64 ZMMWORD PTR [rsi+0xfc0],zmm20
-	LONG $0x48fde162; WORD $0x6e6f; BYTE $0x1f // vmovdqa64 zmm21,ZMMWORD PTR [rsi+0x7c0]
-	LONG $0x487de262; WORD $0x6e7e; BYTE $0x20 // vpermt2d zmm21,zmm0,ZMMWORD PTR [rsi+0x800]
-	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x40 // vmovdqa64 ZMMWORD PTR [rsi+0x1000],zmm21
-	LONG $0x48fde162; WORD $0x766f; BYTE $0x21 // vmovdqa64 zmm22,ZMMWORD PTR [rsi+0x840]
-	LONG $0x487de262; WORD $0x767e; BYTE $0x22 // vpermt2d zmm22,zmm0,ZMMWORD PTR [rsi+0x880]
-	LONG $0x48fde162; WORD $0x767f; BYTE $0x41 // vmovdqa64 ZMMWORD PTR [rsi+0x1040],zmm22
-	LONG $0x48fde162; WORD $0x7e6f; BYTE $0x23 // vmovdqa64 zmm23,ZMMWORD PTR [rsi+0x8c0]
-	LONG $0x487de262; WORD $0x7e7e; BYTE $0x24 // vpermt2d zmm23,zmm0,ZMMWORD PTR [rsi+0x900]
-	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x42 // vmovdqa64 ZMMWORD PTR [rsi+0x1080],zmm23
-	LONG $0x48fd6162; WORD $0x466f; BYTE $0x25 // vmovdqa64 zmm24,ZMMWORD PTR [rsi+0x940]
-	LONG $0x487d6262; WORD $0x467e; BYTE $0x26 // vpermt2d zmm24,zmm0,ZMMWORD PTR [rsi+0x980]
-	LONG $0x48fd6162; WORD $0x467f; BYTE $0x43 // vmovdqa64 ZMMWORD PTR [rsi+0x10c0],zmm24
-	LONG $0x48fd6162; WORD $0x4e6f; BYTE $0x27 // vmovdqa64 zmm25,ZMMWORD PTR [rsi+0x9c0]
-	LONG $0x487d6262; WORD $0x4e7e; BYTE $0x28 // vpermt2d zmm25,zmm0,ZMMWORD PTR [rsi+0xa00]
-	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x44 // vmovdqa64 ZMMWORD PTR [rsi+0x1100],zmm25
-	LONG $0x48fd6162; WORD $0x566f; BYTE $0x29 // vmovdqa64 zmm26,ZMMWORD PTR [rsi+0xa40]
-	LONG $0x487d6262; WORD $0x567e; BYTE $0x2a // vpermt2d zmm26,zmm0,ZMMWORD PTR [rsi+0xa80]
-	LONG $0x48fd6162; WORD $0x567f; BYTE $0x45 // vmovdqa64 ZMMWORD PTR [rsi+0x1140],zmm26
-	LONG $0x48fd6162; WORD $0x5e6f; BYTE $0x2b // vmovdqa64 zmm27,ZMMWORD PTR [rsi+0xac0]
-	LONG $0x487d6262; WORD $0x5e7e; BYTE $0x2c // vpermt2d zmm27,zmm0,ZMMWORD PTR [rsi+0xb00]
-	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x46 // vmovdqa64 ZMMWORD PTR [rsi+0x1180],zmm27
-	LONG $0x48fd6162; WORD $0x6e6f; BYTE $0x2d // vmovdqa64 zmm29,ZMMWORD PTR [rsi+0xb40]
-	LONG $0x487d6262; WORD $0x6e7e; BYTE $0x2e // vpermt2d zmm29,zmm0,ZMMWORD PTR [rsi+0xb80]
-	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x48 // vmovdqa64 ZMMWORD PTR [rsi+0x1200],zmm29
-	LONG $0x48fd6162; WORD $0x766f; BYTE $0x2f // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0xbc0]
-	LONG $0x487d6262; WORD $0x767e; BYTE $0x30 // vpermt2d zmm30,zmm0,ZMMWORD PTR [rsi+0xc00]
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x49 // vmovdqa64 ZMMWORD PTR [rsi+0x1240],zmm30
-	LONG $0x48fd6162; WORD $0x7e6f; BYTE $0x31 // vmovdqa64 zmm31,ZMMWORD PTR [rsi+0xc40]
-	LONG $0x487d6262; WORD $0x7e7e; BYTE $0x32 // vpermt2d zmm31,zmm0,ZMMWORD PTR [rsi+0xc80]
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x4a // vmovdqa64 ZMMWORD PTR [rsi+0x1280],zmm31
+	LONG $0x48fd6162; WORD $0x667f; BYTE $0x71 // vmovdqa64 ZMMWORD PTR [rsi+0x1c40],zmm28
+	LONG $0x48fde162; WORD $0x666f; BYTE $0x17 // vmovdqa64 zmm20,ZMMWORD PTR [rsi+0x5c0]
+	LONG $0x487de262; WORD $0x667e; BYTE $0x18 // vpermt2d zmm20,zmm0,ZMMWORD PTR [rsi+0x600]
+	LONG $0x48fde162; WORD $0x667f; BYTE $0x69 // vmovdqa64 ZMMWORD PTR [rsi+0x1a40],zmm20
+	LONG $0x48fde162; WORD $0x6e6f; BYTE $0x19 // vmovdqa64 zmm21,ZMMWORD PTR [rsi+0x640]
+	LONG $0x487de262; WORD $0x6e7e; BYTE $0x1a // vpermt2d zmm21,zmm0,ZMMWORD PTR [rsi+0x680]
+	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x6a // vmovdqa64 ZMMWORD PTR [rsi+0x1a80],zmm21
+	LONG $0x48fde162; WORD $0x766f; BYTE $0x1b // vmovdqa64 zmm22,ZMMWORD PTR [rsi+0x6c0]
+	LONG $0x487de262; WORD $0x767e; BYTE $0x1c // vpermt2d zmm22,zmm0,ZMMWORD PTR [rsi+0x700]
+	LONG $0x48fde162; WORD $0x767f; BYTE $0x6b // vmovdqa64 ZMMWORD PTR [rsi+0x1ac0],zmm22
+	LONG $0x48fde162; WORD $0x7e6f; BYTE $0x1d // vmovdqa64 zmm23,ZMMWORD PTR [rsi+0x740]
+	LONG $0x487de262; WORD $0x7e7e; BYTE $0x1e // vpermt2d zmm23,zmm0,ZMMWORD PTR [rsi+0x780]
+	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x6c // vmovdqa64 ZMMWORD PTR [rsi+0x1b00],zmm23
+	LONG $0x48fd6162; WORD $0x466f; BYTE $0x1f // vmovdqa64 zmm24,ZMMWORD PTR [rsi+0x7c0]
+	LONG $0x487d6262; WORD $0x467e; BYTE $0x20 // vpermt2d zmm24,zmm0,ZMMWORD PTR [rsi+0x800]
+	LONG $0x48fd6162; WORD $0x467f; BYTE $0x6d // vmovdqa64 ZMMWORD PTR [rsi+0x1b40],zmm24
+	LONG $0x48fd6162; WORD $0x4e6f; BYTE $0x21 // vmovdqa64 zmm25,ZMMWORD PTR [rsi+0x840]
+	LONG $0x487d6262; WORD $0x4e7e; BYTE $0x22 // vpermt2d zmm25,zmm0,ZMMWORD PTR [rsi+0x880]
+	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x6e // vmovdqa64 ZMMWORD PTR [rsi+0x1b80],zmm25
+	LONG $0x48fd6162; WORD $0x566f; BYTE $0x23 // vmovdqa64 zmm26,ZMMWORD PTR [rsi+0x8c0]
+	LONG $0x487d6262; WORD $0x567e; BYTE $0x24 // vpermt2d zmm26,zmm0,ZMMWORD PTR [rsi+0x900]
+	LONG $0x48fd6162; WORD $0x567f; BYTE $0x6f // vmovdqa64 ZMMWORD PTR [rsi+0x1bc0],zmm26
+	LONG $0x48fd6162; WORD $0x5e6f; BYTE $0x25 // vmovdqa64 zmm27,ZMMWORD PTR [rsi+0x940]
+	LONG $0x487d6262; WORD $0x5e7e; BYTE $0x26 // vpermt2d zmm27,zmm0,ZMMWORD PTR [rsi+0x980]
+	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x70 // vmovdqa64 ZMMWORD PTR [rsi+0x1c00],zmm27
+	LONG $0x48fd6162; WORD $0x6e6f; BYTE $0x27 // vmovdqa64 zmm29,ZMMWORD PTR [rsi+0x9c0]
+	LONG $0x487d6262; WORD $0x6e7e; BYTE $0x28 // vpermt2d zmm29,zmm0,ZMMWORD PTR [rsi+0xa00]
+	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x72 // vmovdqa64 ZMMWORD PTR [rsi+0x1c80],zmm29
+	LONG $0x48fd6162; WORD $0x766f; BYTE $0x29 // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0xa40]
+	LONG $0x487d6262; WORD $0x767e; BYTE $0x2a // vpermt2d zmm30,zmm0,ZMMWORD PTR [rsi+0xa80]
+	LONG $0x48fd6162; WORD $0x767f; BYTE $0x73 // vmovdqa64 ZMMWORD PTR [rsi+0x1cc0],zmm30
+	LONG $0x48fd6162; WORD $0x7e6f; BYTE $0x2b // vmovdqa64 zmm31,ZMMWORD PTR [rsi+0xac0]
+	LONG $0x487d6262; WORD $0x7e7e; BYTE $0x2c // vpermt2d zmm31,zmm0,ZMMWORD PTR [rsi+0xb00]
+	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x74 // vmovdqa64 ZMMWORD PTR [rsi+0x1d00],zmm31
 	LONG $0x487de262; WORD $0x0258 // vpbroadcastd zmm16,DWORD PTR [rdx]
 	LONG $0x487de262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm17,DWORD PTR [rdx+0x4]
 	LONG $0x487de262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm18,DWORD PTR [rdx+0x8]
@@ -612,47 +612,47 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fe7162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x140]
 	LONG $0x4875f262; WORD $0xc276 // vpermi2d zmm0,zmm1,zmm2
 	LONG $0x48757262; WORD $0xe276 // vpermi2d zmm12,zmm1,zmm2
-	LONG $0x48fd7162; WORD $0x667f; BYTE $0x3b // vmovdqa64 ZMMWORD PTR [rsi+0xec0],zmm12
-	LONG $0x48fdf162; WORD $0x666f; BYTE $0x1d // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x740]
-	LONG $0x487df262; WORD $0x667e; BYTE $0x1e // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x780]
-	LONG $0x48fdf162; WORD $0x667f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm4
-	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x1f // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x7c0]
-	LONG $0x487df262; WORD $0x6e7e; BYTE $0x20 // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x800]
-	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm5
-	LONG $0x48fdf162; WORD $0x766f; BYTE $0x21 // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x840]
-	LONG $0x487df262; WORD $0x767e; BYTE $0x22 // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x880]
-	LONG $0x48fdf162; WORD $0x767f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm6
-	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x23 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x8c0]
-	LONG $0x487df262; WORD $0x7e7e; BYTE $0x24 // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x900]
-	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm7
-	LONG $0x48fd7162; WORD $0x466f; BYTE $0x25 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x940]
-	LONG $0x487d7262; WORD $0x467e; BYTE $0x26 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0x980]
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x37 // vmovdqa64 ZMMWORD PTR [rsi+0xdc0],zmm8
-	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x27 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x9c0]
-	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x28 // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0xa00]
-	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x38 // vmovdqa64 ZMMWORD PTR [rsi+0xe00],zmm9
-	LONG $0x48fd7162; WORD $0x566f; BYTE $0x29 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0xa40]
-	LONG $0x487d7262; WORD $0x567e; BYTE $0x2a // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0xa80]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x39 // vmovdqa64 ZMMWORD PTR [rsi+0xe40],zmm10
-	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x2b // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0xac0]
-	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x2c // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0xb00]
-	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x3a // vmovdqa64 ZMMWORD PTR [rsi+0xe80],zmm11
-	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x2d // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0xb40]
-	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x2e // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xb80]
-	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x3c // vmovdqa64 ZMMWORD PTR [rsi+0xf00],zmm13
-	LONG $0x48fd7162; WORD $0x766f; BYTE $0x2f // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xbc0]
-	LONG $0x487d7262; WORD $0x767e; BYTE $0x30 // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xc00]
-	LONG $0x48fd7162; WORD $0x767f; BYTE $0x3d // vmovdqa64 ZMMWORD PTR [rsi+0xf40],zmm14
-	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x31 // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xc40]
-	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x32 // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xc80]
-	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x3e // vmovdqa64 ZMMWORD PTR [rsi+0xf80],zmm15
+	LONG $0x48fd7162; WORD $0x667f; BYTE $0x65 // vmovdqa64 ZMMWORD PTR [rsi+0x1940],zmm12
+	LONG $0x48fdf162; WORD $0x666f; BYTE $0x17 // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x5c0]
+	LONG $0x487df262; WORD $0x667e; BYTE $0x18 // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x600]
+	LONG $0x48fdf162; WORD $0x667f; BYTE $0x5d // vmovdqa64 ZMMWORD PTR [rsi+0x1740],zmm4
+	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x19 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x640]
+	LONG $0x487df262; WORD $0x6e7e; BYTE $0x1a // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x680]
+	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x5e // vmovdqa64 ZMMWORD PTR [rsi+0x1780],zmm5
+	LONG $0x48fdf162; WORD $0x766f; BYTE $0x1b // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x6c0]
+	LONG $0x487df262; WORD $0x767e; BYTE $0x1c // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x700]
+	LONG $0x48fdf162; WORD $0x767f; BYTE $0x5f // vmovdqa64 ZMMWORD PTR [rsi+0x17c0],zmm6
+	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x1d // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x740]
+	LONG $0x487df262; WORD $0x7e7e; BYTE $0x1e // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x780]
+	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm7
+	LONG $0x48fd7162; WORD $0x466f; BYTE $0x1f // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x7c0]
+	LONG $0x487d7262; WORD $0x467e; BYTE $0x20 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0x800]
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm8
+	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x21 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x840]
+	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x22 // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0x880]
+	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm9
+	LONG $0x48fd7162; WORD $0x566f; BYTE $0x23 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0x8c0]
+	LONG $0x487d7262; WORD $0x567e; BYTE $0x24 // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0x900]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x63 // vmovdqa64 ZMMWORD PTR [rsi+0x18c0],zmm10
+	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x25 // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0x940]
+	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x26 // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0x980]
+	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm11
+	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x27 // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0x9c0]
+	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x28 // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xa00]
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x66 // vmovdqa64 ZMMWORD PTR [rsi+0x1980],zmm13
+	LONG $0x48fd7162; WORD $0x766f; BYTE $0x29 // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xa40]
+	LONG $0x487d7262; WORD $0x767e; BYTE $0x2a // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xa80]
+	LONG $0x48fd7162; WORD $0x767f; BYTE $0x67 // vmovdqa64 ZMMWORD PTR [rsi+0x19c0],zmm14
+	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x2b // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xac0]
+	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x2c // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xb00]
+	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x68 // vmovdqa64 ZMMWORD PTR [rsi+0x1a00],zmm15
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
 	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
 	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
 	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
 	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
 	LONG $0x06e7c141 // shl r15d,0x6
-	QUAD $0x000012c03ebc8d4e // lea r15,[rsi+r15*1+0x12c0]
+	QUAD $0x00000b403ebc8d4e // lea r15,[rsi+r15*1+0xb40]
 // 0xde2:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
@@ -752,7 +752,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
 	LONG $0x01f5830f; WORD $0x0000 // jae 0x1244
-	LONG $0x48fde162; WORD $0x467f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm16
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [rsi+0x580],zmm16
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -859,7 +859,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
 // 0x123d:
-	LONG $0x48fde162; WORD $0x466f; BYTE $0x1c // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x700]
+	LONG $0x48fde162; WORD $0x466f; BYTE $0x16 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x580]
 // 0x1244:
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
 	LONG $0x0112840f; WORD $0x0000 // je 0x135f
@@ -1039,34 +1039,34 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x5075e162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm17,zmm17,DWORD BCST [rdx+0x4]
 	LONG $0x506de162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm18,zmm18,DWORD BCST [rdx+0x8]
 	LONG $0x5065e162; WORD $0x5afe; BYTE $0x03 // vpaddd zmm19,zmm19,DWORD BCST [rdx+0xc]
-	LONG $0x405de162; WORD $0x66fe; BYTE $0x3f // vpaddd zmm20,zmm20,ZMMWORD PTR [rsi+0xfc0]
-	LONG $0x4055e162; WORD $0x6efe; BYTE $0x40 // vpaddd zmm21,zmm21,ZMMWORD PTR [rsi+0x1000]
-	LONG $0x404de162; WORD $0x76fe; BYTE $0x41 // vpaddd zmm22,zmm22,ZMMWORD PTR [rsi+0x1040]
-	LONG $0x4045e162; WORD $0x7efe; BYTE $0x42 // vpaddd zmm23,zmm23,ZMMWORD PTR [rsi+0x1080]
-	LONG $0x403d6162; WORD $0x46fe; BYTE $0x43 // vpaddd zmm24,zmm24,ZMMWORD PTR [rsi+0x10c0]
-	LONG $0x40356162; WORD $0x4efe; BYTE $0x44 // vpaddd zmm25,zmm25,ZMMWORD PTR [rsi+0x1100]
-	LONG $0x402d6162; WORD $0x56fe; BYTE $0x45 // vpaddd zmm26,zmm26,ZMMWORD PTR [rsi+0x1140]
-	LONG $0x40256162; WORD $0x5efe; BYTE $0x46 // vpaddd zmm27,zmm27,ZMMWORD PTR [rsi+0x1180]
-	LONG $0x401d6162; WORD $0x66fe; BYTE $0x47 // vpaddd zmm28,zmm28,ZMMWORD PTR [rsi+0x11c0]
-	LONG $0x40156162; WORD $0x6efe; BYTE $0x48 // vpaddd zmm29,zmm29,ZMMWORD PTR [rsi+0x1200]
-	LONG $0x400d6162; WORD $0x76fe; BYTE $0x49 // vpaddd zmm30,zmm30,ZMMWORD PTR [rsi+0x1240]
-	LONG $0x40056162; WORD $0x7efe; BYTE $0x4a // vpaddd zmm31,zmm31,ZMMWORD PTR [rsi+0x1280]
-	LONG $0x48fde162; WORD $0x467f; BYTE $0x5b // vmovdqa64 ZMMWORD PTR [rsi+0x16c0],zmm16
-	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x5c // vmovdqa64 ZMMWORD PTR [rsi+0x1700],zmm17
-	LONG $0x48fde162; WORD $0x567f; BYTE $0x5d // vmovdqa64 ZMMWORD PTR [rsi+0x1740],zmm18
-	LONG $0x48fde162; WORD $0x5e7f; BYTE $0x5e // vmovdqa64 ZMMWORD PTR [rsi+0x1780],zmm19
-	LONG $0x48fde162; WORD $0x667f; BYTE $0x5f // vmovdqa64 ZMMWORD PTR [rsi+0x17c0],zmm20
-	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm21
-	LONG $0x48fde162; WORD $0x767f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm22
-	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm23
-	LONG $0x48fd6162; WORD $0x467f; BYTE $0x63 // vmovdqa64 ZMMWORD PTR [rsi+0x18c0],zmm24
-	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm25
-	LONG $0x48fd6162; WORD $0x567f; BYTE $0x65 // vmovdqa64 ZMMWORD PTR [rsi+0x1940],zmm26
-	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x66 // vmovdqa64 ZMMWORD PTR [rsi+0x1980],zmm27
-	LONG $0x48fd6162; WORD $0x667f; BYTE $0x67 // vmovdqa64 ZMMWORD PTR [rsi+0x19c0],zmm28
-	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x68 // vmovdqa64 ZMMWORD PTR [rsi+0x1a00],zmm29
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x69 // vmovdqa64 ZMMWORD PTR [rsi+0x1a40],zmm30
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x6a // vmovdqa64 ZMMWORD PTR [rsi+0x1a80],zmm31
+	LONG $0x405de162; WORD $0x66fe; BYTE $0x69 // vpaddd zmm20,zmm20,ZMMWORD PTR [rsi+0x1a40]
+	LONG $0x4055e162; WORD $0x6efe; BYTE $0x6a // vpaddd zmm21,zmm21,ZMMWORD PTR [rsi+0x1a80]
+	LONG $0x404de162; WORD $0x76fe; BYTE $0x6b // vpaddd zmm22,zmm22,ZMMWORD PTR [rsi+0x1ac0]
+	LONG $0x4045e162; WORD $0x7efe; BYTE $0x6c // vpaddd zmm23,zmm23,ZMMWORD PTR [rsi+0x1b00]
+	LONG $0x403d6162; WORD $0x46fe; BYTE $0x6d // vpaddd zmm24,zmm24,ZMMWORD PTR [rsi+0x1b40]
+	LONG $0x40356162; WORD $0x4efe; BYTE $0x6e // vpaddd zmm25,zmm25,ZMMWORD PTR [rsi+0x1b80]
+	LONG $0x402d6162; WORD $0x56fe; BYTE $0x6f // vpaddd zmm26,zmm26,ZMMWORD PTR [rsi+0x1bc0]
+	LONG $0x40256162; WORD $0x5efe; BYTE $0x70 // vpaddd zmm27,zmm27,ZMMWORD PTR [rsi+0x1c00]
+	LONG $0x401d6162; WORD $0x66fe; BYTE $0x71 // vpaddd zmm28,zmm28,ZMMWORD PTR [rsi+0x1c40]
+	LONG $0x40156162; WORD $0x6efe; BYTE $0x72 // vpaddd zmm29,zmm29,ZMMWORD PTR [rsi+0x1c80]
+	LONG $0x400d6162; WORD $0x76fe; BYTE $0x73 // vpaddd zmm30,zmm30,ZMMWORD PTR [rsi+0x1cc0]
+	LONG $0x40056162; WORD $0x7efe; BYTE $0x74 // vpaddd zmm31,zmm31,ZMMWORD PTR [rsi+0x1d00]
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x3d // vmovdqa64 ZMMWORD PTR [rsi+0xf40],zmm16
+	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x3e // vmovdqa64 ZMMWORD PTR [rsi+0xf80],zmm17
+	LONG $0x48fde162; WORD $0x567f; BYTE $0x3f // vmovdqa64 ZMMWORD PTR [rsi+0xfc0],zmm18
+	LONG $0x48fde162; WORD $0x5e7f; BYTE $0x40 // vmovdqa64 ZMMWORD PTR [rsi+0x1000],zmm19
+	LONG $0x48fde162; WORD $0x667f; BYTE $0x41 // vmovdqa64 ZMMWORD PTR [rsi+0x1040],zmm20
+	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x42 // vmovdqa64 ZMMWORD PTR [rsi+0x1080],zmm21
+	LONG $0x48fde162; WORD $0x767f; BYTE $0x43 // vmovdqa64 ZMMWORD PTR [rsi+0x10c0],zmm22
+	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x44 // vmovdqa64 ZMMWORD PTR [rsi+0x1100],zmm23
+	LONG $0x48fd6162; WORD $0x467f; BYTE $0x45 // vmovdqa64 ZMMWORD PTR [rsi+0x1140],zmm24
+	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x46 // vmovdqa64 ZMMWORD PTR [rsi+0x1180],zmm25
+	LONG $0x48fd6162; WORD $0x567f; BYTE $0x47 // vmovdqa64 ZMMWORD PTR [rsi+0x11c0],zmm26
+	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x48 // vmovdqa64 ZMMWORD PTR [rsi+0x1200],zmm27
+	LONG $0x48fd6162; WORD $0x667f; BYTE $0x49 // vmovdqa64 ZMMWORD PTR [rsi+0x1240],zmm28
+	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x4a // vmovdqa64 ZMMWORD PTR [rsi+0x1280],zmm29
+	LONG $0x48fd6162; WORD $0x767f; BYTE $0x4b // vmovdqa64 ZMMWORD PTR [rsi+0x12c0],zmm30
+	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x4c // vmovdqa64 ZMMWORD PTR [rsi+0x1300],zmm31
 	LONG $0x20868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x120],r8d
 	LONG $0x248e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x124],r9d
 	LONG $0x28968944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x128],r10d
@@ -1076,22 +1076,22 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
 	LONG $0x586df162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm2,zmm2,DWORD BCST [rdx+0x8]
 	LONG $0x5865f162; WORD $0x5afe; BYTE $0x03 // vpaddd zmm3,zmm3,DWORD BCST [rdx+0xc]
-	LONG $0x485df162; WORD $0x66fe; BYTE $0x33 // vpaddd zmm4,zmm4,ZMMWORD PTR [rsi+0xcc0]
-	LONG $0x4855f162; WORD $0x6efe; BYTE $0x34 // vpaddd zmm5,zmm5,ZMMWORD PTR [rsi+0xd00]
-	LONG $0x484df162; WORD $0x76fe; BYTE $0x35 // vpaddd zmm6,zmm6,ZMMWORD PTR [rsi+0xd40]
-	LONG $0x4845f162; WORD $0x7efe; BYTE $0x36 // vpaddd zmm7,zmm7,ZMMWORD PTR [rsi+0xd80]
-	LONG $0x483d7162; WORD $0x46fe; BYTE $0x37 // vpaddd zmm8,zmm8,ZMMWORD PTR [rsi+0xdc0]
-	LONG $0x48357162; WORD $0x4efe; BYTE $0x38 // vpaddd zmm9,zmm9,ZMMWORD PTR [rsi+0xe00]
-	LONG $0x482d7162; WORD $0x56fe; BYTE $0x39 // vpaddd zmm10,zmm10,ZMMWORD PTR [rsi+0xe40]
-	LONG $0x48257162; WORD $0x5efe; BYTE $0x3a // vpaddd zmm11,zmm11,ZMMWORD PTR [rsi+0xe80]
-	LONG $0x481d7162; WORD $0x66fe; BYTE $0x3b // vpaddd zmm12,zmm12,ZMMWORD PTR [rsi+0xec0]
-	LONG $0x48157162; WORD $0x6efe; BYTE $0x3c // vpaddd zmm13,zmm13,ZMMWORD PTR [rsi+0xf00]
-	LONG $0x480d7162; WORD $0x76fe; BYTE $0x3d // vpaddd zmm14,zmm14,ZMMWORD PTR [rsi+0xf40]
-	LONG $0x48057162; WORD $0x7efe; BYTE $0x3e // vpaddd zmm15,zmm15,ZMMWORD PTR [rsi+0xf80]
+	LONG $0x485df162; WORD $0x66fe; BYTE $0x5d // vpaddd zmm4,zmm4,ZMMWORD PTR [rsi+0x1740]
+	LONG $0x4855f162; WORD $0x6efe; BYTE $0x5e // vpaddd zmm5,zmm5,ZMMWORD PTR [rsi+0x1780]
+	LONG $0x484df162; WORD $0x76fe; BYTE $0x5f // vpaddd zmm6,zmm6,ZMMWORD PTR [rsi+0x17c0]
+	LONG $0x4845f162; WORD $0x7efe; BYTE $0x60 // vpaddd zmm7,zmm7,ZMMWORD PTR [rsi+0x1800]
+	LONG $0x483d7162; WORD $0x46fe; BYTE $0x61 // vpaddd zmm8,zmm8,ZMMWORD PTR [rsi+0x1840]
+	LONG $0x48357162; WORD $0x4efe; BYTE $0x62 // vpaddd zmm9,zmm9,ZMMWORD PTR [rsi+0x1880]
+	LONG $0x482d7162; WORD $0x56fe; BYTE $0x63 // vpaddd zmm10,zmm10,ZMMWORD PTR [rsi+0x18c0]
+	LONG $0x48257162; WORD $0x5efe; BYTE $0x64 // vpaddd zmm11,zmm11,ZMMWORD PTR [rsi+0x1900]
+	LONG $0x481d7162; WORD $0x66fe; BYTE $0x65 // vpaddd zmm12,zmm12,ZMMWORD PTR [rsi+0x1940]
+	LONG $0x48157162; WORD $0x6efe; BYTE $0x66 // vpaddd zmm13,zmm13,ZMMWORD PTR [rsi+0x1980]
+	LONG $0x480d7162; WORD $0x76fe; BYTE $0x67 // vpaddd zmm14,zmm14,ZMMWORD PTR [rsi+0x19c0]
+	LONG $0x48057162; WORD $0x7efe; BYTE $0x68 // vpaddd zmm15,zmm15,ZMMWORD PTR [rsi+0x1a00]
 	LONG $0x38868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x138]
 	LONG $0x308e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x130]
-	LONG $0xc09e8d48; WORD $0x0012; BYTE $0x00 // lea rbx,[rsi+0x12c0]
-	LONG $0xc0968d4c; WORD $0x001a; BYTE $0x00 // lea r10,[rsi+0x1ac0]
+	LONG $0x409e8d48; WORD $0x000b; BYTE $0x00 // lea rbx,[rsi+0xb40]
+	LONG $0x40968d4c; WORD $0x0013; BYTE $0x00 // lea r10,[rsi+0x1340]
 // 0x175b:
 	WORD $0x8545; BYTE $0xc0 // test r8d,r8d
 	LONG $0x00cb8e0f; WORD $0x0000 // jle 0x182f
@@ -1251,7 +1251,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0xea18850f; WORD $0xffff // jne 0x542
 	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
 	LONG $0x06e7c141 // shl r15d,0x6
-	QUAD $0x000012c03ebc8d4e // lea r15,[rsi+r15*1+0x12c0]
+	QUAD $0x00000b403ebc8d4e // lea r15,[rsi+r15*1+0xb40]
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
 	WORD $0x7a73 // jae 0x1bbd
 // 0x1b43:
@@ -1286,13 +1286,20 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0c74850f; WORD $0x0000 // jne 0x284c
+	LONG $0x130f850f; WORD $0x0000 // jne 0x2ee7
 // 0x1bd8:
-	QUAD $0x00000000014086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x140],0x0
 	LONG $0x48fd6262; WORD $0x7a59; BYTE $0x04 // vpbroadcastq zmm31,QWORD PTR [rdx+0x20]
-// 0x1be9:
-	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
-	QUAD $0x00000280de848d4c // lea r8,[rsi+rbx*8+0x280]
+	LONG $0x48fd7262; WORD $0x4259; BYTE $0x06 // vpbroadcastq zmm8,QWORD PTR [rdx+0x30]
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x63 // vmovdqa64 ZMMWORD PTR [rsi+0x18c0],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm8
+	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
+	LONG $0x409e8d48; WORD $0x0019; BYTE $0x00 // lea rbx,[rsi+0x1940]
+	LONG $0x80868d4c; WORD $0x0002; BYTE $0x00 // lea r8,[rsi+0x280]
+	LONG $0x40a68d4c; WORD $0x0013; BYTE $0x00 // lea r12,[rsi+0x1340]
+	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
+// 0x1c20:
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
@@ -1340,23 +1347,32 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0xd244f8c5 // knotw k2,k2
 	LONG $0xca9378c5 // kmovw r9d,k2
 	LONG $0xffe18141; WORD $0x0000; BYTE $0x00 // and r9d,0xff
+	LONG $0xd88b894c; WORD $0x0004; BYTE $0x00 // mov QWORD PTR [rbx+0x4d8],r9
 	LONG $0x48fd7262; WORD $0x4259; BYTE $0x12 // vpbroadcastq zmm8,QWORD PTR [rdx+0x90]
 	LONG $0x48fd7262; WORD $0x4a59; BYTE $0x0d // vpbroadcastq zmm9,QWORD PTR [rdx+0x68]
+	LONG $0x48edd262; WORD $0xc827 // vptestmq k1,zmm2,zmm8
+	LONG $0xc99378c5 // kmovw r9d,k1
+	WORD $0xf741; BYTE $0xd9 // neg r9d
+	WORD $0x1945; BYTE $0xc9 // sbb r9d,r9d
+	LONG $0x40e18341 // and r9d,0x40
+	LONG $0xd08b894c; WORD $0x0004; BYTE $0x00 // mov QWORD PTR [rbx+0x4d0],r9
 	LONG $0x48edd162; WORD $0xe8d4 // vpaddq zmm5,zmm2,zmm8
 	LONG $0x48fdd162; WORD $0xf0d4 // vpaddq zmm6,zmm0,zmm8
 	LONG $0x48d5d162; WORD $0xe9db // vpandq zmm5,zmm5,zmm9
 	LONG $0x48cdd162; WORD $0xf1db // vpandq zmm6,zmm6,zmm9
-	LONG $0x48d5d162; WORD $0xe9fb // vpsubq zmm5,zmm5,zmm9
 	LONG $0x48cdf162; WORD $0xf5d4 // vpaddq zmm6,zmm6,zmm5
 	LONG $0x48ddf162; WORD $0xe5d4 // vpaddq zmm4,zmm4,zmm5
 	LONG $0x48e5f162; WORD $0xded4 // vpaddq zmm3,zmm3,zmm6
-	LONG $0x48fdf162; WORD $0x567f; BYTE $0x1b // vmovdqa64 ZMMWORD PTR [rsi+0x6c0],zmm2
-	LONG $0x48fdf162; WORD $0x467f; BYTE $0x1a // vmovdqa64 ZMMWORD PTR [rsi+0x680],zmm0
-	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x17 // vmovdqa64 ZMMWORD PTR [rsi+0x5c0],zmm5
-	LONG $0x48fdf162; WORD $0x767f; BYTE $0x19 // vmovdqa64 ZMMWORD PTR [rsi+0x640],zmm6
-	LONG $0x48fdf162; WORD $0x667f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [rsi+0x580],zmm4
-	LONG $0x48fdf162; WORD $0x5e7f; BYTE $0x18 // vmovdqa64 ZMMWORD PTR [rsi+0x600],zmm3
+	LONG $0x48fdf162; WORD $0x537f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rbx+0x140],zmm2
+	LONG $0x48fdf162; WORD $0x437f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rbx+0x100],zmm0
+	LONG $0x48fdf162; WORD $0x6b7f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [rbx+0x40],zmm5
+	LONG $0x48fdf162; WORD $0x737f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [rbx+0xc0],zmm6
+	LONG $0x48fdf162; WORD $0x237f // vmovdqa64 ZMMWORD PTR [rbx],zmm4
+	LONG $0x48fdf162; WORD $0x5b7f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [rbx+0x80],zmm3
 	LONG $0x0845f162; WORD $0xffef // vpxord xmm7,xmm7,xmm7
+	LONG $0x48fdf162; WORD $0x7b7f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rbx+0x180],zmm7
+	LONG $0x48fdf162; WORD $0x7b7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm7
+	LONG $0x48fdf162; WORD $0x7b7f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm7
 	LONG $0x48c5f162; WORD $0xfdfb // vpsubq zmm7,zmm7,zmm5
 	LONG $0x48cd7162; WORD $0xc76c // vpunpcklqdq zmm8,zmm6,zmm7
 	LONG $0x48cd7162; WORD $0xcf6d // vpunpckhqdq zmm9,zmm6,zmm7
@@ -1365,30 +1381,35 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x28bd5262; WORD $0xc13d // vpmaxsq ymm8,ymm8,ymm9
 	LONG $0x287d5362; WORD $0xc139; BYTE $0x01 // vextracti32x4 xmm9,ymm8,0x1
 	LONG $0x08bd5262; WORD $0xc13d // vpmaxsq xmm8,xmm8,xmm9
-	LONG $0x7ef941c4; BYTE $0xc0 // vmovq r8,xmm8
+	LONG $0x7ef961c4; BYTE $0xc0 // vmovq rax,xmm8
 	LONG $0x16f943c4; WORD $0x01c5 // vpextrq r13,xmm8,0x1
 	WORD $0xf749; BYTE $0xdd // neg r13
 	LONG $0xc0e58349 // and r13,0xffffffffffffffc0
-	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
-	WORD $0x3949; BYTE $0xc5 // cmp r13,rax
-	LONG $0xe8420f4c // cmovb r13,rax
-	LONG $0x3f708d4d // lea r14,[r8+0x3f]
-	LONG $0xc0e68349 // and r14,0xffffffffffffffc0
-	WORD $0xe3c1; BYTE $0x05 // shl ebx,0x5
-	QUAD $0x6b1e446f48fdf162 // vmovdqa64 zmm0,ZMMWORD PTR [rsi+rbx*1+0x1ac0]
-	QUAD $0x6c1e6c6f48fdf162 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+rbx*1+0x1b00]
+	LONG $0xc8ab894c; WORD $0x0004; BYTE $0x00 // mov QWORD PTR [rbx+0x4c8],r13
+	LONG $0xc0838948; WORD $0x0004; BYTE $0x00 // mov QWORD PTR [rbx+0x4c0],rax
+	LONG $0x3fc08348 // add rax,0x3f
+	LONG $0xc0e08348 // and rax,0xffffffffffffffc0
+	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
+	LONG $0xf0470f4c // cmova r14,rax
+	LONG $0x48fdd162; WORD $0x046f; BYTE $0x24 // vmovdqa64 zmm0,ZMMWORD PTR [r12]
+	QUAD $0x01246c6f48fdd162 // vmovdqa64 zmm5,ZMMWORD PTR [r12+0x40]
 	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
 	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
 	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
 	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
 	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
-	LONG $0x48fd7162; WORD $0xe06f // vmovdqa64 zmm12,zmm0
-	LONG $0x48fd7162; WORD $0xe96f // vmovdqa64 zmm13,zmm1
-	LONG $0x48fd5162; WORD $0xf36f // vmovdqa64 zmm14,zmm11
 	LONG $0x48055162; WORD $0xffef // vpxord zmm15,zmm15,zmm15
 	LONG $0x58f57262; WORD $0x7ab4; BYTE $0x08 // vpmadd52luq zmm15,zmm1,QWORD BCST [rdx+0x40]
 	LONG $0x40350162; WORD $0xc9ef // vpxord zmm25,zmm25,zmm25
 	LONG $0x58a56262; WORD $0x4ab4; BYTE $0x08 // vpmadd52luq zmm25,zmm11,QWORD BCST [rdx+0x40]
+	LONG $0x48fdf162; WORD $0x437f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rbx+0x240],zmm0
+	LONG $0x48fdf162; WORD $0x4b7f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rbx+0x280],zmm1
+	LONG $0x48fd7162; WORD $0x5b7f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rbx+0x2c0],zmm11
+	LONG $0x48fd7162; WORD $0x7b7f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [rbx+0x300],zmm15
+	LONG $0x48fd6162; WORD $0x4b7f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rbx+0x340],zmm25
+	LONG $0x48fd7162; WORD $0xe06f // vmovdqa64 zmm12,zmm0
+	LONG $0x48fd7162; WORD $0xe96f // vmovdqa64 zmm13,zmm1
+	LONG $0x48fd5162; WORD $0xf36f // vmovdqa64 zmm14,zmm11
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
@@ -1429,126 +1450,323 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x50a56262; WORD $0x6ab4; BYTE $0x08 // vpmadd52luq zmm29,zmm27,QWORD BCST [rdx+0x40]
 	LONG $0x400d0162; WORD $0xf6ef // vpxord zmm30,zmm30,zmm30
 	LONG $0x509d6262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm30,zmm28,QWORD BCST [rdx+0x40]
-	LONG $0x004da162; WORD $0xf6ef // vpxord xmm22,xmm22,xmm22
-	LONG $0x0045a162; WORD $0xffef // vpxord xmm23,xmm23,xmm23
-	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
-	LONG $0x30588d4d // lea r11,[r8+0x30]
-// 0x1f2f:
+	LONG $0x48fd6162; WORD $0x537f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rbx+0x380],zmm26
+	LONG $0x48fd6162; WORD $0x5b7f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rbx+0x3c0],zmm27
+	LONG $0x48fd6162; WORD $0x637f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rbx+0x400],zmm28
+	LONG $0x48fd6162; WORD $0x6b7f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rbx+0x440],zmm29
+	LONG $0x48fd6162; WORD $0x737f; BYTE $0x12 // vmovdqa64 ZMMWORD PTR [rbx+0x480],zmm30
+	LONG $0x00c38148; WORD $0x0005; BYTE $0x00 // add rbx,0x500
+	LONG $0x40c08349 // add r8,0x40
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	LONG $0xfc48870f; WORD $0xffff // ja 0x1c20
+	WORD $0x854d; BYTE $0xf6 // test r14,r14
+	LONG $0x0bff840f; WORD $0x0000 // je 0x2be0
+// 0x1fe1:
 	WORD $0x894d; BYTE $0xf7 // mov r15,r14
 	WORD $0xf749; BYTE $0xdf // neg r15
-	WORD $0x394d; BYTE $0xee // cmp r14,r13
-	LONG $0x00a2870f; WORD $0x0000 // ja 0x1fe0
-	LONG $0x40fe8349 // cmp r14,0x40
-	LONG $0x0098840f; WORD $0x0000 // je 0x1fe0
-	LONG $0x48fd7262; WORD $0x4259; BYTE $0x06 // vpbroadcastq zmm8,QWORD PTR [rdx+0x30]
-	LONG $0x80868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x580]
+	LONG $0x18a68b44; WORD $0x0001; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0x118]
+	LONG $0x409e8d48; WORD $0x0019; BYTE $0x00 // lea rbx,[rsi+0x1940]
+// 0x1ff5:
+	LONG $0xc09b8b4c; WORD $0x0004; BYTE $0x00 // mov r11,QWORD PTR [rbx+0x4c0]
+	LONG $0x3f438d49 // lea rax,[r11+0x3f]
+	LONG $0xc0e08348 // and rax,0xffffffffffffffc0
+	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
+	LONG $0x0bb8820f; WORD $0x0000 // jb 0x2bc5
+	LONG $0x30c38349 // add r11,0x30
+	LONG $0x408e8d48; WORD $0x0018; BYTE $0x00 // lea rcx,[rsi+0x1840]
+	LONG $0xc8b33b4c; WORD $0x0004; BYTE $0x00 // cmp r14,QWORD PTR [rbx+0x4c8]
+	LONG $0x04cc870f; WORD $0x0000 // ja 0x24f1
+	LONG $0xd0b33b4c; WORD $0x0004; BYTE $0x00 // cmp r14,QWORD PTR [rbx+0x4d0]
+	LONG $0x04bf860f; WORD $0x0000 // jbe 0x24f1
+	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
 	LONG $0x48feb162; WORD $0x046f; BYTE $0x38 // vmovdqu64 zmm0,ZMMWORD PTR [rax+r15*1]
-	LONG $0x88868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x588]
+	LONG $0x08438b48 // mov rax,QWORD PTR [rbx+0x8]
 	LONG $0x48feb162; WORD $0x0c6f; BYTE $0x38 // vmovdqu64 zmm1,ZMMWORD PTR [rax+r15*1]
-	LONG $0x90868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x590]
+	LONG $0x10438b48 // mov rax,QWORD PTR [rbx+0x10]
 	LONG $0x48feb162; WORD $0x146f; BYTE $0x38 // vmovdqu64 zmm2,ZMMWORD PTR [rax+r15*1]
-	LONG $0x98868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x598]
+	LONG $0x18438b48 // mov rax,QWORD PTR [rbx+0x18]
 	LONG $0x48feb162; WORD $0x1c6f; BYTE $0x38 // vmovdqu64 zmm3,ZMMWORD PTR [rax+r15*1]
-	LONG $0xa0868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5a0]
+	LONG $0x20438b48 // mov rax,QWORD PTR [rbx+0x20]
 	LONG $0x48feb162; WORD $0x246f; BYTE $0x38 // vmovdqu64 zmm4,ZMMWORD PTR [rax+r15*1]
-	LONG $0xa8868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5a8]
+	LONG $0x28438b48 // mov rax,QWORD PTR [rbx+0x28]
 	LONG $0x48feb162; WORD $0x2c6f; BYTE $0x38 // vmovdqu64 zmm5,ZMMWORD PTR [rax+r15*1]
-	LONG $0xb0868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5b0]
+	LONG $0x30438b48 // mov rax,QWORD PTR [rbx+0x30]
 	LONG $0x48feb162; WORD $0x346f; BYTE $0x38 // vmovdqu64 zmm6,ZMMWORD PTR [rax+r15*1]
-	LONG $0xb8868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5b8]
+	LONG $0x38438b48 // mov rax,QWORD PTR [rbx+0x38]
 	LONG $0x48feb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu64 zmm7,ZMMWORD PTR [rax+r15*1]
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm8
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm8
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm8
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm8
-	LONG $0x000251e9; BYTE $0x00 // jmp 0x2231
-// 0x1fe0:
+	LONG $0x48fd7162; WORD $0x636f; BYTE $0x09 // vmovdqa64 zmm12,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fd7162; WORD $0x6b6f; BYTE $0x0a // vmovdqa64 zmm13,ZMMWORD PTR [rbx+0x280]
+	LONG $0x48fd7162; WORD $0x736f; BYTE $0x0b // vmovdqa64 zmm14,ZMMWORD PTR [rbx+0x2c0]
+	LONG $0x48fd7162; WORD $0x7b6f; BYTE $0x0c // vmovdqa64 zmm15,ZMMWORD PTR [rbx+0x300]
+	LONG $0x48fd6162; WORD $0x4b6f; BYTE $0x0d // vmovdqa64 zmm25,ZMMWORD PTR [rbx+0x340]
+	LONG $0x487d7362; WORD $0xc243; BYTE $0x44 // vshufi32x4 zmm8,zmm0,zmm2,0x44
+	LONG $0x485d7362; WORD $0xce43; BYTE $0x44 // vshufi32x4 zmm9,zmm4,zmm6,0x44
+	LONG $0x48757362; WORD $0xd343; BYTE $0x44 // vshufi32x4 zmm10,zmm1,zmm3,0x44
+	LONG $0x48557362; WORD $0xdf43; BYTE $0x44 // vshufi32x4 zmm11,zmm5,zmm7,0x44
+	LONG $0x487df362; WORD $0xd243; BYTE $0xee // vshufi32x4 zmm2,zmm0,zmm2,0xee
+	LONG $0x485df362; WORD $0xf643; BYTE $0xee // vshufi32x4 zmm6,zmm4,zmm6,0xee
+	LONG $0x4875f362; WORD $0xdb43; BYTE $0xee // vshufi32x4 zmm3,zmm1,zmm3,0xee
+	LONG $0x4855f362; WORD $0xff43; BYTE $0xee // vshufi32x4 zmm7,zmm5,zmm7,0xee
+	LONG $0x48fdd162; WORD $0xe36f // vmovdqa64 zmm4,zmm11
+	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
+	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
+	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
+	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
+	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
+	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
+	LONG $0x483dd362; WORD $0xc143; BYTE $0xdd // vshufi32x4 zmm0,zmm8,zmm9,0xdd
+	LONG $0x482df362; WORD $0xcc43; BYTE $0xdd // vshufi32x4 zmm1,zmm10,zmm4,0xdd
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x58a57162; WORD $0x5aeb; BYTE $0x06 // vporq zmm11,zmm11,QWORD BCST [rdx+0x30]
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
+	LONG $0x483dc362; WORD $0xf143; BYTE $0x88 // vshufi32x4 zmm22,zmm8,zmm9,0x88
+	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
+	LONG $0x482de362; WORD $0xfc43; BYTE $0x88 // vshufi32x4 zmm23,zmm10,zmm4,0x88
+	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
+	LONG $0x40cdb162; WORD $0xef6d // vpunpckhqdq zmm5,zmm22,zmm23
+	LONG $0x48f58262; WORD $0xd9b5 // vpmadd52huq zmm19,zmm1,zmm25
+	LONG $0x40cda162; WORD $0xf76c // vpunpcklqdq zmm22,zmm22,zmm23
+	LONG $0x48f5c262; WORD $0xe4b5 // vpmadd52huq zmm20,zmm1,zmm12
+	LONG $0x40bdf162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm24,zmm5,0x18
+	LONG $0x48f5c262; WORD $0xedb5 // vpmadd52huq zmm21,zmm1,zmm13
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48a5c262; WORD $0xc7b4 // vpmadd52luq zmm16,zmm11,zmm15
+	LONG $0x40c5b162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm23,zmm22,0x2c
+	LONG $0x48a58262; WORD $0xc9b4 // vpmadd52luq zmm17,zmm11,zmm25
+	LONG $0x40cd8162; WORD $0xf7db // vpandq zmm22,zmm22,zmm31
+	LONG $0x48a5c262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm11,zmm12
+	LONG $0x50bd6162; WORD $0x42eb; BYTE $0x06 // vporq zmm24,zmm24,QWORD BCST [rdx+0x30]
+	LONG $0x48a5c262; WORD $0xdfb5 // vpmadd52huq zmm19,zmm11,zmm15
+	LONG $0x48d58362; WORD $0xff25; BYTE $0xa8 // vpternlogq zmm23,zmm5,zmm31,0xa8
+	LONG $0x48a58262; WORD $0xe1b5 // vpmadd52huq zmm20,zmm11,zmm25
+	LONG $0x40c5e162; WORD $0x7bd4; BYTE $0x07 // vpaddq zmm23,zmm23,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48a5c262; WORD $0xecb5 // vpmadd52huq zmm21,zmm11,zmm12
+	LONG $0x40bd6162; WORD $0x43d4; BYTE $0x08 // vpaddq zmm24,zmm24,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fdc262; WORD $0xc4b4 // vpmadd52luq zmm16,zmm0,zmm12
+	LONG $0x40cde162; WORD $0x73d4; BYTE $0x06 // vpaddq zmm22,zmm22,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fdc262; WORD $0xcdb4 // vpmadd52luq zmm17,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xd6b4 // vpmadd52luq zmm18,zmm0,zmm14
+	LONG $0x48fdc262; WORD $0xdcb5 // vpmadd52huq zmm19,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
+	LONG $0x40c5e262; WORD $0x43b4; BYTE $0x12 // vpmadd52luq zmm16,zmm23,ZMMWORD PTR [rbx+0x480]
+	LONG $0x486df362; WORD $0xc643; BYTE $0xdd // vshufi32x4 zmm0,zmm2,zmm6,0xdd
+	LONG $0x40c5e262; WORD $0x4bb4; BYTE $0x0e // vpmadd52luq zmm17,zmm23,ZMMWORD PTR [rbx+0x380]
+	LONG $0x4865f362; WORD $0xcf43; BYTE $0xdd // vshufi32x4 zmm1,zmm3,zmm7,0xdd
+	LONG $0x40c5e262; WORD $0x53b4; BYTE $0x0f // vpmadd52luq zmm18,zmm23,ZMMWORD PTR [rbx+0x3c0]
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x40c5e262; WORD $0x5bb5; BYTE $0x12 // vpmadd52huq zmm19,zmm23,ZMMWORD PTR [rbx+0x480]
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x40c5e262; WORD $0x63b5; BYTE $0x0e // vpmadd52huq zmm20,zmm23,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x40c5e262; WORD $0x6bb5; BYTE $0x0f // vpmadd52huq zmm21,zmm23,ZMMWORD PTR [rbx+0x3c0]
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x40bde262; WORD $0x43b4; BYTE $0x11 // vpmadd52luq zmm16,zmm24,ZMMWORD PTR [rbx+0x440]
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x40bde262; WORD $0x4bb4; BYTE $0x12 // vpmadd52luq zmm17,zmm24,ZMMWORD PTR [rbx+0x480]
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x40bde262; WORD $0x53b4; BYTE $0x0e // vpmadd52luq zmm18,zmm24,ZMMWORD PTR [rbx+0x380]
+	LONG $0x58a57162; WORD $0x5aeb; BYTE $0x06 // vporq zmm11,zmm11,QWORD BCST [rdx+0x30]
+	LONG $0x486d7362; WORD $0xc643; BYTE $0x88 // vshufi32x4 zmm8,zmm2,zmm6,0x88
+	LONG $0x40bde262; WORD $0x5bb5; BYTE $0x11 // vpmadd52huq zmm19,zmm24,ZMMWORD PTR [rbx+0x440]
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x48657362; WORD $0xcf43; BYTE $0x88 // vshufi32x4 zmm9,zmm3,zmm7,0x88
+	LONG $0x40bde262; WORD $0x63b5; BYTE $0x12 // vpmadd52huq zmm20,zmm24,ZMMWORD PTR [rbx+0x480]
+	LONG $0x48bdd162; WORD $0xe16d // vpunpckhqdq zmm4,zmm8,zmm9
+	LONG $0x40bde262; WORD $0x6bb5; BYTE $0x0e // vpmadd52huq zmm21,zmm24,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48bd5162; WORD $0xc16c // vpunpcklqdq zmm8,zmm8,zmm9
+	LONG $0x40cde262; WORD $0x43b4; BYTE $0x0e // vpmadd52luq zmm16,zmm22,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48adf162; WORD $0xd473; BYTE $0x18 // vpsrlq zmm10,zmm4,0x18
+	LONG $0x40cde262; WORD $0x4bb4; BYTE $0x0f // vpmadd52luq zmm17,zmm22,ZMMWORD PTR [rbx+0x3c0]
+	LONG $0x48ddf162; WORD $0xf473; BYTE $0x14 // vpsllq zmm4,zmm4,0x14
+	LONG $0x40cde262; WORD $0x53b4; BYTE $0x10 // vpmadd52luq zmm18,zmm22,ZMMWORD PTR [rbx+0x400]
+	LONG $0x48b5d162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm9,zmm8,0x2c
+	LONG $0x40cde262; WORD $0x5bb5; BYTE $0x0e // vpmadd52huq zmm19,zmm22,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48bd1162; WORD $0xc7db // vpandq zmm8,zmm8,zmm31
+	LONG $0x40cde262; WORD $0x63b5; BYTE $0x0f // vpmadd52huq zmm20,zmm22,ZMMWORD PTR [rbx+0x3c0]
+	LONG $0x58ad7162; WORD $0x52eb; BYTE $0x06 // vporq zmm10,zmm10,QWORD BCST [rdx+0x30]
+	LONG $0x40cde262; WORD $0x6bb5; BYTE $0x10 // vpmadd52huq zmm21,zmm22,ZMMWORD PTR [rbx+0x400]
+	LONG $0x48dd1362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm9,zmm4,zmm31,0xa8
+	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
+	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
+	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
+	LONG $0x086df162; WORD $0xd2ef // vpxord xmm2,xmm2,xmm2
+	LONG $0x48f50262; WORD $0xd1b4 // vpmadd52luq zmm26,zmm1,zmm25
+	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
+	LONG $0x48f54262; WORD $0xdcb4 // vpmadd52luq zmm27,zmm1,zmm12
+	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
+	LONG $0x48f54262; WORD $0xe5b4 // vpmadd52luq zmm28,zmm1,zmm13
+	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
+	LONG $0x48f50262; WORD $0xe9b5 // vpmadd52huq zmm29,zmm1,zmm25
+	LONG $0x40d5b162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm21,zmm18,0x2c
+	LONG $0x48f54262; WORD $0xf4b5 // vpmadd52huq zmm30,zmm1,zmm12
+	LONG $0x40ddb162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm20,zmm17,0x2c
+	LONG $0x48f5d262; WORD $0xd5b5 // vpmadd52huq zmm2,zmm1,zmm13
+	LONG $0x40e5b162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm19,zmm16,0x2c
+	LONG $0x48a54262; WORD $0xd7b4 // vpmadd52luq zmm26,zmm11,zmm15
+	LONG $0x40fd9162; WORD $0xdfdb // vpandq zmm3,zmm16,zmm31
+	LONG $0x48a50262; WORD $0xd9b4 // vpmadd52luq zmm27,zmm11,zmm25
+	LONG $0x40f59162; WORD $0xf7db // vpandq zmm6,zmm17,zmm31
+	LONG $0x48a54262; WORD $0xe4b4 // vpmadd52luq zmm28,zmm11,zmm12
+	LONG $0x40ed9162; WORD $0xffdb // vpandq zmm7,zmm18,zmm31
+	LONG $0x48a54262; WORD $0xefb5 // vpmadd52huq zmm29,zmm11,zmm15
+	LONG $0x50d5f262; WORD $0x5ab4; BYTE $0x08 // vpmadd52luq zmm3,zmm21,QWORD BCST [rdx+0x40]
+	LONG $0x48a50262; WORD $0xf1b5 // vpmadd52huq zmm30,zmm11,zmm25
+	LONG $0x48cdb162; WORD $0xf3d4 // vpaddq zmm6,zmm6,zmm19
+	LONG $0x48a5d262; WORD $0xd4b5 // vpmadd52huq zmm2,zmm11,zmm12
+	LONG $0x48c5b162; WORD $0xfcd4 // vpaddq zmm7,zmm7,zmm20
+	LONG $0x48fd4262; WORD $0xd4b4 // vpmadd52luq zmm26,zmm0,zmm12
+	LONG $0x48b57162; WORD $0xced4 // vpaddq zmm9,zmm9,zmm6
+	LONG $0x48fd4262; WORD $0xddb4 // vpmadd52luq zmm27,zmm0,zmm13
+	LONG $0x48ad7162; WORD $0xd7d4 // vpaddq zmm10,zmm10,zmm7
+	LONG $0x48fd4262; WORD $0xe6b4 // vpmadd52luq zmm28,zmm0,zmm14
+	LONG $0x48bd7162; WORD $0xc3d4 // vpaddq zmm8,zmm8,zmm3
+	LONG $0x48fd4262; WORD $0xecb5 // vpmadd52huq zmm29,zmm0,zmm12
+	LONG $0x48fd4262; WORD $0xf5b5 // vpmadd52huq zmm30,zmm0,zmm13
+	LONG $0x48fdd262; WORD $0xd6b5 // vpmadd52huq zmm2,zmm0,zmm14
+	LONG $0x48b56262; WORD $0x53b4; BYTE $0x12 // vpmadd52luq zmm26,zmm9,ZMMWORD PTR [rbx+0x480]
+	LONG $0x48b56262; WORD $0x5bb4; BYTE $0x0e // vpmadd52luq zmm27,zmm9,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48b56262; WORD $0x63b4; BYTE $0x0f // vpmadd52luq zmm28,zmm9,ZMMWORD PTR [rbx+0x3c0]
+	LONG $0x48b56262; WORD $0x6bb5; BYTE $0x12 // vpmadd52huq zmm29,zmm9,ZMMWORD PTR [rbx+0x480]
+	LONG $0x48b56262; WORD $0x73b5; BYTE $0x0e // vpmadd52huq zmm30,zmm9,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48b5f262; WORD $0x53b5; BYTE $0x0f // vpmadd52huq zmm2,zmm9,ZMMWORD PTR [rbx+0x3c0]
+	LONG $0x48ad6262; WORD $0x53b4; BYTE $0x11 // vpmadd52luq zmm26,zmm10,ZMMWORD PTR [rbx+0x440]
+	LONG $0x48ad6262; WORD $0x5bb4; BYTE $0x12 // vpmadd52luq zmm27,zmm10,ZMMWORD PTR [rbx+0x480]
+	LONG $0x48ad6262; WORD $0x63b4; BYTE $0x0e // vpmadd52luq zmm28,zmm10,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48ad6262; WORD $0x6bb5; BYTE $0x11 // vpmadd52huq zmm29,zmm10,ZMMWORD PTR [rbx+0x440]
+	LONG $0x48ad6262; WORD $0x73b5; BYTE $0x12 // vpmadd52huq zmm30,zmm10,ZMMWORD PTR [rbx+0x480]
+	LONG $0x48adf262; WORD $0x53b5; BYTE $0x0e // vpmadd52huq zmm2,zmm10,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48bd6262; WORD $0x53b4; BYTE $0x0e // vpmadd52luq zmm26,zmm8,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48bd6262; WORD $0x5bb4; BYTE $0x0f // vpmadd52luq zmm27,zmm8,ZMMWORD PTR [rbx+0x3c0]
+	LONG $0x48bd6262; WORD $0x63b4; BYTE $0x10 // vpmadd52luq zmm28,zmm8,ZMMWORD PTR [rbx+0x400]
+	LONG $0x48bd6262; WORD $0x6bb5; BYTE $0x0e // vpmadd52huq zmm29,zmm8,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48bd6262; WORD $0x73b5; BYTE $0x0f // vpmadd52huq zmm30,zmm8,ZMMWORD PTR [rbx+0x3c0]
+	LONG $0x48bdf262; WORD $0x53b5; BYTE $0x10 // vpmadd52huq zmm2,zmm8,ZMMWORD PTR [rbx+0x400]
+	LONG $0x508d6262; WORD $0x62b4; BYTE $0x07 // vpmadd52luq zmm28,zmm30,QWORD BCST [rdx+0x38]
+	LONG $0x50956262; WORD $0x5ab4; BYTE $0x07 // vpmadd52luq zmm27,zmm29,QWORD BCST [rdx+0x38]
+	LONG $0x58ed6262; WORD $0x52b4; BYTE $0x09 // vpmadd52luq zmm26,zmm2,QWORD BCST [rdx+0x48]
+	LONG $0x48ed9162; WORD $0xd473; BYTE $0x2c // vpsrlq zmm2,zmm28,0x2c
+	LONG $0x408d9162; WORD $0xd373; BYTE $0x2c // vpsrlq zmm30,zmm27,0x2c
+	LONG $0x40959162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm29,zmm26,0x2c
+	LONG $0x40ad8162; WORD $0xf7db // vpandq zmm22,zmm26,zmm31
+	LONG $0x40a58162; WORD $0xffdb // vpandq zmm23,zmm27,zmm31
+	LONG $0x409d0162; WORD $0xc7db // vpandq zmm24,zmm28,zmm31
+	LONG $0x58ede262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm2,QWORD BCST [rdx+0x40]
+	LONG $0x40c58162; WORD $0xfdd4 // vpaddq zmm23,zmm23,zmm29
+	LONG $0x40bd0162; WORD $0xc6d4 // vpaddq zmm24,zmm24,zmm30
+	LONG $0x48fde162; WORD $0x737f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rbx+0x180],zmm22
+	LONG $0x48fde162; WORD $0x7b7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm23
+	LONG $0x48fd6162; WORD $0x437f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm24
+	LONG $0x0006d4e9; BYTE $0x00 // jmp 0x2bc5
+// 0x24f1:
+	LONG $0x408e8d48; WORD $0x0017; BYTE $0x00 // lea rcx,[rsi+0x1740]
 	LONG $0x083d5162; WORD $0xc0ef // vpxord xmm8,xmm8,xmm8
 	LONG $0x48a55362; WORD $0xdb25; BYTE $0xff // vpternlogq zmm11,zmm11,zmm11,0xff
 	LONG $0x48fd5262; WORD $0xce7c // vpbroadcastq zmm9,r14
-	LONG $0x48b57162; WORD $0x56fb; BYTE $0x17 // vpsubq zmm10,zmm9,ZMMWORD PTR [rsi+0x5c0]
-	LONG $0x48b57162; WORD $0x4efb; BYTE $0x19 // vpsubq zmm9,zmm9,ZMMWORD PTR [rsi+0x640]
+	LONG $0x48b57162; WORD $0x53fb; BYTE $0x01 // vpsubq zmm10,zmm9,ZMMWORD PTR [rbx+0x40]
+	LONG $0x48b57162; WORD $0x4bfb; BYTE $0x03 // vpsubq zmm9,zmm9,ZMMWORD PTR [rbx+0xc0]
 	LONG $0x48ad5262; WORD $0xd03d // vpmaxsq zmm10,zmm10,zmm8
 	LONG $0x48a55262; WORD $0xd247 // vpsllvq zmm10,zmm11,zmm10
 	LONG $0x40fe8349 // cmp r14,0x40
-	WORD $0x1a75 // jne 0x202d
-	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x17 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x5c0]
-	LONG $0x48c5f162; WORD $0x7efb; BYTE $0x1b // vpsubq zmm7,zmm7,ZMMWORD PTR [rsi+0x6c0]
+	WORD $0x1a75 // jne 0x2545
+	LONG $0x48fdf162; WORD $0x7b6f; BYTE $0x01 // vmovdqa64 zmm7,ZMMWORD PTR [rbx+0x40]
+	LONG $0x48c5f162; WORD $0x7bfb; BYTE $0x05 // vpsubq zmm7,zmm7,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48a5f262; WORD $0xff45 // vpsrlvq zmm7,zmm11,zmm7
 	LONG $0x48ad7162; WORD $0xd7db // vpandq zmm10,zmm10,zmm7
-// 0x202d:
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm10
-	LONG $0x80868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x580]
-	QUAD $0x0007008e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x700]
+// 0x2545:
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [rsi+0x580],zmm10
+	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
+	QUAD $0x0005808e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x580]
 	LONG $0xc97fb162; WORD $0x046f; BYTE $0x38 // vmovdqu8 zmm0{k1}{z},ZMMWORD PTR [rax+r15*1]
-	LONG $0x88868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x588]
-	QUAD $0x0007088e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x708]
+	LONG $0x08438b48 // mov rax,QWORD PTR [rbx+0x8]
+	QUAD $0x0005888e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x588]
 	LONG $0xc97fb162; WORD $0x0c6f; BYTE $0x38 // vmovdqu8 zmm1{k1}{z},ZMMWORD PTR [rax+r15*1]
-	LONG $0x90868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x590]
-	QUAD $0x0007108e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x710]
+	LONG $0x10438b48 // mov rax,QWORD PTR [rbx+0x10]
+	QUAD $0x0005908e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x590]
 	LONG $0xc97fb162; WORD $0x146f; BYTE $0x38 // vmovdqu8 zmm2{k1}{z},ZMMWORD PTR [rax+r15*1]
-	LONG $0x98868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x598]
-	QUAD $0x0007188e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x718]
+	LONG $0x18438b48 // mov rax,QWORD PTR [rbx+0x18]
+	QUAD $0x0005988e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x598]
 	LONG $0xc97fb162; WORD $0x1c6f; BYTE $0x38 // vmovdqu8 zmm3{k1}{z},ZMMWORD PTR [rax+r15*1]
-	LONG $0xa0868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5a0]
-	QUAD $0x0007208e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x720]
+	LONG $0x20438b48 // mov rax,QWORD PTR [rbx+0x20]
+	QUAD $0x0005a08e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5a0]
 	LONG $0xc97fb162; WORD $0x246f; BYTE $0x38 // vmovdqu8 zmm4{k1}{z},ZMMWORD PTR [rax+r15*1]
-	LONG $0xa8868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5a8]
-	QUAD $0x0007288e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x728]
+	LONG $0x28438b48 // mov rax,QWORD PTR [rbx+0x28]
+	QUAD $0x0005a88e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5a8]
 	LONG $0xc97fb162; WORD $0x2c6f; BYTE $0x38 // vmovdqu8 zmm5{k1}{z},ZMMWORD PTR [rax+r15*1]
-	LONG $0xb0868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5b0]
-	QUAD $0x0007308e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x730]
+	LONG $0x30438b48 // mov rax,QWORD PTR [rbx+0x30]
+	QUAD $0x0005b08e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5b0]
 	LONG $0xc97fb162; WORD $0x346f; BYTE $0x38 // vmovdqu8 zmm6{k1}{z},ZMMWORD PTR [rax+r15*1]
-	LONG $0xb8868b48; WORD $0x0005; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x5b8]
-	QUAD $0x0007388e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x738]
+	LONG $0x38438b48 // mov rax,QWORD PTR [rbx+0x38]
+	QUAD $0x0005b88e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5b8]
 	LONG $0xc97fb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu8 zmm7{k1}{z},ZMMWORD PTR [rax+r15*1]
-	WORD $0x8545; BYTE $0xc9 // test r9d,r9d
-	LONG $0x00e4840f; WORD $0x0000 // je 0x21d9
+	QUAD $0x00000004d8bb8348 // cmp QWORD PTR [rbx+0x4d8],0x0
+	LONG $0x00e4840f; WORD $0x0000 // je 0x26dd
 	LONG $0x48b55262; WORD $0xd03d // vpmaxsq zmm10,zmm9,zmm8
-	LONG $0x48b5e162; WORD $0x46d4; BYTE $0x1a // vpaddq zmm16,zmm9,ZMMWORD PTR [rsi+0x680]
+	LONG $0x48b5e162; WORD $0x43d4; BYTE $0x04 // vpaddq zmm16,zmm9,ZMMWORD PTR [rbx+0x100]
 	LONG $0x40fdc262; WORD $0xc03d // vpmaxsq zmm16,zmm16,zmm8
 	LONG $0x48a55262; WORD $0xd247 // vpsllvq zmm10,zmm11,zmm10
 	LONG $0x48a5a262; WORD $0xc047 // vpsllvq zmm16,zmm11,zmm16
 	LONG $0x40fd5162; WORD $0xd2df // vpandnq zmm10,zmm16,zmm10
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm10
-	LONG $0x00868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x600]
-	QUAD $0x0007008e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x700]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [rsi+0x580],zmm10
+	LONG $0x80838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0x80]
+	QUAD $0x0005808e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x580]
 	LONG $0x497fb162; WORD $0x046f; BYTE $0x38 // vmovdqu8 zmm0{k1},ZMMWORD PTR [rax+r15*1]
-	LONG $0x08868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x608]
-	QUAD $0x0007088e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x708]
+	LONG $0x88838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0x88]
+	QUAD $0x0005888e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x588]
 	LONG $0x497fb162; WORD $0x0c6f; BYTE $0x38 // vmovdqu8 zmm1{k1},ZMMWORD PTR [rax+r15*1]
-	LONG $0x10868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x610]
-	QUAD $0x0007108e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x710]
+	LONG $0x90838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0x90]
+	QUAD $0x0005908e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x590]
 	LONG $0x497fb162; WORD $0x146f; BYTE $0x38 // vmovdqu8 zmm2{k1},ZMMWORD PTR [rax+r15*1]
-	LONG $0x18868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x618]
-	QUAD $0x0007188e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x718]
+	LONG $0x98838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0x98]
+	QUAD $0x0005988e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x598]
 	LONG $0x497fb162; WORD $0x1c6f; BYTE $0x38 // vmovdqu8 zmm3{k1},ZMMWORD PTR [rax+r15*1]
-	LONG $0x20868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x620]
-	QUAD $0x0007208e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x720]
+	LONG $0xa0838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0xa0]
+	QUAD $0x0005a08e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5a0]
 	LONG $0x497fb162; WORD $0x246f; BYTE $0x38 // vmovdqu8 zmm4{k1},ZMMWORD PTR [rax+r15*1]
-	LONG $0x28868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x628]
-	QUAD $0x0007288e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x728]
+	LONG $0xa8838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0xa8]
+	QUAD $0x0005a88e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5a8]
 	LONG $0x497fb162; WORD $0x2c6f; BYTE $0x38 // vmovdqu8 zmm5{k1},ZMMWORD PTR [rax+r15*1]
-	LONG $0x30868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x630]
-	QUAD $0x0007308e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x730]
+	LONG $0xb0838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0xb0]
+	QUAD $0x0005b08e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5b0]
 	LONG $0x497fb162; WORD $0x346f; BYTE $0x38 // vmovdqu8 zmm6{k1},ZMMWORD PTR [rax+r15*1]
-	LONG $0x38868b48; WORD $0x0006; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x638]
-	QUAD $0x0007388e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x738]
+	LONG $0xb8838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0xb8]
+	QUAD $0x0005b88e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5b8]
 	LONG $0x497fb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu8 zmm7{k1},ZMMWORD PTR [rax+r15*1]
-// 0x21d9:
+// 0x26dd:
 	QUAD $0x020e4a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x70]
 	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm10
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x5d // vmovdqa64 ZMMWORD PTR [rsi+0x1740],zmm10
 	QUAD $0x020f4a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x78]
 	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm10
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x5e // vmovdqa64 ZMMWORD PTR [rsi+0x1780],zmm10
 	QUAD $0x02104a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x80]
 	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm10
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x5f // vmovdqa64 ZMMWORD PTR [rsi+0x17c0],zmm10
 	QUAD $0x02114a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x88]
 	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm10
-// 0x2231:
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm10
+	LONG $0x48fde162; WORD $0x736f; BYTE $0x06 // vmovdqa64 zmm22,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x7b6f; BYTE $0x07 // vmovdqa64 zmm23,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fd6162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm24,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fd7162; WORD $0x636f; BYTE $0x09 // vmovdqa64 zmm12,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fd7162; WORD $0x6b6f; BYTE $0x0a // vmovdqa64 zmm13,ZMMWORD PTR [rbx+0x280]
+	LONG $0x48fd7162; WORD $0x736f; BYTE $0x0b // vmovdqa64 zmm14,ZMMWORD PTR [rbx+0x2c0]
+	LONG $0x48fd7162; WORD $0x7b6f; BYTE $0x0c // vmovdqa64 zmm15,ZMMWORD PTR [rbx+0x300]
+	LONG $0x48fd6162; WORD $0x4b6f; BYTE $0x0d // vmovdqa64 zmm25,ZMMWORD PTR [rbx+0x340]
+	LONG $0x48fd6162; WORD $0x536f; BYTE $0x0e // vmovdqa64 zmm26,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48fd6162; WORD $0x5b6f; BYTE $0x0f // vmovdqa64 zmm27,ZMMWORD PTR [rbx+0x3c0]
+	LONG $0x48fd6162; WORD $0x636f; BYTE $0x10 // vmovdqa64 zmm28,ZMMWORD PTR [rbx+0x400]
+	LONG $0x48fd6162; WORD $0x6b6f; BYTE $0x11 // vmovdqa64 zmm29,ZMMWORD PTR [rbx+0x440]
+	LONG $0x48fd6162; WORD $0x736f; BYTE $0x12 // vmovdqa64 zmm30,ZMMWORD PTR [rbx+0x480]
 	LONG $0x10468d49 // lea rax,[r14+0x10]
 	LONG $0x487d7362; WORD $0xc243; BYTE $0x44 // vshufi32x4 zmm8,zmm0,zmm2,0x44
 	LONG $0x487df362; WORD $0xd243; BYTE $0xee // vshufi32x4 zmm2,zmm0,zmm2,0xee
@@ -1559,7 +1777,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x4855f362; WORD $0xe743; BYTE $0x44 // vshufi32x4 zmm4,zmm5,zmm7,0x44
 	LONG $0x4855f362; WORD $0xff43; BYTE $0xee // vshufi32x4 zmm7,zmm5,zmm7,0xee
 	WORD $0x3949; BYTE $0xc3 // cmp r11,rax
-	LONG $0x01f0860f; WORD $0x0000 // jbe 0x2466
+	LONG $0x01ef860f; WORD $0x0000 // jbe 0x29c4
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
@@ -1575,7 +1793,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
 	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
 	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
-	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x34 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xd00]
+	LONG $0x48a57162; WORD $0x59eb; BYTE $0x01 // vporq zmm11,zmm11,ZMMWORD PTR [rcx+0x40]
 	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
 	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
 	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
@@ -1596,7 +1814,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x3949; BYTE $0xc3 // cmp r11,rax
-	LONG $0x00c1860f; WORD $0x0000 // jbe 0x2417
+	LONG $0x00c0860f; WORD $0x0000 // jbe 0x2975
 	LONG $0x483dd362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm0,zmm8,zmm9,0x88
 	LONG $0x482df362; WORD $0xcc43; BYTE $0x88 // vshufi32x4 zmm1,zmm10,zmm4,0x88
 	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
@@ -1606,7 +1824,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
 	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
 	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
-	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x33 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xcc0]
+	LONG $0x48a57162; WORD $0x19eb // vporq zmm11,zmm11,ZMMWORD PTR [rcx]
 	LONG $0x48f5b162; WORD $0xcfd4 // vpaddq zmm1,zmm1,zmm23
 	LONG $0x48a51162; WORD $0xd8d4 // vpaddq zmm11,zmm11,zmm24
 	LONG $0x48fdb162; WORD $0xc6d4 // vpaddq zmm0,zmm0,zmm22
@@ -1628,7 +1846,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
 	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
 	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
-// 0x2417:
+// 0x2975:
 	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
 	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
 	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
@@ -1641,15 +1859,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
 	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
 	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
-// 0x2466:
+// 0x29c4:
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
 	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
 	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
 	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
-	LONG $0x40fe8349 // cmp r14,0x40
-	LONG $0x01d4840f; WORD $0x0000 // je 0x2668
 	LONG $0x486df362; WORD $0xc643; BYTE $0xdd // vshufi32x4 zmm0,zmm2,zmm6,0xdd
 	LONG $0x4865f362; WORD $0xcf43; BYTE $0xdd // vshufi32x4 zmm1,zmm3,zmm7,0xdd
 	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
@@ -1659,8 +1875,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
 	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
 	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
-// 0x24d0:
-	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x36 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xd80]
+	LONG $0x48a57162; WORD $0x59eb; BYTE $0x03 // vporq zmm11,zmm11,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
 	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
 	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
@@ -1680,7 +1895,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
 	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
 	WORD $0x394d; BYTE $0xf3 // cmp r11,r14
-	LONG $0x00c1860f; WORD $0x0000 // jbe 0x260d
+	LONG $0x00c1860f; WORD $0x0000 // jbe 0x2b61
 	LONG $0x486df362; WORD $0xc643; BYTE $0x88 // vshufi32x4 zmm0,zmm2,zmm6,0x88
 	LONG $0x4865f362; WORD $0xcf43; BYTE $0x88 // vshufi32x4 zmm1,zmm3,zmm7,0x88
 	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
@@ -1690,7 +1905,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
 	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
 	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
-	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x35 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0xd40]
+	LONG $0x48a57162; WORD $0x59eb; BYTE $0x02 // vporq zmm11,zmm11,ZMMWORD PTR [rcx+0x80]
 	LONG $0x48f5b162; WORD $0xcfd4 // vpaddq zmm1,zmm1,zmm23
 	LONG $0x48a51162; WORD $0xd8d4 // vpaddq zmm11,zmm11,zmm24
 	LONG $0x48fdb162; WORD $0xc6d4 // vpaddq zmm0,zmm0,zmm22
@@ -1712,7 +1927,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
 	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
 	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
-// 0x260d:
+// 0x2b61:
 	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
 	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
 	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
@@ -1725,19 +1940,73 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
 	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
 	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
+	LONG $0x48fde162; WORD $0x737f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rbx+0x180],zmm22
+	LONG $0x48fde162; WORD $0x7b7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm23
+	LONG $0x48fd6162; WORD $0x437f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm24
+// 0x2bc5:
+	LONG $0x00c38148; WORD $0x0005; BYTE $0x00 // add rbx,0x500
+	LONG $0x08ec8341 // sub r12d,0x8
+	LONG $0xf41f870f; WORD $0xffff // ja 0x1ff5
 	LONG $0x40ee8349 // sub r14,0x40
-	LONG $0xf8c9850f; WORD $0xffff // jne 0x1f2f
-	WORD $0x35eb // jmp 0x269d
-// 0x2668:
-	LONG $0x48fdf162; WORD $0x466f; BYTE $0x1a // vmovdqa64 zmm0,ZMMWORD PTR [rsi+0x680]
-	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x1b // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x6c0]
+	LONG $0xf401850f; WORD $0xffff // jne 0x1fe1
+// 0x2be0:
+	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
+	LONG $0x409e8d48; WORD $0x0019; BYTE $0x00 // lea rbx,[rsi+0x1940]
+	LONG $0x80868d4c; WORD $0x0002; BYTE $0x00 // lea r8,[rsi+0x280]
+	LONG $0x40a68d4c; WORD $0x0013; BYTE $0x00 // lea r12,[rsi+0x1340]
+// 0x2bfb:
+	LONG $0x48fdf162; WORD $0x436f; BYTE $0x04 // vmovdqa64 zmm0,ZMMWORD PTR [rbx+0x100]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x05 // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fd7162; WORD $0x636f; BYTE $0x09 // vmovdqa64 zmm12,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fd7162; WORD $0x6b6f; BYTE $0x0a // vmovdqa64 zmm13,ZMMWORD PTR [rbx+0x280]
+	LONG $0x48fd7162; WORD $0x736f; BYTE $0x0b // vmovdqa64 zmm14,ZMMWORD PTR [rbx+0x2c0]
+	LONG $0x48fd7162; WORD $0x7b6f; BYTE $0x0c // vmovdqa64 zmm15,ZMMWORD PTR [rbx+0x300]
+	LONG $0x48fd6162; WORD $0x4b6f; BYTE $0x0d // vmovdqa64 zmm25,ZMMWORD PTR [rbx+0x340]
 	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
 	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
 	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
 	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
 	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
-	LONG $0xfffe33e9; BYTE $0xff // jmp 0x24d0
-// 0x269d:
+	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x61 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0x1840]
+	LONG $0x48f5f162; WORD $0x4bd4; BYTE $0x07 // vpaddq zmm1,zmm1,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48a57162; WORD $0x5bd4; BYTE $0x08 // vpaddq zmm11,zmm11,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fdf162; WORD $0x43d4; BYTE $0x06 // vpaddq zmm0,zmm0,ZMMWORD PTR [rbx+0x180]
+	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
+	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
+	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
+	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
+	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
+	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
+	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
+	LONG $0x48f58262; WORD $0xd9b5 // vpmadd52huq zmm19,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xe4b5 // vpmadd52huq zmm20,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xedb5 // vpmadd52huq zmm21,zmm1,zmm13
+	LONG $0x48a5c262; WORD $0xc7b4 // vpmadd52luq zmm16,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xc9b4 // vpmadd52luq zmm17,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm11,zmm12
+	LONG $0x48a5c262; WORD $0xdfb5 // vpmadd52huq zmm19,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xe1b5 // vpmadd52huq zmm20,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xecb5 // vpmadd52huq zmm21,zmm11,zmm12
+	LONG $0x48fdc262; WORD $0xc4b4 // vpmadd52luq zmm16,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xcdb4 // vpmadd52luq zmm17,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xd6b4 // vpmadd52luq zmm18,zmm0,zmm14
+	LONG $0x48fdc262; WORD $0xdcb5 // vpmadd52huq zmm19,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
+	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
+	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
+	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
+	LONG $0x40d5b162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm21,zmm18,0x2c
+	LONG $0x40ddb162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm20,zmm17,0x2c
+	LONG $0x40e5b162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm19,zmm16,0x2c
+	LONG $0x40fd8162; WORD $0xf7db // vpandq zmm22,zmm16,zmm31
+	LONG $0x40f58162; WORD $0xffdb // vpandq zmm23,zmm17,zmm31
+	LONG $0x40ed0162; WORD $0xc7db // vpandq zmm24,zmm18,zmm31
+	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
+	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
+	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
 	LONG $0x48d5b162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm5,zmm22,0x2c
 	LONG $0x40cd8162; WORD $0xf7db // vpandq zmm22,zmm22,zmm31
 	LONG $0x40c5e162; WORD $0xfdd4 // vpaddq zmm23,zmm23,zmm5
@@ -1769,18 +2038,14 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	LONG $0x48f5b162; WORD $0xd773; BYTE $0x14 // vpsrlq zmm1,zmm23,0x14
 	LONG $0x40bd9162; WORD $0xf073; BYTE $0x18 // vpsllq zmm24,zmm24,0x18
 	LONG $0x48f59162; WORD $0xc8eb // vporq zmm1,zmm1,zmm24
-	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
-	WORD $0xe3c1; BYTE $0x05 // shl ebx,0x5
-	QUAD $0x6d1e6c6f48fdf162 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+rbx*1+0x1b40]
+	QUAD $0x02246c6f48fdd162 // vmovdqa64 zmm5,ZMMWORD PTR [r12+0x80]
 	LONG $0x48fdf162; WORD $0xc5d4 // vpaddq zmm0,zmm0,zmm5
 	LONG $0x48fdf362; WORD $0xcd1e; BYTE $0x01 // vpcmpltuq k1,zmm0,zmm5
-	QUAD $0x6e1e4cd448f5f162 // vpaddq zmm1,zmm1,ZMMWORD PTR [rsi+rbx*1+0x1b80]
+	QUAD $0x03244cd448f5d162 // vpaddq zmm1,zmm1,ZMMWORD PTR [r12+0xc0]
 	LONG $0x48fdf262; WORD $0x6a59; BYTE $0x13 // vpbroadcastq zmm5,QWORD PTR [rdx+0x98]
 	LONG $0x49f5f162; WORD $0xcdd4 // vpaddq zmm1{k1},zmm1,zmm5
 	LONG $0x48fdf162; WORD $0xd16c // vpunpcklqdq zmm2,zmm0,zmm1
 	LONG $0x48fdf162; WORD $0xd96d // vpunpckhqdq zmm3,zmm0,zmm1
-	LONG $0x01409e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x140]
-	QUAD $0x00000280de848d4c // lea r8,[rsi+rbx*8+0x280]
 	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x3
@@ -1805,25 +2070,26 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $8256-8
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x0
-	WORD $0xc383; BYTE $0x08 // add ebx,0x8
-	LONG $0x01409e89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],ebx
-	LONG $0x01189e3b; WORD $0x0000 // cmp ebx,DWORD PTR [rsi+0x118]
-	LONG $0xf3aa820f; WORD $0xffff // jb 0x1be9
+	LONG $0x00c38148; WORD $0x0005; BYTE $0x00 // add rbx,0x500
+	LONG $0x40c08349 // add r8,0x40
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	LONG $0xfd21870f; WORD $0xffff // ja 0x2bfb
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xf294850f; WORD $0xffff // jne 0x1ae0
-// 0x284c:
+	LONG $0xebf9850f; WORD $0xffff // jne 0x1ae0
+// 0x2ee7:
 	LONG $0x08a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x108]
 	LONG $0x10ae8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x110]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0xd7c7850f; WORD $0xffff // jne 0x2a
+	LONG $0xd12c850f; WORD $0xffff // jne 0x2a
 	LONG $0x087df162; WORD $0xc0ef // vpxord xmm0,xmm0,xmm0
-	LONG $0x001dc0b9; BYTE $0x00 // mov ecx,0x1dc0
-// 0x286e:
+	LONG $0x002c40b9; BYTE $0x00 // mov ecx,0x2c40
+// 0x2f09:
 	QUAD $0x030e447f48fdf162 // vmovdqa64 ZMMWORD PTR [rsi+rcx*1+0xc0],zmm0
 	WORD $0xe983; BYTE $0x40 // sub ecx,0x40
-	WORD $0xf377 // ja 0x286e
+	WORD $0xf377 // ja 0x2f09
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x287e:
+// 0x2f19:
 	RET
 
 DATA chacha20poly1305_batch_avx512_constants<>+0(SB)/8, $0x3320646e61707865

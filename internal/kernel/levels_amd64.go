@@ -68,15 +68,15 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 
 // Measured on Zen 5: src/level.c says how.
 var (
-	avx512BatchPlan = BatchPlan{From: [BatchClasses]uint8{3, 3, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 7, 6, 6, 6, 6, 7, 8, 8, 16, 7, 8, 8, 8, 8, 12, 12, 16}}
-	avx2BatchPlan   = BatchPlan{From: [BatchClasses]uint8{2, 2, 2, 3, 3, 3, 3, 3, 4, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 6}}
+	avx512BatchPlan = newBatchPlan(0, 3, 3, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 7, 6, 6, 6, 6, 7, 8, 8, 16, 7, 8, 8, 8, 8, 12, 12, 16)
+	avx2BatchPlan   = newBatchPlan(0, 2, 2, 2, 3, 3, 3, 3, 3, 4, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 6)
 )
 
 func chaCha20Poly1305BatchPlan(level Level) *BatchPlan {
 	if level == AVX2 {
-		return &avx2BatchPlan
+		return avx2BatchPlan
 	}
-	return &avx512BatchPlan
+	return avx512BatchPlan
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.

@@ -114,15 +114,15 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 
 // Modelled: src/level.c says how.
 var (
-	neonBatchPlan  = BatchPlan{From: [BatchClasses]uint8{4, 4, 3, 3, 4, 8, 12, 8, 8}}
-	neon6BatchPlan = BatchPlan{From: [BatchClasses]uint8{4, 4, 8}}
+	neonBatchPlan  = newBatchPlan(0, 4, 4, 3, 3, 4, 8, 12, 8, 8)
+	neon6BatchPlan = newBatchPlan(0, 4, 4, 8)
 )
 
 func chaCha20Poly1305BatchPlan(level Level) *BatchPlan {
 	if level == NEON6 {
-		return &neon6BatchPlan
+		return neon6BatchPlan
 	}
-	return &neonBatchPlan
+	return neonBatchPlan
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.

@@ -82,7 +82,7 @@ func (l *lab) nginx(ns int) {
 	conf := fmt.Sprintf(`daemon off; user root; pid %[1]s/pid; error_log %[1]s/error.log; worker_processes 1;
 events { worker_connections 256; }
 http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
-  server { listen 10.99.0.2:443 ssl; ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; ssl_protocols TLSv1.2 TLSv1.3; root %[1]s/www; } }
+  server { listen 10.99.0.2:443 ssl; listen 10.99.0.2:8443 ssl http2; ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; ssl_protocols TLSv1.2 TLSv1.3; root %[1]s/www; } }
 `, l.dir)
 	os.WriteFile(l.file("nginx.conf"), []byte(conf), 0o600)
 	cmd := l.command(ns, "nginx", "-c", l.file("nginx.conf"), "-e", l.file("error.log"))

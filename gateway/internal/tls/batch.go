@@ -41,7 +41,7 @@ func (d *Decrypter) enqueue(c *Conn, side uint8, p []byte) bool {
 	h := &c.half[side]
 	if h.epoch != application || h.mode != reading || h.have|h.fails != 0 || h.skip|h.doubt|h.missing != 0 || h.next != plain ||
 		len(p) < minRecord || len(p) > batchRecord || p[0] != typeData || int(be.Uint16(p[3:])) != len(p)-headerBytes ||
-		c.state != Readable || c.wake != [2]bool{} || !d.Batch || d.batch.busy {
+		c.state != Readable || c.waiting || c.wake != [2]bool{} || !d.Batch || d.batch.busy {
 		return false
 	}
 	b := &d.batch

@@ -124,17 +124,69 @@ type Conn struct {
 	early   earlyState
 	waiting bool
 	retried bool
-	expired bool   // no more waiting for keys
-	given   bool   // keys came with the tuple, there are no secrets
-	found   bool   // the store had secrets
-	hellos  uint32 // of the client
+	expired bool    // no more waiting for keys
+	given   bool    // keys came with the tuple, there are no secrets
+	found   bool    // the store had secrets
+	full    [2]bool // so much waits in a direction that it waits no more
+	hellos  uint32  // of the client
 	trials  uint32
 
 	half    [2]half
 	rest    [2]rest
 	random  [2][32]byte
 	secrets *keys.Secrets // while they are needed
-	held0   []byte        // 0-RTT data, opened, until it is known to be accepted
+	waits   *waits        // nil at first
+	_       [16]byte
+}
+
+// waits is what a connection has that waits.
+type waits struct {
+	order []part // how the bytes that both directions hold came
+	early []byte // 0-RTT data, opened, until it is known to be accepted
+}
+
+// A part is the next bytes that a direction holds.
+type part struct {
+	mark int64
+	n    uint32
+	side uint8
+}
+
+// So many parts are kept apart. In the second half of them directions alternate, then small pieces lose their order.
+const maxParts = 512
+
+// note remembers when the last n bytes came, and from which side.
+func (c *Conn) note(side uint8, n int, mark int64) {
+	if c.waits == nil {
+		c.waits = new(waits)
+	}
+	o := c.waits.order
+	last := len(o) - 1
+	switch {
+	case last >= 0 && o[last].side == side && (o[last].mark == mark || len(o) > maxParts/2):
+		o[last].n += uint32(n)
+	case len(o) == maxParts:
+		o[last-1].n += uint32(n)
+	default:
+		c.waits.order = append(o, part{mark, uint32(n), side})
+	}
+}
+
+// drop forgets what a direction held. It returns how many bytes that were.
+func (c *Conn) drop(side uint8) int {
+	r := &c.rest[side]
+	n := len(r.held)
+	r.held = nil
+	if c.waits != nil {
+		kept := c.waits.order[:0]
+		for _, p := range c.waits.order {
+			if p.side != side {
+				kept = append(kept, p)
+			}
+		}
+		c.waits.order = kept
+	}
+	return n
 }
 
 var _ = [1]struct{}{}[unsafe.Sizeof(half{})-128]

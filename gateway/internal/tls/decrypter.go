@@ -34,7 +34,7 @@ type Limits struct {
 }
 
 // DefaultLimits fit a machine with a few hundred MB to spare.
-var DefaultLimits = Limits{HeldFlow: 256 << 10, Held: 64 << 20, Partial: 128 << 20}
+var DefaultLimits = Limits{HeldFlow: 4 << 20, Held: 64 << 20, Partial: 128 << 20}
 
 // A Decrypter reads many connections. It is not safe for concurrent use: there is one for each core.
 type Decrypter struct {
@@ -90,22 +90,18 @@ func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {
 }
 
 func (d *Decrypter) wakeUp(c *Conn) {
-	for c.wake[0] || c.wake[1] {
-		for s := range uint8(2) {
-			if c.wake[s] {
-				c.wake[s] = false
-				d.resume(c, s)
-			}
-		}
+	for c.wake != [2]bool{} {
+		c.wake = [2]bool{}
+		d.resume(c)
 	}
 }
 
 // Retry is called when keys may have come for a connection that waits.
 func (d *Decrypter) Retry(c *Conn) {
 	d.Flush(c)
-	if c.half[0].mode == holding || c.half[1].mode == holding {
+	if c.expired || d.Store.Has(&c.random[Client]) {
 		c.wake = [2]bool{true, true}
-		d.Feed(c, Client, nil)
+		d.wakeUp(c)
 	}
 }
 
@@ -117,16 +113,27 @@ func (d *Decrypter) Expire(c *Conn) {
 	}
 }
 
-// resume feeds what a direction held.
-func (d *Decrypter) resume(c *Conn, side uint8) {
-	h, r := &c.half[side], &c.rest[side]
-	if h.mode != holding {
-		return
+// resume feeds what the directions held, in the order in which it came: an answer stays behind its question.
+func (d *Decrypter) resume(c *Conn) {
+	var held [2][]byte
+	for s := range held {
+		if h, r := &c.half[s], &c.rest[s]; h.mode == holding {
+			held[s], r.held, h.mode = r.held, nil, reading
+			d.held -= len(held[s])
+		}
 	}
-	held := r.held
-	r.held, h.mode = nil, reading
-	d.held -= len(held)
-	d.feed(c, side, held)
+	if c.waits != nil {
+		order, mark := c.waits.order, d.Mark
+		c.waits.order = nil
+		for _, p := range order {
+			d.Mark = p.mark
+			n := min(int(p.n), len(held[p.side]))
+			b := held[p.side][:n]
+			held[p.side] = held[p.side][n:]
+			d.feed(c, p.side, b)
+		}
+		d.Mark = mark
+	}
 	if c.half[0].mode != holding && c.half[1].mode != holding {
 		c.waiting = false
 	}
@@ -288,27 +295,24 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 		return
 	}
 	if len(r.held)+len(p) > d.Limits.HeldFlow || d.held+len(p) > d.Limits.Held {
-		if c.expired {
+		if c.expired || c.full[side] {
 			// It is not keys that it waits for: the other direction never came.
 			d.Stats.HeldOut += uint64(len(r.held) + len(p))
 			d.giveUp(c, Undecryptable)
 			return
 		}
 		// Go on without keys: records are counted, and found again if the keys come yet.
-		c.expired = true
-		c.wake = [2]bool{true, true}
+		c.full[side], c.wake[side] = true, true
 	}
 	d.held += len(p)
 	r.held = append(r.held, p...)
+	c.note(side, len(p), d.Mark)
 }
 
 // whole takes a whole record. It returns false if the record has to wait.
 func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	h := &c.half[side]
 	if h.mode == counting && !d.late(c, side) {
-		if c.state == Readable {
-			d.Stats.LostBytes += uint64(len(rec))
-		}
 		if plausible(rec) {
 			if rec[0] == typeData || c.version == version12 {
 				h.seq++
@@ -320,6 +324,9 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 		}
 		d.abandon(c, side)
 		return true
+	}
+	if c.waiting && d.behind(c, side) {
+		return false
 	}
 	if h.next != plain && rec[0] == typeData {
 		if !d.enter(c, side) {
@@ -369,6 +376,12 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	return d.mismatch(c, side, rec)
 }
 
+// behind tells whether a direction has its keys before the other one, and must not overtake it.
+func (d *Decrypter) behind(c *Conn, side uint8) bool {
+	h := &c.half[side]
+	return (h.epoch == application || h.next == application) && c.half[1-side].mode == holding && d.Wait && !c.expired && !c.full[side]
+}
+
 // unframed is called where a record should begin and does not.
 func (d *Decrypter) unframed(c *Conn, side uint8) {
 	h := &c.half[side]
@@ -402,8 +415,7 @@ func (d *Decrypter) giveUp(c *Conn, why State) {
 	}
 	for s := range uint8(2) {
 		h, r := &c.half[s], &c.rest[s]
-		d.held -= len(r.held)
-		r.held = nil
+		d.held -= c.drop(s)
 		d.dropPart(c, s)
 		if h.mode != ignoring {
 			d.Stats.GivenUp++
@@ -539,8 +551,10 @@ func (d *Decrypter) decideEarly(c *Conn, accepted bool) {
 	if c.early != earlyOffered {
 		return
 	}
-	data := c.held0
-	c.held0 = nil
+	var data []byte
+	if c.waits != nil {
+		data, c.waits.early = c.waits.early, nil
+	}
 	d.held -= len(data)
 	if !accepted {
 		c.early = earlyRejected
@@ -597,13 +611,16 @@ func (d *Decrypter) inner13(c *Conn, side uint8, text []byte) {
 }
 
 func (d *Decrypter) earlyData(c *Conn, text []byte) {
-	switch {
+	if c.waits == nil {
+		c.waits = new(waits)
+	}
+	switch w := c.waits; {
 	case c.early == earlyAccepted:
 		d.Stats.EarlyAccepted += uint64(len(text))
 		d.deliver(c, Client, text)
-	case c.early == earlyOffered && len(c.held0)+len(text) <= d.Limits.HeldFlow && d.held+len(text) <= d.Limits.Held:
+	case c.early == earlyOffered && len(w.early)+len(text) <= d.Limits.HeldFlow && d.held+len(text) <= d.Limits.Held:
 		d.held += len(text)
-		c.held0 = append(c.held0, text...)
+		w.early = append(w.early, text...)
 	default:
 		d.Stats.EarlyDropped += uint64(len(text))
 	}
@@ -636,7 +653,7 @@ func (d *Decrypter) readable(c *Conn) {
 }
 
 // secret asks for a secret. If it is not there, wait tells whether it may come.
-func (d *Decrypter) secret(c *Conn, l keys.Label) (secret []byte, wait bool) {
+func (d *Decrypter) secret(c *Conn, side uint8, l keys.Label) (secret []byte, wait bool) {
 	if c.secrets != nil {
 		if s := c.secrets.Get(l); s != nil {
 			return s, false
@@ -657,7 +674,7 @@ func (d *Decrypter) secret(c *Conn, l keys.Label) (secret []byte, wait bool) {
 			return s, false
 		}
 	}
-	return nil, d.Wait && !c.expired
+	return nil, d.Wait && !c.expired && !c.full[side]
 }
 
 // dropSecrets wipes the copy of the secrets; if they are needed again, the store has them.
@@ -681,7 +698,7 @@ var labelOf = [...][2]keys.Label{
 // enter begins the next epoch. It returns false if the keys may still come.
 func (d *Decrypter) enter(c *Conn, side uint8) bool {
 	h, r := &c.half[side], &c.rest[side]
-	secret, wait := d.secret(c, labelOf[h.next][side])
+	secret, wait := d.secret(c, side, labelOf[h.next][side])
 	if wait {
 		return false
 	}
@@ -699,7 +716,7 @@ func (d *Decrypter) enter(c *Conn, side uint8) bool {
 		h.next = handshake
 		return d.enter(c, side)
 	case handshake:
-		if s, wait := d.secret(c, labelOf[application][side]); s != nil {
+		if s, wait := d.secret(c, side, labelOf[application][side]); s != nil {
 			h.epoch, h.next = blind, plain
 			return true
 		} else if wait {
@@ -714,25 +731,27 @@ func (d *Decrypter) enter(c *Conn, side uint8) bool {
 // late looks whether keys have come for a direction that had none.
 func (d *Decrypter) late(c *Conn, side uint8) bool {
 	h := &c.half[side]
-	if c.suite == nil || c.given || d.Store.Changes() == c.asked {
+	if c.suite == nil || c.given || c.secrets == nil && d.Store.Changes() == c.asked {
 		return false
 	}
 	if c.version == version12 {
-		s, _ := d.secret(c, keys.Master)
+		s, _ := d.secret(c, side, keys.Master)
 		if s == nil || !d.newKeys().fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
 			return false
 		}
 		n := h.seq
+		d.Stats.LostBytes += uint64(h.missing)
 		d.install(c, side)
 		h.seq, h.epoch, h.mode = n, protected12, reading
 		return true
 	}
-	s, _ := d.secret(c, labelOf[application][side])
+	s, _ := d.secret(c, side, labelOf[application][side])
 	if s == nil || !d.newKeys().fromTraffic(c.suite, s) {
 		return false
 	}
 	// The count includes the records of the handshake; up to 16 of them are customary.
 	n := h.seq
+	d.Stats.LostBytes += uint64(h.missing)
 	d.install(c, side)
 	h.seq, h.doubt = n-min(n, 32), uint32(min(n, 32))
 	h.epoch, h.mode = application, reading
@@ -746,7 +765,7 @@ func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 		d.giveUp(c, NotTLS)
 		return true
 	}
-	secret, wait := d.secret(c, keys.Master)
+	secret, wait := d.secret(c, side, keys.Master)
 	if wait {
 		return false
 	}
@@ -910,8 +929,8 @@ func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
 		return
 	}
 	d.dropPart(c, side)
-	d.held -= len(c.rest[side].held)
-	c.rest[side].held, c.rest[side].gone = nil, 0
+	d.held -= c.drop(side)
+	c.rest[side].gone = 0
 	h.mode, h.seq = reading, number
 	h.fails, h.doubt, h.skip, h.missing = 0, 0, 0, 0
 }
@@ -927,15 +946,18 @@ func (c *Conn) GaveUp(side uint8) bool {
 
 // Close ends a connection and wipes its keys.
 func (d *Decrypter) Close(c *Conn) {
-	if len(c.held0) > 0 {
-		d.Stats.EarlyDropped += uint64(len(c.held0))
-		d.held -= len(c.held0)
-		clear(c.held0)
-		c.held0 = nil
+	if c.waits != nil {
+		d.Stats.EarlyDropped += uint64(len(c.waits.early))
+		d.held -= len(c.waits.early)
+		clear(c.waits.early)
+		c.waits = nil
 	}
 	d.Flush(c)
 	for s := range uint8(2) {
 		h, r := &c.half[s], &c.rest[s]
+		if h.mode == counting && c.state == Readable {
+			d.Stats.LostBytes += uint64(h.missing)
+		}
 		if n := int(h.have) + len(r.held); n > 0 && c.state == Readable {
 			// A record that did not become whole, or the rest of what was searched.
 			d.Stats.LostBytes += uint64(n)

@@ -32,8 +32,8 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	case holding:
 		n += len(r.held)
 		d.Stats.HeldOut += uint64(len(r.held))
-		d.held -= len(r.held)
-		r.held, h.mode = nil, reading
+		d.held -= c.drop(side)
+		h.mode = reading
 		if h.next != plain && !d.enter(c, side) {
 			// Without keys there is nothing to search with.
 			d.abandon(c, side)
@@ -179,7 +179,7 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 		if h.epoch == early {
 			next = handshake
 		}
-		if _, wait := d.secret(c, labelOf[next][side]); wait {
+		if _, wait := d.secret(c, side, labelOf[next][side]); wait {
 			return false
 		}
 	}
@@ -285,7 +285,7 @@ func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 		if h.epoch == handshake && h.doubt == 0 {
 			return false
 		}
-		if secret, _ := d.secret(c, labelOf[try][side]); secret != nil && k.fromTraffic(c.suite, secret) {
+		if secret, _ := d.secret(c, side, labelOf[try][side]); secret != nil && k.fromTraffic(c.suite, secret) {
 			if d.tryKeys(c, side, k, try, rec) {
 				return true
 			}
