@@ -208,7 +208,7 @@ func TestBatchOverlaps(t *testing.T) {
 	r := newRand()
 	forEach(t, func(t *testing.T, v variant, level kernel.Level) {
 		if v.nonceSize != nonceSize && v.nonceSize != nonceSizeX || v.tagSize != tagSize {
-			t.Skip("never in lanes")
+			return // never in lanes
 		}
 		key := make([]byte, v.keySize)
 		a, err := v.ours(level, key)
