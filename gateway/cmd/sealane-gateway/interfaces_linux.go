@@ -8,8 +8,19 @@ import (
 	"github.com/sealane/sealane/gateway/internal/output"
 )
 
+// Headers of Ethernet are not counted in an MTU; those of a VLAN tag, IPv6 and TCP are.
+const headersInMTU = 4 + 40 + 20
+
+// tapSegment is what tools have room for in a packet unless they are told otherwise, or what the user says.
+func (o *outputs) tapSegment() int {
+	if o.given("segment") {
+		return o.segment
+	}
+	return 1500 - headersInMTU
+}
+
 func (o *outputs) openTAP() error {
-	fd, err := output.OpenTAP(o.tap)
+	fd, err := output.OpenTAP(o.tap, max(1500, o.tapSegment()+headersInMTU))
 	if err != nil {
 		return err
 	}
@@ -18,26 +29,25 @@ func (o *outputs) openTAP() error {
 	return nil
 }
 
-// Headers of Ethernet are not counted in an MTU; those of a VLAN tag, IPv6 and TCP are.
-const headersInMTU = 4 + 40 + 20
-
-// interfaces opens those that plaintext is sent on, and has segments small enough for them.
-func (o *outputs) interfaces(opts *output.Options) (all []output.Packets, err error) {
+// interfaces opens those that plaintext is sent on.
+func (o *outputs) interfaces(opts output.Options) (all []output.Sink, err error) {
+	if o.tap != "" {
+		forTAP := opts
+		forTAP.Segment = o.tapSegment()
+		all = append(all, output.NewSynthetic(output.NewTAP(o.tapFD, o.counts, failed(o.tap)), forTAP))
+	}
 	if o.face != "" {
 		face, err := net.InterfaceByName(o.face)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.face, err)
 		}
-		opts.Segment = min(opts.Segment, face.MTU-headersInMTU)
+		opts.Segment = max(min(opts.Segment, face.MTU-headersInMTU), 1)
 		i, err := output.NewInterface(o.face, false, o.counts, failed(o.face))
 		if err != nil {
 			return nil, err
 		}
 		o.closers = append(o.closers, i)
-		all = append(all, i)
-	}
-	if o.tap != "" {
-		all = append(all, output.NewTAP(o.tapFD, o.counts, failed(o.tap)))
+		all = append(all, output.NewSynthetic(i, opts))
 	}
 	return all, nil
 }

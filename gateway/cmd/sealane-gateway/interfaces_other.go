@@ -7,4 +7,4 @@ import "github.com/sealane/sealane/gateway/internal/output"
 // Only Linux has the commands that could ask for these.
 func (o *outputs) openTAP() error { return nil }
 
-func (o *outputs) interfaces(*output.Options) ([]output.Packets, error) { return nil, nil }
+func (o *outputs) interfaces(output.Options) ([]output.Sink, error) { return nil, nil }

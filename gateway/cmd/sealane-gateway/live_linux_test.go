@@ -82,7 +82,7 @@ func (l *lab) nginx(ns int) {
 	conf := fmt.Sprintf(`daemon off; user root; pid %[1]s/pid; error_log %[1]s/error.log; worker_processes 1;
 events { worker_connections 256; }
 http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
-  server { listen 10.99.0.2:443 ssl; ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; ssl_protocols TLSv1.2 TLSv1.3; root %[1]s/www; } }
+  server { listen 10.99.0.2:443 ssl; listen 10.99.0.2:8443 ssl http2; ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; ssl_protocols TLSv1.2 TLSv1.3; root %[1]s/www; } }
 `, l.dir)
 	os.WriteFile(l.file("nginx.conf"), []byte(conf), 0o600)
 	cmd := l.command(ns, "nginx", "-c", l.file("nginx.conf"), "-e", l.file("error.log"))
@@ -385,7 +385,7 @@ func TestInterfaceGone(t *testing.T) {
 // TestFlowsBySocket has a connection's keys given with its addresses, in the middle of it.
 func TestFlowsBySocket(t *testing.T) {
 	l := newLab(t, 2)
-	l.gateway(1, "--interface", "left", "--api", l.file("api"), "--tap", "plain")
+	g := l.gateway(1, "--interface", "left", "--api", l.file("api"), "--write", l.file("plain.pcap"))
 	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", l.file("api"))
 	}}}
@@ -427,5 +427,38 @@ func TestFlowsBySocket(t *testing.T) {
 	}
 	if code, _ := do("GET", which, ""); code != 404 {
 		t.Errorf("GET: %d", code)
+	}
+
+	// A download that is on its way, from the server's secret.
+	keyLog := l.file("keys.log")
+	cmd := l.command(0, "curl", "-sk", "--http1.1", "--local-port", "5001", "--limit-rate", "300K", "--tls13-ciphers", "TLS_AES_256_GCM_SHA384",
+		"-o", l.file("page"), "https://10.99.0.2/large")
+	cmd.Env = append(os.Environ(), "SSLKEYLOGFILE="+keyLog)
+	curl := start(t, cmd)
+	var secret string
+	for range 100 {
+		b, _ := os.ReadFile(keyLog)
+		for line := range strings.Lines(string(b)) {
+			if f := strings.Fields(line); strings.HasSuffix(line, "\n") && len(f) == 3 && f[0] == "SERVER_TRAFFIC_SECRET_0" {
+				secret = f[2]
+			}
+		}
+		if secret != "" {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	body := `{"source":"10.99.0.2:443","destination":"10.99.0.1:5001","from":"server","suite":"TLS_AES_256_GCM_SHA384","secret":"` + secret + `"}`
+	if code, b := do("PUT", "", body); code != 204 {
+		t.Errorf("PUT: %d %s", code, b)
+	}
+	<-curl.done
+	g.stop()
+	plain, _ := os.ReadFile(l.file("plain.pcap"))
+	if n := bytes.Count(plain, []byte("0123456789abcdef")); n < 1000 {
+		t.Errorf("%d lines of the page were read", n)
+	}
+	if strings.Contains(g.text(), secret) {
+		t.Error("the secret is in the log")
 	}
 }

@@ -29,6 +29,7 @@ type outputs struct {
 	file    *output.File
 	serving *output.Server
 	tapFD   int
+	given   func(flag string) bool
 	counts  *output.Counts
 	closers []io.Closer
 }
@@ -36,7 +37,8 @@ type outputs struct {
 func (o *outputs) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.write, "write", "w", "", "write a capture with the plaintext; pcapng if the name ends so, - is standard output")
 	f.StringVar(&o.streams, "streams", "", "write the bytes of each connection to files in this folder")
-	f.IntVar(&o.segment, "segment", output.DefaultSegment, "most bytes of plaintext in one packet")
+	f.IntVar(&o.segment, "segment", output.DefaultSegment, "most bytes of plaintext in one packet; on an interface what fits into 1500 bytes, unless given")
+	o.given = f.Changed
 	f.BoolVar(&o.noChecksums, "no-checksums", false, "leave IP and TCP checksums out")
 	f.StringSliceVar(&o.ports, "map-port", []string{"443=80", "8443=8080"},
 		"servers' ports in the output, as tools look for TLS on those of TLS")
@@ -94,7 +96,10 @@ func (o *outputs) open() error {
 		if err != nil {
 			return err
 		}
-		o.serving = output.NewServer(l, func(a net.Addr) { slog.Info("reader connected", "address", a) })
+		o.serving = output.NewServer(l, o.counts, output.ServerEvents{
+			Connected: func(a net.Addr) { slog.Info("reader connected", "address", a) },
+			TooSlow:   func(a net.Addr) { slog.Warn("reader too slow: it loses packets", "address", a) },
+		})
 		o.closers = append(o.closers, o.serving)
 	}
 	if o.tap != "" {
@@ -123,13 +128,11 @@ func (o *outputs) sink() (output.Sink, error) {
 	if o.serving != nil {
 		m = append(m, output.NewSynthetic(o.serving.Core(), opts))
 	}
-	faces, err := o.interfaces(&opts)
+	faces, err := o.interfaces(opts)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range faces {
-		m = append(m, output.NewSynthetic(f, opts))
-	}
+	m = append(m, faces...)
 	if o.streams != "" {
 		m = append(m, output.NewStreams(o.streams, failed(o.streams)))
 	}

@@ -61,6 +61,7 @@ var (
 	keyEvicted = prometheus.NewDesc("sealane_gateway_keys_evicted_total", "Connections whose keys made room for others.", nil, nil)
 	keyLines   = prometheus.NewDesc("sealane_gateway_key_log_lines_total", "Lines of key logs.", []string{"kind"}, nil)
 	sent       = prometheus.NewDesc("sealane_gateway_sent_frames_total", "Frames sent on interfaces.", nil, nil)
+	unread     = prometheus.NewDesc("sealane_gateway_unread_bytes_total", "Bytes that readers of PCAP-over-IP were too slow for.", nil, nil)
 	unsent     = prometheus.NewDesc("sealane_gateway_unsent_frames_total", "Frames that could not be sent.", nil, nil)
 )
 
@@ -87,6 +88,7 @@ func (s *Source) Collect(to chan<- prometheus.Metric) {
 	n(keyLines, prometheus.CounterValue, bad, "bad")
 	n(sent, prometheus.CounterValue, s.Output.Sent.Load())
 	n(unsent, prometheus.CounterValue, s.Output.Dropped.Load())
+	n(unread, prometheus.CounterValue, s.Output.Unread.Load())
 }
 
 // Metrics serves them in the format of Prometheus.

@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/tls"
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
@@ -64,6 +67,105 @@ func TestLateKeys(t *testing.T) {
 					t.Errorf("%d bytes, %d gaps: %+v", n, gaps, w.Stats)
 				}
 			})
+		}
+	}
+}
+
+// spoken is a Sink that notes who said what, in one order.
+type spoken struct {
+	drain
+	said []string
+	when []int64
+}
+
+func (s *spoken) Data(f *output.Flow, side uint8, data []byte) {
+	s.when = append(s.when, *f.Time)
+	s.said = append(s.said, fmt.Sprintf("%d %s", side, data))
+}
+
+// What waited for keys is released in the order in which it came, also if the keys of one direction come first.
+func TestLateKeysOrder(t *testing.T) {
+	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {
+		var frames []capture.Frame
+		s, conn := traffic.NewSession(suite, rand.New(rand.NewPCG(1, 1))), traffic.NewConn(1, &frames)
+		conn.Step = 1e3
+		conn.Handshake(s, 1000)
+		var want []string
+		for i := range 20 {
+			for _, side := range []int{traffic.Client, traffic.Server} {
+				text := fmt.Sprintf("%d %d", i, side)
+				conn.Send(side, s.Data(side, []byte(text), 1<<14))
+				want = append(want, fmt.Sprintf("%d %s", side, text))
+			}
+		}
+		conn.Close()
+		var of [2][]byte // lines of the key log, by direction
+		for line := range bytes.Lines(s.KeyLog()) {
+			side := 0
+			if bytes.HasPrefix(line, []byte("SERVER")) {
+				side = 1
+			}
+			of[side] = append(of[side], line...)
+		}
+		for first := range of {
+			store, got := keys.NewStore(10), &spoken{}
+			w := NewWorker(store, got, Options{Flows: 10, KeyWait: 1e9})
+			log := keys.Log{Store: store}
+			for i, f := range frames {
+				switch i {
+				case len(frames) / 2:
+					log.Write(of[first])
+				case len(frames) * 3 / 4:
+					log.Write(of[1-first])
+				}
+				f.Time = frames[0].Time + int64(i)*2e6
+				w.Frames([]capture.Frame{f})
+			}
+			w.Close()
+			if !slices.Equal(got.said, want) {
+				t.Errorf("%#x, keys of side %d first: %q, and it was %q", suite, first, got.said, want)
+			}
+			if !slices.IsSorted(got.when) || len(slices.Compact(got.when)) != len(want) {
+				t.Errorf("%#x: said at %d", suite, got.when)
+			}
+		}
+	}
+}
+
+// A direction in which too much waits for keys goes on without them, and is read again once they are there. The other waits
+// all the same, and nothing of it is lost.
+func TestLateKeysOneDirectionFull(t *testing.T) {
+	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {
+		var frames []capture.Frame
+		s, conn := traffic.NewSession(suite, rand.New(rand.NewPCG(1, 1))), traffic.NewConn(1, &frames)
+		conn.Step = 1e3
+		conn.Handshake(s, 1000)
+		conn.Send(traffic.Client, s.Data(traffic.Client, make([]byte, 100), 1<<14))
+		conn.Send(traffic.Server, s.Data(traffic.Server, make([]byte, 700000), 1<<14))
+		conn.Send(traffic.Client, s.Data(traffic.Client, make([]byte, 100), 1<<14))
+		conn.Close()
+		limits := tls.DefaultLimits
+		limits.HeldFlow = 50000
+		store, got := keys.NewStore(10), &collector{}
+		w := NewWorker(store, got, Options{Flows: 10, KeyWait: 1e9, TLS: limits})
+		for i, f := range frames {
+			if i == len(frames)/2 {
+				(&keys.Log{Store: store}).Write(s.KeyLog())
+				w.Tick(f.Time)
+			}
+			w.Frames([]capture.Frame{f})
+		}
+		w.Close()
+		if len(got.streams) != 1 {
+			t.Fatalf("%d streams: %+v", len(got.streams), w.Stats)
+		}
+		client, server := len(got.streams[0].bytes(0)), len(got.streams[0].bytes(1))
+		if client != 200 || server < 300000 || got.streams[0].gaps() != 1 || w.Stats.TLS.BadRecords > 0 {
+			t.Errorf("%#x: %d and %d bytes, %d gaps: %+v", suite, client, server, got.streams[0].gaps(), w.Stats)
+		}
+		// What is missing is counted, with all that is around it in records.
+		if lost := int(w.Stats.TLS.LostBytes); lost < 700000-server || lost > 720000-server {
+			t.Errorf("%#x: %d bytes lost, %d are said to be", suite, 700000-server, lost)
 		}
 	}
 }

@@ -62,6 +62,13 @@ func (s *Store) Get(random *[32]byte, into *Secrets) bool {
 	return true
 }
 
+// Has tells whether there are secrets of a connection.
+func (s *Store) Has(random *[32]byte) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.byHello[*random] != nil
+}
+
 // Forget wipes the secrets of a connection.
 func (s *Store) Forget(random *[32]byte) {
 	s.mu.Lock()

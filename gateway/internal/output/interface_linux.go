@@ -56,7 +56,7 @@ func NewInterface(name string, headers bool, counts *Counts, failed func(error))
 
 // OpenTAP makes a TAP interface that is up, and on which what is sent here arrives. It needs CAP_NET_ADMIN. It goes away
 // when fd is closed; each core may use it through NewTAP.
-func OpenTAP(name string) (fd int, err error) {
+func OpenTAP(name string, mtu int) (fd int, err error) {
 	fail := func(err error) (int, error) {
 		unix.Close(fd)
 		return -1, fmt.Errorf("TAP interface %s: %w", name, err)
@@ -77,10 +77,9 @@ func OpenTAP(name string) (fd int, err error) {
 		return fail(err)
 	}
 	defer unix.Close(s)
-	// A record fits into one packet.
-	if mtu, err := unix.NewIfreq(name); err == nil {
-		mtu.SetUint32(65000)
-		unix.IoctlIfreq(s, unix.SIOCSIFMTU, mtu)
+	req.SetUint32(uint32(mtu))
+	if err := unix.IoctlIfreq(s, unix.SIOCSIFMTU, req); err != nil {
+		return fail(fmt.Errorf("MTU %d: %w", mtu, err))
 	}
 	up, err := unix.NewIfreq(name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // A Flow is a connection as its plaintext is seen.
 type Flow struct {
-	Time  int64 // of the packet that is being handled, in nanoseconds since 1970
+	Time  *int64 // of the packet that is being handled, in nanoseconds since 1970; the same place for all flows of a core
 	synth *synth
 	files *files
 
@@ -31,8 +31,8 @@ type Sink interface {
 	Flush()
 }
 
-// Counts are of frames that were sent on interfaces, and that could not be.
-type Counts struct{ Sent, Dropped atomic.Uint64 }
+// Counts are of frames that were sent on interfaces, and that could not be, and of bytes that readers of a Server lost.
+type Counts struct{ Sent, Dropped, Unread atomic.Uint64 }
 
 // Many is a Sink that passes on to several.
 type Many []Sink
@@ -86,17 +86,31 @@ const DefaultSegment = 1 << 14
 
 // synth is the TCP connection that is made up around plaintext.
 type synth struct {
-	of  *Synthetic
-	and *synth             // those of other sinks
-	to  [2]packet.Template // from client, from server
-	seq [2]uint32
-	id  uint16
+	of    *Synthetic
+	and   *synth             // those of other sinks
+	to    [2]packet.Template // from client, from server
+	seq   [2]uint32
+	acked [2]uint32 // of what each side sent
+	due   bool      // something is not acknowledged, and Flush knows
+	id    uint16
+	time  int64
 }
 
-// Synthetic is a Sink that makes up TCP connections with the plaintext in them.
+const (
+	// Intrusion detection takes no segment outside of the receiver's window. With units of 2^14 bytes, the most there is, no
+	// hole is larger.
+	windowScale = 14
+	// And it looks at what is acknowledged only.
+	ackBytes = 48 << 10
+	maxDue   = 1024
+)
+
+// Synthetic is a Sink that makes up TCP connections with the plaintext in them. What one side sends, the other acknowledges
+// every few segments, and before Flush is done.
 type Synthetic struct {
 	out Packets
 	o   Options
+	due []*synth
 }
 
 // NewSynthetic returns a Sink that puts packets in out.
@@ -136,19 +150,29 @@ func (s *Synthetic) open(f *Flow) *synth {
 	client, server := f.Client.Addr().As16(), f.Server.Addr().As16()
 	c.to[0].Init(&link, s.o.VLAN, f.IPv6, &client, &server, f.Client.Port(), port)
 	c.to[1].Init(&back, s.o.VLAN, f.IPv6, &server, &client, port, f.Client.Port())
-	c.seq = [2]uint32{1, 1}
-	s.packet(f, c, 0, c.seq[0]-1, 0, packet.SYN, nil)
-	s.packet(f, c, 1, c.seq[1]-1, c.seq[0], packet.SYN|packet.ACK, nil)
-	s.packet(f, c, 0, c.seq[0], c.seq[1], packet.ACK, nil)
+	c.seq, c.acked = [2]uint32{1, 1}, [2]uint32{1, 1}
+	s.syn(f, c, 0, 0, packet.SYN)
+	s.syn(f, c, 1, 1, packet.SYN|packet.ACK)
+	s.packet(*f.Time, c, 0, packet.ACK, nil)
 	return c
 }
 
-func (s *Synthetic) packet(f *Flow, c *synth, side uint8, seq, ack uint32, flags uint8, data []byte) {
+func (s *Synthetic) syn(f *Flow, c *synth, side uint8, ack uint32, flags uint8) {
+	t := &c.to[side]
+	n := t.Size() + packet.SYNBytes
+	c.id++
+	t.BuildSYN(s.out.Room(n), 0, ack, flags, c.id, windowScale, !s.o.NoChecksums)
+	s.out.Commit(n, *f.Time)
+}
+
+func (s *Synthetic) packet(time int64, c *synth, side uint8, flags uint8, data []byte) {
 	t := &c.to[side]
 	n := t.Size() + len(data)
 	c.id++
-	t.Build(s.out.Room(n), seq, ack, flags, c.id, data, !s.o.NoChecksums)
-	s.out.Commit(n, f.Time)
+	t.Build(s.out.Room(n), c.seq[side], c.seq[1-side], flags, c.id, data, !s.o.NoChecksums)
+	s.out.Commit(n, time)
+	c.seq[side] += uint32(len(data))
+	c.acked[1-side] = c.seq[1-side]
 }
 
 // Data implements Sink.
@@ -160,9 +184,18 @@ func (s *Synthetic) Data(f *Flow, side uint8, data []byte) {
 		if n == len(data) {
 			flags |= packet.PSH
 		}
-		s.packet(f, c, side, c.seq[side], c.seq[1-side], flags, data[:n])
-		c.seq[side] += uint32(n)
+		s.packet(*f.Time, c, side, flags, data[:n])
 		data = data[n:]
+		if c.seq[side]-c.acked[side] >= ackBytes {
+			s.packet(*f.Time, c, 1-side, packet.ACK, nil)
+		}
+	}
+	if c.time = *f.Time; !c.due {
+		if len(s.due) == maxDue {
+			s.acknowledge() // files are not flushed before their end
+		}
+		c.due = true
+		s.due = append(s.due, c)
 	}
 }
 
@@ -179,11 +212,29 @@ func (s *Synthetic) End(f *Flow) {
 	if c == nil {
 		return
 	}
-	s.packet(f, c, 0, c.seq[0], c.seq[1], packet.FIN|packet.ACK, nil)
-	s.packet(f, c, 1, c.seq[1], c.seq[0]+1, packet.FIN|packet.ACK, nil)
-	s.packet(f, c, 0, c.seq[0]+1, c.seq[1]+1, packet.ACK, nil)
+	for side := range uint8(2) {
+		s.packet(*f.Time, c, side, packet.FIN|packet.ACK, nil)
+		c.seq[side]++
+	}
+	s.packet(*f.Time, c, 0, packet.ACK, nil)
 	c.of = nil // it goes with the flow
 }
 
 // Flush implements Sink.
-func (s *Synthetic) Flush() { s.out.Flush() }
+func (s *Synthetic) Flush() {
+	s.acknowledge()
+	s.out.Flush()
+}
+
+func (s *Synthetic) acknowledge() {
+	for _, c := range s.due {
+		for side := range uint8(2) {
+			if c.of != nil && c.seq[side] != c.acked[side] {
+				s.packet(c.time, c, 1-side, packet.ACK, nil)
+			}
+		}
+		c.due = false
+	}
+	clear(s.due)
+	s.due = s.due[:0]
+}

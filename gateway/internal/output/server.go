@@ -1,30 +1,45 @@
 package output
 
 import (
-	"bytes"
 	"net"
 	"sync"
-	"sync/atomic"
+	"time"
 )
 
 // A Server gives everyone who connects a capture of what is decrypted from then on: PCAP-over-IP. Who reads too slowly
-// loses whole pieces, never parts of packets.
+// loses whole packets, never parts of them.
 type Server struct {
 	*File
-	listener  net.Listener
-	connected func(net.Addr)
-	mu        sync.Mutex
-	readers   map[chan []byte]struct{}
-	closed    bool
-	Dropped   atomic.Uint64 // pieces that somebody was too slow for
+	listener net.Listener
+	counts   *Counts
+	events   ServerEvents
+	mu       sync.Mutex
+	readers  map[*reader]struct{}
+	closed   bool
+	limit    int           // bytes that wait for a reader, at most
+	linger   time.Duration // so long may the last bytes take, when it is closed
+	running  sync.WaitGroup
 }
 
-// So many pieces of at most fileBuffer bytes wait for a reader.
-const serverPieces = 256
+// ServerEvents are told about readers, unless nil.
+type ServerEvents struct {
+	Connected func(net.Addr)
+	TooSlow   func(net.Addr) // once for each
+}
 
-// NewServer serves those who connect to l, and tells connected about each.
-func NewServer(l net.Listener, connected func(net.Addr)) *Server {
-	s := &Server{listener: l, connected: connected, readers: make(map[chan []byte]struct{})}
+// reader is one who is connected. Its goroutine takes all that waits at once.
+type reader struct {
+	conn    net.Conn
+	waiting []byte
+	news    sync.Cond // of Server.mu
+	slow    bool
+}
+
+const maxReaders = 16
+
+// NewServer serves those who connect to l.
+func NewServer(l net.Listener, counts *Counts, events ServerEvents) *Server {
+	s := &Server{listener: l, counts: counts, events: events, readers: make(map[*reader]struct{}), limit: 64 << 20, linger: 3 * time.Second}
 	s.File = NewFile(s, false, func(error) {})
 	go s.accept()
 	return s
@@ -36,33 +51,48 @@ func (s *Server) accept() {
 		if err != nil {
 			return
 		}
-		pieces := make(chan []byte, serverPieces)
+		r := &reader{conn: c, waiting: s.Header()}
+		r.news.L = &s.mu
 		s.mu.Lock()
-		if s.closed {
+		if s.closed || len(s.readers) == maxReaders {
 			s.mu.Unlock()
 			c.Close()
-			return
+			continue
 		}
-		s.readers[pieces] = struct{}{}
+		s.readers[r] = struct{}{}
+		s.running.Add(1)
 		s.mu.Unlock()
-		s.connected(c.RemoteAddr())
-		go s.serve(c, pieces)
+		if s.events.Connected != nil {
+			s.events.Connected(c.RemoteAddr())
+		}
+		go s.serve(r)
 	}
 }
 
-func (s *Server) serve(c net.Conn, pieces chan []byte) {
-	defer c.Close()
-	_, err := c.Write(s.Header())
-	for err == nil {
-		p, ok := <-pieces
-		if !ok {
+func (s *Server) serve(r *reader) {
+	defer s.running.Done()
+	defer r.conn.Close()
+	var b []byte
+	for {
+		s.mu.Lock()
+		for len(r.waiting) == 0 && !s.closed {
+			r.news.Wait()
+		}
+		b, r.waiting = r.waiting, b[:0]
+		s.mu.Unlock()
+		if len(b) == 0 {
+			return // closed, and nothing is left
+		}
+		if _, err := r.conn.Write(b); err != nil {
+			s.mu.Lock()
+			delete(s.readers, r)
+			s.mu.Unlock()
 			return
 		}
-		_, err = c.Write(p)
+		if cap(b) > 1<<20 {
+			b = nil
+		}
 	}
-	s.mu.Lock()
-	delete(s.readers, pieces)
-	s.mu.Unlock()
 }
 
 // Readers returns how many are connected.
@@ -76,29 +106,34 @@ func (s *Server) Readers() int {
 func (s *Server) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.readers) == 0 || s.File == nil {
-		return len(b), nil // the header comes before there is a File
+	if s.File == nil {
+		return len(b), nil // the header, which each reader gets when it connects
 	}
-	p := bytes.Clone(b)
-	for pieces := range s.readers {
-		select {
-		case pieces <- p:
-		default:
-			s.Dropped.Add(1)
+	for r := range s.readers {
+		if len(r.waiting)+len(b) > s.limit {
+			s.counts.Unread.Add(uint64(len(b)))
+			if !r.slow && s.events.TooSlow != nil {
+				r.slow = true
+				s.events.TooSlow(r.conn.RemoteAddr())
+			}
+			continue
 		}
+		r.waiting = append(r.waiting, b...)
+		r.news.Signal()
 	}
 	return len(b), nil
 }
 
-// Close lets all readers have what is there, and ends.
+// Close lets all readers have what is there, if they take it in a few seconds, and ends.
 func (s *Server) Close() error {
 	err := s.listener.Close()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.closed = true
-	for pieces := range s.readers {
-		close(pieces)
+	for r := range s.readers {
+		r.conn.SetWriteDeadline(time.Now().Add(s.linger))
+		r.news.Signal()
 	}
-	s.readers = nil
+	s.mu.Unlock()
+	s.running.Wait()
 	return err
 }

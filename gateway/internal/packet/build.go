@@ -96,7 +96,6 @@ func (t *Template) Init(link *[12]byte, vlan uint16, ipv6 bool, src, dst *[16]by
 	tcp := h[t.tcp:]
 	be.PutUint16(tcp, srcPort)
 	be.PutUint16(tcp[2:], dstPort)
-	tcp[12] = 5 << 4
 	be.PutUint16(tcp[14:], 0xffff) // window
 	t.pseudo = sum(t.pseudo, []byte{0, 6})
 	t.size = t.tcp + 20
@@ -108,9 +107,22 @@ func (t *Template) Size() int { return t.size }
 // MaxPayload is the most that an IP packet holds behind the headers of Build.
 const MaxPayload = 0xffff - 40 - 20
 
+// SYNBytes are the options of a frame that BuildSYN writes.
+const SYNBytes = 4
+
+// BuildSYN is Build for a SYN that tells the unit of its side's windows, 2^scale bytes (RFC 7323, section 2.2).
+func (t *Template) BuildSYN(b []byte, seq, ack uint32, flags uint8, id uint16, scale uint8, checksums bool) int {
+	return t.build(b, seq, ack, flags, id, 20+SYNBytes, []byte{1, 3, 3, scale}, checksums)
+}
+
 // Build writes a frame to b, which must have room for Size()+len(payload), and returns its size. Payload may be there
 // already.
 func (t *Template) Build(b []byte, seq, ack uint32, flags uint8, id uint16, payload []byte, checksums bool) int {
+	return t.build(b, seq, ack, flags, id, 20, payload, checksums)
+}
+
+// What follows the 20 bytes that all TCP headers have may be options.
+func (t *Template) build(b []byte, seq, ack uint32, flags uint8, id uint16, header int, payload []byte, checksums bool) int {
 	copy(b, t.head[:t.size])
 	ip, tcp := b[t.ip:], b[t.tcp:]
 	size := 20 + len(payload)
@@ -127,6 +139,7 @@ func (t *Template) Build(b []byte, seq, ack uint32, flags uint8, id uint16, payl
 	}
 	be.PutUint32(tcp[4:], seq)
 	be.PutUint32(tcp[8:], ack)
+	tcp[12] = uint8(header / 4 << 4)
 	tcp[13] = flags
 	copy(tcp[20:], payload)
 	if checksums {

@@ -7,7 +7,6 @@ package tls
 
 import (
 	"crypto/cipher"
-	"unsafe"
 
 	"github.com/sealane/sealane/internal/aead"
 
@@ -62,10 +61,10 @@ const (
 	ignoring      // nothing will be delivered
 )
 
-// A half is one direction: two cache lines, and all that a record within one packet needs but for keys of AES-GCM, which
-// are long and have memory of their own.
+// A half is one direction.
 type half struct {
 	aead    cipher.AEAD
+	line    *Line  // of the user, or nil
 	seq     uint64 // number of the next record
 	iv      [12]byte
 	epoch   epoch
@@ -78,21 +77,22 @@ type half struct {
 	size    uint32 // of the partial record, once its header is there
 	skip    uint32 // bytes to pass over
 	missing uint32 // bytes lost since the last record that was delivered
-	queued  uint32 // records in the batch
+	gcm     uint32 // number of the key of AES-GCM, 0 if there is none
+	age     uint8  // changes with the keys
 	chacha  aead.ChaCha20Poly1305
-	age     uint8 // changes with the keys
-	_       [30]byte
 }
 
 // A rest is what a direction needs less often.
 type rest struct {
-	part   []byte // the partial record, from the pool
-	held   []byte // bytes that wait, or are searched, in order
-	hs     messages
-	secret [48]byte
-	gone   uint32 // records lost, as far as they were counted
-	cut    bool   // what is ignored would have been delivered
-	head   [headerBytes]byte
+	part    []byte // the partial record, from the pool
+	held    []byte // bytes that wait, or are searched, in order
+	hs      messages
+	secret  [48]byte
+	gone    uint32 // records lost, as far as they were counted
+	cut     bool   // what is ignored would have been delivered
+	last    bool   // these keys were given without the secret that others follow from
+	updated bool   // a KeyUpdate has changed the keys
+	head    [headerBytes]byte
 }
 
 // earlyState is what became of 0-RTT data.
@@ -106,17 +106,7 @@ const (
 )
 
 // A Conn is one connection. It belongs to one Decrypter.
-//
-// The first 320 bytes are what records need: a line for both directions, and two for each. The common one is in front
-// because that is where Go looks whether a pointer is nil.
 type Conn struct {
-	// Owner is for the user of the package.
-	Owner any
-	// Since is when the connection began to wait for keys, for the user of the package.
-	Since int64
-
-	suite   *suite
-	asked   uint64  // state of the store at the last question
 	wake    [2]bool // a direction may go on
 	hello   [2]bool
 	version uint16
@@ -124,21 +114,76 @@ type Conn struct {
 	early   earlyState
 	waiting bool
 	retried bool
-	expired bool   // no more waiting for keys
-	given   bool   // keys came with the tuple, there are no secrets
-	found   bool   // the store had secrets
-	hellos  uint32 // of the client
+	expired bool    // no more waiting for keys
+	given   bool    // keys came with the tuple, there are no secrets
+	found   bool    // the store had secrets
+	full    [2]bool // so much waits in a direction that it waits no more
+	hellos  uint32  // of the client
 	trials  uint32
+	suite   *suite
 
 	half    [2]half
 	rest    [2]rest
+	asked   uint64 // state of the store at the last question
 	random  [2][32]byte
 	secrets *keys.Secrets // while they are needed
-	held0   []byte        // 0-RTT data, opened, until it is known to be accepted
+	waits   *waits        // nil at first
+
+	// Owner is for the user of the package.
+	Owner any
+	// Since is when the connection began to wait for keys, for the user of the package.
+	Since int64
 }
 
-var _ = [1]struct{}{}[unsafe.Sizeof(half{})-128]
-var _ = [1]struct{}{}[unsafe.Offsetof(Conn{}.rest)-320]
+// waits is what a connection has that waits.
+type waits struct {
+	order []part // how the bytes that both directions hold came
+	early []byte // 0-RTT data, opened, until it is known to be accepted
+}
+
+// A part is the next bytes that a direction holds.
+type part struct {
+	mark int64
+	n    uint32
+	side uint8
+}
+
+// So many parts are kept apart. In the second half of them directions alternate, then small pieces lose their order.
+const maxParts = 512
+
+// note remembers when the last n bytes came, and from which side.
+func (c *Conn) note(side uint8, n int, mark int64) {
+	if c.waits == nil {
+		c.waits = new(waits)
+	}
+	o := c.waits.order
+	last := len(o) - 1
+	switch {
+	case last >= 0 && o[last].side == side && (o[last].mark == mark || len(o) > maxParts/2):
+		o[last].n += uint32(n)
+	case len(o) == maxParts:
+		o[last-1].n += uint32(n)
+	default:
+		c.waits.order = append(o, part{mark, uint32(n), side})
+	}
+}
+
+// drop forgets what a direction held. It returns how many bytes that were.
+func (c *Conn) drop(side uint8) int {
+	r := &c.rest[side]
+	n := len(r.held)
+	r.held = nil
+	if c.waits != nil {
+		kept := c.waits.order[:0]
+		for _, p := range c.waits.order {
+			if p.side != side {
+				kept = append(kept, p)
+			}
+		}
+		c.waits.order = kept
+	}
+	return n
+}
 
 // A State is how far a connection can be read.
 type State uint8
@@ -194,19 +239,4 @@ func (c *Conn) overhead() int {
 // say no, six to say yes.
 func LooksLikeClientHello(b []byte) bool {
 	return len(b) >= 3 && b[0] == typeHandshake && b[1] == 3 && b[2] <= 4 && (len(b) < 6 || b[5] == msgClientHello)
-}
-
-// Lines appends the addresses of the cache lines that the next record of a direction needs.
-func (c *Conn) Lines(to []unsafe.Pointer, side uint8) []unsafe.Pointer {
-	h := &c.half[side]
-	return append(to, unsafe.Pointer(c), unsafe.Pointer(h), unsafe.Pointer(&h.chacha))
-}
-
-// KeyLines appends the address of a long key, and needs what Lines tells.
-func (c *Conn) KeyLines(to []unsafe.Pointer, side uint8) []unsafe.Pointer {
-	// The second word of an interface is the pointer to what is in it.
-	if p := (*[2]unsafe.Pointer)(unsafe.Pointer(&c.half[side].aead))[1]; p != nil && p != unsafe.Pointer(&c.half[side].chacha) {
-		return append(to, p, unsafe.Add(p, 64), unsafe.Add(p, 128))
-	}
-	return to
 }

@@ -2,7 +2,9 @@ package tls
 
 import (
 	"crypto/cipher"
+	"crypto/subtle"
 	"errors"
+	"fmt"
 
 	"github.com/sealane/sealane/internal/aead"
 
@@ -34,7 +36,7 @@ type Limits struct {
 }
 
 // DefaultLimits fit a machine with a few hundred MB to spare.
-var DefaultLimits = Limits{HeldFlow: 256 << 10, Held: 64 << 20, Partial: 128 << 20}
+var DefaultLimits = Limits{HeldFlow: 4 << 20, Held: 64 << 20, Partial: 128 << 20}
 
 // A Decrypter reads many connections. It is not safe for concurrent use: there is one for each core.
 type Decrypter struct {
@@ -66,7 +68,7 @@ type Decrypter struct {
 	secrets []*keys.Secrets
 	batch   batchState
 	keys    keySet // being derived
-	gcm     []*aead.AESGCM
+	gcm     gcmKeys
 	each    func(kind uint8, body []byte)
 	current *Conn // for each
 	side    uint8
@@ -81,31 +83,28 @@ func NewDecrypter(store *keys.Store) *Decrypter {
 
 // Feed takes the next bytes of a direction. p is not kept and not changed.
 func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {
-	if d.enqueue(c, side, p) {
+	if l := c.half[side].line; l != nil && d.Take(l, c, p) {
 		return
 	}
-	d.Flush(c)
+	d.settle(c)
 	d.feed(c, side, p)
 	d.wakeUp(c)
+	c.arm()
 }
 
 func (d *Decrypter) wakeUp(c *Conn) {
-	for c.wake[0] || c.wake[1] {
-		for s := range uint8(2) {
-			if c.wake[s] {
-				c.wake[s] = false
-				d.resume(c, s)
-			}
-		}
+	for c.wake != [2]bool{} {
+		c.wake = [2]bool{}
+		d.resume(c)
 	}
 }
 
 // Retry is called when keys may have come for a connection that waits.
 func (d *Decrypter) Retry(c *Conn) {
-	d.Flush(c)
-	if c.half[0].mode == holding || c.half[1].mode == holding {
+	d.settle(c)
+	if c.expired || d.Store.Has(&c.random[Client]) {
 		c.wake = [2]bool{true, true}
-		d.Feed(c, Client, nil)
+		d.wakeUp(c)
 	}
 }
 
@@ -117,16 +116,27 @@ func (d *Decrypter) Expire(c *Conn) {
 	}
 }
 
-// resume feeds what a direction held.
-func (d *Decrypter) resume(c *Conn, side uint8) {
-	h, r := &c.half[side], &c.rest[side]
-	if h.mode != holding {
-		return
+// resume feeds what the directions held, in the order in which it came: an answer stays behind its question.
+func (d *Decrypter) resume(c *Conn) {
+	var held [2][]byte
+	for s := range held {
+		if h, r := &c.half[s], &c.rest[s]; h.mode == holding {
+			held[s], r.held, h.mode = r.held, nil, reading
+			d.held -= len(held[s])
+		}
 	}
-	held := r.held
-	r.held, h.mode = nil, reading
-	d.held -= len(held)
-	d.feed(c, side, held)
+	if c.waits != nil {
+		order, mark := c.waits.order, d.Mark
+		c.waits.order = nil
+		for _, p := range order {
+			d.Mark = p.mark
+			n := min(int(p.n), len(held[p.side]))
+			b := held[p.side][:n]
+			held[p.side] = held[p.side][n:]
+			d.feed(c, p.side, b)
+		}
+		d.Mark = mark
+	}
 	if c.half[0].mode != holding && c.half[1].mode != holding {
 		c.waiting = false
 	}
@@ -288,27 +298,24 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 		return
 	}
 	if len(r.held)+len(p) > d.Limits.HeldFlow || d.held+len(p) > d.Limits.Held {
-		if c.expired {
+		if c.expired || c.full[side] {
 			// It is not keys that it waits for: the other direction never came.
 			d.Stats.HeldOut += uint64(len(r.held) + len(p))
 			d.giveUp(c, Undecryptable)
 			return
 		}
 		// Go on without keys: records are counted, and found again if the keys come yet.
-		c.expired = true
-		c.wake = [2]bool{true, true}
+		c.full[side], c.wake[side] = true, true
 	}
 	d.held += len(p)
 	r.held = append(r.held, p...)
+	c.note(side, len(p), d.Mark)
 }
 
 // whole takes a whole record. It returns false if the record has to wait.
 func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	h := &c.half[side]
 	if h.mode == counting && !d.late(c, side) {
-		if c.state == Readable {
-			d.Stats.LostBytes += uint64(len(rec))
-		}
 		if plausible(rec) {
 			if rec[0] == typeData || c.version == version12 {
 				h.seq++
@@ -320,6 +327,9 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 		}
 		d.abandon(c, side)
 		return true
+	}
+	if c.waiting && d.behind(c, side) {
+		return false
 	}
 	if h.next != plain && rec[0] == typeData {
 		if !d.enter(c, side) {
@@ -369,6 +379,12 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	return d.mismatch(c, side, rec)
 }
 
+// behind tells whether a direction has its keys before the other one, and must not overtake it.
+func (d *Decrypter) behind(c *Conn, side uint8) bool {
+	h := &c.half[side]
+	return (h.epoch == application || h.next == application) && c.half[1-side].mode == holding && d.Wait && !c.expired && !c.full[side]
+}
+
 // unframed is called where a record should begin and does not.
 func (d *Decrypter) unframed(c *Conn, side uint8) {
 	h := &c.half[side]
@@ -402,8 +418,7 @@ func (d *Decrypter) giveUp(c *Conn, why State) {
 	}
 	for s := range uint8(2) {
 		h, r := &c.half[s], &c.rest[s]
-		d.held -= len(r.held)
-		r.held = nil
+		d.held -= c.drop(s)
 		d.dropPart(c, s)
 		if h.mode != ignoring {
 			d.Stats.GivenUp++
@@ -493,12 +508,12 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 		h.next = handshake
 	case kind == msgKeyUpdate && h.epoch == application:
 		d.Stats.KeyUpdates++
-		if c.given || !d.newKeys().update(c.suite, &r.secret) {
+		if r.last || !d.newKeys().update(c.suite, &r.secret) {
 			d.undecryptable(c, side)
 			return
 		}
 		d.install(c, side)
-		h.epoch = application
+		h.epoch, r.updated = application, true
 	}
 }
 
@@ -539,8 +554,10 @@ func (d *Decrypter) decideEarly(c *Conn, accepted bool) {
 	if c.early != earlyOffered {
 		return
 	}
-	data := c.held0
-	c.held0 = nil
+	var data []byte
+	if c.waits != nil {
+		data, c.waits.early = c.waits.early, nil
+	}
 	d.held -= len(data)
 	if !accepted {
 		c.early = earlyRejected
@@ -597,13 +614,16 @@ func (d *Decrypter) inner13(c *Conn, side uint8, text []byte) {
 }
 
 func (d *Decrypter) earlyData(c *Conn, text []byte) {
-	switch {
+	if c.waits == nil {
+		c.waits = new(waits)
+	}
+	switch w := c.waits; {
 	case c.early == earlyAccepted:
 		d.Stats.EarlyAccepted += uint64(len(text))
 		d.deliver(c, Client, text)
-	case c.early == earlyOffered && len(c.held0)+len(text) <= d.Limits.HeldFlow && d.held+len(text) <= d.Limits.Held:
+	case c.early == earlyOffered && len(w.early)+len(text) <= d.Limits.HeldFlow && d.held+len(text) <= d.Limits.Held:
 		d.held += len(text)
-		c.held0 = append(c.held0, text...)
+		w.early = append(w.early, text...)
 	default:
 		d.Stats.EarlyDropped += uint64(len(text))
 	}
@@ -636,7 +656,7 @@ func (d *Decrypter) readable(c *Conn) {
 }
 
 // secret asks for a secret. If it is not there, wait tells whether it may come.
-func (d *Decrypter) secret(c *Conn, l keys.Label) (secret []byte, wait bool) {
+func (d *Decrypter) secret(c *Conn, side uint8, l keys.Label) (secret []byte, wait bool) {
 	if c.secrets != nil {
 		if s := c.secrets.Get(l); s != nil {
 			return s, false
@@ -657,7 +677,7 @@ func (d *Decrypter) secret(c *Conn, l keys.Label) (secret []byte, wait bool) {
 			return s, false
 		}
 	}
-	return nil, d.Wait && !c.expired
+	return nil, d.Wait && !c.expired && !c.full[side]
 }
 
 // dropSecrets wipes the copy of the secrets; if they are needed again, the store has them.
@@ -681,7 +701,7 @@ var labelOf = [...][2]keys.Label{
 // enter begins the next epoch. It returns false if the keys may still come.
 func (d *Decrypter) enter(c *Conn, side uint8) bool {
 	h, r := &c.half[side], &c.rest[side]
-	secret, wait := d.secret(c, labelOf[h.next][side])
+	secret, wait := d.secret(c, side, labelOf[h.next][side])
 	if wait {
 		return false
 	}
@@ -699,7 +719,7 @@ func (d *Decrypter) enter(c *Conn, side uint8) bool {
 		h.next = handshake
 		return d.enter(c, side)
 	case handshake:
-		if s, wait := d.secret(c, labelOf[application][side]); s != nil {
+		if s, wait := d.secret(c, side, labelOf[application][side]); s != nil {
 			h.epoch, h.next = blind, plain
 			return true
 		} else if wait {
@@ -714,25 +734,27 @@ func (d *Decrypter) enter(c *Conn, side uint8) bool {
 // late looks whether keys have come for a direction that had none.
 func (d *Decrypter) late(c *Conn, side uint8) bool {
 	h := &c.half[side]
-	if c.suite == nil || c.given || d.Store.Changes() == c.asked {
+	if c.suite == nil || c.given || c.secrets == nil && d.Store.Changes() == c.asked {
 		return false
 	}
 	if c.version == version12 {
-		s, _ := d.secret(c, keys.Master)
+		s, _ := d.secret(c, side, keys.Master)
 		if s == nil || !d.newKeys().fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
 			return false
 		}
 		n := h.seq
+		d.Stats.LostBytes += uint64(h.missing)
 		d.install(c, side)
 		h.seq, h.epoch, h.mode = n, protected12, reading
 		return true
 	}
-	s, _ := d.secret(c, labelOf[application][side])
+	s, _ := d.secret(c, side, labelOf[application][side])
 	if s == nil || !d.newKeys().fromTraffic(c.suite, s) {
 		return false
 	}
 	// The count includes the records of the handshake; up to 16 of them are customary.
 	n := h.seq
+	d.Stats.LostBytes += uint64(h.missing)
 	d.install(c, side)
 	h.seq, h.doubt = n-min(n, 32), uint32(min(n, 32))
 	h.epoch, h.mode = application, reading
@@ -746,7 +768,7 @@ func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 		d.giveUp(c, NotTLS)
 		return true
 	}
-	secret, wait := d.secret(c, keys.Master)
+	secret, wait := d.secret(c, side, keys.Master)
 	if wait {
 		return false
 	}
@@ -763,9 +785,9 @@ func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 // newKeys returns the place where keys are derived, before install takes them.
 func (d *Decrypter) newKeys() *keySet {
 	k := &d.keys
-	if n := len(d.gcm); k.gcm == nil && n > 0 {
-		k.gcm = d.gcm[n-1]
-		d.gcm = d.gcm[:n-1]
+	if k.gcm == nil {
+		k.number = d.gcm.take()
+		k.gcm = d.gcm.at(k.number)
 	}
 	return k
 }
@@ -779,7 +801,7 @@ func (d *Decrypter) install(c *Conn, side uint8) {
 		h.chacha = k.chacha
 		h.aead = &h.chacha
 	} else {
-		h.aead, k.gcm = k.aead, nil
+		h.aead, h.gcm, k.gcm = k.aead, k.number, nil
 	}
 	h.seq, h.fails, h.doubt, h.opened = 0, 0, 0, false
 	h.age++
@@ -789,13 +811,13 @@ func (d *Decrypter) install(c *Conn, side uint8) {
 
 // dropKeys wipes the keys of a direction.
 func (d *Decrypter) dropKeys(h *half) {
-	if g, ok := h.aead.(*aead.AESGCM); ok {
-		*g = aead.AESGCM{}
-		if len(d.gcm) < 4096 {
-			d.gcm = append(d.gcm, g)
-		}
+	if h.gcm != 0 {
+		d.gcm.give(h.gcm)
 	}
-	h.aead, h.chacha, h.iv = nil, aead.ChaCha20Poly1305{}, [12]byte{}
+	if h.line != nil {
+		h.line.forget()
+	}
+	h.aead, h.gcm, h.chacha, h.iv = nil, 0, aead.ChaCha20Poly1305{}, [12]byte{}
 }
 
 // open13 opens a record of TLS 1.3 into the scratch memory. It returns nil if that fails.
@@ -838,48 +860,80 @@ func (d *Decrypter) open12(s *suite, h *half, seq uint64, rec []byte) []byte {
 	return text
 }
 
-// ErrTuple says that keys given for a connection cannot be used.
-var ErrTuple = errors.New("no such suite, or a key or IV of the wrong size")
-
 // Given are keys of one direction that come with the connection's addresses, not with its handshake.
 type Given struct {
 	Suite   uint16
 	Key, IV []byte // as in RFC 8446; in TLS 1.2 with AES-GCM the IV is 4 bytes
+	Secret  []byte // the traffic secret that Key and IV follow from, or nil: then a KeyUpdate is the end
 	Next    uint64 // number of the next record
 	Aligned bool   // the bytes that come begin with that record; else it is searched for
 	Search  uint32 // so many records may have gone by since; 0: 4096
 }
 
-// CheckGiven tells whether g can be used.
-func CheckGiven(g *Given) error {
+// Complete tells what is wrong with g. Key and IV may be missing if there is a Secret; they are filled in.
+func (g *Given) Complete() error {
 	s := suites[g.Suite]
-	if s == nil || len(g.Key) != s.keyBytes {
-		return ErrTuple
+	if s == nil {
+		return fmt.Errorf("suite: %#04x is not known", g.Suite)
 	}
-	if want := 12; len(g.IV) != want && !(s.explicit() && len(g.IV) == 4) {
-		return ErrTuple
+	if len(g.Secret) > 0 {
+		if s.version != version13 {
+			return errors.New("secret: there are none in TLS 1.2")
+		}
+		if len(g.Secret) != s.hash.size() {
+			return fmt.Errorf("secret: %d bytes, it is as long as the suite's hash, %d", len(g.Secret), s.hash.size())
+		}
+		key, iv := make([]byte, s.keyBytes), make([]byte, 12)
+		s.hash.expandLabel(key, g.Secret, "key")
+		s.hash.expandLabel(iv, g.Secret, "iv")
+		same := (len(g.Key) == 0 || subtle.ConstantTimeCompare(g.Key, key) == 1) && (len(g.IV) == 0 || subtle.ConstantTimeCompare(g.IV, iv) == 1)
+		clear(g.Key)
+		clear(g.IV)
+		g.Key, g.IV = key, iv
+		if !same {
+			g.Wipe()
+			return errors.New("secret: key and iv are not those that follow from it")
+		}
+	}
+	if len(g.Key) != s.keyBytes {
+		return fmt.Errorf("key: %d bytes, the suite's have %d", len(g.Key), s.keyBytes)
+	}
+	if len(g.IV) != 12 && !(s.explicit() && len(g.IV) == 4) {
+		return fmt.Errorf("iv: %d bytes, it has 12, or 4 in TLS 1.2 with AES-GCM", len(g.IV))
 	}
 	return nil
 }
 
-// Give starts one direction of a connection in the middle of its stream.
+// Wipe forgets the keys.
+func (g *Given) Wipe() {
+	clear(g.Key)
+	clear(g.IV)
+	clear(g.Secret)
+}
+
+// Give starts one direction of a connection in the middle of its stream. The keys are copied.
 func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
-	if err := CheckGiven(g); err != nil {
+	if err := g.Complete(); err != nil {
 		return err
 	}
 	s := suites[g.Suite]
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
+	d.settle(c)
 	k := d.newKeys()
 	clear(k.iv[:])
 	copy(k.iv[:], g.IV)
+	clear(k.secret[:])
+	copy(k.secret[:], g.Secret)
 	if !k.setKey(s, g.Key) {
-		return ErrTuple
+		k.wipe()
+		return errors.New("no implementation of the suite's cipher")
 	}
 	if !c.given {
 		c.half[1-side].mode = ignoring
 	}
 	c.suite, c.version, c.given = s, s.version, true
 	d.install(c, side)
+	r.last, r.updated = len(g.Secret) == 0, false
 	h.epoch = application
 	if s.version == version12 {
 		h.epoch = protected12
@@ -894,24 +948,24 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 	return nil
 }
 
-// Position returns the number of the next record of a direction, and how many of its bytes have come. It is exact, but
-// after loss, before a record has opened: then ok is false.
+// Position returns the number of the next record of a direction, and how many of its bytes have come. ok is false after
+// loss, before a record has opened, and after a KeyUpdate, when the keys that were given are no longer those of the record.
 func (d *Decrypter) Position(c *Conn, side uint8) (number uint64, have int, ok bool) {
-	d.Flush(c)
+	d.settle(c)
 	h := &c.half[side]
-	return h.seq, int(h.have), h.mode == reading && h.doubt == 0 && h.skip == 0 && h.aead != nil
+	return h.seq, int(h.have), h.mode == reading && h.doubt == 0 && h.skip == 0 && h.aead != nil && !c.rest[side].updated
 }
 
 // Advance says that the records before a number were read elsewhere, and that what comes begins with it.
 func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
-	d.Flush(c)
+	d.settle(c)
 	h := &c.half[side]
 	if h.aead == nil {
 		return
 	}
 	d.dropPart(c, side)
-	d.held -= len(c.rest[side].held)
-	c.rest[side].held, c.rest[side].gone = nil, 0
+	d.held -= c.drop(side)
+	c.rest[side].gone = 0
 	h.mode, h.seq = reading, number
 	h.fails, h.doubt, h.skip, h.missing = 0, 0, 0, 0
 }
@@ -927,15 +981,18 @@ func (c *Conn) GaveUp(side uint8) bool {
 
 // Close ends a connection and wipes its keys.
 func (d *Decrypter) Close(c *Conn) {
-	if len(c.held0) > 0 {
-		d.Stats.EarlyDropped += uint64(len(c.held0))
-		d.held -= len(c.held0)
-		clear(c.held0)
-		c.held0 = nil
+	if c.waits != nil {
+		d.Stats.EarlyDropped += uint64(len(c.waits.early))
+		d.held -= len(c.waits.early)
+		clear(c.waits.early)
+		c.waits = nil
 	}
-	d.Flush(c)
+	d.settle(c)
 	for s := range uint8(2) {
 		h, r := &c.half[s], &c.rest[s]
+		if h.mode == counting && c.state == Readable {
+			d.Stats.LostBytes += uint64(h.missing)
+		}
 		if n := int(h.have) + len(r.held); n > 0 && c.state == Readable {
 			// A record that did not become whole, or the rest of what was searched.
 			d.Stats.LostBytes += uint64(n)

@@ -20,7 +20,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	if n <= 0 {
 		return
 	}
-	d.Flush(c)
+	d.settle(c)
 	switch h.mode {
 	case ignoring:
 		return
@@ -32,8 +32,8 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	case holding:
 		n += len(r.held)
 		d.Stats.HeldOut += uint64(len(r.held))
-		d.held -= len(r.held)
-		r.held, h.mode = nil, reading
+		d.held -= c.drop(side)
+		h.mode = reading
 		if h.next != plain && !d.enter(c, side) {
 			// Without keys there is nothing to search with.
 			d.abandon(c, side)
@@ -179,7 +179,7 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 		if h.epoch == early {
 			next = handshake
 		}
-		if _, wait := d.secret(c, labelOf[next][side]); wait {
+		if _, wait := d.secret(c, side, labelOf[next][side]); wait {
 			return false
 		}
 	}
@@ -263,7 +263,7 @@ func (h *half) settle(seq uint64) {
 // findNext tries the keys of the epochs that follow, and those after a KeyUpdate.
 func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 	h, r := &c.half[side], &c.rest[side]
-	if c.suite == nil || c.given {
+	if c.suite == nil || r.last {
 		return false
 	}
 	k := d.newKeys()
@@ -285,7 +285,7 @@ func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 		if h.epoch == handshake && h.doubt == 0 {
 			return false
 		}
-		if secret, _ := d.secret(c, labelOf[try][side]); secret != nil && k.fromTraffic(c.suite, secret) {
+		if secret, _ := d.secret(c, side, labelOf[try][side]); secret != nil && k.fromTraffic(c.suite, secret) {
 			if d.tryKeys(c, side, k, try, rec) {
 				return true
 			}
@@ -307,6 +307,7 @@ func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte)
 				h.missing, r.gone = 0, 0 // it was the handshake that was lost
 			}
 			d.install(c, side)
+			r.updated = r.updated || h.epoch == application
 			h.epoch = e
 			r.gone += uint32(n)
 			h.settle(n + 1)

@@ -1,0 +1,295 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/sealane/sealane/gateway/internal/packet"
+)
+
+// conversation is what a receiver of the packets knows, as strict as intrusion detection is.
+type conversation struct {
+	frame  []byte
+	syn    [2]bool
+	fin    [2]bool
+	next   [2]uint32
+	acked  [2]uint32
+	stream [2][]byte
+	holes  int
+	scale  [2]uint8
+	err    error
+}
+
+func (c *conversation) Room(n int) []byte {
+	c.frame = make([]byte, n)
+	return c.frame
+}
+
+func (c *conversation) Flush() {}
+
+func (c *conversation) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (c *conversation) Commit(n int, _ int64) {
+	var s packet.Segment
+	if n != len(c.frame) || packet.Parse(&s, packet.LinkEthernet, c.frame) != packet.TCP {
+		c.fail("%d bytes that are no packet", n)
+		return
+	}
+	side := uint8(0)
+	if s.Tuple.Port[s.Side] == 80 {
+		side = 1
+	}
+	if s.Flags&packet.SYN != 0 {
+		options := c.frame[len(c.frame)-packet.SYNBytes:]
+		if !bytes.Equal(options[:3], []byte{1, 3, 3}) {
+			c.fail("options %x", options)
+		}
+		c.syn[side], c.scale[side], c.next[side], c.acked[side] = true, options[3], s.Seq+1, s.Seq+1
+		return
+	}
+	if !c.syn[0] || !c.syn[1] || c.fin[side] && len(s.Payload) > 0 {
+		c.fail("not between SYN and FIN")
+	}
+	// An acknowledgement never goes back, and stays in the window; what it is of was sent, or lost.
+	if s.Ack-c.acked[1-side] > uint32(0xffff)<<c.scale[side] {
+		c.fail("%d acknowledged of %d", s.Ack, c.next[1-side])
+	}
+	if ahead := s.Ack - c.next[1-side]; ahead != 0 && ahead < 1<<31 {
+		c.holes++
+		c.next[1-side] = s.Ack
+	}
+	c.acked[1-side] = s.Ack
+	if s.Seq != c.next[side] {
+		if ahead := s.Seq - c.next[side]; ahead >= 1<<31 {
+			c.fail("sequence number %d after %d", s.Seq, c.next[side])
+		}
+		c.holes++
+	}
+	window := uint32(0xffff) << c.scale[1-side]
+	if s.Seq+uint32(len(s.Payload))-c.acked[side] > window {
+		c.fail("%d bytes ahead of a window of %d", s.Seq+uint32(len(s.Payload))-c.acked[side], window)
+	}
+	c.stream[side] = append(c.stream[side], s.Payload...)
+	c.next[side] = s.Seq + uint32(len(s.Payload))
+	if s.Flags&packet.FIN != 0 {
+		c.fin[side] = true
+		c.next[side]++
+	}
+	if c.next[side]-c.acked[side] >= ackBytes+packet.MaxPayload {
+		// What a hole leaves out does not count: it is acknowledged with what comes behind it.
+		if c.holes == 0 {
+			c.fail("%d bytes not acknowledged", c.next[side]-c.acked[side])
+		}
+	}
+}
+
+// settled says that all is acknowledged.
+func (c *conversation) settled() {
+	if c.next != c.acked {
+		c.fail("sent up to %d, acknowledged up to %d", c.next, c.acked)
+	}
+}
+
+func testFlow() *Flow {
+	return &Flow{Client: netip.MustParseAddrPort("10.0.0.1:40000"), Server: netip.MustParseAddrPort("10.0.0.2:443"), Time: new(int64)}
+}
+
+// What a Synthetic makes is a conversation that a strict receiver takes whole.
+func TestSynthetic(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	noise := make([]byte, 1000+1<<17)
+	for i := range noise {
+		noise[i] = byte(r.Uint32())
+	}
+	for run := range 200 {
+		c, f := &conversation{}, testFlow()
+		s := NewSynthetic(c, Options{Segment: []int{0, 1, 1436, 65000}[run%4], Ports: map[uint16]uint16{443: 80}})
+		var want [2][]byte
+		holes := 0
+		for range r.IntN(60) {
+			side := uint8(r.IntN(2))
+			switch r.IntN(12) {
+			case 0:
+				if c.syn[0] && run%3 == 0 {
+					s.Gap(f, side, 1+r.IntN(1<<r.IntN(30)))
+					holes++
+				}
+			case 1:
+				s.Flush()
+				if holes == 0 {
+					c.settled()
+				}
+			default:
+				n := r.IntN(2000)
+				if run%4 != 1 {
+					n = r.IntN(1 << r.IntN(18))
+				}
+				data := noise[r.IntN(1000):][:n]
+				want[side] = append(want[side], data...)
+				s.Data(f, side, data)
+			}
+			if c.err != nil {
+				break
+			}
+		}
+		s.End(f)
+		s.Flush()
+		if c.syn[0] && c.err == nil {
+			c.settled()
+			for side := range want {
+				if !bytes.Equal(c.stream[side], want[side]) {
+					t.Errorf("run %d, side %d: %d bytes of %d", run, side, len(c.stream[side]), len(want[side]))
+				}
+			}
+			if c.fin != [2]bool{true, true} || c.holes > 2*holes || holes == 0 && c.holes > 0 {
+				t.Errorf("run %d: FINs %v, %d holes of %d", run, c.fin, c.holes, holes)
+			}
+		}
+		if c.err != nil {
+			t.Fatalf("run %d: %v", run, c.err)
+		}
+	}
+}
+
+// The receiver finds what intrusion detection would complain about.
+func TestConversationCanFail(t *testing.T) {
+	frame := func(c *conversation, side uint8, seq, ack uint32, flags uint8, data []byte) {
+		var tpl packet.Template
+		a, b := netip.MustParseAddr("10.0.0.1").As16(), netip.MustParseAddr("10.0.0.2").As16()
+		port := [2]uint16{40000, 80}
+		if side == 1 {
+			a, b = b, a
+		}
+		tpl.Init(&[12]byte{}, 0, false, &a, &b, port[side], port[1-side])
+		if flags&packet.SYN != 0 {
+			n := tpl.Size() + packet.SYNBytes
+			tpl.BuildSYN(c.Room(n), seq, ack, flags, 0, 0, true)
+			c.Commit(n, 0)
+			return
+		}
+		n := tpl.Size() + len(data)
+		tpl.Build(c.Room(n), seq, ack, flags, 0, data, true)
+		c.Commit(n, 0)
+	}
+	begin := func() *conversation {
+		c := &conversation{}
+		frame(c, 0, 0, 0, packet.SYN, nil)
+		frame(c, 1, 0, 1, packet.SYN|packet.ACK, nil)
+		frame(c, 0, 1, 1, packet.ACK, nil)
+		return c
+	}
+	for name, wrong := range map[string]func(c *conversation){
+		"outside of the window": func(c *conversation) { frame(c, 0, 60000, 1, packet.ACK, make([]byte, 6000)) },
+		"acknowledged too much": func(c *conversation) { frame(c, 0, 1, 1<<17, packet.ACK, nil) },
+		"backwards":             func(c *conversation) { frame(c, 0, 0, 1, packet.ACK, []byte{1}) },
+		"not acknowledged":      func(c *conversation) { frame(c, 0, 1, 1, packet.ACK, []byte{1}); c.settled() },
+		"data after FIN": func(c *conversation) {
+			frame(c, 0, 1, 1, packet.ACK|packet.FIN, nil)
+			frame(c, 0, 2, 1, packet.ACK, []byte{1})
+		},
+	} {
+		c := begin()
+		if c.err != nil {
+			t.Fatal(c.err)
+		}
+		if wrong(c); c.err == nil {
+			t.Errorf("%s: not found", name)
+		}
+	}
+}
+
+// discard counts frames.
+type discard struct {
+	frame  []byte
+	frames int
+}
+
+func (d *discard) Room(n int) []byte {
+	d.frame = append(d.frame[:0], make([]byte, n)...)
+	return d.frame
+}
+func (d *discard) Commit(int, int64) { d.frames++ }
+func (d *discard) Flush()            {}
+
+// Files are not flushed before their end: connections that are over must not pile up until then.
+func TestManyWithoutFlush(t *testing.T) {
+	s := NewSynthetic(&discard{}, Options{})
+	for range 10 * maxDue {
+		f := testFlow()
+		s.Data(f, 0, []byte("GET"))
+		s.End(f)
+		if len(s.due) > maxDue {
+			t.Fatalf("%d connections are kept", len(s.due))
+		}
+	}
+}
+
+func TestServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected, slow := make(chan net.Addr, 2), make(chan net.Addr, 2)
+	var counts Counts
+	s := NewServer(l, &counts, ServerEvents{Connected: func(a net.Addr) { connected <- a }, TooSlow: func(a net.Addr) { slow <- a }})
+	s.mu.Lock()
+	s.limit, s.linger = 8<<20, 100*time.Millisecond
+	s.mu.Unlock()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-connected
+		return c
+	}
+	quick, sleeper := dial(), dial()
+	defer sleeper.Close()
+	got := make(chan []byte)
+	go func() {
+		b, _ := io.ReadAll(quick)
+		got <- b
+	}()
+	core := s.Core()
+	var want []byte
+	piece := bytes.Repeat([]byte{7}, 60000)
+	for i := range 400 { // more than waits for somebody who sleeps
+		copy(core.Room(len(piece)), piece)
+		core.Commit(len(piece), int64(i))
+		core.Flush()
+		want = append(want, piece...)
+		if i%100 == 99 {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	select {
+	case <-slow:
+	case <-time.After(5 * time.Second):
+		t.Error("nobody is too slow")
+	}
+	begin := time.Now()
+	s.Close()
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("Close took %v", d)
+	}
+	// A reader that was too slow as well, on a busy machine, has lost whole packets.
+	b := <-got
+	if n := len(b) - 24; n < 0 || n%(16+len(piece)) != 0 || n == 0 {
+		t.Errorf("%d bytes, which are not whole packets", len(b))
+	} else if lost := len(want)/len(piece) - n/(16+len(piece)); lost > 0 && len(slow) == 0 {
+		t.Errorf("%d packets lost, and nobody was told", lost)
+	}
+	if counts.Unread.Load() == 0 {
+		t.Error("nothing is counted")
+	}
+}
