@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sealane/sealane/gateway/internal/output"
 )
 
 // lab is some network namespaces on a line, each joined to the next, with nginx in the last.
@@ -312,6 +315,44 @@ func TestInline(t *testing.T) {
 				t.Error("of three connections two were to be decrypted")
 			}
 		})
+	}
+}
+
+// TestInlineVLAN has frames with VLAN tags go through, which the kernel takes out of them on the way in.
+func TestInlineVLAN(t *testing.T) {
+	l := newLab(t, 3)
+	l.gateway(1, "--inline", "left=right", "--unread", "drop")
+	shark := start(t, l.command(2, "tshark", "-l", "-n", "-i", "left", "-Y", "udp.port==7", "-T", "fields", "-e", "vlan.id", "-e", "vlan.priority", "-e", "udp.length",
+		"-e", "ieee8021ad.id"))
+	shark.waitFor(t, "Capturing on", 1)
+	for range 200 {
+		if err := l.in(0, func() error {
+			out, err := output.NewInterface("right", false, &output.Counts{}, func(err error) { t.Error(err) })
+			if err != nil {
+				return err
+			}
+			defer out.Close()
+			for i, tags := range []string{"", "81006007", "81000007" + "81000009", "88a80007" + "81000009"} {
+				frame := "020000000002" + "020000000001" + tags + "0800" + fmt.Sprintf("4500%04x0000000040110000", 28+i) + "0a6300010a630002" +
+					fmt.Sprintf("00070007%04x0000", 8+i) + strings.Repeat("00", 40)
+				b, err := hex.DecodeString(frame)
+				if err != nil {
+					return err
+				}
+				out.Send(b)
+			}
+			out.Flush()
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(shark.text(), "\t11\t") { // it has begun
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, want := range []string{"\t\t8\t", "7\t3\t9\t", "7,9\t0,0\t10\t", "9\t0\t11\t7\n"} {
+		shark.waitFor(t, want, 1)
 	}
 }
 
