@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -397,7 +398,7 @@ func TestWithoutRoot(t *testing.T) {
 	}
 }
 
-// TestInterfaceGone takes the interface away and brings it back; meanwhile the status page is shown.
+// TestInterfaceGone takes an interface away and brings it back; meanwhile the other one is read, and the status page is shown.
 func TestInterfaceGone(t *testing.T) {
 	need(t, "ip")
 	l := &lab{t: t, dir: t.TempDir(), names: []string{fmt.Sprintf("sealane-%d-gone", os.Getpid())}}
@@ -411,13 +412,37 @@ func TestInterfaceGone(t *testing.T) {
 		l.run("ip", "-n", l.names[0], "link", "set", "there", "up")
 	}
 	come()
-	g := l.gateway(0, "--interface", "here", "--status")
+	l.run("ip", "-n", l.names[0], "link", "add", "stays", "type", "veth", "peer", "name", "sends")
+	l.run("ip", "-n", l.names[0], "link", "set", "stays", "up")
+	l.run("ip", "-n", l.names[0], "link", "set", "sends", "up")
+	g := l.gateway(0, "--interface", "here,stays", "--status")
 	g.waitFor(t, "bytes of plaintext", 2)
 	l.run("ip", "-n", l.names[0], "link", "del", "here")
 	g.waitFor(t, "cannot read", 1)
 	time.Sleep(600 * time.Millisecond)
 	if n := strings.Count(g.text(), "cannot read"); n != 1 {
 		t.Errorf("it was said %d times", n)
+	}
+	if err := l.in(0, func() error {
+		out, err := output.NewInterface("sends", false, &output.Counts{}, func(err error) { t.Error(err) })
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		for range 7000 {
+			out.Send(make([]byte, 60))
+		}
+		out.Flush()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	read := regexp.MustCompile(`packets +7\d\d\d `)
+	for i := 0; !read.MatchString(g.text()); i++ {
+		if i == 100 {
+			t.Fatal("the other interface is not read")
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 	come()
 	g.waitFor(t, "reading again", 1)

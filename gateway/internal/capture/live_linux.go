@@ -191,11 +191,16 @@ func tag(b []byte, h *unix.Tpacket3Hdr) {
 	}
 }
 
-// Wait waits until one of the rings has packets, at most so long. If an interface is gone, Read says so.
+// Wait waits until one of the rings, some of which may be nil, has packets, at most so long. If an interface is gone, Read
+// says so.
 func Wait(wait time.Duration, rings ...*Live) error {
 	fds := make([]unix.PollFd, 0, 2)
 	for _, l := range rings {
-		fds = append(fds, unix.PollFd{Fd: int32(l.fd), Events: unix.POLLIN | unix.POLLERR})
+		fd := int32(-1) // none
+		if l != nil {
+			fd = int32(l.fd)
+		}
+		fds = append(fds, unix.PollFd{Fd: fd, Events: unix.POLLIN | unix.POLLERR})
 	}
 	n, err := unix.Poll(fds, int(wait/time.Millisecond))
 	if err == unix.EINTR || err == nil && n == 0 {

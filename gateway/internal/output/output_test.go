@@ -221,6 +221,29 @@ func (d *discard) Room(n int) []byte {
 func (d *discard) Commit(int, int64) { d.frames++ }
 func (d *discard) Flush()            {}
 
+// Marks are on all packets, of both directions.
+func TestMarks(t *testing.T) {
+	for _, o := range []Options{{}, {VLAN: 7}, {MAC: [6]byte{2, 1, 1, 1, 1, 1}}, {VLAN: 4094, MAC: [6]byte{2, 2, 2, 2, 2, 2}}} {
+		d, f := &discard{}, testFlow()
+		f.Link = [12]byte{2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8}
+		s := NewSynthetic(d, o)
+		for side := range uint8(2) {
+			s.Data(f, side, []byte("data"))
+			var p packet.Segment
+			if packet.Parse(&p, packet.LinkEthernet, d.frame) != packet.TCP || p.VLAN != o.VLAN {
+				t.Errorf("%+v, side %d: %x", o, side, d.frame)
+			}
+			source, want := [6]byte(p.Link[6:]), o.MAC
+			if want == [6]byte{} {
+				want = [2][6]byte{{2, 0, 0, 0, 0, 8}, {2, 0, 0, 0, 0, 9}}[side]
+			}
+			if source != want {
+				t.Errorf("%+v, side %d: source %x", o, side, source)
+			}
+		}
+	}
+}
+
 // Files are not flushed before their end: connections that are over must not pile up until then.
 func TestManyWithoutFlush(t *testing.T) {
 	s := NewSynthetic(&discard{}, Options{})
