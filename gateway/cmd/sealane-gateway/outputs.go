@@ -29,6 +29,7 @@ type outputs struct {
 	server      string
 
 	file    *output.File
+	folders []*output.Streams
 	serving *output.Server
 	tapFD   int
 	given   func(flag string) bool
@@ -162,7 +163,9 @@ func (o *outputs) sink() (output.Sink, error) {
 	}
 	m = append(m, faces...)
 	if o.streams != "" {
-		m = append(m, output.NewStreams(o.streams, failed(o.streams)))
+		s := output.NewStreams(o.streams, failed(o.streams))
+		o.folders = append(o.folders, s)
+		m = append(m, s)
 	}
 	if len(m) == 1 {
 		return m[0], nil
@@ -170,10 +173,16 @@ func (o *outputs) sink() (output.Sink, error) {
 	return m, nil
 }
 
+// close returns the first error that an output had, when no core writes any more.
 func (o *outputs) close() error {
 	var first error
 	if o.file != nil {
 		first = o.file.Err()
+	}
+	for _, s := range o.folders {
+		if first == nil {
+			first = s.Err()
+		}
 	}
 	for _, c := range o.closers {
 		if err := c.Close(); err != nil && first == nil {

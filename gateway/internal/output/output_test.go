@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -204,6 +206,41 @@ func TestConversationCanFail(t *testing.T) {
 		}
 		if wrong(c); c.err == nil {
 			t.Errorf("%s: not found", name)
+		}
+	}
+}
+
+// Connections with the same addresses get files of their own, also when more were seen than are remembered; files of a run before
+// are replaced.
+func TestStreams(t *testing.T) {
+	dir := t.TempDir()
+	once := func(s *Streams, text string) {
+		f := testFlow()
+		s.Data(f, 0, []byte(text))
+		s.End(f)
+	}
+	for run := range 2 {
+		s := NewStreams(dir, func(err error) { t.Error(err) })
+		once(s, fmt.Sprint("a", run))
+		once(s, fmt.Sprint("b", run))
+		for i := range maxUsed {
+			if len(s.used) < maxUsed {
+				s.used[fmt.Sprint(i)] = 1
+			}
+		}
+		once(s, fmt.Sprint("c", run))
+		if len(s.used) > 10 || s.Err() != nil {
+			t.Errorf("%d addresses are remembered, %v", len(s.used), s.Err())
+		}
+		all, _ := os.ReadDir(dir)
+		if len(all) != 3 && run == 0 {
+			t.Errorf("%v", all)
+		}
+		for name, want := range map[string]string{"": "a", ".2": "b"} {
+			b, err := os.ReadFile(filepath.Join(dir, "10.0.0.1_40000-10.0.0.2_443"+name+".client"))
+			if want += fmt.Sprint(run); string(b) != want {
+				t.Errorf("run %d: %q, %v", run, b, err)
+			}
 		}
 	}
 }
