@@ -184,7 +184,7 @@ func (s *spoken) turns() (all []string) {
 }
 
 // Whatever happens to segments, keys that come while they are waited for change nothing: not what is said, and not the order.
-func TestAnySegmentsLateKeys(t *testing.T) {
+func TestAnySegmentsSlowKeys(t *testing.T) {
 	runs := 300
 	if *long {
 		runs = 30000
