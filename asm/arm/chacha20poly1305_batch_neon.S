@@ -11,9 +11,11 @@
  *
  * The packets' blocks of keystream, block 0 of the first packet (its Poly1305 key), block 1, .. , block 0 of the second, .. ,
  * fill sets of four slots one after the other; a vector holds one word of four slots. When a set is ready its text is
- * encrypted or decrypted, and the ciphertext takes the place of the keystream. Between the vector instructions of the next
- * set Poly1305 goes through the slots in their order: it takes r and s from block 0 and authenticates the associated data,
- * then the text of the others, and with the last makes the tag. The arithmetic is that of chacha20poly1305_neon.S.
+ * encrypted or decrypted, and the ciphertext takes the place of the keystream. Everything else is done in integer registers
+ * between the vector instructions of the next set, a task with each of its double rounds: first to find the keys and rows d of
+ * the set after it, and then, in the order of the slots, to take r and s from block 0, to authenticate what is behind it, two
+ * blocks of Poly1305 at a time, and to make the tag. For packets of 64 bytes that is nine tasks a set, as many as there are
+ * double rounds; what is left over when these are done goes by itself. The arithmetic is that of chacha20poly1305_neon.S.
  */
 #include "../asm.S"
 
@@ -25,14 +27,13 @@ isa neon
 #define FRAME (SEALANE_SCRATCH_SAVE_BYTES + 64)
 #define FLAGS -64
 #define FILL_LANE -60    /* the packet whose blocks are given slots, */
-#define FILL_LANES -56   /* it and those behind it, */
+#define FILL_LAST -56    /* the last one, */
 #define FILL_BLOCK -52   /* its next block */
 #define FILL_END -48     /* and how many it has */
 #define LANE -44         /* the packet that is authenticated, */
-#define LANES -40        /* it and those behind it, */
-#define REMAINING -36    /* and bytes of its text to authenticate */
-#define PHASE -32        /* what is authenticated: PHASE_* */
-#define REST -28         /* bytes behind the whole blocks of that */
+#define LANES -40        /* and how many are left with it */
+#define MORE -36         /* behind LIMIT: 0: the lengths; MORE_AD: bytes of associated data, then text; or bytes of text */
+#define TEXT_MESSAGE -32 /* MESSAGE and LIMIT after the associated data */
 #define MESSAGE -24      /* authenticate from here */
 #define LIMIT -20        /* up to here */
 #define POLY_S1 -16      /* r0 .. r3, s1 .. s3 */
@@ -43,28 +44,30 @@ isa neon
 #define POLY_R1 32
 #define POLY_R2 36
 #define POLY_R3 40
-#define SLOT 44          /* the next slot to authenticate, 0 in the beginning */
-#define CRYPT_LANE 48    /* the packet whose text is encrypted, */
-#define CRYPT_LANES 52   /* it and those behind it, and in registers its text */
+#define SLOT 44          /* the next slot to authenticate */
+#define CRYPT_LANE 48    /* the packet whose text is encrypted next, */
+#define CRYPT_LANES 52   /* it and those behind it */
 #define POLY_LOW 56      /* the lowest word of a product, until the others are there */
 #define ROUNDS 60        /* double rounds left of the set */
 #define POLY_S 64
-#define TAIL 80          /* the last bytes of associated data, padded with zeroes to 16, or the lengths */
+#define TAIL 80          /* the last bytes of associated data, padded with zeroes to 16 */
 #define CONSTANTS 96
-#define CRYPT_LEFT 100   /* bytes of text to encrypt; 0: block 0 of the next packet follows */
+#define CRYPT_LEFT 100   /* bytes of text to encrypt of the packet before CRYPT_LANE */
 #define CRYPT_IN 104
 #define CRYPT_OUT 108
-#define ROWS_B 112       /* by slot: rows b, */
-#define ROWS_D 176       /* d, */
-#define ROWS_C 240       /* c of the initial states */
-#define BLOCK 304        /* a set's keystream, then what is authenticated; behind it its end */
+#define ROWS 112         /* ROWS_0 or ROWS_1, which take turns: this set's */
+#define REMAINING 116    /* bytes of text that are in later sets */
+#define H 120            /* Poly1305's accumulator from set to set */
+#define ROWS_0 160       /* by slot: rows d of the initial states, */
+#define KEYS 64          /* and where their keys are */
+#define ROWS_1 240
+#define BLOCK 320        /* a set's keystream, then what is authenticated; aligned to 64 bytes */
 #define END 576
 
-#define PHASE_AD 0
-#define PHASE_TEXT 1
-#define PHASE_LENGTHS 2
+#define MORE_AD 0x80000000
 
 #include "chacha20poly1305_neon_rounds.h"
+#include "chacha20poly1305_batch_neon_rounds.h"
 
 function sealane_chacha20poly1305_batch_neon
     ldr r3, [r0, #SEALANE_BATCH_COUNT]
@@ -73,154 +76,160 @@ function sealane_chacha20poly1305_batch_neon
     cmp r3, #0
     beq .Ldone
     add r1, r1, #FRAME
-    mov r7, #0
-    mov r0, #PHASE_LENGTHS
+    ldr r6, [r5, #SEALANE_LANE_BYTES]
+    sub r7, r3, #1
+    add r7, r5, r7, lsl #6               /* SEALANE_LANE_STRIDE */
+    add r8, r1, #BLOCK + 256
+    mov r9, #0
+    add r6, r6, #127
+    mov r11, #ROWS_1
+    mov r6, r6, lsr #6
     str r2, [r1, #CONSTANTS]
     str r4, [r1, #FLAGS]
     str r5, [r1, #FILL_LANE]
-    str r3, [r1, #FILL_LANES]
+    str r7, [r1, #FILL_LAST]
+    str r9, [r1, #FILL_BLOCK]
+    str r6, [r1, #FILL_END]
     str r5, [r1, #LANE]
     str r3, [r1, #LANES]
     str r5, [r1, #CRYPT_LANE]
     str r3, [r1, #CRYPT_LANES]
-    str r7, [r1, #CRYPT_LEFT]
-    str r7, [r1, #SLOT]
-    str r0, [r1, #PHASE]
-    mov r8, r5
-    b .Lfill_lane
+    str r9, [r1, #CRYPT_LEFT]
+    str r9, [r1, #REMAINING]
+    str r8, [r1, #SLOT]
+    str r11, [r1, #ROWS]
+    fill
 
-/* Blocks for the four slots of a set; h stays in its registers. */
+/* Blocks for the four slots of a set. */
 .Lset:
-    ldr r8, [r1, #FILL_LANES]
-    add r7, r1, #ROWS_B
-    cmp r8, #0
-    moveq r0, #0
-    beq .Lbegun
-.Lfill:
-    ldr r0, [r1, #FILL_LANE]
-    ldr r8, [r1, #FILL_BLOCK]
-    ldr r12, [r0, #SEALANE_LANE_NONCE]
-    ldr r0, [r0, #SEALANE_LANE_KEY]
-    ldr r9, [r12]
-    ldr r11, [r12, #4]
-    ldr r12, [r12, #8]
-    vld1.8 {q0, q1}, [r0]
-    add r0, r7, #ROWS_D - ROWS_B
-    stmia r0, {r8, r9, r11, r12}
-    add r0, r7, #ROWS_C - ROWS_B
-    ldr r9, [r1, #FILL_END]
-    vst1.32 {q0}, [r7:128]!
-    vst1.32 {q1}, [r0:128]
-    add r8, r8, #1
-    cmp r8, r9
-    str r8, [r1, #FILL_BLOCK]
-    beq .Lfill_next
-.Lfill_slot:
-    add r0, r1, #ROWS_B + 64
-    cmp r7, r0
-    bne .Lfill
-    b .Lfilled
-
-.Lfill_next:
-    ldr r8, [r1, #FILL_LANE]
-    ldr r9, [r1, #FILL_LANES]
-    add r8, r8, #SEALANE_LANE_STRIDE
-    subs r9, r9, #1
-    str r8, [r1, #FILL_LANE]
-    str r9, [r1, #FILL_LANES]
-    beq .Lfilled
-.Lfill_lane:
-    ldr r9, [r8, #SEALANE_LANE_BYTES]
-    mov r8, #0
-    ands r11, r9, #63
-    mov r9, r9, lsr #6
-    str r8, [r1, #FILL_BLOCK]
-    add r9, r9, #1
-    addne r9, r9, #1
-    str r9, [r1, #FILL_END]
-    cmp r7, #0
-    bne .Lfill_slot
-    b .Lset
-
-.Lfilled:
+    ldr r7, [r1, #ROWS]
     ldr r9, [r1, #CONSTANTS]
-    add r7, r1, #ROWS_B
+    rsb r7, r7, #ROWS_0 + ROWS_1
+    str r7, [r1, #ROWS]
+    add r7, r1, r7
+    add r2, r7, #KEYS
+    ldmia r2, {r2, r3, r4, r5}
     slots_begin
-    mov r0, #9
-.Lbegun:
-    str r0, [r1, #ROUNDS]
-    ldr r0, [r1, #SLOT]
-    cmp r0, #0
-    bne .Lslot
+    set_round_fill
+    cmp p0, #0
+    bne .Ltext
+    cmp x, y
+    beq .Lrest
+.Lkey:
+    set_round_key
+    beq .Lkey_alone
+    cmp w, #0
+    bne .Lassociated_data
+.Lmessage:
+    cmp p0, #16
+    bls .Lmessage_end
+    set_round_blocks
+    bne .Lmessage
+    b .Lalone
+.Lmessage_end:
+    bne .Lmessage_read
+    set_round_block
+    beq .Lalone
+.Lmessage_read:
+    cmp z, #0
+    bne .Lmore
+    set_round_finish
+    beq .Lfinished_alone
+    cmp x, y
+    bne .Lkey
 
 /* All slots of the set before are authenticated. */
-.Lrounds:
+.Lrest:
     ldr r0, [r1, #ROUNDS]
-    cmp r0, #0
-    beq .Lset_end
 .Lset_rounds:
     set_rounds
 .Lset_end:
+    add r0, r1, #H
+    stmia r0, {h0, h1, h2, h4, h3}
     set_end
+    ldr r7, [r1, #ROWS]
     ldr r8, [r1, #CONSTANTS]
-    add r7, r1, #ROWS_B
+    add r7, r1, r7
+    add r2, r7, #KEYS
+    ldmia r2, {r2, r3, r4, r5}
     add r9, r1, #BLOCK
     mov r12, #64
     mvn r11, #64*3 - 16 - 1              /* from the last slot to the next row of the first */
     slots_store
-    add r0, r1, #BLOCK
-    str r0, [r1, #SLOT]
 
-/* The text of the slots from r0 on. */
+/* Encrypts or decrypts the text of the slots. r0: the next slot, r3: their end, r7, r9: text, r11: bytes of it, r4: the next
+ * packet, r6: it and those behind it. */
     ldr r11, [r1, #CRYPT_LEFT]
+    add r0, r1, #BLOCK
     ldr r7, [r1, #CRYPT_IN]
-    ldr r9, [r1, #CRYPT_OUT]
-.Lcrypt:
     cmp r11, #0
+    ldr r9, [r1, #CRYPT_OUT]
+    str r0, [r1, #SLOT]
+    ldr r5, [r1, #FLAGS]
+    add r3, r0, #256
+    ldr r4, [r1, #CRYPT_LANE]
+    ldr r6, [r1, #CRYPT_LANES]
     bne .Lcrypt_text
-    ldr r11, [r1, #CRYPT_LANES]
-    ldr r8, [r1, #CRYPT_LANE]
-    subs r11, r11, #1
-    blo .Lset
-    add r12, r8, #SEALANE_LANE_STRIDE
-    str r11, [r1, #CRYPT_LANES]
-    str r12, [r1, #CRYPT_LANE]
-    ldr r11, [r8, #SEALANE_LANE_BYTES]
-    ldr r7, [r8, #SEALANE_LANE_IN]
-    ldr r9, [r8, #SEALANE_LANE_OUT]
+.Lcrypt_packet:
+    subs r6, r6, #1
+    blo .Lcrypted
+    ldr r11, [r4, #SEALANE_LANE_BYTES]
     add r0, r0, #64
-.Lcrypt_next:
-    add r8, r1, #BLOCK + 256
-    cmp r0, r8
-    bne .Lcrypt
-    str r11, [r1, #CRYPT_LEFT]
-    str r7, [r1, #CRYPT_IN]
-    str r9, [r1, #CRYPT_OUT]
-    b .Lset
-
+    ldr r7, [r4, #SEALANE_LANE_IN]
+    ldr r9, [r4, #SEALANE_LANE_OUT]
+    cmp r11, #0
+    add r4, r4, #SEALANE_LANE_STRIDE
+    beq .Lcrypt_next
 .Lcrypt_text:
-    ldr r12, [r1, #FLAGS]
+    cmp r0, r3
+    beq .Lcrypt_save
     subs r11, r11, #64
     blo .Lcrypt_partial
     mov r8, r0
-    tst r12, #SEALANE_FLAG_OPEN
-    vld1.32 {q0, q1}, [r8:128]!
     vld1.8 {q8, q9}, [r7]!
-    vld1.32 {q2, q3}, [r8:128]
+    vld1.32 {q0, q1}, [r8:128]!
     vld1.8 {q10, q11}, [r7]!
+    vld1.32 {q2, q3}, [r8:128]
     veor q0, q0, q8
     veor q1, q1, q9
+    tst r5, #SEALANE_FLAG_OPEN
     veor q2, q2, q10
-    veor q3, q3, q11
     vst1.8 {q0, q1}, [r9]!
+    veor q3, q3, q11
     vst1.8 {q2, q3}, [r9]!
-    beq .Lcrypt_sealed
-    vst1.32 {q8, q9}, [r0:128]!
-    vst1.32 {q10, q11}, [r0:128]!
-    b .Lcrypt_next
-.Lcrypt_sealed:
+    bne .Lcrypt_opened
     vst1.32 {q0, q1}, [r0:128]!
     vst1.32 {q2, q3}, [r0:128]!
+    cmp r11, #0
+    bne .Lcrypt_text
+.Lcrypt_next:
+    cmp r0, r3
+    bne .Lcrypt_packet
+.Lcrypt_save:
+    orrs r12, r6, r11
+    str r4, [r1, #CRYPT_LANE]
+    str r6, [r1, #CRYPT_LANES]
+    str r11, [r1, #CRYPT_LEFT]
+    str r7, [r1, #CRYPT_IN]
+    str r9, [r1, #CRYPT_OUT]
+    bne .Lset
+
+/* All text is encrypted; what is in the slots is authenticated by itself. */
+.Lcrypted:
+    mov r12, #0
+    add r0, r1, #H
+    str r12, [r1, #ROUNDS]
+    ldmia r0, {h0, h1, h2, h4, h3}
+    ldr p0, [r1, #REMAINING]
+    cmp p0, #0
+    beq .Lkey_begin
+    b .Ltext
+
+.Lcrypt_opened:
+    vst1.32 {q8, q9}, [r0:128]!
+    vst1.32 {q10, q11}, [r0:128]!
+    cmp r11, #0
+    bne .Lcrypt_text
     b .Lcrypt_next
 
 /* Fewer than 64 bytes, padded with zeroes to blocks of Poly1305. */
@@ -230,12 +239,12 @@ function sealane_chacha20poly1305_batch_neon
 .Lcrypt_16:
     vld1.32 {q0}, [r0:128]
     vld1.8 {q8}, [r7]!
-    tst r12, #SEALANE_FLAG_OPEN
     veor q0, q0, q8
+    tst r5, #SEALANE_FLAG_OPEN
     vst1.8 {q0}, [r9]!
-    bne .Lcrypt_opened
+    bne .Lcrypt_16_opened
     vmov q8, q0
-.Lcrypt_opened:
+.Lcrypt_16_opened:
     vst1.32 {q8}, [r0:128]!
     subs r11, r11, #16
     bpl .Lcrypt_16
@@ -245,13 +254,11 @@ function sealane_chacha20poly1305_batch_neon
 .Lcrypt_word:
     ldr r8, [r7], #4
     ldr r12, [r0]
-    str r8, [r0]
-    eor r8, r8, r12
-    ldr r12, [r1, #FLAGS]
-    str r8, [r9], #4
-    tst r12, #SEALANE_FLAG_OPEN
-    streq r8, [r0]
-    add r0, r0, #4
+    tst r5, #SEALANE_FLAG_OPEN
+    eor r12, r12, r8
+    streq r12, [r0], #4
+    strne r8, [r0], #4
+    str r12, [r9], #4
     subs r11, r11, #4
     bpl .Lcrypt_word
 .Lcrypt_bytes:
@@ -260,174 +267,126 @@ function sealane_chacha20poly1305_batch_neon
 .Lcrypt_byte:
     ldrb r8, [r7], #1
     ldrb r12, [r0]
-    strb r8, [r0]
-    eor r8, r8, r12
-    ldr r12, [r1, #FLAGS]
-    strb r8, [r9], #1
-    tst r12, #SEALANE_FLAG_OPEN
-    strbeq r8, [r0]
-    add r0, r0, #1
+    tst r5, #SEALANE_FLAG_OPEN
+    eor r12, r12, r8
+    strbeq r12, [r0], #1
+    strbne r8, [r0], #1
+    strb r12, [r9], #1
     subs r11, r11, #1
     bne .Lcrypt_byte
 .Lcrypt_pad:
     tst r0, #15
     strbne r11, [r0], #1
     bne .Lcrypt_pad
-    sub r8, r0, r1
-    add r8, r8, #63 - BLOCK % 64
-    bic r8, r8, #63
-    add r0, r1, r8
-    add r0, r0, #BLOCK % 64
+    add r0, r0, #63
+    bic r0, r0, #63
     b .Lcrypt_next
 
-/* The slot at r0: block 0, or text. */
-.Lslot:
-    ldr r8, [r1, #PHASE]
-    ldr r7, [r1, #REMAINING]
-    cmp r8, #PHASE_TEXT
-    beq .Ltext
-    ldmia r0, {r2, r3, r4, r5, r6, r7, r8, r9}
-    poly_key
-    ldr r0, [r1, #LANE]
-    mov r12, #PHASE_AD
-    ldr r7, [r0, #SEALANE_LANE_BYTES]
-    ldr r8, [r0, #SEALANE_LANE_AD]
-    ldr r9, [r0, #SEALANE_LANE_AD_BYTES]
-    str r7, [r1, #REMAINING]
-
-/* Authenticate r9 bytes at r8, padded with zeroes. */
-.Lauthenticate:
-    and r7, r9, #15
-    bic r9, r9, #15
-    str r12, [r1, #PHASE]
-    add r9, r8, r9
-    str r7, [r1, #REST]
-    strd r8, r9, [r1, #MESSAGE]
-.Lpoly_next:
-    ldr r0, [r1, #ROUNDS]
-    subs r7, r9, r8
-    beq .Lrest
-    subs r0, r0, #1
-    blo .Lpoly
-    str r0, [r1, #ROUNDS]
-    cmp r7, #32
-    blo .Lpoly_one
-    set_round_blocks
-    ldrd r8, r9, [r1, #MESSAGE]
-    b .Lpoly_next
-.Lpoly_one:
-    set_round_block
-    b .Lpoly_done
-.Lpoly:
-    ldr r7, [r8]
-    ldr r9, [r8, #4]
-    ldr r11, [r8, #8]
-    ldr r12, [r8, #12]
-    add r8, r8, #16
-    str r8, [r1, #MESSAGE]
-    adds h0, h0, r7
-    adcs h1, h1, r9
-    adcs h2, h2, r11
-    adcs h3, h3, r12
-    ldrd x, y, [r1, #POLY_S1]
-    adc h4, h4, #1
-    ldr w, [r1, #POLY_S3]
-    ldr z, [r1, #POLY_R0]
-    poly_multiply
-.Lpoly_done:
-    ldrd r8, r9, [r1, #MESSAGE]
-    cmp r8, r9
-    bne .Lpoly_next
-.Lrest:
-    ldr r7, [r1, #REST]
-    ldr r12, [r1, #PHASE]
-    cmp r7, #0
-    beq .Lauthenticated
-    add r9, r1, #TAIL
-    mov r0, #0
-    str r0, [r9]
-    str r0, [r9, #4]
-    str r0, [r9, #8]
-    str r0, [r9, #12]
-    str r0, [r1, #REST]
-    subs r7, r7, #4
-    blo .Lrest_bytes
-.Lrest_words:
-    ldr r0, [r8], #4
-    str r0, [r9], #4
-    subs r7, r7, #4
-    bhs .Lrest_words
-.Lrest_bytes:
-    adds r7, r7, #4
-    beq .Ltail
-.Lrest_byte:
-    ldrb r0, [r8], #1
-    strb r0, [r9], #1
-    subs r7, r7, #1
-    bne .Lrest_byte
-.Ltail:
-    add r8, r1, #TAIL
-    add r9, r8, #16
-    str r9, [r1, #LIMIT]
-    str r8, [r1, #MESSAGE]
-    b .Lpoly_next
-
-.Lauthenticated:
-    ldr r7, [r1, #REMAINING]
-    cmp r12, #PHASE_TEXT
-    bhi .Ltag
-    mov r12, #PHASE_TEXT
-    str r12, [r1, #PHASE]
-    cmp r7, #0
-    beq .Lfinish
-.Lnext_slot:
-    ldr r0, [r1, #SLOT]
-    add r7, r1, #BLOCK + 192
-    cmp r0, r7
-    add r0, r0, #64
-    str r0, [r1, #SLOT]
-    bne .Lslot
-    b .Lrounds
-
-/* r7 bytes of text remain. */
+/* The slots have the next p0 bytes of the packet's text, or as many as go into them. */
 .Ltext:
-    cmp r7, #64
-    movlo r9, r7
-    movhs r9, #64
-    sub r7, r7, r9
-    add r9, r9, #15
-    mov r8, r0
-    str r7, [r1, #REMAINING]
-    bic r9, r9, #15
-    mov r12, #PHASE_TEXT
-    b .Lauthenticate
+    add x, r1, #BLOCK
+    cmp p0, #256
+    movlo w, p0
+    movhs w, #256
+    sub z, p0, w
+    add p0, w, #15
+    bic p0, p0, #15
+    add y, x, p0
+    strd x, y, [r1, #MESSAGE]
+    add w, y, #63
+    bic w, w, #63
+    str w, [r1, #SLOT]
+    str z, [r1, #MORE]
+    str z, [r1, #REMAINING]
 
-.Lfinish:
-    ldr r0, [r1, #LANE]
-    ldr r7, [r0, #SEALANE_LANE_AD_BYTES]
-    ldr r8, [r0, #SEALANE_LANE_AD_BYTES + 4]
-    ldr r9, [r0, #SEALANE_LANE_BYTES]
-    ldr r11, [r0, #SEALANE_LANE_BYTES + 4]
-    add r12, r1, #TAIL
-    stmia r12, {r7, r8, r9, r11}
-    mov r12, #PHASE_LENGTHS
-    str r12, [r1, #PHASE]
-    b .Ltail
+/* On with rounds, or without where none are left. */
+.Lon:
+    ldr p1, [r1, #ROUNDS]
+    cmp p1, #0
+    bne .Lmessage
 
-.Ltag:
-    poly_tag
-    ldr r7, [r1, #LANE]
-    ldr r8, [r1, #LANES]
-    ldr r0, [r7, #SEALANE_LANE_TAG]
-    add r7, r7, #SEALANE_LANE_STRIDE
-    subs r8, r8, #1
-    str r7, [r1, #LANE]
-    str r8, [r1, #LANES]
-    str h0, [r0]
-    str h1, [r0, #4]
-    str h2, [r0, #8]
-    str h3, [r0, #12]
-    bne .Lnext_slot
+.Lalone:
+    cmp p0, #0
+    beq .Lalone_more
+.Lalone_block:
+    poly_block
+    cmp p0, #0
+    bne .Lalone_block
+.Lalone_more:
+    cmp z, #0
+    bne .Lmore_alone
+    poly_finish
+    cmp z, #0
+    beq .Lwipe
+.Lfinished_alone:
+    cmp x, y
+    beq .Lset_end
+.Lkey_begin:
+    poly_begin
+.Lkey_alone:
+    cmp w, #0
+    beq .Lalone
+
+/* w bytes of associated data, and then the text. */
+.Lassociated_data:
+    ldrd x, y, [r1, #MESSAGE]
+    ldr p1, [r1, #LANE]
+    strd x, y, [r1, #TEXT_MESSAGE]
+    ldr x, [p1, #SEALANE_LANE_AD]
+    bic p0, w, #15
+    and z, w, #15
+    orr z, z, #MORE_AD
+    add y, x, p0
+    strd x, y, [r1, #MESSAGE]
+    str z, [r1, #MORE]
+    b .Lon
+
+/* The rest of the associated data, or the text behind it. */
+.Lmore:
+    bpl .Lrest
+    b .Lmore_ad
+.Lmore_alone:
+    bpl .Lset_end
+.Lmore_ad:
+    ands p1, z, #15
+    beq .Lmore_text
+    ldr x, [r1, #MESSAGE]
+    add p0, r1, #TAIL
+    mov z, #0
+    str z, [p0]
+    str z, [p0, #4]
+    str z, [p0, #8]
+    str z, [p0, #12]
+    subs p1, p1, #4
+    blo .Ltail_bytes
+.Ltail_words:
+    ldr w, [x], #4
+    str w, [p0], #4
+    subs p1, p1, #4
+    bhs .Ltail_words
+.Ltail_bytes:
+    adds p1, p1, #4
+    beq .Ltail
+.Ltail_byte:
+    ldrb w, [x], #1
+    strb w, [p0], #1
+    subs p1, p1, #1
+    bne .Ltail_byte
+.Ltail:
+    add x, r1, #TAIL
+    add y, x, #16
+    mov z, #MORE_AD
+    mov p0, #16
+    strd x, y, [r1, #MESSAGE]
+    str z, [r1, #MORE]
+    b .Lon
+.Lmore_text:
+    ldrd x, y, [r1, #TEXT_MESSAGE]
+    ldr z, [r1, #REMAINING]
+    strd x, y, [r1, #MESSAGE]
+    str z, [r1, #MORE]
+    sub p0, y, x
+    b .Lon
 
 .Lwipe:
     vmov.i32 q0, #0

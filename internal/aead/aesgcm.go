@@ -39,6 +39,7 @@ type aesGCM struct {
 	nonceSize int
 	tagSize   uint8
 	level     kernel.Level
+	lanes     kernel.Level // the same if nonces and tags are as lanes of batches have them, else 0
 }
 
 // AESGCMLevel returns the level that this process uses.
@@ -67,6 +68,9 @@ func NewAESGCM(level kernel.Level, key []byte, nonceBytes, tagBytes int) (cipher
 		return nil, errGCMNonceSize
 	}
 	k := &aesGCM{level: level, nonceSize: nonceBytes, tagSize: uint8(tagBytes)}
+	if nonceBytes == gcmNonceSize && tagBytes == tagSize {
+		k.lanes = level
+	}
 	kernel.AESGCMSetup(level, &k.key, key)
 	return k, nil
 }

@@ -129,3 +129,99 @@ func BenchmarkOverhead(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkBatch times batches, the same packets one by one and with another implementation, and the batch kernel alone, in
+// turns, and reports nanoseconds per packet.
+func BenchmarkBatch(b *testing.B) {
+	for _, v := range variants {
+		batches := &kernel.ChaCha20Poly1305BatchLevels
+		if v.table == &kernel.AESGCMLevels {
+			batches = &kernel.AESGCMBatchLevels
+		}
+		if v.nonceSize != nonceSize || v.tagSize != tagSize {
+			continue
+		}
+		for _, row := range batches.Rows {
+			for _, open := range []bool{false, true} {
+				for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 16, 64} {
+					for _, bytes := range []int{16, 64, 100, 128, 180, 192, 240, 256, 300, 320, 384, 448, 576} {
+						way := map[bool]string{false: "Seal", true: "Open"}[open]
+						b.Run(fmt.Sprintf("%s/%s/%s/%dx%d", v.name, row.Name, way, n, bytes), func(b *testing.B) {
+							skipUnsupported(b, row)
+							benchmarkBatch(b, v, kernel.Level(row.Level), open, n, bytes)
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+func benchmarkBatch(b *testing.B, v variant, level kernel.Level, open bool, n, bytes int) {
+	peers, ops := make([]cipher.AEAD, n), make([]Op, n)
+	for i := range ops {
+		key := make([]byte, v.keySize)
+		key[0] = byte(i)
+		ours, err := v.ours(level, key)
+		ours = must(b, ours, err)
+		peer, err := v.peer(key)
+		peers[i] = must(b, peer, err)
+		ops[i] = Op{AEAD: ours, Dst: make([]byte, 0, bytes+100), Nonce: make([]byte, nonceSize), Src: make([]byte, bytes, bytes+100)}
+		if open {
+			ops[i].Src = ours.Seal(nil, ops[i].Nonce, ops[i].Src, nil)
+		}
+	}
+	plan, direction := kernel.ChaCha20Poly1305BatchPlan, uint64(0)
+	if v.table == &kernel.AESGCMLevels {
+		plan = kernel.AESGCMBatchPlan
+	}
+	if open {
+		direction = kernel.FlagOpen
+	}
+	if plan(level) == nil {
+		b.Skip("no batch kernel")
+	}
+	w := new(workspace)
+	var p planner
+	p.find(ops, direction)
+	w.addPlain(ops, 0, &p)
+	turns := []struct {
+		name string
+		f    func()
+	}{
+		{"batch", func() { runBatch(ops, direction) }},
+		{"single", func() {
+			for i := range ops {
+				ops[i].alone(direction)
+			}
+		}},
+		{"peer", func() {
+			for i := range ops {
+				if op := &ops[i]; open {
+					op.Out, op.Err = peers[i].Open(op.Dst, op.Nonce, op.Src, nil)
+				} else {
+					op.Out = peers[i].Seal(op.Dst, op.Nonce, op.Src, nil)
+				}
+			}
+		}},
+		{"kernel", func() { w.callKernel(&p) }},
+	}
+	repeats := 1 + 10000/(n*(bytes+200))
+	best := make([]time.Duration, len(turns))
+	b.ResetTimer()
+	for range b.N {
+		for i, turn := range turns {
+			start := time.Now()
+			for range repeats {
+				turn.f()
+			}
+			if took := time.Since(start); best[i] == 0 || took < best[i] {
+				best[i] = took
+			}
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	for i, turn := range turns {
+		b.ReportMetric(float64(best[i].Nanoseconds())/float64(n*repeats), turn.name+"-ns")
+	}
+}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/dispatch"
@@ -24,12 +25,23 @@ func portableBatchRow(test func(bool) bool) dispatch.Row {
 }
 
 // A BatchPlan says when a batch kernel pays: for packets of each number of whole blocks from how many on, up to
-// BatchFromMax, they are faster side by side; 0 says never, which holds for packets longer than any class, too. Unlike
+// BatchFromMax, they are faster side by side; 0 says never, which holds for all longer packets, too. Unlike
 // packets pay if the sum of 1/from is 1 or more. src/level.c tells how to measure one.
 type BatchPlan struct {
 	Group int // packets at a time: one or two over go one by one; 0: that does not matter
 	From  [BatchClasses]uint8
+	Few   int     // fewer packets never pay
+	Below uintptr // nor do packets of so many bytes
 }
+
+func newBatchPlan(group int, from ...uint8) *BatchPlan {
+	p := &BatchPlan{Group: group, Few: int(slices.Min(from)), Below: uintptr(64 * len(from))}
+	copy(p.From[:], from)
+	return p
+}
+
+// The plans of a primitive's levels.
+type batchPlans [16]*BatchPlan
 
 // BatchFromMax is the largest number in a BatchPlan.
 const BatchFromMax = 16
@@ -37,28 +49,24 @@ const BatchFromMax = 16
 // BatchClasses is the number of classes of packets with the same number of whole blocks.
 const BatchClasses = 32
 
-var portableBatchPlan = BatchPlan{From: [BatchClasses]uint8{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}
+var portableBatchPlan = newBatchPlan(0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2)
 
 // ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
-	if !ChaCha20Poly1305BatchLevels.Works(uint8(level)) {
+	plan := chaCha20Poly1305BatchPlans[level]
+	if plan == nil || !ChaCha20Poly1305BatchLevels.Works(uint8(level)) {
 		return nil
 	}
-	if level == Portable {
-		return &portableBatchPlan
-	}
-	return chaCha20Poly1305BatchPlan(level)
+	return plan
 }
 
 // AESGCMBatchPlan is the same for AES-GCM.
 func AESGCMBatchPlan(level Level) *BatchPlan {
-	if !AESGCMBatchLevels.Works(uint8(level)) {
+	plan := aesGCMBatchPlans[level]
+	if plan == nil || !AESGCMBatchLevels.Works(uint8(level)) {
 		return nil
 	}
-	if level == Portable {
-		return &portableBatchPlan
-	}
-	return aesGCMBatchPlan(level)
+	return plan
 }
 
 // ChaCha20Poly1305BatchPortable is the batch kernel of the portable level.

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305BatchNEON(a *Args)
-TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $8256-4
+TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-4
 	MOVW a+0(FP), R0
 	ADD $67, R13, R1
 	BIC $63, R1
@@ -18,94 +18,130 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5904050 // ldr r4, [r0, #80]
 	WORD $0xe5905008 // ldr r5, [r0, #8]
 	WORD $0xe3530000 // cmp r3, #0
-	WORD $0x0a000477 // beq 0x11f4
+	WORD $0x0a00074b // beq 0x1d44
 	WORD $0xe2811d05 // add r1, r1, #320
-	WORD $0xe3a07000 // mov r7, #0
-	WORD $0xe3a00002 // mov r0, #2
+	WORD $0xe5956010 // ldr r6, [r5, #16]
+	WORD $0xe2437001 // sub r7, r3, #1
+	WORD $0xe0857307 // add r7, r5, r7, lsl #6
+	WORD $0xe2818d09 // add r8, r1, #576
+	WORD $0xe3a09000 // mov r9, #0
+	WORD $0xe286607f // add r6, r6, #127
+	WORD $0xe3a0b0f0 // mov fp, #240
+	WORD $0xe1a06326 // lsr r6, r6, #6
 	WORD $0xe5812060 // str r2, [r1, #96]
 	WORD $0xe5014040 // str r4, [r1, #-64]
 	WORD $0xe501503c // str r5, [r1, #-60]
-	WORD $0xe5013038 // str r3, [r1, #-56]
+	WORD $0xe5017038 // str r7, [r1, #-56]
+	WORD $0xe5019034 // str r9, [r1, #-52]
+	WORD $0xe5016030 // str r6, [r1, #-48]
 	WORD $0xe501502c // str r5, [r1, #-44]
 	WORD $0xe5013028 // str r3, [r1, #-40]
 	WORD $0xe5815030 // str r5, [r1, #48]
 	WORD $0xe5813034 // str r3, [r1, #52]
-	WORD $0xe5817064 // str r7, [r1, #100]
-	WORD $0xe581702c // str r7, [r1, #44]
-	WORD $0xe5010020 // str r0, [r1, #-32]
-	WORD $0xe1a08005 // mov r8, r5
-	WORD $0xea000021 // b 0xdc
-// 0x54:
+	WORD $0xe5819064 // str r9, [r1, #100]
+	WORD $0xe5819074 // str r9, [r1, #116]
+	WORD $0xe581802c // str r8, [r1, #44]
+	WORD $0xe581b070 // str fp, [r1, #112]
+	WORD $0xe511703c // ldr r7, [r1, #-60]
+	WORD $0xe5910070 // ldr r0, [r1, #112]
 	WORD $0xe5118038 // ldr r8, [r1, #-56]
-	WORD $0xe2817070 // add r7, r1, #112
-	WORD $0xe3580000 // cmp r8, #0
-	WORD $0x03a00000 // moveq r0, #0
-	WORD $0x0a00007a // beq 0x254
-// 0x68:
-	WORD $0xe511003c // ldr r0, [r1, #-60]
-	WORD $0xe5118034 // ldr r8, [r1, #-52]
-	WORD $0xe590c030 // ldr ip, [r0, #48]
-	WORD $0xe5900028 // ldr r0, [r0, #40]
-	WORD $0xe59c9000 // ldr r9, [ip]
-	WORD $0xe59cb004 // ldr fp, [ip, #4]
-	WORD $0xe59cc008 // ldr ip, [ip, #8]
-	WORD $0xf420020f // vld1.8 {d0-d3}, [r0]
-	WORD $0xe2870040 // add r0, r7, #64
-	WORD $0xe8801b00 // stm r0, {r8, r9, fp, ip}
-	WORD $0xe2870080 // add r0, r7, #128
+	WORD $0xe597b030 // ldr fp, [r7, #48]
+	WORD $0xe2600e19 // rsb r0, r0, #400
+	WORD $0xe5112034 // ldr r2, [r1, #-52]
 	WORD $0xe5119030 // ldr r9, [r1, #-48]
-	WORD $0xf4070aad // vst1.32 {d0-d1}, [r7 :128]!
-	WORD $0xf4002aaf // vst1.32 {d2-d3}, [r0 :128]
-	WORD $0xe2888001 // add r8, r8, #1
-	WORD $0xe1580009 // cmp r8, r9
-	WORD $0xe5018034 // str r8, [r1, #-52]
-	WORD $0x0a000003 // beq 0xc0
-// 0xb0:
-	WORD $0xe28100b0 // add r0, r1, #176
-	WORD $0xe1570000 // cmp r7, r0
-	WORD $0x1affffea // bne 0x68
-	WORD $0xea000011 // b 0x108
-// 0xc0:
-	WORD $0xe511803c // ldr r8, [r1, #-60]
-	WORD $0xe5119038 // ldr r9, [r1, #-56]
-	WORD $0xe2888040 // add r8, r8, #64
-	WORD $0xe2599001 // subs r9, r9, #1
-	WORD $0xe501803c // str r8, [r1, #-60]
-	WORD $0xe5019038 // str r9, [r1, #-56]
-	WORD $0x0a00000a // beq 0x108
-// 0xdc:
-	WORD $0xe5989010 // ldr r9, [r8, #16]
-	WORD $0xe3a08000 // mov r8, #0
-	WORD $0xe219b03f // ands fp, r9, #63
-	WORD $0xe1a09329 // lsr r9, r9, #6
-	WORD $0xe5018034 // str r8, [r1, #-52]
-	WORD $0xe2899001 // add r9, r9, #1
-	WORD $0x12899001 // addne r9, r9, #1
+	WORD $0xe59b3000 // ldr r3, [fp]
+	WORD $0xe59b4004 // ldr r4, [fp, #4]
+	WORD $0xe59b5008 // ldr r5, [fp, #8]
+	WORD $0xe0810000 // add r0, r1, r0
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xe1520009 // cmp r2, r9
+	WORD $0x03a02000 // moveq r2, #0
+	WORD $0x02877040 // addeq r7, r7, #64
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xe580c030 // str ip, [r0, #48]
+	WORD $0xe5976030 // ldr r6, [r7, #48]
+	WORD $0xe597b010 // ldr fp, [r7, #16]
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0xe5963000 // ldr r3, [r6]
+	WORD $0xe28bb07f // add fp, fp, #127
+	WORD $0xe5964004 // ldr r4, [r6, #4]
+	WORD $0xe5965008 // ldr r5, [r6, #8]
+	WORD $0xe1a0932b // lsr r9, fp, #6
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xe1520009 // cmp r2, r9
+	WORD $0x03a02000 // moveq r2, #0
+	WORD $0x02877040 // addeq r7, r7, #64
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xe580c024 // str ip, [r0, #36]
+	WORD $0xe597b030 // ldr fp, [r7, #48]
+	WORD $0xe5976010 // ldr r6, [r7, #16]
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0xe59b3000 // ldr r3, [fp]
+	WORD $0xe286607f // add r6, r6, #127
+	WORD $0xe59b4004 // ldr r4, [fp, #4]
+	WORD $0xe59b5008 // ldr r5, [fp, #8]
+	WORD $0xe1a09326 // lsr r9, r6, #6
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xe1520009 // cmp r2, r9
+	WORD $0x03a02000 // moveq r2, #0
+	WORD $0x02877040 // addeq r7, r7, #64
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xe580c018 // str ip, [r0, #24]
+	WORD $0xe5976030 // ldr r6, [r7, #48]
+	WORD $0xe597b010 // ldr fp, [r7, #16]
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0xe5963000 // ldr r3, [r6]
+	WORD $0xe28bb07f // add fp, fp, #127
+	WORD $0xe5964004 // ldr r4, [r6, #4]
+	WORD $0xe5965008 // ldr r5, [r6, #8]
+	WORD $0xe1a0932b // lsr r9, fp, #6
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xe1520009 // cmp r2, r9
+	WORD $0x03a02000 // moveq r2, #0
+	WORD $0x02877040 // addeq r7, r7, #64
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xe5976010 // ldr r6, [r7, #16]
+	WORD $0xe580c00c // str ip, [r0, #12]
+	WORD $0xe501703c // str r7, [r1, #-60]
+	WORD $0xe286607f // add r6, r6, #127
+	WORD $0xe5012034 // str r2, [r1, #-52]
+	WORD $0xe1a09326 // lsr r9, r6, #6
 	WORD $0xe5019030 // str r9, [r1, #-48]
-	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x1affffea // bne 0xb0
-	WORD $0xeaffffd2 // b 0x54
-// 0x108:
+// 0x198:
+	WORD $0xe5917070 // ldr r7, [r1, #112]
 	WORD $0xe5919060 // ldr r9, [r1, #96]
-	WORD $0xe2817070 // add r7, r1, #112
-	WORD $0xf4278aad // vld1.32 {d8-d9}, [r7 :128]!
-	WORD $0xf427aaad // vld1.32 {d10-d11}, [r7 :128]!
-	WORD $0xf427caad // vld1.32 {d12-d13}, [r7 :128]!
-	WORD $0xf427eaad // vld1.32 {d14-d15}, [r7 :128]!
+	WORD $0xe2677e19 // rsb r7, r7, #400
+	WORD $0xe5817070 // str r7, [r1, #112]
+	WORD $0xe0817007 // add r7, r1, r7
+	WORD $0xe2872040 // add r2, r7, #64
+	WORD $0xe892003c // ldm r2, {r2, r3, r4, r5}
+	WORD $0xf4228a0d // vld1.8 {d8-d9}, [r2]!
+	WORD $0xf423aa0d // vld1.8 {d10-d11}, [r3]!
+	WORD $0xf424ca0d // vld1.8 {d12-d13}, [r4]!
+	WORD $0xf425ea0d // vld1.8 {d14-d15}, [r5]!
 	WORD $0xf4676aad // vld1.32 {d22-d23}, [r7 :128]!
 	WORD $0xf4678aad // vld1.32 {d24-d25}, [r7 :128]!
 	WORD $0xf3ba80ca // vtrn.32 q4, q5
 	WORD $0xf467aaad // vld1.32 {d26-d27}, [r7 :128]!
 	WORD $0xf3bac0ce // vtrn.32 q6, q7
 	WORD $0xf467caad // vld1.32 {d28-d29}, [r7 :128]!
-	WORD $0xf467eaad // vld1.32 {d30-d31}, [r7 :128]!
+	WORD $0xf462ea0f // vld1.8 {d30-d31}, [r2]
 	WORD $0xf4a90cad // vld1.32 {d0[]-d1[]}, [r9]!
 	WORD $0xf3fa60e8 // vtrn.32 q11, q12
-	WORD $0xf4670aad // vld1.32 {d16-d17}, [r7 :128]!
+	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf3b2900c // vswp d9, d12
 	WORD $0xf3faa0ec // vtrn.32 q13, q14
-	WORD $0xf4672aad // vld1.32 {d18-d19}, [r7 :128]!
-	WORD $0xf4674aad // vld1.32 {d20-d21}, [r7 :128]!
+	WORD $0xf4642a0f // vld1.8 {d18-d19}, [r4]
+	WORD $0xf4654a0f // vld1.8 {d20-d21}, [r5]
 	WORD $0xf2200848 // vadd.i32 q0, q0, q4
 	WORD $0xf3f2702a // vswp d23, d26
 	WORD $0xf4a92cad // vld1.32 {d2[]-d3[]}, [r9]!
@@ -168,17 +204,1041 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3e8c47e // vsri.32 q14, q15, #24
 	WORD $0xf34aa1d4 // veor q13, q13, q2
 	WORD $0xf26448ec // vadd.i32 q10, q10, q14
-	WORD $0xe3a00009 // mov r0, #9
-// 0x254:
-	WORD $0xe581003c // str r0, [r1, #60]
-	WORD $0xe591002c // ldr r0, [r1, #44]
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
+	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xf34ea174 // veor q13, q7, q10
+	WORD $0xf30ce1d0 // veor q7, q14, q0
+	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
+	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf3e7247a // vsri.32 q9, q13, #25
+	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf30aa17a // veor q5, q5, q13
+	WORD $0xe511703c // ldr r7, [r1, #-60]
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0ee // vrev32.16 q6, q15
+	WORD $0xe5118038 // ldr r8, [r1, #-56]
+	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xe597b030 // ldr fp, [r7, #48]
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xe5910070 // ldr r0, [r1, #112]
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf3ece45a // vsri.32 q15, q5, #20
+	WORD $0xe59b3000 // ldr r3, [fp]
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xe5112034 // ldr r2, [r1, #-52]
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf220086e // vadd.i32 q0, q0, q15
+	WORD $0xe5119030 // ldr r9, [r1, #-48]
+	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
+	WORD $0xe59b4004 // ldr r4, [fp, #4]
+	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xe59b5008 // ldr r5, [fp, #8]
+	WORD $0xe2600e19 // rsb r0, r0, #400
+	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xe0810000 // add r0, r1, r0
+	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe1520009 // cmp r2, r9
+	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0x03a02000 // moveq r2, #0
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0xf3a8845e // vsri.32 q4, q7, #24
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0x02877040 // addeq r7, r7, #64
+	WORD $0xe580c030 // str ip, [r0, #48]
+	WORD $0xf2266866 // vadd.i32 q3, q3, q11
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
+	WORD $0xf3f480e8 // vrev32.16 q12, q12
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
+	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xf30cc156 // veor q6, q6, q3
+	WORD $0xe597b010 // ldr fp, [r7, #16]
+	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
+	WORD $0xe5976030 // ldr r6, [r7, #48]
+	WORD $0xf34ee1fa // veor q15, q15, q13
+	WORD $0xedc1ab04 // vstr d26, [r1, #16]
+	WORD $0xedc1bb06 // vstr d27, [r1, #24]
+	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
+	WORD $0xf34221fc // veor q9, q9, q14
+	WORD $0xe28bb07f // add fp, fp, #127
+	WORD $0xe5963000 // ldr r3, [r6]
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xe1a0932b // lsr r9, fp, #6
+	WORD $0xe5964004 // ldr r4, [r6, #4]
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe5965008 // ldr r5, [r6, #8]
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xe1520009 // cmp r2, r9
+	WORD $0xf3e8245a // vsri.32 q9, q5, #24
+	WORD $0x03a02000 // moveq r2, #0
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
+	WORD $0x02877040 // addeq r7, r7, #64
+	WORD $0xe580c024 // str ip, [r0, #36]
+	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xf3e86478 // vsri.32 q11, q12, #24
+	WORD $0xe5976010 // ldr r6, [r7, #16]
+	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xe597b030 // ldr fp, [r7, #48]
+	WORD $0xe286607f // add r6, r6, #127
+	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xf3e7847e // vsri.32 q12, q15, #25
+	WORD $0xe1a09326 // lsr r9, r6, #6
+	WORD $0xe59b3000 // ldr r3, [fp]
+	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
+	WORD $0xe59b4004 // ldr r4, [fp, #4]
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xe59b5008 // ldr r5, [fp, #8]
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
+	WORD $0xe1520009 // cmp r2, r9
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0x03a02000 // moveq r2, #0
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf3ec645a // vsri.32 q11, q5, #20
+	WORD $0x02877040 // addeq r7, r7, #64
+	WORD $0xe580c018 // str ip, [r0, #24]
+	WORD $0xf308a156 // veor q5, q4, q3
+	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xf3a7845e // vsri.32 q4, q7, #25
+	WORD $0xe597b010 // ldr fp, [r7, #16]
+	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xe5976030 // ldr r6, [r7, #48]
+	WORD $0xe28bb07f // add fp, fp, #127
+	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe5963000 // ldr r3, [r6]
+	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xe5964004 // ldr r4, [r6, #4]
+	WORD $0xf3e8847e // vsri.32 q12, q15, #24
+	WORD $0xe5965008 // ldr r5, [r6, #8]
+	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe1a0932b // lsr r9, fp, #6
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xec812b04 // vstmia r1, {d2-d3}
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xf22228ee // vadd.i32 q1, q9, q15
+	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xedd13b06 // vldr d19, [r1, #24]
+	WORD $0xe1520009 // cmp r2, r9
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xe580c00c // str ip, [r0, #12]
+	WORD $0x03a02000 // moveq r2, #0
+	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
+	WORD $0x02877040 // addeq r7, r7, #64
+	WORD $0xf30cc152 // veor q6, q6, q1
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0xf26228ea // vadd.i32 q9, q9, q13
+	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xe281c078 // add ip, r1, #120
+	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
+	WORD $0xf3088172 // veor q4, q4, q9
+	WORD $0xe5976010 // ldr r6, [r7, #16]
+	WORD $0xf226684e // vadd.i32 q3, q3, q7
+	WORD $0xe501703c // str r7, [r1, #-60]
+	WORD $0xf3e8645c // vsri.32 q11, q6, #24
+	WORD $0xe5012034 // str r2, [r1, #-52]
+	WORD $0xe286607f // add r6, r6, #127
+	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
+	WORD $0xf30aa156 // veor q5, q5, q3
+	WORD $0xe1a09326 // lsr r9, r6, #6
+	WORD $0xe5910074 // ldr r0, [r1, #116]
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xf3acc458 // vsri.32 q6, q4, #20
+	WORD $0xe5019030 // str r9, [r1, #-48]
+	WORD $0xe2819d09 // add r9, r1, #576
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xf34ee1f0 // veor q15, q15, q8
+	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
+	WORD $0xe3a0c008 // mov ip, #8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
+	WORD $0xe591802c // ldr r8, [r1, #44]
+	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
+	WORD $0xe581c03c // str ip, [r1, #60]
+	WORD $0xf3f2c048 // vswp q14, q4
+	WORD $0xf3f28066 // vswp q12, q11
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x1a000172 // bne 0x830
-// 0x264:
+	WORD $0x1a0004af // bne 0x1900
+	WORD $0xe1580009 // cmp r8, r9
+	WORD $0x0a00032e // beq 0x1304
+// 0x648:
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
+	WORD $0xe591c02c // ldr ip, [r1, #44]
+	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xe511b02c // ldr fp, [r1, #-44]
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe8bc03fc // ldm ip!, {r2, r3, r4, r5, r6, r7, r8, r9}
+	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xf34ea174 // veor q13, q7, q10
+	WORD $0xf30ce1d0 // veor q7, q14, q0
+	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
+	WORD $0xe3c3323f // bic r3, r3, #-268435453
+	WORD $0xe2810040 // add r0, r1, #64
+	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xe88003c0 // stm r0, {r6, r7, r8, r9}
+	WORD $0xe3c2620f // bic r6, r2, #-268435456
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf3e7247a // vsri.32 q9, q13, #25
+	WORD $0xe3c4423f // bic r4, r4, #-268435453
+	WORD $0xe3c5523f // bic r5, r5, #-268435453
+	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xe2810020 // add r0, r1, #32
+	WORD $0xe59b7010 // ldr r7, [fp, #16]
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf30aa17a // veor q5, q5, q13
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0ee // vrev32.16 q6, q15
+	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf3ece45a // vsri.32 q15, q5, #20
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf220086e // vadd.i32 q0, q0, q15
+	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
+	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
+	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0xf3a8845e // vsri.32 q4, q7, #24
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf2266866 // vadd.i32 q3, q3, q11
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
+	WORD $0xf3f480e8 // vrev32.16 q12, q12
+	WORD $0xe8800038 // stm r0, {r3, r4, r5}
+	WORD $0xe28c8020 // add r8, ip, #32
+	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
+	WORD $0xf30cc156 // veor q6, q6, q3
+	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
+	WORD $0xf34ee1fa // veor q15, q15, q13
+	WORD $0xedc1ab04 // vstr d26, [r1, #16]
+	WORD $0xedc1bb06 // vstr d27, [r1, #24]
+	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
+	WORD $0xf34221fc // veor q9, q9, q14
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3e8245a // vsri.32 q9, q5, #24
+	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
+	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xe0833123 // add r3, r3, r3, lsr #2
+	WORD $0xe2819d09 // add r9, r1, #576
+	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf3e86478 // vsri.32 q11, q12, #24
+	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
+	WORD $0xe0499008 // sub r9, r9, r8
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xe1570009 // cmp r7, r9
+	WORD $0xf3e7847e // vsri.32 q12, q15, #25
+	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0x31a09007 // movcc r9, r7
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xe0477009 // sub r7, r7, r9
+	WORD $0xe289000f // add r0, r9, #15
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xe0844124 // add r4, r4, r4, lsr #2
+	WORD $0xe3c0000f // bic r0, r0, #15
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xe0889000 // add r9, r8, r0
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
+	WORD $0xe14181f8 // strd r8, [r1, #-24]
+	WORD $0xe289c03f // add ip, r9, #63
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf3ec645a // vsri.32 q11, q5, #20
+	WORD $0xf308a156 // veor q5, q4, q3
+	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xf3a7845e // vsri.32 q4, q7, #25
+	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xe0855125 // add r5, r5, r5, lsr #2
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xe9010078 // stmdb r1, {r3, r4, r5, r6}
+	WORD $0xf3e8847e // vsri.32 q12, q15, #24
+	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
+	WORD $0xe59bb020 // ldr fp, [fp, #32]
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xe3ccc03f // bic ip, ip, #63
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xec812b04 // vstmia r1, {d2-d3}
+	WORD $0xe581c02c // str ip, [r1, #44]
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xf22228ee // vadd.i32 q1, q9, q15
+	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xe3a02000 // mov r2, #0
+	WORD $0xedd13b06 // vldr d19, [r1, #24]
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xe5017024 // str r7, [r1, #-36]
+	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
+	WORD $0xf30cc152 // veor q6, q6, q1
+	WORD $0xe5817074 // str r7, [r1, #116]
+	WORD $0xf26228ea // vadd.i32 q9, q9, q13
+	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0xe3a03000 // mov r3, #0
+	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
+	WORD $0xf3088172 // veor q4, q4, q9
+	WORD $0xf226684e // vadd.i32 q3, q3, q7
+	WORD $0xe3a04000 // mov r4, #0
+	WORD $0xe591c03c // ldr ip, [r1, #60]
+	WORD $0xf3e8645c // vsri.32 q11, q6, #24
+	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
+	WORD $0xf30aa156 // veor q5, q5, q3
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xe25cc001 // subs ip, ip, #1
+	WORD $0xe3a06000 // mov r6, #0
+	WORD $0xf3acc458 // vsri.32 q6, q4, #20
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xe3a05000 // mov r5, #0
+	WORD $0xe581c03c // str ip, [r1, #60]
+	WORD $0xf34ee1f0 // veor q15, q15, q8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
+	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
+	WORD $0xf3f2c048 // vswp q14, q4
+	WORD $0xf3f28066 // vswp q12, q11
+	WORD $0x0a0004cb // beq 0x1c1c
+	WORD $0xe35b0000 // cmp fp, #0
+	WORD $0x1a0004cb // bne 0x1c24
+// 0x8f4:
+	WORD $0xe3500010 // cmp r0, #16
+	WORD $0x9a0000ed // bls 0xcb4
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xe5978000 // ldr r8, [r7]
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xe5979004 // ldr r9, [r7, #4]
+	WORD $0xf34ea174 // veor q13, q7, q10
+	WORD $0xe597b008 // ldr fp, [r7, #8]
+	WORD $0xf30ce1d0 // veor q7, q14, q0
+	WORD $0xe597000c // ldr r0, [r7, #12]
+	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
+	WORD $0xe0922008 // adds r2, r2, r8
+	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
+	WORD $0xe0b33009 // adcs r3, r3, r9
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xe0b4400b // adcs r4, r4, fp
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xe0b66000 // adcs r6, r6, r0
+	WORD $0xf3e7247a // vsri.32 q9, q13, #25
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf30aa17a // veor q5, q5, q13
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xf3b4c0ee // vrev32.16 q6, q15
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xf3ece45a // vsri.32 q15, q5, #20
+	WORD $0xe5810038 // str r0, [r1, #56]
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xe0000995 // mul r0, r5, r9
+	WORD $0xf220086e // vadd.i32 q0, q0, q15
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
+	WORD $0xe5919020 // ldr r9, [r1, #32]
+	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
+	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
+	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0xf3a8845e // vsri.32 q4, q7, #24
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe0898993 // umull r8, r9, r3, r9
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
+	WORD $0xf2266866 // vadd.i32 q3, q3, q11
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
+	WORD $0xf3f480e8 // vrev32.16 q12, q12
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xf30cc156 // veor q6, q6, q3
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xf34ee1fa // veor q15, q15, q13
+	WORD $0xedc1ab04 // vstr d26, [r1, #16]
+	WORD $0xedc1bb06 // vstr d27, [r1, #24]
+	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
+	WORD $0xf34221fc // veor q9, q9, q14
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xe0b9900b // adcs r9, r9, fp
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xf3e8245a // vsri.32 q9, q5, #24
+	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xe098200b // adds r2, r8, fp
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe5978010 // ldr r8, [r7, #16]
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf3e86478 // vsri.32 q11, q12, #24
+	WORD $0xe2b04000 // adcs r4, r0, #0
+	WORD $0xe597b018 // ldr fp, [r7, #24]
+	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe5979014 // ldr r9, [r7, #20]
+	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xf3e7847e // vsri.32 q12, q15, #25
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe597001c // ldr r0, [r7, #28]
+	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xe2877020 // add r7, r7, #32
+	WORD $0xe0922008 // adds r2, r2, r8
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xe5017018 // str r7, [r1, #-24]
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xe0b33009 // adcs r3, r3, r9
+	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xe0b4400b // adcs r4, r4, fp
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe0b66000 // adcs r6, r6, r0
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xf3ec645a // vsri.32 q11, q5, #20
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xf308a156 // veor q5, q4, q3
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xf3a7845e // vsri.32 q4, q7, #25
+	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xe5810038 // str r0, [r1, #56]
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xe0000995 // mul r0, r5, r9
+	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xe5919020 // ldr r9, [r1, #32]
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
+	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
+	WORD $0xf3e8847e // vsri.32 q12, q15, #24
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
+	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xe0898993 // umull r8, r9, r3, r9
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xec812b04 // vstmia r1, {d2-d3}
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xf22228ee // vadd.i32 q1, q9, q15
+	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xedd13b06 // vldr d19, [r1, #24]
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
+	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xf30cc152 // veor q6, q6, q1
+	WORD $0xf26228ea // vadd.i32 q9, q9, q13
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
+	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xf3088172 // veor q4, q4, q9
+	WORD $0xe0b9900b // adcs r9, r9, fp
+	WORD $0xf226684e // vadd.i32 q3, q3, q7
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xf3e8645c // vsri.32 q11, q6, #24
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xf30aa156 // veor q5, q5, q3
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xe098200b // adds r2, r8, fp
+	WORD $0xf3acc458 // vsri.32 q6, q4, #20
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe5117024 // ldr r7, [r1, #-36]
+	WORD $0xf34ee1f0 // veor q15, q15, q8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xe2b04000 // adcs r4, r0, #0
+	WORD $0xe591c03c // ldr ip, [r1, #60]
+	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe25cc001 // subs ip, ip, #1
+	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
+	WORD $0xf3f2c048 // vswp q14, q4
+	WORD $0xe0490008 // sub r0, r9, r8
+	WORD $0xf3f28066 // vswp q12, q11
+	WORD $0xe581c03c // str ip, [r1, #60]
+	WORD $0x1affff10 // bne 0x8f4
+	WORD $0xea000323 // b 0x1944
+// 0xcb4:
+	WORD $0x1a0000ba // bne 0xfa4
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
+	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xf34ea174 // veor q13, q7, q10
+	WORD $0xf30ce1d0 // veor q7, q14, q0
+	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
+	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf3e7247a // vsri.32 q9, q13, #25
+	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf30aa17a // veor q5, q5, q13
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0ee // vrev32.16 q6, q15
+	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf3ece45a // vsri.32 q15, q5, #20
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf220086e // vadd.i32 q0, q0, q15
+	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
+	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
+	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0xf3a8845e // vsri.32 q4, q7, #24
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf2266866 // vadd.i32 q3, q3, q11
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
+	WORD $0xf3f480e8 // vrev32.16 q12, q12
+	WORD $0xe5978000 // ldr r8, [r7]
+	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
+	WORD $0xf30cc156 // veor q6, q6, q3
+	WORD $0xe5979004 // ldr r9, [r7, #4]
+	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
+	WORD $0xe597b008 // ldr fp, [r7, #8]
+	WORD $0xf34ee1fa // veor q15, q15, q13
+	WORD $0xedc1ab04 // vstr d26, [r1, #16]
+	WORD $0xedc1bb06 // vstr d27, [r1, #24]
+	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
+	WORD $0xf34221fc // veor q9, q9, q14
+	WORD $0xe597000c // ldr r0, [r7, #12]
+	WORD $0xe2877010 // add r7, r7, #16
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xe5017018 // str r7, [r1, #-24]
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xe0922008 // adds r2, r2, r8
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe0b33009 // adcs r3, r3, r9
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xe0b4400b // adcs r4, r4, fp
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xe0b66000 // adcs r6, r6, r0
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3e8245a // vsri.32 q9, q5, #24
+	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
+	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xf3e86478 // vsri.32 q11, q12, #24
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xf3e7847e // vsri.32 q12, q15, #25
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
+	WORD $0xe5810038 // str r0, [r1, #56]
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xe0000995 // mul r0, r5, r9
+	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xe5919020 // ldr r9, [r1, #32]
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
+	WORD $0xf3ec645a // vsri.32 q11, q5, #20
+	WORD $0xf308a156 // veor q5, q4, q3
+	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xe0898993 // umull r8, r9, r3, r9
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
+	WORD $0xf3a7845e // vsri.32 q4, q7, #25
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xf3e8847e // vsri.32 q12, q15, #24
+	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xec812b04 // vstmia r1, {d2-d3}
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xf22228ee // vadd.i32 q1, q9, q15
+	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xedd13b06 // vldr d19, [r1, #24]
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
+	WORD $0xe0b9900b // adcs r9, r9, fp
+	WORD $0xf30cc152 // veor q6, q6, q1
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xf26228ea // vadd.i32 q9, q9, q13
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xe098200b // adds r2, r8, fp
+	WORD $0xf3088172 // veor q4, q4, q9
+	WORD $0xf226684e // vadd.i32 q3, q3, q7
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe5117024 // ldr r7, [r1, #-36]
+	WORD $0xf3e8645c // vsri.32 q11, q6, #24
+	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
+	WORD $0xe2b04000 // adcs r4, r0, #0
+	WORD $0xe591c03c // ldr ip, [r1, #60]
+	WORD $0xf30aa156 // veor q5, q5, q3
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
+	WORD $0xf3acc458 // vsri.32 q6, q4, #20
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe25cc001 // subs ip, ip, #1
+	WORD $0xf34ee1f0 // veor q15, q15, q8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
+	WORD $0xe0490008 // sub r0, r9, r8
+	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
+	WORD $0xe581c03c // str ip, [r1, #60]
+	WORD $0xf3f2c048 // vswp q14, q4
+	WORD $0xf3f28066 // vswp q12, q11
+	WORD $0x0a000267 // beq 0x1944
+// 0xfa4:
+	WORD $0xe3570000 // cmp r7, #0
+	WORD $0x1a000328 // bne 0x1c50
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
+	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xf34ea174 // veor q13, q7, q10
+	WORD $0xf30ce1d0 // veor q7, q14, q0
+	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
+	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf3e7247a // vsri.32 q9, q13, #25
+	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf30aa17a // veor q5, q5, q13
+	WORD $0xe511702c // ldr r7, [r1, #-44]
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0ee // vrev32.16 q6, q15
+	WORD $0xe5978020 // ldr r8, [r7, #32]
+	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xe5979024 // ldr r9, [r7, #36]
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xe597b010 // ldr fp, [r7, #16]
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf3ece45a // vsri.32 q15, q5, #20
+	WORD $0xe5970014 // ldr r0, [r7, #20]
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xe0922008 // adds r2, r2, r8
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xe0b33009 // adcs r3, r3, r9
+	WORD $0xf220086e // vadd.i32 q0, q0, q15
+	WORD $0xe0b4400b // adcs r4, r4, fp
+	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
+	WORD $0xe0b66000 // adcs r6, r6, r0
+	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xf3a8845e // vsri.32 q4, q7, #24
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xf2266866 // vadd.i32 q3, q3, q11
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
+	WORD $0xf3f480e8 // vrev32.16 q12, q12
+	WORD $0xe5810038 // str r0, [r1, #56]
+	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
+	WORD $0xe0000995 // mul r0, r5, r9
+	WORD $0xf30cc156 // veor q6, q6, q3
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
+	WORD $0xe5919020 // ldr r9, [r1, #32]
+	WORD $0xf34ee1fa // veor q15, q15, q13
+	WORD $0xedc1ab04 // vstr d26, [r1, #16]
+	WORD $0xedc1bb06 // vstr d27, [r1, #24]
+	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
+	WORD $0xf34221fc // veor q9, q9, q14
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xe0898993 // umull r8, r9, r3, r9
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xf3e8245a // vsri.32 q9, q5, #24
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
+	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
+	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xf3e86478 // vsri.32 q11, q12, #24
+	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xf3e7847e // vsri.32 q12, q15, #25
+	WORD $0xe0b9900b // adcs r9, r9, fp
+	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe098200b // adds r2, r8, fp
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0xe2b04000 // adcs r4, r0, #0
+	WORD $0xe511702c // ldr r7, [r1, #-44]
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xf3ec645a // vsri.32 q11, q5, #20
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe2928005 // adds r8, r2, #5
+	WORD $0xf308a156 // veor q5, q4, q3
+	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xe2b38000 // adcs r8, r3, #0
+	WORD $0xe5970038 // ldr r0, [r7, #56]
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xe2b48000 // adcs r8, r4, #0
+	WORD $0xe2877040 // add r7, r7, #64
+	WORD $0xf3a7845e // vsri.32 q4, q7, #25
+	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xe2b68000 // adcs r8, r6, #0
+	WORD $0xe501702c // str r7, [r1, #-44]
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xe2a58000 // adc r8, r5, #0
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xe1a08128 // lsr r8, r8, #2
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe088b108 // add fp, r8, r8, lsl #2
+	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xe281c040 // add ip, r1, #64
+	WORD $0xe092200b // adds r2, r2, fp
+	WORD $0xf3e8847e // vsri.32 q12, q15, #24
+	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
+	WORD $0xe89c0b80 // ldm ip, {r7, r8, r9, fp}
+	WORD $0xe2b33000 // adcs r3, r3, #0
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xe2b44000 // adcs r4, r4, #0
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xe2a66000 // adc r6, r6, #0
+	WORD $0xe0922007 // adds r2, r2, r7
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xec812b04 // vstmia r1, {d2-d3}
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xe5117028 // ldr r7, [r1, #-40]
+	WORD $0xf22228ee // vadd.i32 q1, q9, q15
+	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xedd13b06 // vldr d19, [r1, #24]
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
+	WORD $0xe0b33008 // adcs r3, r3, r8
+	WORD $0xe2477001 // sub r7, r7, #1
+	WORD $0xf30cc152 // veor q6, q6, q1
+	WORD $0xe0b44009 // adcs r4, r4, r9
+	WORD $0xe2819d09 // add r9, r1, #576
+	WORD $0xf26228ea // vadd.i32 q9, q9, q13
+	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
+	WORD $0xf3088172 // veor q4, q4, q9
+	WORD $0xf226684e // vadd.i32 q3, q3, q7
+	WORD $0xf3e8645c // vsri.32 q11, q6, #24
+	WORD $0xe5802000 // str r2, [r0]
+	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
+	WORD $0xe5803004 // str r3, [r0, #4]
+	WORD $0xf30aa156 // veor q5, q5, q3
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xe5804008 // str r4, [r0, #8]
+	WORD $0xf3acc458 // vsri.32 q6, q4, #20
+	WORD $0xe0a6600b // adc r6, r6, fp
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xe591c03c // ldr ip, [r1, #60]
+	WORD $0xf34ee1f0 // veor q15, q15, q8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xe25cc001 // subs ip, ip, #1
+	WORD $0xe580600c // str r6, [r0, #12]
+	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xe5017028 // str r7, [r1, #-40]
+	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
+	WORD $0xe591802c // ldr r8, [r1, #44]
+	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
+	WORD $0xe581c03c // str ip, [r1, #60]
+	WORD $0xf3f2c048 // vswp q14, q4
+	WORD $0xf3f28066 // vswp q12, q11
+	WORD $0x0a000220 // beq 0x1b80
+	WORD $0xe1580009 // cmp r8, r9
+	WORD $0x1afffcd0 // bne 0x648
+// 0x1304:
 	WORD $0xe591003c // ldr r0, [r1, #60]
-	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x0a000081 // beq 0x478
-// 0x270:
+// 0x1308:
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
@@ -308,8 +1368,10 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
 	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0x1affff7d // bne 0x270
-// 0x478:
+	WORD $0x1affff7d // bne 0x1308
+// 0x1510:
+	WORD $0xe2810078 // add r0, r1, #120
+	WORD $0xe880007c // stm r0, {r2, r3, r4, r5, r6}
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf30ee174 // veor q7, q7, q10
@@ -382,9 +1444,12 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3a7c47e // vsri.32 q6, q15, #25
 	WORD $0xf2e7e57c // vshl.s32 q15, q14, #7
 	WORD $0xf3e7e47c // vsri.32 q15, q14, #25
+	WORD $0xe5917070 // ldr r7, [r1, #112]
 	WORD $0xe5918060 // ldr r8, [r1, #96]
-	WORD $0xe2817070 // add r7, r1, #112
-	WORD $0xe2819e13 // add r9, r1, #304
+	WORD $0xe0817007 // add r7, r1, r7
+	WORD $0xe2872040 // add r2, r7, #64
+	WORD $0xe892003c // ldm r2, {r2, r3, r4, r5}
+	WORD $0xe2819d05 // add r9, r1, #320
 	WORD $0xe3a0c040 // mov ip, #64
 	WORD $0xe3e0b0af // mvn fp, #175
 	WORD $0xf3ba40c6 // vtrn.32 q2, q3
@@ -395,7 +1460,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b21004 // vswp d1, d4
 	WORD $0xf3b23006 // vswp d3, d6
 	WORD $0xecc10b04 // vstmia r1, {d16-d17}
-	WORD $0xf4670aad // vld1.32 {d16-d17}, [r7 :128]!
+	WORD $0xf4620a0d // vld1.8 {d16-d17}, [r2]!
 	WORD $0xf3faa0ca // vtrn.32 q13, q5
 	WORD $0xf220086c // vadd.i32 q0, q0, q14
 	WORD $0xf222286c // vadd.i32 q1, q1, q14
@@ -403,11 +1468,11 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4090aac // vst1.32 {d0-d1}, [r9 :128], ip
 	WORD $0xf224486c // vadd.i32 q2, q2, q14
 	WORD $0xf226686c // vadd.i32 q3, q3, q14
-	WORD $0xf467caad // vld1.32 {d28-d29}, [r7 :128]!
-	WORD $0xf4270aad // vld1.32 {d0-d1}, [r7 :128]!
+	WORD $0xf463ca0d // vld1.8 {d28-d29}, [r3]!
+	WORD $0xf4240a0d // vld1.8 {d0-d1}, [r4]!
 	WORD $0xf3f2702e // vswp d23, d30
 	WORD $0xf4092aac // vst1.32 {d2-d3}, [r9 :128], ip
-	WORD $0xf4272aad // vld1.32 {d2-d3}, [r7 :128]!
+	WORD $0xf4252a0d // vld1.8 {d2-d3}, [r5]!
 	WORD $0xf3f2b022 // vswp d27, d18
 	WORD $0xf3f2900c // vswp d25, d12
 	WORD $0xf4094aac // vst1.32 {d4-d5}, [r9 :128], ip
@@ -428,19 +1493,19 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3ba20e4 // vtrn.32 q1, q10
 	WORD $0xf26aa8c4 // vadd.i32 q13, q13, q2
 	WORD $0xf4496aac // vst1.32 {d22-d23}, [r9 :128], ip
-	WORD $0xf4676aad // vld1.32 {d22-d23}, [r7 :128]!
+	WORD $0xf4626a0f // vld1.8 {d22-d23}, [r2]
 	WORD $0xf22aa846 // vadd.i32 q5, q5, q3
 	WORD $0xe28bb010 // add fp, fp, #16
 	WORD $0xf4498aac // vst1.32 {d24-d25}, [r9 :128], ip
 	WORD $0xf449eaac // vst1.32 {d30-d31}, [r9 :128], ip
 	WORD $0xf3b2f002 // vswp d15, d2
-	WORD $0xf4678aad // vld1.32 {d24-d25}, [r7 :128]!
+	WORD $0xf4638a0f // vld1.8 {d24-d25}, [r3]
 	WORD $0xf3b21024 // vswp d1, d20
-	WORD $0xf467eaad // vld1.32 {d30-d31}, [r7 :128]!
+	WORD $0xf464ea0f // vld1.8 {d30-d31}, [r4]
 	WORD $0xf26228e0 // vadd.i32 q9, q9, q8
 	WORD $0xf22ee866 // vadd.i32 q7, q7, q11
 	WORD $0xf409caab // vst1.32 {d12-d13}, [r9 :128], fp
-	WORD $0xf427caad // vld1.32 {d12-d13}, [r7 :128]!
+	WORD $0xf425ca0f // vld1.8 {d12-d13}, [r5]
 	WORD $0xe24bb030 // sub fp, fp, #48
 	WORD $0xf449aaac // vst1.32 {d26-d27}, [r9 :128], ip
 	WORD $0xf228886c // vadd.i32 q4, q4, q14
@@ -454,729 +1519,390 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4090aac // vst1.32 {d0-d1}, [r9 :128], ip
 	WORD $0xf4092aac // vst1.32 {d2-d3}, [r9 :128], ip
 	WORD $0xf4494aab // vst1.32 {d20-d21}, [r9 :128], fp
-	WORD $0xe2810e13 // add r0, r1, #304
-	WORD $0xe581002c // str r0, [r1, #44]
 	WORD $0xe591b064 // ldr fp, [r1, #100]
+	WORD $0xe2810d05 // add r0, r1, #320
 	WORD $0xe5917068 // ldr r7, [r1, #104]
-	WORD $0xe591906c // ldr r9, [r1, #108]
-// 0x6cc:
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1a000011 // bne 0x71c
-	WORD $0xe591b034 // ldr fp, [r1, #52]
-	WORD $0xe5918030 // ldr r8, [r1, #48]
-	WORD $0xe25bb001 // subs fp, fp, #1
-	WORD $0x3afffe5b // bcc 0x54
-	WORD $0xe288c040 // add ip, r8, #64
-	WORD $0xe581b034 // str fp, [r1, #52]
-	WORD $0xe581c030 // str ip, [r1, #48]
-	WORD $0xe598b010 // ldr fp, [r8, #16]
-	WORD $0xe5987008 // ldr r7, [r8, #8]
-	WORD $0xe5989000 // ldr r9, [r8]
+	WORD $0xe591906c // ldr r9, [r1, #108]
+	WORD $0xe581002c // str r0, [r1, #44]
+	WORD $0xe5115040 // ldr r5, [r1, #-64]
+	WORD $0xe2803c01 // add r3, r0, #256
+	WORD $0xe5914030 // ldr r4, [r1, #48]
+	WORD $0xe5916034 // ldr r6, [r1, #52]
+	WORD $0x1a000008 // bne 0x17b4
+// 0x1790:
+	WORD $0xe2566001 // subs r6, r6, #1
+	WORD $0x3a000024 // bcc 0x182c
+	WORD $0xe594b010 // ldr fp, [r4, #16]
 	WORD $0xe2800040 // add r0, r0, #64
-// 0x700:
-	WORD $0xe2818e23 // add r8, r1, #560
-	WORD $0xe1500008 // cmp r0, r8
-	WORD $0x1affffef // bne 0x6cc
+	WORD $0xe5947008 // ldr r7, [r4, #8]
+	WORD $0xe5949000 // ldr r9, [r4]
+	WORD $0xe35b0000 // cmp fp, #0
+	WORD $0xe2844040 // add r4, r4, #64
+	WORD $0x0a000014 // beq 0x1808
+// 0x17b4:
+	WORD $0xe1500003 // cmp r0, r3
+	WORD $0x0a000014 // beq 0x1810
+	WORD $0xe25bb040 // subs fp, fp, #64
+	WORD $0x3a000026 // bcc 0x1860
+	WORD $0xe1a08000 // mov r8, r0
+	WORD $0xf467020d // vld1.8 {d16-d19}, [r7]!
+	WORD $0xf42802ad // vld1.32 {d0-d3}, [r8 :128]!
+	WORD $0xf467420d // vld1.8 {d20-d23}, [r7]!
+	WORD $0xf42842af // vld1.32 {d4-d7}, [r8 :128]
+	WORD $0xf3000170 // veor q0, q0, q8
+	WORD $0xf3022172 // veor q1, q1, q9
+	WORD $0xe3150004 // tst r5, #4
+	WORD $0xf3044174 // veor q2, q2, q10
+	WORD $0xf409020d // vst1.8 {d0-d3}, [r9]!
+	WORD $0xf3066176 // veor q3, q3, q11
+	WORD $0xf409420d // vst1.8 {d4-d7}, [r9]!
+	WORD $0x1a000014 // bne 0x184c
+	WORD $0xf40002ad // vst1.32 {d0-d3}, [r0 :128]!
+	WORD $0xf40042ad // vst1.32 {d4-d7}, [r0 :128]!
+	WORD $0xe35b0000 // cmp fp, #0
+	WORD $0x1affffea // bne 0x17b4
+// 0x1808:
+	WORD $0xe1500003 // cmp r0, r3
+	WORD $0x1affffdf // bne 0x1790
+// 0x1810:
+	WORD $0xe196c00b // orrs ip, r6, fp
+	WORD $0xe5814030 // str r4, [r1, #48]
+	WORD $0xe5816034 // str r6, [r1, #52]
 	WORD $0xe581b064 // str fp, [r1, #100]
 	WORD $0xe5817068 // str r7, [r1, #104]
 	WORD $0xe581906c // str r9, [r1, #108]
-	WORD $0xeafffe4d // b 0x54
-// 0x71c:
-	WORD $0xe511c040 // ldr ip, [r1, #-64]
-	WORD $0xe25bb040 // subs fp, fp, #64
-	WORD $0x3a000012 // bcc 0x774
-	WORD $0xe1a08000 // mov r8, r0
-	WORD $0xe31c0004 // tst ip, #4
-	WORD $0xf42802ad // vld1.32 {d0-d3}, [r8 :128]!
-	WORD $0xf467020d // vld1.8 {d16-d19}, [r7]!
-	WORD $0xf42842af // vld1.32 {d4-d7}, [r8 :128]
-	WORD $0xf467420d // vld1.8 {d20-d23}, [r7]!
-	WORD $0xf3000170 // veor q0, q0, q8
-	WORD $0xf3022172 // veor q1, q1, q9
-	WORD $0xf3044174 // veor q2, q2, q10
-	WORD $0xf3066176 // veor q3, q3, q11
-	WORD $0xf409020d // vst1.8 {d0-d3}, [r9]!
-	WORD $0xf409420d // vst1.8 {d4-d7}, [r9]!
-	WORD $0x0a000002 // beq 0x768
+	WORD $0x1afffa5a // bne 0x198
+// 0x182c:
+	WORD $0xe3a0c000 // mov ip, #0
+	WORD $0xe2810078 // add r0, r1, #120
+	WORD $0xe581c03c // str ip, [r1, #60]
+	WORD $0xe890007c // ldm r0, {r2, r3, r4, r5, r6}
+	WORD $0xe5910074 // ldr r0, [r1, #116]
+	WORD $0xe3500000 // cmp r0, #0
+	WORD $0x0a0000cf // beq 0x1b88
+	WORD $0xea00002c // b 0x1900
+// 0x184c:
 	WORD $0xf44002ad // vst1.32 {d16-d19}, [r0 :128]!
 	WORD $0xf44042ad // vst1.32 {d20-d23}, [r0 :128]!
-	WORD $0xeaffffe5 // b 0x700
-// 0x768:
-	WORD $0xf40002ad // vst1.32 {d0-d3}, [r0 :128]!
-	WORD $0xf40042ad // vst1.32 {d4-d7}, [r0 :128]!
-	WORD $0xeaffffe2 // b 0x700
-// 0x774:
+	WORD $0xe35b0000 // cmp fp, #0
+	WORD $0x1affffd5 // bne 0x17b4
+	WORD $0xeaffffe9 // b 0x1808
+// 0x1860:
 	WORD $0xe29bb030 // adds fp, fp, #48
-	WORD $0x4a000009 // bmi 0x7a4
-// 0x77c:
+	WORD $0x4a000009 // bmi 0x1890
+// 0x1868:
 	WORD $0xf4200aaf // vld1.32 {d0-d1}, [r0 :128]
 	WORD $0xf4670a0d // vld1.8 {d16-d17}, [r7]!
-	WORD $0xe31c0004 // tst ip, #4
 	WORD $0xf3000170 // veor q0, q0, q8
+	WORD $0xe3150004 // tst r5, #4
 	WORD $0xf4090a0d // vst1.8 {d0-d1}, [r9]!
-	WORD $0x1a000000 // bne 0x798
+	WORD $0x1a000000 // bne 0x1884
 	WORD $0xf2600150 // vorr q8, q0, q0
-// 0x798:
+// 0x1884:
 	WORD $0xf4400aad // vst1.32 {d16-d17}, [r0 :128]!
 	WORD $0xe25bb010 // subs fp, fp, #16
-	WORD $0x5afffff5 // bpl 0x77c
-// 0x7a4:
+	WORD $0x5afffff5 // bpl 0x1868
+// 0x1890:
 	WORD $0xe29bb00c // adds fp, fp, #12
-	WORD $0x4a00000a // bmi 0x7d8
-// 0x7ac:
+	WORD $0x4a000008 // bmi 0x18bc
+// 0x1898:
 	WORD $0xe4978004 // ldr r8, [r7], #4
 	WORD $0xe590c000 // ldr ip, [r0]
-	WORD $0xe5808000 // str r8, [r0]
-	WORD $0xe028800c // eor r8, r8, ip
-	WORD $0xe511c040 // ldr ip, [r1, #-64]
-	WORD $0xe4898004 // str r8, [r9], #4
-	WORD $0xe31c0004 // tst ip, #4
-	WORD $0x05808000 // streq r8, [r0]
-	WORD $0xe2800004 // add r0, r0, #4
+	WORD $0xe3150004 // tst r5, #4
+	WORD $0xe02cc008 // eor ip, ip, r8
+	WORD $0x0480c004 // streq ip, [r0], #4
+	WORD $0x14808004 // strne r8, [r0], #4
+	WORD $0xe489c004 // str ip, [r9], #4
 	WORD $0xe25bb004 // subs fp, fp, #4
-	WORD $0x5afffff4 // bpl 0x7ac
-// 0x7d8:
+	WORD $0x5afffff6 // bpl 0x1898
+// 0x18bc:
 	WORD $0xe29bb004 // adds fp, fp, #4
-	WORD $0x0a00000a // beq 0x80c
-// 0x7e0:
+	WORD $0x0a000008 // beq 0x18e8
+// 0x18c4:
 	WORD $0xe4d78001 // ldrb r8, [r7], #1
 	WORD $0xe5d0c000 // ldrb ip, [r0]
-	WORD $0xe5c08000 // strb r8, [r0]
-	WORD $0xe028800c // eor r8, r8, ip
-	WORD $0xe511c040 // ldr ip, [r1, #-64]
-	WORD $0xe4c98001 // strb r8, [r9], #1
-	WORD $0xe31c0004 // tst ip, #4
-	WORD $0x05c08000 // strbeq r8, [r0]
-	WORD $0xe2800001 // add r0, r0, #1
+	WORD $0xe3150004 // tst r5, #4
+	WORD $0xe02cc008 // eor ip, ip, r8
+	WORD $0x04c0c001 // strbeq ip, [r0], #1
+	WORD $0x14c08001 // strbne r8, [r0], #1
+	WORD $0xe4c9c001 // strb ip, [r9], #1
 	WORD $0xe25bb001 // subs fp, fp, #1
-	WORD $0x1afffff4 // bne 0x7e0
-// 0x80c:
+	WORD $0x1afffff6 // bne 0x18c4
+// 0x18e8:
 	WORD $0xe310000f // tst r0, #15
 	WORD $0x14c0b001 // strbne fp, [r0], #1
-	WORD $0x1afffffc // bne 0x80c
-	WORD $0xe0408001 // sub r8, r0, r1
-	WORD $0xe288800f // add r8, r8, #15
-	WORD $0xe3c8803f // bic r8, r8, #63
-	WORD $0xe0810008 // add r0, r1, r8
-	WORD $0xe2800030 // add r0, r0, #48
-	WORD $0xeaffffb3 // b 0x700
-// 0x830:
-	WORD $0xe5118020 // ldr r8, [r1, #-32]
-	WORD $0xe5117024 // ldr r7, [r1, #-36]
-	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000223 // beq 0x10d0
-	WORD $0xe89003fc // ldm r0, {r2, r3, r4, r5, r6, r7, r8, r9}
-	WORD $0xe281c040 // add ip, r1, #64
-	WORD $0xe88c03c0 // stm ip, {r6, r7, r8, r9}
-	WORD $0xe3c2220f // bic r2, r2, #-268435456
-	WORD $0xe3c3323f // bic r3, r3, #-268435453
-	WORD $0xe3c4423f // bic r4, r4, #-268435453
-	WORD $0xe3c5523f // bic r5, r5, #-268435453
-	WORD $0xe281c020 // add ip, r1, #32
-	WORD $0xe88c0038 // stm ip, {r3, r4, r5}
-	WORD $0xe0833123 // add r3, r3, r3, lsr #2
-	WORD $0xe0844124 // add r4, r4, r4, lsr #2
-	WORD $0xe0855125 // add r5, r5, r5, lsr #2
-	WORD $0xe9010078 // stmdb r1, {r3, r4, r5, r6}
-	WORD $0xe5012004 // str r2, [r1, #-4]
-	WORD $0xe3a02000 // mov r2, #0
-	WORD $0xe3a03000 // mov r3, #0
-	WORD $0xe3a04000 // mov r4, #0
-	WORD $0xe3a06000 // mov r6, #0
-	WORD $0xe3a05000 // mov r5, #0
-	WORD $0xe511002c // ldr r0, [r1, #-44]
-	WORD $0xe3a0c000 // mov ip, #0
-	WORD $0xe5907010 // ldr r7, [r0, #16]
-	WORD $0xe5908018 // ldr r8, [r0, #24]
-	WORD $0xe5909020 // ldr r9, [r0, #32]
-	WORD $0xe5017024 // str r7, [r1, #-36]
-// 0x8a4:
-	WORD $0xe209700f // and r7, r9, #15
-	WORD $0xe3c9900f // bic r9, r9, #15
-	WORD $0xe501c020 // str ip, [r1, #-32]
-	WORD $0xe0889009 // add r9, r8, r9
-	WORD $0xe501701c // str r7, [r1, #-28]
+	WORD $0x1afffffc // bne 0x18e8
+	WORD $0xe280003f // add r0, r0, #63
+	WORD $0xe3c0003f // bic r0, r0, #63
+	WORD $0xeaffffc1 // b 0x1808
+// 0x1900:
+	WORD $0xe2818d05 // add r8, r1, #320
+	WORD $0xe3500c01 // cmp r0, #256
+	WORD $0x31a0b000 // movcc fp, r0
+	WORD $0x23a0bc01 // movcs fp, #256
+	WORD $0xe040700b // sub r7, r0, fp
+	WORD $0xe28b000f // add r0, fp, #15
+	WORD $0xe3c0000f // bic r0, r0, #15
+	WORD $0xe0889000 // add r9, r8, r0
 	WORD $0xe14181f8 // strd r8, [r1, #-24]
-// 0x8bc:
-	WORD $0xe591003c // ldr r0, [r1, #60]
-	WORD $0xe0597008 // subs r7, r9, r8
-	WORD $0x0a0001d7 // beq 0x1028
-	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0x3a00019f // bcc 0xf50
-	WORD $0xe581003c // str r0, [r1, #60]
-	WORD $0xe3570020 // cmp r7, #32
-	WORD $0x3a0000e7 // bcc 0xc7c
-	WORD $0xe5117018 // ldr r7, [r1, #-24]
-	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
-	WORD $0xf220084a // vadd.i32 q0, q0, q5
-	WORD $0xf2266848 // vadd.i32 q3, q3, q4
-	WORD $0xe5978000 // ldr r8, [r7]
-	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
-	WORD $0xf34ea174 // veor q13, q7, q10
-	WORD $0xe597000c // ldr r0, [r7, #12]
-	WORD $0xe597b008 // ldr fp, [r7, #8]
-	WORD $0xf30ce1d0 // veor q7, q14, q0
-	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
-	WORD $0xe5979004 // ldr r9, [r7, #4]
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
-	WORD $0xe0922008 // adds r2, r2, r8
-	WORD $0xf3b4e0ce // vrev32.16 q7, q7
-	WORD $0xf30cc17c // veor q6, q6, q14
-	WORD $0xe0b33009 // adcs r3, r3, r9
-	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xf3e7247a // vsri.32 q9, q13, #25
-	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
-	WORD $0xe0b4400b // adcs r4, r4, fp
-	WORD $0xe511b008 // ldr fp, [r1, #-8]
-	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
-	WORD $0xe0b66000 // adcs r6, r6, r0
-	WORD $0xf34ee1d6 // veor q15, q15, q3
-	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xf30aa17a // veor q5, q5, q13
-	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
-	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
-	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
-	WORD $0xf3b4c0ee // vrev32.16 q6, q15
-	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
-	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
-	WORD $0xe2a55001 // adc r5, r5, #1
-	WORD $0xf222286c // vadd.i32 q1, q1, q14
-	WORD $0xe0080895 // mul r8, r5, r8
-	WORD $0xf26008cc // vadd.i32 q8, q8, q6
-	WORD $0xe5810038 // str r0, [r1, #56]
-	WORD $0xf3ece45a // vsri.32 q15, q5, #20
-	WORD $0xf34661d2 // veor q11, q11, q1
-	WORD $0xe0000995 // mul r0, r5, r9
-	WORD $0xf2244862 // vadd.i32 q2, q2, q9
-	WORD $0xe0a08996 // umlal r8, r0, r6, r9
-	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xe5919020 // ldr r9, [r1, #32]
-	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
-	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
-	WORD $0xe0a08793 // umlal r8, r0, r3, r7
-	WORD $0xf220086e // vadd.i32 q0, q0, q15
-	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xe0a08992 // umlal r8, r0, r2, r9
-	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
-	WORD $0xf30ee150 // veor q7, q7, q0
-	WORD $0xe09cc008 // adds ip, ip, r8
-	WORD $0xf26448ca // vadd.i32 q10, q10, q5
-	WORD $0xe0898993 // umull r8, r9, r3, r9
-	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
-	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
-	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
-	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0xe0a98794 // umlal r8, r9, r4, r7
-	WORD $0xf3f480e8 // vrev32.16 q12, q12
-	WORD $0xf3a8845e // vsri.32 q4, q7, #24
-	WORD $0xe00b0b95 // mul fp, r5, fp
-	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
-	WORD $0xe0050795 // mul r5, r5, r7
-	WORD $0xf2266866 // vadd.i32 q3, q3, q11
-	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
-	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
-	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
-	WORD $0xf3ace47c // vsri.32 q7, q14, #20
-	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
-	WORD $0xf30cc156 // veor q6, q6, q3
-	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
-	WORD $0xf34ee1fa // veor q15, q15, q13
-	WORD $0xedc1bb06 // vstr d27, [r1, #24]
-	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
-	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
-	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xedc1ab04 // vstr d26, [r1, #16]
-	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
-	WORD $0xe0a98792 // umlal r8, r9, r2, r7
-	WORD $0xf222284e // vadd.i32 q1, q1, q7
-	WORD $0xf34221fc // veor q9, q9, q14
-	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
-	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
-	WORD $0xf30aa152 // veor q5, q5, q1
-	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
-	WORD $0xe0b00008 // adcs r0, r0, r8
-	WORD $0xe0b9900b // adcs r9, r9, fp
-	WORD $0xf26008ea // vadd.i32 q8, q8, q13
-	WORD $0xe2a55000 // adc r5, r5, #0
-	WORD $0xe5918038 // ldr r8, [r1, #56]
-	WORD $0xf3acc472 // vsri.32 q6, q9, #20
-	WORD $0xe5117018 // ldr r7, [r1, #-24]
-	WORD $0xe3c5b003 // bic fp, r5, #3
-	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
-	WORD $0xf34661f0 // veor q11, q11, q8
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xe2055003 // and r5, r5, #3
-	WORD $0xf224484c // vadd.i32 q2, q2, q6
-	WORD $0xf3e8245a // vsri.32 q9, q5, #24
-	WORD $0xe098200b // adds r2, r8, fp
-	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe5978010 // ldr r8, [r7, #16]
-	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
-	WORD $0xe2b04000 // adcs r4, r0, #0
-	WORD $0xe597b018 // ldr fp, [r7, #24]
-	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
-	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
-	WORD $0xe2b96000 // adcs r6, r9, #0
-	WORD $0xe5979014 // ldr r9, [r7, #20]
-	WORD $0xf30ee174 // veor q7, q7, q10
-	WORD $0xf220084a // vadd.i32 q0, q0, q5
-	WORD $0xe2a55000 // adc r5, r5, #0
-	WORD $0xe0922008 // adds r2, r2, r8
-	WORD $0xf3e86478 // vsri.32 q11, q12, #24
-	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
-	WORD $0xe0b33009 // adcs r3, r3, r9
-	WORD $0xf34221d0 // veor q9, q9, q0
-	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
-	WORD $0xe597001c // ldr r0, [r7, #28]
-	WORD $0xe2877020 // add r7, r7, #32
-	WORD $0xf3e7847e // vsri.32 q12, q15, #25
-	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
-	WORD $0xe5017018 // str r7, [r1, #-24]
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xf30cc17c // veor q6, q6, q14
-	WORD $0xf2622868 // vadd.i32 q9, q1, q12
-	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
-	WORD $0xe0b4400b // adcs r4, r4, fp
-	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
-	WORD $0xe0b66000 // adcs r6, r6, r0
-	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xf34661f2 // veor q11, q11, q9
-	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
-	WORD $0xf30aa152 // veor q5, q5, q1
-	WORD $0xe511b008 // ldr fp, [r1, #-8]
-	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
-	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
-	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
-	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
-	WORD $0xf226686c // vadd.i32 q3, q3, q14
-	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
-	WORD $0xe2a55001 // adc r5, r5, #1
-	WORD $0xf26008cc // vadd.i32 q8, q8, q6
-	WORD $0xe0080895 // mul r8, r5, r8
-	WORD $0xf3ec645a // vsri.32 q11, q5, #20
-	WORD $0xf308a156 // veor q5, q4, q3
-	WORD $0xe5810038 // str r0, [r1, #56]
-	WORD $0xe0000995 // mul r0, r5, r9
-	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
-	WORD $0xf2200866 // vadd.i32 q0, q0, q11
-	WORD $0xe0a08996 // umlal r8, r0, r6, r9
-	WORD $0xe5919020 // ldr r9, [r1, #32]
-	WORD $0xf3b4a0ca // vrev32.16 q5, q5
-	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
-	WORD $0xf3a7845e // vsri.32 q4, q7, #25
-	WORD $0xe0a08793 // umlal r8, r0, r3, r7
-	WORD $0xf34ee1d0 // veor q15, q15, q0
-	WORD $0xf26448ca // vadd.i32 q10, q10, q5
-	WORD $0xe0a08992 // umlal r8, r0, r2, r9
-	WORD $0xf308e1f0 // veor q7, q12, q8
-	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
-	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0xe09cc008 // adds ip, ip, r8
-	WORD $0xe0898993 // umull r8, r9, r3, r9
-	WORD $0xf2244848 // vadd.i32 q2, q2, q4
-	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
-	WORD $0xf3e8847e // vsri.32 q12, q15, #24
-	WORD $0xe00b0b95 // mul fp, r5, fp
-	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
-	WORD $0xe0050795 // mul r5, r5, r7
-	WORD $0xf34aa1d4 // veor q13, q13, q2
-	WORD $0xf2222868 // vadd.i32 q1, q1, q12
-	WORD $0xe0a98794 // umlal r8, r9, r4, r7
-	WORD $0xf3ece45e // vsri.32 q15, q7, #20
-	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
-	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
-	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
-	WORD $0xec812b04 // vstmia r1, {d2-d3}
-	WORD $0xf34661d2 // veor q11, q11, q1
-	WORD $0xf22228ee // vadd.i32 q1, q9, q15
-	WORD $0xedd13b06 // vldr d19, [r1, #24]
-	WORD $0xf3ace47c // vsri.32 q7, q14, #20
-	WORD $0xedd12b04 // vldr d18, [r1, #16]
-	WORD $0xf3f4a0ea // vrev32.16 q13, q13
-	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
-	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
-	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
-	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xf30cc152 // veor q6, q6, q1
-	WORD $0xf26228ea // vadd.i32 q9, q9, q13
-	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
-	WORD $0xe0a98792 // umlal r8, r9, r2, r7
-	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
-	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
-	WORD $0xf3088172 // veor q4, q4, q9
-	WORD $0xf226684e // vadd.i32 q3, q3, q7
-	WORD $0xe0b00008 // adcs r0, r0, r8
-	WORD $0xe0b9900b // adcs r9, r9, fp
-	WORD $0xf3e8645c // vsri.32 q11, q6, #24
-	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
-	WORD $0xf30aa156 // veor q5, q5, q3
-	WORD $0xe2a55000 // adc r5, r5, #0
-	WORD $0xe5918038 // ldr r8, [r1, #56]
-	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
-	WORD $0xf3acc458 // vsri.32 q6, q4, #20
-	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
-	WORD $0xe3c5b003 // bic fp, r5, #3
-	WORD $0xf34ee1f0 // veor q15, q15, q8
-	WORD $0xe2055003 // and r5, r5, #3
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xf3f28066 // vswp q12, q11
-	WORD $0xf224484c // vadd.i32 q2, q2, q6
-	WORD $0xe098200b // adds r2, r8, fp
-	WORD $0xf3a8845a // vsri.32 q4, q5, #24
-	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe2b04000 // adcs r4, r0, #0
-	WORD $0xf34aa1d4 // veor q13, q13, q2
-	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
-	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
-	WORD $0xe2b96000 // adcs r6, r9, #0
-	WORD $0xf3f2c048 // vswp q14, q4
-	WORD $0xe2a55000 // adc r5, r5, #0
-	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
-	WORD $0xeaffff0f // b 0x8bc
-// 0xc7c:
-	WORD $0xe5117018 // ldr r7, [r1, #-24]
-	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
-	WORD $0xf2266848 // vadd.i32 q3, q3, q4
-	WORD $0xf220084a // vadd.i32 q0, q0, q5
-	WORD $0xe597b008 // ldr fp, [r7, #8]
-	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
-	WORD $0xf34ea174 // veor q13, q7, q10
-	WORD $0xe597000c // ldr r0, [r7, #12]
-	WORD $0xe5978000 // ldr r8, [r7]
-	WORD $0xf30ce1d0 // veor q7, q14, q0
-	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
-	WORD $0xe5979004 // ldr r9, [r7, #4]
-	WORD $0xe2877010 // add r7, r7, #16
-	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
-	WORD $0xf3b4e0ce // vrev32.16 q7, q7
-	WORD $0xf30cc17c // veor q6, q6, q14
-	WORD $0xf3e7247a // vsri.32 q9, q13, #25
-	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
-	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
-	WORD $0xf34ee1d6 // veor q15, q15, q3
-	WORD $0xf30aa17a // veor q5, q5, q13
-	WORD $0xe0922008 // adds r2, r2, r8
-	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
-	WORD $0xf3b4c0ee // vrev32.16 q6, q15
-	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
-	WORD $0xf222286c // vadd.i32 q1, q1, q14
-	WORD $0xf26008cc // vadd.i32 q8, q8, q6
-	WORD $0xf3ece45a // vsri.32 q15, q5, #20
-	WORD $0xf34661d2 // veor q11, q11, q1
-	WORD $0xe5017018 // str r7, [r1, #-24]
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xe0b33009 // adcs r3, r3, r9
-	WORD $0xf220086e // vadd.i32 q0, q0, q15
-	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
-	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
-	WORD $0xf30ee150 // veor q7, q7, q0
-	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xf26448ca // vadd.i32 q10, q10, q5
-	WORD $0xe0b4400b // adcs r4, r4, fp
-	WORD $0xe0b66000 // adcs r6, r6, r0
-	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
-	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
-	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0xf2244862 // vadd.i32 q2, q2, q9
-	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
-	WORD $0xf3a8845e // vsri.32 q4, q7, #24
-	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
-	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xf2266866 // vadd.i32 q3, q3, q11
-	WORD $0xf3ace47c // vsri.32 q7, q14, #20
-	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
-	WORD $0xe511b008 // ldr fp, [r1, #-8]
-	WORD $0xf3f480e8 // vrev32.16 q12, q12
-	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
-	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
-	WORD $0xe2a55001 // adc r5, r5, #1
-	WORD $0xf30cc156 // veor q6, q6, q3
-	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
-	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
-	WORD $0xf34ee1fa // veor q15, q15, q13
-	WORD $0xedc1ab04 // vstr d26, [r1, #16]
-	WORD $0xedc1bb06 // vstr d27, [r1, #24]
-	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
-	WORD $0xf34221fc // veor q9, q9, q14
-	WORD $0xf222284e // vadd.i32 q1, q1, q7
-	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
-	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
-	WORD $0xe5810038 // str r0, [r1, #56]
-	WORD $0xe0000995 // mul r0, r5, r9
-	WORD $0xf30aa152 // veor q5, q5, q1
-	WORD $0xe0080895 // mul r8, r5, r8
-	WORD $0xf26008ea // vadd.i32 q8, q8, q13
-	WORD $0xf3acc472 // vsri.32 q6, q9, #20
-	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
-	WORD $0xf34661f0 // veor q11, q11, q8
-	WORD $0xf224484c // vadd.i32 q2, q2, q6
-	WORD $0xf3e8245a // vsri.32 q9, q5, #24
-	WORD $0xe0a08996 // umlal r8, r0, r6, r9
-	WORD $0xe5919020 // ldr r9, [r1, #32]
-	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
-	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
-	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
-	WORD $0xe0a08793 // umlal r8, r0, r3, r7
-	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
-	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
-	WORD $0xe0a08992 // umlal r8, r0, r2, r9
-	WORD $0xf30ee174 // veor q7, q7, q10
-	WORD $0xf220084a // vadd.i32 q0, q0, q5
-	WORD $0xf3e86478 // vsri.32 q11, q12, #24
-	WORD $0xe09cc008 // adds ip, ip, r8
-	WORD $0xe0898993 // umull r8, r9, r3, r9
-	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
-	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
-	WORD $0xf34221d0 // veor q9, q9, q0
-	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
-	WORD $0xe00b0b95 // mul fp, r5, fp
-	WORD $0xf3e7847e // vsri.32 q12, q15, #25
-	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
-	WORD $0xf30cc17c // veor q6, q6, q14
-	WORD $0xe0050795 // mul r5, r5, r7
-	WORD $0xf2622868 // vadd.i32 q9, q1, q12
-	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
-	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
-	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
-	WORD $0xf34661f2 // veor q11, q11, q9
-	WORD $0xe0a98794 // umlal r8, r9, r4, r7
-	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
-	WORD $0xf30aa152 // veor q5, q5, q1
-	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
-	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
-	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
-	WORD $0xf226686c // vadd.i32 q3, q3, q14
-	WORD $0xf26008cc // vadd.i32 q8, q8, q6
-	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
-	WORD $0xf3ec645a // vsri.32 q11, q5, #20
-	WORD $0xf308a156 // veor q5, q4, q3
-	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
-	WORD $0xf2200866 // vadd.i32 q0, q0, q11
-	WORD $0xf3b4a0ca // vrev32.16 q5, q5
-	WORD $0xf3a7845e // vsri.32 q4, q7, #25
-	WORD $0xf34ee1d0 // veor q15, q15, q0
-	WORD $0xf26448ca // vadd.i32 q10, q10, q5
-	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
-	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xf308e1f0 // veor q7, q12, q8
-	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
-	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0xe0a98792 // umlal r8, r9, r2, r7
-	WORD $0xf2244848 // vadd.i32 q2, q2, q4
-	WORD $0xf3e8847e // vsri.32 q12, q15, #24
-	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
-	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
-	WORD $0xf34aa1d4 // veor q13, q13, q2
-	WORD $0xf2222868 // vadd.i32 q1, q1, q12
-	WORD $0xe0b00008 // adcs r0, r0, r8
-	WORD $0xf3ece45e // vsri.32 q15, q7, #20
-	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
-	WORD $0xf34661d2 // veor q11, q11, q1
-	WORD $0xec812b04 // vstmia r1, {d2-d3}
-	WORD $0xf22228ee // vadd.i32 q1, q9, q15
-	WORD $0xedd13b06 // vldr d19, [r1, #24]
-	WORD $0xedd12b04 // vldr d18, [r1, #16]
-	WORD $0xf3f4a0ea // vrev32.16 q13, q13
-	WORD $0xe0b9900b // adcs r9, r9, fp
-	WORD $0xf3ace47c // vsri.32 q7, q14, #20
-	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
-	WORD $0xf30cc152 // veor q6, q6, q1
-	WORD $0xf26228ea // vadd.i32 q9, q9, q13
-	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
-	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
-	WORD $0xf226684e // vadd.i32 q3, q3, q7
-	WORD $0xf3088172 // veor q4, q4, q9
-	WORD $0xe5918038 // ldr r8, [r1, #56]
-	WORD $0xe2a55000 // adc r5, r5, #0
-	WORD $0xf3e8645c // vsri.32 q11, q6, #24
-	WORD $0xf30aa156 // veor q5, q5, q3
-	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
-	WORD $0xe3c5b003 // bic fp, r5, #3
-	WORD $0xe2055003 // and r5, r5, #3
-	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
-	WORD $0xf3f28066 // vswp q12, q11
-	WORD $0xf3acc458 // vsri.32 q6, q4, #20
-	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xf34ee1f0 // veor q15, q15, q8
-	WORD $0xf224484c // vadd.i32 q2, q2, q6
-	WORD $0xf3a8845a // vsri.32 q4, q5, #24
-	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
-	WORD $0xe098200b // adds r2, r8, fp
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xf34aa1d4 // veor q13, q13, q2
-	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
-	WORD $0xe2b04000 // adcs r4, r0, #0
-	WORD $0xe2b96000 // adcs r6, r9, #0
-	WORD $0xf3f2c048 // vswp q14, q4
-	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
-	WORD $0xe2a55000 // adc r5, r5, #0
-	WORD $0xea000032 // b 0x101c
-// 0xf50:
-	WORD $0xe5987000 // ldr r7, [r8]
-	WORD $0xe5989004 // ldr r9, [r8, #4]
-	WORD $0xe598b008 // ldr fp, [r8, #8]
-	WORD $0xe598c00c // ldr ip, [r8, #12]
-	WORD $0xe2888010 // add r8, r8, #16
-	WORD $0xe5018018 // str r8, [r1, #-24]
-	WORD $0xe0922007 // adds r2, r2, r7
-	WORD $0xe0b33009 // adcs r3, r3, r9
-	WORD $0xe0b4400b // adcs r4, r4, fp
-	WORD $0xe0b6600c // adcs r6, r6, ip
-	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xe2a55001 // adc r5, r5, #1
-	WORD $0xe511b008 // ldr fp, [r1, #-8]
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
-	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
-	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
-	WORD $0xe0080895 // mul r8, r5, r8
-	WORD $0xe5810038 // str r0, [r1, #56]
-	WORD $0xe0000995 // mul r0, r5, r9
-	WORD $0xe0a08996 // umlal r8, r0, r6, r9
-	WORD $0xe5919020 // ldr r9, [r1, #32]
-	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
-	WORD $0xe0a08793 // umlal r8, r0, r3, r7
-	WORD $0xe0a08992 // umlal r8, r0, r2, r9
-	WORD $0xe09cc008 // adds ip, ip, r8
-	WORD $0xe0898993 // umull r8, r9, r3, r9
-	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
-	WORD $0xe00b0b95 // mul fp, r5, fp
-	WORD $0xe0a98794 // umlal r8, r9, r4, r7
-	WORD $0xe0050795 // mul r5, r5, r7
-	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
-	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
-	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
-	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
-	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xe0a98792 // umlal r8, r9, r2, r7
-	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
-	WORD $0xe0b00008 // adcs r0, r0, r8
-	WORD $0xe5918038 // ldr r8, [r1, #56]
-	WORD $0xe0b9900b // adcs r9, r9, fp
-	WORD $0xe2a55000 // adc r5, r5, #0
-	WORD $0xe3c5b003 // bic fp, r5, #3
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xe098200b // adds r2, r8, fp
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe2b04000 // adcs r4, r0, #0
-	WORD $0xe2055003 // and r5, r5, #3
-	WORD $0xe2b96000 // adcs r6, r9, #0
-	WORD $0xe2a55000 // adc r5, r5, #0
-// 0x101c:
-	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
-	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x1afffe24 // bne 0x8bc
-// 0x1028:
-	WORD $0xe511701c // ldr r7, [r1, #-28]
-	WORD $0xe511c020 // ldr ip, [r1, #-32]
-	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a000017 // beq 0x1098
-	WORD $0xe2819050 // add r9, r1, #80
-	WORD $0xe3a00000 // mov r0, #0
-	WORD $0xe5890000 // str r0, [r9]
-	WORD $0xe5890004 // str r0, [r9, #4]
-	WORD $0xe5890008 // str r0, [r9, #8]
-	WORD $0xe589000c // str r0, [r9, #12]
-	WORD $0xe501001c // str r0, [r1, #-28]
-	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x3a000003 // bcc 0x106c
-// 0x105c:
-	WORD $0xe4980004 // ldr r0, [r8], #4
-	WORD $0xe4890004 // str r0, [r9], #4
-	WORD $0xe2577004 // subs r7, r7, #4
-	WORD $0x2afffffb // bcs 0x105c
-// 0x106c:
-	WORD $0xe2977004 // adds r7, r7, #4
-	WORD $0x0a000003 // beq 0x1084
-// 0x1074:
-	WORD $0xe4d80001 // ldrb r0, [r8], #1
-	WORD $0xe4c90001 // strb r0, [r9], #1
-	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1afffffb // bne 0x1074
-// 0x1084:
-	WORD $0xe2818050 // add r8, r1, #80
-	WORD $0xe2889010 // add r9, r8, #16
-	WORD $0xe5019014 // str r9, [r1, #-20]
-	WORD $0xe5018018 // str r8, [r1, #-24]
-	WORD $0xeafffe08 // b 0x8bc
-// 0x1098:
-	WORD $0xe5117024 // ldr r7, [r1, #-36]
-	WORD $0xe35c0001 // cmp ip, #1
-	WORD $0x8a00001e // bhi 0x1120
-	WORD $0xe3a0c001 // mov ip, #1
-	WORD $0xe501c020 // str ip, [r1, #-32]
-	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a000010 // beq 0x10f8
-// 0x10b4:
-	WORD $0xe591002c // ldr r0, [r1, #44]
-	WORD $0xe2817e1f // add r7, r1, #496
-	WORD $0xe1500007 // cmp r0, r7
-	WORD $0xe2800040 // add r0, r0, #64
-	WORD $0xe581002c // str r0, [r1, #44]
-	WORD $0x1afffdd8 // bne 0x830
-	WORD $0xeafffc64 // b 0x264
-// 0x10d0:
-	WORD $0xe3570040 // cmp r7, #64
-	WORD $0x31a09007 // movcc r9, r7
-	WORD $0x23a09040 // movcs r9, #64
-	WORD $0xe0477009 // sub r7, r7, r9
-	WORD $0xe289900f // add r9, r9, #15
-	WORD $0xe1a08000 // mov r8, r0
+	WORD $0xe289b03f // add fp, r9, #63
+	WORD $0xe3cbb03f // bic fp, fp, #63
+	WORD $0xe581b02c // str fp, [r1, #44]
 	WORD $0xe5017024 // str r7, [r1, #-36]
-	WORD $0xe3c9900f // bic r9, r9, #15
-	WORD $0xe3a0c001 // mov ip, #1
-	WORD $0xeafffdea // b 0x8a4
-// 0x10f8:
-	WORD $0xe511002c // ldr r0, [r1, #-44]
-	WORD $0xe5907020 // ldr r7, [r0, #32]
-	WORD $0xe5908024 // ldr r8, [r0, #36]
-	WORD $0xe5909010 // ldr r9, [r0, #16]
-	WORD $0xe590b014 // ldr fp, [r0, #20]
-	WORD $0xe281c050 // add ip, r1, #80
-	WORD $0xe88c0b80 // stm ip, {r7, r8, r9, fp}
-	WORD $0xe3a0c002 // mov ip, #2
-	WORD $0xe501c020 // str ip, [r1, #-32]
-	WORD $0xeaffffd8 // b 0x1084
-// 0x1120:
-	WORD $0xe2927005 // adds r7, r2, #5
-	WORD $0xe2b37000 // adcs r7, r3, #0
-	WORD $0xe2b47000 // adcs r7, r4, #0
-	WORD $0xe2b67000 // adcs r7, r6, #0
-	WORD $0xe2a57000 // adc r7, r5, #0
-	WORD $0xe1a07127 // lsr r7, r7, #2
-	WORD $0xe0877107 // add r7, r7, r7, lsl #2
+	WORD $0xe5817074 // str r7, [r1, #116]
+// 0x1938:
+	WORD $0xe591c03c // ldr ip, [r1, #60]
+	WORD $0xe35c0000 // cmp ip, #0
+	WORD $0x1afffbeb // bne 0x8f4
+// 0x1944:
+	WORD $0xe3500000 // cmp r0, #0
+	WORD $0x0a000038 // beq 0x1a30
+// 0x194c:
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xe5978000 // ldr r8, [r7]
+	WORD $0xe5979004 // ldr r9, [r7, #4]
+	WORD $0xe597b008 // ldr fp, [r7, #8]
+	WORD $0xe597000c // ldr r0, [r7, #12]
+	WORD $0xe2877010 // add r7, r7, #16
+	WORD $0xe5017018 // str r7, [r1, #-24]
+	WORD $0xe0922008 // adds r2, r2, r8
+	WORD $0xe0b33009 // adcs r3, r3, r9
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe0b4400b // adcs r4, r4, fp
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xe0b66000 // adcs r6, r6, r0
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xe5810038 // str r0, [r1, #56]
+	WORD $0xe0000995 // mul r0, r5, r9
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xe5919020 // ldr r9, [r1, #32]
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xe0898993 // umull r8, r9, r3, r9
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xe0b9900b // adcs r9, r9, fp
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe5117024 // ldr r7, [r1, #-36]
+	WORD $0xe098200b // adds r2, r8, fp
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe2b04000 // adcs r4, r0, #0
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe0490008 // sub r0, r9, r8
+	WORD $0xe3500000 // cmp r0, #0
+	WORD $0x1affffc6 // bne 0x194c
+// 0x1a30:
+	WORD $0xe3570000 // cmp r7, #0
+	WORD $0x1a000087 // bne 0x1c58
+	WORD $0xe511702c // ldr r7, [r1, #-44]
+	WORD $0xe5978020 // ldr r8, [r7, #32]
+	WORD $0xe5979024 // ldr r9, [r7, #36]
+	WORD $0xe597b010 // ldr fp, [r7, #16]
+	WORD $0xe5970014 // ldr r0, [r7, #20]
+	WORD $0xe0922008 // adds r2, r2, r8
+	WORD $0xe0b33009 // adcs r3, r3, r9
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe0b4400b // adcs r4, r4, fp
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xe0b66000 // adcs r6, r6, r0
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xe5810038 // str r0, [r1, #56]
+	WORD $0xe0000995 // mul r0, r5, r9
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xe5919020 // ldr r9, [r1, #32]
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xe0898993 // umull r8, r9, r3, r9
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xe0b9900b // adcs r9, r9, fp
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xe098200b // adds r2, r8, fp
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe2b04000 // adcs r4, r0, #0
+	WORD $0xe511702c // ldr r7, [r1, #-44]
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe2928005 // adds r8, r2, #5
+	WORD $0xe2b38000 // adcs r8, r3, #0
+	WORD $0xe5970038 // ldr r0, [r7, #56]
+	WORD $0xe2b48000 // adcs r8, r4, #0
+	WORD $0xe2877040 // add r7, r7, #64
+	WORD $0xe2b68000 // adcs r8, r6, #0
+	WORD $0xe501702c // str r7, [r1, #-44]
+	WORD $0xe2a58000 // adc r8, r5, #0
+	WORD $0xe1a08128 // lsr r8, r8, #2
+	WORD $0xe088b108 // add fp, r8, r8, lsl #2
 	WORD $0xe281c040 // add ip, r1, #64
-	WORD $0xe0922007 // adds r2, r2, r7
+	WORD $0xe092200b // adds r2, r2, fp
+	WORD $0xe89c0b80 // ldm ip, {r7, r8, r9, fp}
 	WORD $0xe2b33000 // adcs r3, r3, #0
 	WORD $0xe2b44000 // adcs r4, r4, #0
 	WORD $0xe2a66000 // adc r6, r6, #0
-	WORD $0xe89c0b80 // ldm ip, {r7, r8, r9, fp}
 	WORD $0xe0922007 // adds r2, r2, r7
+	WORD $0xe5117028 // ldr r7, [r1, #-40]
 	WORD $0xe0b33008 // adcs r3, r3, r8
-	WORD $0xe0b44009 // adcs r4, r4, r9
-	WORD $0xe0a6600b // adc r6, r6, fp
-	WORD $0xe511702c // ldr r7, [r1, #-44]
-	WORD $0xe5118028 // ldr r8, [r1, #-40]
-	WORD $0xe5970038 // ldr r0, [r7, #56]
-	WORD $0xe2877040 // add r7, r7, #64
-	WORD $0xe2588001 // subs r8, r8, #1
-	WORD $0xe501702c // str r7, [r1, #-44]
-	WORD $0xe5018028 // str r8, [r1, #-40]
 	WORD $0xe5802000 // str r2, [r0]
+	WORD $0xe0b44009 // adcs r4, r4, r9
+	WORD $0xe2819d09 // add r9, r1, #576
 	WORD $0xe5803004 // str r3, [r0, #4]
+	WORD $0xe2477001 // sub r7, r7, #1
 	WORD $0xe5804008 // str r4, [r0, #8]
+	WORD $0xe0a6600b // adc r6, r6, fp
+	WORD $0xe5017028 // str r7, [r1, #-40]
 	WORD $0xe580600c // str r6, [r0, #12]
-	WORD $0x1affffc7 // bne 0x10b4
+	WORD $0xe591802c // ldr r8, [r1, #44]
+	WORD $0xe3570000 // cmp r7, #0
+	WORD $0x0a000058 // beq 0x1ce4
+// 0x1b80:
+	WORD $0xe1580009 // cmp r8, r9
+	WORD $0x0afffe61 // beq 0x1510
+// 0x1b88:
+	WORD $0xe591c02c // ldr ip, [r1, #44]
+	WORD $0xe2810040 // add r0, r1, #64
+	WORD $0xe511b02c // ldr fp, [r1, #-44]
+	WORD $0xe8bc03fc // ldm ip!, {r2, r3, r4, r5, r6, r7, r8, r9}
+	WORD $0xe3c3323f // bic r3, r3, #-268435453
+	WORD $0xe3c4423f // bic r4, r4, #-268435453
+	WORD $0xe3c5523f // bic r5, r5, #-268435453
+	WORD $0xe88003c0 // stm r0, {r6, r7, r8, r9}
+	WORD $0xe3c2620f // bic r6, r2, #-268435456
+	WORD $0xe2810020 // add r0, r1, #32
+	WORD $0xe28c8020 // add r8, ip, #32
+	WORD $0xe2819d09 // add r9, r1, #576
+	WORD $0xe0499008 // sub r9, r9, r8
+	WORD $0xe59b7010 // ldr r7, [fp, #16]
+	WORD $0xe8800038 // stm r0, {r3, r4, r5}
+	WORD $0xe0833123 // add r3, r3, r3, lsr #2
+	WORD $0xe0844124 // add r4, r4, r4, lsr #2
+	WORD $0xe0855125 // add r5, r5, r5, lsr #2
+	WORD $0xe1570009 // cmp r7, r9
+	WORD $0x31a09007 // movcc r9, r7
+	WORD $0xe59bb020 // ldr fp, [fp, #32]
+	WORD $0xe289000f // add r0, r9, #15
+	WORD $0xe9010078 // stmdb r1, {r3, r4, r5, r6}
+	WORD $0xe3c0000f // bic r0, r0, #15
+	WORD $0xe0477009 // sub r7, r7, r9
+	WORD $0xe3a02000 // mov r2, #0
+	WORD $0xe0889000 // add r9, r8, r0
+	WORD $0xe3a03000 // mov r3, #0
+	WORD $0xe289c03f // add ip, r9, #63
+	WORD $0xe3a04000 // mov r4, #0
+	WORD $0xe14181f8 // strd r8, [r1, #-24]
+	WORD $0xe3ccc03f // bic ip, ip, #63
+	WORD $0xe5017024 // str r7, [r1, #-36]
+	WORD $0xe3a06000 // mov r6, #0
+	WORD $0xe581c02c // str ip, [r1, #44]
+	WORD $0xe3a05000 // mov r5, #0
+	WORD $0xe5817074 // str r7, [r1, #116]
+// 0x1c1c:
+	WORD $0xe35b0000 // cmp fp, #0
+	WORD $0x0affff47 // beq 0x1944
+// 0x1c24:
+	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
+	WORD $0xe511c02c // ldr ip, [r1, #-44]
+	WORD $0xe14182f0 // strd r8, [r1, #-32]
+	WORD $0xe59c8018 // ldr r8, [ip, #24]
+	WORD $0xe3cb000f // bic r0, fp, #15
+	WORD $0xe20b700f // and r7, fp, #15
+	WORD $0xe3877102 // orr r7, r7, #-2147483648
+	WORD $0xe0889000 // add r9, r8, r0
+	WORD $0xe14181f8 // strd r8, [r1, #-24]
+	WORD $0xe5017024 // str r7, [r1, #-36]
+	WORD $0xeaffff39 // b 0x1938
+// 0x1c50:
+	WORD $0x5afffdab // bpl 0x1304
+	WORD $0xea000000 // b 0x1c5c
+// 0x1c58:
+	WORD $0x5afffe2c // bpl 0x1510
+// 0x1c5c:
+	WORD $0xe217c00f // ands ip, r7, #15
+	WORD $0x0a000019 // beq 0x1ccc
+	WORD $0xe5118018 // ldr r8, [r1, #-24]
+	WORD $0xe2810050 // add r0, r1, #80
+	WORD $0xe3a07000 // mov r7, #0
+	WORD $0xe5807000 // str r7, [r0]
+	WORD $0xe5807004 // str r7, [r0, #4]
+	WORD $0xe5807008 // str r7, [r0, #8]
+	WORD $0xe580700c // str r7, [r0, #12]
+	WORD $0xe25cc004 // subs ip, ip, #4
+	WORD $0x3a000003 // bcc 0x1c98
+// 0x1c88:
+	WORD $0xe498b004 // ldr fp, [r8], #4
+	WORD $0xe480b004 // str fp, [r0], #4
+	WORD $0xe25cc004 // subs ip, ip, #4
+	WORD $0x2afffffb // bcs 0x1c88
+// 0x1c98:
+	WORD $0xe29cc004 // adds ip, ip, #4
+	WORD $0x0a000003 // beq 0x1cb0
+// 0x1ca0:
+	WORD $0xe4d8b001 // ldrb fp, [r8], #1
+	WORD $0xe4c0b001 // strb fp, [r0], #1
+	WORD $0xe25cc001 // subs ip, ip, #1
+	WORD $0x1afffffb // bne 0x1ca0
+// 0x1cb0:
+	WORD $0xe2818050 // add r8, r1, #80
+	WORD $0xe2889010 // add r9, r8, #16
+	WORD $0xe3a07102 // mov r7, #-2147483648
+	WORD $0xe3a00010 // mov r0, #16
+	WORD $0xe14181f8 // strd r8, [r1, #-24]
+	WORD $0xe5017024 // str r7, [r1, #-36]
+	WORD $0xeaffff1a // b 0x1938
+// 0x1ccc:
+	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
+	WORD $0xe5917074 // ldr r7, [r1, #116]
+	WORD $0xe14181f8 // strd r8, [r1, #-24]
+	WORD $0xe5017024 // str r7, [r1, #-36]
+	WORD $0xe0490008 // sub r0, r9, r8
+	WORD $0xeaffff14 // b 0x1938
+// 0x1ce4:
 	WORD $0xf2800050 // vmov.i32 q0, #0
 	WORD $0xf2802050 // vmov.i32 q1, #0
 	WORD $0xe2411040 // sub r1, r1, #64
@@ -1201,7 +1927,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xe2411d0e // sub r1, r1, #896
-// 0x11f4:
+// 0x1d44:
 	RET
 
 DATA chacha20poly1305_batch_neon_constants<>+0(SB)/8, $0x3320646e61707865

@@ -12,15 +12,22 @@ import (
 	"unsafe"
 )
 
-// A kernel's frame, and more.
-const deadBytes = 10 << 10
+const (
+	deadBytes  = 10 << 10      // a kernel's frame, and more
+	scrubBytes = 3 * deadBytes // that, and leftAfter's
+)
 
 // leftBehind runs kernel and counts the 4-byte words that its frame leaves on the stack and that are in secret.
+func leftBehind(kernel func(*Args), a *Args, secret map[uint32]bool) int {
+	scrub()
+	return leftAfter(kernel, a, secret)
+}
+
+// leftAfter has a frame of its own, which scrub has cleared: it has slots that nothing else may ever write.
 //
 //go:noinline
-func leftBehind(kernel func(*Args), a *Args, secret map[uint32]bool) (count int) {
+func leftAfter(kernel func(*Args), a *Args, secret map[uint32]bool) (count int) {
 	var dead [deadBytes]byte
-	scrub()
 	kernel(a)
 	copyDead(&dead)
 	for i := 0; i < deadBytes; i += 4 {
@@ -31,18 +38,28 @@ func leftBehind(kernel func(*Args), a *Args, secret map[uint32]bool) (count int)
 	return count
 }
 
-// scrub clears what earlier calls, such as of portable code, left where the kernel's frame will be.
+// each returns the least of a few counts: what a kernel leaves it leaves each time. A signal that preempts the test before
+// the stack is copied puts registers there, which no kernel clears.
+func each(count func() int) int {
+	least := count()
+	for i := 0; i < 4 && least > 0; i++ {
+		least = min(least, count())
+	}
+	return least
+}
+
+// scrub clears what earlier calls, such as of portable code, left where leftAfter's frame and the kernel's will be.
 //
 //go:noinline
 func scrub() {
-	var frame [2 * deadBytes]byte
+	var frame [scrubBytes]byte
 	clearAll(&frame)
 }
 
 // clearAll is called, as a frame that nobody else sees would be left out.
 //
 //go:noinline
-func clearAll(frame *[2 * deadBytes]byte) { clear(frame[:]) }
+func clearAll(frame *[scrubBytes]byte) { clear(frame[:]) }
 
 // copyDead copies what lies on the stack below dead, a variable of its caller: what the last callee left.
 //
@@ -62,21 +79,27 @@ func leaks(c *primitive, kernel func(*Args)) (count int) {
 		p := c.newPacket(r, n, 40)
 		secret := make(map[uint32]bool)
 		p.addSecrets(secret)
-		var key GCMKey
-		p.setup(func(a *Args) { count += leftBehind(kernel, a, secret) }, unsafe.Pointer(&key))
-		for _, flags := range []uint64{p.flags() | FlagLast, p.flags()} {
-			var tag [16]byte
-			var state State
-			out, bytes := make([]byte, n), uint64(n)
-			if flags&FlagLast == 0 {
-				bytes &^= 63
-			}
-			count += leftBehind(kernel, &Args{
-				Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(p.text)), Bytes: bytes,
-				AD: unsafe.Pointer(&p.ad[0]), ADBytes: 40, Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&p.nonce),
-				Tag: unsafe.Pointer(&tag), State: &state, Total: bytes, Flags: flags,
-			}, secret)
+		count += each(func() int { return p.leaks(kernel, secret) })
+	}
+	return count
+}
+
+// leaks sets p's key up and runs p whole and as a first part.
+func (p *packet) leaks(kernel func(*Args), secret map[uint32]bool) (count int) {
+	var key GCMKey
+	p.setup(func(a *Args) { count += leftBehind(kernel, a, secret) }, unsafe.Pointer(&key))
+	for _, flags := range []uint64{p.flags() | FlagLast, p.flags()} {
+		var tag [16]byte
+		var state State
+		out, bytes := make([]byte, len(p.text)), uint64(len(p.text))
+		if flags&FlagLast == 0 {
+			bytes &^= 63
 		}
+		count += leftBehind(kernel, &Args{
+			Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(p.text)), Bytes: bytes,
+			AD: unsafe.Pointer(&p.ad[0]), ADBytes: 40, Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&p.nonce),
+			Tag: unsafe.Pointer(&tag), State: &state, Total: bytes, Flags: flags,
+		}, secret)
 	}
 	return count
 }
@@ -152,7 +175,7 @@ func batchLeaks(c *primitive, level Level, kernel func(*Args)) (count int) {
 			lanes[i] = l
 		}
 		a := Batch(lanes, 0)
-		count += leftBehind(kernel, &a, secret)
+		count += each(func() int { return leftBehind(kernel, &a, secret) })
 	}
 	return count
 }

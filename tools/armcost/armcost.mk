@@ -36,26 +36,15 @@ ARMCOST_BATCH_RUNS := arm7,cortex-a7,chacha,neon arm64,cortex-a53,chacha,neon ar
 # Traces only: nonces that make the counter secret.
 ARMCOST_CT_RUNS := $(ARMCOST_RUNS) arm,max,gcm128n16,ce32 arm,cortex-a7,gcm128n16,neon arm,arm1176,gcm128n16,armv6
 ARMCOST_CT_RUNS += arm64,cortex-a53,gcm128n16,ce arm64,cortex-a53,gcm128n16,neon
-# In the shell: these of $run as $1 to $4, and the program's name. Go is kept from sending signals: not modelled either.
-ARMCOST_RUN = set -- $$(echo $$run | tr , ' '); seal=$(B)/seal.$$1; export SEALANE_CPU=$$4 GODEBUG=asyncpreemptoff=1
+# In the shell: these of $run as $1 to $4, and the program's name.
+ARMCOST_RUN = set -- $$(echo $$run | tr , ' '); seal=$(B)/seal.$$1; export SEALANE_CPU=$$4
 
 ARMCOST_RESULTS := bench/results/arm-modelled.txt
 
 bench-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64 ## modelled cycles and exact instruction counts on ARM; writes bench/results
-	@set -e; { echo "Written by make bench-arm. Seal and Open in Go, no associated data. Instructions, loads and stores are counted;"; \
-	echo "cycles are modelled (tools/armcost), not measured."; \
-	for run in $(ARMCOST_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_SIZES); do \
-	    echo; echo "$$3 at level $$4, $$way, $$n bytes, GOARCH=$$1, CPU $$2"; \
-	    $(ARMCOST) cost --cpu $$2 $(ARMCOST_MARKS) --bytes $$n -- $$seal $$n '{seed}' $$way $$3 || \
-	        echo "not modelled"; \
-	done; done; done; \
-	for run in $(ARMCOST_BATCH_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_BATCH_SIZES); do \
-	    echo; echo "$$3 at level $$4, $$way, a batch of $(ARMCOST_BATCH) times $$n bytes, GOARCH=$$1, CPU $$2"; \
-	    $(ARMCOST) cost --cpu $$2 $(ARMCOST_MARKS) --bytes $$(($(ARMCOST_BATCH) * n)) -- \
-	        $$seal $$n '{seed}' $$way batch$(ARMCOST_BATCH); \
-	done; done; done; \
-	echo; echo "Other people's, of tools/armcost/peers.json:"; python3 tools/armcost/peers.py $(ARMCOST_SIZES); } >$(ARMCOST_RESULTS)
-	@cat $(ARMCOST_RESULTS)
+	$(ARMCOST_PYTHON) tools/armcost/table.py --programs $(B) --cache $(B)/armcost-cycles \
+	    --runs "$(ARMCOST_RUNS)" --sizes "$(ARMCOST_SIZES)" \
+	    --batch-runs "$(ARMCOST_BATCH_RUNS)" --batch-sizes "$(ARMCOST_BATCH_SIZES)" --batch $(ARMCOST_BATCH) $(ARMCOST_RESULTS)
 
 ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64 ## the same branches and addresses for two secrets
 	@p=0 f=0; for run in $(ARMCOST_CT_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_CT_SIZES); do \

@@ -164,13 +164,15 @@ class Trace:
 
 def read_trace(path: Path) -> Trace:
     opcodes, accesses = [], collections.Counter()
-    for _, opcode, size, kind in RECORD.iter_unpack(path.read_bytes()):
+    for address, opcode, size, kind in RECORD.iter_unpack(path.read_bytes()):
         if kind != INSTRUCTION:
             accesses[kind] += 1
         elif size == 4:
             opcodes.append(opcode)
         else:
-            raise ArmcostError("the region runs Thumb code, which is not modelled")
+            # QEMU gives no size for the helpers that Linux puts at 0xffff0f60 to 0xffff0fe0.
+            what = "Thumb code" if size else "a helper of the Linux kernel"
+            raise ArmcostError(f"the region runs {what} at {address:#x}, which is not modelled")
     return Trace(opcodes, accesses[LOAD_ACCESS], accesses[STORE_ACCESS])
 
 
@@ -475,13 +477,37 @@ def out_of_order_cycles(target: Target, text: str, core: str) -> int:
 # Commands ----------------------------------------------------------------------------------------
 
 
-def modelled_cycles(target: Target, opcodes: list[int]) -> dict[str, int]:
+# How far a branch goes, or where something lies, costs nothing but changes with code elsewhere.
+DISTANCE = re.compile(
+    r"^((?:bl?(?:\.?(?:eq|ne|[hc]s|lo|cc|mi|pl|v[sc]|hi|l[set]|g[et]))?|[ct]bn?z|adrp)\s.*)#-?\w+$", re.M
+)
+
+
+def cache_file(directory: str, text: str) -> Path:
+    """Where the cycles of a trace are kept: they depend on it and on who models it."""
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    digest.update(run([f"llvm-mca{LLVM_SUFFIX}", "--version"]).encode())
+    digest.update(capstone.__version__.encode())
+    digest.update(DISTANCE.sub(r"\1", text).encode())
+    return Path(directory, digest.hexdigest()[:32])
+
+
+def modelled_cycles(target: Target, opcodes: list[int], cache: str | None) -> dict[str, int]:
     """Cycles of a trace by core."""
+    text = assembly(target, opcodes)
+    kept = cache and cache_file(cache, text)
+    if kept and kept.exists():
+        return json.loads(kept.read_text())
     decoded = {opcode: decode(target, opcode) for opcode in set(opcodes)}
     operations = [decoded[opcode] for opcode in opcodes]
-    text = assembly(target, opcodes)
     cycles = {core: in_order_cycles(operations, IN_ORDER_CORES[core]) for core in target.in_order}
-    return cycles | {core: out_of_order_cycles(target, text, core) for core in target.out_of_order}
+    cycles |= {core: out_of_order_cycles(target, text, core) for core in target.out_of_order}
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = kept.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(json.dumps(cycles))
+        unfinished.rename(kept)
+    return cycles
 
 
 def print_table(result: dict) -> None:
@@ -495,18 +521,21 @@ def print_table(result: dict) -> None:
 
 
 def shortest_round(options: argparse.Namespace) -> Trace:
-    """The shortest round of a few runs: what makes others longer is Go's scheduler, not the code."""
+    """The shortest round of a few runs, or of one if all its rounds are as long: what makes others longer is Go's
+    scheduler, not the code."""
     traces = []
     for _ in range(COST_RUNS):
         with tempfile.TemporaryDirectory() as directory:
             rounds, _ = record(options, SEEDS[0], directory)
             traces.append(read_trace(min(rounds, key=lambda path: path.stat().st_size)))
+            if len(rounds) > 1 and len({path.stat().st_size for path in rounds}) == 1:
+                break
     return min(traces, key=lambda trace: len(trace.opcodes))
 
 
 def cost(options: argparse.Namespace) -> int:
     trace = shortest_round(options)
-    cycles = modelled_cycles(target_of(options.command[0]), trace.opcodes)
+    cycles = modelled_cycles(target_of(options.command[0]), trace.opcodes, options.cache)
     result = {"instructions": len(trace.opcodes), "loads": trace.loads, "stores": trace.stores}
     result["modelled_cycles"] = cycles
     if options.bytes:
@@ -568,6 +597,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         if function is cost:
             command.add_argument("--bytes", type=int, help="message length, for cycles per byte")
             command.add_argument("--json", action="store_true")
+            command.add_argument("--cache", metavar="DIR", help="keeps cycles of traces modelled before")
     split = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:split])
     options.command = arguments[split + 1 :]

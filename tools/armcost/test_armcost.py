@@ -1,6 +1,9 @@
 """What the scoreboard knows about 32-bit instructions. Each line is one check; the last ones show that they can fail."""
 
+import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import armcost
 
@@ -65,8 +68,42 @@ def wrong_registers(show: bool = True) -> int:
     return wrong
 
 
+# What llvm-mc prints, and whether the cycles kept of a trace are also those of one that differs there in the last number.
+DISTANCES = (
+    ("bl\t#-1234", True),
+    ("beq\t#16", True),
+    ("b.ne\t#-48", True),
+    ("cbz\tx3, #12", True),
+    ("tbnz\tw3, #31, #-20", True),
+    ("adrp\tx0, #4096", True),
+    ("bic\tr0, r1, #63", False),
+    ("bfi\tw0, w1, #3, #4", False),
+    ("add\tx1, x1, #16", False),
+    ("ldr\tr0, [r1, #16]", False),
+)
+
+
+def failing_row_is_reported() -> bool:
+    """Whether a row that fails is named, fails the command and leaves the table alone."""
+    with tempfile.TemporaryDirectory() as directory:
+        output = Path(directory, "table.txt")
+        output.write_text("as it was")
+        table = [sys.executable, str(Path(__file__).with_name("table.py")), "--programs", directory]
+        table += ["--cache", directory, "--runs", "arm,cortex-a7,chacha,neon", "--sizes", "64", str(output)]
+        done = subprocess.run(table, capture_output=True, text=True)
+        named = "FAIL chacha at level neon, seal, 64 bytes" in done.stderr
+        return done.returncode == 1 and named and output.read_text() == "as it was"
+
+
 def main() -> int:
     failed = wrong_registers()
+    for line, same in DISTANCES:
+        if (armcost.DISTANCE.sub(r"\1", line) == armcost.DISTANCE.sub(r"\1", line + "1")) != same:
+            print(f"FAIL {line}: kept cycles {'are not' if same else 'are'} used where the last number differs")
+            failed += 1
+    if not failing_row_is_reported():
+        print("FAIL a row that fails does not fail the table")
+        failed += 1
     for what, opcodes, core, cycles in CYCLES:
         if (got := modelled(opcodes, core)) != cycles:
             print(f"FAIL {what} on {core}: {got} cycles, expected {cycles}")
@@ -76,7 +113,7 @@ def main() -> int:
     if wrong_registers(show=False) < 10:
         print("FAIL what capstone leaves out is not found")
         failed += 1
-    passed = len(REGISTERS) + len(CYCLES) + 1 - failed
+    passed = len(REGISTERS) + len(DISTANCES) + len(CYCLES) + 2 - failed
     print(f"armcost: {passed} passed, {failed} failed, 0 not run")
     return 1 if failed else 0
 

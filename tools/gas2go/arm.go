@@ -54,8 +54,7 @@ var arm = &target{
 			`cmp|cmn|tst|teq|movw|movt|umaal|mls|clz|rev|rev16|revsh|rbit|bfi|bfc|[us]bfx|[us]xta?[bh]|[us]xta?b16|pkhbt|pkhtb|` +
 			`[us]?u?(?:add|sub)(?:8|16)|sel|smul[bt][bt]|smla[bt][bt]|smulw[bt]|smlaw[bt]|smmulr?|` +
 			`(?:ldr|str)(?:b|h|d|sb|sh)?|(?:ldm|stm)(?:ia|ib|da|db|fd|ea|ed|fa)?|pldw?)` + armConditions + `?`),
-		vector:   regexp.MustCompile(`\b(?:q(?:1[0-5]|[0-9])|[ds](?:[12]?[0-9]|3[01]))\b`),
-		register: regexp.MustCompile(`[a-z_][a-z0-9_]*`),
+		vector: regexp.MustCompile(`\b(?:q(?:1[0-5]|[0-9])|[ds](?:[12]?[0-9]|3[01]))\b`),
 		reserved: merge(
 			reserve(goroutine, "r10", "sl"),
 			reserve(stackReason, "r13", "sp"),
@@ -112,8 +111,7 @@ var arm64 = &target{
 			`lslv|lsrv|asrv|rorv|mul|madd|msub|mneg|umull|umulh|smull|smulh|umaddl|umsubl|smaddl|smsubl|umnegl|smnegl|` +
 			`cmp|cmn|tst|ccmp|ccmn|csel|csinc|csinv|csneg|cset|csetm|cinc|cinv|cneg|rev|rev16|rev32|rbit|clz|cls|` +
 			`[us]?bfm|bfi|bfxil|bfc|[us]bfi?z|[us]bfx|[us]xt[bhw]|ldu?r[bh]?|ldu?rs[bhw]|stu?r[bh]?|ldn?p|ldpsw|stn?p|prfm|fmov`),
-		vector:   regexp.MustCompile(`\b[vqdshb](?:[12]?[0-9]|3[01])\b`),
-		register: regexp.MustCompile(`[a-z_][a-z0-9_]*`),
+		vector: regexp.MustCompile(`\b[vqdshb](?:[12]?[0-9]|3[01])\b`),
 		reserved: merge(
 			reserve(stackReason, "sp", "wsp", "x29", "w29", "fp"),
 			reserve("belongs to the system", "x18", "w18"),

@@ -87,7 +87,8 @@ func (t *target) refuse(f *function, i int) string {
 		}
 		return ""
 	}
-	if r.jump.MatchString(ins.mnemonic) {
+	jump := r.jump.MatchString(ins.mnemonic)
+	if jump {
 		switch {
 		case ins.target < 0:
 			return "indirect jump"
@@ -96,19 +97,18 @@ func (t *target) refuse(f *function, i int) string {
 		case f.index(ins.target) < 0:
 			return "jumps into the middle of an instruction"
 		}
-		return ""
 	}
 	for _, no := range r.refused {
 		if no.mnemonic.MatchString(ins.mnemonic) && (no.operands == nil || no.operands.MatchString(ins.operands)) {
 			return no.reason
 		}
 	}
-	for _, word := range r.register.FindAllString(ins.operands, -1) {
-		if reason, ok := r.reserved[word]; ok {
-			return word + ": " + reason
+	for _, name := range word.FindAllString(ins.operands, -1) {
+		if reason, ok := r.reserved[name]; ok {
+			return name + ": " + reason
 		}
 	}
-	if !r.allowed.MatchString(ins.mnemonic) && !r.vector.MatchString(ins.operands) {
+	if !jump && !r.allowed.MatchString(ins.mnemonic) && !r.vector.MatchString(ins.operands) {
 		return "not among the instructions that a kernel may use (see rules.allowed in tools/gas2go/target.go)"
 	}
 	return ""

@@ -42,12 +42,14 @@ type rules struct {
 	refused     []refusal      // mnemonics refused with a reason of their own
 	allowed     *regexp.Regexp // mnemonics that touch no state but their operands and the flags
 	vector      *regexp.Regexp // operands that make any other mnemonic acceptable
-	register    *regexp.Regexp // finds the words of an operand list
 	reserved    map[string]string
 	dataSymbols *regexp.Regexp                            // mapping symbols that announce data or another instruction set in text, or nil
 	dataflow    func(*target, *function, *layout) []error // what only whole functions show
 	scratch     func(*target, *function, *layout) (int, []error)
 }
+
+// word finds the names in an operand list. The x of 0x30 begins none.
+var word = regexp.MustCompile(`\b[a-z_][a-z0-9_]*`)
 
 type refusal struct {
 	mnemonic *regexp.Regexp
@@ -114,8 +116,7 @@ var amd64 = &target{
 			`cmp|test|shl|shr|sal|sar|shld|shrd|shlx|shrx|sarx|rol|ror|rorx|rcl|rcr|bt|btc|btr|bts|bsf|bsr|bswap|bzhi|bextr|blsi|blsr|` +
 			`blsmsk|pext|pdep|popcnt|lzcnt|tzcnt|cmov[a-z]+|set[a-z]+|xchg|cbw|cwde|cdqe|cwd|cdq|cqo|clc|stc|cmc|prefetch[a-z0-9]+|` +
 			`vzeroupper|vzeroall|[sml]fence`),
-		vector:   regexp.MustCompile(`\b(?:[xyz]mm(?:[12]?[0-9]|3[01])|k[0-7])\b`),
-		register: regexp.MustCompile(`[a-z_][a-z0-9_]*`),
+		vector: regexp.MustCompile(`\b(?:[xyz]mm(?:[12]?[0-9]|3[01])|k[0-7])\b`),
 		reserved: merge(
 			reserve("belongs to the caller's stack", "rsp", "esp", "sp", "spl", "rbp", "ebp", "bp", "bpl"),
 			reserve("segment registers belong to the system", "cs", "ds", "es", "fs", "gs", "ss"),
