@@ -24,7 +24,7 @@ ISA := $(patsubst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachin
 C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
-C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c)
+C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
 SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm windows) afalg/vm/run gateway/demo
 
 .DEFAULT_GOAL := all
@@ -184,7 +184,7 @@ $(eval $(call suite,secret-trace,$(B)/secret_trace,$(B)/secret_trace))
 $(eval $(call suite,secret-trace-planted,$(B)/secret_trace,\
     --must-fail "$(B)/secret_trace --plant=%" branch table compare divide))
 endif
-$(eval $(call suite,installed,lib,test/installed $(B)))
+$(eval $(call suite,installed,lib $(B)/vectors.txt,test/installed $(B)))
 $(eval $(call suite,assembles,,test/assembles $(B)))
 $(eval $(call suite,clang-format,,clang-format --dry-run -Werror $(C_FILES)))
 $(eval $(call suite,shellcheck,,shellcheck $(SHELL_FILES)))

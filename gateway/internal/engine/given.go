@@ -212,14 +212,14 @@ func (w *Worker) take(c change) {
 		return
 	}
 	// The connection is here already, perhaps without anything to read it with.
-	if e.Conn != nil && (e.Conn.given || e.Conn.tls.State() == tls.Readable) {
-		if !e.Conn.given {
+	if e.Conn != 0 && (w.conn(e.Conn).given || w.conn(e.Conn).tls.State() == tls.Readable) {
+		if !w.conn(e.Conn).given {
 			return // it has better keys
 		}
 		w.giveTo(e, c.key, side, false)
 		return
 	}
-	if e.Flags&flow.Ignored != 0 || e.Conn != nil {
+	if e.Flags&flow.Ignored != 0 || e.Conn != 0 {
 		w.finish(e)
 		e.Flags &^= flow.Ignored
 	}
@@ -238,7 +238,7 @@ func (w *Worker) beginGiven(e *entry, hash uint64, ks []*Key, time int64, fresh 
 	}
 	w.setClient(e, side)
 	w.open(e, hash, time)
-	e.Conn.given = true
+	w.conn(e.Conn).given = true
 	for _, k := range ks {
 		_, side := packet.TupleOf(k.Source, k.Destination)
 		w.giveTo(e, k, side, fresh)
@@ -246,7 +246,7 @@ func (w *Worker) beginGiven(e *entry, hash uint64, ks []*Key, time int64, fresh 
 }
 
 func (w *Worker) giveTo(e *entry, k *Key, side uint8, fresh bool) {
-	c := e.Conn
+	c := w.conn(e.Conn)
 	g := k.Given
 	if fresh {
 		g.Search = 16 // what comes first is the handshake

@@ -79,7 +79,7 @@ type spoken struct {
 }
 
 func (s *spoken) Data(f *output.Flow, side uint8, data []byte) {
-	s.when = append(s.when, f.Time)
+	s.when = append(s.when, *f.Time)
 	s.said = append(s.said, fmt.Sprintf("%d %s", side, data))
 }
 

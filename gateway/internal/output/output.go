@@ -10,7 +10,7 @@ import (
 
 // A Flow is a connection as its plaintext is seen.
 type Flow struct {
-	Time  int64 // of the packet that is being handled, in nanoseconds since 1970
+	Time  *int64 // of the packet that is being handled, in nanoseconds since 1970; the same place for all flows of a core
 	synth *synth
 	files *files
 
@@ -153,7 +153,7 @@ func (s *Synthetic) open(f *Flow) *synth {
 	c.seq, c.acked = [2]uint32{1, 1}, [2]uint32{1, 1}
 	s.syn(f, c, 0, 0, packet.SYN)
 	s.syn(f, c, 1, 1, packet.SYN|packet.ACK)
-	s.packet(f.Time, c, 0, packet.ACK, nil)
+	s.packet(*f.Time, c, 0, packet.ACK, nil)
 	return c
 }
 
@@ -162,7 +162,7 @@ func (s *Synthetic) syn(f *Flow, c *synth, side uint8, ack uint32, flags uint8) 
 	n := t.Size() + packet.SYNBytes
 	c.id++
 	t.BuildSYN(s.out.Room(n), 0, ack, flags, c.id, windowScale, !s.o.NoChecksums)
-	s.out.Commit(n, f.Time)
+	s.out.Commit(n, *f.Time)
 }
 
 func (s *Synthetic) packet(time int64, c *synth, side uint8, flags uint8, data []byte) {
@@ -184,13 +184,13 @@ func (s *Synthetic) Data(f *Flow, side uint8, data []byte) {
 		if n == len(data) {
 			flags |= packet.PSH
 		}
-		s.packet(f.Time, c, side, flags, data[:n])
+		s.packet(*f.Time, c, side, flags, data[:n])
 		data = data[n:]
 		if c.seq[side]-c.acked[side] >= ackBytes {
-			s.packet(f.Time, c, 1-side, packet.ACK, nil)
+			s.packet(*f.Time, c, 1-side, packet.ACK, nil)
 		}
 	}
-	if c.time = f.Time; !c.due {
+	if c.time = *f.Time; !c.due {
 		if len(s.due) == maxDue {
 			s.acknowledge() // files are not flushed before their end
 		}
@@ -213,10 +213,10 @@ func (s *Synthetic) End(f *Flow) {
 		return
 	}
 	for side := range uint8(2) {
-		s.packet(f.Time, c, side, packet.FIN|packet.ACK, nil)
+		s.packet(*f.Time, c, side, packet.FIN|packet.ACK, nil)
 		c.seq[side]++
 	}
-	s.packet(f.Time, c, 0, packet.ACK, nil)
+	s.packet(*f.Time, c, 0, packet.ACK, nil)
 	c.of = nil // it goes with the flow
 }
 

@@ -101,7 +101,7 @@ func (c *conversation) settled() {
 }
 
 func testFlow() *Flow {
-	return &Flow{Client: netip.MustParseAddrPort("10.0.0.1:40000"), Server: netip.MustParseAddrPort("10.0.0.2:443")}
+	return &Flow{Client: netip.MustParseAddrPort("10.0.0.1:40000"), Server: netip.MustParseAddrPort("10.0.0.2:443"), Time: new(int64)}
 }
 
 // What a Synthetic makes is a conversation that a strict receiver takes whole.

@@ -66,7 +66,7 @@ type Decrypter struct {
 	secrets []*keys.Secrets
 	batch   batchState
 	keys    keySet // being derived
-	gcm     []*aead.AESGCM
+	gcm     gcmKeys
 	each    func(kind uint8, body []byte)
 	current *Conn // for each
 	side    uint8
@@ -81,12 +81,13 @@ func NewDecrypter(store *keys.Store) *Decrypter {
 
 // Feed takes the next bytes of a direction. p is not kept and not changed.
 func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {
-	if d.enqueue(c, side, p) {
+	if l := c.half[side].line; l != nil && d.Take(l, c, p) {
 		return
 	}
-	d.Flush(c)
+	d.settle(c)
 	d.feed(c, side, p)
 	d.wakeUp(c)
+	c.arm()
 }
 
 func (d *Decrypter) wakeUp(c *Conn) {
@@ -98,7 +99,7 @@ func (d *Decrypter) wakeUp(c *Conn) {
 
 // Retry is called when keys may have come for a connection that waits.
 func (d *Decrypter) Retry(c *Conn) {
-	d.Flush(c)
+	d.settle(c)
 	if c.expired || d.Store.Has(&c.random[Client]) {
 		c.wake = [2]bool{true, true}
 		d.wakeUp(c)
@@ -782,9 +783,9 @@ func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 // newKeys returns the place where keys are derived, before install takes them.
 func (d *Decrypter) newKeys() *keySet {
 	k := &d.keys
-	if n := len(d.gcm); k.gcm == nil && n > 0 {
-		k.gcm = d.gcm[n-1]
-		d.gcm = d.gcm[:n-1]
+	if k.gcm == nil {
+		k.number = d.gcm.take()
+		k.gcm = d.gcm.at(k.number)
 	}
 	return k
 }
@@ -798,7 +799,7 @@ func (d *Decrypter) install(c *Conn, side uint8) {
 		h.chacha = k.chacha
 		h.aead = &h.chacha
 	} else {
-		h.aead, k.gcm = k.aead, nil
+		h.aead, h.gcm, k.gcm = k.aead, k.number, nil
 	}
 	h.seq, h.fails, h.doubt, h.opened = 0, 0, 0, false
 	h.age++
@@ -808,13 +809,13 @@ func (d *Decrypter) install(c *Conn, side uint8) {
 
 // dropKeys wipes the keys of a direction.
 func (d *Decrypter) dropKeys(h *half) {
-	if g, ok := h.aead.(*aead.AESGCM); ok {
-		*g = aead.AESGCM{}
-		if len(d.gcm) < 4096 {
-			d.gcm = append(d.gcm, g)
-		}
+	if h.gcm != 0 {
+		d.gcm.give(h.gcm)
 	}
-	h.aead, h.chacha, h.iv = nil, aead.ChaCha20Poly1305{}, [12]byte{}
+	if h.line != nil {
+		h.line.forget()
+	}
+	h.aead, h.gcm, h.chacha, h.iv = nil, 0, aead.ChaCha20Poly1305{}, [12]byte{}
 }
 
 // open13 opens a record of TLS 1.3 into the scratch memory. It returns nil if that fails.
@@ -888,6 +889,7 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 	}
 	s := suites[g.Suite]
 	h := &c.half[side]
+	d.settle(c)
 	k := d.newKeys()
 	clear(k.iv[:])
 	copy(k.iv[:], g.IV)
@@ -916,14 +918,14 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 // Position returns the number of the next record of a direction, and how many of its bytes have come. It is exact, but
 // after loss, before a record has opened: then ok is false.
 func (d *Decrypter) Position(c *Conn, side uint8) (number uint64, have int, ok bool) {
-	d.Flush(c)
+	d.settle(c)
 	h := &c.half[side]
 	return h.seq, int(h.have), h.mode == reading && h.doubt == 0 && h.skip == 0 && h.aead != nil
 }
 
 // Advance says that the records before a number were read elsewhere, and that what comes begins with it.
 func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
-	d.Flush(c)
+	d.settle(c)
 	h := &c.half[side]
 	if h.aead == nil {
 		return
@@ -952,7 +954,7 @@ func (d *Decrypter) Close(c *Conn) {
 		clear(c.waits.early)
 		c.waits = nil
 	}
-	d.Flush(c)
+	d.settle(c)
 	for s := range uint8(2) {
 		h, r := &c.half[s], &c.rest[s]
 		if h.mode == counting && c.state == Readable {

@@ -20,7 +20,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	if n <= 0 {
 		return
 	}
-	d.Flush(c)
+	d.settle(c)
 	switch h.mode {
 	case ignoring:
 		return
