@@ -385,7 +385,7 @@ func TestInterfaceGone(t *testing.T) {
 // TestFlowsBySocket has a connection's keys given with its addresses, in the middle of it.
 func TestFlowsBySocket(t *testing.T) {
 	l := newLab(t, 2)
-	l.gateway(1, "--interface", "left", "--api", l.file("api"), "--tap", "plain")
+	g := l.gateway(1, "--interface", "left", "--api", l.file("api"), "--write", l.file("plain.pcap"))
 	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", l.file("api"))
 	}}}
@@ -427,5 +427,38 @@ func TestFlowsBySocket(t *testing.T) {
 	}
 	if code, _ := do("GET", which, ""); code != 404 {
 		t.Errorf("GET: %d", code)
+	}
+
+	// A download that is on its way, from the server's secret.
+	keyLog := l.file("keys.log")
+	cmd := l.command(0, "curl", "-sk", "--http1.1", "--local-port", "5001", "--limit-rate", "300K", "--tls13-ciphers", "TLS_AES_256_GCM_SHA384",
+		"-o", l.file("page"), "https://10.99.0.2/large")
+	cmd.Env = append(os.Environ(), "SSLKEYLOGFILE="+keyLog)
+	curl := start(t, cmd)
+	var secret string
+	for range 100 {
+		b, _ := os.ReadFile(keyLog)
+		for line := range strings.Lines(string(b)) {
+			if f := strings.Fields(line); strings.HasSuffix(line, "\n") && len(f) == 3 && f[0] == "SERVER_TRAFFIC_SECRET_0" {
+				secret = f[2]
+			}
+		}
+		if secret != "" {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	body := `{"source":"10.99.0.2:443","destination":"10.99.0.1:5001","from":"server","suite":"TLS_AES_256_GCM_SHA384","secret":"` + secret + `"}`
+	if code, b := do("PUT", "", body); code != 204 {
+		t.Errorf("PUT: %d %s", code, b)
+	}
+	<-curl.done
+	g.stop()
+	plain, _ := os.ReadFile(l.file("plain.pcap"))
+	if n := bytes.Count(plain, []byte("0123456789abcdef")); n < 1000 {
+		t.Errorf("%d lines of the page were read", n)
+	}
+	if strings.Contains(g.text(), secret) {
+		t.Error("the secret is in the log")
 	}
 }

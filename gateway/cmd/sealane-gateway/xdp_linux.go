@@ -250,7 +250,7 @@ func (x *fast) register(t xdp.Tuple, k *engine.Key) error {
 		return errors.New("its sequence is needed, and next, the number of the record that begins there")
 	}
 	if k.Given.Suite == 0x1303 && !x.steer {
-		f := xdp.Flow{Number: k.Given.Next, Sequence: k.Sequence}
+		f := xdp.Flow{Number: k.Given.Next, Sequence: k.Sequence, Secret: k.Given.Secret}
 		copy(f.Key[:], k.Given.Key)
 		copy(f.IV[:], k.Given.IV)
 		defer clear(f.Key[:])
@@ -258,7 +258,7 @@ func (x *fast) register(t xdp.Tuple, k *engine.Key) error {
 			return err
 		}
 	} else if err := x.path.PutUser(handover.Flow{Source: t.Source, Destination: t.Destination, Suite: k.Given.Suite,
-		Key: k.Given.Key, IV: k.Given.IV, Number: k.Given.Next, Sequence: k.Sequence}); err != nil {
+		Key: k.Given.Key, IV: k.Given.IV, Secret: k.Given.Secret, Number: k.Given.Next, Sequence: k.Sequence}); err != nil {
 		return err
 	}
 	f := &fastFlow{key: k, side: tls.Client}

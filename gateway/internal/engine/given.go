@@ -71,27 +71,37 @@ func nameOf(source, destination netip.AddrPort) keyName {
 	return keyName{netip.AddrPortFrom(source.Addr().Unmap(), source.Port()), netip.AddrPortFrom(destination.Addr().Unmap(), destination.Port())}
 }
 
-// Put adds a direction, or replaces it. The key belongs to the table from now on.
-func (t *Keys) Put(k *Key) error {
-	if !k.Source.IsValid() || !k.Destination.IsValid() {
-		return errors.New("source and destination are needed")
+// Put adds directions, or replaces them: all, or none if there is an error. The keys belong to the table from now on.
+func (t *Keys) Put(ks ...*Key) error {
+	names := make([]keyName, len(ks))
+	for i, k := range ks {
+		if !k.Source.IsValid() || !k.Destination.IsValid() {
+			return errors.New("source and destination are needed")
+		}
+		if err := k.Given.Complete(); err != nil {
+			return err
+		}
+		names[i] = nameOf(k.Source, k.Destination)
+		k.number.Store(k.Given.Next)
 	}
-	if err := tls.CheckGiven(&k.Given); err != nil {
-		return err
-	}
-	name := nameOf(k.Source, k.Destination)
-	k.number.Store(k.Given.Next)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := t.all[name]
-	switch {
-	case old == nil && len(t.all) >= t.limit:
-		return ErrFull
-	case old != nil:
-		t.change(change{old, replace})
+	added := make(map[keyName]struct{})
+	for _, name := range names {
+		if t.all[name] == nil {
+			added[name] = struct{}{}
+		}
 	}
-	t.all[name] = k
-	t.change(change{k, put})
+	if len(t.all)+len(added) > t.limit {
+		return ErrFull
+	}
+	for i, k := range ks {
+		if old := t.all[names[i]]; old != nil {
+			t.change(change{old, replace})
+		}
+		t.all[names[i]] = k
+		t.change(change{k, put})
+	}
 	return nil
 }
 
@@ -178,8 +188,7 @@ func (w *Worker) pollGiven() {
 
 func (c *change) wipe() {
 	if c.kind != put {
-		clear(c.key.Given.Key)
-		clear(c.key.Given.IV)
+		c.key.Given.Wipe()
 	}
 }
 

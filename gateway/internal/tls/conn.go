@@ -84,13 +84,15 @@ type half struct {
 
 // A rest is what a direction needs less often.
 type rest struct {
-	part   []byte // the partial record, from the pool
-	held   []byte // bytes that wait, or are searched, in order
-	hs     messages
-	secret [48]byte
-	gone   uint32 // records lost, as far as they were counted
-	cut    bool   // what is ignored would have been delivered
-	head   [headerBytes]byte
+	part    []byte // the partial record, from the pool
+	held    []byte // bytes that wait, or are searched, in order
+	hs      messages
+	secret  [48]byte
+	gone    uint32 // records lost, as far as they were counted
+	cut     bool   // what is ignored would have been delivered
+	last    bool   // these keys were given without the secret that others follow from
+	updated bool   // a KeyUpdate has changed the keys
+	head    [headerBytes]byte
 }
 
 // earlyState is what became of 0-RTT data.
