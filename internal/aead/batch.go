@@ -187,12 +187,17 @@ func (p *planner) use(op *Op, direction uint64) bool {
 		p.tagIn, p.tagOut = tagSize, 0
 	}
 	p.below = p.plan.Below
-	if n := uintptr(len(op.Src)) - p.tagIn; n < p.below {
-		p.least, p.span = n&^63+p.tagIn, 64
-	} else {
-		p.mix()
+	p.least, p.span = 0, 0
+	if p.hasLane(op) {
+		p.least, p.span = (uintptr(len(op.Src))-p.tagIn)&^63+p.tagIn, 64
 	}
 	return true
+}
+
+// hasLane is whether packets of that length are ever faster side by side.
+func (p *planner) hasLane(op *Op) bool {
+	n := uintptr(len(op.Src)) - p.tagIn // huge if that is too short
+	return n < p.below && p.plan.From[n/64%kernel.BatchClasses] != 0
 }
 
 // mix is for packets of all classes.
@@ -264,7 +269,7 @@ func (w *workspace) addPlain(ops []Op, i int, p *planner) int {
 		}
 		w.count += n
 		i += n
-		if i == len(ops) || p.span == p.below || uintptr(len(ops[i].Src))-p.tagIn >= p.below {
+		if i == len(ops) || p.span == p.below || !p.hasLane(&ops[i]) {
 			break
 		}
 		p.mix()
@@ -342,7 +347,7 @@ func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
 		return 0
 	}
 	n := len(op.Src) - int(p.tagIn)
-	if kind == noLane || level != p.level || n < 0 || n >= int(p.below) {
+	if kind == noLane || level != p.level || !p.hasLane(op) {
 		return op.alone(p.direction)
 	}
 	op.checkNonce(kind, p)
