@@ -74,7 +74,7 @@
 #define NEON6_BATCH BATCH(chacha20poly1305, neon, 0, 2, 2, 2, 3, 3)
 #else
 /* Modelled in Go (tools/armcost): where Cortex-A53 and A72 gain and A7 loses no more than a fiftieth. */
-#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 3, 4, 4, 3, 3, 4, 4, 3, 3, 4, 4, 4)
+#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 3, 4, 4, 3, 3, 4, 4, 3, 3, 4, 4, 4, 6, 6, 6)
 #endif
 
 #if defined(HAVE_X86_64_KERNELS)
