@@ -16,8 +16,8 @@
  * Poly1305 (2.5), p = 2^130 - 5, of eight packets at a time: a register is one limb of all eight. x = x0 + 2^44 x1 + 2^88 x2;
  * 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
- * h := (h + m) r^2 + m' r; steps of two times two blocks are counted from the end of a packet (associated data, text, lengths):
- * all end together, and what lies before the beginning of a packet adds nothing.
+ * h := (h + m) r^2 + m' r; steps of two times two blocks are counted from the end of a packet's text: all end together, and
+ * what lies before the beginning of a packet adds nothing. The block of lengths follows by itself.
  */
 #include "../asm.S"
 
@@ -103,6 +103,9 @@
 #define VECTORS 6656  /* when the pass has ended: by vector of eight packets, */
 #define VECTOR_BYTES 1280
 #define END 11776
+#if END > SEALANE_BATCH_SCRATCH_BYTES
+#error "more scratch than there is"
+#endif
 
 /* in VECTORS: */
 #define MAC_END 0     /* where the text ends, counted in whole blocks */
