@@ -65,7 +65,7 @@ func main() {
 		{"200-byte records of 1,000 flows, AES-128-GCM", "M records/s", 5, "work per packet: parser, table, sums", func() (float64, bool) { return records(traffic.AES128, 200, 1000) }},
 		{"200-byte records of 1,000 flows, ChaCha20-Poly1305", "M records/s", 3, "ChaCha20-Poly1305, side by side in vectors", func() (float64, bool) { return records(traffic.ChaCha20, 200, 1000) }},
 		{"short connections", "thousand/s", 60, "key schedules: 8 derivations, 4 AEADs", connections},
-		{"1 M flows, of the speed of 1,000", "ratio", 0.8, "memory: seven cache lines for a packet, asked for ahead", flows},
+		{"1 M flows, of the speed of 1,000", "ratio", 0.8, "memory: three cache lines for a packet, asked for ahead", flows},
 		{"keys up to 40 ms late: connections decrypted", "%", 100, "how long ciphertext may wait: 50 ms", lateKeys},
 		{"against tshark, same capture", "times", 20, "tshark; here reading the file, ciphers, copying, checksums", tshark},
 	}

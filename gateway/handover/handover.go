@@ -30,6 +30,7 @@ type Flow struct {
 
 	Suite    uint16 // TLS 1.3: 0x1301 to 0x1303; of TLS 1.2 those with AES-GCM or ChaCha20-Poly1305
 	Key, IV  []byte // of the direction (RFC 8446, section 7.3)
+	Secret   []byte // the traffic secret that they follow from, or nil: then a KeyUpdate is the end
 	Number   uint64 // of the next record
 	Sequence uint32 // TCP sequence number at which it begins
 }
@@ -106,7 +107,7 @@ func (p *Path) Put(f Flow) error {
 	f.Source, f.Destination = unmap(f.Source), unmap(f.Destination)
 	d := &direction{next: f.Sequence, source: f.Source, destination: f.Destination}
 	d.tls.Owner = d
-	given := tls.Given{Suite: f.Suite, Key: f.Key, IV: f.IV, Next: f.Number, Aligned: true}
+	given := tls.Given{Suite: f.Suite, Key: f.Key, IV: f.IV, Secret: f.Secret, Next: f.Number, Aligned: true}
 	if err := p.dec.Give(&d.tls, side, &given); err != nil {
 		return err
 	}
@@ -199,7 +200,8 @@ func (p *Path) hole(d *direction, seq uint32, time int64) {
 }
 
 // Position returns where a direction stands: the number of the next record, and the sequence number at which it begins. ok
-// is true if no byte of it has come yet, and nothing waits behind it: the filter may go on from here.
+// is true if no byte of it has come yet, nothing waits behind it, and its keys are those that were put in: the filter may go on
+// from here.
 func (p *Path) Position(source, destination netip.AddrPort) (number uint64, sequence uint32, ok bool) {
 	d := p.flows[[2]netip.AddrPort{unmap(source), unmap(destination)}]
 	if d == nil {

@@ -143,3 +143,44 @@ func TestForged(t *testing.T) {
 		t.Error("a key of 15 bytes was taken")
 	}
 }
+
+// After a KeyUpdate a direction whose secret is known is read on, and stays here: the filter has other keys.
+func TestKeyUpdate(t *testing.T) {
+	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {
+		for _, known := range []bool{true, false} {
+			var frames []capture.Frame
+			s, c := traffic.NewSession(suite, rand.New(rand.NewPCG(1, 1))), traffic.NewConn(1, &frames)
+			c.Handshake(s, 500)
+			frames = nil
+			f := handover.Flow{Suite: suite}
+			f.Key, f.IV, f.Number = s.Keys(traffic.Server)
+			if known {
+				f.Secret = s.Secret(traffic.Server)
+			}
+			send := func(b []byte) { // one packet, and its acknowledgement
+				c.Send(traffic.Server, b)
+				frames = frames[:len(frames)-1]
+			}
+			send(s.Data(traffic.Server, []byte("before "), 100))
+			send(s.KeyUpdate(traffic.Server))
+			send(s.Data(traffic.Server, []byte("after"), 100))
+			var g packet.Segment
+			packet.Parse(&g, packet.LinkEthernet, frames[0].Data)
+			f.Source, f.Destination, f.Sequence = g.Tuple.Endpoint(g.Side), g.Tuple.Endpoint(1-g.Side), g.Seq
+			var got []byte
+			p := handover.New(handover.Options{Plaintext: func(_, _ netip.AddrPort, b []byte) { got = append(got, b...) }})
+			if err := p.Put(f); err != nil {
+				t.Fatal(err)
+			}
+			for i, frame := range frames {
+				p.Feed(frame.Data, 0)
+				if _, _, ok := p.Position(f.Source, f.Destination); ok != (i == 0) {
+					t.Errorf("%#x, packet %d: may be given back: %v", suite, i, ok)
+				}
+			}
+			if want := map[bool]string{true: "before after", false: "before "}[known]; string(got) != want {
+				t.Errorf("%#x, secret known %v: %q", suite, known, got)
+			}
+		}
+	}
+}

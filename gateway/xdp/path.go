@@ -86,17 +86,17 @@ func NewPath(p *Program, o PathOptions) *Path {
 
 // Put registers a flow. All of it comes here, whatever f.ToUser says.
 func (p *Path) Put(t Tuple, f Flow) error {
-	return p.put(t, f, chacha20Poly1305SHA256, f.Key[:], f.IV[:])
+	return p.put(t, f, handover.Flow{Suite: chacha20Poly1305SHA256, Key: f.Key[:], IV: f.IV[:], Secret: f.Secret})
 }
 
 // PutUser registers a flow of any suite: the program steers all of it to user space.
 func (p *Path) PutUser(f handover.Flow) error {
-	return p.put(Tuple{f.Source, f.Destination}, Flow{Number: f.Number, Sequence: f.Sequence, Mode: Steer}, f.Suite, f.Key, f.IV)
+	return p.put(Tuple{f.Source, f.Destination}, Flow{Number: f.Number, Sequence: f.Sequence, Mode: Steer}, f)
 }
 
-func (p *Path) put(t Tuple, f Flow, suite uint16, key, iv []byte) error {
-	if err := p.user.Put(handover.Flow{Source: t.Source, Destination: t.Destination, Suite: suite,
-		Key: key, IV: iv, Number: f.Number, Sequence: f.Sequence}); err != nil {
+func (p *Path) put(t Tuple, f Flow, user handover.Flow) error {
+	user.Source, user.Destination, user.Number, user.Sequence = t.Source, t.Destination, f.Number, f.Sequence
+	if err := p.user.Put(user); err != nil {
 		return fmt.Errorf("xdp: flow %v to %v: %w", t.Source, t.Destination, err)
 	}
 	f.ToUser = true

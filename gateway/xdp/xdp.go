@@ -56,6 +56,9 @@ type Flow struct {
 	Sequence uint32 // TCP sequence number at which it begins
 	Mode     Mode
 	ToUser   bool // opened packets go to user space instead of the host
+
+	// The traffic secret that Key and IV follow from, or nil. A Path goes on with it after a KeyUpdate, in user space.
+	Secret []byte
 }
 
 // Counts are packets of a flow.

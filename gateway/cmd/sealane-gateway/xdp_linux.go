@@ -250,7 +250,7 @@ func (x *fast) register(t xdp.Tuple, k *engine.Key) error {
 		return errors.New("its sequence is needed, and next, the number of the record that begins there")
 	}
 	if k.Given.Suite == 0x1303 && !x.steer {
-		f := xdp.Flow{Number: k.Given.Next, Sequence: k.Sequence}
+		f := xdp.Flow{Number: k.Given.Next, Sequence: k.Sequence, Secret: k.Given.Secret}
 		copy(f.Key[:], k.Given.Key)
 		copy(f.IV[:], k.Given.IV)
 		defer clear(f.Key[:])
@@ -258,7 +258,7 @@ func (x *fast) register(t xdp.Tuple, k *engine.Key) error {
 			return err
 		}
 	} else if err := x.path.PutUser(handover.Flow{Source: t.Source, Destination: t.Destination, Suite: k.Given.Suite,
-		Key: k.Given.Key, IV: k.Given.IV, Number: k.Given.Next, Sequence: k.Sequence}); err != nil {
+		Key: k.Given.Key, IV: k.Given.IV, Secret: k.Given.Secret, Number: k.Given.Next, Sequence: k.Sequence}); err != nil {
 		return err
 	}
 	f := &fastFlow{key: k, side: tls.Client}
@@ -270,7 +270,7 @@ func (x *fast) register(t xdp.Tuple, k *engine.Key) error {
 	if other := x.read[xdp.Tuple{Source: t.Destination, Destination: t.Source}]; other != nil && other.flow.Client == client {
 		f.flow = other.flow
 	} else {
-		f.flow = &output.Flow{Client: client, Server: server, IPv6: client.Addr().Is6()}
+		f.flow = &output.Flow{Client: client, Server: server, IPv6: client.Addr().Is6(), Time: new(int64)}
 	}
 	x.read[t] = f
 	return nil
@@ -282,21 +282,21 @@ func (x *fast) forget(t xdp.Tuple, f *fastFlow) {
 	}
 	delete(x.read, t)
 	if other := x.read[xdp.Tuple{Source: t.Destination, Destination: t.Source}]; other == nil || other.flow != f.flow {
-		f.flow.Time = time.Now().UnixNano()
+		*f.flow.Time = time.Now().UnixNano()
 		x.sink.End(f.flow)
 	}
 }
 
 func (x *fast) plaintext(t xdp.Tuple, data []byte) {
 	if f := x.read[t]; f != nil {
-		f.flow.Time = time.Now().UnixNano()
+		*f.flow.Time = time.Now().UnixNano()
 		x.sink.Data(f.flow, f.side, data)
 	}
 }
 
 func (x *fast) lost(t xdp.Tuple, n int) {
 	if f := x.read[t]; f != nil {
-		f.flow.Time = time.Now().UnixNano()
+		*f.flow.Time = time.Now().UnixNano()
 		x.sink.Gap(f.flow, f.side, n)
 	}
 }

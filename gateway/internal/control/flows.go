@@ -2,6 +2,7 @@
 package control
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"strings"
 
 	"github.com/sealane/sealane/gateway/internal/engine"
 	"github.com/sealane/sealane/gateway/internal/tls"
@@ -22,11 +22,35 @@ type flow struct {
 	Destination string  `json:"destination"`
 	From        string  `json:"from,omitempty"`  // who sends in this direction: client or server
 	Suite       string  `json:"suite,omitempty"` // its name, as IANA has it
-	Key         string  `json:"key,omitempty"`   // in hexadecimal digits; never told
-	IV          string  `json:"iv,omitempty"`
+	Key         digits  `json:"key,omitempty"`   // never told
+	IV          digits  `json:"iv,omitempty"`
+	Secret      digits  `json:"secret,omitempty"`   // traffic secret that they follow from: with it, they may be left out
 	Next        uint64  `json:"next"`               // number of the next record
 	Sequence    *uint32 `json:"sequence,omitempty"` // TCP sequence number at which it begins, if known
 	State       string  `json:"state,omitempty"`
+}
+
+// digits are hexadecimal in JSON. They are not kept as a string, which could not be wiped.
+type digits []byte
+
+func (d *digits) UnmarshalJSON(b []byte) error {
+	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' || len(b)%2 != 0 {
+		return errors.New("not hexadecimal digits")
+	}
+	clear(*d) // if it comes twice
+	*d = make([]byte, len(b)/2-1)
+	if _, err := hex.Decode(*d, b[1:len(b)-1]); err != nil {
+		clear(*d)
+		return errors.New("not hexadecimal digits") // without the digits
+	}
+	return nil
+}
+
+// wipe forgets the keys.
+func (f *flow) wipe() {
+	clear(f.Key)
+	clear(f.IV)
+	clear(f.Secret)
 }
 
 var suites = map[string]uint16{
@@ -61,12 +85,9 @@ func (f *flow) key() (*engine.Key, error) {
 	if !ok {
 		return nil, fmt.Errorf("suite: %q is not known", f.Suite)
 	}
-	k.Given = tls.Given{Suite: suite, Next: f.Next}
-	if k.Given.Key, err = hex.DecodeString(f.Key); err != nil {
-		return nil, errors.New("key: not hexadecimal digits")
-	}
-	if k.Given.IV, err = hex.DecodeString(f.IV); err != nil {
-		return nil, errors.New("iv: not hexadecimal digits")
+	k.Given = tls.Given{Suite: suite, Key: f.Key, IV: f.IV, Secret: f.Secret, Next: f.Next}
+	if err := k.Given.Complete(); err != nil {
+		return nil, err
 	}
 	if f.Sequence != nil {
 		k.Given.Aligned, k.Sequence = true, *f.Sequence
@@ -88,19 +109,40 @@ func flowOf(k *engine.Key) flow {
 	return f
 }
 
+// readAll reads to the end, and leaves no copies behind.
+func readAll(r io.Reader) ([]byte, error) {
+	b := make([]byte, 0, 4096)
+	for {
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			clear(b)
+			return nil, err
+		}
+		if len(b) == cap(b) {
+			old := b
+			b = append(make([]byte, 0, 2*cap(old)), old...)
+			clear(old)
+		}
+	}
+}
+
 // A request is one flow or a list of them.
-func decode(r io.Reader) ([]flow, error) {
-	b, err := io.ReadAll(r)
+func decode(r io.Reader) (many []flow, err error) {
+	b, err := readAll(r)
 	defer clear(b)
 	if err != nil {
 		return nil, err
 	}
-	var one flow
-	var many []flow
-	if strings.HasPrefix(strings.TrimSpace(string(b)), "[") {
+	many = make([]flow, 1)
+	if bytes.HasPrefix(bytes.TrimSpace(b), []byte("[")) {
+		many = nil
 		err = json.Unmarshal(b, &many)
-	} else if err = json.Unmarshal(b, &one); err == nil {
-		many = []flow{one}
+	} else {
+		err = json.Unmarshal(b, &many[0])
 	}
 	return many, err
 }
@@ -109,7 +151,7 @@ const maxRequest = 16 << 20
 
 // Flows serves the table of given keys:
 //
-//	PUT /flows     a flow, or a list of them
+//	PUT /flows     a flow, or a list of them, which is taken as a whole or not at all
 //	GET /flows     all flows, or with ?source=...&destination=... one; keys are never told
 //	DELETE /flows  with ?source=...&destination=... one
 func Flows(table *engine.Keys) http.Handler {
@@ -121,28 +163,33 @@ func Flows(table *engine.Keys) http.Handler {
 	}
 	mux.HandleFunc("PUT /flows", func(w http.ResponseWriter, r *http.Request) {
 		flows, err := decode(http.MaxBytesReader(w, r.Body, maxRequest))
+		taken := 0
+		defer func() {
+			for i := range flows[taken:] {
+				flows[taken+i].wipe()
+			}
+		}()
 		if err != nil {
 			fail(w, http.StatusBadRequest, err)
 			return
 		}
-		// All or nothing, as far as the request can be wrong.
 		var ks []*engine.Key
 		for i := range flows {
 			k, err := flows[i].key()
-			if err == nil {
-				err = tls.CheckGiven(&k.Given)
-			}
 			if err != nil {
 				fail(w, http.StatusBadRequest, fmt.Errorf("flow %d: %w", i, err))
 				return
 			}
+			// What was left out is filled in, and belongs to the flow from now on.
+			flows[i].Key, flows[i].IV = k.Given.Key, k.Given.IV
 			ks = append(ks, k)
 		}
+		if err := table.Put(ks...); err != nil {
+			fail(w, http.StatusInsufficientStorage, err)
+			return
+		}
+		taken = len(ks)
 		for _, k := range ks {
-			if err := table.Put(k); err != nil {
-				fail(w, http.StatusInsufficientStorage, err)
-				return
-			}
 			slog.Info("flow given", "flow", k.String())
 		}
 		w.WriteHeader(http.StatusNoContent)

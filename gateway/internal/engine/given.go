@@ -71,27 +71,37 @@ func nameOf(source, destination netip.AddrPort) keyName {
 	return keyName{netip.AddrPortFrom(source.Addr().Unmap(), source.Port()), netip.AddrPortFrom(destination.Addr().Unmap(), destination.Port())}
 }
 
-// Put adds a direction, or replaces it. The key belongs to the table from now on.
-func (t *Keys) Put(k *Key) error {
-	if !k.Source.IsValid() || !k.Destination.IsValid() {
-		return errors.New("source and destination are needed")
+// Put adds directions, or replaces them: all, or none if there is an error. The keys belong to the table from now on.
+func (t *Keys) Put(ks ...*Key) error {
+	names := make([]keyName, len(ks))
+	for i, k := range ks {
+		if !k.Source.IsValid() || !k.Destination.IsValid() {
+			return errors.New("source and destination are needed")
+		}
+		if err := k.Given.Complete(); err != nil {
+			return err
+		}
+		names[i] = nameOf(k.Source, k.Destination)
+		k.number.Store(k.Given.Next)
 	}
-	if err := tls.CheckGiven(&k.Given); err != nil {
-		return err
-	}
-	name := nameOf(k.Source, k.Destination)
-	k.number.Store(k.Given.Next)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := t.all[name]
-	switch {
-	case old == nil && len(t.all) >= t.limit:
-		return ErrFull
-	case old != nil:
-		t.change(change{old, replace})
+	added := make(map[keyName]struct{})
+	for _, name := range names {
+		if t.all[name] == nil {
+			added[name] = struct{}{}
+		}
 	}
-	t.all[name] = k
-	t.change(change{k, put})
+	if len(t.all)+len(added) > t.limit {
+		return ErrFull
+	}
+	for i, k := range ks {
+		if old := t.all[names[i]]; old != nil {
+			t.change(change{old, replace})
+		}
+		t.all[names[i]] = k
+		t.change(change{k, put})
+	}
 	return nil
 }
 
@@ -178,8 +188,7 @@ func (w *Worker) pollGiven() {
 
 func (c *change) wipe() {
 	if c.kind != put {
-		clear(c.key.Given.Key)
-		clear(c.key.Given.IV)
+		c.key.Given.Wipe()
 	}
 }
 
@@ -212,14 +221,14 @@ func (w *Worker) take(c change) {
 		return
 	}
 	// The connection is here already, perhaps without anything to read it with.
-	if e.Conn != nil && (e.Conn.given || e.Conn.tls.State() == tls.Readable) {
-		if !e.Conn.given {
+	if e.Conn != 0 && (w.conn(e.Conn).given || w.conn(e.Conn).tls.State() == tls.Readable) {
+		if !w.conn(e.Conn).given {
 			return // it has better keys
 		}
 		w.giveTo(e, c.key, side, false)
 		return
 	}
-	if e.Flags&flow.Ignored != 0 || e.Conn != nil {
+	if e.Flags&flow.Ignored != 0 || e.Conn != 0 {
 		w.finish(e)
 		e.Flags &^= flow.Ignored
 	}
@@ -238,7 +247,7 @@ func (w *Worker) beginGiven(e *entry, hash uint64, ks []*Key, time int64, fresh 
 	}
 	w.setClient(e, side)
 	w.open(e, hash, time)
-	e.Conn.given = true
+	w.conn(e.Conn).given = true
 	for _, k := range ks {
 		_, side := packet.TupleOf(k.Source, k.Destination)
 		w.giveTo(e, k, side, fresh)
@@ -246,7 +255,7 @@ func (w *Worker) beginGiven(e *entry, hash uint64, ks []*Key, time int64, fresh 
 }
 
 func (w *Worker) giveTo(e *entry, k *Key, side uint8, fresh bool) {
-	c := e.Conn
+	c := w.conn(e.Conn)
 	g := k.Given
 	if fresh {
 		g.Search = 16 // what comes first is the handshake

@@ -2,7 +2,10 @@ package engine
 
 import (
 	"bytes"
+	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
@@ -78,5 +81,151 @@ func TestGivenKeys(t *testing.T) {
 				t.Error("the key was not wiped")
 			}
 		})
+	}
+}
+
+// secretOf finds the first traffic secret of a side in a key log.
+func secretOf(t *testing.T, keyLog []byte, side int) []byte {
+	name := []string{"CLIENT_TRAFFIC_SECRET_0 ", "SERVER_TRAFFIC_SECRET_0 "}[side]
+	for line := range strings.Lines(string(keyLog)) {
+		if strings.HasPrefix(line, name) {
+			b, err := hex.DecodeString(strings.Fields(line)[2])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+	}
+	t.Fatal("no secret")
+	return nil
+}
+
+// With the secret that its keys follow from, a direction is read beyond a KeyUpdate; without it, up to there.
+func TestGivenKeyUpdate(t *testing.T) {
+	for _, o := range originals(t) {
+		if o.name != "s-keyupdate.pcap" {
+			continue
+		}
+		client := clientSide(&o.segments[0])
+		for _, withSecret := range []bool{true, false} {
+			table := NewKeys(10)
+			got := &collector{}
+			w := NewWorker(keys.NewStore(1), got, Options{Flows: 10, Keys: table})
+			var all []*Key
+			for side := range 2 {
+				given := tls.Given{Suite: suiteOf(t, o.segments), Secret: secretOf(t, o.keyLog, side)}
+				if err := given.Complete(); err != nil {
+					t.Fatal(err)
+				}
+				if !withSecret {
+					given.Secret = nil
+				}
+				from := client ^ uint8(side)
+				k := &Key{Source: o.segments[0].Tuple.Endpoint(from), Destination: o.segments[0].Tuple.Endpoint(1 - from), FromServer: side == 1, Given: given}
+				if err := table.Put(k); err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, k)
+			}
+			w.Tick(o.frames[0].Time)
+			w.Tick(o.frames[0].Time + 2e6)
+			w.Frames(o.frames)
+			w.Close()
+			for side := range 2 {
+				b, want := got.streams[0].bytes(side), o.plain[side]
+				if !bytes.HasPrefix(want, b) || len(b) == 0 || (len(b) == len(want)) != withSecret {
+					t.Errorf("side %d, with secret %v: %d bytes of %d", side, withSecret, len(b), len(want))
+				}
+			}
+			w.Tick(o.frames[0].Time + 100e9)
+			for side, k := range all {
+				if g := k.Given; !bytes.Equal(append(append(bytes.Clone(g.Key), g.IV...), g.Secret...), make([]byte, len(g.Key)+len(g.IV)+len(g.Secret))) {
+					t.Errorf("side %d: not wiped", side)
+				}
+			}
+		}
+	}
+}
+
+func clientSide(s *packet.Segment) uint8 {
+	if s.Tuple.Port[0] == 443 {
+		return 1
+	}
+	return 0
+}
+
+// suiteOf finds the suite in a ServerHello.
+func suiteOf(t *testing.T, segments []packet.Segment) uint16 {
+	for i := range segments {
+		if p := segments[i].Payload; len(p) > 100 && p[0] == 22 && p[5] == 2 {
+			at := 44 + int(p[43])
+			return uint16(p[at])<<8 | uint16(p[at+1])
+		}
+	}
+	t.Fatal("no ServerHello")
+	return 0
+}
+
+// Both sides change their keys, at the same time and in the middle of packets, again and again; and a record with a KeyUpdate is
+// lost. With keys from a log and given ones it is the same.
+func TestKeyUpdatesRace(t *testing.T) {
+	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {
+		for _, how := range []string{"key log", "given", "given, one lost"} {
+			r := rand.New(rand.NewPCG(3, uint64(suite)))
+			var frames []capture.Frame
+			s, conn := traffic.NewSession(suite, r), traffic.NewConn(5, &frames)
+			keyLog := s.KeyLog()
+			table := NewKeys(10)
+			for side := range 2 {
+				ends := conn.Ends()
+				if err := table.Put(&Key{Source: ends[side], Destination: ends[1-side], FromServer: side == 1,
+					Given: tls.Given{Suite: suite, Secret: s.Secret(side)}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			conn.Handshake(s, 1000)
+			var want [2][]byte
+			lost := -1
+			for i := range 40 {
+				for side := range 2 {
+					data := bytes.Repeat(fmt.Appendf(nil, "%d.%d ", side, i), 1+r.IntN(600))
+					want[side] = append(want[side], data...)
+					b := s.Data(side, data, 1000)
+					if i == 20 && side == 1 && how == "given, one lost" {
+						conn.Send(side, b)
+						lost = len(frames)
+						b = s.KeyUpdate(side)
+					} else {
+						for range 1 + r.IntN(3) {
+							b = append(b, s.KeyUpdate(side)...)
+						}
+						b = append(b, s.Data(side, []byte("x"), 100)...)
+						want[side] = append(want[side], 'x')
+					}
+					conn.Send(side, b)
+				}
+			}
+			conn.Close()
+			if lost >= 0 {
+				frames = append(frames[:lost:lost], frames[lost+1:]...)
+			}
+			store, got := keys.NewStore(1), &collector{}
+			o := Options{Flows: 10, Keys: table}
+			if how == "key log" {
+				o.Keys = nil
+				(&keys.Log{Store: store}).Write(keyLog)
+			}
+			w := NewWorker(store, got, o)
+			w.Frames(frames)
+			w.Close()
+			for side := range 2 {
+				if b := got.streams[0].bytes(side); !bytes.Equal(b, want[side]) {
+					t.Errorf("%#x, %s, side %d: %d bytes of %d, %+v", suite, how, side, len(b), len(want[side]), w.Stats.TLS)
+				}
+			}
+			if n := w.Stats.TLS.BadRecords; n > 0 && lost < 0 && how == "key log" {
+				t.Errorf("%#x, %s: %d records do not open", suite, how, n)
+			}
+		}
 	}
 }

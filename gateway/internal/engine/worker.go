@@ -59,29 +59,26 @@ type Stats struct {
 	TLS         tls.Stats
 }
 
-type entry = flow.Entry[conn]
+type entry = flow.Entry[tls.Line]
 
-// conn is what hangs on an entry, once there is something to read. What packets need is in front: a line here, and the
-// first 320 bytes of tls, of which one direction needs three lines.
+// conn is what hangs on an entry, once there is something to read. A packet that is one record does without it.
 type conn struct {
-	client uint8 // the side of the tuple that is the client
-	used   bool  // in the table
+	number uint32 // of this
+	client uint8  // the side of the tuple that is the client
+	used   bool   // in the table
 	listed uint8
-	hasFin [2]bool
 	given  bool // its keys came with its addresses
-	flow   output.Flow
-	_      [16]byte
+	linked bool // flow.Link is known
+	hasFin [2]bool
+	fin    [2]uint32 // sequence numbers of FINs that came before their turn
+	renew  uint32    // that of the SYN for a new connection
 	tls    tls.Conn
+	flow   output.Flow
 	queue  [2]tcp.Queue // by side of the tuple
-	fin    [2]uint32    // sequence numbers of FINs that came before their turn
 	tuple  packet.Tuple
 	hash   uint64
 	keys   [2]*Key // given, by side of the tuple
-	_      [8]byte
 }
-
-var _ = [1]struct{}{}[unsafe.Offsetof(conn{}.tls)-128]
-var _ = [1]struct{}{}[unsafe.Sizeof(conn{})-1024]
 
 // The lists that a conn can be on; it may be freed when it is on none.
 const (
@@ -104,7 +101,7 @@ type Worker struct {
 	Block []bool
 
 	o         Options
-	table     *flow.Table[conn]
+	table     *flow.Table[tls.Line]
 	dec       *tls.Decrypter
 	sink      output.Sink
 	pool      tcp.Pool
@@ -115,12 +112,13 @@ type Worker struct {
 	waiting   []*conn
 	queued    []*conn
 	free      []*conn
-	conns     int // made
+	conns     [][]conn
+	shift     uint // of their numbers, to slabs
 	given     map[packet.Tuple][]*Key
 	givenSeen uint64
 	reported  int64
-	lots      [3]lot
-	lines     [4 * lotFrames]unsafe.Pointer
+	lots      [4]lot
+	lines     [5 * lotFrames]unsafe.Pointer
 }
 
 // NewWorker returns a Worker that takes secrets from store and gives plaintext to sink.
@@ -143,26 +141,25 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	if o.TLS != (tls.Limits{}) {
 		def.TLS = o.TLS
 	}
-	w := &Worker{o: def, sink: sink, table: flow.New[conn](def.Flows, def.Room), dec: tls.NewDecrypter(store)}
+	w := &Worker{o: def, sink: sink, table: flow.New[tls.Line](def.Flows, def.Room), dec: tls.NewDecrypter(store)}
+	for w.shift = 4; w.shift < 12 && 16<<w.shift < def.Flows; {
+		w.shift++
+	}
 	w.pool.Limit = def.Queued
 	w.dec.Limits = def.TLS
 	w.dec.Wait = def.KeyWait > 0
 	w.dec.Batch = true
 	w.dec.Plaintext = func(c *tls.Conn, side uint8, data []byte) {
-		f := &c.Owner.(*conn).flow
-		f.Time = w.dec.Mark
-		w.sink.Data(f, side, data)
+		w.sink.Data(&connOf(c).flow, side, data)
 	}
 	w.dec.Lost = func(c *tls.Conn, side uint8, n int) {
-		f := &c.Owner.(*conn).flow
-		f.Time = w.dec.Mark
-		w.sink.Gap(f, side, n)
+		w.sink.Gap(&connOf(c).flow, side, n)
 	}
 	w.dec.Opened = func(c *tls.Conn) {
 		w.Stats.Decrypted++
 		if w.Opened != nil {
 			suite, version := c.Suite()
-			w.Opened(&c.Owner.(*conn).flow, suite, version)
+			w.Opened(&connOf(c).flow, suite, version)
 		}
 	}
 	w.o.Verdicts = o.Verdicts
@@ -179,7 +176,6 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 // A lot is some packets on their way through the steps of Frames.
 type lot struct {
 	frames   []capture.Frame
-	moves    uint64 // of the table, when entries were looked up
 	segments [lotFrames]packet.Segment
 	hashes   [lotFrames]uint64
 	entries  [lotFrames]*entry
@@ -188,22 +184,26 @@ type lot struct {
 
 // Frames handles frames, in their order.
 //
-// Each lot of a few dozen goes through three steps, and what the next step needs is asked of memory one lot ahead: the
-// entries of connections while the lot before is handled, then what hangs on them.
+// Each lot of a few dozen goes through four steps, and each asks memory for what the next one needs, which comes while other
+// lots go through theirs: the index of the table, connections, and what they need besides.
 func (w *Worker) Frames(frames []capture.Frame) {
 	w.Block = w.Block[:0]
+	const steps = len(w.lots)
 	n := (len(frames) + lotFrames - 1) / lotFrames
-	for i := range n + 2 {
+	for i := range n + steps - 1 {
 		if i < n {
-			l := &w.lots[i%3]
+			l := &w.lots[i%steps]
 			l.frames = frames[i*lotFrames : min((i+1)*lotFrames, len(frames))]
 			w.parse(l, frames[min((i+1)*lotFrames, len(frames)):])
 		}
-		if i > 0 && i <= n {
-			w.locate(&w.lots[(i-1)%3])
+		if i >= 1 && i-1 < n {
+			w.locate(&w.lots[(i-1)%steps])
 		}
-		if i > 1 {
-			w.handle(&w.lots[(i-2)%3], &w.lots[(i-1)%3])
+		if i >= 2 && i-2 < n {
+			w.ready(&w.lots[(i-2)%steps])
+		}
+		if i >= 3 {
+			w.handle(&w.lots[(i-3)%steps], &w.lots[(i-2)%steps])
 		}
 	}
 	w.dec.FlushAll()
@@ -224,7 +224,7 @@ func (w *Worker) parse(l *lot, later []capture.Frame) {
 		l.verdicts[i] = packet.Parse(s, l.frames[i].Link, l.frames[i].Data)
 		if l.verdicts[i] == packet.TCP {
 			l.hashes[i] = s.Tuple.Hash()
-			lines = w.table.Lines(lines, l.hashes[i])
+			lines = append(lines, w.table.Home(l.hashes[i]))
 		}
 	}
 	flow.Prefetch(lines)
@@ -232,31 +232,38 @@ func (w *Worker) parse(l *lot, later []capture.Frame) {
 
 // locate is the second step.
 func (w *Worker) locate(l *lot) {
-	l.moves = w.table.Moves
 	lines := w.lines[:0]
 	for i := range l.frames {
 		if l.verdicts[i] != packet.TCP {
 			continue
 		}
-		e := w.table.Find(l.hashes[i], &l.segments[i].Tuple)
+		e := w.table.Likely(l.hashes[i])
 		l.entries[i] = e
-		if e != nil && e.Conn != nil && len(l.segments[i].Payload) > 0 {
-			c := e.Conn
-			lines = c.tls.Lines(append(lines, unsafe.Pointer(c)), l.segments[i].Side^clientOf(e))
+		if e != nil {
+			lines = append(lines, unsafe.Pointer(e))
+			if s := &l.segments[i]; len(s.Payload) > 0 {
+				lines = append(lines, unsafe.Pointer(&e.Side[s.Side]))
+			}
 		}
 	}
 	flow.Prefetch(lines)
 }
 
-// handle is the third step. With each packet it asks for the payload of one of the next lot.
-func (w *Worker) handle(l, next *lot) {
+// ready is the third step.
+func (w *Worker) ready(l *lot) {
 	lines := w.lines[:0]
 	for i := range l.frames {
-		if e := l.entries[i]; l.verdicts[i] == packet.TCP && l.moves == w.table.Moves && e != nil && e.Conn != nil {
-			lines = e.Conn.tls.KeyLines(lines, l.segments[i].Side^clientOf(e))
+		if s := &l.segments[i]; l.verdicts[i] == packet.TCP && len(s.Payload) > 0 {
+			if e := l.entries[i]; e.Is(&s.Tuple) && e.Conn != 0 {
+				lines = w.dec.Ahead(lines, &e.Side[s.Side], &w.conn(e.Conn).tls)
+			}
 		}
 	}
 	flow.Prefetch(lines)
+}
+
+// handle is the fourth step. With each packet it asks for the payload of one of the next lot.
+func (w *Worker) handle(l, next *lot) {
 	for i := range l.frames {
 		if i < len(next.frames) && next.verdicts[i] == packet.TCP {
 			flow.PrefetchBytes(next.segments[i].Payload[:min(len(next.segments[i].Payload), 4096)])
@@ -276,7 +283,7 @@ func (w *Worker) handle(l, next *lot) {
 		}
 		s := &l.segments[i]
 		e := l.entries[i]
-		if e == nil || w.table.Moves != l.moves {
+		if !e.Is(&s.Tuple) {
 			e = w.table.Find(l.hashes[i], &s.Tuple)
 		}
 		w.segment(s, l.hashes[i], e, f.Time)
@@ -293,18 +300,11 @@ func (w *Worker) blocks(s *packet.Segment, hash uint64) bool {
 		return false
 	}
 	e := w.table.Find(hash, &s.Tuple)
-	if e == nil || e.Conn == nil {
+	if e == nil || e.Conn == 0 {
 		return e == nil || e.Flags&flow.Unread != 0
 	}
-	return e.Conn.tls.State() == tls.Undecryptable && !e.Conn.tls.Waiting()
-}
-
-// clientOf returns the side of the tuple that is the client.
-func clientOf(e *entry) uint8 {
-	if e.Flags&flow.ClientIs1 != 0 {
-		return 1
-	}
-	return 0
+	c := w.conn(e.Conn)
+	return c.tls.State() == tls.Undecryptable && !c.tls.Waiting()
 }
 
 func started(side uint8) uint16 { return flow.Started0 << side }
@@ -319,8 +319,6 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 	}
 	side := s.Side
 	e.Seen = flow.Tick(time)
-	e.Packets[side]++
-	e.Bytes[side] += uint64(len(s.Payload))
 	if s.Flags&packet.ACK != 0 {
 		e.Acked[1-side] = s.Ack
 		e.Flags |= flow.Acked0 << (1 - side)
@@ -333,7 +331,6 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 	if s.Missing > 0 {
 		w.Stats.Cut += uint64(s.Missing)
 	}
-	c := e.Conn
 	w.dec.Mark = time
 	if len(s.Payload) > 0 && e.Flags&flow.Ignored == 0 {
 		seq := s.Seq
@@ -341,14 +338,16 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 			seq++ // TCP fast open
 		}
 		// The usual case: the segment is the one that is due.
-		if c != nil && seq == e.Next[side] && e.Flags&(started(side)|flow.Queued0<<side) == started(side) {
+		if e.Conn != 0 && seq == e.Next[side] && e.Flags&(started(side)|flow.Queued0<<side) == started(side) {
 			e.Next[side] += uint32(len(s.Payload))
-			w.feed(c, side, s.Payload)
-		} else if !w.unusual(s, hash, e, seq, time) {
-			return
-		}
-		if e.Conn != nil && dropped(e.Conn) {
-			w.ignore(e)
+			if c := w.conn(e.Conn); !w.dec.Take(&e.Side[side], &c.tls, s.Payload) {
+				c.link(s)
+				w.feed(c, side, s.Payload)
+				w.drop(e)
+			}
+		} else {
+			w.unusual(s, hash, e, seq, time)
+			w.drop(e)
 		}
 	}
 	if s.Flags&packet.FIN != 0 {
@@ -356,9 +355,13 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 	}
 }
 
-func dropped(c *conn) bool {
-	s := c.tls.State()
-	return s == tls.NotTLS || s == tls.Unsupported
+// drop ignores a connection from now on if TLS says that there is nothing to read.
+func (w *Worker) drop(e *entry) {
+	if e.Conn != 0 {
+		if s := w.conn(e.Conn).tls.State(); s == tls.NotTLS || s == tls.Unsupported {
+			w.ignore(e)
+		}
+	}
 }
 
 // feed gives bytes to TLS.
@@ -386,10 +389,7 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 	}
 	w.Stats.Flows++
 	e := w.table.Insert(hash, &s.Tuple)
-	e.First = time
-	if s.Link != nil {
-		e.Link, e.LinkSide, e.HasLink = [12]byte(s.Link), s.Side, true
-	}
+	e.Seen = flow.Tick(time)
 	if !syn {
 		// The capture began after the connection. A ClientHello is a good place to join.
 		w.setClient(e, s.Side)
@@ -419,7 +419,7 @@ func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *
 	side := s.Side
 	if s.Flags&packet.RST != 0 {
 		// Only one that is due ends the connection: others may be forged.
-		if e.Flags&started(side) == 0 || s.Seq == e.Next[side] || e.Conn == nil {
+		if e.Flags&started(side) == 0 || s.Seq == e.Next[side] || e.Conn == 0 {
 			w.over(e)
 			return nil
 		}
@@ -428,33 +428,27 @@ func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *
 	next := s.Seq + 1
 	if s.Flags&packet.ACK == 0 {
 		if e.Flags&started(side) != 0 && e.Next[side] != next {
-			if e.Conn != nil && e.Flags&(flow.Fin0|flow.Fin1) == 0 {
+			if e.Conn != 0 && e.Flags&(flow.Fin0|flow.Fin1) == 0 {
 				// A SYN alone must not end a connection that is alive; the answer to it does.
-				e.Renew = s.Seq
+				w.conn(e.Conn).renew = s.Seq
 				e.Flags |= flow.Renewing
 				return e
 			}
 			w.end(e)
 			w.Stats.Flows++
 			e = w.table.Insert(hash, &s.Tuple)
-			e.First, e.Seen = time, flow.Tick(time)
-			if s.Link != nil {
-				e.Link, e.LinkSide, e.HasLink = [12]byte(s.Link), side, true
-			}
+			e.Seen = flow.Tick(time)
 		}
 		w.setClient(e, side)
 		e.Next[side] = next
 		e.Flags |= started(side)
 		return e
 	}
-	if e.Flags&flow.Renewing != 0 && s.Ack == e.Renew+1 {
+	if e.Flags&flow.Renewing != 0 && e.Conn != 0 && s.Ack == w.conn(e.Conn).renew+1 {
 		w.end(e)
 		w.Stats.Flows++
 		e = w.table.Insert(hash, &s.Tuple)
-		e.First, e.Seen = time, flow.Tick(time)
-		if s.Link != nil {
-			e.Link, e.LinkSide, e.HasLink = [12]byte(s.Link), side, true
-		}
+		e.Seen = flow.Tick(time)
 	}
 	if e.Flags&started(side) == 0 {
 		e.Next[side] = next
@@ -470,34 +464,35 @@ func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *
 	return e
 }
 
-// unusual handles a segment that is not simply the next one. It returns false if the connection is gone.
-func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, time int64) bool {
+// unusual handles a segment that is not simply the next one.
+func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, time int64) {
 	side := s.Side
 	p := s.Payload
 	if e.Flags&started(side) == 0 {
 		// Neither SYN nor an acknowledgement of it was captured.
 		if !tls.LooksLikeClientHello(p) && e.Flags&flow.ClientKnown == 0 {
 			w.ignore(e)
-			return true
+			return
 		}
 		e.Next[side] = seq
 		e.Flags |= started(side)
 	}
 	ahead := seq - e.Next[side]
-	if e.Conn == nil {
+	if e.Conn == 0 {
 		if ahead == 0 && (p[0] != 22 || len(p) > 1 && p[1] != 3) {
 			w.ignore(e) // all of TLS begins with a handshake record
-			return true
+			return
 		}
 		w.open(e, hash, time)
 	}
-	c := e.Conn
+	c := w.conn(e.Conn)
+	c.link(s)
 	switch {
 	case int32(ahead) < 0:
 		old := e.Next[side] - seq
 		if uint64(old) >= uint64(len(p)) {
 			w.Stats.Repeated++
-			return true
+			return
 		}
 		p = p[old:]
 		fallthrough
@@ -527,7 +522,6 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 		}
 		w.mark(c, e, side)
 	}
-	return true
 }
 
 // again puts in a segment after room was made for it.
@@ -622,11 +616,11 @@ func (c *conn) incomplete(e *entry, side uint8) bool {
 
 func (w *Worker) fin(s *packet.Segment, e *entry) {
 	side := s.Side
-	if e.Conn == nil {
+	if e.Conn == 0 {
 		e.Flags |= ended(side)
 	} else {
 		at := s.Seq + uint32(len(s.Payload)+s.Missing)
-		switch c := e.Conn; {
+		switch c := w.conn(e.Conn); {
 		case at == e.Next[side]:
 			e.Flags |= ended(side)
 		case tcp.After(at, e.Next[side]):
@@ -647,7 +641,7 @@ const finished = flow.Fin0 | flow.Fin1
 // over ends a connection, or leaves it until its keys come.
 func (w *Worker) over(e *entry) {
 	e.Flags |= finished
-	if e.Conn == nil || !e.Conn.tls.Waiting() {
+	if e.Conn == 0 || !w.conn(e.Conn).tls.Waiting() {
 		w.end(e)
 	}
 }
@@ -661,31 +655,38 @@ func (w *Worker) open(e *entry, hash uint64, time int64) {
 	c := w.free[n-1]
 	w.free = w.free[:n-1]
 	queues := c.queue
-	*c = conn{queue: queues} // their memory is of use again
+	*c = conn{queue: queues, number: c.number} // their memory is of use again
 	c.tuple, c.hash, c.used = e.Tuple, hash, true
 	if e.Flags&flow.ClientIs1 != 0 {
 		c.client = 1
 	}
-	c.tls.Owner = c
+	for side := range e.Side {
+		c.tls.Attach(uint8(side)^c.client, &e.Side[side])
+	}
 	client := e.Tuple.Endpoint(c.client)
 	c.flow = output.Flow{
 		Client: client, Server: e.Tuple.Endpoint(1 - c.client),
-		IPv6: client.Addr().Is6(), Time: time,
+		IPv6: client.Addr().Is6(), Time: &w.dec.Mark,
 	}
-	if e.HasLink {
-		c.flow.Link = e.Link
-		if e.LinkSide != c.client {
-			copy(c.flow.Link[:6], e.Link[6:])
-			copy(c.flow.Link[6:], e.Link[:6])
-		}
+	e.Conn = c.number
+}
+
+// link notes the Ethernet addresses.
+func (c *conn) link(s *packet.Segment) {
+	if c.linked || s.Link == nil {
+		return
 	}
-	e.Conn = c
+	c.linked, c.flow.Link = true, [12]byte(s.Link)
+	if s.Side != c.client {
+		copy(c.flow.Link[:6], s.Link[6:])
+		copy(c.flow.Link[6:], s.Link[:6])
+	}
 }
 
 // ignore forgets all of a connection but that there is nothing to do.
 func (w *Worker) ignore(e *entry) {
 	w.Stats.Ignored++
-	if e.Conn != nil && e.Conn.tls.State() == tls.Unsupported {
+	if e.Conn != 0 && w.conn(e.Conn).tls.State() == tls.Unsupported {
 		e.Flags |= flow.Unread
 	}
 	w.finish(e)
@@ -700,10 +701,10 @@ func (w *Worker) end(e *entry) {
 
 // finish delivers what can still be had and wipes the keys.
 func (w *Worker) finish(e *entry) {
-	c := e.Conn
-	if c == nil {
+	if e.Conn == 0 {
 		return
 	}
+	c := w.conn(e.Conn)
 	for side := range uint8(2) {
 		for c.incomplete(e, side) {
 			w.hole(c, e, side)
@@ -729,9 +730,8 @@ func (w *Worker) finish(e *entry) {
 		w.Ended(&c.flow, c.tls.State())
 	}
 	w.dec.Close(&c.tls)
-	c.flow.Time = w.dec.Mark
 	w.sink.End(&c.flow)
-	e.Conn, c.used = nil, false
+	e.Conn, c.used = 0, false
 	if c.listed == 0 {
 		w.release(c)
 	}
@@ -739,15 +739,26 @@ func (w *Worker) finish(e *entry) {
 
 func (w *Worker) release(c *conn) { w.free = append(w.free, c) }
 
-// grow makes room for more connections, for as many as there are, up to a few megabytes at once. The memory stays: there
-// is never more of it than the table asked for.
+// grow makes room for more connections. The memory stays: there is never more of it than the table asked for.
 func (w *Worker) grow() {
-	slab := make([]conn, min(max(w.conns, 16), 1<<15))
+	slab := make([]conn, 1<<w.shift)
 	flow.Huge(slab)
-	w.conns += len(slab)
-	for i := range slab {
+	for i := len(slab) - 1; i >= 0; i-- {
+		slab[i].number = uint32(len(w.conns)<<w.shift + i + 1)
 		w.free = append(w.free, &slab[i])
 	}
+	w.conns = append(w.conns, slab)
+}
+
+// conn returns the connection with a number, which begin with 1.
+func (w *Worker) conn(number uint32) *conn {
+	number--
+	return &w.conns[number>>w.shift][number&(1<<w.shift-1)]
+}
+
+// connOf returns what a connection is part of.
+func connOf(c *tls.Conn) *conn {
+	return (*conn)(unsafe.Add(unsafe.Pointer(c), -int(unsafe.Offsetof(conn{}.tls))))
 }
 
 // Tick does what is due at a time: it gives up waiting for keys and segments, and looks for idle connections. Frames
@@ -762,8 +773,8 @@ func (w *Worker) Tick(now int64) {
 		if len(w.given) > 0 && now-w.reported >= 1e8 {
 			w.reported = now
 			for tuple := range w.given {
-				if e := w.table.Find(tuple.Hash(), &tuple); e != nil && e.Conn != nil && e.Conn.given {
-					w.reportGiven(e.Conn, false)
+				if e := w.table.Find(tuple.Hash(), &tuple); e != nil && e.Conn != 0 && w.conn(e.Conn).given {
+					w.reportGiven(w.conn(e.Conn), false)
 				}
 			}
 		}
@@ -775,7 +786,7 @@ func (w *Worker) Tick(now int64) {
 		}
 		// The whole table is looked at about once in ten seconds.
 		const round = 10e9
-		if n := int64(w.table.Slots()) * min(now-w.swept, round) / round; n > 0 || now < w.swept {
+		if n := int64(w.table.Made()) * min(now-w.swept, round) / round; n > 0 || now < w.swept {
 			w.swept = now
 			w.table.Sweep(int(n), flow.Tick(now), w.age, w.end)
 		}
@@ -783,7 +794,7 @@ func (w *Worker) Tick(now int64) {
 }
 
 func (w *Worker) age(e *entry) uint32 {
-	if e.Conn == nil {
+	if e.Conn == 0 {
 		return flow.Tick(embryonicIdle)
 	}
 	return flow.Tick(w.o.Idle)
@@ -825,7 +836,7 @@ func (w *Worker) pollWaiting(now int64) {
 // entryOf returns the entry of a connection, or nil if it is over.
 func (w *Worker) entryOf(c *conn) *entry {
 	if c.used {
-		if e := w.table.Find(c.hash, &c.tuple); e != nil && e.Conn == c {
+		if e := w.table.Find(c.hash, &c.tuple); e != nil && e.Conn == c.number {
 			return e
 		}
 	}

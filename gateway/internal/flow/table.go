@@ -1,9 +1,9 @@
-// Package flow is the table of connections: open addressing with linear probing in one block of memory.
+// Package flow is the table of connections.
 //
-// An entry is 128 bytes and so aligned, two cache lines that the processor fetches as a pair. The first line is all that a
-// packet without new data needs: whose it is, what is due in each direction, when it was last seen, and where the state of
-// TLS is. The second has what is needed at the beginning and end of a connection, and counters. Entries move when another
-// is removed, so a pointer to one is good until then only.
+// Connections lie in slabs and stay where they are; a small index beside them, open addressing with linear probing, has
+// eight bytes for each slot: 32 bits of the hash, and the number of the connection. Finding one so takes a line of the
+// index, which for a million connections is 16 MB and mostly in the cache, and then the connection's own line. Nothing in
+// the table is a Go pointer, so that the collector does not look at it.
 package flow
 
 import (
@@ -27,146 +27,176 @@ const (
 	Acked1
 	Renewing // a SYN for a new connection was seen
 	Unread   // it is TLS and cannot be read
+	used     // it is a connection
 )
 
-// An Entry is one connection. C is what hangs on it.
-type Entry[C any] struct {
+// An Entry is one connection. Its first line is all that a packet without data needs; S, a line for each side, is what the
+// next record of that side needs.
+type Entry[S any] struct {
 	Tuple packet.Tuple
-	tag   uint32 // of the hash; 0 if the slot is free
-	Seen  uint32 // time of the last packet, in units of 2^26 ns (67 ms)
-	Next  [2]uint32
+	Seen  uint32    // time of the last packet, in units of 2^26 ns (67 ms)
+	Next  [2]uint32 // sequence numbers that are due
+	Acked [2]uint32 // what the other side has received from this one, if Acked0 or Acked1
+	Conn  uint32    // number of what else hangs on it, 0 if nothing does
 	Flags uint16
 	_     [2]byte
-	Conn  *C
 
-	First    int64 // time of the first packet
-	Bytes    [2]uint64
-	Packets  [2]uint32
-	Link     [12]byte // Ethernet addresses as in packets of side LinkSide
-	LinkSide uint8
-	HasLink  bool
-	_        [2]byte
-	Renew    uint32    // sequence number of the SYN for a new connection
-	Acked    [2]uint32 // what the other side has received from this one, if Acks
-	_        [4]byte
+	Side [2]S
 }
 
+// Line is the size of a cache line, and of S.
+const Line = 64
+
 // The layout is checked when this is compiled.
-var _ = [1]struct{}{}[unsafe.Sizeof(Entry[int]{})-128]
-var _ = [1]struct{}{}[unsafe.Offsetof(Entry[int]{}.First)-64]
+var (
+	_ = [1]struct{}{}[unsafe.Offsetof(Entry[[Line]byte]{}.Side)-Line]
+	_ = [1]struct{}{}[unsafe.Sizeof(Entry[[Line]byte]{})-3*Line]
+)
 
 // Tick converts nanoseconds to the unit of Seen.
 func Tick(ns int64) uint32 { return uint32(uint64(ns) >> 26) }
 
 // A Table holds up to a fixed number of connections. It belongs to one core.
-type Table[C any] struct {
+type Table[S any] struct {
 	// Evict is called before an entry is removed to make room.
-	Evict func(e *Entry[C])
+	Evict func(e *Entry[S])
 
-	// Moves grows when entries move or go: pointers from before are void.
-	Moves uint64
-
-	slots []Entry[C]
+	index []uint64 // hash << 32 | number of the entry, or 0
 	mask  uint32
+	slabs [][]Entry[S]
+	shift uint // of numbers, to slabs
+	made  uint32
+	free  uint32 // the first of a list, through Next[0], or 0
 	count int
 	limit int
 	hand  uint32
 }
 
-// New returns a table for at most limit connections, with room for some of them. It grows by doubling, which takes a
-// quarter of a second for a million: who cannot wait has room for all at once. At most it takes 128 x 2 2/3 x limit bytes,
-// and half as much again while it grows.
-func New[C any](limit, room int) *Table[C] {
-	t := &Table[C]{limit: limit}
+// New returns a table for at most limit connections, with room in the index for some of them. It grows by doubling, which
+// takes 10 ms for a million. At most it takes 192 + 8 x 2 2/3 bytes for each connection, and 4 x 2 2/3 more while it grows.
+func New[S any](limit, room int) *Table[S] {
+	t := &Table[S]{limit: limit, shift: 6}
 	slots := 64
 	for slots*3/4 < min(room, limit) {
 		slots *= 2
 	}
 	t.use(slots)
+	for t.shift < 16 && 16<<t.shift < limit {
+		t.shift++
+	}
 	return t
 }
 
-func (t *Table[C]) use(slots int) {
-	t.slots, t.mask, t.hand = make([]Entry[C], slots), uint32(slots-1), 0
-	Huge(t.slots)
+func (t *Table[S]) use(slots int) {
+	t.index, t.mask = Slab[uint64](slots), uint32(slots-1)
 }
 
-// grow doubles the room.
-func (t *Table[C]) grow() {
-	t.Moves++
-	old := t.slots
+// grow doubles the index.
+func (t *Table[S]) grow() {
+	old := t.index
 	t.use(2 * len(old))
-	for i := range old {
-		if tag := old[i].tag; tag != 0 {
-			*t.free(tag) = old[i]
+	for _, word := range old {
+		if word != 0 {
+			t.index[t.slot(uint32(word>>32))] = word
 		}
 	}
 }
 
-// free returns the slot for a new entry.
-func (t *Table[C]) free(tag uint32) *Entry[C] {
-	i := tag & t.mask
-	for t.slots[i].tag != 0 {
+// slot returns the free slot for a hash.
+func (t *Table[S]) slot(hash uint32) uint32 {
+	i := hash & t.mask
+	for t.index[i] != 0 {
 		i = (i + 1) & t.mask
 	}
-	return &t.slots[i]
+	return i
+}
+
+// at returns the entry with a number, which begin with 1.
+func (t *Table[S]) at(number uint32) *Entry[S] {
+	number--
+	return &t.slabs[number>>t.shift][number&(1<<t.shift-1)]
 }
 
 // Count returns the number of connections.
-func (t *Table[C]) Count() int { return t.count }
+func (t *Table[S]) Count() int { return t.count }
 
-// Slots returns the number of slots, free or not.
-func (t *Table[C]) Slots() int { return len(t.slots) }
+// Made returns how many entries there are memory for; those that were removed are used again.
+func (t *Table[S]) Made() int { return int(t.made) }
 
-func tagOf(hash uint64) uint32 { return max(uint32(hash), 1) }
+// Home returns the address where looking for a hash begins.
+func (t *Table[S]) Home(hash uint64) unsafe.Pointer {
+	return unsafe.Pointer(&t.index[uint32(hash)&t.mask])
+}
 
-// Lines appends the addresses of the cache lines that finding a connection needs, most likely.
-func (t *Table[C]) Lines(to []unsafe.Pointer, hash uint64) []unsafe.Pointer {
-	i := tagOf(hash) & t.mask
-	e := &t.slots[i]
-	return append(to, unsafe.Pointer(e), unsafe.Pointer(&e.First), unsafe.Pointer(&t.slots[(i+1)&t.mask]))
+// Likely returns the entry that Find will most likely find, or nil, and looks at the index only.
+func (t *Table[S]) Likely(hash uint64) *Entry[S] {
+	for i := uint32(hash) & t.mask; ; i = (i + 1) & t.mask {
+		word := t.index[i]
+		if uint32(word>>32) == uint32(hash) && word != 0 {
+			return t.at(uint32(word))
+		}
+		if word == 0 {
+			return nil
+		}
+	}
+}
+
+// Is tells whether e, which may be nil or have been removed, is a connection.
+func (e *Entry[S]) Is(tuple *packet.Tuple) bool {
+	return e != nil && e.Flags&used != 0 && e.Tuple == *tuple
 }
 
 // Find returns the entry of a connection, or nil.
-func (t *Table[C]) Find(hash uint64, tuple *packet.Tuple) *Entry[C] {
-	tag := tagOf(hash)
-	for i := tag & t.mask; ; i = (i + 1) & t.mask {
-		e := &t.slots[i]
-		if e.tag == tag && e.Tuple == *tuple {
-			return e
+func (t *Table[S]) Find(hash uint64, tuple *packet.Tuple) *Entry[S] {
+	for i := uint32(hash) & t.mask; ; i = (i + 1) & t.mask {
+		word := t.index[i]
+		if uint32(word>>32) == uint32(hash) && word != 0 {
+			if e := t.at(uint32(word)); e.Tuple == *tuple {
+				return e
+			}
 		}
-		if e.tag == 0 {
+		if word == 0 {
 			return nil
 		}
 	}
 }
 
 // Insert adds a connection that is not in the table, and removes one that matters less if there is no room.
-func (t *Table[C]) Insert(hash uint64, tuple *packet.Tuple) *Entry[C] {
+func (t *Table[S]) Insert(hash uint64, tuple *packet.Tuple) *Entry[S] {
 	if t.count >= t.limit {
 		t.evict()
 	}
-	if t.count >= len(t.slots)*3/4 {
+	if t.count >= len(t.index)*3/4 {
 		t.grow()
 	}
-	tag := tagOf(hash)
-	e := t.free(tag)
-	*e = Entry[C]{Tuple: *tuple, tag: tag}
+	number := t.free
+	if number != 0 {
+		t.free = t.at(number).Next[0]
+	} else {
+		if t.made&(1<<t.shift-1) == 0 {
+			t.slabs = append(t.slabs, Slab[Entry[S]](1<<t.shift))
+		}
+		t.made++
+		number = t.made
+	}
+	t.index[t.slot(uint32(hash))] = hash<<32 | uint64(number)
+	e := t.at(number)
+	*e = Entry[S]{Tuple: *tuple, Flags: used}
 	t.count++
 	return e
 }
 
 // evict removes, out of some entries, the one that was idle for longest, first of those that have nothing to lose.
-func (t *Table[C]) evict() {
-	var worst *Entry[C]
-	for seen := 0; seen < 16; t.hand = (t.hand + 1) & t.mask {
-		e := &t.slots[t.hand]
-		if e.tag == 0 {
+func (t *Table[S]) evict() {
+	var worst *Entry[S]
+	for seen := 0; seen < 16; t.hand++ {
+		e := t.at(t.hand%t.made + 1)
+		if e.Flags&used == 0 {
 			continue
 		}
 		seen++
-		if worst == nil || (e.Conn == nil) != (worst.Conn == nil) && e.Conn == nil ||
-			(e.Conn == nil) == (worst.Conn == nil) && int32(e.Seen-worst.Seen) < 0 {
+		if worst == nil || (e.Conn == 0) != (worst.Conn == 0) && e.Conn == 0 ||
+			(e.Conn == 0) == (worst.Conn == 0) && int32(e.Seen-worst.Seen) < 0 {
 			worst = e
 		}
 	}
@@ -176,48 +206,45 @@ func (t *Table[C]) evict() {
 	t.Remove(worst)
 }
 
-// Remove takes an entry out, and closes the hole: those behind it move up, unless they are where they belong.
-func (t *Table[C]) Remove(e *Entry[C]) {
-	t.Moves++
-	t.count--
-	i := uint32((uintptr(unsafe.Pointer(e)) - uintptr(unsafe.Pointer(&t.slots[0]))) / unsafe.Sizeof(*e))
+// Remove takes an entry out, and closes the hole in the index: those behind it move up, unless they are where they belong.
+func (t *Table[S]) Remove(e *Entry[S]) {
+	i := uint32(e.Tuple.Hash()) & t.mask
+	for t.index[i] == 0 || t.at(uint32(t.index[i])) != e {
+		i = (i + 1) & t.mask
+	}
+	number := uint32(t.index[i])
 	for j := i; ; {
 		j = (j + 1) & t.mask
-		if t.slots[j].tag == 0 {
+		if t.index[j] == 0 {
 			break
 		}
-		if home := t.slots[j].tag & t.mask; (j-home)&t.mask >= (j-i)&t.mask {
-			t.slots[i] = t.slots[j]
+		if home := uint32(t.index[j]>>32) & t.mask; (j-home)&t.mask >= (j-i)&t.mask {
+			t.index[i] = t.index[j]
 			i = j
 		}
 	}
-	t.slots[i] = Entry[C]{}
+	t.index[i] = 0
+	*e = Entry[S]{}
+	e.Next[0], t.free = t.free, number
+	t.count--
 }
 
-// Sweep looks at the next n slots, in turn, and calls idle for those not seen since. idle may remove its entry.
-func (t *Table[C]) Sweep(n int, now uint32, age func(e *Entry[C]) uint32, idle func(e *Entry[C])) {
-	for range min(n, len(t.slots)) {
-		if t.count == 0 {
-			return // the memory may never have been touched
-		}
-		e := &t.slots[t.hand]
-		if e.tag != 0 && now-e.Seen > age(e) && int32(now-e.Seen) > 0 {
+// Sweep looks at the next n entries, in turn, and calls idle for those not seen since. idle may remove its entry.
+func (t *Table[S]) Sweep(n int, now uint32, age func(e *Entry[S]) uint32, idle func(e *Entry[S])) {
+	for range min(n, int(t.made)) {
+		e := t.at(t.hand%t.made + 1)
+		t.hand++
+		if e.Flags&used != 0 && now-e.Seen > age(e) && int32(now-e.Seen) > 0 {
 			idle(e)
-			if e.tag != 0 && now-e.Seen > age(e) {
-				continue // another has moved here
-			}
 		}
-		t.hand = (t.hand + 1) & t.mask
 	}
 }
 
 // All calls each for every connection. each must not remove any.
-func (t *Table[C]) All(each func(e *Entry[C])) {
-	left := t.count
-	for i := 0; left > 0; i++ {
-		if t.slots[i].tag != 0 {
-			left--
-			each(&t.slots[i])
+func (t *Table[S]) All(each func(e *Entry[S])) {
+	for number := range t.made {
+		if e := t.at(number + 1); e.Flags&used != 0 {
+			each(e)
 		}
 	}
 }

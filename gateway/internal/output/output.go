@@ -10,7 +10,7 @@ import (
 
 // A Flow is a connection as its plaintext is seen.
 type Flow struct {
-	Time  int64 // of the packet that is being handled, in nanoseconds since 1970
+	Time  *int64 // of the packet that is being handled, in nanoseconds since 1970; the same place for all flows of a core
 	synth *synth
 	files *files
 
@@ -78,6 +78,7 @@ type Options struct {
 	Segment     int               // most bytes of plaintext in one packet
 	Ports       map[uint16]uint16 // servers' ports as tools shall see them
 	VLAN        uint16            // marks the packets, unless 0
+	MAC         [6]byte           // marks the packets as their Ethernet source, unless 0
 	NoChecksums bool
 }
 
@@ -147,13 +148,17 @@ func (s *Synthetic) open(f *Flow) *synth {
 	var back [12]byte
 	copy(back[:6], link[6:])
 	copy(back[6:], link[:6])
+	if s.o.MAC != [6]byte{} {
+		copy(link[6:], s.o.MAC[:])
+		copy(back[6:], s.o.MAC[:])
+	}
 	client, server := f.Client.Addr().As16(), f.Server.Addr().As16()
 	c.to[0].Init(&link, s.o.VLAN, f.IPv6, &client, &server, f.Client.Port(), port)
 	c.to[1].Init(&back, s.o.VLAN, f.IPv6, &server, &client, port, f.Client.Port())
 	c.seq, c.acked = [2]uint32{1, 1}, [2]uint32{1, 1}
 	s.syn(f, c, 0, 0, packet.SYN)
 	s.syn(f, c, 1, 1, packet.SYN|packet.ACK)
-	s.packet(f.Time, c, 0, packet.ACK, nil)
+	s.packet(*f.Time, c, 0, packet.ACK, nil)
 	return c
 }
 
@@ -162,7 +167,7 @@ func (s *Synthetic) syn(f *Flow, c *synth, side uint8, ack uint32, flags uint8) 
 	n := t.Size() + packet.SYNBytes
 	c.id++
 	t.BuildSYN(s.out.Room(n), 0, ack, flags, c.id, windowScale, !s.o.NoChecksums)
-	s.out.Commit(n, f.Time)
+	s.out.Commit(n, *f.Time)
 }
 
 func (s *Synthetic) packet(time int64, c *synth, side uint8, flags uint8, data []byte) {
@@ -184,13 +189,13 @@ func (s *Synthetic) Data(f *Flow, side uint8, data []byte) {
 		if n == len(data) {
 			flags |= packet.PSH
 		}
-		s.packet(f.Time, c, side, flags, data[:n])
+		s.packet(*f.Time, c, side, flags, data[:n])
 		data = data[n:]
 		if c.seq[side]-c.acked[side] >= ackBytes {
-			s.packet(f.Time, c, 1-side, packet.ACK, nil)
+			s.packet(*f.Time, c, 1-side, packet.ACK, nil)
 		}
 	}
-	if c.time = f.Time; !c.due {
+	if c.time = *f.Time; !c.due {
 		if len(s.due) == maxDue {
 			s.acknowledge() // files are not flushed before their end
 		}
@@ -213,10 +218,10 @@ func (s *Synthetic) End(f *Flow) {
 		return
 	}
 	for side := range uint8(2) {
-		s.packet(f.Time, c, side, packet.FIN|packet.ACK, nil)
+		s.packet(*f.Time, c, side, packet.FIN|packet.ACK, nil)
 		c.seq[side]++
 	}
-	s.packet(f.Time, c, 0, packet.ACK, nil)
+	s.packet(*f.Time, c, 0, packet.ACK, nil)
 	c.of = nil // it goes with the flow
 }
 

@@ -18,13 +18,13 @@ const (
 )
 
 type pending struct {
+	l     *Line
 	c     *Conn
 	rec   []byte
 	mark  int64
 	seq   uint64
-	side  uint8
-	age   uint8 // of the keys
 	nonce [12]byte
+	age   uint8 // of the keys
 }
 
 type batchState struct {
@@ -36,12 +36,11 @@ type batchState struct {
 	busy    bool
 }
 
-// enqueue takes p into the batch, if it is one small record.
-func (d *Decrypter) enqueue(c *Conn, side uint8, p []byte) bool {
-	h := &c.half[side]
-	if h.epoch != application || h.mode != reading || h.have|h.fails != 0 || h.skip|h.doubt|h.missing != 0 || h.next != plain ||
-		len(p) < minRecord || len(p) > batchRecord || p[0] != typeData || int(be.Uint16(p[3:])) != len(p)-headerBytes ||
-		c.state != Readable || c.waiting || c.wake != [2]bool{} || !d.Batch || d.batch.busy {
+// Take takes p, as Feed does, if it is one small record and all is as usual, and else returns false. It looks at nothing
+// but the Line of the direction.
+func (d *Decrypter) Take(l *Line, c *Conn, p []byte) bool {
+	if !l.armed || len(p) < minRecord || len(p) > batchRecord || p[0] != typeData || int(be.Uint16(p[3:])) != len(p)-headerBytes ||
+		!d.Batch || d.batch.busy {
 		return false
 	}
 	b := &d.batch
@@ -49,12 +48,17 @@ func (d *Decrypter) enqueue(c *Conn, side uint8, p []byte) bool {
 		b.memory = make([]byte, batchBytes)
 	}
 	x, op := &b.pending[b.n], &b.ops[b.n]
-	x.c, x.rec, x.side, x.age, x.mark = c, p, side, h.age, d.Mark
-	x.seq = h.seq + uint64(h.queued)
-	x.nonce = h.iv
+	x.l, x.c, x.rec, x.age, x.mark = l, c, p, l.age, d.Mark
+	x.seq = l.seq + uint64(l.queued)
+	x.nonce = l.iv
 	be.PutUint64(x.nonce[4:], be.Uint64(x.nonce[4:])^x.seq)
-	h.queued++
-	op.AEAD, op.Nonce, op.Src, op.AD = h.aead, x.nonce[:], p[headerBytes:], p[:headerBytes]
+	l.queued++
+	if l.gcm != 0 {
+		op.AEAD = d.gcm.at(l.gcm)
+	} else {
+		op.AEAD = &l.chacha
+	}
+	op.Nonce, op.Src, op.AD = x.nonce[:], p[headerBytes:], p[:headerBytes]
 	n := len(p) - headerBytes - tagBytes
 	op.Dst = b.memory[b.used : b.used : b.used+n]
 	// The next begins on a cache line of its own.
@@ -67,8 +71,11 @@ func (d *Decrypter) enqueue(c *Conn, side uint8, p []byte) bool {
 
 // Flush delivers what the batch has of a connection, and of all others.
 func (d *Decrypter) Flush(c *Conn) {
-	if c.half[0].queued|c.half[1].queued != 0 {
-		d.FlushAll()
+	for side := range c.half {
+		if l := c.half[side].line; l != nil && l.queued != 0 {
+			d.FlushAll()
+			return
+		}
 	}
 }
 
@@ -84,21 +91,45 @@ func (d *Decrypter) FlushAll() {
 	mark := d.Mark
 	for i := range b.n {
 		x, op := &b.pending[i], &b.ops[i]
-		c, h := x.c, &x.c.half[x.side]
 		d.Mark = x.mark
-		h.queued--
-		// The tag belongs to these keys and this number: nobody else's record can be in its place.
-		if op.Err == nil && h.seq == x.seq && h.age == x.age && h.epoch == application && h.mode == reading {
-			h.seq++
-			h.fails, h.doubt, h.opened = 0, 0, true
-			d.inner13(c, x.side, op.Out)
-		} else {
-			d.feed(c, x.side, x.rec)
-		}
-		d.wakeUp(c)
+		x.l.queued--
+		d.opened(x, op)
 		*x = pending{}
 		op.AEAD, op.Src, op.AD, op.Out = nil, nil, nil, nil
 	}
 	d.Mark = mark
 	b.n, b.used, b.busy = 0, 0, false
+}
+
+// opened takes a record of the batch.
+func (d *Decrypter) opened(x *pending, op *batch.Op) {
+	l, c := x.l, x.c
+	// The tag belongs to these keys and this number: nobody else's record can be in its place.
+	ok := op.Err == nil && l.armed && l.seq == x.seq && l.age == x.age
+	if ok {
+		text := op.Out
+		n := len(text) - 1
+		for n > 0 && text[n] == 0 {
+			n--
+		}
+		if text[n] == typeData {
+			l.seq++
+			d.Stats.Records++
+			if n > 0 {
+				d.Stats.Bytes += uint64(n)
+				d.Plaintext(c, l.side, text[:n])
+			}
+			return
+		}
+	}
+	c.disarm()
+	if h := &c.half[l.side]; ok {
+		h.seq++
+		h.opened = true
+		d.inner13(c, l.side, op.Out)
+	} else {
+		d.feed(c, l.side, x.rec)
+	}
+	d.wakeUp(c)
+	c.arm()
 }

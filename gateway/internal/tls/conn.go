@@ -7,7 +7,6 @@ package tls
 
 import (
 	"crypto/cipher"
-	"unsafe"
 
 	"github.com/sealane/sealane/internal/aead"
 
@@ -62,10 +61,10 @@ const (
 	ignoring      // nothing will be delivered
 )
 
-// A half is one direction: two cache lines, and all that a record within one packet needs but for keys of AES-GCM, which
-// are long and have memory of their own.
+// A half is one direction.
 type half struct {
 	aead    cipher.AEAD
+	line    *Line  // of the user, or nil
 	seq     uint64 // number of the next record
 	iv      [12]byte
 	epoch   epoch
@@ -78,21 +77,22 @@ type half struct {
 	size    uint32 // of the partial record, once its header is there
 	skip    uint32 // bytes to pass over
 	missing uint32 // bytes lost since the last record that was delivered
-	queued  uint32 // records in the batch
+	gcm     uint32 // number of the key of AES-GCM, 0 if there is none
+	age     uint8  // changes with the keys
 	chacha  aead.ChaCha20Poly1305
-	age     uint8 // changes with the keys
-	_       [30]byte
 }
 
 // A rest is what a direction needs less often.
 type rest struct {
-	part   []byte // the partial record, from the pool
-	held   []byte // bytes that wait, or are searched, in order
-	hs     messages
-	secret [48]byte
-	gone   uint32 // records lost, as far as they were counted
-	cut    bool   // what is ignored would have been delivered
-	head   [headerBytes]byte
+	part    []byte // the partial record, from the pool
+	held    []byte // bytes that wait, or are searched, in order
+	hs      messages
+	secret  [48]byte
+	gone    uint32 // records lost, as far as they were counted
+	cut     bool   // what is ignored would have been delivered
+	last    bool   // these keys were given without the secret that others follow from
+	updated bool   // a KeyUpdate has changed the keys
+	head    [headerBytes]byte
 }
 
 // earlyState is what became of 0-RTT data.
@@ -106,17 +106,7 @@ const (
 )
 
 // A Conn is one connection. It belongs to one Decrypter.
-//
-// The first 320 bytes are what records need: a line for both directions, and two for each. The common one is in front
-// because that is where Go looks whether a pointer is nil.
 type Conn struct {
-	// Owner is for the user of the package.
-	Owner any
-	// Since is when the connection began to wait for keys, for the user of the package.
-	Since int64
-
-	suite   *suite
-	asked   uint64  // state of the store at the last question
 	wake    [2]bool // a direction may go on
 	hello   [2]bool
 	version uint16
@@ -130,13 +120,19 @@ type Conn struct {
 	full    [2]bool // so much waits in a direction that it waits no more
 	hellos  uint32  // of the client
 	trials  uint32
+	suite   *suite
 
 	half    [2]half
 	rest    [2]rest
+	asked   uint64 // state of the store at the last question
 	random  [2][32]byte
 	secrets *keys.Secrets // while they are needed
 	waits   *waits        // nil at first
-	_       [16]byte
+
+	// Owner is for the user of the package.
+	Owner any
+	// Since is when the connection began to wait for keys, for the user of the package.
+	Since int64
 }
 
 // waits is what a connection has that waits.
@@ -188,9 +184,6 @@ func (c *Conn) drop(side uint8) int {
 	}
 	return n
 }
-
-var _ = [1]struct{}{}[unsafe.Sizeof(half{})-128]
-var _ = [1]struct{}{}[unsafe.Offsetof(Conn{}.rest)-320]
 
 // A State is how far a connection can be read.
 type State uint8
@@ -246,19 +239,4 @@ func (c *Conn) overhead() int {
 // say no, six to say yes.
 func LooksLikeClientHello(b []byte) bool {
 	return len(b) >= 3 && b[0] == typeHandshake && b[1] == 3 && b[2] <= 4 && (len(b) < 6 || b[5] == msgClientHello)
-}
-
-// Lines appends the addresses of the cache lines that the next record of a direction needs.
-func (c *Conn) Lines(to []unsafe.Pointer, side uint8) []unsafe.Pointer {
-	h := &c.half[side]
-	return append(to, unsafe.Pointer(c), unsafe.Pointer(h), unsafe.Pointer(&h.chacha))
-}
-
-// KeyLines appends the address of a long key, and needs what Lines tells.
-func (c *Conn) KeyLines(to []unsafe.Pointer, side uint8) []unsafe.Pointer {
-	// The second word of an interface is the pointer to what is in it.
-	if p := (*[2]unsafe.Pointer)(unsafe.Pointer(&c.half[side].aead))[1]; p != nil && p != unsafe.Pointer(&c.half[side].chacha) {
-		return append(to, p, unsafe.Add(p, 64), unsafe.Add(p, 128))
-	}
-	return to
 }

@@ -2,7 +2,9 @@ package tls
 
 import (
 	"crypto/cipher"
+	"crypto/subtle"
 	"errors"
+	"fmt"
 
 	"github.com/sealane/sealane/internal/aead"
 
@@ -66,7 +68,7 @@ type Decrypter struct {
 	secrets []*keys.Secrets
 	batch   batchState
 	keys    keySet // being derived
-	gcm     []*aead.AESGCM
+	gcm     gcmKeys
 	each    func(kind uint8, body []byte)
 	current *Conn // for each
 	side    uint8
@@ -81,12 +83,13 @@ func NewDecrypter(store *keys.Store) *Decrypter {
 
 // Feed takes the next bytes of a direction. p is not kept and not changed.
 func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {
-	if d.enqueue(c, side, p) {
+	if l := c.half[side].line; l != nil && d.Take(l, c, p) {
 		return
 	}
-	d.Flush(c)
+	d.settle(c)
 	d.feed(c, side, p)
 	d.wakeUp(c)
+	c.arm()
 }
 
 func (d *Decrypter) wakeUp(c *Conn) {
@@ -98,7 +101,7 @@ func (d *Decrypter) wakeUp(c *Conn) {
 
 // Retry is called when keys may have come for a connection that waits.
 func (d *Decrypter) Retry(c *Conn) {
-	d.Flush(c)
+	d.settle(c)
 	if c.expired || d.Store.Has(&c.random[Client]) {
 		c.wake = [2]bool{true, true}
 		d.wakeUp(c)
@@ -379,7 +382,7 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 // behind tells whether a direction has its keys before the other one, and must not overtake it.
 func (d *Decrypter) behind(c *Conn, side uint8) bool {
 	h := &c.half[side]
-	return (h.epoch == application || h.next == application) && c.half[1-side].mode == holding && d.Wait && !c.expired && !c.full[side]
+	return (h.epoch >= application || h.next == application) && c.half[1-side].mode == holding && d.Wait && !c.expired && !c.full[side]
 }
 
 // unframed is called where a record should begin and does not.
@@ -505,12 +508,12 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 		h.next = handshake
 	case kind == msgKeyUpdate && h.epoch == application:
 		d.Stats.KeyUpdates++
-		if c.given || !d.newKeys().update(c.suite, &r.secret) {
+		if r.last || !d.newKeys().update(c.suite, &r.secret) {
 			d.undecryptable(c, side)
 			return
 		}
 		d.install(c, side)
-		h.epoch = application
+		h.epoch, r.updated = application, true
 	}
 }
 
@@ -782,9 +785,9 @@ func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 // newKeys returns the place where keys are derived, before install takes them.
 func (d *Decrypter) newKeys() *keySet {
 	k := &d.keys
-	if n := len(d.gcm); k.gcm == nil && n > 0 {
-		k.gcm = d.gcm[n-1]
-		d.gcm = d.gcm[:n-1]
+	if k.gcm == nil {
+		k.number = d.gcm.take()
+		k.gcm = d.gcm.at(k.number)
 	}
 	return k
 }
@@ -798,7 +801,7 @@ func (d *Decrypter) install(c *Conn, side uint8) {
 		h.chacha = k.chacha
 		h.aead = &h.chacha
 	} else {
-		h.aead, k.gcm = k.aead, nil
+		h.aead, h.gcm, k.gcm = k.aead, k.number, nil
 	}
 	h.seq, h.fails, h.doubt, h.opened = 0, 0, 0, false
 	h.age++
@@ -808,13 +811,13 @@ func (d *Decrypter) install(c *Conn, side uint8) {
 
 // dropKeys wipes the keys of a direction.
 func (d *Decrypter) dropKeys(h *half) {
-	if g, ok := h.aead.(*aead.AESGCM); ok {
-		*g = aead.AESGCM{}
-		if len(d.gcm) < 4096 {
-			d.gcm = append(d.gcm, g)
-		}
+	if h.gcm != 0 {
+		d.gcm.give(h.gcm)
 	}
-	h.aead, h.chacha, h.iv = nil, aead.ChaCha20Poly1305{}, [12]byte{}
+	if h.line != nil {
+		h.line.forget()
+	}
+	h.aead, h.gcm, h.chacha, h.iv = nil, 0, aead.ChaCha20Poly1305{}, [12]byte{}
 }
 
 // open13 opens a record of TLS 1.3 into the scratch memory. It returns nil if that fails.
@@ -857,48 +860,80 @@ func (d *Decrypter) open12(s *suite, h *half, seq uint64, rec []byte) []byte {
 	return text
 }
 
-// ErrTuple says that keys given for a connection cannot be used.
-var ErrTuple = errors.New("no such suite, or a key or IV of the wrong size")
-
 // Given are keys of one direction that come with the connection's addresses, not with its handshake.
 type Given struct {
 	Suite   uint16
 	Key, IV []byte // as in RFC 8446; in TLS 1.2 with AES-GCM the IV is 4 bytes
+	Secret  []byte // the traffic secret that Key and IV follow from, or nil: then a KeyUpdate is the end
 	Next    uint64 // number of the next record
 	Aligned bool   // the bytes that come begin with that record; else it is searched for
 	Search  uint32 // so many records may have gone by since; 0: 4096
 }
 
-// CheckGiven tells whether g can be used.
-func CheckGiven(g *Given) error {
+// Complete tells what is wrong with g. Key and IV may be missing if there is a Secret; they are filled in.
+func (g *Given) Complete() error {
 	s := suites[g.Suite]
-	if s == nil || len(g.Key) != s.keyBytes {
-		return ErrTuple
+	if s == nil {
+		return fmt.Errorf("suite: %#04x is not known", g.Suite)
 	}
-	if want := 12; len(g.IV) != want && !(s.explicit() && len(g.IV) == 4) {
-		return ErrTuple
+	if len(g.Secret) > 0 {
+		if s.version != version13 {
+			return errors.New("secret: there are none in TLS 1.2")
+		}
+		if len(g.Secret) != s.hash.size() {
+			return fmt.Errorf("secret: %d bytes, it is as long as the suite's hash, %d", len(g.Secret), s.hash.size())
+		}
+		key, iv := make([]byte, s.keyBytes), make([]byte, 12)
+		s.hash.expandLabel(key, g.Secret, "key")
+		s.hash.expandLabel(iv, g.Secret, "iv")
+		same := (len(g.Key) == 0 || subtle.ConstantTimeCompare(g.Key, key) == 1) && (len(g.IV) == 0 || subtle.ConstantTimeCompare(g.IV, iv) == 1)
+		clear(g.Key)
+		clear(g.IV)
+		g.Key, g.IV = key, iv
+		if !same {
+			g.Wipe()
+			return errors.New("secret: key and iv are not those that follow from it")
+		}
+	}
+	if len(g.Key) != s.keyBytes {
+		return fmt.Errorf("key: %d bytes, the suite's have %d", len(g.Key), s.keyBytes)
+	}
+	if len(g.IV) != 12 && !(s.explicit() && len(g.IV) == 4) {
+		return fmt.Errorf("iv: %d bytes, it has 12, or 4 in TLS 1.2 with AES-GCM", len(g.IV))
 	}
 	return nil
 }
 
-// Give starts one direction of a connection in the middle of its stream.
+// Wipe forgets the keys.
+func (g *Given) Wipe() {
+	clear(g.Key)
+	clear(g.IV)
+	clear(g.Secret)
+}
+
+// Give starts one direction of a connection in the middle of its stream. The keys are copied.
 func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
-	if err := CheckGiven(g); err != nil {
+	if err := g.Complete(); err != nil {
 		return err
 	}
 	s := suites[g.Suite]
-	h := &c.half[side]
+	h, r := &c.half[side], &c.rest[side]
+	d.settle(c)
 	k := d.newKeys()
 	clear(k.iv[:])
 	copy(k.iv[:], g.IV)
+	clear(k.secret[:])
+	copy(k.secret[:], g.Secret)
 	if !k.setKey(s, g.Key) {
-		return ErrTuple
+		k.wipe()
+		return errors.New("no implementation of the suite's cipher")
 	}
 	if !c.given {
 		c.half[1-side].mode = ignoring
 	}
 	c.suite, c.version, c.given = s, s.version, true
 	d.install(c, side)
+	r.last, r.updated = len(g.Secret) == 0, false
 	h.epoch = application
 	if s.version == version12 {
 		h.epoch = protected12
@@ -913,17 +948,17 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 	return nil
 }
 
-// Position returns the number of the next record of a direction, and how many of its bytes have come. It is exact, but
-// after loss, before a record has opened: then ok is false.
+// Position returns the number of the next record of a direction, and how many of its bytes have come. ok is false after
+// loss, before a record has opened, and after a KeyUpdate, when the keys that were given are no longer those of the record.
 func (d *Decrypter) Position(c *Conn, side uint8) (number uint64, have int, ok bool) {
-	d.Flush(c)
+	d.settle(c)
 	h := &c.half[side]
-	return h.seq, int(h.have), h.mode == reading && h.doubt == 0 && h.skip == 0 && h.aead != nil
+	return h.seq, int(h.have), h.mode == reading && h.doubt == 0 && h.skip == 0 && h.aead != nil && !c.rest[side].updated
 }
 
 // Advance says that the records before a number were read elsewhere, and that what comes begins with it.
 func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
-	d.Flush(c)
+	d.settle(c)
 	h := &c.half[side]
 	if h.aead == nil {
 		return
@@ -952,14 +987,14 @@ func (d *Decrypter) Close(c *Conn) {
 		clear(c.waits.early)
 		c.waits = nil
 	}
-	d.Flush(c)
+	d.settle(c)
 	for s := range uint8(2) {
 		h, r := &c.half[s], &c.rest[s]
 		if h.mode == counting && c.state == Readable {
 			d.Stats.LostBytes += uint64(h.missing)
 		}
-		if n := int(h.have) + len(r.held); n > 0 && c.state == Readable {
-			// A record that did not become whole, or the rest of what was searched.
+		if n := int(h.have) + len(r.held) + r.hs.unfinished(); n > 0 && c.state == Readable {
+			// A record or handshake message that did not become whole, or the rest of what was searched.
 			d.Stats.LostBytes += uint64(n)
 			h.missing += uint32(n)
 		}

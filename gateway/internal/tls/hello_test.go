@@ -60,6 +60,9 @@ func FuzzStreams(f *testing.F) {
 		}
 		d.Lost = func(*Conn, uint8, int) {}
 		var c Conn
+		var lines [2]Line
+		c.Attach(Client, &lines[Client])
+		c.Attach(Server, &lines[Server])
 		streams := [2][]byte{s.ClientHello(), s.ServerFlight(300)}
 		streams[0] = append(append(streams[0], s.ClientFinished()...), s.Data(traffic.Client, want, 60)...)
 		streams[1] = append(streams[1], s.Data(traffic.Server, want, 90)...)

@@ -20,7 +20,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	if n <= 0 {
 		return
 	}
-	d.Flush(c)
+	d.settle(c)
 	switch h.mode {
 	case ignoring:
 		return
@@ -263,7 +263,7 @@ func (h *half) settle(seq uint64) {
 // findNext tries the keys of the epochs that follow, and those after a KeyUpdate.
 func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 	h, r := &c.half[side], &c.rest[side]
-	if c.suite == nil || c.given {
+	if c.suite == nil || r.last {
 		return false
 	}
 	k := d.newKeys()
@@ -307,6 +307,7 @@ func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte)
 				h.missing, r.gone = 0, 0 // it was the handshake that was lost
 			}
 			d.install(c, side)
+			r.updated = r.updated || h.epoch == application
 			h.epoch = e
 			r.gone += uint32(n)
 			h.settle(n + 1)

@@ -80,9 +80,6 @@ func (k *keySet) setKey(s *suite, key []byte) bool {
 	if err != nil {
 		return false
 	}
-	if k.gcm == nil {
-		k.gcm = new(aead.AESGCM)
-	}
 	if aead.SetAESGCM(k.gcm, level, key) != nil {
 		return false
 	}
@@ -95,7 +92,7 @@ func (k *keySet) wipe() {
 	if k.gcm != nil {
 		*k.gcm = aead.AESGCM{}
 	}
-	*k = keySet{gcm: k.gcm}
+	*k = keySet{gcm: k.gcm, number: k.number}
 }
 
 // hmac computes HMAC (RFC 2104) of a short message, on the stack: a connection needs about twenty.
@@ -180,6 +177,7 @@ type keySet struct {
 	secret [48]byte    // TLS 1.3: what the next secret follows from
 	chacha aead.ChaCha20Poly1305
 	gcm    *aead.AESGCM // memory for a key, even if it is not used
+	number uint32       // of gcm
 }
 
 func (k *keySet) fromTraffic(s *suite, secret []byte) bool {

@@ -130,6 +130,9 @@ func (s *Session) Keys(side int) (key, iv []byte, next uint64) {
 	return s.expand(k.secret, "key", size), k.iv, k.seq
 }
 
+// Secret returns the traffic secret of a direction.
+func (s *Session) Secret(side int) []byte { return append([]byte(nil), s.traffic[side].secret...) }
+
 func record(kind byte, body []byte) []byte {
 	return append(be.AppendUint16([]byte{kind, 3, 3}, uint16(len(body))), body...)
 }
@@ -195,6 +198,11 @@ func (s *Session) Data(side int, data []byte, size int) []byte {
 		data = data[n:]
 	}
 	return b
+}
+
+// Seal returns a record of any type, with some padding.
+func (s *Session) Seal(side int, kind byte, text []byte, pad int) []byte {
+	return s.traffic[side].seal(kind, text, pad)
 }
 
 // CloseNotify returns the alert that ends a direction.

@@ -1,0 +1,123 @@
+package control
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/sealane/sealane/gateway/internal/engine"
+)
+
+// Key and IV of the client's handshake traffic secret (RFC 8448, section 3).
+const (
+	secret = "b3eddb126e067f35a780b3abf45e2d8f3b1a950738f52e9600746a0e27a55a21"
+	key    = "dbfaa693d1762c5b666af5d950258d01"
+	iv     = "5bd3c71b836e0b76bb73265f"
+)
+
+func flowWith(port int, more string) string {
+	return fmt.Sprintf(`{"source":"10.0.0.1:%d","destination":"10.0.0.2:443","suite":"TLS_AES_128_GCM_SHA256","next":7%s}`, port, more)
+}
+
+func request(h http.Handler, method, query, body string) (int, string) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(method, "/flows"+query, strings.NewReader(body)))
+	b, _ := io.ReadAll(w.Result().Body)
+	return w.Code, string(b)
+}
+
+func TestPut(t *testing.T) {
+	for name, c := range map[string]struct {
+		body string
+		code int
+		says string
+	}{
+		"key and IV":                  {flowWith(1, `,"key":"`+key+`","iv":"`+iv+`"`), 204, ""},
+		"secret":                      {flowWith(1, `,"secret":"`+secret+`"`), 204, ""},
+		"all three":                   {flowWith(1, `,"key":"`+key+`","iv":"`+iv+`","secret":"`+secret+`"`), 204, ""},
+		"key and secret":              {flowWith(1, `,"key":"`+key+`","secret":"`+secret+`"`), 204, ""},
+		"key of another secret":       {flowWith(1, `,"key":"`+iv+`00000000","iv":"`+iv+`","secret":"`+secret+`"`), 400, "follow from it"},
+		"IV of another secret":        {flowWith(1, `,"iv":"000000000000000000000000","secret":"`+secret+`"`), 400, "follow from it"},
+		"secret of another hash":      {strings.Replace(flowWith(1, `,"secret":"`+secret+`"`), "128_GCM_SHA256", "256_GCM_SHA384", 1), 400, "32 bytes"},
+		"secret in TLS 1.2":           {strings.Replace(flowWith(1, `,"secret":"`+secret+`"`), "TLS_AES", "TLS_ECDHE_RSA_WITH_AES", 1), 400, "TLS 1.2"},
+		"no keys":                     {flowWith(1, ""), 400, "key: 0 bytes"},
+		"no IV":                       {flowWith(1, `,"key":"`+key+`"`), 400, "iv: 0 bytes"},
+		"half a digit":                {flowWith(1, `,"secret":"abc"`), 400, "not hexadecimal"},
+		"no digits":                   {flowWith(1, `,"secret":"zz"`), 400, "not hexadecimal"},
+		"a number":                    {flowWith(1, `,"secret":12`), 400, "not hexadecimal"},
+		"one of a list is wrong":      {"[" + flowWith(1, `,"secret":"`+secret+`"`) + "," + flowWith(2, "") + "]", 400, "flow 1"},
+		"more than there is room for": {"[" + flowWith(1, `,"secret":"`+secret+`"`) + "," + flowWith(2, `,"secret":"`+secret+`"`) + "," + flowWith(3, `,"secret":"`+secret+`"`) + "]", 507, "full"},
+		"twice the same":              {"[" + flowWith(1, `,"secret":"`+secret+`"`) + "," + flowWith(1, `,"secret":"`+secret+`"`) + "," + flowWith(3, `,"secret":"`+secret+`"`) + "]", 204, ""},
+		"too long":                    {`{"source":"` + strings.Repeat("x", maxRequest) + `"}`, 400, "too large"},
+		"nothing":                     {"", 400, ""},
+		"no JSON":                     {"secret", 400, ""},
+	} {
+		table := engine.NewKeys(2)
+		h := Flows(table)
+		code, says := request(h, "PUT", "", c.body)
+		if code != c.code || !strings.Contains(says, c.says) {
+			t.Errorf("%s: %d %s", name, code, says)
+		}
+		if strings.Contains(says, secret[:8]) || strings.Contains(says, key[:8]) {
+			t.Errorf("%s: the key is told: %s", name, says)
+		}
+		if n := len(table.All()); code != 204 && n != 0 || code == 204 && n == 0 {
+			t.Errorf("%s: %d flows", name, n)
+		}
+		for _, k := range table.All() {
+			if fmt.Sprintf("%x %x", k.Given.Key, k.Given.IV) != key+" "+iv {
+				t.Errorf("%s: key %x, IV %x", name, k.Given.Key, k.Given.IV)
+			}
+		}
+	}
+}
+
+// What is told of flows has no keys in it, and what is deleted is wiped.
+func TestGetAndDelete(t *testing.T) {
+	table := engine.NewKeys(2)
+	h := Flows(table)
+	request(h, "PUT", "", flowWith(1, `,"secret":"`+secret+`"`))
+	code, b := request(h, "GET", "", "")
+	var all []map[string]any
+	if err := json.Unmarshal([]byte(b), &all); code != 200 || err != nil || len(all) != 1 || all[0]["next"] != 7.0 || all[0]["state"] != "waiting" {
+		t.Errorf("GET: %d %s", code, b)
+	}
+	for _, name := range []string{"key", "iv", "secret"} {
+		if _, told := all[0][name]; told {
+			t.Errorf("%s is told: %s", name, b)
+		}
+	}
+	k := table.All()[0]
+	if code, b := request(h, "DELETE", "?source=10.0.0.1:1&destination=10.0.0.2:443", ""); code != 204 {
+		t.Errorf("DELETE: %d %s", code, b)
+	}
+	for _, b := range [][]byte{k.Given.Key, k.Given.IV, k.Given.Secret} {
+		if len(b) == 0 || !bytes.Equal(b, make([]byte, len(b))) {
+			t.Errorf("not wiped: %x", b)
+		}
+	}
+	if code, _ := request(h, "GET", "?source=10.0.0.1:1&destination=10.0.0.2:443", ""); code != 404 {
+		t.Errorf("GET: %d", code)
+	}
+	if code, _ := request(h, "GET", "?source=x", ""); code != 400 {
+		t.Errorf("GET: %d", code)
+	}
+}
+
+// A request that is refused leaves no keys in memory.
+func TestRefusedIsWiped(t *testing.T) {
+	flows, err := decode(strings.NewReader("[" + flowWith(1, `,"secret":"`+secret+`","secret":"`+secret+`"`) + "," + flowWith(2, `,"key":"0g"`) + "]"))
+	if err == nil || len(flows) == 0 || len(flows[0].Secret) != 32 {
+		t.Fatalf("%v %d flows", err, len(flows))
+	}
+	b := flows[0].Secret
+	flows[0].wipe()
+	if !bytes.Equal(b, make([]byte, 32)) {
+		t.Error("not wiped")
+	}
+}
