@@ -70,8 +70,8 @@
 
 #if defined(HAVE_AARCH64_KERNELS)
 /* One kernel beside two for single packets; modelled, of Cortex-A53 and Neoverse N1, and of Cortex-A72. */
-#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 3, 4, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4)
-#define NEON6_BATCH BATCH(chacha20poly1305, neon, 0, 2, 2, 2, 3, 3)
+#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4)
+#define NEON6_BATCH BATCH(chacha20poly1305, neon, 0, 2, 2, 3, 3, 8)
 #else
 /* Modelled in Go (tools/armcost): where Cortex-A53 and A72 gain and A7 loses no more than a fiftieth. */
 #define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 3, 4, 4, 3, 3, 4, 4, 3, 3, 4, 4, 4, 6, 6, 6)
