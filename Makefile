@@ -24,8 +24,8 @@ ISA := $(patsubst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachin
 C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
-C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c)
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm) afalg/vm/run gateway/demo
+C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm windows) afalg/vm/run gateway/demo
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib check
@@ -114,7 +114,7 @@ run: bootstrap ## build everything and show it at work; ends with a WireGuard tu
 
 SUITE := B=$(B) test/suite
 
-.PHONY: test test-long suites
+.PHONY: test test-long suites long-suites
 test: ## all tests
 	@tools/bootstrap test
 	@$(SUITE) --begin
@@ -122,13 +122,17 @@ test: ## all tests
 	@$(SUITE) --sum $(SUITES)
 
 SUITES :=
+LONG_SUITES :=
 
-# $(call suite,name,what it needs,command): a target test-name, and its place in the sum.
-define suite
-SUITES += $(1)
-.PHONY: test-$(1)
-test-$(1): $(2)
-	+@$(SUITE) $(1) $(3)
+# $(call suite,name,what it needs,command): a target test-name, and its place in the sum of make test; long_suite: of
+# make test-long.
+suite = $(call suite_of,SUITES,$(1),$(2),$(3))
+long_suite = $(call suite_of,LONG_SUITES,$(1),$(2),$(3))
+define suite_of
+$(1) += $(2)
+.PHONY: test-$(2)
+test-$(2): $(3)
+	+@$(SUITE) $(2) $(4)
 endef
 
 -include provider/provider.mk
@@ -180,7 +184,7 @@ $(eval $(call suite,secret-trace,$(B)/secret_trace,$(B)/secret_trace))
 $(eval $(call suite,secret-trace-planted,$(B)/secret_trace,\
     --must-fail "$(B)/secret_trace --plant=%" branch table compare divide))
 endif
-$(eval $(call suite,installed,lib,test/installed $(B)))
+$(eval $(call suite,installed,lib $(B)/vectors.txt,test/installed $(B)))
 $(eval $(call suite,assembles,,test/assembles $(B)))
 $(eval $(call suite,clang-format,,clang-format --dry-run -Werror $(C_FILES)))
 $(eval $(call suite,shellcheck,,shellcheck $(SHELL_FILES)))
@@ -218,16 +222,15 @@ $(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 li
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./...)))
 endif
 
--include test/arm.mk tools/armcost/armcost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
+-include test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
 
 suites: $(SUITES:%=test-%)
 
-# By hand: minutes of each.
-test-long: $(B)/fuzz_openssl $(B)/fuzz_libfuzzer $(B)/secret_trace $(B)/check ## the long runs: fuzzing, all traces, all systems
-	$(B)/fuzz_openssl --seconds=300
-	@mkdir -p $(B)/corpus
-	$(B)/fuzz_libfuzzer -max_total_time=600 -max_len=9000 -artifact_prefix=$(B)/ $(B)/corpus
-	$(B)/secret_trace --long
-	for i in $$(seq 100); do $(B)/check > $(B)/check.log || { cat $(B)/check.log; exit 1; }; done
-	$(GO_ENV) $(GO) test . -args -long
-	$(GO_ENV) $(GO) test ./internal/aead -run '^$$' -fuzz FuzzPeer -fuzztime 5m
+long-suites: $(LONG_SUITES:%=test-%)
+
+test-long: ## the long tests, about 40 minutes: fuzzing, all traces, all systems, the gateway with a browser
+	@tools/bootstrap test
+	@tools/bootstrap long
+	@$(SUITE) --begin
+	@$(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget long-suites || true
+	@$(SUITE) --sum $(LONG_SUITES)

@@ -78,6 +78,7 @@ func TestPlatforms(t *testing.T) {
 					t.Skipf("NOT RUN: needs %s", qemu)
 				}
 				args = append(args, "-exec="+qemu)
+				t.Setenv("SEALANE_TEST_EXEC", qemu) // for tests that start themselves
 			}
 			run(t, "linux/"+processor, args...)
 		})

@@ -1,12 +1,31 @@
 # Included by the Makefile. Package afalg on real kernels, in virtual machines: see afalg/vm/run.
 
+ifneq ($(findstring linux,$(shell $(CC) -dumpmachine)),)
+$(B)/libsealane_afalg.a: afalg/c/sealane_afalg.c afalg/c/sealane_afalg.h $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(CET) $(LIB_FLAGS) -Iinclude -c -o $(B)/sealane_afalg.o $<
+	@rm -f $@
+	$(AR) rcs $@ $(B)/sealane_afalg.o
+
+lib: $(B)/libsealane_afalg.a
+install: install-afalg
+.PHONY: install-afalg
+install-afalg: $(B)/libsealane_afalg.a
+	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 afalg/c/sealane_afalg.h $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 $< $(DESTDIR)$(LIBDIR)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	    -e 's|@VERSION@|$(VERSION)|' packaging/sealane_afalg.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/sealane_afalg.pc
+endif
+
 VM := $(CURDIR)/$(B)/vm
 
-$(eval $(call suite,vm-arm,,env LIMIT=240 afalg/vm/run arm $(VM) -test.v))
-$(eval $(call suite,vm-amd64,,env LIMIT=240 afalg/vm/run amd64 $(VM) -test.v))
+MACHINES := amd64 arm armv6
+$(foreach m,$(MACHINES),$(eval $(call suite,vm-$(m),$(B)/vectors.txt,\
+    env LIMIT=240 VECTORS=$(CURDIR)/$(B)/vectors.txt afalg/vm/run $(m) $(VM) test)))
 
 .PHONY: test-vm bench-vm
-test-vm: test-vm-arm test-vm-amd64 ## package afalg on Debian's kernels for arm and x86-64, in qemu-system
+test-vm: $(MACHINES:%=test-vm-%) ## package afalg on Debian's kernels for x86-64, arm and ARMv6, in qemu-system
 
 BENCH_VM := bench/results/afalg-instructions.txt
 
@@ -17,7 +36,7 @@ bench-vm: ## instructions per packet in the kernel and in the process; writes be
 	echo "go test -bench . github.com/sealane/sealane/afalg"; \
 	for run in "arm Cortex-A15" "amd64 qemu's max, with AVX2 and AES-NI"; do \
 	    echo; echo "GOARCH=$${run%% *}, CPU $${run#* }"; \
-	    ICOUNT=1 LIMIT=300 afalg/vm/run $${run%% *} $(VM) -test.run=NONE -test.bench=Seal -test.benchtime=1000x -test.cpu=1 | \
+	    ICOUNT=1 LIMIT=300 afalg/vm/run $${run%% *} $(VM) bench | \
 	        awk '/^BenchmarkSeal/ { sub("BenchmarkSeal/", "", $$1); printf "%-46s %10d instructions\n", $$1, $$3; n++ } END { exit n != 12 }' || exit 1; \
 	done; } >$(BENCH_VM)
 	@cat $(BENCH_VM)

@@ -24,6 +24,7 @@ type AEAD struct {
 	algorithm Algorithm
 	inProcess cipher.AEAD
 	done      atomic.Uint64 // packets done in the process
+	automatic bool          // one of automaticKeys
 
 	transform struct {
 		sync.Mutex     // held to accept and to close, not for a packet
@@ -97,6 +98,9 @@ func (a *AEAD) Close() error {
 		return nil
 	}
 	runtime.SetFinalizer(a, nil)
+	if a.automatic {
+		automaticKeys.Add(-1)
+	}
 	a.transform.Lock()
 	defer a.transform.Unlock()
 	fd := a.transform.fd

@@ -2,6 +2,7 @@ package afalg
 
 import (
 	"bytes"
+	"crypto/cipher"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -63,6 +64,12 @@ func TestAuto(t *testing.T) {
 	need(t, ChaCha20Poly1305)
 	out := run("auto")
 	t.Log(out)
+	if os.Getenv("SEALANE_AFALG_NEVER") != "" { // an ARM without NEON, with a kernel that can do it
+		if strings.Contains(out, "uses af_alg") || strings.Count(out, " false ARM without NEON") != len(algorithms) {
+			t.Errorf("auto: %s", out)
+		}
+		return
+	}
 	chosen := strings.Contains(out, string(ChaCha20Poly1305)+" true")
 	if !strings.Contains(out, "1420 bytes take ") || !strings.Contains(out, string(AESGCM)) || chosen != strings.Contains(out, "uses af_alg ") {
 		t.Errorf("auto: %s", out)
@@ -120,38 +127,42 @@ func TestClose(t *testing.T) {
 
 func TestConcurrent(t *testing.T) {
 	each(t, func(t *testing.T, algorithm Algorithm) {
-		r := rand.New(rand.NewPCG(5, 6))
-		a, process := pair(t, algorithm, fill(32, r))
-		var wait sync.WaitGroup
-		for g := range 3 * poolSize {
-			wait.Add(1)
-			go func() {
-				defer wait.Done()
-				r := rand.New(rand.NewPCG(7, uint64(g)))
-				for range 60 {
-					nonce, text, ad := fill(nonceSize, r), fill(r.IntN(3000), r), fill(r.IntN(20), r)
-					sealed := a.Seal(nil, nonce, text, ad)
-					if !bytes.Equal(sealed, process.Seal(nil, nonce, text, ad)) {
-						t.Error("sealed wrongly")
-						return
-					}
-					if got, err := a.Open(nil, nonce, sealed, ad); err != nil || !bytes.Equal(got, text) {
-						t.Error("opened wrongly: ", err)
-						return
-					}
-					sealed[r.IntN(len(sealed))] ^= 4
-					if _, err := a.Open(nil, nonce, sealed, ad); err == nil {
-						t.Error("a forged packet was opened")
-						return
-					}
-				}
-			}()
-		}
-		wait.Wait()
-		if n := a.open.Load(); n > poolSize {
-			t.Errorf("%d operations are open", n)
-		}
+		a, process := pair(t, algorithm, fill(32, rand.New(rand.NewPCG(5, 6))))
+		concurrently(t, a, process)
 	})
+}
+
+// concurrently has more packets in the works than the kernel gets.
+func concurrently(t *testing.T, a *AEAD, process cipher.AEAD) {
+	var wait sync.WaitGroup
+	for g := range 3 * poolSize {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			r := rand.New(rand.NewPCG(7, uint64(g)))
+			for range 60 {
+				nonce, text, ad := fill(nonceSize, r), fill(r.IntN(3000), r), fill(r.IntN(20), r)
+				sealed := a.Seal(nil, nonce, text, ad)
+				if !bytes.Equal(sealed, process.Seal(nil, nonce, text, ad)) {
+					t.Error("sealed wrongly")
+					return
+				}
+				if got, err := a.Open(nil, nonce, sealed, ad); err != nil || !bytes.Equal(got, text) {
+					t.Error("opened wrongly: ", err)
+					return
+				}
+				sealed[r.IntN(len(sealed))] ^= 4
+				if _, err := a.Open(nil, nonce, sealed, ad); err == nil {
+					t.Error("a forged packet was opened")
+					return
+				}
+			}
+		}()
+	}
+	wait.Wait()
+	if n := a.open.Load(); n > poolSize {
+		t.Errorf("%d operations are open", n)
+	}
 }
 
 // TestCloseInUse closes while packets are in the works.
@@ -217,6 +228,42 @@ func TestDescriptorsExhausted(t *testing.T) {
 	}
 }
 
+// TestAutomaticKeys: auto leaves most descriptors to the program.
+func TestAutomaticKeys(t *testing.T) {
+	need(t, ChaCha20Poly1305)
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &old) }()
+	const room = 3
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 4 * (1 + poolSize) * room, Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+	key := make([]byte, 32)
+	process, err := inProcessOf(ChaCha20Poly1305, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var taken []*AEAD
+	for i := range room + 2 {
+		a, ok := automatically(ChaCha20Poly1305, key, process).(*AEAD)
+		if ok != (i < room) {
+			t.Errorf("key %d is in the kernel: %v", i, ok)
+		}
+		if ok {
+			taken = append(taken, a)
+		}
+	}
+	for _, a := range taken {
+		a.Close()
+		a.Close()
+	}
+	if n := automaticKeys.Load(); n != 0 {
+		t.Errorf("%d keys are counted after all were closed", n)
+	}
+}
+
 // TestBrokenSocket: an operation that fails is not used again, and the packet is not lost, not even in place.
 func TestBrokenSocket(t *testing.T) {
 	each(t, func(t *testing.T, algorithm Algorithm) {
@@ -267,44 +314,6 @@ func TestKnownAnswers(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestDriver(t *testing.T) {
-	const text = `name         : gcm(aes)
-driver       : gcm-aes-engine
-module       : engine
-priority     : 4000
-internal     : no
-type         : aead
-async        : yes
-
-name         : gcm(aes)
-driver       : generic-gcm-aesni
-priority     : 400
-async        : yes
-
-name         : gcm(aes)
-driver       : __gcm-better
-priority     : 5000
-internal     : yes
-
-name         : rfc7539(chacha20,poly1305)
-driver       : rfc7539(chacha20-neon,poly1305-neon)
-priority     : 300
-async        : no
-`
-	if name, priority, hardware := driver([]byte(text), AESGCM); name != "gcm-aes-engine" || priority != 4000 || !hardware {
-		t.Errorf("%s, %d, hardware %v", name, priority, hardware)
-	}
-	if name, _, hardware := driver([]byte(text), ChaCha20Poly1305); name != "rfc7539(chacha20-neon,poly1305-neon)" || hardware {
-		t.Errorf("%s, hardware %v", name, hardware)
-	}
-	if _, _, hardware := driver([]byte(strings.Replace(text, "4000", "1", 1)), AESGCM); hardware {
-		t.Error("the kernel's own code is taken for hardware")
-	}
-	if name, _, _ := driver(nil, AESGCM); name != "" {
-		t.Error(name)
-	}
 }
 
 // TestAvailable has a usable algorithm's driver, or why it is not usable.

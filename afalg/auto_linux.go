@@ -1,11 +1,15 @@
 package afalg
 
 import (
+	"bytes"
 	"crypto/cipher"
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/offload"
@@ -48,11 +52,24 @@ func replace(primitive string, key []byte, inProcess cipher.AEAD) cipher.AEAD {
 	if !selections[algorithm]().Kernel {
 		return inProcess
 	}
-	a, err := newAEAD(algorithm, key, inProcess)
-	if err != nil { // no file descriptors, say
-		return inProcess
+	return automatically(algorithm, key, inProcess)
+}
+
+// The keys that the kernel has without the program's having asked for that. Nothing closes them but the collector, so they
+// leave the program three of four of the file descriptors it may have.
+var automaticKeys atomic.Int64
+
+func automatically(algorithm Algorithm, key []byte, inProcess cipher.AEAD) cipher.AEAD {
+	var limit unix.Rlimit // none, if it cannot be had
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	if uint64(automaticKeys.Add(1)) <= limit.Cur/4/(1+poolSize) {
+		if a, err := newAEAD(algorithm, key, inProcess); err == nil {
+			a.automatic = true
+			return a
+		}
 	}
-	return a
+	automaticKeys.Add(-1)
+	return inProcess
 }
 
 var selections = map[Algorithm]func() Selection{
@@ -91,6 +108,10 @@ func choose(algorithm Algorithm) Selection {
 		return no(err.Error())
 	}
 	defer kernel.Close()
+	nonce, text := make([]byte, nonceSize), make([]byte, measuredBytes)
+	if !bytes.Equal(kernel.Seal(nil, nonce, text, nonce), inProcess.Seal(nil, nonce, text, nonce)) {
+		return no(fmt.Sprintf("the kernel (%s) seals %d bytes wrongly", s.Driver, measuredBytes))
+	}
 	ours, theirs := time.Duration(1<<62), time.Duration(1<<62)
 	for range measuredRuns {
 		ours, theirs = min(ours, sealing(inProcess)), min(theirs, sealing(kernel))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -46,8 +45,8 @@ func find(algorithm Algorithm) support {
 		return s
 	}
 	s.Usable = true
-	if text, err := os.ReadFile("/proc/crypto"); err == nil {
-		s.Driver, s.Priority, s.Hardware = driver(text, algorithm)
+	if d, ok := driverBehind(string(algorithm), func() (int, error) { return bound(string(algorithm)) }); ok {
+		s.Driver, s.Priority, s.Hardware = d.name, d.priority, d.hardware()
 	}
 	return s
 }
@@ -93,10 +92,18 @@ func test(algorithm Algorithm, answers []knownAnswer) error {
 	return nil
 }
 
+// restriction says why a kernel from 7.3 on refuses what it has.
+func restriction() string {
+	if text, err := os.ReadFile("/proc/sys/crypto/af_alg_restrict"); err == nil && string(bytes.TrimSpace(text)) != "0" {
+		return "; crypto.af_alg_restrict is " + string(bytes.TrimSpace(text))
+	}
+	return ""
+}
+
 func testOne(algorithm Algorithm, key, nonce, ad, text, sealed []byte) error {
 	refused := func(err error) error {
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EAFNOSUPPORT) {
-			return fmt.Errorf("%w: %s: %w", ErrUnsupported, algorithm, err)
+			return fmt.Errorf("%w: %s: %w%s", ErrUnsupported, algorithm, err, restriction())
 		}
 		return fmt.Errorf("afalg: %s: %w", algorithm, err)
 	}
@@ -126,35 +133,4 @@ func testOne(algorithm Algorithm, key, nonce, ad, text, sealed []byte) error {
 		return fmt.Errorf("%w: %s opens wrongly: %v", ErrKnownAnswer, algorithm, err)
 	}
 	return nil
-}
-
-// driver finds the implementation of the highest priority, which is what a socket gets, in the text of /proc/crypto.
-func driver(text []byte, algorithm Algorithm) (name string, priority int, hardware bool) {
-	priority = -1
-	for _, entry := range strings.Split(string(text), "\n\n") {
-		fields := make(map[string]string)
-		for _, line := range strings.Split(entry, "\n") {
-			if key, value, ok := strings.Cut(line, ":"); ok {
-				fields[strings.TrimSpace(key)] = strings.TrimSpace(value)
-			}
-		}
-		p, err := strconv.Atoi(fields["priority"])
-		if fields["name"] != string(algorithm) || err != nil || p <= priority || fields["internal"] == "yes" {
-			continue
-		}
-		name, priority = fields["driver"], p
-		hardware = fields["async"] == "yes" && !softwareName(name)
-	}
-	return name, max(priority, 0), hardware
-}
-
-// softwareName says whether a driver's name is one that the kernel's own code has. Some of that code is called
-// asynchronous too.
-func softwareName(driver string) bool {
-	for _, mark := range []string{"generic", "neon", "simd", "aesni", "avx", "ssse3", "x86_64", "cryptd", "pcrypt", "-ce", "-lib", "-arm", "-asm", "vaes"} {
-		if strings.Contains(driver, mark) {
-			return true
-		}
-	}
-	return false
 }

@@ -10,21 +10,31 @@ import (
 
 // newTransform opens the socket that holds a key.
 func newTransform(algorithm Algorithm, key []byte) (int, error) {
-	fd, err := unix.Socket(unix.AF_ALG, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	fd, err := bound(string(algorithm))
 	if err != nil {
-		return -1, fmt.Errorf("socket: %w", err)
+		return -1, err
 	}
-	if err := setUp(fd, algorithm, key); err != nil {
+	if err := setUp(fd, key); err != nil {
 		unix.Close(fd)
 		return -1, err
 	}
 	return fd, nil
 }
 
-func setUp(fd int, algorithm Algorithm, key []byte) error {
-	if err := unix.Bind(fd, &unix.SockaddrALG{Type: "aead", Name: string(algorithm)}); err != nil {
-		return fmt.Errorf("bind: %w", err)
+// bound opens a socket of an algorithm, by its name or a driver's.
+func bound(name string) (int, error) {
+	fd, err := unix.Socket(unix.AF_ALG, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("socket: %w", err)
 	}
+	if err := unix.Bind(fd, &unix.SockaddrALG{Type: "aead", Name: name}); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("bind: %w", err)
+	}
+	return fd, nil
+}
+
+func setUp(fd int, key []byte) error {
 	if err := setKey(fd, key); err != nil {
 		return fmt.Errorf("set key: %w", err)
 	}
@@ -91,6 +101,8 @@ func (o *operation) close() { unix.Close(o.fd) }
 // run sends ad and input, and reads as much output as there must be. It returns EBADMSG for a wrong tag, after which the
 // operation can be used again; after any other error it is in an unknown state.
 func (o *operation) run(direction uint32, output, nonce, input, ad []byte) error {
+	raceRead(nonce, input, ad)
+	raceWrite(output)
 	binary.NativeEndian.PutUint32(o.control[opAt:], direction)
 	copy(o.control[ivAt+4:], nonce)
 	binary.NativeEndian.PutUint32(o.control[assocAt:], uint32(len(ad)))

@@ -71,6 +71,6 @@
 #define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: registers that the C calling convention preserves */
 #define SEALANE_SCRATCH_SAVE_BYTES 256 /* kernels use what lies behind */
 #define SEALANE_SCRATCH_BYTES 4096
-#define SEALANE_BATCH_SCRATCH_BYTES 11584 /* of the kernels of many packets in one call */
+#define SEALANE_BATCH_SCRATCH_BYTES 11776 /* of the kernels of many packets in one call */
 
 #endif

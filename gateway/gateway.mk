@@ -6,7 +6,7 @@ gateway: ## the TLS gateway, build/sealane-gateway
 
 # Without jetstream: to compile a NATS server for this costs more than it can find.
 $(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race ./cmd/... ./handover/... \
-    $(addprefix ./internal/,capture engine flow keys output packet tcp tls)))
+    $(addprefix ./internal/,capture control engine flow keys output packet tcp tls)))
 
 # The captures on arm64, as data processing units have it.
 $(eval $(call suite,gateway-arm64,,sh -c 'command -v qemu-aarch64 >/dev/null || exit 77; \
@@ -35,12 +35,9 @@ bench-gateway: gateway ## the gateway's figures and what bounds them; writes ben
 
 $(eval $(call suite,bench-gateway-check,gateway,$(GO) run -C gateway ./bench -short -gateway $(CURDIR)/$(B)/sealane-gateway))
 
-test-long: gateway-long
-.PHONY: gateway-long
-gateway-long: ## the gateway for half an hour: a browser, intrusion detection, soak, property test, fuzzers
-	@tools/bootstrap long
-	cd gateway && $(GO_ENV) $(GO) test ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Suricata'
-	cd gateway && $(GO_ENV) $(GO) test ./internal/engine -v -timeout 1h -run 'Soak|AnySegments|FlippedBits' -args -long
-	for f in ./internal/engine:FuzzSegments ./internal/packet:FuzzParse ./internal/capture:FuzzReader ./internal/keys:FuzzLog \
-	    ./internal/tls:FuzzMessages ./internal/tls:FuzzStreams; do \
-	    $(GO_ENV) $(GO) test -C gateway $${f%:*} -run '^$$' -fuzz $${f#*:} -fuzztime 3m || exit 1; done
+$(eval $(call long_suite,long-gateway-soak,,$(GO_ENV) $(GO) test -C gateway ./internal/engine -v -count=1 -timeout 1h -run Soak -args -long))
+$(eval $(call long_suite,long-gateway-properties,,$(GO_ENV) $(GO) test -C gateway ./internal/engine -v -count=1 -timeout 1h \
+    -run 'AnySegments|FlippedBits' -args -long))
+$(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Suricata'))
+$(foreach f,engine:FuzzSegments packet:FuzzParse capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams,\
+    $(eval $(call go_fuzzer,gateway,internal/$(word 1,$(subst :, ,$(f))),$(word 2,$(subst :, ,$(f))))))

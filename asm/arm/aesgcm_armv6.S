@@ -316,6 +316,8 @@ endconstants
     eor \low, \low, \x_high, lsl #25
 .endm
 
+#include "aesgcm_text.h"
+
 /* ---- the kernel ---- */
 
 function sealane_aesgcm_armv6
@@ -358,24 +360,7 @@ function sealane_aesgcm_armv6
     str r7, [r5], #4
     bne .Lhash_key
 
-    ldr r4, [r0, #SEALANE_ARG_IN]
-    ldr r5, [r0, #SEALANE_ARG_OUT]
-    ldr r6, [r0, #SEALANE_ARG_BYTES]
-    str r4, [r1, #IN]
-    str r5, [r1, #OUT]
-    str r6, [r1, #LEFT]
-    mov r11, #0
-    str r11, [r1, #AVAILABLE]
-    tst r3, #SEALANE_FLAG_FIRST
-    beq .Lcontinue
-    ldr r12, [r0, #SEALANE_ARG_NONCE]
-    tst r3, #SEALANE_FLAG_NONCE
-    ldr r4, [r12]
-    ldr r5, [r12, #4]
-    ldr r6, [r12, #8]
-    movne r7, #1
-    ldreq r7, [r12, #12]
-    reveq r7, r7
+    message_begin
     str r11, [r1, #Y]
     str r11, [r1, #Y + 4]
     str r11, [r1, #Y + 8]
@@ -422,36 +407,8 @@ function sealane_aesgcm_armv6
     mov r3, #16
     str r3, [r1, #AVAILABLE]
 
-/* Associated data: whole blocks, then what is left, filled up with zeroes. */
-    ldr r0, [r1, #ARGS]
-    ldr r3, [r0, #SEALANE_ARG_AD]
-    ldr r4, [r0, #SEALANE_ARG_AD_BYTES]
-    str r4, [r1, #AD_LEFT]
-    movs r4, r4, lsr #4
-    mov r5, #PHASE_AD
-    bne .Lghash
-    str r3, [r1, #MESSAGE]
-.Lad:
-    ldr r4, [r1, #AD_LEFT]
-    mov r5, #0
-    ands r4, r4, #15
-    beq .Ltext
-    str r5, [r1, #AD_LEFT]
-    ldr r3, [r1, #MESSAGE]
-    add r6, r1, #TAIL
-    str r5, [r6]
-    str r5, [r6, #4]
-    str r5, [r6, #8]
-    str r5, [r6, #12]
-.Lad_byte:
-    ldrb r7, [r3], #1
-    subs r4, r4, #1
-    strb r7, [r6], #1
-    bne .Lad_byte
-    mov r4, #1
-    add r3, r1, #TAIL
-    mov r5, #PHASE_AD
-    b .Lghash
+/* Associated data. */
+    associated_data zero_tail_words
 
 /* Text, block by block; the ciphertext goes to TAIL, too. */
 .Ltext:

@@ -366,6 +366,8 @@ endconstants
     veor \high, \last, d16
 .endm
 
+#include "aesgcm_text.h"
+
 /* ---- the kernel ---- */
 
 function sealane_aesgcm_neon
@@ -414,24 +416,7 @@ function sealane_aesgcm_neon
     tst r3, #SEALANE_FLAG_SETUP
     bne .Lsetup
 
-    ldr r4, [r0, #SEALANE_ARG_IN]
-    ldr r5, [r0, #SEALANE_ARG_OUT]
-    ldr r6, [r0, #SEALANE_ARG_BYTES]
-    str r4, [r1, #IN]
-    str r5, [r1, #OUT]
-    str r6, [r1, #LEFT]
-    mov r11, #0
-    str r11, [r1, #AVAILABLE]
-    tst r3, #SEALANE_FLAG_FIRST
-    beq .Lcontinue
-    ldr r12, [r0, #SEALANE_ARG_NONCE]
-    tst r3, #SEALANE_FLAG_NONCE
-    ldr r4, [r12]
-    ldr r5, [r12, #4]
-    ldr r6, [r12, #8]
-    movne r7, #1
-    ldreq r7, [r12, #12]
-    reveq r7, r7
+    message_begin
     vmov.i8 q15, #0
     b .Lbegin
 .Lcontinue:
@@ -492,34 +477,8 @@ function sealane_aesgcm_neon
     str r3, [r1, #AVAILABLE]
     str r4, [r1, #SKIP]
 
-/* Associated data: whole blocks, then what is left, filled up with zeroes. */
-    ldr r0, [r1, #ARGS]
-    ldr r3, [r0, #SEALANE_ARG_AD]
-    ldr r4, [r0, #SEALANE_ARG_AD_BYTES]
-    str r4, [r1, #AD_LEFT]
-    movs r4, r4, lsr #4
-    mov r5, #PHASE_AD
-    bne .Lghash
-    str r3, [r1, #MESSAGE]
-.Lad:
-    ldr r4, [r1, #AD_LEFT]
-    mov r5, #0
-    ands r4, r4, #15
-    beq .Ltext
-    str r5, [r1, #AD_LEFT]
-    ldr r3, [r1, #MESSAGE]
-    vmov.i8 q0, #0
-    add r6, r1, #TAIL
-    vst1.8 {q0}, [r6]
-.Lad_byte:
-    ldrb r7, [r3], #1
-    subs r4, r4, #1
-    strb r7, [r6], #1
-    bne .Lad_byte
-    mov r4, #1
-    add r3, r1, #TAIL
-    mov r5, #PHASE_AD
-    b .Lghash
+/* Associated data. */
+    associated_data zero_tail_vector
 
 /* Text: 128 bytes with a pass, or what the last pass left of its keystream. */
 .Ltext:
@@ -584,156 +543,21 @@ function sealane_aesgcm_neon
     str r7, [r1, #AVAILABLE]
     b .Ltext
 
-/* The ciphertext goes to TAIL, too. */
-.Lstream:
-    add r8, r1, #STREAM + 128
-    sub r8, r8, r7
-    cmp r7, r6
-    movhi r5, r6
-    movls r5, r7
-    sub r6, r6, r5
-    sub r7, r7, r5
-    str r6, [r1, #LEFT]
-    str r7, [r1, #AVAILABLE]
-    ldr r3, [r1, #IN]
-    ldr r4, [r1, #OUT]
-    ldr r9, [r1, #FLAGS]
-    add r7, r1, #TAIL
-    tst r9, #SEALANE_FLAG_OPEN
-    mov r12, r5
-    subs r5, r5, #16
-    blo .Lstream_partial
-.Lstream_block:
-    vld1.8 {q0}, [r3]!
-    vld1.8 {q1}, [r8]!
-    tst r9, #SEALANE_FLAG_OPEN
-    veor q1, q1, q0
-    vst1.8 {q1}, [r4]!
-    beq .Lstream_seal
-    vst1.8 {q0}, [r7]!
-    subs r5, r5, #16
-    bhs .Lstream_block
-    b .Lstream_partial
-.Lstream_seal:
-    vst1.8 {q1}, [r7]!
-    subs r5, r5, #16
-    bhs .Lstream_block
-.Lstream_partial:
-    str r3, [r1, #IN]
-    str r4, [r1, #OUT]
-    adds r5, r5, #16
-    beq .Lstream_blocks
-    vmov.i8 q0, #0
-    vst1.8 {q0}, [r7]
-    add r11, r7, #16
-    subs r5, r5, #4
-    blo .Lstream_bytes
-.Lstream_word:
-    ldr r0, [r3], #4
-    ldr r2, [r8], #4
-    tst r9, #SEALANE_FLAG_OPEN
-    eor r2, r2, r0
-    str r2, [r4], #4
-    moveq r0, r2
-    str r0, [r7], #4
-    subs r5, r5, #4
-    bhs .Lstream_word
-.Lstream_bytes:
-    adds r5, r5, #4
-    beq .Lstream_padded
-.Lstream_byte:
-    ldrb r0, [r3], #1
-    ldrb r2, [r8], #1
-    tst r9, #SEALANE_FLAG_OPEN
-    eor r2, r2, r0
-    strb r2, [r4], #1
-    moveq r0, r2
-    strb r0, [r7], #1
-    subs r5, r5, #1
-    bne .Lstream_byte
-.Lstream_padded:
-    mov r7, r11
-.Lstream_blocks:
-    add r4, r12, #15
-    mov r4, r4, lsr #4
-    cmp r6, #0
-    add r3, r1, #TAIL
-    bne .Lstream_ghash
-    tst r9, #SEALANE_FLAG_LAST
-    bne .Llast_lengths
-.Lstream_ghash:
-    mov r5, #PHASE_TEXT
-    b .Lghash
-
-/* All text is done. */
-.Llengths:
-    ldr r9, [r1, #FLAGS]
-    mov r4, #0
-    tst r9, #SEALANE_FLAG_LAST
-    beq .Lsave
-    add r7, r1, #TAIL
-    mov r3, r7
-
-/* Behind r4 blocks at r3, which end at r7, the lengths in bits. */
-.Llast_lengths:
-    ldr r0, [r1, #ARGS]
-    ldr r5, [r0, #SEALANE_ARG_AD_BYTES]
-    ldr r6, [r0, #SEALANE_ARG_AD_BYTES + 4]
-    mov r6, r6, lsl #3
-    orr r6, r6, r5, lsr #29
-    mov r5, r5, lsl #3
-    rev r6, r6
-    rev r5, r5
-    str r6, [r7], #4
-    str r5, [r7], #4
-    ldr r5, [r0, #SEALANE_ARG_TOTAL]
-    ldr r6, [r0, #SEALANE_ARG_TOTAL + 4]
-    mov r6, r6, lsl #3
-    orr r6, r6, r5, lsr #29
-    mov r5, r5, lsl #3
-    rev r6, r6
-    rev r5, r5
-    str r6, [r7], #4
-    str r5, [r7], #4
-    add r4, r4, #1
-    mov r5, #PHASE_LENGTHS
-    b .Lghash
+    text_stream
+    text_lengths
 
 .Ltag:
-    ldr r0, [r1, #ARGS]
-    ldr r3, [r0, #SEALANE_ARG_TAG]
-    add r4, r1, #MASK
-    add r5, r1, #Y
-    vld1.8 {q0}, [r5]
-    vld1.8 {q1}, [r4]
-    vrev64.8 q0, q0
-    veor q0, q0, q1
-    vst1.8 {q0}, [r3]
-    b .Lwipe
+    write_tag
 
 .Lsave:
-    ldr r0, [r1, #ARGS]
-    ldr r3, [r0, #SEALANE_ARG_STATE]
-    add r4, r1, #Y
-    vld1.8 {q0}, [r4]
-    add r4, r1, #MASK
-    vld1.8 {q1}, [r4]
-    vrev64.8 q0, q0
-    add r4, r3, #SEALANE_GCM_STATE_MASK
-    vst1.8 {q0}, [r3]
-    vst1.8 {q1}, [r4]
+    save_hash
     add r4, r1, #PREFIX
     ldmia r4, {r4, r5, r6}
     ldr r7, [r1, #COUNTER]
     ldr r8, [r1, #SKIP]
     ldr r9, [r1, #AVAILABLE]
     add r7, r7, r8, lsr #4
-    sub r7, r7, r9, lsr #4
-    rev r7, r7
-    str r4, [r3, #SEALANE_GCM_STATE_COUNTER]
-    str r5, [r3, #SEALANE_GCM_STATE_COUNTER + 4]
-    str r6, [r3, #SEALANE_GCM_STATE_COUNTER + 8]
-    str r7, [r3, #SEALANE_GCM_STATE_COUNTER + 12]
+    save_counter
 
 .Lwipe:
     vmov.i8 q0, #0

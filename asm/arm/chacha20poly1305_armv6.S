@@ -56,19 +56,6 @@ isa armv6
 #define PHASE_TEXT 2
 #define PHASE_LENGTHS 3
 
-/* ChaCha20: rows a, b; two or three of the words of rows c and d. */
-#define a0 r2
-#define a1 r3
-#define a2 r4
-#define a3 r5
-#define b0 r6
-#define b1 r7
-#define b2 r8
-#define b3 r9
-#define cx r0
-#define dy r11
-#define dz r12
-
 /* Poly1305: accumulator, sums, factors. */
 #define h0 r2
 #define h1 r3
@@ -81,6 +68,8 @@ isa armv6
 #define w r11
 #define p0 r0
 #define p1 r12
+
+#include "chacha20poly1305_text.h"
 
 /* ---- ChaCha20 ---- */
 
@@ -157,18 +146,6 @@ isa armv6
     adc h4, h4, #1
 .endm
 
-/* h += 5 (h >> 130) without these bits, h0 .. h3 coming from \e .. \h */
-.macro poly_fold e, f, g, h
-    bic w, h4, #3
-    and h4, h4, #3
-    add w, w, w, lsr #2
-    adds h0, \e, w
-    adcs h1, \f, #0
-    adcs h2, \g, #0
-    adcs h3, \h, #0
-    adc h4, h4, #0
-.endm
-
 /* h = h r; column by column, the upper word of each sum and the product with h4 begin the next (umaal). */
 .macro poly_multiply
     ldmib r1, {x, y, z, w}      /* s1, s2, s3, r0 */
@@ -204,15 +181,7 @@ isa armv6
 /* ---- the kernel ---- */
 
 function sealane_chacha20poly1305_armv6
-    ldr r3, [r0, #SEALANE_ARG_FLAGS]
-    ldr r4, [r0, #SEALANE_ARG_BYTES]
-    ldr r5, [r0, #SEALANE_ARG_IN]
-    ldr r6, [r0, #SEALANE_ARG_OUT]
-    orrs r7, r4, r3, lsl #30             /* nothing but OPEN: nothing to do */
-    beq .Ldone
-    add r1, r1, #FRAME
-    ldr r11, [r0, #SEALANE_ARG_KEY]
-    ldr r12, [r0, #SEALANE_ARG_NONCE]
+    begin
     str r3, [r1, #FLAGS]
     str r0, [r1, #ARGS]
     str r4, [r1, #REMAINING]
@@ -252,31 +221,14 @@ function sealane_chacha20poly1305_armv6
     bne .Lblock
 
 /* Another part of a packet: go on where the one before ended. */
-    ldr r12, [r0, #SEALANE_ARG_STATE]
-    ldr r4, [r12, #SEALANE_STATE_COUNTER]
-    str r4, [r1, #STATE + 48]
-    ldr r2, [r12, #SEALANE_STATE_S]
-    ldr r3, [r12, #SEALANE_STATE_S + 4]
-    ldr r4, [r12, #SEALANE_STATE_S + 8]
-    ldr r5, [r12, #SEALANE_STATE_S + 12]
-    add r0, r1, #POLY_S
-    stmia r0, {r2, r3, r4, r5}
-    ldr r2, [r12, #SEALANE_STATE_R]
-    ldr r3, [r12, #SEALANE_STATE_R + 4]
-    ldr r4, [r12, #SEALANE_STATE_R + 8]
-    ldr r5, [r12, #SEALANE_STATE_R + 12]
+    continue_key
     add r0, r1, #POLY_R0
     stmia r0, {r2, r3, r4, r5}
     add r7, r3, r3, lsr #2
     add r8, r4, r4, lsr #2
     add r9, r5, r5, lsr #2
     stmib r1, {r7, r8, r9}
-    ldr h0, [r12, #SEALANE_STATE_H]
-    ldr h1, [r12, #SEALANE_STATE_H + 4]
-    ldr h2, [r12, #SEALANE_STATE_H + 8]
-    ldr h3, [r12, #SEALANE_STATE_H + 12]
-    ldr h4, [r12, #SEALANE_STATE_H + 16]
-    poly_fold h0, h1, h2, h3
+    continue_hash
     b .Ltext
 
 /* One block of keystream. */
@@ -375,44 +327,7 @@ function sealane_chacha20poly1305_armv6
     ldrd r8, r9, [r1, #MESSAGE]
     cmp r8, r9
     bne .Lpoly
-.Lrest:
-    ldr r7, [r1, #REST]
-    cmp r7, #0
-    beq .Lauthenticated
-    add r9, r1, #TAIL
-    mov r0, #0
-    str r0, [r9]
-    str r0, [r9, #4]
-    str r0, [r9, #8]
-    str r0, [r9, #12]
-    str r0, [r1, #REST]
-    subs r7, r7, #4
-    blo .Lrest_bytes
-.Lrest_words:
-    ldr r0, [r8], #4
-    str r0, [r9], #4
-    subs r7, r7, #4
-    bhs .Lrest_words
-.Lrest_bytes:
-    adds r7, r7, #4
-    beq .Ltail
-.Lrest_byte:
-    ldrb r0, [r8], #1
-    strb r0, [r9], #1
-    subs r7, r7, #1
-    bne .Lrest_byte
-.Ltail:
-    add r8, r1, #TAIL
-    add r9, r8, #16
-    str r9, [r1, #LIMIT]
-    b .Lpoly
-
-.Lauthenticated:
-    ldr r12, [r1, #PHASE]
-    ldr r11, [r1, #FLAGS]
-    cmp r12, #PHASE_TEXT
-    blo .Ltext
-    bhi .Ltag
+    authenticate_rest
     tst r11, #SEALANE_FLAG_OPEN
     beq .Lfinish
     b .Lencrypt
@@ -501,34 +416,10 @@ function sealane_chacha20poly1305_armv6
     beq .Lauthenticate
 
 .Lfinish:
-    ldr r0, [r1, #ARGS]
-    tst r11, #SEALANE_FLAG_LAST
-    beq .Lsave
-    ldr r7, [r0, #SEALANE_ARG_AD_BYTES]
-    ldr r8, [r0, #SEALANE_ARG_AD_BYTES + 4]
-    ldr r9, [r0, #SEALANE_ARG_TOTAL]
-    ldr r11, [r0, #SEALANE_ARG_TOTAL + 4]
-    add r12, r1, #TAIL
-    stmia r12, {r7, r8, r9, r11}
-    mov r12, #PHASE_LENGTHS
-    str r12, [r1, #PHASE]
-    b .Ltail
-
-/* tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130. */
+    authenticate_lengths
+/* tag = (h mod 2^130 - 5) + s mod 2^128 */
 .Ltag:
-    adds r7, h0, #5
-    adcs r7, h1, #0
-    adcs r7, h2, #0
-    adcs r7, h3, #0
-    adc r7, h4, #0
-    mov r7, r7, lsr #2                  /* 0 or 1 */
-    add r7, r7, r7, lsl #2
-    add r12, r1, #POLY_S
-    adds h0, h0, r7
-    adcs h1, h1, #0
-    adcs h2, h2, #0
-    adc h3, h3, #0
-    ldmia r12, {r7, r8, r9, r11}
+    poly_reduce
     ldr r0, [r1, #ARGS]
     ldr r0, [r0, #SEALANE_ARG_TAG]
     adds h0, h0, r7

@@ -105,32 +105,10 @@ isa neon
     str r5, [r1, #\d]
 .endm
 
-/* ---- Poly1305 ---- */
-
-/* h += 5 (h >> 130) without these bits, h0 .. h3 coming from \e .. \h */
-.macro poly_fold e, f, g, h
-    bic w, h4, #3
-    and h4, h4, #3
-    add w, w, w, lsr #2
-    adds h0, \e, w
-    adcs h1, \f, #0
-    adcs h2, \g, #0
-    adcs h3, \h, #0
-    adc h4, h4, #0
-.endm
-
 /* ---- the kernel ---- */
 
 function sealane_chacha20poly1305_neon
-    ldr r3, [r0, #SEALANE_ARG_FLAGS]
-    ldr r4, [r0, #SEALANE_ARG_BYTES]
-    ldr r5, [r0, #SEALANE_ARG_IN]
-    ldr r6, [r0, #SEALANE_ARG_OUT]
-    orrs r7, r4, r3, lsl #30             /* nothing but OPEN: nothing to do */
-    beq .Ldone
-    add r1, r1, #FRAME
-    ldr r11, [r0, #SEALANE_ARG_KEY]
-    ldr r12, [r0, #SEALANE_ARG_NONCE]
+    begin
     vld1.32 {q0}, [r2]
     vld1.8 {q1, q2}, [r11]
     str r2, [r1, #CONSTANTS]
@@ -231,19 +209,7 @@ function sealane_chacha20poly1305_neon
 /* Another part of a packet: go on where the one before ended. */
 .Lcontinue:
     ldr r0, [r1, #ARGS]
-    ldr r12, [r0, #SEALANE_ARG_STATE]
-    ldr r4, [r12, #SEALANE_STATE_COUNTER]
-    str r4, [r1, #STATE + 48]
-    ldr r2, [r12, #SEALANE_STATE_S]
-    ldr r3, [r12, #SEALANE_STATE_S + 4]
-    ldr r4, [r12, #SEALANE_STATE_S + 8]
-    ldr r5, [r12, #SEALANE_STATE_S + 12]
-    add r0, r1, #POLY_S
-    stmia r0, {r2, r3, r4, r5}
-    ldr r2, [r12, #SEALANE_STATE_R]
-    ldr r3, [r12, #SEALANE_STATE_R + 4]
-    ldr r4, [r12, #SEALANE_STATE_R + 8]
-    ldr r5, [r12, #SEALANE_STATE_R + 12]
+    continue_key
     add r7, r3, r3, lsr #2
     add r8, r4, r4, lsr #2
     add r9, r5, r5, lsr #2
@@ -252,12 +218,7 @@ function sealane_chacha20poly1305_neon
     sub r0, r1, #16
     str r2, [r1, #POLY_R0]
     stmia r0, {r7, r8, r9}
-    ldr h0, [r12, #SEALANE_STATE_H]
-    ldr h1, [r12, #SEALANE_STATE_H + 4]
-    ldr h2, [r12, #SEALANE_STATE_H + 8]
-    ldr h3, [r12, #SEALANE_STATE_H + 12]
-    ldr h4, [r12, #SEALANE_STATE_H + 16]
-    poly_fold h0, h1, h2, h3
+    continue_hash
     b .Ltext
 
 /* More keystream: two blocks, or a set of four; meanwhile Poly1305 goes through what there is of its message. */
@@ -564,44 +525,7 @@ function sealane_chacha20poly1305_neon
     ldrd r8, r9, [r1, #MESSAGE]
     cmp r8, r9
     bne .Lpoly
-.Lrest:
-    ldr r7, [r1, #REST]
-    cmp r7, #0
-    beq .Lauthenticated
-    add r9, r1, #TAIL
-    mov r0, #0
-    str r0, [r9]
-    str r0, [r9, #4]
-    str r0, [r9, #8]
-    str r0, [r9, #12]
-    str r0, [r1, #REST]
-    subs r7, r7, #4
-    blo .Lrest_bytes
-.Lrest_words:
-    ldr r0, [r8], #4
-    str r0, [r9], #4
-    subs r7, r7, #4
-    bhs .Lrest_words
-.Lrest_bytes:
-    adds r7, r7, #4
-    beq .Ltail
-.Lrest_byte:
-    ldrb r0, [r8], #1
-    strb r0, [r9], #1
-    subs r7, r7, #1
-    bne .Lrest_byte
-.Ltail:
-    add r8, r1, #TAIL
-    add r9, r8, #16
-    str r9, [r1, #LIMIT]
-    b .Lpoly
-
-.Lauthenticated:
-    ldr r12, [r1, #PHASE]
-    ldr r11, [r1, #FLAGS]
-    cmp r12, #PHASE_TEXT
-    blo .Ltext
-    bhi .Ltag
+    authenticate_rest
     tst r11, #SEALANE_FLAG_OPEN
     bne .Lopened
     b .Lfinish
@@ -628,19 +552,7 @@ function sealane_chacha20poly1305_neon
 
 .Lfinish:
     ldr r11, [r1, #FLAGS]
-    ldr r0, [r1, #ARGS]
-    tst r11, #SEALANE_FLAG_LAST
-    beq .Lsave
-    ldr r7, [r0, #SEALANE_ARG_AD_BYTES]
-    ldr r8, [r0, #SEALANE_ARG_AD_BYTES + 4]
-    ldr r9, [r0, #SEALANE_ARG_TOTAL]
-    ldr r11, [r0, #SEALANE_ARG_TOTAL + 4]
-    add r12, r1, #TAIL
-    stmia r12, {r7, r8, r9, r11}
-    mov r12, #PHASE_LENGTHS
-    str r12, [r1, #PHASE]
-    b .Ltail
-
+    authenticate_lengths
 .Ltag:
     poly_tag
     ldr r0, [r1, #ARGS]

@@ -19,18 +19,7 @@
 #define p0 r0
 #define p1 r12
 
-/* A block in integer registers: a and b, and what is needed of c and d, whose rows are in memory. */
-#define a0 r2
-#define a1 r3
-#define a2 r4
-#define a3 r5
-#define b0 r6
-#define b1 r7
-#define b2 r8
-#define b3 r9
-#define cx r0
-#define dy r11
-#define dz r12
+#include "chacha20poly1305_text.h"
 
 /* Where the words lie that set_begin loads. */
 #define START_A0 (START + 0)
@@ -1405,21 +1394,9 @@
     mov h4, #0
 .endm
 
-/* tag = (h mod 2^130 - 5) + s mod 2^128, in h0 .. h3; h < 2p, and h >= p if h + 5 reaches 2^130. */
+/* tag = (h mod 2^130 - 5) + s mod 2^128, in h0 .. h3 */
 .macro poly_tag
-    adds r7, h0, #5
-    adcs r7, h1, #0
-    adcs r7, h2, #0
-    adcs r7, h3, #0
-    adc r7, h4, #0
-    mov r7, r7, lsr #2                  /* 0 or 1 */
-    add r7, r7, r7, lsl #2
-    add r12, r1, #POLY_S
-    adds h0, h0, r7
-    adcs h1, h1, #0
-    adcs h2, h2, #0
-    adc h3, h3, #0
-    ldmia r12, {r7, r8, r9, r11}
+    poly_reduce
     adds h0, h0, r7
     adcs h1, h1, r8
     adcs h2, h2, r9

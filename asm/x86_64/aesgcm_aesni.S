@@ -264,78 +264,7 @@
     .endr
 .endm
 
-/* The n < 16 bytes at `at`, padded with zeroes; n in eax, the last part's shift in rcx. */
-.macro load_partial to, at
-    cmp eax, 8
-    jb 1f
-    mov rbx, [\at + rax - 8]
-    mov ecx, 16
-    sub ecx, eax
-    shl ecx, 2
-    shr rbx, cl                                                                 /* by 8 (16 - n) in all, which may be 64 */
-    shr rbx, cl
-    movq \to, qword ptr [\at]
-    pinsrq \to, rbx, 1
-    jmp 3f
-1:
-    cmp eax, 4
-    jb 2f
-    mov ebx, [\at + rax - 4]
-    lea ecx, [8*rax - 32]
-    shl rbx, cl
-    mov ecx, [\at]
-    or rbx, rcx
-    movq \to, rbx
-    jmp 3f
-2:
-    mov ecx, eax
-    shr ecx, 1
-    movzx ebx, byte ptr [\at + rcx]
-    shl ecx, 3
-    shl ebx, cl
-    movzx ecx, byte ptr [\at]
-    or ebx, ecx
-    movd \to, ebx
-    movzx ebx, byte ptr [\at + rax - 1]
-    lea ecx, [8*rax - 8]
-    shl ebx, cl
-    movd t, ebx
-    por \to, t
-3:
-.endm
-
-.macro store_partial from, at
-    movq rbx, \from
-    cmp eax, 8
-    jb 1f
-    mov [\at], rbx
-    pextrq power, \from, 1
-    lea ecx, [8*rax]
-    shrd rbx, power, cl                                                         /* by 8 (n - 8), modulo 64 */
-    mov [\at + rax - 8], rbx
-    jmp 3f
-1:
-    cmp eax, 4
-    jb 2f
-    mov [\at], ebx
-    lea ecx, [8*rax - 32]
-    shr rbx, cl
-    mov [\at + rax - 4], ebx
-    jmp 3f
-2:
-    mov [\at], bl
-    mov ecx, eax
-    shr ecx, 1
-    mov power, rcx
-    shl ecx, 3
-    mov steps, rbx
-    shr rbx, cl
-    mov [\at + power], bl
-    lea ecx, [8*rax - 8]
-    shr steps, cl
-    mov [\at + rax - 1], r14b
-3:
-.endm
+#include "aesgcm_text.h"
 
     function sealane_aesgcm_aesni
     mov flags, [args + SEALANE_ARG_FLAGS]
@@ -390,7 +319,7 @@
     jmp .Lad_multiply
 .Lad_partial:
     mov eax, r14d
-    load_partial a, mac
+    load_partial a, mac, t
     mov steps, 16
 .Lad_multiply:
     pshufb a, [consts + REVERSE]
@@ -520,7 +449,7 @@
     add steps, 16
     jz .Ltail_lengths
     mov eax, r14d
-    load_partial a, src
+    load_partial a, src, t
     movdqa b, a
     pxor b, [mac]
     mov mac, power
@@ -598,38 +527,7 @@
     lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
     mov rcx, r14
     mov eax, [r14 + word - 4]
-.Lword:
-    test phase, phase
-    jz .Lword_rotate
-    cmp phase, 4
-    jne .Lword_add
-    cmp words, 8
-    jne .Lword_add
-    movd xmm0, eax
-    pshufd xmm0, xmm0, 0
-    aesenclast xmm0, xmm1
-    movd eax, xmm0
-    jmp .Lword_add
-.Lword_rotate:
-    movd xmm0, eax
-    pshufb xmm0, [consts + ROTATE]
-    aesenclast xmm0, xmm1
-    movd eax, xmm0
-    movzx ebx, byte ptr [rcon + RCON]
-    inc rcon
-    xor eax, ebx
-.Lword_add:
-    xor eax, [rcx]
-    add rcx, 4
-    mov [r14 + word], eax
-    add word, 4
-    inc phase
-    cmp phase, r8d
-    jb .Lword_next
-    xor phase, phase
-.Lword_next:
-    cmp word, end
-    jb .Lword
+    schedule_words words, word, phase, end, rcon, r14, rcx, ebx
 
     /* H (SP 800-38D, 7.1), its bytes reversed, times x. */
     movdqu xmm0, [r14]

@@ -290,79 +290,7 @@
 
 /* ---- Parts of rows --------------------------------------------------------------------------------------------- */
 
-/* The n < 16 bytes at `at`, padded with zeroes; n in eax, the last part's shift in rcx. */
-.macro load_partial to, at
-    cmp eax, 8
-    jb 1f
-    mov rbx, [\at + rax - 8]
-    mov ecx, 16
-    sub ecx, eax
-    shl ecx, 2
-    shr rbx, cl                                                                 /* by 8 (16 - n) in all, which may be 64 */
-    shr rbx, cl
-    vmovq \to, qword ptr [\at]
-    vpinsrq \to, \to, rbx, 1
-    jmp 3f
-1:
-    cmp eax, 4
-    jb 2f
-    mov ebx, [\at + rax - 4]
-    lea ecx, [8*rax - 32]
-    shl rbx, cl
-    mov ecx, [\at]
-    or rbx, rcx
-    vmovq \to, rbx
-    jmp 3f
-2:
-    mov ecx, eax
-    shr ecx, 1
-    movzx ebx, byte ptr [\at + rcx]
-    shl ecx, 3
-    shl ebx, cl
-    movzx ecx, byte ptr [\at]
-    or ebx, ecx
-    vmovd \to, ebx
-    movzx ebx, byte ptr [\at + rax - 1]
-    lea ecx, [8*rax - 8]
-    shl ebx, cl
-    vmovd xmm14, ebx
-    vpor \to, \to, xmm14
-3:
-.endm
-
-.macro store_partial from, at
-    vmovq rbx, \from
-    cmp eax, 8
-    jb 1f
-    mov [\at], rbx
-    vpextrq power, \from, 1
-    lea ecx, [8*rax]
-    shrd rbx, power, cl                                                         /* by 8 (n - 8), modulo 64 */
-    mov [\at + rax - 8], rbx
-    jmp 3f
-1:
-    cmp eax, 4
-    jb 2f
-    mov [\at], ebx
-    lea ecx, [8*rax - 32]
-    shr rbx, cl
-    mov [\at + rax - 4], ebx
-    jmp 3f
-2:
-    mov [\at], bl
-    mov ecx, eax
-    shr ecx, 1
-    mov power, rcx
-    shl ecx, 3
-    mov steps, rbx
-    shr rbx, cl
-    mov [\at + power], bl
-    lea ecx, [8*rax - 8]
-    shr steps, cl
-    mov [\at + rax - 1], r14b
-3:
-.endm
-
+#include "aesgcm_text.h"
 
 /* a := the n < 32 bytes at `at`, padded with zeroes; n in eax. */
 .macro load_row at
@@ -372,13 +300,13 @@
     je 5f
     sub eax, 16
     add \at, 16
-    load_partial xmm13, \at
+    load_partial xmm13, \at, xmm14, v
     add eax, 16
     sub \at, 16
     vinserti128 a, a, xmm13, 1
     jmp 5f
 4:
-    load_partial xmm12, \at
+    load_partial xmm12, \at, xmm14, v
 5:
 .endm
 
@@ -591,11 +519,11 @@
     vextracti128 xmm14, b, 1
     sub eax, 16
     add dst, 16
-    store_partial xmm14, dst
+    store_partial xmm14, dst, v
     add eax, 16
     jmp .Ltail_stored
 .Ltail_store:
-    store_partial xmm13, dst
+    store_partial xmm13, dst, v
 .Ltail_stored:
     mov power, mac
     test flags, SEALANE_FLAG_OPEN
@@ -678,38 +606,7 @@
     lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
     mov rcx, r14
     mov eax, [r14 + word - 4]
-.Lword:
-    test phase, phase
-    jz .Lword_rotate
-    cmp phase, 4
-    jne .Lword_add
-    cmp words, 8
-    jne .Lword_add
-    vmovd xmm0, eax
-    vpshufd xmm0, xmm0, 0
-    vaesenclast xmm0, xmm0, xmm1
-    vmovd eax, xmm0
-    jmp .Lword_add
-.Lword_rotate:
-    vmovd xmm0, eax
-    vpshufb xmm0, xmm0, [consts + ROTATE]
-    vaesenclast xmm0, xmm0, xmm1
-    vmovd eax, xmm0
-    movzx ebx, byte ptr [rcon + RCON]
-    inc rcon
-    xor eax, ebx
-.Lword_add:
-    xor eax, [rcx]
-    add rcx, 4
-    mov [r14 + word], eax
-    add word, 4
-    inc phase
-    cmp phase, r8d
-    jb .Lword_next
-    xor phase, phase
-.Lword_next:
-    cmp word, end
-    jb .Lword
+    schedule_words words, word, phase, end, rcon, r14, rcx, ebx, v
 
     /* H (SP 800-38D, 7.1), its bytes reversed, times x. */
     vmovdqu xmm0, [r14]

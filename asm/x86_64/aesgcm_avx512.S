@@ -415,6 +415,8 @@
     .endif
 .endm
 
+#include "aesgcm_text.h"
+
     function sealane_aesgcm_avx512
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]
@@ -763,38 +765,7 @@
     lea r13, [key + SEALANE_GCM_KEY_SCHEDULE]
     lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
     mov eax, [r13 + word - 4]
-.Lword:
-    test phase, phase
-    jz .Lword_rotate
-    cmp phase, 4
-    jne .Lword_add
-    cmp words, 8
-    jne .Lword_add
-    vmovd xmm0, eax
-    vpshufd xmm0, xmm0, 0
-    vaesenclast xmm0, xmm0, xmm1
-    vmovd eax, xmm0
-    jmp .Lword_add
-.Lword_rotate:
-    vmovd xmm0, eax
-    vpshufb xmm0, xmm0, [consts + ROTATE]
-    vaesenclast xmm0, xmm0, xmm1
-    vmovd eax, xmm0
-    movzx r15d, byte ptr [rcon + RCON]
-    inc rcon
-    xor eax, r15d
-.Lword_add:
-    xor eax, [r14]
-    add r14, 4
-    mov [r13 + word], eax
-    add word, 4
-    inc phase
-    cmp phase, r8d
-    jb .Lword_next
-    xor phase, phase
-.Lword_next:
-    cmp word, end
-    jb .Lword
+    schedule_words words, word, phase, end, rcon, r13, r14, r15d, v
 
     /* H (SP 800-38D, 7.1), its bytes reversed, times x. */
     vmovdqu xmm0, [key + SEALANE_GCM_KEY_SCHEDULE]

@@ -44,6 +44,7 @@
 #define ODD 320       /* 1, 3, .. 31 */
 #define LOW_PAIRS 384 /* words 0 to 7 of two registers, in pairs */
 #define HIGH_PAIRS 448 /* words 8 to 15 */
+#define IOTA32 512     /* 0 .. 15, 32 bits */
 
     constants sealane_chacha20poly1305_batch_avx512_constants
     .ascii "expand 32-byte k"
@@ -56,6 +57,7 @@
     .long 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
     .long 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
     .long 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+    .long 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     endconstants
 
 /* Scratch. */
@@ -76,26 +78,29 @@
 #define CRYPT_END 336 /* of the slots whose text waits for their keystream, in SLOT */
 #define SAVED_ARGS 344
 #define SAVED_CONSTS 352
-#define ACTIVE 384    /* packets that have blocks left, 32 of 32 bits */
-#define BLOCKS 512    /* by packet: blocks of keystream, 32 of 32 bits */
-#define RECORD 640    /* by packet: its lane; the last one's again up to the next multiple of 16 */
-#define SLOT 896      /* two passes' slots: packet, block; 32 bits each */
+#define TEXT 360      /* by set: the first of 16 lanes in a row, and what of their text the set is for, less 64; or 0, 0 */
+#define ONCE_AT 392   /* by set: its column of WORDS or ONCE */
+#define ACTIVE 448    /* packets that have blocks left, 32 of 32 bits */
+#define BLOCKS 576    /* by packet: blocks of keystream, 32 of 32 bits */
+#define FULL 704      /* by packet: whole blocks of text, 32 of 32 bits */
+#define RECORD 832    /* by packet: its lane; the last one's again up to the next multiple of 16 */
+#define SLOT 1088     /* two passes' slots: packet, block; 32 bits each */
 #define SLOT_HALF 256
-#define TAIL 1408     /* which bytes of a step are text, or associated data; by packet */
-#define SPARE 1408    /* a register; the place of TAIL */
-#define WORDS 1472    /* [word 4 .. 11, 13 .. 15][packet]: keys and nonces */
+#define TAIL 1600     /* which bytes of a step are text, or associated data; by packet */
+#define SPARE 1600    /* a register; the place of TAIL */
+#define WORDS 1664    /* [word 4 .. 11, 13 .. 15][packet]: keys and nonces */
 #define WORDS_ROW 128
-#define STREAM 2880   /* 32 blocks of keystream */
+#define STREAM 3072   /* 32 blocks of keystream */
 #define STREAM_SET 1024
-#define KEY 4928      /* by vector of eight packets: r low, high, s low, high */
+#define KEY 5120      /* by vector of eight packets: r low, high, s low, high */
 #define KEY_BYTES 256
-#define ONCE 5952     /* two sets' words 4 to 15 as a pass begins */
-#define ONCE_SET 768
-#define PADS 5952     /* when the pass has ended: of a step's blocks the bits behind them, by packet */
+#define ONCE 6144     /* [word 4 .. 11, 13 .. 15, 12][slot]: as a pass begins, where that is not a column of WORDS */
+#define COUNTER_ROW 11
+#define PADS 6144     /* when the pass has ended: of a step's blocks the bits behind them, by packet */
 #define PADS_WHOLE 256 /* and those of a step of whole blocks */
-#define VECTORS 6464  /* when the pass has ended: by vector of eight packets, */
+#define VECTORS 6656  /* when the pass has ended: by vector of eight packets, */
 #define VECTOR_BYTES 1280
-#define END 11584
+#define END 11776
 
 /* in VECTORS: */
 #define MAC_END 0     /* where the text ends, counted in whole blocks */
@@ -314,6 +319,20 @@
     mov consts, [scratch + SAVED_CONSTS]
 .endm
 
+/* What the rounds of a pass work with. */
+.macro pass_begin
+    mov eax, 32
+    next_slots
+    mov [scratch + NEXT_SLOTS], ecx
+    mov vacant, ecx
+    mov r8d, [scratch + FROM]
+    mov r9d, [scratch + TO]
+    mov actives, [scratch + ACTIVES]
+    mov block, [scratch + BLOCK]
+    mov ecx, 10
+    crypt_begin
+.endm
+
 /* How many slots the next pass has, of those that blocks are left for, at most eax: ecx. */
 .macro next_slots
     mov ecx, [scratch + TODO]
@@ -322,80 +341,139 @@
     sub [scratch + TODO], ecx
 .endm
 
-/* Words of the initial states of 16 slots, which are at r14, in registers r0 .. r15; kept in ONCE, too. */
+#define SET0 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+#define SET1 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+
+/* Words of the initial states of 16 slots, which are at r14, in registers r0 .. r15. Mostly they are of 16 packets in a row:
+ * a column of WORDS. Else they are picked from there, into ONCE.
+ */
 .macro set_begin set, index, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
     vmovdqa64 zmm\r1, [r14 + 128*\set]
     vmovdqa64 zmm\r2, [r14 + 128*\set + 64]
+    mov eax, [r14 + 128*\set]
+    mov r12d, [r14 + 128*\set + 4]
     vmovdqu64 zmm\index, [consts + EVEN]
     vmovdqu64 zmm\r12, [consts + ODD]
     vpermi2d zmm\index, zmm\r1, zmm\r2
     vpermi2d zmm\r12, zmm\r1, zmm\r2
-    vmovdqa64 [scratch + ONCE + ONCE_SET*\set + 64*8], zmm\r12
-    word_begin \set, \index, \r4, 0, 0
-    word_begin \set, \index, \r5, 1, 1
-    word_begin \set, \index, \r6, 2, 2
-    word_begin \set, \index, \r7, 3, 3
-    word_begin \set, \index, \r8, 4, 4
-    word_begin \set, \index, \r9, 5, 5
-    word_begin \set, \index, \r10, 6, 6
-    word_begin \set, \index, \r11, 7, 7
-    word_begin \set, \index, \r13, 8, 9
-    word_begin \set, \index, \r14, 9, 10
-    word_begin \set, \index, \r15, 10, 11
+    vmovdqa64 [scratch + ONCE + WORDS_ROW*COUNTER_ROW + 64*\set], zmm\r12
+    vpbroadcastd zmm\r3, eax
+    vpaddd zmm\r3, zmm\r3, [consts + IOTA32]
+    vpcmpeqd k1, zmm\r3, zmm\index
+    xor r8d, r8d                                                                /* no lanes */
+    lea r9, [scratch + ONCE + 64*\set]
+    kortestw k1, k1
+    jnc 181f
+    test eax, 15
+    jnz 181f
+    cmp dword ptr [scratch + SLOTS], 16*\set + 16
+    jb 181f
+    lea r9, [scratch + WORDS + 4*rax]
+    .irp r, \r4, \r5, \r6, \r7, \r8, \r9, \r10, \r11
+    vmovdqa64 zmm\r, [r9 + WORDS_ROW*(\r - \r4)]
+    .endr
+    .irp r, \r13, \r14, \r15
+    vmovdqa64 zmm\r, [r9 + WORDS_ROW*(\r - \r4 - 1)]
+    .endr
+    /* Whole blocks of text can be had at once, unless the packets are to be authenticated first. */
+    vpbroadcastd zmm\r3, r12d
+    vpcmpleud k1, zmm\r3, [scratch + FULL + 4*rax]
+    kortestw k1, k1
+    jnc 182f
+    test r12d, r12d
+    jz 182f
+    cmp dword ptr [scratch + KEYS], 0
+    je 183f
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz 182f
+183:
+    shl rax, 6
+    add rax, [scratch + FIRST_LANE]
+    mov r8, rax
+    shl r12, 6
+    jmp 182f
+181:
+    word_begin \set, \index, \r4, 0
+    word_begin \set, \index, \r5, 1
+    word_begin \set, \index, \r6, 2
+    word_begin \set, \index, \r7, 3
+    word_begin \set, \index, \r8, 4
+    word_begin \set, \index, \r9, 5
+    word_begin \set, \index, \r10, 6
+    word_begin \set, \index, \r11, 7
+    word_begin \set, \index, \r13, 8
+    word_begin \set, \index, \r14, 9
+    word_begin \set, \index, \r15, 10
+182:
+    mov [scratch + ONCE_AT + 8*\set], r9
+    mov [scratch + TEXT + 16*\set], r8
+    mov [scratch + TEXT + 16*\set + 8], r12
     vpbroadcastd zmm\r0, [consts + SIGMA]
     vpbroadcastd zmm\r1, [consts + SIGMA + 4]
     vpbroadcastd zmm\r2, [consts + SIGMA + 8]
     vpbroadcastd zmm\r3, [consts + SIGMA + 12]
 .endm
 
-.macro word_begin set, index, r, row, once
+.macro word_begin set, index, r, row
     vmovdqa64 zmm\r, [scratch + WORDS + WORDS_ROW*\row]
     vpermt2d zmm\r, zmm\index, [scratch + WORDS + WORDS_ROW*\row + 64]
-    vmovdqa64 [scratch + ONCE + ONCE_SET*\set + 64*\once], zmm\r
+    vmovdqa64 [scratch + ONCE + WORDS_ROW*\row + 64*\set], zmm\r
 .endm
 
 /* Their last addition. */
-.macro set_end set, r0, r1, r2, r3, others:vararg
+.macro set_end set, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
+    mov rax, [scratch + ONCE_AT + 8*\set]
     vpaddd zmm\r0, zmm\r0, dword ptr [consts + SIGMA]{1to16}
     vpaddd zmm\r1, zmm\r1, dword ptr [consts + SIGMA + 4]{1to16}
     vpaddd zmm\r2, zmm\r2, dword ptr [consts + SIGMA + 8]{1to16}
     vpaddd zmm\r3, zmm\r3, dword ptr [consts + SIGMA + 12]{1to16}
-    .irp r, \others
-    vpaddd zmm\r, zmm\r, [scratch + ONCE + ONCE_SET*\set + 64*(\r - \r0 - 4)]
+    .irp r, \r4, \r5, \r6, \r7, \r8, \r9, \r10, \r11
+    vpaddd zmm\r, zmm\r, [rax + WORDS_ROW*(\r - \r4)]
+    .endr
+    vpaddd zmm\r12, zmm\r12, [scratch + ONCE + WORDS_ROW*COUNTER_ROW + 64*\set]
+    .irp r, \r13, \r14, \r15
+    vpaddd zmm\r, zmm\r, [rax + WORDS_ROW*(\r - \r4 - 1)]
     .endr
 .endm
 
 /* Words a and b of eight key slots, in pairs: part of r or s. */
-.macro pair_words pairs, a, b, offset
-    vmovdqa64 zmm28, zmm\pairs
-    vpermi2d zmm28, zmm\a, zmm\b
-    .if \a < 4
-    vpandq zmm28, zmm28, qword ptr [consts + CLAMP + 4*\a]{1to8}
+.macro pair_words pairs, t, offset, word, a, b
+    vmovdqa64 zmm\t, zmm\pairs
+    vpermi2d zmm\t, zmm\a, zmm\b
+    .if \word < 4
+    vpandq zmm\t, zmm\t, qword ptr [consts + CLAMP + 4*\word]{1to8}
     .endif
-    vmovdqa64 [r10 + \offset + 32*\a], zmm28
+    vmovdqa64 [scratch + KEY + \offset + 32*\word], zmm\t
 .endm
 
-.macro set_keys pairs, offset
-    pair_words \pairs, 0, 1, \offset
-    pair_words \pairs, 2, 3, \offset
-    pair_words \pairs, 4, 5, \offset
-    pair_words \pairs, 6, 7, \offset
+/* r and s of 16 slots, by way of t0, t1. */
+.macro set_keys set, t0, t1, r0, r1, r2, r3, r4, r5, r6, r7
+    vmovdqu64 zmm\t0, [consts + LOW_PAIRS]
+    pair_words \t0, \t1, 2*KEY_BYTES*\set, 0, \r0, \r1
+    pair_words \t0, \t1, 2*KEY_BYTES*\set, 2, \r2, \r3
+    pair_words \t0, \t1, 2*KEY_BYTES*\set, 4, \r4, \r5
+    pair_words \t0, \t1, 2*KEY_BYTES*\set, 6, \r6, \r7
+    vmovdqu64 zmm\t0, [consts + HIGH_PAIRS]
+    pair_words \t0, \t1, 2*KEY_BYTES*\set + KEY_BYTES, 0, \r0, \r1
+    pair_words \t0, \t1, 2*KEY_BYTES*\set + KEY_BYTES, 2, \r2, \r3
+    pair_words \t0, \t1, 2*KEY_BYTES*\set + KEY_BYTES, 4, \r4, \r5
+    pair_words \t0, \t1, 2*KEY_BYTES*\set + KEY_BYTES, 6, \r6, \r7
 .endm
 
-/* Four registers of four words in each 128-bit lane, transposed; by way of t0 .. t3, to o0 .. o3. */
-.macro transpose_words a0, a1, a2, a3, t0, t1, t2, t3, o0, o1, o2, o3
+/* Four registers of four words in each 128-bit lane, transposed; by way of t0 .. t3. */
+.macro transpose_words a0, a1, a2, a3, t0, t1, t2, t3
     vpunpckldq zmm\t0, zmm\a0, zmm\a1
     vpunpckhdq zmm\t1, zmm\a0, zmm\a1
     vpunpckldq zmm\t2, zmm\a2, zmm\a3
     vpunpckhdq zmm\t3, zmm\a2, zmm\a3
-    vpunpcklqdq zmm\o0, zmm\t0, zmm\t2
-    vpunpckhqdq zmm\o1, zmm\t0, zmm\t2
-    vpunpcklqdq zmm\o2, zmm\t1, zmm\t3
-    vpunpckhqdq zmm\o3, zmm\t1, zmm\t3
+    vpunpcklqdq zmm\a0, zmm\t0, zmm\t2
+    vpunpckhqdq zmm\a1, zmm\t0, zmm\t2
+    vpunpcklqdq zmm\a2, zmm\t1, zmm\t3
+    vpunpckhqdq zmm\a3, zmm\t1, zmm\t3
 .endm
 
-/* Four registers of four 128-bit lanes, transposed by way of t0, t1, and stored 256 bytes apart. */
-.macro transpose_lanes a0, a1, a2, a3, t0, t1, offset
+/* Four registers of four 128-bit lanes, transposed: to a1, t0, a3, a0, by way of t1. */
+.macro transpose_lanes a0, a1, a2, a3, t0, t1
     vshufi32x4 zmm\t0, zmm\a0, zmm\a1, 0x44
     vshufi32x4 zmm\a0, zmm\a0, zmm\a1, 0xee
     vshufi32x4 zmm\t1, zmm\a2, zmm\a3, 0x44
@@ -404,10 +482,64 @@
     vshufi32x4 zmm\t0, zmm\t0, zmm\t1, 0xdd
     vshufi32x4 zmm\a3, zmm\a0, zmm\a2, 0x88
     vshufi32x4 zmm\a0, zmm\a0, zmm\a2, 0xdd
-    vmovdqa64 [rbx + \offset], zmm\a1
-    vmovdqa64 [rbx + \offset + 256], zmm\t0
-    vmovdqa64 [rbx + \offset + 512], zmm\a3
-    vmovdqa64 [rbx + \offset + 768], zmm\a0
+.endm
+
+.macro stream_slot set, slot, r
+    vmovdqa64 [scratch + STREAM + STREAM_SET*\set + 64*\slot], zmm\r
+.endm
+
+.macro crypt_slot set, slot, r
+    mov rax, [r8 + SEALANE_LANE_STRIDE*\slot + SEALANE_LANE_IN]
+    vpxorq zmm\r, zmm\r, [rax + r12 - 64]
+    mov rax, [r8 + SEALANE_LANE_STRIDE*\slot + SEALANE_LANE_OUT]
+    vmovdqu64 [rax + r12 - 64], zmm\r
+.endm
+
+.macro slots do, set, t0, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
+    \do \set, 0, \r4
+    \do \set, 4, \t0
+    \do \set, 8, \r12
+    \do \set, 12, \r0
+    \do \set, 1, \r5
+    \do \set, 5, \r8
+    \do \set, 9, \r13
+    \do \set, 13, \r1
+    \do \set, 2, \r6
+    \do \set, 6, \r9
+    \do \set, 10, \r14
+    \do \set, 14, \r2
+    \do \set, 3, \r7
+    \do \set, 7, \r10
+    \do \set, 11, \r15
+    \do \set, 15, \r3
+.endm
+
+/* [word][slot] -> keys, and text or keystream. */
+.macro set_out set, t0, t1, t2, t3, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
+    mov r9d, [scratch + KEYS]
+    mov r8, [scratch + TEXT + 16*\set]
+    mov r12, [scratch + TEXT + 16*\set + 8]
+    sub r9d, 16*\set
+    jle 191f
+    set_keys \set, \t0, \t1, \r0, \r1, \r2, \r3, \r4, \r5, \r6, \r7
+    cmp r9d, 16
+    jae 193f
+191:
+    transpose_words \r0, \r1, \r2, \r3, \t0, \t1, \t2, \t3
+    transpose_words \r4, \r5, \r6, \r7, \t0, \t1, \t2, \t3
+    transpose_words \r8, \r9, \r10, \r11, \t0, \t1, \t2, \t3
+    transpose_words \r12, \r13, \r14, \r15, \t0, \t1, \t2, \t3
+    transpose_lanes \r0, \r4, \r8, \r12, \t0, \t1
+    transpose_lanes \r1, \r5, \r9, \r13, \r8, \t1
+    transpose_lanes \r2, \r6, \r10, \r14, \r9, \t1
+    transpose_lanes \r3, \r7, \r11, \r15, \r10, \t1
+    test r8, r8
+    jnz 192f
+    slots stream_slot, \set, \t0, \r0, \r1, \r2, \r3, \r4, \r5, \r6, \r7, \r8, \r9, \r10, \r11, \r12, \r13, \r14, \r15
+    jmp 193f
+192:
+    slots crypt_slot, \set, \t0, \r0, \r1, \r2, \r3, \r4, \r5, \r6, \r7, \r8, \r9, \r10, \r11, \r12, \r13, \r14, \r15
+193:
 .endm
 
 /* 128-bit lanes of two registers, alternately words w and w + 4 of packets' keys. */
@@ -650,6 +782,85 @@
     vmovdqa64 [rbx + H + 128], h2
 .endm
 
+/* Tags of even and odd packets of a vector. The last one comes last: lanes without a packet point to the last packet's tag. */
+.macro vector_tags even, odd
+    tag 7, \odd, 3
+    tag 6, \even, 3
+    tag 5, \odd, 2
+    tag 4, \even, 2
+    tag 3, \odd, 1
+    tag 2, \even, 1
+    tag 1, \odd, 0
+    tag 0, \even, 0
+.endm
+
+/* h mod p, plus s, of vector v, in steps. h < 2^132.1; less 2^130 for what limb 2 has from there on, and 5 for each of those, it
+ * is below 2 p; then it is to be reduced if h + 5 reaches 2^130.
+ */
+.macro reduce i, v, k, h0, h1, h2, t, x0, x1
+    .if \i == 0
+    vmovdqa64 zmm\h2, [scratch + VECTORS + VECTOR_BYTES*\v + H + 128]
+    .elseif \i == 1
+    vmovdqa64 zmm\h0, [scratch + VECTORS + VECTOR_BYTES*\v + H]
+    .elseif \i == 2
+    vmovdqa64 zmm\h1, [scratch + VECTORS + VECTOR_BYTES*\v + H + 64]
+    .elseif \i == 3
+    vpsrlq zmm\t, zmm\h2, 42
+    .elseif \i == 4
+    vpandq zmm\h2, zmm\h2, qword ptr [consts + MASK42]{1to8}
+    .elseif \i == 5
+    vpmadd52luq zmm\h0, zmm\t, qword ptr [consts + FOLD130]{1to8}
+    .elseif \i == 6
+    vpaddq zmm\t, zmm\h0, qword ptr [consts + FOLD130]{1to8}
+    .elseif \i == 7
+    vpsrlq zmm\t, zmm\t, 44
+    .elseif \i == 8
+    vpaddq zmm\t, zmm\t, zmm\h1
+    .elseif \i == 9
+    vpsrlq zmm\t, zmm\t, 44
+    .elseif \i == 10
+    vpaddq zmm\t, zmm\t, zmm\h2
+    .elseif \i == 11
+    vpsrlq zmm\t, zmm\t, 42                                                     /* 1 if h >= p */
+    .elseif \i == 12
+    vpmadd52luq zmm\h0, zmm\t, qword ptr [consts + FOLD130]{1to8}
+    .elseif \i == 13
+    vpsrlq zmm\t, zmm\h0, 44
+    .elseif \i == 14
+    vpandq zmm\h0, zmm\h0, mask44
+    .elseif \i == 15
+    vpaddq zmm\h1, zmm\h1, zmm\t
+    .elseif \i == 16
+    vpsrlq zmm\t, zmm\h1, 44
+    .elseif \i == 17
+    vpsllq zmm\x0, zmm\h1, 44
+    .elseif \i == 18
+    vpandq zmm\h1, zmm\h1, mask44
+    .elseif \i == 19
+    vpaddq zmm\h2, zmm\h2, zmm\t
+    .elseif \i == 20
+    vporq zmm\x0, zmm\x0, zmm\h0                                                /* bits 0 to 63 */
+    .elseif \i == 21
+    vpsrlq zmm\x1, zmm\h1, 20
+    .elseif \i == 22
+    vpsllq zmm\h2, zmm\h2, 24
+    .elseif \i == 23
+    vporq zmm\x1, zmm\x1, zmm\h2                                                /* 64 to 127 */
+    .elseif \i == 24
+    vpaddq zmm\x0, zmm\x0, [scratch + KEY + KEY_BYTES*\v + 128]
+    .elseif \i == 25
+    vpaddq zmm\x1, zmm\x1, [scratch + KEY + KEY_BYTES*\v + 192]
+    .elseif \i == 26
+    vpcmpltuq \k, zmm\x0, [scratch + KEY + KEY_BYTES*\v + 128]
+    .elseif \i == 27
+    vpaddq zmm\x1{\k}, zmm\x1, zmm30                                            /* 1: whole, since a carry is secret */
+    .elseif \i == 28
+    vpunpcklqdq zmm\t, zmm\x0, zmm\x1                                           /* tags of packets 0, 2, 4, 6 */
+    .else
+    vpunpckhqdq zmm\h0, zmm\x0, zmm\x1
+    .endif
+.endm
+
 /* ---- The kernel ------------------------------------------------------------------------------------------------ */
 
     function sealane_chacha20poly1305_batch_avx512
@@ -670,6 +881,9 @@
     mov r11d, 1
 .Lpacket:
     mov rax, [r12 + SEALANE_LANE_BYTES]
+    mov rbx, rax
+    shr rbx, 6
+    mov [scratch + FULL + 4*r8], ebx
     add rax, 63
     shr rax, 6
     add r9, rax
@@ -749,8 +963,8 @@
     vmovdqu ymm\r, [rax]
     vinserti64x4 zmm\r, zmm\r, [rbx], 1                                         /* packets r, r + 4 */
     .endr
-    transpose_words 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3
-    transpose_words 8, 9, 10, 11, 4, 5, 6, 7, 8, 9, 10, 11
+    transpose_words 0, 1, 2, 3, 4, 5, 6, 7
+    transpose_words 8, 9, 10, 11, 4, 5, 6, 7
     key_words 0, 0, 8
     key_words 1, 1, 9
     key_words 2, 2, 10
@@ -773,7 +987,7 @@
     vpbroadcastd zmm\r{k6}, [r10 + 8]
     vpbroadcastd zmm\r{k7}, [r11 + 8]                                           /* packets r, r + 4, r + 8, r + 12 */
     .endr
-    transpose_words 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3
+    transpose_words 0, 1, 2, 3, 4, 5, 6, 7
     vmovdqa64 [r9 + WORDS_ROW*8], zmm0
     vmovdqa64 [r9 + WORDS_ROW*9], zmm1
     vmovdqa64 [r9 + WORDS_ROW*10], zmm2
@@ -792,19 +1006,11 @@
     mov [scratch + TABLE], ebx
     lea rbx, [scratch + rbx + SLOT]
     lea r14, [scratch + r14 + SLOT]
-    mov eax, 32
-    next_slots
-    mov [scratch + NEXT_SLOTS], ecx
-    mov vacant, ecx
-    mov r8d, [scratch + FROM]
-    mov r9d, [scratch + TO]
-    mov actives, [scratch + ACTIVES]
-    mov block, [scratch + BLOCK]
-    mov ecx, 10
     cmp dword ptr [scratch + SLOTS], 16
     ja .Lthirtytwo_begin
-    set_begin 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    crypt_begin
+    set_begin 0, 0, SET0
+    mov qword ptr [scratch + TEXT + 16], 0
+    pass_begin
 .Lsixteen:
     sixteen_round 0
     crypt_four
@@ -814,9 +1020,9 @@
     crypt_end
     jmp .Lrounds_done
 .Lthirtytwo_begin:
-    set_begin 1, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
-    set_begin 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    crypt_begin
+    set_begin 1, 0, SET1
+    set_begin 0, 0, SET0
+    pass_begin
 .Lthirtytwo:
     thirtytwo_round 0
     crypt_four
@@ -825,60 +1031,35 @@
     dec ecx
     jnz .Lthirtytwo
     crypt_end
-    set_end 1, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
-    .irp r, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
-    vmovdqa64 [scratch + STREAM + STREAM_SET + 64*(\r - 16)], zmm\r
-    .endr
     mov [scratch + FROM], r8d
     mov [scratch + TO], r9d
     mov [scratch + ACTIVES], actives
     mov [scratch + BLOCK], block
-.Lrounds_done:
-    set_end 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-
-    /* [word][slot] -> keys and keystream, 16 slots at a time. */
-    mov r8d, [scratch + KEYS]
-    mov r9d, [scratch + SLOTS]
-    lea rbx, [scratch + STREAM]
-    lea r10, [scratch + KEY]
-.Lset:
-    test r8d, r8d
-    jle .Lset_stream
-    vmovdqu64 zmm30, [consts + LOW_PAIRS]
-    vmovdqu64 zmm31, [consts + HIGH_PAIRS]
-    set_keys 30, 0
-    set_keys 31, KEY_BYTES
-    cmp r8d, 16
-    jae .Lset_done
-.Lset_stream:
-    transpose_words 0, 1, 2, 3, 16, 17, 18, 19, 0, 1, 2, 3
-    transpose_words 4, 5, 6, 7, 20, 21, 22, 23, 4, 5, 6, 7
-    transpose_words 8, 9, 10, 11, 24, 25, 26, 27, 8, 9, 10, 11
-    transpose_words 12, 13, 14, 15, 28, 29, 30, 31, 12, 13, 14, 15
-    transpose_lanes 0, 4, 8, 12, 16, 17, 0
-    transpose_lanes 1, 5, 9, 13, 18, 19, 64
-    transpose_lanes 2, 6, 10, 14, 20, 21, 128
-    transpose_lanes 3, 7, 11, 15, 22, 23, 192
-.Lset_done:
-    add rbx, STREAM_SET
-    add r10, 2*KEY_BYTES
-    sub r8d, 16
-    sub r9d, 16
-    jbe .Lsets_done
-    .irp r, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovdqa64 zmm\r, [rbx + 64*\r]
+    set_end 1, SET1
+    .irp r, 12, 13, 14, 15
+    vmovdqa64 [scratch + STREAM + 64*\r], zmm\r
     .endr
-    jmp .Lset
-.Lsets_done:
+    set_out 1, 12, 13, 14, 15, SET1
+    .irp r, 12, 13, 14, 15
+    vmovdqa64 zmm\r, [scratch + STREAM + 64*\r]
+    .endr
+.Lrounds_done:
+    set_end 0, SET0
+    set_out 0, 16, 17, 18, 19, SET0
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lcrypt
     cmp dword ptr [scratch + KEYS], 0
     jne .Lauthenticate
 
-    /* Text of this pass: from where its keys end. */
+    /* Text of this pass that waits: from where its keys end. */
 .Lcrypt:
     mov r15d, [scratch + KEYS]
     mov eax, [scratch + SLOTS]
+    mov ecx, 16
+    cmp qword ptr [scratch + TEXT], 0
+    cmovne r15d, ecx
+    cmp qword ptr [scratch + TEXT + 16], 0
+    cmovne eax, ecx
     mov dword ptr [scratch + KEYS], 0
     mov ebx, [scratch + TABLE]
     xor ebx, SLOT_HALF
@@ -1150,13 +1331,11 @@
     sub togo, 64
     jnz .Lstep
 
-    /* The block of lengths (RFC 8439, 2.8); h mod p, plus s. */
+    /* The block of lengths (RFC 8439, 2.8). */
 .Llengths:
     mov ecx, [scratch + PACKETS]
     lea rbx, [scratch + VECTORS]
-    lea r8, [scratch + RECORD]
-    lea r12, [scratch + KEY]
-.Ltags:
+.Llength:
     vmovdqa64 x0, [rbx + AD_BYTES]
     vmovdqa64 vt, [rbx + TEXT_BYTES]
     load_power POWERS, R
@@ -1168,58 +1347,37 @@
     clear_sums
     times R
     carry h0, h1, h2
-    vpsrlq vt, h0, 44
-    vpandq h0, h0, mask44
-    vpaddq h1, h1, vt
-    vpsrlq vt, h1, 44
-    vpandq h1, h1, mask44
-    vpaddq h2, h2, vt
-    vpsrlq vt, h2, 42                                                           /* 2^130 = 5 */
-    vpandq h2, h2, qword ptr [consts + MASK42]{1to8}
-    vpmadd52luq h0, vt, qword ptr [consts + FOLD130]{1to8}
-    vpsrlq vt, h0, 44
-    vpandq h0, h0, mask44
-    vpaddq h1, h1, vt
-    vpsrlq vt, h1, 44
-    vpandq h1, h1, mask44
-    vpaddq h2, h2, vt
-    vpaddq x0, h0, qword ptr [consts + FOLD130]{1to8}                           /* h - p = h + 5 - 2^130, if not negative */
-    vpsrlq vt, x0, 44
-    vpandq x0, x0, mask44
-    vpaddq x1, h1, vt
-    vpsrlq vt, x1, 44
-    vpandq x1, x1, mask44
-    vpaddq x2, h2, vt
-    vpcmpnleuq k1, x2, qword ptr [consts + MASK42]{1to8}
-    vmovdqa64 h0{k1}, x0
-    vmovdqa64 h1{k1}, x1
-    vmovdqa64 h2{k1}, x2
-    vpsllq x0, h1, 44
-    vporq x0, x0, h0                                                            /* bits 0 to 63 */
-    vpsrlq x1, h1, 20
-    vpsllq h2, h2, 24
-    vporq x1, x1, h2                                                            /* 64 to 127 */
-    vmovdqa64 vt, [r12 + 128]
-    vpaddq x0, x0, vt
-    vpcmpltuq k1, x0, vt
-    vpaddq x1, x1, [r12 + 192]
-    vpbroadcastq vt, [consts + ONE]                                             /* whole: a carry is secret */
-    vpaddq x1{k1}, x1, vt
-    vpunpcklqdq zmm2, x0, x1                                                    /* tags of packets 0, 2, 4, 6 */
-    vpunpckhqdq zmm3, x0, x1
-    tag 7, 3, 3                                                                 /* the last one last: lanes without a */
-    tag 6, 2, 3                                                                 /* packet point to the last packet's tag */
-    tag 5, 3, 2
-    tag 4, 2, 2
-    tag 3, 3, 1
-    tag 2, 2, 1
-    tag 1, 3, 0
-    tag 0, 2, 0
+    vmovdqa64 [rbx + H], h0
+    vmovdqa64 [rbx + H + 64], h1
+    vmovdqa64 [rbx + H + 128], h2
     add rbx, VECTOR_BYTES
-    add r8, 64
-    add r12, KEY_BYTES
     sub ecx, 8
-    ja .Ltags
+    ja .Llength
+
+    /* h mod p, plus s: all vectors at once, in long chains. What vectors that are not there hold does not matter. */
+    vpbroadcastq zmm30, [consts + ONE]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29
+    reduce \i, 0, k1, 0, 4, 8, 12, 16, 20
+    reduce \i, 1, k2, 1, 5, 9, 13, 17, 21
+    reduce \i, 2, k3, 2, 6, 10, 14, 18, 22
+    reduce \i, 3, k4, 3, 7, 11, 15, 19, 23
+    .endr
+    mov ecx, [scratch + PACKETS]
+    lea r8, [scratch + RECORD]
+    vector_tags 12, 0
+    add r8, 64
+    sub ecx, 8
+    jbe .Ltags_done
+    vector_tags 13, 1
+    add r8, 64
+    sub ecx, 8
+    jbe .Ltags_done
+    vector_tags 14, 2
+    add r8, 64
+    sub ecx, 8
+    jbe .Ltags_done
+    vector_tags 15, 3
+.Ltags_done:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lcrypt
 

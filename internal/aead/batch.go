@@ -152,19 +152,17 @@ type planner struct {
 	least, span uintptr
 }
 
-// find is whether one of the packets has a plan; then the planner is for the first of them. Others of the primitive are
-// nearly always of that level, as a process has but one.
+// find is whether one of the packets has a plan; then the planner is for the first of them. Others of the cipher are nearly
+// always of that level, as a process has but one.
 func (p *planner) find(ops []Op, direction uint64) bool {
-	without, last := noLane, kernel.Level(0) // the last that had none
+	without := uintptr(0)
 	for i := range ops {
-		_, level, kind := laneKey(ops[i].AEAD)
-		if kind == without && level == last || kind == noLane {
-			continue
+		if table := methods(&ops[i].AEAD); table != without {
+			if p.use(&ops[i], direction) {
+				return true
+			}
+			without = table
 		}
-		if p.use(&ops[i], direction) {
-			return true
-		}
-		without, last = kind, level
 	}
 	return false
 }
@@ -172,15 +170,18 @@ func (p *planner) find(ops []Op, direction uint64) bool {
 // use is whether there are batches for a packet's cipher; then the planner is for it.
 func (p *planner) use(op *Op, direction uint64) bool {
 	_, level, kind := laneKey(op.AEAD)
-	p.direction, p.level, p.gcm = direction, level, kind.gcm()
-	if p.gcm {
+	switch kind {
+	case noLane:
+		return false
+	case gcmLane:
 		p.plan, p.table, p.levelAt = kernel.AESGCMBatchPlan(level), methods(&gcmCipher), unsafe.Offsetof(aesGCM{}.lanes)
-	} else {
+	default:
 		p.plan, p.table, p.levelAt = kernel.ChaCha20Poly1305BatchPlan(level), methods(&plainCipher), unsafe.Offsetof(chaCha20Poly1305{}.level)
 	}
 	if p.plan == nil {
 		return false
 	}
+	p.direction, p.level, p.gcm = direction, level, kind.gcm()
 	p.tagIn, p.tagOut = 0, tagSize
 	if direction == kernel.FlagOpen {
 		p.tagIn, p.tagOut = tagSize, 0

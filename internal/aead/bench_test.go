@@ -143,8 +143,8 @@ func BenchmarkBatch(b *testing.B) {
 		}
 		for _, row := range batches.Rows {
 			for _, open := range []bool{false, true} {
-				for _, n := range []int{1, 2, 4, 8, 16, 64} {
-					for _, bytes := range []int{64, 256, 576} {
+				for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 16, 64} {
+					for _, bytes := range []int{16, 64, 100, 128, 180, 192, 240, 256, 300, 320, 384, 448, 576} {
 						way := map[bool]string{false: "Seal", true: "Open"}[open]
 						b.Run(fmt.Sprintf("%s/%s/%s/%dx%d", v.name, row.Name, way, n, bytes), func(b *testing.B) {
 							skipUnsupported(b, row)

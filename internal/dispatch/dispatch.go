@@ -144,7 +144,12 @@ func (t *Table) test(r Row) bool {
 // Works says whether the table has that level and its known-answer test passed. The first call for a level tests, the
 // others read the outcome. It is for keys that have a level already, which the CPU can run.
 func (t *Table) Works(level uint8) bool {
-	const yes, no = 1, 2
+	return t.works[level].Load() == yes || t.testWorks(level)
+}
+
+const yes, no = 1, 2 // of what Works knows
+
+func (t *Table) testWorks(level uint8) bool {
 	known := t.works[level].Load()
 	if known == 0 {
 		known = no

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func AESGCMBatchAVX512(a *Args)
-TEXT ·AESGCMBatchAVX512(SB), 0, $11648-8
+TEXT ·AESGCMBatchAVX512(SB), 0, $11840-8
 	MOVQ a+0(FP), DI
 	LEAQ 63(SP), SI
 	ANDQ $-64, SI

@@ -40,6 +40,9 @@ func newBatchPlan(group int, from ...uint8) *BatchPlan {
 	return p
 }
 
+// The plans of a primitive's levels.
+type batchPlans [16]*BatchPlan
+
 // BatchFromMax is the largest number in a BatchPlan.
 const BatchFromMax = 16
 
@@ -50,24 +53,20 @@ var portableBatchPlan = newBatchPlan(0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2
 
 // ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
-	if !ChaCha20Poly1305BatchLevels.Works(uint8(level)) {
+	plan := chaCha20Poly1305BatchPlans[level]
+	if plan == nil || !ChaCha20Poly1305BatchLevels.Works(uint8(level)) {
 		return nil
 	}
-	if level == Portable {
-		return portableBatchPlan
-	}
-	return chaCha20Poly1305BatchPlan(level)
+	return plan
 }
 
 // AESGCMBatchPlan is the same for AES-GCM.
 func AESGCMBatchPlan(level Level) *BatchPlan {
-	if !AESGCMBatchLevels.Works(uint8(level)) {
+	plan := aesGCMBatchPlans[level]
+	if plan == nil || !AESGCMBatchLevels.Works(uint8(level)) {
 		return nil
 	}
-	if level == Portable {
-		return portableBatchPlan
-	}
-	return aesGCMBatchPlan(level)
+	return plan
 }
 
 // ChaCha20Poly1305BatchPortable is the batch kernel of the portable level.

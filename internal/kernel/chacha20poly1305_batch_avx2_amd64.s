@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305BatchAVX2(a *Args)
-TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11648-8
+TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	MOVQ a+0(FP), DI
 	LEAQ 63(SP), SI
 	ANDQ $-64, SI

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305BatchAVX512(a *Args)
-TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
+TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	MOVQ a+0(FP), DI
 	LEAQ 63(SP), SI
 	ANDQ $-64, SI
@@ -14,7 +14,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x08678b4c // mov r12,QWORD PTR [rdi+0x8]
 	LONG $0x106f8b4c // mov r13,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x2f08840f; WORD $0x0000 // je 0x2f19
+	LONG $0x3c4c840f; WORD $0x0000 // je 0x3c5d
 	LONG $0x58be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],rdi
 	LONG $0x60968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rdx
 	QUAD $0xff0000014886c748; WORD $0xffff; BYTE $0xff // mov QWORD PTR [rsi+0x148],0xffffffffffffffff
@@ -26,52 +26,55 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x0001bb41; WORD $0x0000 // mov r11d,0x1
 // 0x40:
 	LONG $0x24448b49; BYTE $0x10 // mov rax,QWORD PTR [r12+0x10]
+	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
+	LONG $0x06ebc148 // shr rbx,0x6
+	QUAD $0x000002c0869c8942 // mov DWORD PTR [rsi+r8*4+0x2c0],ebx
 	LONG $0x3fc08348 // add rax,0x3f
 	LONG $0x06e8c148 // shr rax,0x6
 	WORD $0x0149; BYTE $0xc1 // add r9,rax
-	QUAD $0x0000018096848946 // mov DWORD PTR [rsi+r10*4+0x180],r8d
+	QUAD $0x000001c096848946 // mov DWORD PTR [rsi+r10*4+0x1c0],r8d
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
 	LONG $0xffda8341 // sbb r10d,0xffffffff
 	WORD $0xc0ff // inc eax
-	QUAD $0x0000020086848942 // mov DWORD PTR [rsi+r8*4+0x200],eax
-	QUAD $0x00000280c6a4894e // mov QWORD PTR [rsi+r8*8+0x280],r12
+	QUAD $0x0000024086848942 // mov DWORD PTR [rsi+r8*4+0x240],eax
+	QUAD $0x00000340c6a4894e // mov QWORD PTR [rsi+r8*8+0x340],r12
 	LONG $0x40c48349 // add r12,0x40
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0xff49; BYTE $0xcd // dec r13
-	WORD $0x1874 // je 0x95
+	WORD $0x1874 // je 0xa4
 	LONG $0x07c0f741; WORD $0x0000; BYTE $0x00 // test r8d,0x7
-	WORD $0xba75 // jne 0x40
+	WORD $0xab75 // jne 0x40
 	LONG $0x20f88341 // cmp r8d,0x20
-	WORD $0x0974 // je 0x95
+	WORD $0x0974 // je 0xa4
 	LONG $0x40f98149; WORD $0x0001; BYTE $0x00 // cmp r9,0x140
-	WORD $0xab72 // jb 0x40
-// 0x95:
+	WORD $0x9c72 // jb 0x40
+// 0xa4:
 	LONG $0x08a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],r12
 	LONG $0x10ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x110],r13
 	LONG $0x18868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x118],r8d
 	LONG $0x38868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x138],r8d
 	LONG $0x1c8e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x11c],r9d
 	LONG $0x48fef162; WORD $0x426f; BYTE $0x03 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0xc0]
-	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rsi+0x380],zmm0
-	LONG $0x58fdf162; WORD $0x42d4; BYTE $0x14 // vpaddq zmm0,zmm0,QWORD BCST [rdx+0xa0]
-	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rsi+0x3c0],zmm0
-	LONG $0x58fdf162; WORD $0x42d4; BYTE $0x14 // vpaddq zmm0,zmm0,QWORD BCST [rdx+0xa0]
-	LONG $0x48fdf162; WORD $0x467f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rsi+0x400],zmm0
-	LONG $0x58fdf162; WORD $0x42d4; BYTE $0x14 // vpaddq zmm0,zmm0,QWORD BCST [rdx+0xa0]
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rsi+0x440],zmm0
 	LONG $0x58fdf162; WORD $0x42d4; BYTE $0x14 // vpaddq zmm0,zmm0,QWORD BCST [rdx+0xa0]
-	QUAD $0x00000380c69c8d4a // lea rbx,[rsi+r8*8+0x380]
+	LONG $0x48fdf162; WORD $0x467f; BYTE $0x12 // vmovdqa64 ZMMWORD PTR [rsi+0x480],zmm0
+	LONG $0x58fdf162; WORD $0x42d4; BYTE $0x14 // vpaddq zmm0,zmm0,QWORD BCST [rdx+0xa0]
+	LONG $0x48fdf162; WORD $0x467f; BYTE $0x13 // vmovdqa64 ZMMWORD PTR [rsi+0x4c0],zmm0
+	LONG $0x58fdf162; WORD $0x42d4; BYTE $0x14 // vpaddq zmm0,zmm0,QWORD BCST [rdx+0xa0]
+	LONG $0x48fdf162; WORD $0x467f; BYTE $0x14 // vmovdqa64 ZMMWORD PTR [rsi+0x500],zmm0
+	LONG $0x58fdf162; WORD $0x42d4; BYTE $0x14 // vpaddq zmm0,zmm0,QWORD BCST [rdx+0xa0]
+	QUAD $0x00000440c69c8d4a // lea rbx,[rsi+r8*8+0x440]
 	LONG $0x000020b8; BYTE $0x00 // mov eax,0x20
 	WORD $0x2944; BYTE $0xc0 // sub eax,r8d
 	WORD $0x8945; BYTE $0xc5 // mov r13d,r8d
 	LONG $0x40ec8349 // sub r12,0x40
-// 0x10e:
+// 0x11d:
 	LONG $0x0fc0f741; WORD $0x0000; BYTE $0x00 // test r8d,0xf
-	WORD $0x0d74 // je 0x124
-	QUAD $0x00000280c6a4894e // mov QWORD PTR [rsi+r8*8+0x280],r12
+	WORD $0x0d74 // je 0x133
+	QUAD $0x00000340c6a4894e // mov QWORD PTR [rsi+r8*8+0x340],r12
 	WORD $0xff41; BYTE $0xc0 // inc r8d
-	WORD $0xeaeb // jmp 0x10e
-// 0x124:
+	WORD $0xeaeb // jmp 0x11d
+// 0x133:
 	LONG $0x011c8e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x11c]
 	WORD $0xc139 // cmp ecx,eax
 	WORD $0x470f; BYTE $0xc8 // cmova ecx,eax
@@ -81,33 +84,33 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x4274 // je 0x18b
-// 0x149:
-	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
-	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
+	WORD $0x4274 // je 0x19a
+// 0x158:
+	QUAD $0x000001c086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x1c0]
+	QUAD $0x000001c08e848942 // mov DWORD PTR [rsi+r9*4+0x1c0],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
 	LONG $0x045b8944 // mov DWORD PTR [rbx+0x4],r11d
 	LONG $0x08c38348 // add rbx,0x8
 	LONG $0x01638d45 // lea r12d,[r11+0x1]
-	QUAD $0x0000020086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x200]
+	QUAD $0x0000024086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x240]
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x187
+	WORD $0x0c75 // jne 0x196
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x187:
+// 0x196:
 	WORD $0xc9ff // dec ecx
-	WORD $0xbe75 // jne 0x149
-// 0x18b:
+	WORD $0xbe75 // jne 0x158
+// 0x19a:
 	LONG $0x20868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x120],r8d
 	LONG $0x248e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x124],r9d
 	LONG $0x28968944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x128],r10d
 	LONG $0x2c9e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x12c],r11d
 	QUAD $0x00000000013c86c7; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],0x0
-	LONG $0x80868d48; WORD $0x0004; BYTE $0x00 // lea rax,[rsi+0x480]
+	LONG $0x40868d48; WORD $0x0005; BYTE $0x00 // lea rax,[rsi+0x540]
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
 	LONG $0x0020bf41; WORD $0x0000 // mov r15d,0x20
 	LONG $0x4a90f8c5; BYTE $0x12 // kmovw k1,WORD PTR [rdx+0x12]
@@ -118,9 +121,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x7290f8c5; BYTE $0x1c // kmovw k6,WORD PTR [rdx+0x1c]
 	LONG $0x7a90f8c5; BYTE $0x1e // kmovw k7,WORD PTR [rdx+0x1e]
 	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
-	LONG $0x80868d4c; WORD $0x0002; BYTE $0x00 // lea r8,[rsi+0x280]
-	LONG $0xc08e8d4c; WORD $0x0005; BYTE $0x00 // lea r9,[rsi+0x5c0]
-// 0x1fc:
+	LONG $0x40868d4c; WORD $0x0003; BYTE $0x00 // lea r8,[rsi+0x340]
+	LONG $0x808e8d4c; WORD $0x0006; BYTE $0x00 // lea r9,[rsi+0x680]
+// 0x20b:
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x20588b49 // mov rbx,QWORD PTR [r8+0x20]
 	LONG $0x28408b48 // mov rax,QWORD PTR [rax+0x28]
@@ -279,14 +282,107 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x40c18349 // add r9,0x40
 	WORD $0xe983; BYTE $0x10 // sub ecx,0x10
-	LONG $0xfcba870f; WORD $0xffff // ja 0x1fc
-// 0x542:
+	LONG $0xfcba870f; WORD $0xffff // ja 0x20b
+// 0x551:
 	LONG $0x013c9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x13c]
 	WORD $0x8941; BYTE $0xde // mov r14d,ebx
 	LONG $0x0100f381; WORD $0x0000 // xor ebx,0x100
 	LONG $0x013c9e89; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],ebx
-	QUAD $0x000003801e9c8d48 // lea rbx,[rsi+rbx*1+0x380]
-	QUAD $0x0000038036b48d4e // lea r14,[rsi+r14*1+0x380]
+	QUAD $0x000004401e9c8d48 // lea rbx,[rsi+rbx*1+0x440]
+	QUAD $0x0000044036b48d4e // lea r14,[rsi+r14*1+0x440]
+	LONG $0x0130be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x130],0x10
+	LONG $0x0706870f; WORD $0x0000 // ja 0xc89
+	LONG $0x48fdd162; WORD $0x0e6f // vmovdqa64 zmm1,ZMMWORD PTR [r14]
+	LONG $0x48fdd162; WORD $0x566f; BYTE $0x01 // vmovdqa64 zmm2,ZMMWORD PTR [r14+0x40]
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
+	LONG $0x48fef162; WORD $0x426f; BYTE $0x04 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x100]
+	LONG $0x48fe7162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x140]
+	LONG $0x4875f262; WORD $0xc276 // vpermi2d zmm0,zmm1,zmm2
+	LONG $0x48757262; WORD $0xe276 // vpermi2d zmm12,zmm1,zmm2
+	LONG $0x48fd7162; WORD $0x667f; BYTE $0x76 // vmovdqa64 ZMMWORD PTR [rsi+0x1d80],zmm12
+	LONG $0x487df262; WORD $0xd87c // vpbroadcastd zmm3,eax
+	LONG $0x4865f162; WORD $0x5afe; BYTE $0x08 // vpaddd zmm3,zmm3,ZMMWORD PTR [rdx+0x200]
+	LONG $0x4865f162; WORD $0xc876 // vpcmpeqd k1,zmm3,zmm0
+	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
+	LONG $0x008e8d4c; WORD $0x0018; BYTE $0x00 // lea r9,[rsi+0x1800]
+	LONG $0xc998f8c5 // kortestw k1,k1
+	LONG $0x00bb830f; WORD $0x0000 // jae 0x69a
+	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
+	LONG $0x00b0850f; WORD $0x0000 // jne 0x69a
+	LONG $0x0130be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x130],0x10
+	LONG $0x00a3820f; WORD $0x0000 // jb 0x69a
+	QUAD $0x00000680868c8d4c // lea r9,[rsi+rax*4+0x680]
+	LONG $0x48fdd162; WORD $0x216f // vmovdqa64 zmm4,ZMMWORD PTR [r9]
+	LONG $0x48fdd162; WORD $0x696f; BYTE $0x02 // vmovdqa64 zmm5,ZMMWORD PTR [r9+0x80]
+	LONG $0x48fdd162; WORD $0x716f; BYTE $0x04 // vmovdqa64 zmm6,ZMMWORD PTR [r9+0x100]
+	LONG $0x48fdd162; WORD $0x796f; BYTE $0x06 // vmovdqa64 zmm7,ZMMWORD PTR [r9+0x180]
+	LONG $0x48fd5162; WORD $0x416f; BYTE $0x08 // vmovdqa64 zmm8,ZMMWORD PTR [r9+0x200]
+	LONG $0x48fd5162; WORD $0x496f; BYTE $0x0a // vmovdqa64 zmm9,ZMMWORD PTR [r9+0x280]
+	LONG $0x48fd5162; WORD $0x516f; BYTE $0x0c // vmovdqa64 zmm10,ZMMWORD PTR [r9+0x300]
+	LONG $0x48fd5162; WORD $0x596f; BYTE $0x0e // vmovdqa64 zmm11,ZMMWORD PTR [r9+0x380]
+	LONG $0x48fd5162; WORD $0x696f; BYTE $0x10 // vmovdqa64 zmm13,ZMMWORD PTR [r9+0x400]
+	LONG $0x48fd5162; WORD $0x716f; BYTE $0x12 // vmovdqa64 zmm14,ZMMWORD PTR [r9+0x480]
+	LONG $0x48fd5162; WORD $0x796f; BYTE $0x14 // vmovdqa64 zmm15,ZMMWORD PTR [r9+0x500]
+	LONG $0x487dd262; WORD $0xdc7c // vpbroadcastd zmm3,r12d
+	QUAD $0x0b864c1e4865f362; BYTE $0x02 // vpcmpleud k1,zmm3,ZMMWORD PTR [rsi+rax*4+0x2c0]
+	LONG $0xc998f8c5 // kortestw k1,k1
+	LONG $0x011d830f; WORD $0x0000 // jae 0x781
+	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
+	LONG $0x0114840f; WORD $0x0000 // je 0x781
+	LONG $0x0138be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x138],0x0
+	WORD $0x0d74 // je 0x683
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x00fe850f; WORD $0x0000 // jne 0x781
+// 0x683:
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x0000e7e9; BYTE $0x00 // jmp 0x781
+// 0x69a:
+	LONG $0x48fdf162; WORD $0x666f; BYTE $0x1a // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x680]
+	LONG $0x487df262; WORD $0x667e; BYTE $0x1b // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x6c0]
+	LONG $0x48fdf162; WORD $0x667f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm4
+	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x1c // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x700]
+	LONG $0x487df262; WORD $0x6e7e; BYTE $0x1d // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x740]
+	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm5
+	LONG $0x48fdf162; WORD $0x766f; BYTE $0x1e // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x780]
+	LONG $0x487df262; WORD $0x767e; BYTE $0x1f // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x7c0]
+	LONG $0x48fdf162; WORD $0x767f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm6
+	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x20 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x800]
+	LONG $0x487df262; WORD $0x7e7e; BYTE $0x21 // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x840]
+	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x66 // vmovdqa64 ZMMWORD PTR [rsi+0x1980],zmm7
+	LONG $0x48fd7162; WORD $0x466f; BYTE $0x22 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x880]
+	LONG $0x487d7262; WORD $0x467e; BYTE $0x23 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0x8c0]
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x68 // vmovdqa64 ZMMWORD PTR [rsi+0x1a00],zmm8
+	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x24 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x900]
+	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x25 // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0x940]
+	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x6a // vmovdqa64 ZMMWORD PTR [rsi+0x1a80],zmm9
+	LONG $0x48fd7162; WORD $0x566f; BYTE $0x26 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0x980]
+	LONG $0x487d7262; WORD $0x567e; BYTE $0x27 // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0x9c0]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x6c // vmovdqa64 ZMMWORD PTR [rsi+0x1b00],zmm10
+	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x28 // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0xa00]
+	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x29 // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0xa40]
+	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x6e // vmovdqa64 ZMMWORD PTR [rsi+0x1b80],zmm11
+	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x2a // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0xa80]
+	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x2b // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xac0]
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x70 // vmovdqa64 ZMMWORD PTR [rsi+0x1c00],zmm13
+	LONG $0x48fd7162; WORD $0x766f; BYTE $0x2c // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xb00]
+	LONG $0x487d7262; WORD $0x767e; BYTE $0x2d // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xb40]
+	LONG $0x48fd7162; WORD $0x767f; BYTE $0x72 // vmovdqa64 ZMMWORD PTR [rsi+0x1c80],zmm14
+	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x2e // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xb80]
+	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x2f // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xbc0]
+	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x74 // vmovdqa64 ZMMWORD PTR [rsi+0x1d00],zmm15
+// 0x781:
+	LONG $0x888e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],r9
+	LONG $0x6886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],r8
+	LONG $0x70a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x170],r12
+	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
+	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
+	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
+	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
+	QUAD $0x000000017886c748; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x178],0x0
 	LONG $0x000020b8; BYTE $0x00 // mov eax,0x20
 	LONG $0x011c8e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x11c]
 	WORD $0xc139 // cmp ecx,eax
@@ -299,56 +395,10 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x28968b44; WORD $0x0001; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0x128]
 	LONG $0x2c9e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x12c]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-	LONG $0x0130be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x130],0x10
-	LONG $0x05bd870f; WORD $0x0000 // ja 0xb71
-	LONG $0x48fdd162; WORD $0x0e6f // vmovdqa64 zmm1,ZMMWORD PTR [r14]
-	LONG $0x48fdd162; WORD $0x566f; BYTE $0x01 // vmovdqa64 zmm2,ZMMWORD PTR [r14+0x40]
-	LONG $0x48fef162; WORD $0x426f; BYTE $0x04 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x100]
-	LONG $0x48fe7162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x140]
-	LONG $0x4875f262; WORD $0xc276 // vpermi2d zmm0,zmm1,zmm2
-	LONG $0x48757262; WORD $0xe276 // vpermi2d zmm12,zmm1,zmm2
-	LONG $0x48fd7162; WORD $0x667f; BYTE $0x65 // vmovdqa64 ZMMWORD PTR [rsi+0x1940],zmm12
-	LONG $0x48fdf162; WORD $0x666f; BYTE $0x17 // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x5c0]
-	LONG $0x487df262; WORD $0x667e; BYTE $0x18 // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x600]
-	LONG $0x48fdf162; WORD $0x667f; BYTE $0x5d // vmovdqa64 ZMMWORD PTR [rsi+0x1740],zmm4
-	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x19 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x640]
-	LONG $0x487df262; WORD $0x6e7e; BYTE $0x1a // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x680]
-	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x5e // vmovdqa64 ZMMWORD PTR [rsi+0x1780],zmm5
-	LONG $0x48fdf162; WORD $0x766f; BYTE $0x1b // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x6c0]
-	LONG $0x487df262; WORD $0x767e; BYTE $0x1c // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x700]
-	LONG $0x48fdf162; WORD $0x767f; BYTE $0x5f // vmovdqa64 ZMMWORD PTR [rsi+0x17c0],zmm6
-	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x1d // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x740]
-	LONG $0x487df262; WORD $0x7e7e; BYTE $0x1e // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x780]
-	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm7
-	LONG $0x48fd7162; WORD $0x466f; BYTE $0x1f // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x7c0]
-	LONG $0x487d7262; WORD $0x467e; BYTE $0x20 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0x800]
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm8
-	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x21 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x840]
-	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x22 // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0x880]
-	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm9
-	LONG $0x48fd7162; WORD $0x566f; BYTE $0x23 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0x8c0]
-	LONG $0x487d7262; WORD $0x567e; BYTE $0x24 // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0x900]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x63 // vmovdqa64 ZMMWORD PTR [rsi+0x18c0],zmm10
-	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x25 // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0x940]
-	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x26 // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0x980]
-	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm11
-	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x27 // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0x9c0]
-	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x28 // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xa00]
-	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x66 // vmovdqa64 ZMMWORD PTR [rsi+0x1980],zmm13
-	LONG $0x48fd7162; WORD $0x766f; BYTE $0x29 // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xa40]
-	LONG $0x487d7262; WORD $0x767e; BYTE $0x2a // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xa80]
-	LONG $0x48fd7162; WORD $0x767f; BYTE $0x67 // vmovdqa64 ZMMWORD PTR [rsi+0x19c0],zmm14
-	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x2b // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xac0]
-	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x2c // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xb00]
-	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x68 // vmovdqa64 ZMMWORD PTR [rsi+0x1a00],zmm15
-	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
-	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
-	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
-	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
 	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
 	LONG $0x06e7c141 // shl r15d,0x6
-	QUAD $0x00000b403ebc8d4e // lea r15,[rsi+r15*1+0xb40]
-// 0x6f4:
+	QUAD $0x00000c003ebc8d4e // lea r15,[rsi+r15*1+0xc00]
+// 0x80c:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
@@ -398,8 +448,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x01f5830f; WORD $0x0000 // jae 0xa26
-	LONG $0x48fde162; WORD $0x467f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [rsi+0x580],zmm16
+	LONG $0x01f5830f; WORD $0x0000 // jae 0xb3e
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x19 // vmovdqa64 ZMMWORD PTR [rsi+0x640],zmm16
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -410,13 +460,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x87e
+	WORD $0x1c72 // jb 0x996
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x8a9
-// 0x87e:
+	WORD $0x2beb // jmp 0x9c1
+// 0x996:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -424,9 +474,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x8a9:
+// 0x9c1:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x0169840f; WORD $0x0000 // je 0xa1f
+	LONG $0x0169840f; WORD $0x0000 // je 0xb37
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -437,13 +487,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x8fc
+	WORD $0x1c72 // jb 0xa14
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x927
-// 0x8fc:
+	WORD $0x2beb // jmp 0xa3f
+// 0xa14:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -451,9 +501,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x927:
+// 0xa3f:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x00eb840f; WORD $0x0000 // je 0xa1f
+	LONG $0x00eb840f; WORD $0x0000 // je 0xb37
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -464,13 +514,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x97a
+	WORD $0x1c72 // jb 0xa92
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x9a5
-// 0x97a:
+	WORD $0x2beb // jmp 0xabd
+// 0xa92:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -478,9 +528,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x9a5:
+// 0xabd:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	WORD $0x7174 // je 0xa1f
+	WORD $0x7174 // je 0xb37
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -491,13 +541,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x9f4
+	WORD $0x1c72 // jb 0xb0c
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0xa1f
-// 0x9f4:
+	WORD $0x2beb // jmp 0xb37
+// 0xb0c:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -505,9 +555,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0xa1f:
-	LONG $0x48fde162; WORD $0x466f; BYTE $0x16 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x580]
-// 0xa26:
+// 0xb37:
+	LONG $0x48fde162; WORD $0x466f; BYTE $0x19 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x640]
+// 0xb3e:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
@@ -557,103 +607,207 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	WORD $0xc9ff // dec ecx
-	LONG $0xfb96850f; WORD $0xffff // jne 0x6f4
+	LONG $0xfb96850f; WORD $0xffff // jne 0x80c
 	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
-	LONG $0x000b5fe9; BYTE $0x00 // jmp 0x16d0
-// 0xb71:
+	LONG $0x001248e9; BYTE $0x00 // jmp 0x1ed1
+// 0xc89:
 	LONG $0x48fdc162; WORD $0x4e6f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [r14+0x80]
 	LONG $0x48fdc162; WORD $0x566f; BYTE $0x03 // vmovdqa64 zmm18,ZMMWORD PTR [r14+0xc0]
+	LONG $0x80868b41; WORD $0x0000; BYTE $0x00 // mov eax,DWORD PTR [r14+0x80]
+	LONG $0x84a68b45; WORD $0x0000; BYTE $0x00 // mov r12d,DWORD PTR [r14+0x84]
 	LONG $0x48fef162; WORD $0x426f; BYTE $0x04 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x100]
 	LONG $0x48fe6162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm28,ZMMWORD PTR [rdx+0x140]
 	LONG $0x4075b262; WORD $0xc276 // vpermi2d zmm0,zmm17,zmm18
 	LONG $0x40752262; WORD $0xe276 // vpermi2d zmm28,zmm17,zmm18
-	LONG $0x48fd6162; WORD $0x667f; BYTE $0x71 // vmovdqa64 ZMMWORD PTR [rsi+0x1c40],zmm28
-	LONG $0x48fde162; WORD $0x666f; BYTE $0x17 // vmovdqa64 zmm20,ZMMWORD PTR [rsi+0x5c0]
-	LONG $0x487de262; WORD $0x667e; BYTE $0x18 // vpermt2d zmm20,zmm0,ZMMWORD PTR [rsi+0x600]
-	LONG $0x48fde162; WORD $0x667f; BYTE $0x69 // vmovdqa64 ZMMWORD PTR [rsi+0x1a40],zmm20
-	LONG $0x48fde162; WORD $0x6e6f; BYTE $0x19 // vmovdqa64 zmm21,ZMMWORD PTR [rsi+0x640]
-	LONG $0x487de262; WORD $0x6e7e; BYTE $0x1a // vpermt2d zmm21,zmm0,ZMMWORD PTR [rsi+0x680]
-	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x6a // vmovdqa64 ZMMWORD PTR [rsi+0x1a80],zmm21
-	LONG $0x48fde162; WORD $0x766f; BYTE $0x1b // vmovdqa64 zmm22,ZMMWORD PTR [rsi+0x6c0]
-	LONG $0x487de262; WORD $0x767e; BYTE $0x1c // vpermt2d zmm22,zmm0,ZMMWORD PTR [rsi+0x700]
-	LONG $0x48fde162; WORD $0x767f; BYTE $0x6b // vmovdqa64 ZMMWORD PTR [rsi+0x1ac0],zmm22
-	LONG $0x48fde162; WORD $0x7e6f; BYTE $0x1d // vmovdqa64 zmm23,ZMMWORD PTR [rsi+0x740]
-	LONG $0x487de262; WORD $0x7e7e; BYTE $0x1e // vpermt2d zmm23,zmm0,ZMMWORD PTR [rsi+0x780]
-	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x6c // vmovdqa64 ZMMWORD PTR [rsi+0x1b00],zmm23
-	LONG $0x48fd6162; WORD $0x466f; BYTE $0x1f // vmovdqa64 zmm24,ZMMWORD PTR [rsi+0x7c0]
-	LONG $0x487d6262; WORD $0x467e; BYTE $0x20 // vpermt2d zmm24,zmm0,ZMMWORD PTR [rsi+0x800]
-	LONG $0x48fd6162; WORD $0x467f; BYTE $0x6d // vmovdqa64 ZMMWORD PTR [rsi+0x1b40],zmm24
-	LONG $0x48fd6162; WORD $0x4e6f; BYTE $0x21 // vmovdqa64 zmm25,ZMMWORD PTR [rsi+0x840]
-	LONG $0x487d6262; WORD $0x4e7e; BYTE $0x22 // vpermt2d zmm25,zmm0,ZMMWORD PTR [rsi+0x880]
-	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x6e // vmovdqa64 ZMMWORD PTR [rsi+0x1b80],zmm25
-	LONG $0x48fd6162; WORD $0x566f; BYTE $0x23 // vmovdqa64 zmm26,ZMMWORD PTR [rsi+0x8c0]
-	LONG $0x487d6262; WORD $0x567e; BYTE $0x24 // vpermt2d zmm26,zmm0,ZMMWORD PTR [rsi+0x900]
-	LONG $0x48fd6162; WORD $0x567f; BYTE $0x6f // vmovdqa64 ZMMWORD PTR [rsi+0x1bc0],zmm26
-	LONG $0x48fd6162; WORD $0x5e6f; BYTE $0x25 // vmovdqa64 zmm27,ZMMWORD PTR [rsi+0x940]
-	LONG $0x487d6262; WORD $0x5e7e; BYTE $0x26 // vpermt2d zmm27,zmm0,ZMMWORD PTR [rsi+0x980]
-	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x70 // vmovdqa64 ZMMWORD PTR [rsi+0x1c00],zmm27
-	LONG $0x48fd6162; WORD $0x6e6f; BYTE $0x27 // vmovdqa64 zmm29,ZMMWORD PTR [rsi+0x9c0]
-	LONG $0x487d6262; WORD $0x6e7e; BYTE $0x28 // vpermt2d zmm29,zmm0,ZMMWORD PTR [rsi+0xa00]
-	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x72 // vmovdqa64 ZMMWORD PTR [rsi+0x1c80],zmm29
-	LONG $0x48fd6162; WORD $0x766f; BYTE $0x29 // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0xa40]
-	LONG $0x487d6262; WORD $0x767e; BYTE $0x2a // vpermt2d zmm30,zmm0,ZMMWORD PTR [rsi+0xa80]
+	LONG $0x48fd6162; WORD $0x667f; BYTE $0x77 // vmovdqa64 ZMMWORD PTR [rsi+0x1dc0],zmm28
+	LONG $0x487de262; WORD $0xd87c // vpbroadcastd zmm19,eax
+	LONG $0x4065e162; WORD $0x5afe; BYTE $0x08 // vpaddd zmm19,zmm19,ZMMWORD PTR [rdx+0x200]
+	LONG $0x4065f162; WORD $0xc876 // vpcmpeqd k1,zmm19,zmm0
+	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
+	LONG $0x408e8d4c; WORD $0x0018; BYTE $0x00 // lea r9,[rsi+0x1840]
+	LONG $0xc998f8c5 // kortestw k1,k1
+	LONG $0x00bb830f; WORD $0x0000 // jae 0xda8
+	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
+	LONG $0x00b0850f; WORD $0x0000 // jne 0xda8
+	LONG $0x0130be83; WORD $0x0000; BYTE $0x20 // cmp DWORD PTR [rsi+0x130],0x20
+	LONG $0x00a3820f; WORD $0x0000 // jb 0xda8
+	QUAD $0x00000680868c8d4c // lea r9,[rsi+rax*4+0x680]
+	LONG $0x48fdc162; WORD $0x216f // vmovdqa64 zmm20,ZMMWORD PTR [r9]
+	LONG $0x48fdc162; WORD $0x696f; BYTE $0x02 // vmovdqa64 zmm21,ZMMWORD PTR [r9+0x80]
+	LONG $0x48fdc162; WORD $0x716f; BYTE $0x04 // vmovdqa64 zmm22,ZMMWORD PTR [r9+0x100]
+	LONG $0x48fdc162; WORD $0x796f; BYTE $0x06 // vmovdqa64 zmm23,ZMMWORD PTR [r9+0x180]
+	LONG $0x48fd4162; WORD $0x416f; BYTE $0x08 // vmovdqa64 zmm24,ZMMWORD PTR [r9+0x200]
+	LONG $0x48fd4162; WORD $0x496f; BYTE $0x0a // vmovdqa64 zmm25,ZMMWORD PTR [r9+0x280]
+	LONG $0x48fd4162; WORD $0x516f; BYTE $0x0c // vmovdqa64 zmm26,ZMMWORD PTR [r9+0x300]
+	LONG $0x48fd4162; WORD $0x596f; BYTE $0x0e // vmovdqa64 zmm27,ZMMWORD PTR [r9+0x380]
+	LONG $0x48fd4162; WORD $0x696f; BYTE $0x10 // vmovdqa64 zmm29,ZMMWORD PTR [r9+0x400]
+	LONG $0x48fd4162; WORD $0x716f; BYTE $0x12 // vmovdqa64 zmm30,ZMMWORD PTR [r9+0x480]
+	LONG $0x48fd4162; WORD $0x796f; BYTE $0x14 // vmovdqa64 zmm31,ZMMWORD PTR [r9+0x500]
+	LONG $0x487dc262; WORD $0xdc7c // vpbroadcastd zmm19,r12d
+	QUAD $0x0b864c1e4065f362; BYTE $0x02 // vpcmpleud k1,zmm19,ZMMWORD PTR [rsi+rax*4+0x2c0]
+	LONG $0xc998f8c5 // kortestw k1,k1
+	LONG $0x011d830f; WORD $0x0000 // jae 0xe8f
+	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
+	LONG $0x0114840f; WORD $0x0000 // je 0xe8f
+	LONG $0x0138be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x138],0x0
+	WORD $0x0d74 // je 0xd91
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x00fe850f; WORD $0x0000 // jne 0xe8f
+// 0xd91:
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x0000e7e9; BYTE $0x00 // jmp 0xe8f
+// 0xda8:
+	LONG $0x48fde162; WORD $0x666f; BYTE $0x1a // vmovdqa64 zmm20,ZMMWORD PTR [rsi+0x680]
+	LONG $0x487de262; WORD $0x667e; BYTE $0x1b // vpermt2d zmm20,zmm0,ZMMWORD PTR [rsi+0x6c0]
+	LONG $0x48fde162; WORD $0x667f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm20
+	LONG $0x48fde162; WORD $0x6e6f; BYTE $0x1c // vmovdqa64 zmm21,ZMMWORD PTR [rsi+0x700]
+	LONG $0x487de262; WORD $0x6e7e; BYTE $0x1d // vpermt2d zmm21,zmm0,ZMMWORD PTR [rsi+0x740]
+	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x63 // vmovdqa64 ZMMWORD PTR [rsi+0x18c0],zmm21
+	LONG $0x48fde162; WORD $0x766f; BYTE $0x1e // vmovdqa64 zmm22,ZMMWORD PTR [rsi+0x780]
+	LONG $0x487de262; WORD $0x767e; BYTE $0x1f // vpermt2d zmm22,zmm0,ZMMWORD PTR [rsi+0x7c0]
+	LONG $0x48fde162; WORD $0x767f; BYTE $0x65 // vmovdqa64 ZMMWORD PTR [rsi+0x1940],zmm22
+	LONG $0x48fde162; WORD $0x7e6f; BYTE $0x20 // vmovdqa64 zmm23,ZMMWORD PTR [rsi+0x800]
+	LONG $0x487de262; WORD $0x7e7e; BYTE $0x21 // vpermt2d zmm23,zmm0,ZMMWORD PTR [rsi+0x840]
+	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x67 // vmovdqa64 ZMMWORD PTR [rsi+0x19c0],zmm23
+	LONG $0x48fd6162; WORD $0x466f; BYTE $0x22 // vmovdqa64 zmm24,ZMMWORD PTR [rsi+0x880]
+	LONG $0x487d6262; WORD $0x467e; BYTE $0x23 // vpermt2d zmm24,zmm0,ZMMWORD PTR [rsi+0x8c0]
+	LONG $0x48fd6162; WORD $0x467f; BYTE $0x69 // vmovdqa64 ZMMWORD PTR [rsi+0x1a40],zmm24
+	LONG $0x48fd6162; WORD $0x4e6f; BYTE $0x24 // vmovdqa64 zmm25,ZMMWORD PTR [rsi+0x900]
+	LONG $0x487d6262; WORD $0x4e7e; BYTE $0x25 // vpermt2d zmm25,zmm0,ZMMWORD PTR [rsi+0x940]
+	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x6b // vmovdqa64 ZMMWORD PTR [rsi+0x1ac0],zmm25
+	LONG $0x48fd6162; WORD $0x566f; BYTE $0x26 // vmovdqa64 zmm26,ZMMWORD PTR [rsi+0x980]
+	LONG $0x487d6262; WORD $0x567e; BYTE $0x27 // vpermt2d zmm26,zmm0,ZMMWORD PTR [rsi+0x9c0]
+	LONG $0x48fd6162; WORD $0x567f; BYTE $0x6d // vmovdqa64 ZMMWORD PTR [rsi+0x1b40],zmm26
+	LONG $0x48fd6162; WORD $0x5e6f; BYTE $0x28 // vmovdqa64 zmm27,ZMMWORD PTR [rsi+0xa00]
+	LONG $0x487d6262; WORD $0x5e7e; BYTE $0x29 // vpermt2d zmm27,zmm0,ZMMWORD PTR [rsi+0xa40]
+	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x6f // vmovdqa64 ZMMWORD PTR [rsi+0x1bc0],zmm27
+	LONG $0x48fd6162; WORD $0x6e6f; BYTE $0x2a // vmovdqa64 zmm29,ZMMWORD PTR [rsi+0xa80]
+	LONG $0x487d6262; WORD $0x6e7e; BYTE $0x2b // vpermt2d zmm29,zmm0,ZMMWORD PTR [rsi+0xac0]
+	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x71 // vmovdqa64 ZMMWORD PTR [rsi+0x1c40],zmm29
+	LONG $0x48fd6162; WORD $0x766f; BYTE $0x2c // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0xb00]
+	LONG $0x487d6262; WORD $0x767e; BYTE $0x2d // vpermt2d zmm30,zmm0,ZMMWORD PTR [rsi+0xb40]
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x73 // vmovdqa64 ZMMWORD PTR [rsi+0x1cc0],zmm30
-	LONG $0x48fd6162; WORD $0x7e6f; BYTE $0x2b // vmovdqa64 zmm31,ZMMWORD PTR [rsi+0xac0]
-	LONG $0x487d6262; WORD $0x7e7e; BYTE $0x2c // vpermt2d zmm31,zmm0,ZMMWORD PTR [rsi+0xb00]
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x74 // vmovdqa64 ZMMWORD PTR [rsi+0x1d00],zmm31
+	LONG $0x48fd6162; WORD $0x7e6f; BYTE $0x2e // vmovdqa64 zmm31,ZMMWORD PTR [rsi+0xb80]
+	LONG $0x487d6262; WORD $0x7e7e; BYTE $0x2f // vpermt2d zmm31,zmm0,ZMMWORD PTR [rsi+0xbc0]
+	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x75 // vmovdqa64 ZMMWORD PTR [rsi+0x1d40],zmm31
+// 0xe8f:
+	LONG $0x908e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r9
+	LONG $0x7886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x178],r8
+	LONG $0x80a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x180],r12
 	LONG $0x487de262; WORD $0x0258 // vpbroadcastd zmm16,DWORD PTR [rdx]
 	LONG $0x487de262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm17,DWORD PTR [rdx+0x4]
 	LONG $0x487de262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm18,DWORD PTR [rdx+0x8]
 	LONG $0x487de262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm19,DWORD PTR [rdx+0xc]
 	LONG $0x48fdd162; WORD $0x0e6f // vmovdqa64 zmm1,ZMMWORD PTR [r14]
 	LONG $0x48fdd162; WORD $0x566f; BYTE $0x01 // vmovdqa64 zmm2,ZMMWORD PTR [r14+0x40]
+	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
+	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x48fef162; WORD $0x426f; BYTE $0x04 // vmovdqu64 zmm0,ZMMWORD PTR [rdx+0x100]
 	LONG $0x48fe7162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x140]
 	LONG $0x4875f262; WORD $0xc276 // vpermi2d zmm0,zmm1,zmm2
 	LONG $0x48757262; WORD $0xe276 // vpermi2d zmm12,zmm1,zmm2
-	LONG $0x48fd7162; WORD $0x667f; BYTE $0x65 // vmovdqa64 ZMMWORD PTR [rsi+0x1940],zmm12
-	LONG $0x48fdf162; WORD $0x666f; BYTE $0x17 // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x5c0]
-	LONG $0x487df262; WORD $0x667e; BYTE $0x18 // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x600]
-	LONG $0x48fdf162; WORD $0x667f; BYTE $0x5d // vmovdqa64 ZMMWORD PTR [rsi+0x1740],zmm4
-	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x19 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x640]
-	LONG $0x487df262; WORD $0x6e7e; BYTE $0x1a // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x680]
-	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x5e // vmovdqa64 ZMMWORD PTR [rsi+0x1780],zmm5
-	LONG $0x48fdf162; WORD $0x766f; BYTE $0x1b // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x6c0]
-	LONG $0x487df262; WORD $0x767e; BYTE $0x1c // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x700]
-	LONG $0x48fdf162; WORD $0x767f; BYTE $0x5f // vmovdqa64 ZMMWORD PTR [rsi+0x17c0],zmm6
-	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x1d // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x740]
-	LONG $0x487df262; WORD $0x7e7e; BYTE $0x1e // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x780]
-	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm7
-	LONG $0x48fd7162; WORD $0x466f; BYTE $0x1f // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x7c0]
-	LONG $0x487d7262; WORD $0x467e; BYTE $0x20 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0x800]
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm8
-	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x21 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x840]
-	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x22 // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0x880]
-	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm9
-	LONG $0x48fd7162; WORD $0x566f; BYTE $0x23 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0x8c0]
-	LONG $0x487d7262; WORD $0x567e; BYTE $0x24 // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0x900]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x63 // vmovdqa64 ZMMWORD PTR [rsi+0x18c0],zmm10
-	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x25 // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0x940]
-	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x26 // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0x980]
-	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm11
-	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x27 // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0x9c0]
-	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x28 // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xa00]
-	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x66 // vmovdqa64 ZMMWORD PTR [rsi+0x1980],zmm13
-	LONG $0x48fd7162; WORD $0x766f; BYTE $0x29 // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xa40]
-	LONG $0x487d7262; WORD $0x767e; BYTE $0x2a // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xa80]
-	LONG $0x48fd7162; WORD $0x767f; BYTE $0x67 // vmovdqa64 ZMMWORD PTR [rsi+0x19c0],zmm14
-	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x2b // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xac0]
-	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x2c // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xb00]
-	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x68 // vmovdqa64 ZMMWORD PTR [rsi+0x1a00],zmm15
+	LONG $0x48fd7162; WORD $0x667f; BYTE $0x76 // vmovdqa64 ZMMWORD PTR [rsi+0x1d80],zmm12
+	LONG $0x487df262; WORD $0xd87c // vpbroadcastd zmm3,eax
+	LONG $0x4865f162; WORD $0x5afe; BYTE $0x08 // vpaddd zmm3,zmm3,ZMMWORD PTR [rdx+0x200]
+	LONG $0x4865f162; WORD $0xc876 // vpcmpeqd k1,zmm3,zmm0
+	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
+	LONG $0x008e8d4c; WORD $0x0018; BYTE $0x00 // lea r9,[rsi+0x1800]
+	LONG $0xc998f8c5 // kortestw k1,k1
+	LONG $0x00bb830f; WORD $0x0000 // jae 0xfd6
+	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
+	LONG $0x00b0850f; WORD $0x0000 // jne 0xfd6
+	LONG $0x0130be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x130],0x10
+	LONG $0x00a3820f; WORD $0x0000 // jb 0xfd6
+	QUAD $0x00000680868c8d4c // lea r9,[rsi+rax*4+0x680]
+	LONG $0x48fdd162; WORD $0x216f // vmovdqa64 zmm4,ZMMWORD PTR [r9]
+	LONG $0x48fdd162; WORD $0x696f; BYTE $0x02 // vmovdqa64 zmm5,ZMMWORD PTR [r9+0x80]
+	LONG $0x48fdd162; WORD $0x716f; BYTE $0x04 // vmovdqa64 zmm6,ZMMWORD PTR [r9+0x100]
+	LONG $0x48fdd162; WORD $0x796f; BYTE $0x06 // vmovdqa64 zmm7,ZMMWORD PTR [r9+0x180]
+	LONG $0x48fd5162; WORD $0x416f; BYTE $0x08 // vmovdqa64 zmm8,ZMMWORD PTR [r9+0x200]
+	LONG $0x48fd5162; WORD $0x496f; BYTE $0x0a // vmovdqa64 zmm9,ZMMWORD PTR [r9+0x280]
+	LONG $0x48fd5162; WORD $0x516f; BYTE $0x0c // vmovdqa64 zmm10,ZMMWORD PTR [r9+0x300]
+	LONG $0x48fd5162; WORD $0x596f; BYTE $0x0e // vmovdqa64 zmm11,ZMMWORD PTR [r9+0x380]
+	LONG $0x48fd5162; WORD $0x696f; BYTE $0x10 // vmovdqa64 zmm13,ZMMWORD PTR [r9+0x400]
+	LONG $0x48fd5162; WORD $0x716f; BYTE $0x12 // vmovdqa64 zmm14,ZMMWORD PTR [r9+0x480]
+	LONG $0x48fd5162; WORD $0x796f; BYTE $0x14 // vmovdqa64 zmm15,ZMMWORD PTR [r9+0x500]
+	LONG $0x487dd262; WORD $0xdc7c // vpbroadcastd zmm3,r12d
+	QUAD $0x0b864c1e4865f362; BYTE $0x02 // vpcmpleud k1,zmm3,ZMMWORD PTR [rsi+rax*4+0x2c0]
+	LONG $0xc998f8c5 // kortestw k1,k1
+	LONG $0x011d830f; WORD $0x0000 // jae 0x10bd
+	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
+	LONG $0x0114840f; WORD $0x0000 // je 0x10bd
+	LONG $0x0138be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x138],0x0
+	WORD $0x0d74 // je 0xfbf
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x00fe850f; WORD $0x0000 // jne 0x10bd
+// 0xfbf:
+	LONG $0x06e0c148 // shl rax,0x6
+	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	LONG $0x06e4c149 // shl r12,0x6
+	LONG $0x0000e7e9; BYTE $0x00 // jmp 0x10bd
+// 0xfd6:
+	LONG $0x48fdf162; WORD $0x666f; BYTE $0x1a // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x680]
+	LONG $0x487df262; WORD $0x667e; BYTE $0x1b // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x6c0]
+	LONG $0x48fdf162; WORD $0x667f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm4
+	LONG $0x48fdf162; WORD $0x6e6f; BYTE $0x1c // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x700]
+	LONG $0x487df262; WORD $0x6e7e; BYTE $0x1d // vpermt2d zmm5,zmm0,ZMMWORD PTR [rsi+0x740]
+	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm5
+	LONG $0x48fdf162; WORD $0x766f; BYTE $0x1e // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x780]
+	LONG $0x487df262; WORD $0x767e; BYTE $0x1f // vpermt2d zmm6,zmm0,ZMMWORD PTR [rsi+0x7c0]
+	LONG $0x48fdf162; WORD $0x767f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm6
+	LONG $0x48fdf162; WORD $0x7e6f; BYTE $0x20 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x800]
+	LONG $0x487df262; WORD $0x7e7e; BYTE $0x21 // vpermt2d zmm7,zmm0,ZMMWORD PTR [rsi+0x840]
+	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x66 // vmovdqa64 ZMMWORD PTR [rsi+0x1980],zmm7
+	LONG $0x48fd7162; WORD $0x466f; BYTE $0x22 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x880]
+	LONG $0x487d7262; WORD $0x467e; BYTE $0x23 // vpermt2d zmm8,zmm0,ZMMWORD PTR [rsi+0x8c0]
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x68 // vmovdqa64 ZMMWORD PTR [rsi+0x1a00],zmm8
+	LONG $0x48fd7162; WORD $0x4e6f; BYTE $0x24 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x900]
+	LONG $0x487d7262; WORD $0x4e7e; BYTE $0x25 // vpermt2d zmm9,zmm0,ZMMWORD PTR [rsi+0x940]
+	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x6a // vmovdqa64 ZMMWORD PTR [rsi+0x1a80],zmm9
+	LONG $0x48fd7162; WORD $0x566f; BYTE $0x26 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0x980]
+	LONG $0x487d7262; WORD $0x567e; BYTE $0x27 // vpermt2d zmm10,zmm0,ZMMWORD PTR [rsi+0x9c0]
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x6c // vmovdqa64 ZMMWORD PTR [rsi+0x1b00],zmm10
+	LONG $0x48fd7162; WORD $0x5e6f; BYTE $0x28 // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0xa00]
+	LONG $0x487d7262; WORD $0x5e7e; BYTE $0x29 // vpermt2d zmm11,zmm0,ZMMWORD PTR [rsi+0xa40]
+	LONG $0x48fd7162; WORD $0x5e7f; BYTE $0x6e // vmovdqa64 ZMMWORD PTR [rsi+0x1b80],zmm11
+	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x2a // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0xa80]
+	LONG $0x487d7262; WORD $0x6e7e; BYTE $0x2b // vpermt2d zmm13,zmm0,ZMMWORD PTR [rsi+0xac0]
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x70 // vmovdqa64 ZMMWORD PTR [rsi+0x1c00],zmm13
+	LONG $0x48fd7162; WORD $0x766f; BYTE $0x2c // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xb00]
+	LONG $0x487d7262; WORD $0x767e; BYTE $0x2d // vpermt2d zmm14,zmm0,ZMMWORD PTR [rsi+0xb40]
+	LONG $0x48fd7162; WORD $0x767f; BYTE $0x72 // vmovdqa64 ZMMWORD PTR [rsi+0x1c80],zmm14
+	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x2e // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xb80]
+	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x2f // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xbc0]
+	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x74 // vmovdqa64 ZMMWORD PTR [rsi+0x1d00],zmm15
+// 0x10bd:
+	LONG $0x888e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],r9
+	LONG $0x6886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],r8
+	LONG $0x70a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x170],r12
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
 	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
 	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
 	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
+	LONG $0x000020b8; BYTE $0x00 // mov eax,0x20
+	LONG $0x011c8e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x11c]
+	WORD $0xc139 // cmp ecx,eax
+	WORD $0x470f; BYTE $0xc8 // cmova ecx,eax
+	LONG $0x011c8e29; WORD $0x0000 // sub DWORD PTR [rsi+0x11c],ecx
+	LONG $0x01348e89; WORD $0x0000 // mov DWORD PTR [rsi+0x134],ecx
+	WORD $0x8941; BYTE $0xcd // mov r13d,ecx
+	LONG $0x20868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x120]
+	LONG $0x248e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x124]
+	LONG $0x28968b44; WORD $0x0001; BYTE $0x00 // mov r10d,DWORD PTR [rsi+0x128]
+	LONG $0x2c9e8b44; WORD $0x0001; BYTE $0x00 // mov r11d,DWORD PTR [rsi+0x12c]
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
 	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
 	LONG $0x06e7c141 // shl r15d,0x6
-	QUAD $0x00000b403ebc8d4e // lea r15,[rsi+r15*1+0xb40]
-// 0xde2:
+	QUAD $0x00000c003ebc8d4e // lea r15,[rsi+r15*1+0xc00]
+// 0x113d:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
@@ -751,8 +905,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x404db162; WORD $0xce72; BYTE $0x07 // vprold zmm22,zmm22,0x7
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x01f5830f; WORD $0x0000 // jae 0x1244
-	LONG $0x48fde162; WORD $0x467f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [rsi+0x580],zmm16
+	LONG $0x01f5830f; WORD $0x0000 // jae 0x159f
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x19 // vmovdqa64 ZMMWORD PTR [rsi+0x640],zmm16
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -763,13 +917,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x109c
+	WORD $0x1c72 // jb 0x13f7
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x10c7
-// 0x109c:
+	WORD $0x2beb // jmp 0x1422
+// 0x13f7:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -777,9 +931,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x10c7:
+// 0x1422:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x0169840f; WORD $0x0000 // je 0x123d
+	LONG $0x0169840f; WORD $0x0000 // je 0x1598
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -790,13 +944,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x111a
+	WORD $0x1c72 // jb 0x1475
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x1145
-// 0x111a:
+	WORD $0x2beb // jmp 0x14a0
+// 0x1475:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -804,9 +958,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x1145:
+// 0x14a0:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x00eb840f; WORD $0x0000 // je 0x123d
+	LONG $0x00eb840f; WORD $0x0000 // je 0x1598
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -817,13 +971,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x1198
+	WORD $0x1c72 // jb 0x14f3
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x11c3
-// 0x1198:
+	WORD $0x2beb // jmp 0x151e
+// 0x14f3:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -831,9 +985,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x11c3:
+// 0x151e:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	WORD $0x7174 // je 0x123d
+	WORD $0x7174 // je 0x1598
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -844,13 +998,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x1212
+	WORD $0x1c72 // jb 0x156d
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x123d
-// 0x1212:
+	WORD $0x2beb // jmp 0x1598
+// 0x156d:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -858,83 +1012,83 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x123d:
-	LONG $0x48fde162; WORD $0x466f; BYTE $0x16 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x580]
-// 0x1244:
+// 0x1598:
+	LONG $0x48fde162; WORD $0x466f; BYTE $0x19 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x640]
+// 0x159f:
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x0112840f; WORD $0x0000 // je 0x135f
-	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
-	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
+	LONG $0x0112840f; WORD $0x0000 // je 0x16ba
+	QUAD $0x000001c086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x1c0]
+	QUAD $0x000001c08e848942 // mov DWORD PTR [rsi+r9*4+0x1c0],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
 	LONG $0x045b8944 // mov DWORD PTR [rbx+0x4],r11d
 	LONG $0x08c38348 // add rbx,0x8
 	LONG $0x01638d45 // lea r12d,[r11+0x1]
-	QUAD $0x0000020086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x200]
+	QUAD $0x0000024086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x240]
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x128b
+	WORD $0x0c75 // jne 0x15e6
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x128b:
+// 0x15e6:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-	LONG $0x00cb840f; WORD $0x0000 // je 0x135f
-	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
-	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
+	LONG $0x00cb840f; WORD $0x0000 // je 0x16ba
+	QUAD $0x000001c086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x1c0]
+	QUAD $0x000001c08e848942 // mov DWORD PTR [rsi+r9*4+0x1c0],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
 	LONG $0x045b8944 // mov DWORD PTR [rbx+0x4],r11d
 	LONG $0x08c38348 // add rbx,0x8
 	LONG $0x01638d45 // lea r12d,[r11+0x1]
-	QUAD $0x0000020086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x200]
+	QUAD $0x0000024086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x240]
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x12d2
+	WORD $0x0c75 // jne 0x162d
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x12d2:
+// 0x162d:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-	LONG $0x0084840f; WORD $0x0000 // je 0x135f
-	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
-	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
+	LONG $0x0084840f; WORD $0x0000 // je 0x16ba
+	QUAD $0x000001c086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x1c0]
+	QUAD $0x000001c08e848942 // mov DWORD PTR [rsi+r9*4+0x1c0],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
 	LONG $0x045b8944 // mov DWORD PTR [rbx+0x4],r11d
 	LONG $0x08c38348 // add rbx,0x8
 	LONG $0x01638d45 // lea r12d,[r11+0x1]
-	QUAD $0x0000020086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x200]
+	QUAD $0x0000024086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x240]
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x1319
+	WORD $0x0c75 // jne 0x1674
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x1319:
+// 0x1674:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-	WORD $0x4174 // je 0x135f
-	QUAD $0x0000018086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x180]
-	QUAD $0x000001808e848942 // mov DWORD PTR [rsi+r9*4+0x180],eax
+	WORD $0x4174 // je 0x16ba
+	QUAD $0x000001c086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x1c0]
+	QUAD $0x000001c08e848942 // mov DWORD PTR [rsi+r9*4+0x1c0],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
 	LONG $0x045b8944 // mov DWORD PTR [rbx+0x4],r11d
 	LONG $0x08c38348 // add rbx,0x8
 	LONG $0x01638d45 // lea r12d,[r11+0x1]
-	QUAD $0x0000020086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x200]
+	QUAD $0x0000024086a43b44 // cmp r12d,DWORD PTR [rsi+rax*4+0x240]
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x135c
+	WORD $0x0c75 // jne 0x16b7
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x135c:
+// 0x16b7:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-// 0x135f:
+// 0x16ba:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
@@ -1032,102 +1186,281 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
 	LONG $0x405db162; WORD $0xcc72; BYTE $0x07 // vprold zmm20,zmm20,0x7
 	WORD $0xc9ff // dec ecx
-	LONG $0xf81b850f; WORD $0xffff // jne 0xde2
+	LONG $0xf81b850f; WORD $0xffff // jne 0x113d
 	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
-	LONG $0x507de162; WORD $0x02fe // vpaddd zmm16,zmm16,DWORD BCST [rdx]
-	LONG $0x5075e162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm17,zmm17,DWORD BCST [rdx+0x4]
-	LONG $0x506de162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm18,zmm18,DWORD BCST [rdx+0x8]
-	LONG $0x5065e162; WORD $0x5afe; BYTE $0x03 // vpaddd zmm19,zmm19,DWORD BCST [rdx+0xc]
-	LONG $0x405de162; WORD $0x66fe; BYTE $0x69 // vpaddd zmm20,zmm20,ZMMWORD PTR [rsi+0x1a40]
-	LONG $0x4055e162; WORD $0x6efe; BYTE $0x6a // vpaddd zmm21,zmm21,ZMMWORD PTR [rsi+0x1a80]
-	LONG $0x404de162; WORD $0x76fe; BYTE $0x6b // vpaddd zmm22,zmm22,ZMMWORD PTR [rsi+0x1ac0]
-	LONG $0x4045e162; WORD $0x7efe; BYTE $0x6c // vpaddd zmm23,zmm23,ZMMWORD PTR [rsi+0x1b00]
-	LONG $0x403d6162; WORD $0x46fe; BYTE $0x6d // vpaddd zmm24,zmm24,ZMMWORD PTR [rsi+0x1b40]
-	LONG $0x40356162; WORD $0x4efe; BYTE $0x6e // vpaddd zmm25,zmm25,ZMMWORD PTR [rsi+0x1b80]
-	LONG $0x402d6162; WORD $0x56fe; BYTE $0x6f // vpaddd zmm26,zmm26,ZMMWORD PTR [rsi+0x1bc0]
-	LONG $0x40256162; WORD $0x5efe; BYTE $0x70 // vpaddd zmm27,zmm27,ZMMWORD PTR [rsi+0x1c00]
-	LONG $0x401d6162; WORD $0x66fe; BYTE $0x71 // vpaddd zmm28,zmm28,ZMMWORD PTR [rsi+0x1c40]
-	LONG $0x40156162; WORD $0x6efe; BYTE $0x72 // vpaddd zmm29,zmm29,ZMMWORD PTR [rsi+0x1c80]
-	LONG $0x400d6162; WORD $0x76fe; BYTE $0x73 // vpaddd zmm30,zmm30,ZMMWORD PTR [rsi+0x1cc0]
-	LONG $0x40056162; WORD $0x7efe; BYTE $0x74 // vpaddd zmm31,zmm31,ZMMWORD PTR [rsi+0x1d00]
-	LONG $0x48fde162; WORD $0x467f; BYTE $0x3d // vmovdqa64 ZMMWORD PTR [rsi+0xf40],zmm16
-	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x3e // vmovdqa64 ZMMWORD PTR [rsi+0xf80],zmm17
-	LONG $0x48fde162; WORD $0x567f; BYTE $0x3f // vmovdqa64 ZMMWORD PTR [rsi+0xfc0],zmm18
-	LONG $0x48fde162; WORD $0x5e7f; BYTE $0x40 // vmovdqa64 ZMMWORD PTR [rsi+0x1000],zmm19
-	LONG $0x48fde162; WORD $0x667f; BYTE $0x41 // vmovdqa64 ZMMWORD PTR [rsi+0x1040],zmm20
-	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x42 // vmovdqa64 ZMMWORD PTR [rsi+0x1080],zmm21
-	LONG $0x48fde162; WORD $0x767f; BYTE $0x43 // vmovdqa64 ZMMWORD PTR [rsi+0x10c0],zmm22
-	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x44 // vmovdqa64 ZMMWORD PTR [rsi+0x1100],zmm23
-	LONG $0x48fd6162; WORD $0x467f; BYTE $0x45 // vmovdqa64 ZMMWORD PTR [rsi+0x1140],zmm24
-	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x46 // vmovdqa64 ZMMWORD PTR [rsi+0x1180],zmm25
-	LONG $0x48fd6162; WORD $0x567f; BYTE $0x47 // vmovdqa64 ZMMWORD PTR [rsi+0x11c0],zmm26
-	LONG $0x48fd6162; WORD $0x5e7f; BYTE $0x48 // vmovdqa64 ZMMWORD PTR [rsi+0x1200],zmm27
-	LONG $0x48fd6162; WORD $0x667f; BYTE $0x49 // vmovdqa64 ZMMWORD PTR [rsi+0x1240],zmm28
-	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x4a // vmovdqa64 ZMMWORD PTR [rsi+0x1280],zmm29
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x4b // vmovdqa64 ZMMWORD PTR [rsi+0x12c0],zmm30
-	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x4c // vmovdqa64 ZMMWORD PTR [rsi+0x1300],zmm31
 	LONG $0x20868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x120],r8d
 	LONG $0x248e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x124],r9d
 	LONG $0x28968944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x128],r10d
 	LONG $0x2c9e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x12c],r11d
-// 0x16d0:
+	LONG $0x90868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x190]
+	LONG $0x507de162; WORD $0x02fe // vpaddd zmm16,zmm16,DWORD BCST [rdx]
+	LONG $0x5075e162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm17,zmm17,DWORD BCST [rdx+0x4]
+	LONG $0x506de162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm18,zmm18,DWORD BCST [rdx+0x8]
+	LONG $0x5065e162; WORD $0x5afe; BYTE $0x03 // vpaddd zmm19,zmm19,DWORD BCST [rdx+0xc]
+	LONG $0x405de162; WORD $0x20fe // vpaddd zmm20,zmm20,ZMMWORD PTR [rax]
+	LONG $0x4055e162; WORD $0x68fe; BYTE $0x02 // vpaddd zmm21,zmm21,ZMMWORD PTR [rax+0x80]
+	LONG $0x404de162; WORD $0x70fe; BYTE $0x04 // vpaddd zmm22,zmm22,ZMMWORD PTR [rax+0x100]
+	LONG $0x4045e162; WORD $0x78fe; BYTE $0x06 // vpaddd zmm23,zmm23,ZMMWORD PTR [rax+0x180]
+	LONG $0x403d6162; WORD $0x40fe; BYTE $0x08 // vpaddd zmm24,zmm24,ZMMWORD PTR [rax+0x200]
+	LONG $0x40356162; WORD $0x48fe; BYTE $0x0a // vpaddd zmm25,zmm25,ZMMWORD PTR [rax+0x280]
+	LONG $0x402d6162; WORD $0x50fe; BYTE $0x0c // vpaddd zmm26,zmm26,ZMMWORD PTR [rax+0x300]
+	LONG $0x40256162; WORD $0x58fe; BYTE $0x0e // vpaddd zmm27,zmm27,ZMMWORD PTR [rax+0x380]
+	LONG $0x401d6162; WORD $0x66fe; BYTE $0x77 // vpaddd zmm28,zmm28,ZMMWORD PTR [rsi+0x1dc0]
+	LONG $0x40156162; WORD $0x68fe; BYTE $0x10 // vpaddd zmm29,zmm29,ZMMWORD PTR [rax+0x400]
+	LONG $0x400d6162; WORD $0x70fe; BYTE $0x12 // vpaddd zmm30,zmm30,ZMMWORD PTR [rax+0x480]
+	LONG $0x40056162; WORD $0x78fe; BYTE $0x14 // vpaddd zmm31,zmm31,ZMMWORD PTR [rax+0x500]
+	LONG $0x48fd7162; WORD $0x667f; BYTE $0x3c // vmovdqa64 ZMMWORD PTR [rsi+0xf00],zmm12
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x3d // vmovdqa64 ZMMWORD PTR [rsi+0xf40],zmm13
+	LONG $0x48fd7162; WORD $0x767f; BYTE $0x3e // vmovdqa64 ZMMWORD PTR [rsi+0xf80],zmm14
+	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x3f // vmovdqa64 ZMMWORD PTR [rsi+0xfc0],zmm15
+	LONG $0x388e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x138]
+	LONG $0x78868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x178]
+	LONG $0x80a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x180]
+	LONG $0x10e98341 // sub r9d,0x10
+	LONG $0x00cc8e0f; WORD $0x0000 // jle 0x1ac8
+	LONG $0x48fe7162; WORD $0x626f; BYTE $0x06 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x180]
+	LONG $0x48fd5162; WORD $0xec6f // vmovdqa64 zmm13,zmm12
+	LONG $0x407d3262; WORD $0xe976 // vpermi2d zmm13,zmm16,zmm17
+	LONG $0x58957162; WORD $0x6adb; BYTE $0x0b // vpandq zmm13,zmm13,QWORD BCST [rdx+0x58]
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x58 // vmovdqa64 ZMMWORD PTR [rsi+0x1600],zmm13
+	LONG $0x48fd5162; WORD $0xec6f // vmovdqa64 zmm13,zmm12
+	LONG $0x406d3262; WORD $0xeb76 // vpermi2d zmm13,zmm18,zmm19
+	LONG $0x58957162; WORD $0x6adb; BYTE $0x0c // vpandq zmm13,zmm13,QWORD BCST [rdx+0x60]
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x59 // vmovdqa64 ZMMWORD PTR [rsi+0x1640],zmm13
+	LONG $0x48fd5162; WORD $0xec6f // vmovdqa64 zmm13,zmm12
+	LONG $0x405d3262; WORD $0xed76 // vpermi2d zmm13,zmm20,zmm21
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x5a // vmovdqa64 ZMMWORD PTR [rsi+0x1680],zmm13
+	LONG $0x48fd5162; WORD $0xec6f // vmovdqa64 zmm13,zmm12
+	LONG $0x404d3262; WORD $0xef76 // vpermi2d zmm13,zmm22,zmm23
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x5b // vmovdqa64 ZMMWORD PTR [rsi+0x16c0],zmm13
+	LONG $0x48fe7162; WORD $0x626f; BYTE $0x07 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x1c0]
+	LONG $0x48fd5162; WORD $0xec6f // vmovdqa64 zmm13,zmm12
+	LONG $0x407d3262; WORD $0xe976 // vpermi2d zmm13,zmm16,zmm17
+	LONG $0x58957162; WORD $0x6adb; BYTE $0x0b // vpandq zmm13,zmm13,QWORD BCST [rdx+0x58]
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x5c // vmovdqa64 ZMMWORD PTR [rsi+0x1700],zmm13
+	LONG $0x48fd5162; WORD $0xec6f // vmovdqa64 zmm13,zmm12
+	LONG $0x406d3262; WORD $0xeb76 // vpermi2d zmm13,zmm18,zmm19
+	LONG $0x58957162; WORD $0x6adb; BYTE $0x0c // vpandq zmm13,zmm13,QWORD BCST [rdx+0x60]
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x5d // vmovdqa64 ZMMWORD PTR [rsi+0x1740],zmm13
+	LONG $0x48fd5162; WORD $0xec6f // vmovdqa64 zmm13,zmm12
+	LONG $0x405d3262; WORD $0xed76 // vpermi2d zmm13,zmm20,zmm21
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x5e // vmovdqa64 ZMMWORD PTR [rsi+0x1780],zmm13
+	LONG $0x48fd5162; WORD $0xec6f // vmovdqa64 zmm13,zmm12
+	LONG $0x404d3262; WORD $0xef76 // vpermi2d zmm13,zmm22,zmm23
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x5f // vmovdqa64 ZMMWORD PTR [rsi+0x17c0],zmm13
+	LONG $0x10f98341 // cmp r9d,0x10
+	LONG $0x03ed830f; WORD $0x0000 // jae 0x1eb5
+// 0x1ac8:
+	LONG $0x407d3162; WORD $0xe162 // vpunpckldq zmm12,zmm16,zmm17
+	LONG $0x407d3162; WORD $0xe96a // vpunpckhdq zmm13,zmm16,zmm17
+	LONG $0x406d3162; WORD $0xf362 // vpunpckldq zmm14,zmm18,zmm19
+	LONG $0x406d3162; WORD $0xfb6a // vpunpckhdq zmm15,zmm18,zmm19
+	LONG $0x489dc162; WORD $0xc66c // vpunpcklqdq zmm16,zmm12,zmm14
+	LONG $0x489dc162; WORD $0xce6d // vpunpckhqdq zmm17,zmm12,zmm14
+	LONG $0x4895c162; WORD $0xd76c // vpunpcklqdq zmm18,zmm13,zmm15
+	LONG $0x4895c162; WORD $0xdf6d // vpunpckhqdq zmm19,zmm13,zmm15
+	LONG $0x405d3162; WORD $0xe562 // vpunpckldq zmm12,zmm20,zmm21
+	LONG $0x405d3162; WORD $0xed6a // vpunpckhdq zmm13,zmm20,zmm21
+	LONG $0x404d3162; WORD $0xf762 // vpunpckldq zmm14,zmm22,zmm23
+	LONG $0x404d3162; WORD $0xff6a // vpunpckhdq zmm15,zmm22,zmm23
+	LONG $0x489dc162; WORD $0xe66c // vpunpcklqdq zmm20,zmm12,zmm14
+	LONG $0x489dc162; WORD $0xee6d // vpunpckhqdq zmm21,zmm12,zmm14
+	LONG $0x4895c162; WORD $0xf76c // vpunpcklqdq zmm22,zmm13,zmm15
+	LONG $0x4895c162; WORD $0xff6d // vpunpckhqdq zmm23,zmm13,zmm15
+	LONG $0x403d1162; WORD $0xe162 // vpunpckldq zmm12,zmm24,zmm25
+	LONG $0x403d1162; WORD $0xe96a // vpunpckhdq zmm13,zmm24,zmm25
+	LONG $0x402d1162; WORD $0xf362 // vpunpckldq zmm14,zmm26,zmm27
+	LONG $0x402d1162; WORD $0xfb6a // vpunpckhdq zmm15,zmm26,zmm27
+	LONG $0x489d4162; WORD $0xc66c // vpunpcklqdq zmm24,zmm12,zmm14
+	LONG $0x489d4162; WORD $0xce6d // vpunpckhqdq zmm25,zmm12,zmm14
+	LONG $0x48954162; WORD $0xd76c // vpunpcklqdq zmm26,zmm13,zmm15
+	LONG $0x48954162; WORD $0xdf6d // vpunpckhqdq zmm27,zmm13,zmm15
+	LONG $0x401d1162; WORD $0xe562 // vpunpckldq zmm12,zmm28,zmm29
+	LONG $0x401d1162; WORD $0xed6a // vpunpckhdq zmm13,zmm28,zmm29
+	LONG $0x400d1162; WORD $0xf762 // vpunpckldq zmm14,zmm30,zmm31
+	LONG $0x400d1162; WORD $0xff6a // vpunpckhdq zmm15,zmm30,zmm31
+	LONG $0x489d4162; WORD $0xe66c // vpunpcklqdq zmm28,zmm12,zmm14
+	LONG $0x489d4162; WORD $0xee6d // vpunpckhqdq zmm29,zmm12,zmm14
+	LONG $0x48954162; WORD $0xf76c // vpunpcklqdq zmm30,zmm13,zmm15
+	LONG $0x48954162; WORD $0xff6d // vpunpckhqdq zmm31,zmm13,zmm15
+	LONG $0x407d3362; WORD $0xe443; BYTE $0x44 // vshufi32x4 zmm12,zmm16,zmm20,0x44
+	LONG $0x407da362; WORD $0xc443; BYTE $0xee // vshufi32x4 zmm16,zmm16,zmm20,0xee
+	LONG $0x403d1362; WORD $0xec43; BYTE $0x44 // vshufi32x4 zmm13,zmm24,zmm28,0x44
+	LONG $0x403d0362; WORD $0xc443; BYTE $0xee // vshufi32x4 zmm24,zmm24,zmm28,0xee
+	LONG $0x481dc362; WORD $0xe543; BYTE $0x88 // vshufi32x4 zmm20,zmm12,zmm13,0x88
+	LONG $0x481d5362; WORD $0xe543; BYTE $0xdd // vshufi32x4 zmm12,zmm12,zmm13,0xdd
+	LONG $0x407d0362; WORD $0xe043; BYTE $0x88 // vshufi32x4 zmm28,zmm16,zmm24,0x88
+	LONG $0x407d8362; WORD $0xc043; BYTE $0xdd // vshufi32x4 zmm16,zmm16,zmm24,0xdd
+	LONG $0x40752362; WORD $0xc543; BYTE $0x44 // vshufi32x4 zmm24,zmm17,zmm21,0x44
+	LONG $0x4075a362; WORD $0xcd43; BYTE $0xee // vshufi32x4 zmm17,zmm17,zmm21,0xee
+	LONG $0x40351362; WORD $0xed43; BYTE $0x44 // vshufi32x4 zmm13,zmm25,zmm29,0x44
+	LONG $0x40350362; WORD $0xcd43; BYTE $0xee // vshufi32x4 zmm25,zmm25,zmm29,0xee
+	LONG $0x403dc362; WORD $0xed43; BYTE $0x88 // vshufi32x4 zmm21,zmm24,zmm13,0x88
+	LONG $0x403d4362; WORD $0xc543; BYTE $0xdd // vshufi32x4 zmm24,zmm24,zmm13,0xdd
+	LONG $0x40750362; WORD $0xe943; BYTE $0x88 // vshufi32x4 zmm29,zmm17,zmm25,0x88
+	LONG $0x40758362; WORD $0xc943; BYTE $0xdd // vshufi32x4 zmm17,zmm17,zmm25,0xdd
+	LONG $0x406d2362; WORD $0xce43; BYTE $0x44 // vshufi32x4 zmm25,zmm18,zmm22,0x44
+	LONG $0x406da362; WORD $0xd643; BYTE $0xee // vshufi32x4 zmm18,zmm18,zmm22,0xee
+	LONG $0x402d1362; WORD $0xee43; BYTE $0x44 // vshufi32x4 zmm13,zmm26,zmm30,0x44
+	LONG $0x402d0362; WORD $0xd643; BYTE $0xee // vshufi32x4 zmm26,zmm26,zmm30,0xee
+	LONG $0x4035c362; WORD $0xf543; BYTE $0x88 // vshufi32x4 zmm22,zmm25,zmm13,0x88
+	LONG $0x40354362; WORD $0xcd43; BYTE $0xdd // vshufi32x4 zmm25,zmm25,zmm13,0xdd
+	LONG $0x406d0362; WORD $0xf243; BYTE $0x88 // vshufi32x4 zmm30,zmm18,zmm26,0x88
+	LONG $0x406d8362; WORD $0xd243; BYTE $0xdd // vshufi32x4 zmm18,zmm18,zmm26,0xdd
+	LONG $0x40652362; WORD $0xd743; BYTE $0x44 // vshufi32x4 zmm26,zmm19,zmm23,0x44
+	LONG $0x4065a362; WORD $0xdf43; BYTE $0xee // vshufi32x4 zmm19,zmm19,zmm23,0xee
+	LONG $0x40251362; WORD $0xef43; BYTE $0x44 // vshufi32x4 zmm13,zmm27,zmm31,0x44
+	LONG $0x40250362; WORD $0xdf43; BYTE $0xee // vshufi32x4 zmm27,zmm27,zmm31,0xee
+	LONG $0x402dc362; WORD $0xfd43; BYTE $0x88 // vshufi32x4 zmm23,zmm26,zmm13,0x88
+	LONG $0x402d4362; WORD $0xd543; BYTE $0xdd // vshufi32x4 zmm26,zmm26,zmm13,0xdd
+	LONG $0x40650362; WORD $0xfb43; BYTE $0x88 // vshufi32x4 zmm31,zmm19,zmm27,0x88
+	LONG $0x40658362; WORD $0xdb43; BYTE $0xdd // vshufi32x4 zmm19,zmm19,zmm27,0xdd
+	WORD $0x854d; BYTE $0xc0 // test r8,r8
+	WORD $0x7575 // jne 0x1ce2
+	LONG $0x48fde162; WORD $0x667f; BYTE $0x40 // vmovdqa64 ZMMWORD PTR [rsi+0x1000],zmm20
+	LONG $0x48fd7162; WORD $0x667f; BYTE $0x44 // vmovdqa64 ZMMWORD PTR [rsi+0x1100],zmm12
+	LONG $0x48fd6162; WORD $0x667f; BYTE $0x48 // vmovdqa64 ZMMWORD PTR [rsi+0x1200],zmm28
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x4c // vmovdqa64 ZMMWORD PTR [rsi+0x1300],zmm16
+	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x41 // vmovdqa64 ZMMWORD PTR [rsi+0x1040],zmm21
+	LONG $0x48fd6162; WORD $0x467f; BYTE $0x45 // vmovdqa64 ZMMWORD PTR [rsi+0x1140],zmm24
+	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x49 // vmovdqa64 ZMMWORD PTR [rsi+0x1240],zmm29
+	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x4d // vmovdqa64 ZMMWORD PTR [rsi+0x1340],zmm17
+	LONG $0x48fde162; WORD $0x767f; BYTE $0x42 // vmovdqa64 ZMMWORD PTR [rsi+0x1080],zmm22
+	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x46 // vmovdqa64 ZMMWORD PTR [rsi+0x1180],zmm25
+	LONG $0x48fd6162; WORD $0x767f; BYTE $0x4a // vmovdqa64 ZMMWORD PTR [rsi+0x1280],zmm30
+	LONG $0x48fde162; WORD $0x567f; BYTE $0x4e // vmovdqa64 ZMMWORD PTR [rsi+0x1380],zmm18
+	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x43 // vmovdqa64 ZMMWORD PTR [rsi+0x10c0],zmm23
+	LONG $0x48fd6162; WORD $0x567f; BYTE $0x47 // vmovdqa64 ZMMWORD PTR [rsi+0x11c0],zmm26
+	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x4b // vmovdqa64 ZMMWORD PTR [rsi+0x12c0],zmm31
+	LONG $0x48fde162; WORD $0x5e7f; BYTE $0x4f // vmovdqa64 ZMMWORD PTR [rsi+0x13c0],zmm19
+	LONG $0x0001d3e9; BYTE $0x00 // jmp 0x1eb5
+// 0x1ce2:
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	QUAD $0xff2064ef40dda162 // vpxorq zmm20,zmm20,ZMMWORD PTR [rax+r12*1-0x40]
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	QUAD $0xff20647f48fea162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm20
+	LONG $0x08808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x108]
+	QUAD $0xff2064ef489d3162 // vpxorq zmm12,zmm12,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x00808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x100]
+	QUAD $0xff20647f48fe3162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm12
+	LONG $0x08808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x208]
+	QUAD $0xff2064ef409d2162 // vpxorq zmm28,zmm28,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x00808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x200]
+	QUAD $0xff20647f48fe2162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm28
+	LONG $0x08808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x308]
+	QUAD $0xff2044ef40fda162 // vpxorq zmm16,zmm16,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x00808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x300]
+	QUAD $0xff20447f48fea162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm16
+	LONG $0x48408b49 // mov rax,QWORD PTR [r8+0x48]
+	QUAD $0xff206cef40d5a162 // vpxorq zmm21,zmm21,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x40408b49 // mov rax,QWORD PTR [r8+0x40]
+	QUAD $0xff206c7f48fea162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm21
+	LONG $0x48808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x148]
+	QUAD $0xff2044ef40bd2162 // vpxorq zmm24,zmm24,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x40808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x140]
+	QUAD $0xff20447f48fe2162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm24
+	LONG $0x48808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x248]
+	QUAD $0xff206cef40952162 // vpxorq zmm29,zmm29,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x40808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x240]
+	QUAD $0xff206c7f48fe2162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm29
+	LONG $0x48808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x348]
+	QUAD $0xff204cef40f5a162 // vpxorq zmm17,zmm17,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x40808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x340]
+	QUAD $0xff204c7f48fea162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm17
+	LONG $0x88808b49; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [r8+0x88]
+	QUAD $0xff2074ef40cda162 // vpxorq zmm22,zmm22,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x80808b49; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [r8+0x80]
+	QUAD $0xff20747f48fea162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm22
+	LONG $0x88808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x188]
+	QUAD $0xff204cef40b52162 // vpxorq zmm25,zmm25,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x80808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x180]
+	QUAD $0xff204c7f48fe2162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm25
+	LONG $0x88808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x288]
+	QUAD $0xff2074ef408d2162 // vpxorq zmm30,zmm30,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x80808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x280]
+	QUAD $0xff20747f48fe2162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm30
+	LONG $0x88808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x388]
+	QUAD $0xff2054ef40eda162 // vpxorq zmm18,zmm18,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x80808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x380]
+	QUAD $0xff20547f48fea162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm18
+	LONG $0xc8808b49; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [r8+0xc8]
+	QUAD $0xff207cef40c5a162 // vpxorq zmm23,zmm23,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0xc0808b49; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [r8+0xc0]
+	QUAD $0xff207c7f48fea162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm23
+	LONG $0xc8808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x1c8]
+	QUAD $0xff2054ef40ad2162 // vpxorq zmm26,zmm26,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0xc0808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x1c0]
+	QUAD $0xff20547f48fe2162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm26
+	LONG $0xc8808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x2c8]
+	QUAD $0xff207cef40852162 // vpxorq zmm31,zmm31,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0xc0808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x2c0]
+	QUAD $0xff207c7f48fe2162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm31
+	LONG $0xc8808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x3c8]
+	QUAD $0xff205cef40e5a162 // vpxorq zmm19,zmm19,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0xc0808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x3c0]
+	QUAD $0xff205c7f48fea162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm19
+// 0x1eb5:
+	LONG $0x48fd7162; WORD $0x666f; BYTE $0x3c // vmovdqa64 zmm12,ZMMWORD PTR [rsi+0xf00]
+	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x3d // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0xf40]
+	LONG $0x48fd7162; WORD $0x766f; BYTE $0x3e // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xf80]
+	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x3f // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xfc0]
+// 0x1ed1:
+	LONG $0x88868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x188]
 	LONG $0x587df162; WORD $0x02fe // vpaddd zmm0,zmm0,DWORD BCST [rdx]
 	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
 	LONG $0x586df162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm2,zmm2,DWORD BCST [rdx+0x8]
 	LONG $0x5865f162; WORD $0x5afe; BYTE $0x03 // vpaddd zmm3,zmm3,DWORD BCST [rdx+0xc]
-	LONG $0x485df162; WORD $0x66fe; BYTE $0x5d // vpaddd zmm4,zmm4,ZMMWORD PTR [rsi+0x1740]
-	LONG $0x4855f162; WORD $0x6efe; BYTE $0x5e // vpaddd zmm5,zmm5,ZMMWORD PTR [rsi+0x1780]
-	LONG $0x484df162; WORD $0x76fe; BYTE $0x5f // vpaddd zmm6,zmm6,ZMMWORD PTR [rsi+0x17c0]
-	LONG $0x4845f162; WORD $0x7efe; BYTE $0x60 // vpaddd zmm7,zmm7,ZMMWORD PTR [rsi+0x1800]
-	LONG $0x483d7162; WORD $0x46fe; BYTE $0x61 // vpaddd zmm8,zmm8,ZMMWORD PTR [rsi+0x1840]
-	LONG $0x48357162; WORD $0x4efe; BYTE $0x62 // vpaddd zmm9,zmm9,ZMMWORD PTR [rsi+0x1880]
-	LONG $0x482d7162; WORD $0x56fe; BYTE $0x63 // vpaddd zmm10,zmm10,ZMMWORD PTR [rsi+0x18c0]
-	LONG $0x48257162; WORD $0x5efe; BYTE $0x64 // vpaddd zmm11,zmm11,ZMMWORD PTR [rsi+0x1900]
-	LONG $0x481d7162; WORD $0x66fe; BYTE $0x65 // vpaddd zmm12,zmm12,ZMMWORD PTR [rsi+0x1940]
-	LONG $0x48157162; WORD $0x6efe; BYTE $0x66 // vpaddd zmm13,zmm13,ZMMWORD PTR [rsi+0x1980]
-	LONG $0x480d7162; WORD $0x76fe; BYTE $0x67 // vpaddd zmm14,zmm14,ZMMWORD PTR [rsi+0x19c0]
-	LONG $0x48057162; WORD $0x7efe; BYTE $0x68 // vpaddd zmm15,zmm15,ZMMWORD PTR [rsi+0x1a00]
-	LONG $0x38868b44; WORD $0x0001; BYTE $0x00 // mov r8d,DWORD PTR [rsi+0x138]
-	LONG $0x308e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x130]
-	LONG $0x409e8d48; WORD $0x000b; BYTE $0x00 // lea rbx,[rsi+0xb40]
-	LONG $0x40968d4c; WORD $0x0013; BYTE $0x00 // lea r10,[rsi+0x1340]
-// 0x175b:
-	WORD $0x8545; BYTE $0xc0 // test r8d,r8d
-	LONG $0x00cb8e0f; WORD $0x0000 // jle 0x182f
-	LONG $0x48fe6162; WORD $0x726f; BYTE $0x06 // vmovdqu64 zmm30,ZMMWORD PTR [rdx+0x180]
-	LONG $0x48fe6162; WORD $0x7a6f; BYTE $0x07 // vmovdqu64 zmm31,ZMMWORD PTR [rdx+0x1c0]
-	LONG $0x48fd0162; WORD $0xe66f // vmovdqa64 zmm28,zmm30
-	LONG $0x487d6262; WORD $0xe176 // vpermi2d zmm28,zmm0,zmm1
-	LONG $0x509d6162; WORD $0x62db; BYTE $0x0b // vpandq zmm28,zmm28,QWORD BCST [rdx+0x58]
-	LONG $0x48fd4162; WORD $0x227f // vmovdqa64 ZMMWORD PTR [r10],zmm28
-	LONG $0x48fd0162; WORD $0xe66f // vmovdqa64 zmm28,zmm30
-	LONG $0x486d6262; WORD $0xe376 // vpermi2d zmm28,zmm2,zmm3
-	LONG $0x509d6162; WORD $0x62db; BYTE $0x0c // vpandq zmm28,zmm28,QWORD BCST [rdx+0x60]
-	LONG $0x48fd4162; WORD $0x627f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [r10+0x40],zmm28
-	LONG $0x48fd0162; WORD $0xe66f // vmovdqa64 zmm28,zmm30
-	LONG $0x485d6262; WORD $0xe576 // vpermi2d zmm28,zmm4,zmm5
-	LONG $0x48fd4162; WORD $0x627f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [r10+0x80],zmm28
-	LONG $0x48fd0162; WORD $0xe66f // vmovdqa64 zmm28,zmm30
-	LONG $0x484d6262; WORD $0xe776 // vpermi2d zmm28,zmm6,zmm7
-	LONG $0x48fd4162; WORD $0x627f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [r10+0xc0],zmm28
-	LONG $0x48fd0162; WORD $0xe76f // vmovdqa64 zmm28,zmm31
-	LONG $0x487d6262; WORD $0xe176 // vpermi2d zmm28,zmm0,zmm1
-	LONG $0x509d6162; WORD $0x62db; BYTE $0x0b // vpandq zmm28,zmm28,QWORD BCST [rdx+0x58]
-	LONG $0x48fd4162; WORD $0x627f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [r10+0x100],zmm28
-	LONG $0x48fd0162; WORD $0xe76f // vmovdqa64 zmm28,zmm31
-	LONG $0x486d6262; WORD $0xe376 // vpermi2d zmm28,zmm2,zmm3
-	LONG $0x509d6162; WORD $0x62db; BYTE $0x0c // vpandq zmm28,zmm28,QWORD BCST [rdx+0x60]
-	LONG $0x48fd4162; WORD $0x627f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [r10+0x140],zmm28
-	LONG $0x48fd0162; WORD $0xe76f // vmovdqa64 zmm28,zmm31
-	LONG $0x485d6262; WORD $0xe576 // vpermi2d zmm28,zmm4,zmm5
-	LONG $0x48fd4162; WORD $0x627f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [r10+0x180],zmm28
-	LONG $0x48fd0162; WORD $0xe76f // vmovdqa64 zmm28,zmm31
-	LONG $0x484d6262; WORD $0xe776 // vpermi2d zmm28,zmm6,zmm7
-	LONG $0x48fd4162; WORD $0x627f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [r10+0x1c0],zmm28
-	LONG $0x10f88341 // cmp r8d,0x10
-	LONG $0x020f830f; WORD $0x0000 // jae 0x1a3e
-// 0x182f:
+	LONG $0x485df162; WORD $0x20fe // vpaddd zmm4,zmm4,ZMMWORD PTR [rax]
+	LONG $0x4855f162; WORD $0x68fe; BYTE $0x02 // vpaddd zmm5,zmm5,ZMMWORD PTR [rax+0x80]
+	LONG $0x484df162; WORD $0x70fe; BYTE $0x04 // vpaddd zmm6,zmm6,ZMMWORD PTR [rax+0x100]
+	LONG $0x4845f162; WORD $0x78fe; BYTE $0x06 // vpaddd zmm7,zmm7,ZMMWORD PTR [rax+0x180]
+	LONG $0x483d7162; WORD $0x40fe; BYTE $0x08 // vpaddd zmm8,zmm8,ZMMWORD PTR [rax+0x200]
+	LONG $0x48357162; WORD $0x48fe; BYTE $0x0a // vpaddd zmm9,zmm9,ZMMWORD PTR [rax+0x280]
+	LONG $0x482d7162; WORD $0x50fe; BYTE $0x0c // vpaddd zmm10,zmm10,ZMMWORD PTR [rax+0x300]
+	LONG $0x48257162; WORD $0x58fe; BYTE $0x0e // vpaddd zmm11,zmm11,ZMMWORD PTR [rax+0x380]
+	LONG $0x481d7162; WORD $0x66fe; BYTE $0x76 // vpaddd zmm12,zmm12,ZMMWORD PTR [rsi+0x1d80]
+	LONG $0x48157162; WORD $0x68fe; BYTE $0x10 // vpaddd zmm13,zmm13,ZMMWORD PTR [rax+0x400]
+	LONG $0x480d7162; WORD $0x70fe; BYTE $0x12 // vpaddd zmm14,zmm14,ZMMWORD PTR [rax+0x480]
+	LONG $0x48057162; WORD $0x78fe; BYTE $0x14 // vpaddd zmm15,zmm15,ZMMWORD PTR [rax+0x500]
+	LONG $0x388e8b44; WORD $0x0001; BYTE $0x00 // mov r9d,DWORD PTR [rsi+0x138]
+	LONG $0x68868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x168]
+	LONG $0x70a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x170]
+	LONG $0x00e98341 // sub r9d,0x0
+	LONG $0x00cc8e0f; WORD $0x0000 // jle 0x2031
+	LONG $0x48fee162; WORD $0x426f; BYTE $0x06 // vmovdqu64 zmm16,ZMMWORD PTR [rdx+0x180]
+	LONG $0x48fda162; WORD $0xc86f // vmovdqa64 zmm17,zmm16
+	LONG $0x487de262; WORD $0xc976 // vpermi2d zmm17,zmm0,zmm1
+	LONG $0x50f5e162; WORD $0x4adb; BYTE $0x0b // vpandq zmm17,zmm17,QWORD BCST [rdx+0x58]
+	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x50 // vmovdqa64 ZMMWORD PTR [rsi+0x1400],zmm17
+	LONG $0x48fda162; WORD $0xc86f // vmovdqa64 zmm17,zmm16
+	LONG $0x486de262; WORD $0xcb76 // vpermi2d zmm17,zmm2,zmm3
+	LONG $0x50f5e162; WORD $0x4adb; BYTE $0x0c // vpandq zmm17,zmm17,QWORD BCST [rdx+0x60]
+	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x51 // vmovdqa64 ZMMWORD PTR [rsi+0x1440],zmm17
+	LONG $0x48fda162; WORD $0xc86f // vmovdqa64 zmm17,zmm16
+	LONG $0x485de262; WORD $0xcd76 // vpermi2d zmm17,zmm4,zmm5
+	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x52 // vmovdqa64 ZMMWORD PTR [rsi+0x1480],zmm17
+	LONG $0x48fda162; WORD $0xc86f // vmovdqa64 zmm17,zmm16
+	LONG $0x484de262; WORD $0xcf76 // vpermi2d zmm17,zmm6,zmm7
+	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x53 // vmovdqa64 ZMMWORD PTR [rsi+0x14c0],zmm17
+	LONG $0x48fee162; WORD $0x426f; BYTE $0x07 // vmovdqu64 zmm16,ZMMWORD PTR [rdx+0x1c0]
+	LONG $0x48fda162; WORD $0xc86f // vmovdqa64 zmm17,zmm16
+	LONG $0x487de262; WORD $0xc976 // vpermi2d zmm17,zmm0,zmm1
+	LONG $0x50f5e162; WORD $0x4adb; BYTE $0x0b // vpandq zmm17,zmm17,QWORD BCST [rdx+0x58]
+	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x54 // vmovdqa64 ZMMWORD PTR [rsi+0x1500],zmm17
+	LONG $0x48fda162; WORD $0xc86f // vmovdqa64 zmm17,zmm16
+	LONG $0x486de262; WORD $0xcb76 // vpermi2d zmm17,zmm2,zmm3
+	LONG $0x50f5e162; WORD $0x4adb; BYTE $0x0c // vpandq zmm17,zmm17,QWORD BCST [rdx+0x60]
+	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x55 // vmovdqa64 ZMMWORD PTR [rsi+0x1540],zmm17
+	LONG $0x48fda162; WORD $0xc86f // vmovdqa64 zmm17,zmm16
+	LONG $0x485de262; WORD $0xcd76 // vpermi2d zmm17,zmm4,zmm5
+	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x56 // vmovdqa64 ZMMWORD PTR [rsi+0x1580],zmm17
+	LONG $0x48fda162; WORD $0xc86f // vmovdqa64 zmm17,zmm16
+	LONG $0x484de262; WORD $0xcf76 // vpermi2d zmm17,zmm6,zmm7
+	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x57 // vmovdqa64 ZMMWORD PTR [rsi+0x15c0],zmm17
+	LONG $0x10f98341 // cmp r9d,0x10
+	LONG $0x03ed830f; WORD $0x0000 // jae 0x241e
+// 0x2031:
 	LONG $0x487de162; WORD $0xc162 // vpunpckldq zmm16,zmm0,zmm1
 	LONG $0x487de162; WORD $0xc96a // vpunpckhdq zmm17,zmm0,zmm1
 	LONG $0x486de162; WORD $0xd362 // vpunpckldq zmm18,zmm2,zmm3
@@ -1136,30 +1469,30 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x40fdb162; WORD $0xca6d // vpunpckhqdq zmm1,zmm16,zmm18
 	LONG $0x40f5b162; WORD $0xd36c // vpunpcklqdq zmm2,zmm17,zmm19
 	LONG $0x40f5b162; WORD $0xdb6d // vpunpckhqdq zmm3,zmm17,zmm19
-	LONG $0x485de162; WORD $0xe562 // vpunpckldq zmm20,zmm4,zmm5
-	LONG $0x485de162; WORD $0xed6a // vpunpckhdq zmm21,zmm4,zmm5
-	LONG $0x484de162; WORD $0xf762 // vpunpckldq zmm22,zmm6,zmm7
-	LONG $0x484de162; WORD $0xff6a // vpunpckhdq zmm23,zmm6,zmm7
-	LONG $0x40ddb162; WORD $0xe66c // vpunpcklqdq zmm4,zmm20,zmm22
-	LONG $0x40ddb162; WORD $0xee6d // vpunpckhqdq zmm5,zmm20,zmm22
-	LONG $0x40d5b162; WORD $0xf76c // vpunpcklqdq zmm6,zmm21,zmm23
-	LONG $0x40d5b162; WORD $0xff6d // vpunpckhqdq zmm7,zmm21,zmm23
-	LONG $0x483d4162; WORD $0xc162 // vpunpckldq zmm24,zmm8,zmm9
-	LONG $0x483d4162; WORD $0xc96a // vpunpckhdq zmm25,zmm8,zmm9
-	LONG $0x482d4162; WORD $0xd362 // vpunpckldq zmm26,zmm10,zmm11
-	LONG $0x482d4162; WORD $0xdb6a // vpunpckhdq zmm27,zmm10,zmm11
-	LONG $0x40bd1162; WORD $0xc26c // vpunpcklqdq zmm8,zmm24,zmm26
-	LONG $0x40bd1162; WORD $0xca6d // vpunpckhqdq zmm9,zmm24,zmm26
-	LONG $0x40b51162; WORD $0xd36c // vpunpcklqdq zmm10,zmm25,zmm27
-	LONG $0x40b51162; WORD $0xdb6d // vpunpckhqdq zmm11,zmm25,zmm27
-	LONG $0x481d4162; WORD $0xe562 // vpunpckldq zmm28,zmm12,zmm13
-	LONG $0x481d4162; WORD $0xed6a // vpunpckhdq zmm29,zmm12,zmm13
-	LONG $0x480d4162; WORD $0xf762 // vpunpckldq zmm30,zmm14,zmm15
-	LONG $0x480d4162; WORD $0xff6a // vpunpckhdq zmm31,zmm14,zmm15
-	LONG $0x409d1162; WORD $0xe66c // vpunpcklqdq zmm12,zmm28,zmm30
-	LONG $0x409d1162; WORD $0xee6d // vpunpckhqdq zmm13,zmm28,zmm30
-	LONG $0x40951162; WORD $0xf76c // vpunpcklqdq zmm14,zmm29,zmm31
-	LONG $0x40951162; WORD $0xff6d // vpunpckhqdq zmm15,zmm29,zmm31
+	LONG $0x485de162; WORD $0xc562 // vpunpckldq zmm16,zmm4,zmm5
+	LONG $0x485de162; WORD $0xcd6a // vpunpckhdq zmm17,zmm4,zmm5
+	LONG $0x484de162; WORD $0xd762 // vpunpckldq zmm18,zmm6,zmm7
+	LONG $0x484de162; WORD $0xdf6a // vpunpckhdq zmm19,zmm6,zmm7
+	LONG $0x40fdb162; WORD $0xe26c // vpunpcklqdq zmm4,zmm16,zmm18
+	LONG $0x40fdb162; WORD $0xea6d // vpunpckhqdq zmm5,zmm16,zmm18
+	LONG $0x40f5b162; WORD $0xf36c // vpunpcklqdq zmm6,zmm17,zmm19
+	LONG $0x40f5b162; WORD $0xfb6d // vpunpckhqdq zmm7,zmm17,zmm19
+	LONG $0x483dc162; WORD $0xc162 // vpunpckldq zmm16,zmm8,zmm9
+	LONG $0x483dc162; WORD $0xc96a // vpunpckhdq zmm17,zmm8,zmm9
+	LONG $0x482dc162; WORD $0xd362 // vpunpckldq zmm18,zmm10,zmm11
+	LONG $0x482dc162; WORD $0xdb6a // vpunpckhdq zmm19,zmm10,zmm11
+	LONG $0x40fd3162; WORD $0xc26c // vpunpcklqdq zmm8,zmm16,zmm18
+	LONG $0x40fd3162; WORD $0xca6d // vpunpckhqdq zmm9,zmm16,zmm18
+	LONG $0x40f53162; WORD $0xd36c // vpunpcklqdq zmm10,zmm17,zmm19
+	LONG $0x40f53162; WORD $0xdb6d // vpunpckhqdq zmm11,zmm17,zmm19
+	LONG $0x481dc162; WORD $0xc562 // vpunpckldq zmm16,zmm12,zmm13
+	LONG $0x481dc162; WORD $0xcd6a // vpunpckhdq zmm17,zmm12,zmm13
+	LONG $0x480dc162; WORD $0xd762 // vpunpckldq zmm18,zmm14,zmm15
+	LONG $0x480dc162; WORD $0xdf6a // vpunpckhdq zmm19,zmm14,zmm15
+	LONG $0x40fd3162; WORD $0xe26c // vpunpcklqdq zmm12,zmm16,zmm18
+	LONG $0x40fd3162; WORD $0xea6d // vpunpckhqdq zmm13,zmm16,zmm18
+	LONG $0x40f53162; WORD $0xf36c // vpunpcklqdq zmm14,zmm17,zmm19
+	LONG $0x40f53162; WORD $0xfb6d // vpunpckhqdq zmm15,zmm17,zmm19
 	LONG $0x487de362; WORD $0xc443; BYTE $0x44 // vshufi32x4 zmm16,zmm0,zmm4,0x44
 	LONG $0x487df362; WORD $0xc443; BYTE $0xee // vshufi32x4 zmm0,zmm0,zmm4,0xee
 	LONG $0x483dc362; WORD $0xcc43; BYTE $0x44 // vshufi32x4 zmm17,zmm8,zmm12,0x44
@@ -1168,93 +1501,143 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x407da362; WORD $0xc143; BYTE $0xdd // vshufi32x4 zmm16,zmm16,zmm17,0xdd
 	LONG $0x487d5362; WORD $0xe043; BYTE $0x88 // vshufi32x4 zmm12,zmm0,zmm8,0x88
 	LONG $0x487dd362; WORD $0xc043; BYTE $0xdd // vshufi32x4 zmm0,zmm0,zmm8,0xdd
-	LONG $0x48fdf162; WORD $0x237f // vmovdqa64 ZMMWORD PTR [rbx],zmm4
-	LONG $0x48fde162; WORD $0x437f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rbx+0x100],zmm16
-	LONG $0x48fd7162; WORD $0x637f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm12
-	LONG $0x48fdf162; WORD $0x437f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [rbx+0x300],zmm0
-	LONG $0x4875e362; WORD $0xd543; BYTE $0x44 // vshufi32x4 zmm18,zmm1,zmm5,0x44
+	LONG $0x48757362; WORD $0xc543; BYTE $0x44 // vshufi32x4 zmm8,zmm1,zmm5,0x44
 	LONG $0x4875f362; WORD $0xcd43; BYTE $0xee // vshufi32x4 zmm1,zmm1,zmm5,0xee
-	LONG $0x4835c362; WORD $0xdd43; BYTE $0x44 // vshufi32x4 zmm19,zmm9,zmm13,0x44
+	LONG $0x4835c362; WORD $0xcd43; BYTE $0x44 // vshufi32x4 zmm17,zmm9,zmm13,0x44
 	LONG $0x48355362; WORD $0xcd43; BYTE $0xee // vshufi32x4 zmm9,zmm9,zmm13,0xee
-	LONG $0x406db362; WORD $0xeb43; BYTE $0x88 // vshufi32x4 zmm5,zmm18,zmm19,0x88
-	LONG $0x406da362; WORD $0xd343; BYTE $0xdd // vshufi32x4 zmm18,zmm18,zmm19,0xdd
+	LONG $0x483db362; WORD $0xe943; BYTE $0x88 // vshufi32x4 zmm5,zmm8,zmm17,0x88
+	LONG $0x483d3362; WORD $0xc143; BYTE $0xdd // vshufi32x4 zmm8,zmm8,zmm17,0xdd
 	LONG $0x48755362; WORD $0xe943; BYTE $0x88 // vshufi32x4 zmm13,zmm1,zmm9,0x88
 	LONG $0x4875d362; WORD $0xc943; BYTE $0xdd // vshufi32x4 zmm1,zmm1,zmm9,0xdd
-	LONG $0x48fdf162; WORD $0x6b7f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [rbx+0x40],zmm5
-	LONG $0x48fde162; WORD $0x537f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rbx+0x140],zmm18
-	LONG $0x48fd7162; WORD $0x6b7f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rbx+0x240],zmm13
-	LONG $0x48fdf162; WORD $0x4b7f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rbx+0x340],zmm1
-	LONG $0x486de362; WORD $0xe643; BYTE $0x44 // vshufi32x4 zmm20,zmm2,zmm6,0x44
+	LONG $0x486d7362; WORD $0xce43; BYTE $0x44 // vshufi32x4 zmm9,zmm2,zmm6,0x44
 	LONG $0x486df362; WORD $0xd643; BYTE $0xee // vshufi32x4 zmm2,zmm2,zmm6,0xee
-	LONG $0x482dc362; WORD $0xee43; BYTE $0x44 // vshufi32x4 zmm21,zmm10,zmm14,0x44
+	LONG $0x482dc362; WORD $0xce43; BYTE $0x44 // vshufi32x4 zmm17,zmm10,zmm14,0x44
 	LONG $0x482d5362; WORD $0xd643; BYTE $0xee // vshufi32x4 zmm10,zmm10,zmm14,0xee
-	LONG $0x405db362; WORD $0xf543; BYTE $0x88 // vshufi32x4 zmm6,zmm20,zmm21,0x88
-	LONG $0x405da362; WORD $0xe543; BYTE $0xdd // vshufi32x4 zmm20,zmm20,zmm21,0xdd
+	LONG $0x4835b362; WORD $0xf143; BYTE $0x88 // vshufi32x4 zmm6,zmm9,zmm17,0x88
+	LONG $0x48353362; WORD $0xc943; BYTE $0xdd // vshufi32x4 zmm9,zmm9,zmm17,0xdd
 	LONG $0x486d5362; WORD $0xf243; BYTE $0x88 // vshufi32x4 zmm14,zmm2,zmm10,0x88
 	LONG $0x486dd362; WORD $0xd243; BYTE $0xdd // vshufi32x4 zmm2,zmm2,zmm10,0xdd
-	LONG $0x48fdf162; WORD $0x737f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [rbx+0x80],zmm6
-	LONG $0x48fde162; WORD $0x637f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rbx+0x180],zmm20
-	LONG $0x48fd7162; WORD $0x737f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rbx+0x280],zmm14
-	LONG $0x48fdf162; WORD $0x537f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rbx+0x380],zmm2
-	LONG $0x4865e362; WORD $0xf743; BYTE $0x44 // vshufi32x4 zmm22,zmm3,zmm7,0x44
+	LONG $0x48657362; WORD $0xd743; BYTE $0x44 // vshufi32x4 zmm10,zmm3,zmm7,0x44
 	LONG $0x4865f362; WORD $0xdf43; BYTE $0xee // vshufi32x4 zmm3,zmm3,zmm7,0xee
-	LONG $0x4825c362; WORD $0xff43; BYTE $0x44 // vshufi32x4 zmm23,zmm11,zmm15,0x44
+	LONG $0x4825c362; WORD $0xcf43; BYTE $0x44 // vshufi32x4 zmm17,zmm11,zmm15,0x44
 	LONG $0x48255362; WORD $0xdf43; BYTE $0xee // vshufi32x4 zmm11,zmm11,zmm15,0xee
-	LONG $0x404db362; WORD $0xff43; BYTE $0x88 // vshufi32x4 zmm7,zmm22,zmm23,0x88
-	LONG $0x404da362; WORD $0xf743; BYTE $0xdd // vshufi32x4 zmm22,zmm22,zmm23,0xdd
+	LONG $0x482db362; WORD $0xf943; BYTE $0x88 // vshufi32x4 zmm7,zmm10,zmm17,0x88
+	LONG $0x482d3362; WORD $0xd143; BYTE $0xdd // vshufi32x4 zmm10,zmm10,zmm17,0xdd
 	LONG $0x48655362; WORD $0xfb43; BYTE $0x88 // vshufi32x4 zmm15,zmm3,zmm11,0x88
 	LONG $0x4865d362; WORD $0xdb43; BYTE $0xdd // vshufi32x4 zmm3,zmm3,zmm11,0xdd
-	LONG $0x48fdf162; WORD $0x7b7f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [rbx+0xc0],zmm7
-	LONG $0x48fde162; WORD $0x737f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm22
-	LONG $0x48fd7162; WORD $0x7b7f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rbx+0x2c0],zmm15
-	LONG $0x48fdf162; WORD $0x5b7f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rbx+0x3c0],zmm3
-// 0x1a3e:
-	LONG $0x00c38148; WORD $0x0004; BYTE $0x00 // add rbx,0x400
-	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
-	LONG $0x10e88341 // sub r8d,0x10
-	LONG $0x10e98341 // sub r9d,0x10
-	WORD $0x7476 // jbe 0x1aca
-	LONG $0x48fdf162; WORD $0x036f // vmovdqa64 zmm0,ZMMWORD PTR [rbx]
-	LONG $0x48fdf162; WORD $0x4b6f; BYTE $0x01 // vmovdqa64 zmm1,ZMMWORD PTR [rbx+0x40]
-	LONG $0x48fdf162; WORD $0x536f; BYTE $0x02 // vmovdqa64 zmm2,ZMMWORD PTR [rbx+0x80]
-	LONG $0x48fdf162; WORD $0x5b6f; BYTE $0x03 // vmovdqa64 zmm3,ZMMWORD PTR [rbx+0xc0]
-	LONG $0x48fdf162; WORD $0x636f; BYTE $0x04 // vmovdqa64 zmm4,ZMMWORD PTR [rbx+0x100]
-	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x05 // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x140]
-	LONG $0x48fdf162; WORD $0x736f; BYTE $0x06 // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x180]
-	LONG $0x48fdf162; WORD $0x7b6f; BYTE $0x07 // vmovdqa64 zmm7,ZMMWORD PTR [rbx+0x1c0]
-	LONG $0x48fd7162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm8,ZMMWORD PTR [rbx+0x200]
-	LONG $0x48fd7162; WORD $0x4b6f; BYTE $0x09 // vmovdqa64 zmm9,ZMMWORD PTR [rbx+0x240]
-	LONG $0x48fd7162; WORD $0x536f; BYTE $0x0a // vmovdqa64 zmm10,ZMMWORD PTR [rbx+0x280]
-	LONG $0x48fd7162; WORD $0x5b6f; BYTE $0x0b // vmovdqa64 zmm11,ZMMWORD PTR [rbx+0x2c0]
-	LONG $0x48fd7162; WORD $0x636f; BYTE $0x0c // vmovdqa64 zmm12,ZMMWORD PTR [rbx+0x300]
-	LONG $0x48fd7162; WORD $0x6b6f; BYTE $0x0d // vmovdqa64 zmm13,ZMMWORD PTR [rbx+0x340]
-	LONG $0x48fd7162; WORD $0x736f; BYTE $0x0e // vmovdqa64 zmm14,ZMMWORD PTR [rbx+0x380]
-	LONG $0x48fd7162; WORD $0x7b6f; BYTE $0x0f // vmovdqa64 zmm15,ZMMWORD PTR [rbx+0x3c0]
-	LONG $0xfffc91e9; BYTE $0xff // jmp 0x175b
-// 0x1aca:
+	WORD $0x854d; BYTE $0xc0 // test r8,r8
+	WORD $0x7575 // jne 0x224b
+	LONG $0x48fdf162; WORD $0x667f; BYTE $0x30 // vmovdqa64 ZMMWORD PTR [rsi+0xc00],zmm4
+	LONG $0x48fde162; WORD $0x467f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm16
+	LONG $0x48fd7162; WORD $0x667f; BYTE $0x38 // vmovdqa64 ZMMWORD PTR [rsi+0xe00],zmm12
+	LONG $0x48fdf162; WORD $0x467f; BYTE $0x3c // vmovdqa64 ZMMWORD PTR [rsi+0xf00],zmm0
+	LONG $0x48fdf162; WORD $0x6e7f; BYTE $0x31 // vmovdqa64 ZMMWORD PTR [rsi+0xc40],zmm5
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x35 // vmovdqa64 ZMMWORD PTR [rsi+0xd40],zmm8
+	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x39 // vmovdqa64 ZMMWORD PTR [rsi+0xe40],zmm13
+	LONG $0x48fdf162; WORD $0x4e7f; BYTE $0x3d // vmovdqa64 ZMMWORD PTR [rsi+0xf40],zmm1
+	LONG $0x48fdf162; WORD $0x767f; BYTE $0x32 // vmovdqa64 ZMMWORD PTR [rsi+0xc80],zmm6
+	LONG $0x48fd7162; WORD $0x4e7f; BYTE $0x36 // vmovdqa64 ZMMWORD PTR [rsi+0xd80],zmm9
+	LONG $0x48fd7162; WORD $0x767f; BYTE $0x3a // vmovdqa64 ZMMWORD PTR [rsi+0xe80],zmm14
+	LONG $0x48fdf162; WORD $0x567f; BYTE $0x3e // vmovdqa64 ZMMWORD PTR [rsi+0xf80],zmm2
+	LONG $0x48fdf162; WORD $0x7e7f; BYTE $0x33 // vmovdqa64 ZMMWORD PTR [rsi+0xcc0],zmm7
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x37 // vmovdqa64 ZMMWORD PTR [rsi+0xdc0],zmm10
+	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x3b // vmovdqa64 ZMMWORD PTR [rsi+0xec0],zmm15
+	LONG $0x48fdf162; WORD $0x5e7f; BYTE $0x3f // vmovdqa64 ZMMWORD PTR [rsi+0xfc0],zmm3
+	LONG $0x0001d3e9; BYTE $0x00 // jmp 0x241e
+// 0x224b:
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	QUAD $0xff2064ef48ddb162 // vpxorq zmm4,zmm4,ZMMWORD PTR [rax+r12*1-0x40]
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	QUAD $0xff20647f48feb162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm4
+	LONG $0x08808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x108]
+	QUAD $0xff2044ef40fda162 // vpxorq zmm16,zmm16,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x00808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x100]
+	QUAD $0xff20447f48fea162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm16
+	LONG $0x08808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x208]
+	QUAD $0xff2064ef489d3162 // vpxorq zmm12,zmm12,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x00808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x200]
+	QUAD $0xff20647f48fe3162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm12
+	LONG $0x08808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x308]
+	QUAD $0xff2044ef48fdb162 // vpxorq zmm0,zmm0,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x00808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x300]
+	QUAD $0xff20447f48feb162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm0
+	LONG $0x48408b49 // mov rax,QWORD PTR [r8+0x48]
+	QUAD $0xff206cef48d5b162 // vpxorq zmm5,zmm5,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x40408b49 // mov rax,QWORD PTR [r8+0x40]
+	QUAD $0xff206c7f48feb162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm5
+	LONG $0x48808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x148]
+	QUAD $0xff2044ef48bd3162 // vpxorq zmm8,zmm8,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x40808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x140]
+	QUAD $0xff20447f48fe3162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm8
+	LONG $0x48808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x248]
+	QUAD $0xff206cef48953162 // vpxorq zmm13,zmm13,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x40808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x240]
+	QUAD $0xff206c7f48fe3162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm13
+	LONG $0x48808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x348]
+	QUAD $0xff204cef48f5b162 // vpxorq zmm1,zmm1,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x40808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x340]
+	QUAD $0xff204c7f48feb162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm1
+	LONG $0x88808b49; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [r8+0x88]
+	QUAD $0xff2074ef48cdb162 // vpxorq zmm6,zmm6,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x80808b49; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [r8+0x80]
+	QUAD $0xff20747f48feb162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm6
+	LONG $0x88808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x188]
+	QUAD $0xff204cef48b53162 // vpxorq zmm9,zmm9,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x80808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x180]
+	QUAD $0xff204c7f48fe3162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm9
+	LONG $0x88808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x288]
+	QUAD $0xff2074ef488d3162 // vpxorq zmm14,zmm14,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x80808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x280]
+	QUAD $0xff20747f48fe3162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm14
+	LONG $0x88808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x388]
+	QUAD $0xff2054ef48edb162 // vpxorq zmm2,zmm2,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0x80808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x380]
+	QUAD $0xff20547f48feb162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm2
+	LONG $0xc8808b49; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [r8+0xc8]
+	QUAD $0xff207cef48c5b162 // vpxorq zmm7,zmm7,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0xc0808b49; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [r8+0xc0]
+	QUAD $0xff207c7f48feb162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm7
+	LONG $0xc8808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x1c8]
+	QUAD $0xff2054ef48ad3162 // vpxorq zmm10,zmm10,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0xc0808b49; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [r8+0x1c0]
+	QUAD $0xff20547f48fe3162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm10
+	LONG $0xc8808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x2c8]
+	QUAD $0xff207cef48853162 // vpxorq zmm15,zmm15,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0xc0808b49; WORD $0x0002; BYTE $0x00 // mov rax,QWORD PTR [r8+0x2c0]
+	QUAD $0xff207c7f48fe3162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm15
+	LONG $0xc8808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x3c8]
+	QUAD $0xff205cef48e5b162 // vpxorq zmm3,zmm3,ZMMWORD PTR [rax+r12*1-0x40]
+	LONG $0xc0808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x3c0]
+	QUAD $0xff205c7f48feb162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm3
+// 0x241e:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0d74 // je 0x1ae0
+	WORD $0x0d74 // je 0x2434
 	LONG $0x0138be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x138],0x0
-	LONG $0x00f8850f; WORD $0x0000 // jne 0x1bd8
-// 0x1ae0:
+	LONG $0x0114850f; WORD $0x0000 // jne 0x2548
+// 0x2434:
 	LONG $0x38be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x138]
 	LONG $0x0130868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x130]
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	QUAD $0x0000000168be8348 // cmp QWORD PTR [rsi+0x168],0x0
+	LONG $0xf9450f44 // cmovne r15d,ecx
+	QUAD $0x0000000178be8348 // cmp QWORD PTR [rsi+0x178],0x0
+	WORD $0x450f; BYTE $0xc1 // cmovne eax,ecx
 	QUAD $0x00000000013886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x138],0x0
 	LONG $0x013c9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x13c]
 	LONG $0x0100f381; WORD $0x0000 // xor ebx,0x100
-	QUAD $0x000003801e9c8d48 // lea rbx,[rsi+rbx*1+0x380]
+	QUAD $0x000004401e9c8d48 // lea rbx,[rsi+rbx*1+0x440]
 	LONG $0xc3048d48 // lea rax,[rbx+rax*8]
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
 	LONG $0x0134868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x134]
 	LONG $0x01308689; WORD $0x0000 // mov DWORD PTR [rsi+0x130],eax
 	WORD $0xc085 // test eax,eax
-	LONG $0xea18850f; WORD $0xffff // jne 0x542
+	LONG $0xe0b7850f; WORD $0xffff // jne 0x551
 	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
 	LONG $0x06e7c141 // shl r15d,0x6
-	QUAD $0x00000b403ebc8d4e // lea r15,[rsi+r15*1+0xb40]
+	QUAD $0x00000c003ebc8d4e // lea r15,[rsi+r15*1+0xc00]
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	WORD $0x7a73 // jae 0x1bbd
-// 0x1b43:
+	WORD $0x7a73 // jae 0x252d
+// 0x24b3:
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -1265,13 +1648,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x1b89
+	WORD $0x1c72 // jb 0x24f9
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x1bb4
-// 0x1b89:
+	WORD $0x2beb // jmp 0x2524
+// 0x24f9:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -1279,27 +1662,27 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x1bb4:
+// 0x2524:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	WORD $0x8672 // jb 0x1b43
-// 0x1bbd:
+	WORD $0x8672 // jb 0x24b3
+// 0x252d:
 	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x130f850f; WORD $0x0000 // jne 0x2ee7
-// 0x1bd8:
+	LONG $0x16e3850f; WORD $0x0000 // jne 0x3c2b
+// 0x2548:
 	LONG $0x48fd6262; WORD $0x7a59; BYTE $0x04 // vpbroadcastq zmm31,QWORD PTR [rdx+0x20]
 	LONG $0x48fd7262; WORD $0x4259; BYTE $0x06 // vpbroadcastq zmm8,QWORD PTR [rdx+0x30]
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm8
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm8
-	LONG $0x48fd7162; WORD $0x467f; BYTE $0x63 // vmovdqa64 ZMMWORD PTR [rsi+0x18c0],zmm8
 	LONG $0x48fd7162; WORD $0x467f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x65 // vmovdqa64 ZMMWORD PTR [rsi+0x1940],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x66 // vmovdqa64 ZMMWORD PTR [rsi+0x1980],zmm8
+	LONG $0x48fd7162; WORD $0x467f; BYTE $0x67 // vmovdqa64 ZMMWORD PTR [rsi+0x19c0],zmm8
 	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
-	LONG $0x409e8d48; WORD $0x0019; BYTE $0x00 // lea rbx,[rsi+0x1940]
-	LONG $0x80868d4c; WORD $0x0002; BYTE $0x00 // lea r8,[rsi+0x280]
-	LONG $0x40a68d4c; WORD $0x0013; BYTE $0x00 // lea r12,[rsi+0x1340]
+	LONG $0x009e8d48; WORD $0x001a; BYTE $0x00 // lea rbx,[rsi+0x1a00]
+	LONG $0x40868d4c; WORD $0x0003; BYTE $0x00 // lea r8,[rsi+0x340]
+	LONG $0x00a68d4c; WORD $0x0014; BYTE $0x00 // lea r12,[rsi+0x1400]
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
-// 0x1c20:
+// 0x2590:
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
@@ -1459,26 +1842,26 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
-	LONG $0xfc48870f; WORD $0xffff // ja 0x1c20
+	LONG $0xfc48870f; WORD $0xffff // ja 0x2590
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x0bff840f; WORD $0x0000 // je 0x2be0
-// 0x1fe1:
+	LONG $0x0bff840f; WORD $0x0000 // je 0x3550
+// 0x2951:
 	WORD $0x894d; BYTE $0xf7 // mov r15,r14
 	WORD $0xf749; BYTE $0xdf // neg r15
 	LONG $0x18a68b44; WORD $0x0001; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0x118]
-	LONG $0x409e8d48; WORD $0x0019; BYTE $0x00 // lea rbx,[rsi+0x1940]
-// 0x1ff5:
+	LONG $0x009e8d48; WORD $0x001a; BYTE $0x00 // lea rbx,[rsi+0x1a00]
+// 0x2965:
 	LONG $0xc09b8b4c; WORD $0x0004; BYTE $0x00 // mov r11,QWORD PTR [rbx+0x4c0]
 	LONG $0x3f438d49 // lea rax,[r11+0x3f]
 	LONG $0xc0e08348 // and rax,0xffffffffffffffc0
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	LONG $0x0bb8820f; WORD $0x0000 // jb 0x2bc5
+	LONG $0x0bb8820f; WORD $0x0000 // jb 0x3535
 	LONG $0x30c38349 // add r11,0x30
-	LONG $0x408e8d48; WORD $0x0018; BYTE $0x00 // lea rcx,[rsi+0x1840]
+	LONG $0x008e8d48; WORD $0x0019; BYTE $0x00 // lea rcx,[rsi+0x1900]
 	LONG $0xc8b33b4c; WORD $0x0004; BYTE $0x00 // cmp r14,QWORD PTR [rbx+0x4c8]
-	LONG $0x04cc870f; WORD $0x0000 // ja 0x24f1
+	LONG $0x04cc870f; WORD $0x0000 // ja 0x2e61
 	LONG $0xd0b33b4c; WORD $0x0004; BYTE $0x00 // cmp r14,QWORD PTR [rbx+0x4d0]
-	LONG $0x04bf860f; WORD $0x0000 // jbe 0x24f1
+	LONG $0x04bf860f; WORD $0x0000 // jbe 0x2e61
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
 	LONG $0x48feb162; WORD $0x046f; BYTE $0x38 // vmovdqu64 zmm0,ZMMWORD PTR [rax+r15*1]
 	LONG $0x08438b48 // mov rax,QWORD PTR [rbx+0x8]
@@ -1666,9 +2049,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x48fde162; WORD $0x737f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rbx+0x180],zmm22
 	LONG $0x48fde162; WORD $0x7b7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm23
 	LONG $0x48fd6162; WORD $0x437f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm24
-	LONG $0x0006d4e9; BYTE $0x00 // jmp 0x2bc5
-// 0x24f1:
-	LONG $0x408e8d48; WORD $0x0017; BYTE $0x00 // lea rcx,[rsi+0x1740]
+	LONG $0x0006d4e9; BYTE $0x00 // jmp 0x3535
+// 0x2e61:
+	LONG $0x008e8d48; WORD $0x0018; BYTE $0x00 // lea rcx,[rsi+0x1800]
 	LONG $0x083d5162; WORD $0xc0ef // vpxord xmm8,xmm8,xmm8
 	LONG $0x48a55362; WORD $0xdb25; BYTE $0xff // vpternlogq zmm11,zmm11,zmm11,0xff
 	LONG $0x48fd5262; WORD $0xce7c // vpbroadcastq zmm9,r14
@@ -1677,83 +2060,83 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x48ad5262; WORD $0xd03d // vpmaxsq zmm10,zmm10,zmm8
 	LONG $0x48a55262; WORD $0xd247 // vpsllvq zmm10,zmm11,zmm10
 	LONG $0x40fe8349 // cmp r14,0x40
-	WORD $0x1a75 // jne 0x2545
+	WORD $0x1a75 // jne 0x2eb5
 	LONG $0x48fdf162; WORD $0x7b6f; BYTE $0x01 // vmovdqa64 zmm7,ZMMWORD PTR [rbx+0x40]
 	LONG $0x48c5f162; WORD $0x7bfb; BYTE $0x05 // vpsubq zmm7,zmm7,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48a5f262; WORD $0xff45 // vpsrlvq zmm7,zmm11,zmm7
 	LONG $0x48ad7162; WORD $0xd7db // vpandq zmm10,zmm10,zmm7
-// 0x2545:
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [rsi+0x580],zmm10
+// 0x2eb5:
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x19 // vmovdqa64 ZMMWORD PTR [rsi+0x640],zmm10
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
-	QUAD $0x0005808e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x580]
+	QUAD $0x0006408e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x640]
 	LONG $0xc97fb162; WORD $0x046f; BYTE $0x38 // vmovdqu8 zmm0{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0x08438b48 // mov rax,QWORD PTR [rbx+0x8]
-	QUAD $0x0005888e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x588]
+	QUAD $0x0006488e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x648]
 	LONG $0xc97fb162; WORD $0x0c6f; BYTE $0x38 // vmovdqu8 zmm1{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0x10438b48 // mov rax,QWORD PTR [rbx+0x10]
-	QUAD $0x0005908e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x590]
+	QUAD $0x0006508e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x650]
 	LONG $0xc97fb162; WORD $0x146f; BYTE $0x38 // vmovdqu8 zmm2{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0x18438b48 // mov rax,QWORD PTR [rbx+0x18]
-	QUAD $0x0005988e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x598]
+	QUAD $0x0006588e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x658]
 	LONG $0xc97fb162; WORD $0x1c6f; BYTE $0x38 // vmovdqu8 zmm3{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0x20438b48 // mov rax,QWORD PTR [rbx+0x20]
-	QUAD $0x0005a08e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5a0]
+	QUAD $0x0006608e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x660]
 	LONG $0xc97fb162; WORD $0x246f; BYTE $0x38 // vmovdqu8 zmm4{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0x28438b48 // mov rax,QWORD PTR [rbx+0x28]
-	QUAD $0x0005a88e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5a8]
+	QUAD $0x0006688e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x668]
 	LONG $0xc97fb162; WORD $0x2c6f; BYTE $0x38 // vmovdqu8 zmm5{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0x30438b48 // mov rax,QWORD PTR [rbx+0x30]
-	QUAD $0x0005b08e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5b0]
+	QUAD $0x0006708e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x670]
 	LONG $0xc97fb162; WORD $0x346f; BYTE $0x38 // vmovdqu8 zmm6{k1}{z},ZMMWORD PTR [rax+r15*1]
 	LONG $0x38438b48 // mov rax,QWORD PTR [rbx+0x38]
-	QUAD $0x0005b88e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5b8]
+	QUAD $0x0006788e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x678]
 	LONG $0xc97fb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu8 zmm7{k1}{z},ZMMWORD PTR [rax+r15*1]
 	QUAD $0x00000004d8bb8348 // cmp QWORD PTR [rbx+0x4d8],0x0
-	LONG $0x00e4840f; WORD $0x0000 // je 0x26dd
+	LONG $0x00e4840f; WORD $0x0000 // je 0x304d
 	LONG $0x48b55262; WORD $0xd03d // vpmaxsq zmm10,zmm9,zmm8
 	LONG $0x48b5e162; WORD $0x43d4; BYTE $0x04 // vpaddq zmm16,zmm9,ZMMWORD PTR [rbx+0x100]
 	LONG $0x40fdc262; WORD $0xc03d // vpmaxsq zmm16,zmm16,zmm8
 	LONG $0x48a55262; WORD $0xd247 // vpsllvq zmm10,zmm11,zmm10
 	LONG $0x48a5a262; WORD $0xc047 // vpsllvq zmm16,zmm11,zmm16
 	LONG $0x40fd5162; WORD $0xd2df // vpandnq zmm10,zmm16,zmm10
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [rsi+0x580],zmm10
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x19 // vmovdqa64 ZMMWORD PTR [rsi+0x640],zmm10
 	LONG $0x80838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0x80]
-	QUAD $0x0005808e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x580]
+	QUAD $0x0006408e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x640]
 	LONG $0x497fb162; WORD $0x046f; BYTE $0x38 // vmovdqu8 zmm0{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0x88838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0x88]
-	QUAD $0x0005888e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x588]
+	QUAD $0x0006488e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x648]
 	LONG $0x497fb162; WORD $0x0c6f; BYTE $0x38 // vmovdqu8 zmm1{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0x90838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0x90]
-	QUAD $0x0005908e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x590]
+	QUAD $0x0006508e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x650]
 	LONG $0x497fb162; WORD $0x146f; BYTE $0x38 // vmovdqu8 zmm2{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0x98838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0x98]
-	QUAD $0x0005988e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x598]
+	QUAD $0x0006588e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x658]
 	LONG $0x497fb162; WORD $0x1c6f; BYTE $0x38 // vmovdqu8 zmm3{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0xa0838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0xa0]
-	QUAD $0x0005a08e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5a0]
+	QUAD $0x0006608e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x660]
 	LONG $0x497fb162; WORD $0x246f; BYTE $0x38 // vmovdqu8 zmm4{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0xa8838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0xa8]
-	QUAD $0x0005a88e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5a8]
+	QUAD $0x0006688e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x668]
 	LONG $0x497fb162; WORD $0x2c6f; BYTE $0x38 // vmovdqu8 zmm5{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0xb0838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0xb0]
-	QUAD $0x0005b08e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5b0]
+	QUAD $0x0006708e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x670]
 	LONG $0x497fb162; WORD $0x346f; BYTE $0x38 // vmovdqu8 zmm6{k1},ZMMWORD PTR [rax+r15*1]
 	LONG $0xb8838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0xb8]
-	QUAD $0x0005b88e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x5b8]
+	QUAD $0x0006788e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x678]
 	LONG $0x497fb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu8 zmm7{k1},ZMMWORD PTR [rax+r15*1]
-// 0x26dd:
+// 0x304d:
 	QUAD $0x020e4a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x70]
 	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x5d // vmovdqa64 ZMMWORD PTR [rsi+0x1740],zmm10
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm10
 	QUAD $0x020f4a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x78]
 	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x5e // vmovdqa64 ZMMWORD PTR [rsi+0x1780],zmm10
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm10
 	QUAD $0x02104a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x80]
 	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x5f // vmovdqa64 ZMMWORD PTR [rsi+0x17c0],zmm10
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x62 // vmovdqa64 ZMMWORD PTR [rsi+0x1880],zmm10
 	QUAD $0x02114a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x88]
 	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
-	LONG $0x48fd7162; WORD $0x567f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm10
+	LONG $0x48fd7162; WORD $0x567f; BYTE $0x63 // vmovdqa64 ZMMWORD PTR [rsi+0x18c0],zmm10
 	LONG $0x48fde162; WORD $0x736f; BYTE $0x06 // vmovdqa64 zmm22,ZMMWORD PTR [rbx+0x180]
 	LONG $0x48fde162; WORD $0x7b6f; BYTE $0x07 // vmovdqa64 zmm23,ZMMWORD PTR [rbx+0x1c0]
 	LONG $0x48fd6162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm24,ZMMWORD PTR [rbx+0x200]
@@ -1777,7 +2160,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x4855f362; WORD $0xe743; BYTE $0x44 // vshufi32x4 zmm4,zmm5,zmm7,0x44
 	LONG $0x4855f362; WORD $0xff43; BYTE $0xee // vshufi32x4 zmm7,zmm5,zmm7,0xee
 	WORD $0x3949; BYTE $0xc3 // cmp r11,rax
-	LONG $0x01ef860f; WORD $0x0000 // jbe 0x29c4
+	LONG $0x01ef860f; WORD $0x0000 // jbe 0x3334
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
@@ -1814,7 +2197,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x3949; BYTE $0xc3 // cmp r11,rax
-	LONG $0x00c0860f; WORD $0x0000 // jbe 0x2975
+	LONG $0x00c0860f; WORD $0x0000 // jbe 0x32e5
 	LONG $0x483dd362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm0,zmm8,zmm9,0x88
 	LONG $0x482df362; WORD $0xcc43; BYTE $0x88 // vshufi32x4 zmm1,zmm10,zmm4,0x88
 	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
@@ -1846,7 +2229,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
 	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
 	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
-// 0x2975:
+// 0x32e5:
 	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
 	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
 	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
@@ -1859,7 +2242,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
 	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
 	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
-// 0x29c4:
+// 0x3334:
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
@@ -1895,7 +2278,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
 	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
 	WORD $0x394d; BYTE $0xf3 // cmp r11,r14
-	LONG $0x00c1860f; WORD $0x0000 // jbe 0x2b61
+	LONG $0x00c1860f; WORD $0x0000 // jbe 0x34d1
 	LONG $0x486df362; WORD $0xc643; BYTE $0x88 // vshufi32x4 zmm0,zmm2,zmm6,0x88
 	LONG $0x4865f362; WORD $0xcf43; BYTE $0x88 // vshufi32x4 zmm1,zmm3,zmm7,0x88
 	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
@@ -1927,7 +2310,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
 	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
 	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
-// 0x2b61:
+// 0x34d1:
 	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
 	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
 	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
@@ -1943,18 +2326,16 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x48fde162; WORD $0x737f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rbx+0x180],zmm22
 	LONG $0x48fde162; WORD $0x7b7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm23
 	LONG $0x48fd6162; WORD $0x437f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm24
-// 0x2bc5:
+// 0x3535:
 	LONG $0x00c38148; WORD $0x0005; BYTE $0x00 // add rbx,0x500
 	LONG $0x08ec8341 // sub r12d,0x8
-	LONG $0xf41f870f; WORD $0xffff // ja 0x1ff5
+	LONG $0xf41f870f; WORD $0xffff // ja 0x2965
 	LONG $0x40ee8349 // sub r14,0x40
-	LONG $0xf401850f; WORD $0xffff // jne 0x1fe1
-// 0x2be0:
+	LONG $0xf401850f; WORD $0xffff // jne 0x2951
+// 0x3550:
 	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
-	LONG $0x409e8d48; WORD $0x0019; BYTE $0x00 // lea rbx,[rsi+0x1940]
-	LONG $0x80868d4c; WORD $0x0002; BYTE $0x00 // lea r8,[rsi+0x280]
-	LONG $0x40a68d4c; WORD $0x0013; BYTE $0x00 // lea r12,[rsi+0x1340]
-// 0x2bfb:
+	LONG $0x009e8d48; WORD $0x001a; BYTE $0x00 // lea rbx,[rsi+0x1a00]
+// 0x355d:
 	LONG $0x48fdf162; WORD $0x436f; BYTE $0x04 // vmovdqa64 zmm0,ZMMWORD PTR [rbx+0x100]
 	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x05 // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48fd7162; WORD $0x636f; BYTE $0x09 // vmovdqa64 zmm12,ZMMWORD PTR [rbx+0x240]
@@ -1967,7 +2348,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
 	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
 	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
-	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x61 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0x1840]
+	LONG $0x48a57162; WORD $0x5eeb; BYTE $0x64 // vporq zmm11,zmm11,ZMMWORD PTR [rsi+0x1900]
 	LONG $0x48f5f162; WORD $0x4bd4; BYTE $0x07 // vpaddq zmm1,zmm1,ZMMWORD PTR [rbx+0x1c0]
 	LONG $0x48a57162; WORD $0x5bd4; BYTE $0x08 // vpaddq zmm11,zmm11,ZMMWORD PTR [rbx+0x200]
 	LONG $0x48fdf162; WORD $0x43d4; BYTE $0x06 // vpaddq zmm0,zmm0,ZMMWORD PTR [rbx+0x180]
@@ -2007,89 +2388,256 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11648-8
 	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
 	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
 	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
-	LONG $0x48d5b162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm5,zmm22,0x2c
-	LONG $0x40cd8162; WORD $0xf7db // vpandq zmm22,zmm22,zmm31
-	LONG $0x40c5e162; WORD $0xfdd4 // vpaddq zmm23,zmm23,zmm5
-	LONG $0x48d5b162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm5,zmm23,0x2c
-	LONG $0x40c58162; WORD $0xffdb // vpandq zmm23,zmm23,zmm31
-	LONG $0x40bd6162; WORD $0xc5d4 // vpaddq zmm24,zmm24,zmm5
-	LONG $0x48d59162; WORD $0xd073; BYTE $0x2a // vpsrlq zmm5,zmm24,0x2a
-	LONG $0x50bd6162; WORD $0x42db; BYTE $0x05 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x28]
-	LONG $0x58d5e262; WORD $0x72b4; BYTE $0x0a // vpmadd52luq zmm22,zmm5,QWORD BCST [rdx+0x50]
-	LONG $0x48d5b162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm5,zmm22,0x2c
-	LONG $0x40cd8162; WORD $0xf7db // vpandq zmm22,zmm22,zmm31
-	LONG $0x40c5e162; WORD $0xfdd4 // vpaddq zmm23,zmm23,zmm5
-	LONG $0x48d5b162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm5,zmm23,0x2c
-	LONG $0x40c58162; WORD $0xffdb // vpandq zmm23,zmm23,zmm31
-	LONG $0x40bd6162; WORD $0xc5d4 // vpaddq zmm24,zmm24,zmm5
-	LONG $0x50cdf162; WORD $0x42d4; BYTE $0x0a // vpaddq zmm0,zmm22,QWORD BCST [rdx+0x50]
-	LONG $0x48d5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm5,zmm0,0x2c
+	LONG $0x48fde162; WORD $0x737f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rbx+0x180],zmm22
+	LONG $0x48fde162; WORD $0x7b7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm23
+	LONG $0x48fd6162; WORD $0x437f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm24
+	LONG $0x00c38148; WORD $0x0005; BYTE $0x00 // add rbx,0x500
+	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	LONG $0xfe8d870f; WORD $0xffff // ja 0x355d
+	LONG $0x48fd6262; WORD $0x7259; BYTE $0x13 // vpbroadcastq zmm30,QWORD PTR [rdx+0x98]
+	LONG $0x48fd7162; WORD $0x466f; BYTE $0x70 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x1c00]
+	QUAD $0x21008e6f48fd7162; WORD $0x0000 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x2100]
+	QUAD $0x2600966f48fd7162; WORD $0x0000 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0x2600]
+	QUAD $0x2b009e6f48fd7162; WORD $0x0000 // vmovdqa64 zmm11,ZMMWORD PTR [rsi+0x2b00]
+	LONG $0x48fdf162; WORD $0x466f; BYTE $0x6e // vmovdqa64 zmm0,ZMMWORD PTR [rsi+0x1b80]
+	QUAD $0x20808e6f48fdf162; WORD $0x0000 // vmovdqa64 zmm1,ZMMWORD PTR [rsi+0x2080]
+	QUAD $0x2580966f48fdf162; WORD $0x0000 // vmovdqa64 zmm2,ZMMWORD PTR [rsi+0x2580]
+	QUAD $0x2a809e6f48fdf162; WORD $0x0000 // vmovdqa64 zmm3,ZMMWORD PTR [rsi+0x2a80]
+	LONG $0x48fdf162; WORD $0x666f; BYTE $0x6f // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x1bc0]
+	QUAD $0x20c0ae6f48fdf162; WORD $0x0000 // vmovdqa64 zmm5,ZMMWORD PTR [rsi+0x20c0]
+	QUAD $0x25c0b66f48fdf162; WORD $0x0000 // vmovdqa64 zmm6,ZMMWORD PTR [rsi+0x25c0]
+	QUAD $0x2ac0be6f48fdf162; WORD $0x0000 // vmovdqa64 zmm7,ZMMWORD PTR [rsi+0x2ac0]
+	LONG $0x489dd162; WORD $0xd073; BYTE $0x2a // vpsrlq zmm12,zmm8,0x2a
+	LONG $0x4895d162; WORD $0xd173; BYTE $0x2a // vpsrlq zmm13,zmm9,0x2a
+	LONG $0x488dd162; WORD $0xd273; BYTE $0x2a // vpsrlq zmm14,zmm10,0x2a
+	LONG $0x4885d162; WORD $0xd373; BYTE $0x2a // vpsrlq zmm15,zmm11,0x2a
+	LONG $0x58bd7162; WORD $0x42db; BYTE $0x05 // vpandq zmm8,zmm8,QWORD BCST [rdx+0x28]
+	LONG $0x58b57162; WORD $0x4adb; BYTE $0x05 // vpandq zmm9,zmm9,QWORD BCST [rdx+0x28]
+	LONG $0x58ad7162; WORD $0x52db; BYTE $0x05 // vpandq zmm10,zmm10,QWORD BCST [rdx+0x28]
+	LONG $0x58a57162; WORD $0x5adb; BYTE $0x05 // vpandq zmm11,zmm11,QWORD BCST [rdx+0x28]
+	LONG $0x589df262; WORD $0x42b4; BYTE $0x0a // vpmadd52luq zmm0,zmm12,QWORD BCST [rdx+0x50]
+	LONG $0x5895f262; WORD $0x4ab4; BYTE $0x0a // vpmadd52luq zmm1,zmm13,QWORD BCST [rdx+0x50]
+	LONG $0x588df262; WORD $0x52b4; BYTE $0x0a // vpmadd52luq zmm2,zmm14,QWORD BCST [rdx+0x50]
+	LONG $0x5885f262; WORD $0x5ab4; BYTE $0x0a // vpmadd52luq zmm3,zmm15,QWORD BCST [rdx+0x50]
+	LONG $0x58fd7162; WORD $0x62d4; BYTE $0x0a // vpaddq zmm12,zmm0,QWORD BCST [rdx+0x50]
+	LONG $0x58f57162; WORD $0x6ad4; BYTE $0x0a // vpaddq zmm13,zmm1,QWORD BCST [rdx+0x50]
+	LONG $0x58ed7162; WORD $0x72d4; BYTE $0x0a // vpaddq zmm14,zmm2,QWORD BCST [rdx+0x50]
+	LONG $0x58e57162; WORD $0x7ad4; BYTE $0x0a // vpaddq zmm15,zmm3,QWORD BCST [rdx+0x50]
+	LONG $0x489dd162; WORD $0xd473; BYTE $0x2c // vpsrlq zmm12,zmm12,0x2c
+	LONG $0x4895d162; WORD $0xd573; BYTE $0x2c // vpsrlq zmm13,zmm13,0x2c
+	LONG $0x488dd162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm14,zmm14,0x2c
+	LONG $0x4885d162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm15,zmm15,0x2c
+	LONG $0x489d7162; WORD $0xe4d4 // vpaddq zmm12,zmm12,zmm4
+	LONG $0x48957162; WORD $0xedd4 // vpaddq zmm13,zmm13,zmm5
+	LONG $0x488d7162; WORD $0xf6d4 // vpaddq zmm14,zmm14,zmm6
+	LONG $0x48857162; WORD $0xffd4 // vpaddq zmm15,zmm15,zmm7
+	LONG $0x489dd162; WORD $0xd473; BYTE $0x2c // vpsrlq zmm12,zmm12,0x2c
+	LONG $0x4895d162; WORD $0xd573; BYTE $0x2c // vpsrlq zmm13,zmm13,0x2c
+	LONG $0x488dd162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm14,zmm14,0x2c
+	LONG $0x4885d162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm15,zmm15,0x2c
+	LONG $0x489d5162; WORD $0xe0d4 // vpaddq zmm12,zmm12,zmm8
+	LONG $0x48955162; WORD $0xe9d4 // vpaddq zmm13,zmm13,zmm9
+	LONG $0x488d5162; WORD $0xf2d4 // vpaddq zmm14,zmm14,zmm10
+	LONG $0x48855162; WORD $0xfbd4 // vpaddq zmm15,zmm15,zmm11
+	LONG $0x489dd162; WORD $0xd473; BYTE $0x2a // vpsrlq zmm12,zmm12,0x2a
+	LONG $0x4895d162; WORD $0xd573; BYTE $0x2a // vpsrlq zmm13,zmm13,0x2a
+	LONG $0x488dd162; WORD $0xd673; BYTE $0x2a // vpsrlq zmm14,zmm14,0x2a
+	LONG $0x4885d162; WORD $0xd773; BYTE $0x2a // vpsrlq zmm15,zmm15,0x2a
+	LONG $0x589df262; WORD $0x42b4; BYTE $0x0a // vpmadd52luq zmm0,zmm12,QWORD BCST [rdx+0x50]
+	LONG $0x5895f262; WORD $0x4ab4; BYTE $0x0a // vpmadd52luq zmm1,zmm13,QWORD BCST [rdx+0x50]
+	LONG $0x588df262; WORD $0x52b4; BYTE $0x0a // vpmadd52luq zmm2,zmm14,QWORD BCST [rdx+0x50]
+	LONG $0x5885f262; WORD $0x5ab4; BYTE $0x0a // vpmadd52luq zmm3,zmm15,QWORD BCST [rdx+0x50]
+	LONG $0x489df162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm12,zmm0,0x2c
+	LONG $0x4895f162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm13,zmm1,0x2c
+	LONG $0x488df162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm14,zmm2,0x2c
+	LONG $0x4885f162; WORD $0xd373; BYTE $0x2c // vpsrlq zmm15,zmm3,0x2c
 	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
-	LONG $0x40c5f162; WORD $0xcdd4 // vpaddq zmm1,zmm23,zmm5
-	LONG $0x48d5f162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm5,zmm1,0x2c
 	LONG $0x48f59162; WORD $0xcfdb // vpandq zmm1,zmm1,zmm31
-	LONG $0x40bd7162; WORD $0xddd4 // vpaddq zmm11,zmm24,zmm5
-	QUAD $0x06054a1e58a5f362 // vpcmpnleuq k1,zmm11,QWORD BCST [rdx+0x28]
-	LONG $0x49fde162; WORD $0xf06f // vmovdqa64 zmm22{k1},zmm0
-	LONG $0x49fde162; WORD $0xf96f // vmovdqa64 zmm23{k1},zmm1
-	LONG $0x49fd4162; WORD $0xc36f // vmovdqa64 zmm24{k1},zmm11
-	LONG $0x48fdb162; WORD $0xf773; BYTE $0x2c // vpsllq zmm0,zmm23,0x2c
-	LONG $0x48fdb162; WORD $0xc6eb // vporq zmm0,zmm0,zmm22
-	LONG $0x48f5b162; WORD $0xd773; BYTE $0x14 // vpsrlq zmm1,zmm23,0x14
-	LONG $0x40bd9162; WORD $0xf073; BYTE $0x18 // vpsllq zmm24,zmm24,0x18
-	LONG $0x48f59162; WORD $0xc8eb // vporq zmm1,zmm1,zmm24
-	QUAD $0x02246c6f48fdd162 // vmovdqa64 zmm5,ZMMWORD PTR [r12+0x80]
-	LONG $0x48fdf162; WORD $0xc5d4 // vpaddq zmm0,zmm0,zmm5
-	LONG $0x48fdf362; WORD $0xcd1e; BYTE $0x01 // vpcmpltuq k1,zmm0,zmm5
-	QUAD $0x03244cd448f5d162 // vpaddq zmm1,zmm1,ZMMWORD PTR [r12+0xc0]
-	LONG $0x48fdf262; WORD $0x6a59; BYTE $0x13 // vpbroadcastq zmm5,QWORD PTR [rdx+0x98]
-	LONG $0x49f5f162; WORD $0xcdd4 // vpaddq zmm1{k1},zmm1,zmm5
-	LONG $0x48fdf162; WORD $0xd16c // vpunpcklqdq zmm2,zmm0,zmm1
-	LONG $0x48fdf162; WORD $0xd96d // vpunpckhqdq zmm3,zmm0,zmm1
+	LONG $0x48ed9162; WORD $0xd7db // vpandq zmm2,zmm2,zmm31
+	LONG $0x48e59162; WORD $0xdfdb // vpandq zmm3,zmm3,zmm31
+	LONG $0x48ddd162; WORD $0xe4d4 // vpaddq zmm4,zmm4,zmm12
+	LONG $0x48d5d162; WORD $0xedd4 // vpaddq zmm5,zmm5,zmm13
+	LONG $0x48cdd162; WORD $0xf6d4 // vpaddq zmm6,zmm6,zmm14
+	LONG $0x48c5d162; WORD $0xffd4 // vpaddq zmm7,zmm7,zmm15
+	LONG $0x489df162; WORD $0xd473; BYTE $0x2c // vpsrlq zmm12,zmm4,0x2c
+	LONG $0x4895f162; WORD $0xd573; BYTE $0x2c // vpsrlq zmm13,zmm5,0x2c
+	LONG $0x488df162; WORD $0xd673; BYTE $0x2c // vpsrlq zmm14,zmm6,0x2c
+	LONG $0x4885f162; WORD $0xd773; BYTE $0x2c // vpsrlq zmm15,zmm7,0x2c
+	LONG $0x40fdf162; WORD $0xf473; BYTE $0x2c // vpsllq zmm16,zmm4,0x2c
+	LONG $0x40f5f162; WORD $0xf573; BYTE $0x2c // vpsllq zmm17,zmm5,0x2c
+	LONG $0x40edf162; WORD $0xf673; BYTE $0x2c // vpsllq zmm18,zmm6,0x2c
+	LONG $0x40e5f162; WORD $0xf773; BYTE $0x2c // vpsllq zmm19,zmm7,0x2c
+	LONG $0x48dd9162; WORD $0xe7db // vpandq zmm4,zmm4,zmm31
+	LONG $0x48d59162; WORD $0xefdb // vpandq zmm5,zmm5,zmm31
+	LONG $0x48cd9162; WORD $0xf7db // vpandq zmm6,zmm6,zmm31
+	LONG $0x48c59162; WORD $0xffdb // vpandq zmm7,zmm7,zmm31
+	LONG $0x48bd5162; WORD $0xc4d4 // vpaddq zmm8,zmm8,zmm12
+	LONG $0x48b55162; WORD $0xcdd4 // vpaddq zmm9,zmm9,zmm13
+	LONG $0x48ad5162; WORD $0xd6d4 // vpaddq zmm10,zmm10,zmm14
+	LONG $0x48a55162; WORD $0xdfd4 // vpaddq zmm11,zmm11,zmm15
+	LONG $0x40fde162; WORD $0xc0eb // vporq zmm16,zmm16,zmm0
+	LONG $0x40f5e162; WORD $0xc9eb // vporq zmm17,zmm17,zmm1
+	LONG $0x40ede162; WORD $0xd2eb // vporq zmm18,zmm18,zmm2
+	LONG $0x40e5e162; WORD $0xdbeb // vporq zmm19,zmm19,zmm3
+	LONG $0x40ddf162; WORD $0xd473; BYTE $0x14 // vpsrlq zmm20,zmm4,0x14
+	LONG $0x40d5f162; WORD $0xd573; BYTE $0x14 // vpsrlq zmm21,zmm5,0x14
+	LONG $0x40cdf162; WORD $0xd673; BYTE $0x14 // vpsrlq zmm22,zmm6,0x14
+	LONG $0x40c5f162; WORD $0xd773; BYTE $0x14 // vpsrlq zmm23,zmm7,0x14
+	LONG $0x48bdd162; WORD $0xf073; BYTE $0x18 // vpsllq zmm8,zmm8,0x18
+	LONG $0x48b5d162; WORD $0xf173; BYTE $0x18 // vpsllq zmm9,zmm9,0x18
+	LONG $0x48add162; WORD $0xf273; BYTE $0x18 // vpsllq zmm10,zmm10,0x18
+	LONG $0x48a5d162; WORD $0xf373; BYTE $0x18 // vpsllq zmm11,zmm11,0x18
+	LONG $0x40ddc162; WORD $0xe0eb // vporq zmm20,zmm20,zmm8
+	LONG $0x40d5c162; WORD $0xe9eb // vporq zmm21,zmm21,zmm9
+	LONG $0x40cdc162; WORD $0xf2eb // vporq zmm22,zmm22,zmm10
+	LONG $0x40c5c162; WORD $0xfbeb // vporq zmm23,zmm23,zmm11
+	LONG $0x40fde162; WORD $0x46d4; BYTE $0x52 // vpaddq zmm16,zmm16,ZMMWORD PTR [rsi+0x1480]
+	LONG $0x40f5e162; WORD $0x4ed4; BYTE $0x56 // vpaddq zmm17,zmm17,ZMMWORD PTR [rsi+0x1580]
+	LONG $0x40ede162; WORD $0x56d4; BYTE $0x5a // vpaddq zmm18,zmm18,ZMMWORD PTR [rsi+0x1680]
+	LONG $0x40e5e162; WORD $0x5ed4; BYTE $0x5e // vpaddq zmm19,zmm19,ZMMWORD PTR [rsi+0x1780]
+	LONG $0x40dde162; WORD $0x66d4; BYTE $0x53 // vpaddq zmm20,zmm20,ZMMWORD PTR [rsi+0x14c0]
+	LONG $0x40d5e162; WORD $0x6ed4; BYTE $0x57 // vpaddq zmm21,zmm21,ZMMWORD PTR [rsi+0x15c0]
+	LONG $0x40cde162; WORD $0x76d4; BYTE $0x5b // vpaddq zmm22,zmm22,ZMMWORD PTR [rsi+0x16c0]
+	LONG $0x40c5e162; WORD $0x7ed4; BYTE $0x5f // vpaddq zmm23,zmm23,ZMMWORD PTR [rsi+0x17c0]
+	QUAD $0x01524e1e40fdf362 // vpcmpltuq k1,zmm16,ZMMWORD PTR [rsi+0x1480]
+	QUAD $0x0156561e40f5f362 // vpcmpltuq k2,zmm17,ZMMWORD PTR [rsi+0x1580]
+	QUAD $0x015a5e1e40edf362 // vpcmpltuq k3,zmm18,ZMMWORD PTR [rsi+0x1680]
+	QUAD $0x015e661e40e5f362 // vpcmpltuq k4,zmm19,ZMMWORD PTR [rsi+0x1780]
+	LONG $0x41dd8162; WORD $0xe6d4 // vpaddq zmm20{k1},zmm20,zmm30
+	LONG $0x42d58162; WORD $0xeed4 // vpaddq zmm21{k2},zmm21,zmm30
+	LONG $0x43cd8162; WORD $0xf6d4 // vpaddq zmm22{k3},zmm22,zmm30
+	LONG $0x44c58162; WORD $0xfed4 // vpaddq zmm23{k4},zmm23,zmm30
+	LONG $0x40fd3162; WORD $0xe46c // vpunpcklqdq zmm12,zmm16,zmm20
+	LONG $0x40f53162; WORD $0xed6c // vpunpcklqdq zmm13,zmm17,zmm21
+	LONG $0x40ed3162; WORD $0xf66c // vpunpcklqdq zmm14,zmm18,zmm22
+	LONG $0x40e53162; WORD $0xff6c // vpunpcklqdq zmm15,zmm19,zmm23
+	LONG $0x40fdb162; WORD $0xc46d // vpunpckhqdq zmm0,zmm16,zmm20
+	LONG $0x40f5b162; WORD $0xcd6d // vpunpckhqdq zmm1,zmm17,zmm21
+	LONG $0x40edb162; WORD $0xd66d // vpunpckhqdq zmm2,zmm18,zmm22
+	LONG $0x40e5b162; WORD $0xdf6d // vpunpckhqdq zmm3,zmm19,zmm23
+	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
+	LONG $0x40868d4c; WORD $0x0003; BYTE $0x00 // lea r8,[rsi+0x340]
+	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x3
+	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm12,0x3
+	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x2
+	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm12,0x2
+	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x1
+	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm12,0x1
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x0
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm12,0x0
+	LONG $0x40c08349 // add r8,0x40
+	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	LONG $0x017b860f; WORD $0x0000 // jbe 0x3c1e
+	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x3
+	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm13,0x3
+	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0839; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x2
+	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2839; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm13,0x2
+	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0839; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x1
+	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2839; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm13,0x1
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x0839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x0
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x2839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm13,0x0
+	LONG $0x40c08349 // add r8,0x40
+	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	LONG $0x00f7860f; WORD $0x0000 // jbe 0x3c1e
+	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x3
+	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x3039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm14,0x3
+	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x2
+	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x3039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm14,0x2
+	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x1
+	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x3039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm14,0x1
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487df362; WORD $0x1039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x0
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
+	LONG $0x487d7362; WORD $0x3039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm14,0x0
+	LONG $0x40c08349 // add r8,0x40
+	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	WORD $0x7776 // jbe 0x3c1e
 	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x3
 	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x1039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x3
+	LONG $0x487d7362; WORD $0x3839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm15,0x3
 	LONG $0x28408b49 // mov rax,QWORD PTR [r8+0x28]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1839; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x2
 	LONG $0x20408b49 // mov rax,QWORD PTR [r8+0x20]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x1039; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x2
+	LONG $0x487d7362; WORD $0x3839; BYTE $0x02 // vextracti32x4 XMMWORD PTR [rax],zmm15,0x2
 	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1839; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x1
 	LONG $0x10408b49 // mov rax,QWORD PTR [r8+0x10]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x1039; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x1
+	LONG $0x487d7362; WORD $0x3839; BYTE $0x01 // vextracti32x4 XMMWORD PTR [rax],zmm15,0x1
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x0
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
-	LONG $0x487df362; WORD $0x1039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x0
-	LONG $0x00c38148; WORD $0x0005; BYTE $0x00 // add rbx,0x500
-	LONG $0x40c08349 // add r8,0x40
-	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
-	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
-	LONG $0xfd21870f; WORD $0xffff // ja 0x2bfb
+	LONG $0x487d7362; WORD $0x3839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm15,0x0
+// 0x3c1e:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xebf9850f; WORD $0xffff // jne 0x1ae0
-// 0x2ee7:
+	LONG $0xe809850f; WORD $0xffff // jne 0x2434
+// 0x3c2b:
 	LONG $0x08a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x108]
 	LONG $0x10ae8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x110]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0xd12c850f; WORD $0xffff // jne 0x2a
+	LONG $0xc3e8850f; WORD $0xffff // jne 0x2a
 	LONG $0x087df162; WORD $0xc0ef // vpxord xmm0,xmm0,xmm0
-	LONG $0x002c40b9; BYTE $0x00 // mov ecx,0x2c40
-// 0x2f09:
+	LONG $0x002d00b9; BYTE $0x00 // mov ecx,0x2d00
+// 0x3c4d:
 	QUAD $0x030e447f48fdf162 // vmovdqa64 ZMMWORD PTR [rsi+rcx*1+0xc0],zmm0
 	WORD $0xe983; BYTE $0x40 // sub ecx,0x40
-	WORD $0xf377 // ja 0x2f09
+	WORD $0xf377 // ja 0x3c4d
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x2f19:
+// 0x3c5d:
 	RET
 
 DATA chacha20poly1305_batch_avx512_constants<>+0(SB)/8, $0x3320646e61707865
@@ -2156,4 +2704,12 @@ DATA chacha20poly1305_batch_avx512_constants<>+480(SB)/8, $0x0000001c0000000c
 DATA chacha20poly1305_batch_avx512_constants<>+488(SB)/8, $0x0000001d0000000d
 DATA chacha20poly1305_batch_avx512_constants<>+496(SB)/8, $0x0000001e0000000e
 DATA chacha20poly1305_batch_avx512_constants<>+504(SB)/8, $0x0000001f0000000f
-GLOBL chacha20poly1305_batch_avx512_constants<>(SB), RODATA|NOPTR, $512
+DATA chacha20poly1305_batch_avx512_constants<>+512(SB)/8, $0x0000000100000000
+DATA chacha20poly1305_batch_avx512_constants<>+520(SB)/8, $0x0000000300000002
+DATA chacha20poly1305_batch_avx512_constants<>+528(SB)/8, $0x0000000500000004
+DATA chacha20poly1305_batch_avx512_constants<>+536(SB)/8, $0x0000000700000006
+DATA chacha20poly1305_batch_avx512_constants<>+544(SB)/8, $0x0000000900000008
+DATA chacha20poly1305_batch_avx512_constants<>+552(SB)/8, $0x0000000b0000000a
+DATA chacha20poly1305_batch_avx512_constants<>+560(SB)/8, $0x0000000d0000000c
+DATA chacha20poly1305_batch_avx512_constants<>+568(SB)/8, $0x0000000f0000000e
+GLOBL chacha20poly1305_batch_avx512_constants<>(SB), RODATA|NOPTR, $576

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305BatchNEON(a *Args)
-TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11648-4
+TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-4
 	MOVW a+0(FP), R0
 	ADD $67, R13, R1
 	BIC $63, R1

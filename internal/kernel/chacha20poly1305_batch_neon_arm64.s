@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305BatchNEON(a *Args)
-TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11648-8
+TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
 	MOVD a+0(FP), R0
 	ADD $71, RSP, R1
 	AND $~63, R1

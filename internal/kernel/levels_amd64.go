@@ -67,16 +67,10 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 }
 
 // Measured on Zen 5: src/level.c says how.
-var (
-	avx512BatchPlan = newBatchPlan(0, 3, 3, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 7, 6, 6, 6, 6, 7, 8, 8, 16, 7, 8, 8, 8, 8, 12, 12, 16)
-	avx2BatchPlan   = newBatchPlan(0, 2, 2, 2, 3, 3, 3, 3, 3, 4, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 6)
-)
-
-func chaCha20Poly1305BatchPlan(level Level) *BatchPlan {
-	if level == AVX2 {
-		return avx2BatchPlan
-	}
-	return avx512BatchPlan
+var chaCha20Poly1305BatchPlans = batchPlans{
+	AVX512:   newBatchPlan(0, 3, 3, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 7, 6, 6, 6, 6, 7, 8, 8, 16, 7, 8, 8, 8, 8, 12, 12, 16),
+	AVX2:     newBatchPlan(0, 2, 2, 2, 3, 3, 3, 3, 3, 4, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 6),
+	Portable: portableBatchPlan,
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
@@ -132,4 +126,34 @@ func AESGCM(level Level, a *Args) {
 		AESGCMPortable(a)
 	}
 	raceGCMArgs(a)
+}
+
+// aesGCMBatchRows lists the batch kernels.
+func aesGCMBatchRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(AVX512),
+			Name:    "avx512",
+			Summary: "4 packets at a time, 4 blocks of one to a 512-bit vector",
+			Needs:   []string{"avx", "avx2", "bmi2", "aes", "pclmul", "avx512f", "avx512vl", "avx512bw", "vaes", "vpclmulqdq"},
+			Test:    aesGCMBatchTestOf(AVX512),
+		},
+	}
+}
+
+// Measured on Zen 5.
+var aesGCMBatchPlans = batchPlans{
+	AVX512:   newBatchPlan(4, 7, 7, 7, 7, 7),
+	Portable: portableBatchPlan,
+}
+
+// AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
+func AESGCMBatch(level Level, a *Args) {
+	switch level {
+	case AVX512:
+		AESGCMBatchAVX512(a)
+	default:
+		AESGCMBatchPortable(a)
+	}
+	raceGCMBatch(a)
 }

@@ -40,4 +40,10 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("batches at level %s need %q, and their kernel may use %q", row.Name, row.Needs, extensions)
 		}
 	}
+	for _, row := range AESGCMBatchLevels.Rows {
+		extensions := map[string]string{"avx512": AESGCMBatchAVX512Extensions}[row.Name]
+		if got := strings.ReplaceAll(strings.Join(row.Needs, " "), ".", " "); got != strings.ReplaceAll(extensions, ".", " ") {
+			t.Errorf("batches of AES-GCM at level %s need %q, and their kernel may use %q", row.Name, row.Needs, extensions)
+		}
+	}
 }

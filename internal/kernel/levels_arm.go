@@ -93,9 +93,10 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 }
 
 // Modelled: src/level.c says how.
-var neonBatchPlan = newBatchPlan(0, 6, 6, 12, 8, 12, 8)
-
-func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return neonBatchPlan }
+var chaCha20Poly1305BatchPlans = batchPlans{
+	NEON:     newBatchPlan(0, 6, 6, 12, 8, 12, 8),
+	Portable: portableBatchPlan,
+}
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
 func ChaCha20Poly1305Batch(level Level, a *Args) {

@@ -113,16 +113,10 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 }
 
 // Modelled: src/level.c says how.
-var (
-	neonBatchPlan  = newBatchPlan(0, 4, 4, 3, 3, 4, 8, 12, 8, 8)
-	neon6BatchPlan = newBatchPlan(0, 4, 4, 8)
-)
-
-func chaCha20Poly1305BatchPlan(level Level) *BatchPlan {
-	if level == NEON6 {
-		return neon6BatchPlan
-	}
-	return neonBatchPlan
+var chaCha20Poly1305BatchPlans = batchPlans{
+	NEON:     newBatchPlan(0, 4, 4, 3, 3, 4, 8, 12, 8, 8),
+	NEON6:    newBatchPlan(0, 4, 4, 8),
+	Portable: portableBatchPlan,
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.

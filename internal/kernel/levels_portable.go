@@ -22,7 +22,7 @@ func AESGCM(level Level, a *Args) {
 
 func chaCha20Poly1305BatchRows() []dispatch.Row { return nil }
 
-func chaCha20Poly1305BatchPlan(Level) *BatchPlan { return nil }
+var chaCha20Poly1305BatchPlans = batchPlans{Portable: portableBatchPlan}
 
 // ChaCha20Poly1305Batch runs a level's batch kernel.
 func ChaCha20Poly1305Batch(level Level, a *Args) {

@@ -56,5 +56,5 @@ const (
 	asmScratchSaveBytes = 256 // kernels use what lies behind
 	asmScratchBytes     = 4096
 
-	asmBatchScratchBytes = 11584 // of the kernels of many packets in one call
+	asmBatchScratchBytes = 11776 // of the kernels of many packets in one call
 )

@@ -1,11 +1,15 @@
-// Init is the first and only process of the virtual machines that test package afalg: it loads the modules it finds, runs
-// one program with the arguments of its own command line, says how that ended, and switches the machine off.
+// Init is the first and only process of the virtual machines that test package afalg: it does what the file /steps says,
+// says how that ended, and switches the machine off. A line is one step:
+//
+//	load NAME...                     loads these modules, or with the name "all" every one that there is
+//	run VARIABLE=VALUE... PROGRAM ARGUMENT...
 //
 //go:build linux
 
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,13 +24,17 @@ func main() {
 		fmt.Fprintln(os.Stderr, "init: this is for a virtual machine, where it is process 1")
 		os.Exit(2)
 	}
-	err := run()
-	fmt.Printf("\ninit: ended: %v\n", err)
+	result := "all is well"
+	if err := steps(); err != nil {
+		fmt.Println("\ninit:", err)
+		result = "failed"
+	}
+	fmt.Printf("\ninit: ended: %s\n", result)
 	unix.Sync()
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 }
 
-func run() error {
+func steps() error {
 	for _, m := range [][2]string{{"/proc", "proc"}, {"/sys", "sysfs"}, {"/dev", "devtmpfs"}, {"/tmp", "tmpfs"}} {
 		if err := os.MkdirAll(m[0], 0o755); err != nil {
 			return err
@@ -35,25 +43,54 @@ func run() error {
 			return fmt.Errorf("mount %s: %w", m[0], err)
 		}
 	}
-	if err := load("/modules"); err != nil {
-		return err
-	}
-	arguments, err := os.ReadFile("/arguments")
+	file, err := os.ReadFile("/steps")
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("/afalg/afalg.test", strings.Fields(string(arguments))...)
-	cmd.Stdout, cmd.Stderr, cmd.Dir = os.Stdout, os.Stdout, "/afalg"
-	cmd.Env = []string{"SEALANE_AFALG_REQUIRED=1", "PATH=/", "TMPDIR=/tmp", "HOME=/tmp"}
+	var all []error
+	for _, line := range strings.Split(strings.TrimSpace(string(file)), "\n") {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+			continue
+		case len(words) > 1 && words[0] == "load":
+			err = load(words[1:])
+		case len(words) > 1 && words[0] == "run":
+			err = run(words[1:])
+		default:
+			err = fmt.Errorf("no step: %q", line)
+		}
+		if err != nil {
+			all = append(all, fmt.Errorf("%s: %w", line, err))
+		}
+	}
+	return errors.Join(all...)
+}
+
+func run(words []string) error {
+	environment := []string{"PATH=/", "TMPDIR=/tmp", "HOME=/tmp"}
+	for len(words) > 1 && strings.Contains(words[0], "=") {
+		environment = append(environment, words[0])
+		words = words[1:]
+	}
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.Env = os.Stdout, os.Stdout, filepath.Dir(words[0]), environment
 	return cmd.Run()
 }
 
-// load loads all modules of a folder. They need each other, so it goes on as long as one more can be loaded; those for
-// processors other than this one cannot.
-func load(folder string) error {
-	files, err := filepath.Glob(folder + "/*.ko")
-	if err != nil {
-		return err
+// load loads modules. They need each other, so it goes on as long as one more can be loaded; of all, those for processors
+// other than this one cannot.
+func load(names []string) error {
+	if names[0] == "all" {
+		names = []string{"*"}
+	}
+	var files []string
+	for _, name := range names {
+		found, err := filepath.Glob("/modules/" + name + ".ko")
+		if err != nil || len(found) == 0 {
+			return fmt.Errorf("no module %s: %v", name, err)
+		}
+		files = append(files, found...)
 	}
 	for progress := true; progress; {
 		progress = false
@@ -75,6 +112,9 @@ func load(folder string) error {
 	}
 	for _, file := range files {
 		fmt.Println("init: not loaded:", filepath.Base(file))
+	}
+	if names[0] != "*" && len(files) > 0 {
+		return errors.New("not all were loaded")
 	}
 	return nil
 }

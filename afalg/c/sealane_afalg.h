@@ -1,0 +1,69 @@
+/* sealane_afalg: seals and opens packets with the AEADs of the Linux kernel, through AF_ALG sockets.
+ *
+ * A packet costs two system calls and is slower than sealane.h on every CPU that sealane has a kernel for. The use of
+ * this is crypto engines: routers and systems on a chip with a driver in a kernel before Linux 7.2, which keeps engines
+ * from AF_ALG. Measure first. Add the two files to a program that has libsealane, or link libsealane_afalg.a.
+ *
+ * The conventions are those of sealane.h but for these: errno is left in any state, a packet needs 11 KiB of stack, and
+ * how long the kernel takes, and what that depends on, is the kernel's affair. */
+#ifndef SEALANE_AFALG_H
+#define SEALANE_AFALG_H
+
+#include <sealane.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The most that goes through the kernel. Packets with more are sealed and opened in the process. */
+#define SEALANE_AFALG_PACKET_MAX 65536  /* associated data, text and tag together */
+#define SEALANE_AFALG_AD_MAX 512        /* associated data */
+#define SEALANE_AFALG_IN_PLACE_MAX 9216 /* text, where out == in */
+
+/* How many packets of a key the kernel works on at a time; others are done in the process. */
+#define SEALANE_AFALG_OPERATIONS 8
+
+/* A key in the kernel and in the process. The caller's memory, its contents private; it must not be copied or moved. */
+typedef struct sealane_afalg {
+    sealane_key key;
+    int transform; /* the socket with the key */
+    int spare[SEALANE_AFALG_OPERATIONS];
+    int open;
+    size_t in_process;
+} sealane_afalg;
+
+typedef enum {
+    SEALANE_AFALG_OK = 0,
+    SEALANE_AFALG_INVALID = -1,     /* the caller's mistake: alg, key_bytes, NULL */
+    SEALANE_AFALG_UNSUPPORTED = -2, /* the kernel does not offer AF_ALG or the algorithm */
+    SEALANE_AFALG_WRONG = -3,       /* the kernel does not seal or open as sealane does */
+    SEALANE_AFALG_FAILED = -4       /* no file descriptors, no memory, or whatever else the kernel said */
+} sealane_afalg_status;
+
+/* Gives the kernel a copy of a key of ChaCha20-Poly1305 or AES-GCM. The first call in a process for an alg compares the
+ * kernel with the code in the process. Takes one file descriptor, and up to eight more as packets are in the works at
+ * the same time. On any failure *a is no valid key, and needs no close. */
+SEALANE_CHECKED sealane_afalg_status sealane_afalg_init(sealane_afalg *a, sealane_alg alg, const uint8_t *key,
+                                                        size_t key_bytes);
+
+/* sealane_seal and sealane_open, by the kernel. What the kernel refuses or fails to do is done in the process, with the
+ * same result; only a wrong tag is final. Any number of threads may use a key at once. */
+SEALANE_CHECKED int sealane_afalg_seal(sealane_afalg *a, uint8_t *out, uint8_t tag[SEALANE_TAG_BYTES],
+                                       const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes,
+                                       const uint8_t *in, size_t in_bytes);
+SEALANE_CHECKED int sealane_afalg_open(sealane_afalg *a, uint8_t *out, const uint8_t tag[SEALANE_TAG_BYTES],
+                                       const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes,
+                                       const uint8_t *in, size_t in_bytes);
+
+/* How many packets were done in the process. */
+size_t sealane_afalg_in_process(const sealane_afalg *a);
+
+/* Gives the file descriptors back and wipes the key, here and in the kernel. No other thread may use *a any more. NULL,
+ * and a key that is closed, are ignored. */
+void sealane_afalg_close(sealane_afalg *a);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

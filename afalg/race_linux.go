@@ -1,0 +1,24 @@
+//go:build race
+
+package afalg
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// The race detector does not see what the kernel reads and writes.
+
+func raceRead(buffers ...[]byte) {
+	for _, b := range buffers {
+		if len(b) > 0 {
+			runtime.RaceReadRange(unsafe.Pointer(&b[0]), len(b))
+		}
+	}
+}
+
+func raceWrite(b []byte) {
+	if len(b) > 0 {
+		runtime.RaceWriteRange(unsafe.Pointer(&b[0]), len(b))
+	}
+}

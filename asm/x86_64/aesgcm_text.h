@@ -1,0 +1,134 @@
+/* What the AES-GCM kernels do alike. v is v where instructions have VEX encodings, and nothing where they have not. */
+
+/* The n < 16 bytes at `at`, padded with zeroes; n in eax, the last part's shift in rcx. */
+.macro load_partial to, at, spare, v
+    cmp eax, 8
+    jb 1f
+    mov rbx, [\at + rax - 8]
+    mov ecx, 16
+    sub ecx, eax
+    shl ecx, 2
+    shr rbx, cl                                                                 /* by 8 (16 - n) in all, which may be 64 */
+    shr rbx, cl
+    \v\()movq \to, qword ptr [\at]
+    .ifb \v
+    pinsrq \to, rbx, 1
+    .else
+    vpinsrq \to, \to, rbx, 1
+    .endif
+    jmp 3f
+1:
+    cmp eax, 4
+    jb 2f
+    mov ebx, [\at + rax - 4]
+    lea ecx, [8*rax - 32]
+    shl rbx, cl
+    mov ecx, [\at]
+    or rbx, rcx
+    \v\()movq \to, rbx
+    jmp 3f
+2:
+    mov ecx, eax
+    shr ecx, 1
+    movzx ebx, byte ptr [\at + rcx]
+    shl ecx, 3
+    shl ebx, cl
+    movzx ecx, byte ptr [\at]
+    or ebx, ecx
+    \v\()movd \to, ebx
+    movzx ebx, byte ptr [\at + rax - 1]
+    lea ecx, [8*rax - 8]
+    shl ebx, cl
+    \v\()movd \spare, ebx
+    .ifb \v
+    por \to, \spare
+    .else
+    vpor \to, \to, \spare
+    .endif
+3:
+.endm
+
+.macro store_partial from, at, v
+    \v\()movq rbx, \from
+    cmp eax, 8
+    jb 1f
+    mov [\at], rbx
+    \v\()pextrq power, \from, 1
+    lea ecx, [8*rax]
+    shrd rbx, power, cl                                                         /* by 8 (n - 8), modulo 64 */
+    mov [\at + rax - 8], rbx
+    jmp 3f
+1:
+    cmp eax, 4
+    jb 2f
+    mov [\at], ebx
+    lea ecx, [8*rax - 32]
+    shr rbx, cl
+    mov [\at + rax - 4], ebx
+    jmp 3f
+2:
+    mov [\at], bl
+    mov ecx, eax
+    shr ecx, 1
+    mov power, rcx
+    shl ecx, 3
+    mov steps, rbx
+    shr rbx, cl
+    mov [\at + power], bl
+    lea ecx, [8*rax - 8]
+    shr steps, cl
+    mov [\at + rax - 1], r14b
+3:
+.endm
+
+/* eax := SubWord of it, or of it rotated: the last round's SubBytes of four times the same word; xmm1 is 0. */
+.macro sub_word v, rotate=0
+    \v\()movd xmm0, eax
+    .ifb \v
+    .if \rotate
+    pshufb xmm0, [consts + ROTATE]
+    .else
+    pshufd xmm0, xmm0, 0
+    .endif
+    aesenclast xmm0, xmm1
+    .else
+    .if \rotate
+    vpshufb xmm0, xmm0, [consts + ROTATE]
+    .else
+    vpshufd xmm0, xmm0, 0
+    .endif
+    vaesenclast xmm0, xmm0, xmm1
+    .endif
+    \v\()movd eax, xmm0
+.endm
+
+/* The key schedule (FIPS 197, 5.2) word by word, behind the key; eax: the last word, before: the one as many before as the key
+ * has, which are `words`, in r8; word: where the next goes, in bytes from the schedule's begin. */
+.macro schedule_words words, word, phase, end, rcon, schedule, before, constant, v
+.Lword:
+    test \phase, \phase
+    jz .Lword_rotate
+    cmp \phase, 4
+    jne .Lword_add
+    cmp \words, 8
+    jne .Lword_add
+    sub_word \v
+    jmp .Lword_add
+.Lword_rotate:
+    sub_word \v, rotate=1
+    movzx \constant, byte ptr [\rcon + RCON]
+    inc \rcon
+    xor eax, \constant
+.Lword_add:
+    xor eax, [\before]
+    add \before, 4
+    mov [\schedule + \word], eax
+    add \word, 4
+    inc \phase
+    cmp \phase, r8d
+    jb .Lword_next
+    xor \phase, \phase
+.Lword_next:
+    cmp \word, \end
+    jb .Lword
+.endm

@@ -1,0 +1,18 @@
+# make test-long: suites that take minutes, a fuzzer on one processor each. In all about 40 minutes on two processors.
+
+# Of each fuzzer.
+LONG_SECONDS ?= 180
+
+$(eval $(call long_suite,long-check,$(B)/check,sh -ec 'for i in $$$$(seq 100); do \
+    $(B)/check >$(B)/long-check.log || { cat $(B)/long-check.log; exit 1; }; done'))
+$(eval $(call long_suite,long-secret-trace,$(B)/secret_trace,$(B)/secret_trace --long))
+$(eval $(call long_suite,long-platforms,,$(GO_ENV) $(GO) test . -v -count=1 -timeout 1h -run Platforms -args -long))
+$(eval $(call long_suite,long-fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=$(LONG_SECONDS)))
+$(eval $(call long_suite,long-fuzz-libfuzzer,$(B)/fuzz_libfuzzer,sh -ec 'mkdir -p $(B)/corpus; \
+    $(B)/fuzz_libfuzzer -max_total_time=$(LONG_SECONDS) -max_len=9000 -artifact_prefix=$(B)/ $(B)/corpus'))
+
+# $(call go_fuzzer,module,package,function)
+define go_fuzzer
+$(call long_suite,long-$(3),,$(GO_ENV) $(GO) test -C $(1) ./$(2) -run '^$$$$' -fuzz '^$(3)$$$$' -fuzztime $(LONG_SECONDS)s -parallel 1)
+endef
+$(foreach f,FuzzPeer FuzzBatch,$(eval $(call go_fuzzer,.,internal/aead,$(f))))
