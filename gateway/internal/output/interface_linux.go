@@ -69,8 +69,10 @@ func OpenTAP(name string, mtu int) (fd int, err error) {
 		return fail(err)
 	}
 	req.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
-	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err == unix.EPERM {
 		return fail(fmt.Errorf("%w (it needs CAP_NET_ADMIN)", err))
+	} else if err != nil {
+		return fail(err)
 	}
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -7,6 +7,7 @@ package tls
 
 import (
 	"crypto/cipher"
+	"unsafe"
 
 	"github.com/sealane/sealane/internal/aead"
 
@@ -61,7 +62,7 @@ const (
 	ignoring      // nothing will be delivered
 )
 
-// A half is one direction.
+// A half is one direction: two cache lines, and what the next bytes of a record that is not whole need, but for rest.part.
 type half struct {
 	aead    cipher.AEAD
 	line    *Line  // of the user, or nil
@@ -80,19 +81,20 @@ type half struct {
 	gcm     uint32 // number of the key of AES-GCM, 0 if there is none
 	age     uint8  // changes with the keys
 	chacha  aead.ChaCha20Poly1305
+	_       [16]byte
 }
 
 // A rest is what a direction needs less often.
 type rest struct {
 	part    []byte // the partial record, from the pool
-	held    []byte // bytes that wait, or are searched, in order
-	hs      messages
-	secret  [48]byte
 	gone    uint32 // records lost, as far as they were counted
 	cut     bool   // what is ignored would have been delivered
 	last    bool   // these keys were given without the secret that others follow from
 	updated bool   // a KeyUpdate has changed the keys
 	head    [headerBytes]byte
+	held    []byte // bytes that wait, or are searched, in order
+	hs      messages
+	secret  [48]byte
 }
 
 // earlyState is what became of 0-RTT data.
@@ -118,22 +120,31 @@ type Conn struct {
 	given   bool    // keys came with the tuple, there are no secrets
 	found   bool    // the store had secrets
 	full    [2]bool // so much waits in a direction that it waits no more
+	armed   [2]bool // the Line of a direction is
 	hellos  uint32  // of the client
 	trials  uint32
 	suite   *suite
 
 	half    [2]half
-	rest    [2]rest
-	asked   uint64 // state of the store at the last question
-	random  [2][32]byte
+	asked   uint64        // state of the store at the last question
 	secrets *keys.Secrets // while they are needed
 	waits   *waits        // nil at first
-
+	// Since is when the connection began to wait for keys, for the user of the package.
+	Since  int64
+	rest   [2]rest
+	random [2][32]byte
 	// Owner is for the user of the package.
 	Owner any
-	// Since is when the connection began to wait for keys, for the user of the package.
-	Since int64
 }
+
+// With whole lines from half on, what a direction needs is in as few as can be.
+var (
+	_ = [1]struct{}{}[unsafe.Offsetof(Conn{}.half)-Before]
+	_ = [1]struct{}{}[unsafe.Sizeof(half{})-128]
+)
+
+// Before is how many bytes of a Conn come before what should begin with a cache line.
+const Before = 40
 
 // waits is what a connection has that waits.
 type waits struct {
