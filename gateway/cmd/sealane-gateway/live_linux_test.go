@@ -357,6 +357,20 @@ func TestInlineVLAN(t *testing.T) {
 	}
 }
 
+// What cannot be is refused before anything is opened.
+func TestLiveFlags(t *testing.T) {
+	for flags, says := range map[string]string{
+		"": "what to read?", "--interface lo --unread drop": "--inline", "--inline lo=lo": "two interfaces", "--interface lo --workers 0": "1 to 1024",
+		"--interface lo --ring 0": "1 to 4096", "--interface lo --ring 4096 --workers 1024": "more than half", "--interface lo --flows 0": "--flows 0",
+		"--interface lo --max-keys -1": "--max-keys -1", "--interface lo --key-wait -1s": "0 or more", "--interface lo --output-interface lo": "what it wrote",
+		"--interface lo --segment 0": "1 to 65000", "--interface lo --mark-mac 1": "Ethernet", "--interface none.such": "no such network interface",
+	} {
+		if said, ok := run(t, append([]string{"live"}, strings.Fields(flags)...)...); ok || !strings.Contains(said, says) || strings.Contains(said, "goroutine") {
+			t.Errorf("%s: %s", flags, said)
+		}
+	}
+}
+
 // TestWithoutRoot runs the gateway as another user, with the two capabilities that it needs.
 func TestWithoutRoot(t *testing.T) {
 	need(t, "setpriv", "ip")
