@@ -462,6 +462,41 @@ func TestInterfaceGone(t *testing.T) {
 	g.waitFor(t, "reading again", 1)
 }
 
+// TestOutputInterfaceGone takes away the interface where plaintext goes, and brings it back.
+func TestOutputInterfaceGone(t *testing.T) {
+	l := newLab(t, 2)
+	keyLog := l.file("keys.log")
+	os.WriteFile(keyLog, nil, 0o600)
+	come := func() {
+		l.run("ip", "-n", l.names[1], "link", "add", "out", "type", "veth", "peer", "name", "tool")
+		l.run("ip", "-n", l.names[1], "link", "set", "out", "up")
+		l.run("ip", "-n", l.names[1], "link", "set", "tool", "up")
+	}
+	come()
+	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--output-interface", "out", "--key-wait", "2s")
+	l.run("ip", "-n", l.names[1], "link", "del", "out")
+	for range 2 {
+		if _, err := l.curl(keyLog, "secret-page"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.waitFor(t, "output stopped", 1)
+	come()
+	shark := l.tshark(1, "-i", "tool")
+	for i := 0; !strings.Contains(shark.text(), "\t200\t26"); i++ {
+		if i == 20 {
+			t.Fatal("nothing comes")
+		}
+		if _, err := l.curl(keyLog, "secret-page"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	if n := strings.Count(g.text(), "output stopped"); n != 1 {
+		t.Errorf("it was said %d times", n)
+	}
+}
+
 // TestFlowsBySocket has a connection's keys given with its addresses, in the middle of it.
 func TestFlowsBySocket(t *testing.T) {
 	l := newLab(t, 2)
