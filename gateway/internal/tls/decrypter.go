@@ -993,8 +993,8 @@ func (d *Decrypter) Close(c *Conn) {
 		if h.mode == counting && c.state == Readable {
 			d.Stats.LostBytes += uint64(h.missing)
 		}
-		if n := int(h.have) + len(r.held); n > 0 && c.state == Readable {
-			// A record that did not become whole, or the rest of what was searched.
+		if n := int(h.have) + len(r.held) + r.hs.unfinished(); n > 0 && c.state == Readable {
+			// A record or handshake message that did not become whole, or the rest of what was searched.
 			d.Stats.LostBytes += uint64(n)
 			h.missing += uint32(n)
 		}
