@@ -7,6 +7,8 @@ $(eval $(call long_suite,long-check,$(B)/check,sh -ec 'for i in $$$$(seq 100); d
     $(B)/check >$(B)/long-check.log || { cat $(B)/long-check.log; exit 1; }; done'))
 $(eval $(call long_suite,long-secret-trace,$(B)/secret_trace,$(B)/secret_trace --long))
 $(eval $(call long_suite,long-platforms,,$(GO_ENV) $(GO) test . -v -count=1 -timeout 1h -run Platforms -args -long))
+$(eval $(call long_suite,long-go,,$(GO_ENV) $(GO) test -v -count=1 -timeout 1h ./internal/kernel ./internal/aead \
+    -run 'RandomLengths|BatchMixes|Stress' -args -long))
 $(eval $(call long_suite,long-fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=$(LONG_SECONDS)))
 $(eval $(call long_suite,long-fuzz-libfuzzer,$(B)/fuzz_libfuzzer,sh -ec 'mkdir -p $(B)/corpus; \
     $(B)/fuzz_libfuzzer -max_total_time=$(LONG_SECONDS) -max_len=9000 -artifact_prefix=$(B)/ $(B)/corpus'))

@@ -270,6 +270,26 @@ func TestAnySegments(t *testing.T) {
 	}
 }
 
+// TestSwallowed has a forged length make one record of a handshake message and all that the client sends after it.
+func TestSwallowed(t *testing.T) {
+	o := &originals(t)[4] // TLS 1.2
+	var frames []capture.Frame
+	for i, s := range o.segments {
+		if bytes.HasPrefix(s.Payload, []byte{22, 3, 3, 0, 0x25, 16}) { // ClientKeyExchange
+			s.Payload = bytes.Clone(s.Payload)
+			s.Payload[4] = 0xe5
+		}
+		frames = append(frames, frameOf(&s, 1700000000e9+int64(i)*20000))
+	}
+	got, stats := runFrames(frames, o.keyLog, Options{Flows: 100})
+	if len(got.streams) != 1 || len(got.streams[0].bytes(1)) != len(o.plain[1]) || len(got.streams[0].bytes(0)) != 0 {
+		t.Fatalf("the server's side was not read, or the client's was: %+v", stats)
+	}
+	if got.streams[0].gaps() == 0 || stats.TLS.LostBytes == 0 {
+		t.Errorf("nothing is reported missing: %+v", stats)
+	}
+}
+
 // TestPropertyCanFail plants what a gateway must not do, and has the check find it.
 func TestPropertyCanFail(t *testing.T) {
 	want := []byte("abcdefghijkl")

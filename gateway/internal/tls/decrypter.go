@@ -382,7 +382,7 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 // behind tells whether a direction has its keys before the other one, and must not overtake it.
 func (d *Decrypter) behind(c *Conn, side uint8) bool {
 	h := &c.half[side]
-	return (h.epoch == application || h.next == application) && c.half[1-side].mode == holding && d.Wait && !c.expired && !c.full[side]
+	return (h.epoch >= application || h.next == application) && c.half[1-side].mode == holding && d.Wait && !c.expired && !c.full[side]
 }
 
 // unframed is called where a record should begin and does not.
@@ -993,8 +993,8 @@ func (d *Decrypter) Close(c *Conn) {
 		if h.mode == counting && c.state == Readable {
 			d.Stats.LostBytes += uint64(h.missing)
 		}
-		if n := int(h.have) + len(r.held); n > 0 && c.state == Readable {
-			// A record that did not become whole, or the rest of what was searched.
+		if n := int(h.have) + len(r.held) + r.hs.unfinished(); n > 0 && c.state == Readable {
+			// A record or handshake message that did not become whole, or the rest of what was searched.
 			d.Stats.LostBytes += uint64(n)
 			h.missing += uint32(n)
 		}

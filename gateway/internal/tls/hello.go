@@ -188,5 +188,13 @@ func (m *messages) feed(p []byte, each func(kind uint8, body []byte)) {
 	}
 }
 
+// unfinished returns how many bytes there are of a message that is not complete.
+func (m *messages) unfinished() int {
+	if m.have < 4 || m.lost {
+		return int(m.have)
+	}
+	return 4 + int(be.Uint32(m.head[:])&0xffffff) - m.need
+}
+
 // reset says that the next record begins with a message.
 func (m *messages) reset() { *m = messages{} }
