@@ -1,19 +1,24 @@
 // Package afalg seals and opens packets with the AEADs of the Linux kernel, through AF_ALG sockets, as a cipher.AEAD.
 //
-// A packet costs two system calls, one to send and one to read, about a microsecond on a large machine and several on a
-// small one. The kernel runs the same kind of vector code as sealane does without them, so on a CPU that sealane has a
-// kernel for this package is slower. Its use is hardware: routers and systems on a chip whose crypto engine has a driver
-// in the kernel. Measure, with
+// Its use is crypto engines: routers and systems on a chip with a driver in a kernel before Linux 7.2. Without an engine the
+// kernel runs the same kind of vector code as sealane, and a packet costs two system calls and as many copies on top, so on
+// a CPU that sealane has a kernel for this package is slower. From 7.2 on AF_ALG is deprecated and has no engines any more,
+// and from 7.3 on New fails with [ErrUnsupported] unless the administrator sets crypto.af_alg_restrict to 0. [Available] has
+// the driver behind an algorithm; measure, with
 //
 //	go test -bench . github.com/sealane/sealane/afalg
 //
 // or let the program do so: a program that imports this package uses the kernel for the ciphers of packages
 // chacha20poly1305 and aesgcm if the environment has SEALANE_AFALG=auto, a short measurement at 1420 bytes at the first
 // key finds the kernel faster, and the kernel has given known answers. [Selections] says what came of it. Without the
-// variable nothing changes, set-uid programs ignore it, and ARM processors without NEON never get the kernel.
+// variable nothing changes, set-uid programs ignore it, and ARM processors without NEON never get the kernel. Keys that are
+// given to the kernel so take at most a quarter of the file descriptors that the process may have; others stay in it.
 //
 // Whatever the kernel refuses or fails to do (a packet over [MaxPacket] bytes, no memory, no file descriptors) is done in
 // the process, with the same result. Only a wrong tag is final.
+//
+// Texts are copied: splicing them into the socket was tried, and costs more instructions for packets of 1420 bytes; Linux
+// has given up avoiding the copy for the sake of safety, in 7.2 and in older series.
 //
 // Source: Linux's Documentation/crypto/userspace-if.rst.
 package afalg
@@ -51,9 +56,9 @@ type Support struct {
 	Algorithm Algorithm
 	Usable    bool   // it is there and gave the known answers
 	Why       string // why not
-	Driver    string // which implementation serves it, from /proc/crypto; empty if unknown
+	Driver    string // which implementation serves it: the one in /proc/crypto whose users become more; empty if unknown
 	Priority  int    // the driver's, from there
-	Hardware  bool   // the driver looks like that of a crypto engine: asynchronous, and no name that the kernel's own code has
+	Hardware  bool   // the driver is that of a crypto engine, as far as its name tells
 }
 
 // A Selection is what SEALANE_AFALG=auto came to for an algorithm in this process.

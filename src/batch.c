@@ -11,8 +11,10 @@ enum { CHUNK = 64 };
 /* Keeps the rest from taking registers from the loop that matters. */
 #if defined(__GNUC__)
 #define OUT_OF_LINE __attribute__((noinline))
+#define ALWAYS_INLINE __attribute__((always_inline))
 #else
 #define OUT_OF_LINE
+#define ALWAYS_INLINE
 #endif
 
 /* The caller's mistakes in one packet; SEALANE_OK if there is none. */
@@ -62,33 +64,82 @@ enum { PAYS = 240 };
 static const uint8_t weights[SEALANE_BATCH_FROM_MAX + 1] = {0,  240, 120, 80, 60, 48, 40, 35, 30,
                                                             27, 24,  22,  20, 19, 18, 16, 15};
 
+/* A sealane_lane. Where addresses are narrower than slots and stand at their beginning, what is above is not written,
+ * as nobody reads it. */
+typedef struct {
+#if UINTPTR_MAX < UINT64_MAX && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uintptr_t v;
+    uint8_t above[8 - sizeof(uintptr_t)];
+#else
+    uint64_t v;
+#endif
+} address;
+
+typedef struct {
+    address out, in;
+    uint64_t bytes;
+    address ad;
+    uint64_t ad_bytes;
+    address key, nonce, tag;
+} lane;
+
+_Static_assert(sizeof(lane) == SEALANE_LANE_STRIDE && offsetof(lane, tag) == SEALANE_LANE_TAG, "lane");
+
 /* The packets of a chunk that share a call of the batch kernel. */
 typedef struct {
-    _Alignas(64) sealane_lane lane[CHUNK], sorted[CHUNK];
-    unsigned count, weight, subkeys, later;
-    uint8_t op[CHUNK];                              /* which of the chunk's they are */
-    uint8_t class[CHUNK];                           /* whole blocks of text */
+    _Alignas(64) lane lane[CHUNK], sorted[CHUNK];
+    unsigned count, subkeys, later;
+    int mixed;   /* there may be lanes of different classes */
+    int skipped; /* lanes are not of the packets of their own number, but of these: */
+    uint8_t op[CHUNK];
     uint8_t tag[CHUNK][16];                         /* open: to be compared */
     uint8_t subkey[CHUNK][32], subnonce[CHUNK][12]; /* XChaCha20-Poly1305 */
     uint8_t put_off[CHUNK];                         /* those of the other primitive */
 } plan;
 
-/* Lane number i, for packet number n of the chunk, with the key and nonce that the kernel is to have. */
-static inline void set_lane(plan *p, unsigned i, sealane_op *op, unsigned n, uint64_t direction, const void *key,
-                            const uint8_t *nonce)
+static void begin_plan(plan *p)
 {
-    p->lane[i] = (sealane_lane){
-        .out = slot(op->out),
-        .in = slot(op->in),
-        .bytes = op->in_bytes,
-        .ad = slot(op->ad),
-        .ad_bytes = op->ad_bytes,
-        .key = slot(key),
-        .nonce = slot(nonce),
-        .tag = slot(direction == SEALANE_FLAG_OPEN ? p->tag[i] : op->tag),
-    };
-    p->op[i] = (uint8_t)n;
-    p->class[i] = (uint8_t)(op->in_bytes / 64);
+    p->count = p->subkeys = 0;
+    p->mixed = p->skipped = 0;
+}
+
+/* Which packet a lane is of. */
+static inline unsigned op_of(const plan *p, unsigned i)
+{
+    return p->skipped ? p->op[i] : i;
+}
+
+/* Notes that the next n lanes are for the packets from number first on. */
+static void add_ops(plan *p, unsigned first, unsigned n)
+{
+    if (p->count != first && !p->skipped) {
+        for (unsigned i = 0; i < p->count; i++)
+            p->op[i] = (uint8_t)i;
+        p->skipped = 1;
+    }
+    for (unsigned i = 0; i < n && p->skipped; i++)
+        p->op[p->count + i] = (uint8_t)(first + i);
+    p->count += n;
+}
+
+/* Number of whole blocks of text. */
+static inline unsigned class_of(const lane *l)
+{
+    return (unsigned)l->bytes / 64;
+}
+
+/* The lane for a packet, with the key and nonce that the kernel is to have. */
+static ALWAYS_INLINE inline void set_lane(lane *l, sealane_op *op, uintptr_t key, const uint8_t *nonce,
+                                          const uint8_t *tag)
+{
+    l->out.v = (uintptr_t)op->out;
+    l->in.v = (uintptr_t)op->in;
+    l->bytes = op->in_bytes;
+    l->ad.v = (uintptr_t)op->ad;
+    l->ad_bytes = op->ad_bytes;
+    l->key.v = key;
+    l->nonce.v = (uintptr_t)nonce;
+    l->tag.v = (uintptr_t)tag;
     op->status = SEALANE_OK; /* until its tag is found wrong */
 }
 
@@ -101,19 +152,18 @@ static inline int touches(const void *p, size_t n, const void *out, size_t bytes
 }
 
 /* 1 if a packet with a nonce of 12 bytes and a text of some class is without mistakes: what mistake finds, in fewer
- * instructions. 0 also if there is very much associated data. */
-static inline int well_formed(const sealane_op *op)
+ * instructions. 0 also if there is very much associated data, and for some without text. */
+static ALWAYS_INLINE inline int well_formed(const sealane_op *op)
 {
-    const size_t n = op->in_bytes;
-    if (op->nonce_bytes != 12 || op->nonce == NULL || op->tag == NULL || op->ad_bytes > INT32_MAX)
+    const uint8_t *const out = op->out, *const in = op->in, *const nonce = op->nonce, *const tag = op->tag;
+    const size_t n = op->in_bytes, ad_bytes = op->ad_bytes;
+    if (nonce == NULL || tag == NULL || in == NULL || out == NULL)
         return 0;
-    if (op->ad_bytes != 0 && (op->ad == NULL || (n != 0 && touches(op->ad, op->ad_bytes, op->out, n))))
+    if (out != in && touches(in, n, out, n))
         return 0;
-    if (n == 0)
-        return 1;
-    if (op->in == NULL || op->out == NULL || touches(op->nonce, 12, op->out, n) || touches(op->tag, 16, op->out, n))
+    if (ad_bytes != 0 && (ad_bytes > INT32_MAX || op->ad == NULL || touches(op->ad, ad_bytes, out, n)))
         return 0;
-    return op->out == op->in || !touches(op->in, n, op->out, n);
+    return n == 0 || (!touches(nonce, 12, out, n) && !touches(tag, 16, out, n));
 }
 
 /* What packets of a level are done with. */
@@ -123,7 +173,7 @@ typedef struct {
     const sealane_batch *batch;
     sealane_batch_choice *choice;
     uint64_t direction;
-    uint64_t key_word, more_words; /* of keys that go into lanes as they are: that one and so many after it */
+    uint32_t key_word, more_words; /* of keys that go into lanes as they are: that one and so many after it */
     size_t key_at;                 /* where in them the kernel's key is */
 } planner;
 
@@ -134,7 +184,7 @@ static planner planner_of(const sealane_key *k, uint64_t direction, sealane_batc
     _Static_assert(SEALANE_AES_256_GCM == SEALANE_AES_128_GCM + 1 && SEALANE_AES_192_GCM == SEALANE_AES_128_GCM + 2,
                    "AES-GCM's numbers are not in a row");
     r.batch = choice(r.table, r.level);
-    r.key_word = key_word(gcm ? SEALANE_AES_128_GCM : SEALANE_CHACHA20_POLY1305, index);
+    r.key_word = (uint32_t)key_word(gcm ? SEALANE_AES_128_GCM : SEALANE_CHACHA20_POLY1305, index);
     r.more_words = gcm ? 2 : 0;
     r.key_at = gcm ? (size_t)((const uint8_t *)gcm_key_of(k) - (const uint8_t *)k)
                    : (size_t)(key_bytes_of(k) - (const uint8_t *)k);
@@ -144,31 +194,62 @@ static planner planner_of(const sealane_key *k, uint64_t direction, sealane_batc
 /* Whether packets of that length are ever faster side by side. */
 static inline int has_lane(const planner *r, size_t class)
 {
-    return class < SEALANE_BATCH_CLASSES && r->batch->from[class] != 0;
+    return class < r->batch->classes && r->batch->from[class] != 0;
+}
+
+static inline int is_plain_key(const planner *r, const sealane_key *k)
+{
+    return key_valid(k) && (uint32_t)k->opaque[0] - r->key_word <= r->more_words;
 }
 
 static inline int goes_alone(const planner *r, const sealane_op *op)
 {
-    return op->key != NULL && op->key->opaque[0] - r->key_word <= r->more_words && !has_lane(r, op->in_bytes / 64);
+    return is_plain_key(r, op->key) && !has_lane(r, op->in_bytes / 64);
 }
 
-/* Lanes for packets that need nothing but one, from number n on; returns the first that is not such. */
-OUT_OF_LINE static unsigned plan_plain(plan *p, sealane_op *ops, unsigned n, unsigned end, const planner *r)
+/* Lanes for the first packets, as far as they need nothing but one and are of one class, or of any; how many. */
+static ALWAYS_INLINE inline unsigned fill(plan *p, sealane_op *ops, unsigned n, const planner *r, int any, int open)
 {
-    const uint64_t first = r->key_word, more = r->more_words, direction = r->direction;
-    const size_t key_at = r->key_at;
-    const sealane_batch *batch = r->batch;
-    unsigned count = p->count, weight = p->weight;
-    for (; n < end; n++) {
-        sealane_op *op = &ops[n];
-        const size_t class = op->in_bytes / 64;
-        if (op->key == NULL || op->key->opaque[0] - first > more || class >= SEALANE_BATCH_CLASSES ||
-            batch->from[class] == 0 || !well_formed(op))
+    const size_t least = any ? 0 : ops->in_bytes / 64 * 64, span = any ? (size_t)r->batch->classes * 64 : 64;
+    const uintptr_t key_at = r->key_at;
+    lane *l = &p->lane[p->count];
+    uint8_t(*tag)[16] = &p->tag[p->count];
+    unsigned i = 0;
+    for (; i < n; i++, l++) {
+        sealane_op *op = &ops[i];
+        const sealane_key *const key = op->key; /* loaded side by side */
+        const size_t beyond = op->in_bytes - least, nonce_bytes = op->nonce_bytes;
+        if (key == NULL || beyond >= span || nonce_bytes != 12 || !is_plain_key(r, key) || !well_formed(op))
             break;
-        weight += weights[batch->from[class]];
-        set_lane(p, count++, op, n, direction, (const uint8_t *)op->key + key_at, op->nonce);
+        set_lane(l, op, (uintptr_t)op->key + key_at, op->nonce, open ? *tag++ : op->tag);
     }
-    p->count = count, p->weight = weight;
+    return i;
+}
+
+OUT_OF_LINE static unsigned fill_to_seal(plan *p, sealane_op *ops, unsigned n, const planner *r, int any)
+{
+    return fill(p, ops, n, r, any, 0);
+}
+
+OUT_OF_LINE static unsigned fill_to_open(plan *p, sealane_op *ops, unsigned n, const planner *r, int any)
+{
+    return fill(p, ops, n, r, any, 1);
+}
+
+/* Lanes for packets that need nothing but one, from number n on; returns the first that is not such. Their order is
+ * looked at only where their classes differ. */
+static unsigned plan_plain(plan *p, sealane_op *ops, unsigned n, unsigned end, const planner *r)
+{
+    while (n < end && has_lane(r, ops[n].in_bytes / 64)) {
+        unsigned (*const fills)(plan *, sealane_op *, unsigned, const planner *, int) =
+            r->direction == SEALANE_FLAG_OPEN ? fill_to_open : fill_to_seal;
+        const unsigned added = fills(p, ops + n, end - n, r, p->mixed);
+        add_ops(p, n, added);
+        n += added;
+        if (p->mixed)
+            break;
+        p->mixed = n < end;
+    }
     return n;
 }
 
@@ -189,8 +270,10 @@ OUT_OF_LINE static int plan_special(plan *p, sealane_op *op, unsigned n, const p
     uint8_t *subkey = p->subkey[p->subkeys], *subnonce = p->subnonce[p->subkeys];
     p->subkeys++;
     xchacha_begin(subkey, subnonce, op->key, op->nonce);
-    p->weight += weights[r->batch->from[class]];
-    set_lane(p, p->count++, op, n, r->direction, subkey, subnonce);
+    set_lane(&p->lane[p->count], op, (uintptr_t)subkey, subnonce,
+             r->direction == SEALANE_FLAG_OPEN ? p->tag[p->count] : op->tag);
+    add_ops(p, n, 1);
+    p->mixed = 1;
     return 0;
 }
 
@@ -199,7 +282,8 @@ static size_t make_plan(plan *p, sealane_op *ops, unsigned n, const planner *r)
 {
     size_t good = 0;
     unsigned i = 0;
-    p->count = p->weight = p->subkeys = p->later = 0;
+    begin_plan(p);
+    p->later = 0;
     while ((i = plan_plain(p, ops, i, n, r)) < n) {
         good += (size_t)plan_special(p, &ops[i], i, r), i++;
         for (; i < n && goes_alone(r, &ops[i]); i++) /* mostly they are many */
@@ -209,23 +293,25 @@ static size_t make_plan(plan *p, sealane_op *ops, unsigned n, const planner *r)
 }
 
 /* The lanes by falling class: a counting sort, left out where there is nothing to do. */
-static const sealane_lane *sorted_lanes(plan *p)
+static const lane *sorted_lanes(plan *p)
 {
     uint8_t place[SEALANE_BATCH_CLASSES] = {0};
     unsigned i = 1, next = 0;
-    while (i < p->count && p->class[i] <= p->class[i - 1])
+    if (!p->mixed)
+        return p->lane;
+    while (i < p->count && class_of(&p->lane[i]) <= class_of(&p->lane[i - 1]))
         i++;
     if (i >= p->count)
         return p->lane;
     for (i = 0; i < p->count; i++)
-        place[p->class[i]]++;
+        place[class_of(&p->lane[i])]++;
     for (int class = SEALANE_BATCH_CLASSES - 1; class >= 0; class --) {
         const unsigned size = place[class];
         place[class] = (uint8_t)next;
         next += size;
     }
     for (i = 0; i < p->count; i++)
-        p->sorted[place[p->class[i]]++] = p->lane[i];
+        p->sorted[place[class_of(&p->lane[i])]++] = p->lane[i];
     return p->sorted;
 }
 
@@ -234,7 +320,7 @@ static size_t authenticate(plan *p, sealane_op *ops)
 {
     size_t good = p->count;
     for (unsigned i = 0; i < p->count; i++) {
-        sealane_op *op = &ops[p->op[i]];
+        sealane_op *op = &ops[op_of(p, i)];
         if (equal16(p->tag[i], op->tag))
             continue;
         good--;
@@ -249,7 +335,7 @@ static size_t authenticate(plan *p, sealane_op *ops)
 static size_t side_by_side(plan *p, sealane_op *ops, const planner *r)
 {
     SEALANE_BATCH_SCRATCH(scratch);
-    const sealane_args a = batch_args(sorted_lanes(p), p->count, r->direction);
+    const sealane_args a = {.in = slot(sorted_lanes(p)), .bytes = p->count, .flags = r->direction};
     r->batch->kernel(&a, scratch, r->batch->consts);
     return r->direction == SEALANE_FLAG_OPEN ? authenticate(p, ops) : p->count;
 }
@@ -262,13 +348,26 @@ static size_t one_by_one(sealane_op *ops, size_t n, uint64_t direction)
     return good;
 }
 
+/* How many of the lanes' packets are better done by themselves. */
+static unsigned better_alone(const plan *p, const sealane_batch *batch)
+{
+    if (p->count < SEALANE_BATCH_FROM_MAX) {
+        unsigned weight = 0;
+        for (unsigned i = 0; i < p->count; i++)
+            weight += weights[batch->from[class_of(&p->lane[i])]];
+        if (weight < PAYS)
+            return p->count;
+    }
+    const unsigned over = batch->group ? p->count & (batch->group - 1u) : 0;
+    return over < 3 ? over : 0;
+}
+
 /* What was planned. */
 static size_t carry_out(plan *p, sealane_op *ops, const planner *r)
 {
-    const unsigned over = r->batch && r->batch->group ? p->count & (r->batch->group - 1u) : 0;
     size_t good = 0;
-    for (unsigned left = p->weight < PAYS ? p->count : over < 3 ? over : 0; left > 0; left--)
-        good += (size_t)alone(&ops[p->op[--p->count]], r->direction);
+    for (unsigned left = better_alone(p, r->batch); left > 0; left--)
+        p->count--, good += (size_t)alone(&ops[op_of(p, p->count)], r->direction);
     if (p->count > 0)
         good += side_by_side(p, ops, r);
     wipe(p->subkey, sizeof p->subkey[0] * p->subkeys);
@@ -281,7 +380,8 @@ OUT_OF_LINE static size_t run_put_off(plan *p, sealane_op *ops, const planner *b
     const planner r = planner_of(ops[p->put_off[0]].key, before->direction, before->choice);
     const unsigned later = p->later;
     size_t good = 0;
-    p->count = p->weight = p->subkeys = 0;
+    begin_plan(p);
+    p->mixed = 1;
     for (unsigned i = 0; i < later; i++) {
         const unsigned n = p->put_off[i];
         if (r.batch == NULL)
@@ -289,7 +389,7 @@ OUT_OF_LINE static size_t run_put_off(plan *p, sealane_op *ops, const planner *b
         else if (plan_plain(p, ops, n, n + 1, &r) == n)
             good += (size_t)plan_special(p, &ops[n], n, &r);
     }
-    return good + carry_out(p, ops, &r);
+    return r.batch ? good + carry_out(p, ops, &r) : good;
 }
 
 /* Packets of a level side by side, and then those of the other primitive's; the rest by themselves. */
@@ -307,6 +407,8 @@ static size_t run_chunk(sealane_op *ops, unsigned n, uint64_t direction, sealane
         if (!key_valid(ops[first].key))
             continue;
         const planner r = planner_of(ops[first].key, direction, choice);
+        if (r.batch != NULL && n < r.batch->few)
+            break;
         if (r.batch != NULL)
             return run_planned(ops, n, &r);
         const sealane_table *without = r.table;

@@ -40,20 +40,21 @@
     extern sealane_kernel sealane_##primitive##_batch_##level; \
     extern const uint8_t sealane_##primitive##_batch_##level##_constants[];
 
-#define BATCH(primitive, level, group, ...)                                                            \
-    {                                                                                                  \
-        sealane_##primitive##_batch_##level, sealane_##primitive##_batch_##level##_constants, (group), \
-        {                                                                                              \
-            __VA_ARGS__                                                                                \
-        }                                                                                              \
+#define BATCH(primitive, level, group, few, ...)                                                              \
+    {                                                                                                         \
+        sealane_##primitive##_batch_##level, sealane_##primitive##_batch_##level##_constants, (group), (few), \
+            sizeof((uint8_t[]){__VA_ARGS__}),                                                                 \
+        {                                                                                                     \
+            __VA_ARGS__                                                                                       \
+        }                                                                                                     \
     }
 
-#define NO_BATCH       \
-    {                  \
-        NULL, NULL, 0, \
-        {              \
-            0          \
-        }              \
+#define NO_BATCH             \
+    {                        \
+        NULL, NULL, 0, 0, 0, \
+        {                    \
+            0                \
+        }                    \
     }
 
 /* How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
@@ -62,18 +63,18 @@
  * as its calls cost something else. These are of Zen 5.
  */
 #define AVX512_BATCH                                                                                                 \
-    BATCH(chacha20poly1305, avx512, 0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 5, 6, 6, 7, 7, 7, 8, 6, 6, \
-          6, 6, 7, 7, 7, 8)
-#define AVX2_BATCH BATCH(chacha20poly1305, avx2, 0, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 4, 2, 4, 4, 6, 8)
-#define AVX512_GCM_BATCH BATCH(aesgcm, avx512, 4, 4, 4, 4, 4)
+    BATCH(chacha20poly1305, avx512, 0, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 6, 7, 8, 7, 8, 8, \
+          7, 7, 7, 7, 7, 8, 8)
+#define AVX2_BATCH BATCH(chacha20poly1305, avx2, 0, 2, 2, 2, 2, 2, 3, 2, 2, 3, 3, 3, 4, 3, 4, 7, 6, 0, 0, 2, 3, 3, 4, 6)
+#define AVX512_GCM_BATCH BATCH(aesgcm, avx512, 4, 8, 8, 8, 8, 8)
 
 #if defined(HAVE_AARCH64_KERNELS)
 /* One kernel beside two for single packets; modelled, of Cortex-A53 and Neoverse N1, and of Cortex-A72. */
-#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 4, 4, 3, 3, 4, 8, 12, 8, 8)
-#define NEON6_BATCH BATCH(chacha20poly1305, neon, 0, 4, 4, 8)
+#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 3, 4, 4, 3, 3, 4, 8, 12, 8, 8)
+#define NEON6_BATCH BATCH(chacha20poly1305, neon, 0, 4, 4, 4, 8)
 #else
 /* Modelled in Go (tools/armcost): where Cortex-A53 and A72 gain and A7 loses no more than a fiftieth. */
-#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 6, 6, 12, 8, 12, 8)
+#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 6, 6, 6, 12, 8, 12, 8)
 #endif
 
 #if defined(HAVE_X86_64_KERNELS)
@@ -125,7 +126,7 @@ const sealane_level sealane_levels[] = {
      0,
      sealane_chacha20poly1305_portable,
      NULL,
-     {sealane_chacha20poly1305_batch_portable, NULL, 0, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}},
+     {sealane_chacha20poly1305_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}},
 };
 
 _Static_assert(sizeof sealane_levels / sizeof sealane_levels[0] <= SEALANE_LEVELS_MAX, "too many levels");
@@ -155,7 +156,7 @@ static const sealane_level aesgcm_levels[] = {
      0,
      sealane_aesgcm_portable,
      NULL,
-     {sealane_aesgcm_batch_portable, NULL, 0, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}},
+     {sealane_aesgcm_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}},
 };
 
 _Static_assert(sizeof aesgcm_levels / sizeof aesgcm_levels[0] <= SEALANE_LEVELS_MAX, "too many levels");

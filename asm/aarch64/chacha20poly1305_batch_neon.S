@@ -4,7 +4,7 @@
  *
  * CPU        ARMv8-A with Advanced SIMD; no crypto extensions
  * args       SEALANE_BATCH_* and FLAGS (asm/args.h); of every lane reads AD, KEY, NONCE, IN[BYTES]; writes OUT[BYTES], TAG[16]
- * scratch    992 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    1408 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_batch_neon_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on the lanes' pointers and lengths, and on FLAGS only
@@ -14,8 +14,12 @@
  * vectors with packets of any lengths, and with the blocks that a packet alone would not need.
  *
  * What a pass has made and encrypted, integer registers authenticate beside the next pass's rounds, Poly1305 (2.5) as in
- * chacha20poly1305_neon.S: each of the four records gets two double rounds, in which its up to five messages are dealt out
- * evenly: the ciphertext, padded, and behind the last block the lengths. Records are in order, so one accumulator is enough.
+ * chacha20poly1305_neon.S: each of the four records gets two double rounds for its up to five messages, the ciphertext, padded, and
+ * behind the last block the lengths; or for r and s. Records are in order, so one accumulator is enough. Beside the last two double
+ * rounds integer registers give out the next pass's blocks.
+ *
+ * In-order cores do a vector instruction and another in a cycle: all that is not vectors stands between them, and a block has the
+ * same instructions whatever it is: block 0 encrypts zeroes, and a packet's last bytes are encrypted in a copy.
  */
 #include "../asm.S"
 
@@ -25,35 +29,44 @@ isa neon
 
 #include "chacha20poly1305_neon_rounds.h"
 
-/* No blocks by rows beside the set. */
+/* No blocks by rows beside the set; of the messages one instruction behind a vector's. */
 .set ROW_ITEMS, 0
+.set poly_burst, 1
 
 #define CONST_SIGMA 0
 #define CONST_MASK 32     /* 64 bytes of ones, then 64 of zeroes */
+#define CONST_ZEROES 96
+#define CONST_WORK 160
 
 /* Scratch. */
 #define POLY_S 256
-#define CONSTS 272
-#define WHATS 280
-#define COPY 288          /* a last block of text, padded */
-#define TODO 352          /* a pass's four blocks, and the next pass's: */
-#define TODO_D 0          /* row d of the initial state: counter, nonce */
-#define TODO_LANE 16      /* 0: none */
-#define TODO_BLOCK 24
-#define TODO_KEY 32
-#define TODO_BYTES 48
-#define RECORDS 736       /* what the pass has made of them: */
-#define RECORD_LANE 0
-#define RECORD_MESSAGES 16 /* up to 5 */
-#define RECORD_KEY 96     /* r and s of a packet that begins */
-#define RECORD_BYTES 128
-#define END (RECORDS + 4*RECORD_BYTES)
+#define TAG 272           /* where the packet that is authenticated wants it */
+#define CONSTS 280
+#define MESSAGE 288
+#define WORK_LEFT 296
+#define TODO 304          /* two sets of four blocks: the pass's, which it leaves to be authenticated, and the next one's */
+#define COPY (TODO + 2*TODO_BYTES) /* of the pass's four blocks: the last of a packet, padded */
+#define END (COPY + 4*64)
 
-/* What there is in a record, 8 bits each: the number of messages, and */
-#define BEGINS 3          /* a packet does; there is no text */
-#define ENDS 4
-#define WHAT_KEY (1 << BEGINS)
-#define WHAT_END (1 << ENDS)
+/* A block of a set. */
+#define BLOCK_D 0         /* row d of the initial state: counter, nonce */
+#define BLOCK_KEY 16
+#define BLOCK_LANE 24
+#define BLOCK_IN 32       /* 64 bytes to encrypt: of the text, of zeroes or of the copy */
+#define BLOCK_OUT 40
+#define BLOCK_RECORD 48   /* what is to be authenticated, or r and s; */
+#define BLOCK_LENGTHS 112 /* and behind the last of a packet its lengths */
+#define BLOCK_BYTES 128
+#define TODO_WORK 512     /* of each block for two double rounds 8 bits each: */
+#define TODO_PARTS 520    /* of each block 8 bits: bytes, if they are not 64 */
+#define TODO_BYTES 528
+
+/* What is done beside a double round: the number of messages, at most 3; whether a packet begins; behind that how many times
+ * 16 bytes to skip.
+ */
+#define WORK_BEGINS 2
+#define WORK_SKIP 3
+#define work(messages, begins, skip) ((messages) | (begins) << WORK_BEGINS | (skip) << WORK_SKIP)
 
 /* Registers, beside those of the rounds. */
 #define args x0
@@ -63,89 +76,422 @@ isa neon
 #define block x4          /* and which */
 #define last_lane x5
 #define flags w6
+#define work_left u3
 #define turn x14          /* double rounds done */
-#define count u0          /* messages for a double round, */
-#define rest u1           /* and for the one behind it */
-#define record u2
-#define whats u3          /* of this record and those behind it */
-#define new_whats t4      /* before the rounds */
-#define u4 x11
-#define u5 x12
-#define u6 x13
 #define sigma v21
 
-/* flags, beyond what the caller gave: no block is left, only records. */
+/* flags, beyond what the caller gave: no block is left, only records; there were copies. */
 #define DRAIN 8
+#define COPIED 9
 
-/* ---- A pass begins ---- */
+/* ---- Giving out blocks ---- */
 
-/* Instructions 0..21 of giving out a block, number at of those to make next. From one to the next, u1 is the key, and u5, u6 are
- * row d, of the packet that is being given out, whose nonce may be overwritten soon. With none left, the last packet's again.
- */
-.set TAKE_ITEMS, 22
+/* Temporaries, which change their meaning. */
+#define lane_ t0
+#define record_ t0
+#define bytes_ t1
+#define whole_ t1
+#define ad_bytes_ t2
+#define copy_ t2
+#define key_ t3
+#define begins_ t3
+#define nonce_ t4
+#define low_ t4
+#define index_ t4
+#define out_ u0
+#define in_ u1
+#define some_w w7         /* u0 */
+#define some_x u0
+#define high_ u1
+#define offset_ x14
+#define other_in_ x14
+#define left_ x11
+#define none_ x0          /* -64 */
+#define five_ u2
+#define work_ u3          /* CONST_WORK */
+#define nonce_low_w w12
+#define nonce_low_ x12    /* of the packet that is being given out, whose nonce may be overwritten soon */
+#define nonce_high_ x13
+
+.set TAKE_BEGIN_ITEMS, 9
+.macro take_begin_item item
+    .if \item == 0
+    lsl next, scratch, #1
+    .elseif \item == 1
+    ldr work_, [scratch, #CONSTS]
+    .elseif \item == 2
+    sub next, next, todo
+    .elseif \item == 3
+    ldr nonce_low_w, [todo, #BLOCK_BYTES*3 + BLOCK_D + 4]
+    .elseif \item == 4
+    mov none_, #-64
+    .elseif \item == 5
+    ldr nonce_high_, [todo, #BLOCK_BYTES*3 + BLOCK_D + 8]
+    .elseif \item == 6
+    add next, next, #2*TODO + TODO_BYTES
+    .elseif \item == 7
+    add work_, work_, #CONST_WORK
+    .else
+    mov five_, #5
+    .endif
+.endm
+
+/* Instructions 0..45 of giving out a block, number at of those to make next. With no lane left it is a block that has no bytes. */
+.set TAKE_ITEMS, 46
 .macro take_item at, item
     .if \item == 0
     cmp lane, last_lane
     .elseif \item == 1
-    csel t0, lane, last_lane, ls
+    csel lane_, lane, last_lane, ls
     .elseif \item == 2
-    csel u0, lane, xzr, ls
+    lsl offset_, block, #6
     .elseif \item == 3
-    ldp t1, t2, [t0, #SEALANE_LANE_KEY]
+    ldr bytes_, [lane_, #SEALANE_LANE_BYTES]
     .elseif \item == 4
-    ldr t3, [t0, #SEALANE_LANE_BYTES]
+    ldp ad_bytes_, key_, [lane_, #SEALANE_LANE_AD_BYTES]
     .elseif \item == 5
-    lsl u3, block, #6
+    ldr nonce_, [lane_, #SEALANE_LANE_NONCE]
     .elseif \item == 6
-    stp u0, block, [next, #TODO_BYTES*(\at) + TODO_LANE]
+    csel bytes_, bytes_, none_, ls
     .elseif \item == 7
-    ldr t4, [t2]
+    sub offset_, offset_, #64               /* of the block in the text; of block 0 -64 */
     .elseif \item == 8
-    ldr u2d, [t2, #8]
+    ldr some_w, [nonce_]
     .elseif \item == 9
-    ccmp t3, u3, #2, ls                     /* above: the packet has more blocks, or there is none */
+    ldur high_, [nonce_, #4]
     .elseif \item == 10
-    add t0, lane, #SEALANE_LANE_STRIDE
+    stp ad_bytes_, bytes_, [next, #BLOCK_BYTES*(\at) + BLOCK_LENGTHS]
     .elseif \item == 11
-    csel lane, lane, t0, hi
+    sub left_, bytes_, offset_              /* from the block to the end */
     .elseif \item == 12
-    csinc block, xzr, block, ls
+    cmp block, #0
     .elseif \item == 13
-    extr u2, u2, t4, #32
+    csel nonce_low_, some_x, nonce_low_, eq
     .elseif \item == 14
-    lsl t4, t4, #32
+    csel nonce_high_, high_, nonce_high_, eq
     .elseif \item == 15
-    cmp u3, #0
+    stp key_, lane_, [next, #BLOCK_BYTES*(\at) + BLOCK_KEY]
     .elseif \item == 16
-    csel u1, t1, u1, eq
+    ldp out_, in_, [lane_, #SEALANE_LANE_OUT]
     .elseif \item == 17
-    csel u5, t4, u5, eq
+    orr low_, block, nonce_low_, lsl #32
     .elseif \item == 18
-    csel u6, u2, u6, eq
+    lsr whole_, left_, #6
     .elseif \item == 19
-    bfxil u5, u3, #6, #32
+    add copy_, scratch, #COPY + 64*(\at)
     .elseif \item == 20
-    str u1, [next, #TODO_BYTES*(\at) + TODO_KEY]
+    add out_, out_, offset_
+    .elseif \item == 21
+    add in_, in_, offset_
+    .elseif \item == 22
+    sub other_in_, work_, #CONST_WORK - CONST_ZEROES
+    .elseif \item == 23
+    add record_, next, #BLOCK_BYTES*(\at) + BLOCK_RECORD
+    .elseif \item == 24
+    csel other_in_, other_in_, copy_, eq
+    .elseif \item == 25
+    csel copy_, record_, copy_, eq          /* which is what is stored last */
+    .elseif \item == 26
+    cset begins_, eq
+    .elseif \item == 27
+    ccmp whole_, #1, #0, ne                 /* hs: 64 bytes of text */
+    .elseif \item == 28
+    csel out_, out_, copy_, hs
+    .elseif \item == 29
+    csel in_, in_, other_in_, hs
+    .elseif \item == 30
+    stp low_, nonce_high_, [next, #BLOCK_BYTES*(\at) + BLOCK_D]
+    .elseif \item == 31
+    stp in_, out_, [next, #BLOCK_BYTES*(\at) + BLOCK_IN]
+    .elseif \item == 32
+    cmp whole_, #0
+    .elseif \item == 33
+    add index_, left_, #15
+    .elseif \item == 34
+    csel some_x, left_, xzr, eq
+    .elseif \item == 35
+    lsr index_, index_, #4                  /* messages left, */
+    .elseif \item == 36
+    strb some_w, [next, #TODO_PARTS + (\at)]
+    .elseif \item == 37
+    cmp index_, #5
+    .elseif \item == 38
+    csel index_, index_, five_, lo          /* at most 5, */
+    .elseif \item == 39
+    add index_, index_, begins_, lsl #3     /* and 8 more where a packet begins */
+    .elseif \item == 40
+    add lane_, lane, #SEALANE_LANE_STRIDE
+    .elseif \item == 41
+    cmp left_, #64
+    .elseif \item == 42
+    ldrh some_w, [work_, index_, lsl #1]
+    .elseif \item == 43
+    csel lane, lane, lane_, hi
+    .elseif \item == 44
+    csinc block, xzr, block, ls
     .else
-    stp u5, u6, [next, #TODO_BYTES*(\at) + TODO_D]
+    strh some_w, [next, #TODO_WORK + 2*(\at)]
     .endif
 .endm
 
-.set ASIDES, 4*TAKE_ITEMS
+/* ---- Packets begin and end ---- */
+
+/* tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130. */
+.set TAG_ITEMS, 12
+.macro tag_item item
+    .if \item == 0
+    adds t0, h0, #5
+    .elseif \item == 1
+    ldp t4, t5, [scratch, #POLY_S]
+    .elseif \item == 2
+    adcs t1, h1, xzr
+    .elseif \item == 3
+    ldr u0, [scratch, #TAG]
+    .elseif \item == 4
+    adc t2, h2, xzr
+    .elseif \item == 5
+    ldr u1, [message, #BLOCK_LANE - BLOCK_RECORD]
+    .elseif \item == 6
+    cmp t2, #4
+    .elseif \item == 7
+    csel h0, t0, h0, hs
+    .elseif \item == 8
+    csel h1, t1, h1, hs
+    .elseif \item == 9
+    adds h0, h0, t4
+    .elseif \item == 10
+    adc h1, h1, t5
+    .else
+    stp h0, h1, [u0]
+    .endif
+.endm
+
+/* The tag of the packet that ends, and of the one that begins: r = the first words of block 0, clamped, s = the next
+ * (RFC 8439, 2.5.1, 2.6). Leaves lane u1, bytes of associated data t5.
+ */
+.set KEY_ITEMS, TAG_ITEMS + 15
+.macro key_item item
+    .if \item < TAG_ITEMS
+    tag_item \item
+    .elseif \item == TAG_ITEMS
+    ldp t0, t1, [message]
+    .elseif \item == TAG_ITEMS + 1
+    mov u0, #0x0ffffffc0ffffffc
+    .elseif \item == TAG_ITEMS + 2
+    ldp t2, t3, [message, #16]
+    .elseif \item == TAG_ITEMS + 3
+    ldr t4, [u1, #SEALANE_LANE_TAG]
+    .elseif \item == TAG_ITEMS + 4
+    and r1, t1, u0
+    .elseif \item == TAG_ITEMS + 5
+    orr u0, u0, #3
+    .elseif \item == TAG_ITEMS + 6
+    ldr t5, [u1, #SEALANE_LANE_AD_BYTES]
+    .elseif \item == TAG_ITEMS + 7
+    stp t2, t3, [scratch, #POLY_S]
+    .elseif \item == TAG_ITEMS + 8
+    add s1, r1, r1, lsr #2
+    .elseif \item == TAG_ITEMS + 9
+    str t4, [scratch, #TAG]
+    .elseif \item == TAG_ITEMS + 10
+    and r0, t0, u0
+    .elseif \item == TAG_ITEMS + 11
+    mov h0, xzr
+    .elseif \item == TAG_ITEMS + 12
+    mov h1, xzr
+    .elseif \item == TAG_ITEMS + 13
+    mov h2, xzr
+    .else
+    add message, message, #32
+    .endif
+.endm
+
+/* To the next double round's work. */
+.set TURN_ITEMS, 4
+.macro turn_item item
+    .if \item == 0
+    ubfx u0, work_left, #WORK_SKIP, #8 - WORK_SKIP
+    .elseif \item == 1
+    lsr work_left, work_left, #8
+    .elseif \item == 2
+    add message, message, u0, lsl #4
+    .else
+    add turn, turn, #1
+    .endif
+.endm
+
+/* ---- What else is dealt out among the rounds ---- */
+
+#define IN_2 u0
+#define OUT_2 u1
+#define IN_3 u2
+#define OUT_3 u3
+#define IN_0 x11
+#define OUT_0 x12
+#define IN_1 x13
+#define OUT_1 x14
+#define KEY_2 t0
+#define KEY_3 t1
+#define KEY_0 t2
+#define KEY_1 t3
+#define NEXT_0 t4
+#define NEXT_1 x0
+#define NEXT_2 IN_2
+#define NEXT_3 IN_3
+#define parts_w w23       /* of the pass's blocks; KEY_2 */
+#define parts t0
+#define next_parts_w w24  /* KEY_3 */
+#define next_parts t1
+#define next_work_w w25   /* KEY_0 */
+#define next_work t2
+
+#define in_todo(at, what, more) [todo, #BLOCK_BYTES*at + BLOCK_##what + more]
+#define in_next(at, what) [next, #BLOCK_BYTES*at + BLOCK_##what]
+
+/* What the first of the pass's blocks that is put away needs, */
+.set LOAD_ITEMS, 7
+.macro load_item item
+    .if \item == 0
+    ldp IN_2, OUT_2, in_todo(2, IN, 0)
+    .elseif \item == 1
+    ldr KEY_2, in_todo(2, KEY, 0)
+    .elseif \item == 2
+    ldp IN_3, OUT_3, in_todo(3, IN, 0)
+    .elseif \item == 3
+    ldp q22, q23, [IN_2]
+    .elseif \item == 4
+    ldp q28, q29, [KEY_2]
+    .elseif \item == 5
+    ldp q24, q25, [IN_2, #32]
+    .else
+    ldr q30, in_todo(2, D, 0)
+    .endif
+.endm
+
+/* and the others, */
+.set LOAD_MORE_ITEMS, 9
+.macro load_more_item item
+    .if \item == 0
+    ldp q26, q27, [IN_3]
+    .elseif \item == 1
+    ldr KEY_3, in_todo(3, KEY, 0)
+    .elseif \item == 2
+    ldp IN_0, OUT_0, in_todo(0, IN, 0)
+    .elseif \item == 3
+    ldr KEY_0, in_todo(0, KEY, 0)
+    .elseif \item == 4
+    ldp IN_1, OUT_1, in_todo(1, IN, 0)
+    .elseif \item == 5
+    ldr KEY_1, in_todo(1, KEY, 0)
+    .elseif \item == 6
+    ldr NEXT_0, in_next(0, KEY)
+    .elseif \item == 7
+    ldr NEXT_1, in_next(1, KEY)
+    .else
+    ldr NEXT_2, in_next(2, KEY)
+    .endif
+.endm
+
+/* the second of them. */
+.set LOAD_LATE_ITEMS, 9
+.macro load_late_item item
+    .if \item == 0
+    ldp q31, q1, [IN_3, #32]
+    .elseif \item == 1
+    ldr q5, [KEY_3]
+    .elseif \item == 2
+    ldr parts_w, [todo, #TODO_PARTS]
+    .elseif \item == 3
+    ldr NEXT_3, in_next(3, KEY)
+    .elseif putting_opened && \item == 4
+    stp q22, q23, in_todo(2, RECORD, 0)
+    .elseif putting_opened && \item == 6
+    stp q24, q25, in_todo(2, RECORD, 32)
+    .elseif putting_opened && \item == 7
+    stp q26, q27, in_todo(3, RECORD, 0)
+    .elseif putting_opened && \item == 8
+    stp q31, q1, in_todo(3, RECORD, 32)
+    .endif
+.endm
+
+.set ASIDE_TAKE, 0
+.set ASIDE_BEGIN, 1
+.set ASIDE_TURN, 2
+.set ASIDE_LOAD_MORE, 3
+.set ASIDE_LOAD_LATE, 4
 .macro aside_item item
-    take_item ((\item)/TAKE_ITEMS), ((\item)%TAKE_ITEMS)
+    .if aside_kind == ASIDE_TAKE
+    .if \item < TAKE_BEGIN_ITEMS
+    take_begin_item \item
+    .elseif \item < TAKE_BEGIN_ITEMS + 4*TAKE_ITEMS
+    take_item ((\item-TAKE_BEGIN_ITEMS)/TAKE_ITEMS), ((\item-TAKE_BEGIN_ITEMS)%TAKE_ITEMS)
+    .else
+    load_item (\item - TAKE_BEGIN_ITEMS - 4*TAKE_ITEMS)
+    .endif
+    .elseif aside_kind == ASIDE_BEGIN && \item < KEY_ITEMS
+    key_item \item
+    .elseif aside_kind == ASIDE_BEGIN
+    turn_item (\item - KEY_ITEMS)
+    .elseif aside_kind == ASIDE_TURN
+    turn_item \item
+    .elseif aside_kind == ASIDE_LOAD_MORE
+    load_more_item \item
+    .else
+    load_late_item \item
+    .endif
+.endm
+
+.macro asides_begin kind, count, from, gap
+    .set aside_kind, \kind
+    .set asides, \count
+    .set aside_from, \from
+    .set aside_gap, \gap
 .endm
 
 /* The rest of the asides. */
 .macro asides_end
-    .rept ASIDES - aside
+    .rept asides - aside
     aside_item aside
     .set aside, aside + 1
     .endr
 .endm
 
-/* Words of four blocks from rows of each. */
-.macro transpose_rows x0, x1, x2, x3, t0_, t1_, t2_, t3_
+/* The first four instructions of a double round, among which it is decided what goes beside it. */
+.macro start_round from, to
+    .set at, \from
+    .rept \to - \from
+    .set step, LAG
+    .if at == 0
+    quarter_step va0, vb0, vc0, vd0, vt0
+    .elseif at == 1
+    quarter_step va1, vb1, vc1, vd1, vt1
+    .endif
+    .set step, 0
+    .if at == 2
+    quarter_step va2, vb2, vc2, vd2, vt2
+    .elseif at == 3
+    quarter_step va3, vb3, vc3, vd3, vt3
+    .endif
+    .set at, at + 1
+    .endr
+.endm
+
+/* And the others. */
+.macro rest_of_round messages, kind, count, from, gap
+    begin ROUND_VECTORS-4, 0, 0, \messages
+    asides_begin \kind, \count, \from, \gap
+    .set skip1, 0
+    .set skip2, 0
+    steps 1, 2*STEPS, 1, 1
+    end
+    asides_end
+    begin 1, 0, 0, 0
+.endm
+
+/* ---- From pass to pass ---- */
+
+/* A row of four blocks from rows of each. */
+.macro transpose_row x0, x1, x2, x3, t0_, t1_, t2_, t3_
     trn1 \t0_\().4s, \x0\().4s, \x1\().4s
     trn2 \t1_\().4s, \x0\().4s, \x1\().4s
     trn1 \t2_\().4s, \x2\().4s, \x3\().4s
@@ -156,77 +502,185 @@ isa neon
     trn2 \x3\().2d, \t1_\().2d, \t3_\().2d
 .endm
 
-/* ---- A pass ends ---- */
+.macro sealed instruction:vararg
+    .if !putting_opened
+    \instruction
+    .endif
+.endm
 
-/* Block number at, whose rows are k0..k3 but for the initial state: to its place in the packet, and to its record. */
-.macro put at, k0, k1, k2, k3
-    ldp u0, u1, [todo, #TODO_BYTES*\at + TODO_LANE]
-    ldr u2, [todo, #TODO_BYTES*\at + TODO_KEY]
-    ldr q30, [todo, #TODO_BYTES*\at + TODO_D]
-    add u6, scratch, #RECORDS + RECORD_BYTES*\at
-    mov u5, xzr
-    cbz u0, .Lput_\at
-    ldp q28, q29, [u2]
-    add v\k0\().4s, v\k0\().4s, sigma.4s
-    cbz u1, .Lput_key_\at
-    ldp u2, u3, [u0, #SEALANE_LANE_OUT]
-    ldr u4, [u0, #SEALANE_LANE_BYTES]
-    sub u1, u1, #1
-    add u3, u3, u1, lsl #6
-    add u2, u2, u1, lsl #6
-    sub u4, u4, u1, lsl #6
-    add v\k1\().4s, v\k1\().4s, v28.4s
-    add v\k2\().4s, v\k2\().4s, v29.4s
-    add v\k3\().4s, v\k3\().4s, v30.4s
-    cmp u4, #64
-    b.lo .Lput_part_\at
-    ldp q22, q23, [u3]
-    ldp q24, q25, [u3, #32]
-    eor v\k0\().16b, v\k0\().16b, v22.16b
-    eor v\k1\().16b, v\k1\().16b, v23.16b
-    eor v\k2\().16b, v\k2\().16b, v24.16b
-    eor v\k3\().16b, v\k3\().16b, v25.16b
-    stp q\k0, q\k1, [u2]
-    stp q\k2, q\k3, [u2, #32]
-    mov u5, #4
-    tbz flags, #2, .Lput_sealed_\at
-    stp q22, q23, [u6, #RECORD_MESSAGES]
-    stp q24, q25, [u6, #RECORD_MESSAGES + 32]
-    b.ne .Lput_\at
-    b .Lput_lengths_\at
-.Lput_sealed_\at:
-    stp q\k0, q\k1, [u6, #RECORD_MESSAGES]
-    stp q\k2, q\k3, [u6, #RECORD_MESSAGES + 32]
-    b.ne .Lput_\at
-.Lput_lengths_\at:
-    ldr u1, [u0, #SEALANE_LANE_AD_BYTES]
-    ldr u2, [u0, #SEALANE_LANE_BYTES]
-    stp u1, u2, [u6, #RECORD_MESSAGES + 64]
-    mov u5, #WHAT_END + 5
-    b .Lput_\at
-.Lput_key_\at:
-    ldr u2, [u0, #SEALANE_LANE_BYTES]
-    add v\k1\().4s, v\k1\().4s, v28.4s
-    mov u5, #WHAT_KEY
-    stp q\k0, q\k1, [u6, #RECORD_KEY]
-    cbnz u2, .Lput_\at
-    ldr u1, [u0, #SEALANE_LANE_AD_BYTES]
-    stp u1, u2, [u6, #RECORD_MESSAGES]
-    mov u5, #WHAT_KEY + WHAT_END + 1
-    b .Lput_\at
-.Lput_part_\at:
-    mov v24.16b, v\k0\().16b
-    mov v25.16b, v\k1\().16b
-    mov v26.16b, v\k2\().16b
-    mov v27.16b, v\k3\().16b
-    mov t0, #\at
-    b .Lpart
-.Lput_\at:
-    str u0, [u6, #RECORD_LANE]
-    orr new_whats, new_whats, u5, lsl #8*\at
+.macro opened instruction:vararg
+    .if putting_opened
+    \instruction
+    .endif
+.endm
+
+/* The first steps of the first pair, LAG in all. */
+.macro set_step at
+    begin 1, 0, 0, 0
+    first_pair \at
+.endm
+
+/* The set's blocks are transposed, added to their initial states and to the text, and put away; and the next set's initial
+ * states. Two vector instructions for every two cycles in which registers are loaded or stored.
+ */
+.macro put_and_set_up opened_
+    .set putting_opened, \opened_
+    begin 1, 0, 0, 0
+    asides_begin ASIDE_LOAD_MORE, LOAD_MORE_ITEMS, 0, 8
+    transpose va0, va1, va2, va3, vt0, vb0, vb1, vb2, vb3, vt1
+    asides_end
+    begin 1, 0, 0, 0
+    asides_begin ASIDE_LOAD_LATE, LOAD_LATE_ITEMS, 0, 8
+    transpose vc0, vc1, vc2, vc3, vt2, vd0, vd1, vd2, vd3, vt3
+    asides_end
+    begin 1, 0, 0, 0
+    add v0.4s, v0.4s, sigma.4s
+    add v4.4s, v4.4s, v28.4s
+    ldr q9, [KEY_3, #16]
+    add v8.4s, v8.4s, v29.4s
+    add v12.4s, v12.4s, v30.4s
+    ldr q13, in_todo(3, D, 0)
+    eor v22.16b, v22.16b, v0.16b
+    eor v23.16b, v23.16b, v4.16b
+    ldp q28, q29, [KEY_0]
+    eor v24.16b, v24.16b, v8.16b
+    eor v25.16b, v25.16b, v12.16b
+    ldr q30, in_todo(0, D, 0)
+    add v3.4s, v3.4s, sigma.4s
+    add v7.4s, v7.4s, v5.4s
+    stp q22, q23, [OUT_2]
+    add v11.4s, v11.4s, v9.4s
+    add v15.4s, v15.4s, v13.4s
+    stp q24, q25, [OUT_2, #32]
+    eor v3.16b, v3.16b, v26.16b
+    eor v7.16b, v7.16b, v27.16b
+    sealed stp q22, q23, in_todo(2, RECORD, 0)
+    opened ldp q22, q23, [IN_0]
+    eor v11.16b, v11.16b, v31.16b
+    eor v15.16b, v15.16b, v1.16b
+    sealed stp q24, q25, in_todo(2, RECORD, 32)
+    opened ldp q24, q25, [IN_0, #32]
+    add v2.4s, v2.4s, sigma.4s
+    ldr q5, [KEY_1]
+    add v6.4s, v6.4s, v28.4s
+    ldr next_parts_w, [next, #TODO_PARTS]
+    add v10.4s, v10.4s, v29.4s
+    sealed ldp q22, q23, [IN_0]
+    opened stp q22, q23, in_todo(0, RECORD, 0)
+    add v14.4s, v14.4s, v30.4s
+    add v16.4s, v16.4s, sigma.4s
+    sealed ldp q24, q25, [IN_0, #32]
+    opened stp q24, q25, in_todo(0, RECORD, 32)
+    add v17.4s, v17.4s, v5.4s
+    ldr q9, [KEY_1, #16]
+    orr parts, parts, next_parts, lsl #32
+    eor v22.16b, v22.16b, v2.16b
+    ldr q13, in_todo(1, D, 0)
+    eor v23.16b, v23.16b, v6.16b
+    ldp q26, q27, [IN_1]
+    eor v24.16b, v24.16b, v10.16b
+    eor v25.16b, v25.16b, v14.16b
+    ldp q31, q28, [IN_1, #32]
+    add v18.4s, v18.4s, v9.4s
+    add v19.4s, v19.4s, v13.4s
+    dup va2.4s, sigma.s[2]
+    ldp q4, q8, [NEXT_0]
+    opened stp q26, q27, in_todo(1, RECORD, 0)
+    eor v26.16b, v26.16b, v16.16b
+    eor v27.16b, v27.16b, v17.16b
+    opened stp q31, q28, in_todo(1, RECORD, 32)
+    ldp q5, q9, [NEXT_1]
+    eor v31.16b, v31.16b, v18.16b
+    eor v28.16b, v28.16b, v19.16b
+    ldp q6, q10, [NEXT_2]
+    ldrh next_work_w, [next, #TODO_WORK]
+    trn1 v16.4s, vb0.4s, vb1.4s
+    trn2 v17.4s, vb0.4s, vb1.4s
+    ldp q1, q0, [NEXT_3]
+    trn1 v18.4s, vc0.4s, vc1.4s
+    trn2 v19.4s, vc0.4s, vc1.4s
+    ldr q12, in_next(0, D)
+    ldr q13, in_next(1, D)
+    trn1 v29.4s, v6.4s, v1.4s
+    trn2 v30.4s, v6.4s, v1.4s
+    ldr q14, in_next(2, D)
+    ldr q1, in_next(3, D)
+    trn1 vc0.4s, v10.4s, v0.4s
+    trn2 vc1.4s, v10.4s, v0.4s
+    stp q3, q7, [OUT_3]
+    trn1 vb0.2d, v16.2d, v29.2d
+    trn2 vb2.2d, v16.2d, v29.2d
+    sealed stp q3, q7, in_todo(3, RECORD, 0)
+    trn1 vb1.2d, v17.2d, v30.2d
+    dup va0.4s, sigma.s[0]
+    stp q11, q15, [OUT_3, #32]
+    trn2 vb3.2d, v17.2d, v30.2d
+    trn1 v16.4s, vd0.4s, vd1.4s
+    sealed stp q11, q15, in_todo(3, RECORD, 32)
+    trn2 v17.4s, vd0.4s, vd1.4s
+    trn1 v29.4s, vd2.4s, v1.4s
+    stp q22, q23, [OUT_0]
+    trn2 v30.4s, vd2.4s, v1.4s
+    trn2 vc2.2d, v18.2d, vc0.2d
+    stp q24, q25, [OUT_0, #32]
+    dup va1.4s, sigma.s[1]
+    trn1 vc0.2d, v18.2d, vc0.2d
+    sealed stp q22, q23, in_todo(0, RECORD, 0)
+    trn2 vc3.2d, v19.2d, vc1.2d
+    trn1 vc1.2d, v19.2d, vc1.2d
+    sealed stp q24, q25, in_todo(0, RECORD, 32)
+    trn1 vd0.2d, v16.2d, v29.2d
+    trn1 vd1.2d, v17.2d, v30.2d
+    ldr work_left, [todo, #TODO_WORK]
+    set_step 0
+    stp q26, q27, [OUT_1]
+    trn2 vd2.2d, v16.2d, v29.2d
+    trn2 vd3.2d, v17.2d, v30.2d
+    stp q31, q28, [OUT_1, #32]
+    mov turn, xzr
+    dup va3.4s, sigma.s[3]
+    mov one, #1
+    sealed stp q26, q27, in_todo(1, RECORD, 0)
+    set_step 1
+    sealed stp q31, q28, in_todo(1, RECORD, 32)
+    add u0, todo, #BLOCK_RECORD
+    mov todo, next
+    mov message, u0
+.endm
+
+/* The first set's. */
+.macro set_up
+    ldr u0, in_next(0, KEY)
+    ldr u1, in_next(1, KEY)
+    ldr u2, in_next(2, KEY)
+    ldr u3, in_next(3, KEY)
+    ldp q4, q8, [u0]
+    ldp q5, q9, [u1]
+    ldp q6, q10, [u2]
+    ldp q7, q11, [u3]
+    ldr q12, in_next(0, D)
+    ldr q13, in_next(1, D)
+    ldr q14, in_next(2, D)
+    ldr q15, in_next(3, D)
+    transpose_row vb0, vb1, vb2, vb3, v16, v17, v18, v19
+    transpose_row vc0, vc1, vc2, vc3, v22, v23, v24, v25
+    transpose_row vd0, vd1, vd2, vd3, v26, v27, v28, v29
+    dup va0.4s, sigma.s[0]
+    dup va1.4s, sigma.s[1]
+    dup va2.4s, sigma.s[2]
+    dup va3.4s, sigma.s[3]
+    set_step 0
+    set_step 1
+    mov turn, xzr
+    mov one, #1
+    mov work_left, xzr
+    mov todo, next
 .endm
 
 /* The u4 < 64 bytes at from to to, both of which move on. */
+#define u4 x11
+#define u5 x12
+#define u6 x13
 .macro copy_part name, from, to
     tbz u4, #5, .Lcopy16_\name
     ldp q28, q29, [\from], #32
@@ -262,96 +716,124 @@ function sealane_chacha20poly1305_batch_neon
     ldp q21, q20, [x2, #CONST_SIGMA]    /* q20: rotate8 */
     str x2, [scratch, #CONSTS]
     cbz u0, .Lwipe
-    mov one, #1
     mov block, xzr
     sub u0, u0, #1
     add last_lane, lane, u0, lsl #6
     add next, scratch, #TODO
-    .set aside, 0
-    asides_end
-    mov new_whats, xzr
 
-/* The words of the initial states of four blocks. */
-.Lpass:
-    mov todo, next
-    mov whats, new_whats
-    ldr t0, [todo, #TODO_BYTES*0 + TODO_KEY]
-    ldr t1, [todo, #TODO_BYTES*1 + TODO_KEY]
-    ldr t2, [todo, #TODO_BYTES*2 + TODO_KEY]
-    ldr t3, [todo, #TODO_BYTES*3 + TODO_KEY]
-    ldp q4, q8, [t0]
-    ldp q5, q9, [t1]
-    ldp q6, q10, [t2]
-    ldp q7, q11, [t3]
-    ldr q12, [todo, #TODO_BYTES*0 + TODO_D]
-    ldr q13, [todo, #TODO_BYTES*1 + TODO_D]
-    ldr q14, [todo, #TODO_BYTES*2 + TODO_D]
-    ldr q15, [todo, #TODO_BYTES*3 + TODO_D]
-    dup va0.4s, sigma.s[0]
-    transpose_rows vb0, vb1, vb2, vb3, v16, v17, v18, v19
-    mov turn, xzr
-    transpose_rows vc0, vc1, vc2, vc3, v22, v23, v24, v25
-    dup va1.4s, sigma.s[1]
-    transpose_rows vd0, vd1, vd2, vd3, v26, v27, v28, v29
-    dup va2.4s, sigma.s[2]
-    add record, scratch, #RECORDS
-    dup va3.4s, sigma.s[3]
-    begin 2*LAG, 0, 0, 0
-    .set at, 0
-    .rept LAG
-    first_pair at
-    .set at, at + 1
-    .endr
-    b .Lrecord_begins
-
-/* Before double rounds 2, 4, 6, 8: a record is done, and the next begins.
- * tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130.
- */
-.Lrecord:
-    tbz whats, #ENDS, .Lrecord_done
-    ldr u0, [record, #RECORD_LANE]
-    ldp t2, t3, [scratch, #POLY_S]
-    adds t0, h0, #5
-    adcs t1, h1, xzr
-    adc h2, h2, xzr
-    ldr u0, [u0, #SEALANE_LANE_TAG]
-    cmp h2, #4
-    csel h0, t0, h0, hs
-    csel h1, t1, h1, hs
-    adds h0, h0, t2
-    adc h1, h1, t3
-    stp h0, h1, [u0]
-.Lrecord_done:
-    lsr whats, whats, #8
-    add record, record, #RECORD_BYTES
-    tbnz turn, #3, .Lrecords_done
-.Lrecord_begins:
-    add message, record, #RECORD_MESSAGES
-    tbz whats, #BEGINS, .Lrecord_begun
-
-/* r = the first words of block 0, clamped, s = the next (RFC 8439, 2.5.1, 2.6); then the associated data. */
-    ldr u0, [record, #RECORD_LANE]
-    ldp t0, t1, [record, #RECORD_KEY]
-    ldp t2, t3, [record, #RECORD_KEY + 16]
-    mov u1, #0x0ffffffc0ffffffc
+/* No packet has begun: what is authenticated before goes nowhere. */
+    add u0, scratch, #MESSAGE
+    str u0, [scratch, #TAG]
     mov h0, xzr
-    orr t4, u1, #3
     mov h1, xzr
-    and r1, t1, u1
-    ldr u1, [u0, #SEALANE_LANE_AD_BYTES]
-    and r0, t0, t4
     mov h2, xzr
-    add s1, r1, r1, lsr #2
-    stp t2, t3, [scratch, #POLY_S]
-    cbz u1, .Lrecord_begun
-    str whats, [scratch, #WHATS]
-    ldr message, [u0, #SEALANE_LANE_AD]
-    subs u0, u1, #16
-    b.lo .Lad_tail
+    stp xzr, xzr, [scratch, #POLY_S]
+    .set aside, TAKE_BEGIN_ITEMS
+    asides_begin ASIDE_TAKE, TAKE_BEGIN_ITEMS + 4*TAKE_ITEMS, 0, 0
+    mov none_, #-64
+    add work_, x2, #CONST_WORK
+    mov five_, #5
+    asides_end
+    set_up
+    ldr parts_w, [todo, #TODO_PARTS]
+    mov next_work, #1
+    lsl parts, parts, #32
+    cbnz parts, .Lparts_in
+
+/* A double round, and beside it a part of the work that the pass before has left. */
+.Lround:
+    begin 1, 0, 0, 0
+    start_round 0, 1
+    tbnz work_left, #WORK_BEGINS, .Lround_begins
+    start_round 1, 2
+    tbnz work_left, #1, .Lround_2_3
+    start_round 2, 3
+    tbnz work_left, #0, .Lround_1
+    start_round 3, 4
+    rest_of_round 0, ASIDE_TURN, TURN_ITEMS, 80, 8
+    tbz turn, #3, .Lround
+    b .Lrounds_done
+.Lround_1:
+    start_round 3, 4
+    rest_of_round 1, ASIDE_TURN, TURN_ITEMS, 80, 8
+    tbz turn, #3, .Lround
+    b .Lrounds_done
+.Lround_begins:
+    start_round 1, 4
+    rest_of_round 0, ASIDE_BEGIN, KEY_ITEMS + TURN_ITEMS, 0, 24
+    cbnz t5, .Lad
+.Lround_begun:
+    tbz turn, #3, .Lround
+    b .Lrounds_done
+.Lround_2_3:
+    start_round 2, 3
+    tbnz work_left, #0, .Lround_3
+    start_round 3, 4
+    rest_of_round 2, ASIDE_TURN, TURN_ITEMS, 100, 8
+    tbz turn, #3, .Lround
+    b .Lrounds_done
+.Lround_3:
+    start_round 3, 4
+    rest_of_round 3, ASIDE_TURN, TURN_ITEMS, 100, 8
+    tbz turn, #3, .Lround
+
+/* The last two double rounds, and beside them the next pass's blocks are given out. */
+.Lrounds_done:
+    begin ROUND_VECTORS+LAST_VECTORS, 0, 0, 0
+    asides_begin ASIDE_TAKE, TAKE_BEGIN_ITEMS + 4*TAKE_ITEMS + LOAD_ITEMS, 0, 8
+    .set skip1, 0
+    .set skip2, 0
+    steps 0, 4*STEPS, 1, 0
+    asides_end
+    tbnz flags, #2, .Lput_open
+    put_and_set_up 0
+    cbnz parts, .Lparts_out
+    cbnz next_work, .Lround
+    b .Llast
+.Lput_open:
+    put_and_set_up 1
+    cbnz parts, .Lparts_out
+.Lput:
+    cbnz next_work, .Lround
+
+/* No block is left; the last pass's work is. */
+.Llast:
+    orr flags, flags, #1 << DRAIN
+.Ldrain:
+    tbz work_left, #WORK_BEGINS, .Ldrain_begun
+    .set aside, 0
+    asides_begin ASIDE_BEGIN, KEY_ITEMS, 0, 0
+    asides_end
+    cbnz t5, .Lad
+.Ldrain_begun:
+    and u1, work_left, #3
+    cbz u1, .Ldrain_turn
+.Ldrain_message:
+    poly_blocks 1
+    subs u1, u1, #1
+    b.ne .Ldrain_message
+.Ldrain_turn:
+    .set aside, 0
+    asides_begin ASIDE_TURN, TURN_ITEMS, 0, 0
+    asides_end
+    tbz turn, #3, .Ldrain
+    .set aside, 0
+    .rept TAG_ITEMS
+    tag_item aside
+    .set aside, aside + 1
+    .endr
+    b .Lwipe
+
+/* The associated data, t5 bytes, of lane u1. */
 .Lad:
+    stp message, work_left, [scratch, #MESSAGE]
+    ldr message, [u1, #SEALANE_LANE_AD]
+    subs u0, t5, #16
+    b.lo .Lad_tail
+.Lad_block:
     poly_blocks 1
     subs u0, u0, #16
-    b.hs .Lad
+    b.hs .Lad_block
 .Lad_tail:
     adds u0, u0, #16
     b.eq .Lad_done
@@ -359,138 +841,93 @@ function sealane_chacha20poly1305_batch_neon
     load_partial ad
     poly_loaded
 .Lad_done:
-    ldr whats, [scratch, #WHATS]
-    add record, scratch, #RECORDS
-    add record, record, turn, lsl #6        /* RECORD_BYTES each two */
-    add message, record, #RECORD_MESSAGES
+    ldp message, work_left, [scratch, #MESSAGE]
+    tbz flags, #DRAIN, .Lround_begun
+    b .Ldrain_begun
 
-/* So many messages, half of them beside each of two double rounds; at most 3. */
-.Lrecord_begun:
-    and rest, whats, #7
-    tbnz flags, #DRAIN, .Ldrain
-    add count, rest, #1
-    lsr count, count, #1
-    sub rest, rest, count
-.Lrounds:
-    cmp count, #2
-    b.hi .Lrounds_3
-    b.eq .Lrounds_2
-    cbnz count, .Lrounds_1
-    double_rounds 1, 0, 0
-    b .Lturn
-.Lrounds_1:
-    double_rounds 1, 0, 1
-    b .Lturn
-.Lrounds_2:
-    double_rounds 1, 0, 2
-    b .Lturn
-.Lrounds_3:
-    double_rounds 1, 0, 3
-.Lturn:
-    add turn, turn, #1
-    mov count, rest
-    tbnz turn, #0, .Lrounds
-    b .Lrecord
+/* Last blocks of packets, of parts bytes, 8 bits for each of the pass's blocks, are copied to their place when they are encrypted;
+ * in the record there are zeroes behind them up to 16 bytes, then the lengths.
+ */
+.Lparts_out:
+    sub u1, message, #BLOCK_RECORD
+    add u2, scratch, #COPY
+    and u0, parts, #0xffffffff
+    cbz u0, .Lparts_in
+.Lpart_out:
+    ands u4, u0, #0xff
+    b.eq .Lpart_put
+    ldr u6, [scratch, #CONSTS]
+    add u6, u6, #CONST_MASK + 64
+    ldp q22, q23, [u1, #BLOCK_RECORD]
+    sub u6, u6, u4
+    ldp q24, q25, [u1, #BLOCK_RECORD + 32]
+    ldp q26, q27, [u6]
+    ldp q28, q29, [u6, #32]
+    add u6, u4, #15
+    and v22.16b, v22.16b, v26.16b
+    lsr u6, u6, #4
+    and v23.16b, v23.16b, v27.16b
+    add u6, u1, u6, lsl #4
+    ldr q30, [u1, #BLOCK_LENGTHS]
+    and v24.16b, v24.16b, v28.16b
+    and v25.16b, v25.16b, v29.16b
+    stp q22, q23, [u1, #BLOCK_RECORD]
+    stp q24, q25, [u1, #BLOCK_RECORD + 32]
+    str q30, [u6, #BLOCK_RECORD]
+    ldr u5, [u1, #BLOCK_LANE]
+    ldr t3, [u5, #SEALANE_LANE_BYTES]
+    ldr t4, [u5, #SEALANE_LANE_OUT]
+    sub t3, t3, u4
+    add t4, t4, t3
+    mov t3, u2
+    copy_part out, t3, t4
+.Lpart_put:
+    lsr u0, u0, #8
+    add u1, u1, #BLOCK_BYTES
+    add u2, u2, #64
+    cbnz u0, .Lpart_out
 
-.Ldrain_message:
-    poly_blocks 1
-    sub rest, rest, #1
-.Ldrain:
-    cbnz rest, .Ldrain_message
-    add turn, turn, #2
-    b .Lrecord
-
-/* The last two double rounds, and beside them the next pass's blocks are given out. */
-.Lrecords_done:
-    tbnz flags, #DRAIN, .Lwipe
-    lsl next, scratch, #1
-    sub next, next, todo
-    add next, next, #2*TODO + 4*TODO_BYTES
-    ldr u1, [todo, #TODO_BYTES*3 + TODO_KEY]
-    ldp u5, u6, [todo, #TODO_BYTES*3 + TODO_D]
-    begin ROUND_VECTORS+LAST_VECTORS, 0, 0, 0
-    .set asides, ASIDES
-    .set aside_from, 0
-    .set skip1, 0
-    .set skip2, 0
-    steps 0, 4*STEPS, 1, 0
-    asides_end
-
-/* Rows of the blocks: 0 to 3 are in columns 2, the temporaries, 0, 3. */
-    begin 0, 0, 0, 0
-    .set vectors, 1
-    transpose va0, va1, va2, va3, vt0, vb0, vb1, vb2, vb3, vt1
-    transpose vc0, vc1, vc2, vc3, vt2, vd0, vd1, vd2, vd3, vt3
-    mov new_whats, xzr
-    put 0, 2, 6, 10, 14
-    put 1, 16, 17, 18, 19
-    put 2, 0, 4, 8, 12
-    put 3, 3, 7, 11, 15
-    ldr u0, [next, #TODO_LANE]
-    cbnz u0, .Lpass
-    orr flags, flags, #1 << DRAIN
-    mov turn, xzr
-    mov whats, new_whats
-    add record, scratch, #RECORDS
-    b .Lrecord_begins
-
-/* The last u4 bytes of a packet: lane u0, out u2, in u3, record u6, keystream v24..v27, number t0. */
-.Lpart:
-    movi v28.16b, #0
-    stp q28, q28, [scratch, #COPY]
-    stp q28, q28, [scratch, #COPY + 32]
-    add u5, scratch, #COPY
-    copy_part in, u3, u5
-    ldr q28, [scratch, #COPY]
-    ldr q29, [scratch, #COPY + 16]
-    ldr q30, [scratch, #COPY + 32]
-    ldr q31, [scratch, #COPY + 48]
-    ldr u3, [scratch, #CONSTS]
-    add u3, u3, #CONST_MASK + 64
-    sub u3, u3, u4
-    eor v24.16b, v24.16b, v28.16b
-    eor v25.16b, v25.16b, v29.16b
-    eor v26.16b, v26.16b, v30.16b
-    eor v27.16b, v27.16b, v31.16b
-    ldp q22, q23, [u3]
-    and v24.16b, v24.16b, v22.16b
-    and v25.16b, v25.16b, v23.16b
-    ldp q22, q23, [u3, #32]
-    and v26.16b, v26.16b, v22.16b
-    and v27.16b, v27.16b, v23.16b
-    stp q24, q25, [scratch, #COPY]
-    stp q26, q27, [scratch, #COPY + 32]
-    tbnz flags, #2, .Lpart_open
-    mov v28.16b, v24.16b
-    mov v29.16b, v25.16b
-    mov v30.16b, v26.16b
-    mov v31.16b, v27.16b
-.Lpart_open:
-    stp q28, q29, [u6, #RECORD_MESSAGES]
-    stp q30, q31, [u6, #RECORD_MESSAGES + 32]
-    add u5, scratch, #COPY
-    copy_part out, u5, u2
-    add u3, u4, #15
-    lsr u3, u3, #4
-    add u4, u6, u3, lsl #4
-    ldr u1, [u0, #SEALANE_LANE_AD_BYTES]
-    ldr u2, [u0, #SEALANE_LANE_BYTES]
-    stp u1, u2, [u4, #RECORD_MESSAGES]
-    add u5, u3, #WHAT_END + 1
-    cmp t0, #1
-    b.lo .Lput_0
-    b.eq .Lput_1
-    tbz t0, #0, .Lput_2
-    b .Lput_3
+/* The next pass's are copied before they are encrypted, and zeroes behind. */
+.Lparts_in:
+    lsr u0, parts, #32
+    cbz u0, .Lput
+    orr flags, flags, #1 << COPIED
+    movi v30.16b, #0
+    mov u1, todo
+    add u2, scratch, #COPY
+.Lpart_in:
+    ands u4, u0, #0xff
+    b.eq .Lpart_copied
+    ldr u5, [u1, #BLOCK_LANE]
+    stp q30, q30, [u2]
+    stp q30, q30, [u2, #32]
+    ldp t3, t4, [u5, #SEALANE_LANE_IN]      /* BYTES is the next */
+    sub t4, t4, u4
+    add t3, t3, t4
+    mov t4, u2
+    copy_part in, t3, t4
+.Lpart_copied:
+    lsr u0, u0, #8
+    add u1, u1, #BLOCK_BYTES
+    add u2, u2, #64
+    cbnz u0, .Lpart_in
+    b .Lput
 
 .Lwipe:
     movi v0.16b, #0
-    mov u0, #(END - SEALANE_SCRATCH_SAVE_BYTES) / 32
-    add u1, scratch, #SEALANE_SCRATCH_SAVE_BYTES
-.Lwipe_32:
-    stp q0, q0, [u1], #32
+    mov u0, #(COPY - SEALANE_SCRATCH_SAVE_BYTES + 127) / 128
+    mov u1, #(END - SEALANE_SCRATCH_SAVE_BYTES + 127) / 128
+    add u2, scratch, #SEALANE_SCRATCH_SAVE_BYTES
+    tst flags, #1 << COPIED
+    csel u0, u0, u1, eq
+.Lwipe_128:
+    stp q0, q0, [u2]
+    stp q0, q0, [u2, #32]
     subs u0, u0, #1
-    b.ne .Lwipe_32
+    stp q0, q0, [u2, #64]
+    stp q0, q0, [u2, #96]
+    add u2, u2, #128
+    b.ne .Lwipe_128
 .Lwiped:
 endfunction
 
@@ -499,6 +936,22 @@ constants sealane_chacha20poly1305_batch_neon_constants
     .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14
     .quad -1, -1, -1, -1, -1, -1, -1, -1
     .quad 0, 0, 0, 0, 0, 0, 0, 0
+
+/* The work that a block leaves, by the messages left in its packet, 5: more than 4. A record is 8 times 16 bytes. */
+    .byte 0, 0
+    .byte work(1, 0, 0), work(1, 0, 6)
+    .byte work(2, 0, 0), work(1, 0, 5)
+    .byte work(2, 0, 0), work(2, 0, 4)
+    .byte work(3, 0, 0), work(2, 0, 3)
+    .byte work(2, 0, 0), work(2, 0, 4)
+    .byte 0, 0, 0, 0
+
+/* Of block 0, which is a message less than 64 bytes of text: 0 if there is no packet, 4 if it has no text. */
+    .byte 0, 0
+    .byte 0, 0, 0, 0, 0, 0
+    .byte work(0, 1, 2), work(1, 0, 3)
+    .byte work(0, 1, 0), work(0, 0, 6)
+    .byte 0, 0, 0, 0
 endconstants
 
 #endif

@@ -71,14 +71,15 @@
 
 /* ---- Poly1305 ---- */
 
-/* h = (h + m0 + 2^64 m1 + 2^128) r: instruction 0..24 of a block, in POLY_PERIOD cycles. The top word comes first, so that
- * 5 (h r >> 130) is there before the low words are; what these then carry stays in h2, which is at most 5 afterwards.
- * poly_due is when an in-order core is ready for the instruction that follows. The next message is loaded ahead.
+/* h = (h + m0 + 2^64 m1 + 2^128) r: instruction 0..24 of a block, in POLY_PERIOD cycles, the fewest for an in-order core that does
+ * one of them a cycle. The top word comes first, so that 5 (h r >> 130) is there before the low words are; what these then carry
+ * stays in h2, which is at most 5 afterwards. poly_due is when such a core is ready for the instruction that follows. The next
+ * message is loaded ahead.
  */
 .set POLY_ITEMS, 25
-.set POLY_LOADS_NEXT, 15
+.set POLY_LOADS_NEXT, 8
 .set POLY_LOAD, 3
-.set POLY_PERIOD, 32
+.set POLY_PERIOD, 33
 .macro poly_then cycle
     .set poly_item, poly_item + 1
     .set poly_due, poly_start + \cycle
@@ -89,76 +90,76 @@
     adds h0, h0, m0
     poly_then 1
     .elseif poly_item == 1
-    adcs h1, h1, m1
-    poly_then 1
+    umulh t3, h0, r0
+    poly_then 5
     .elseif poly_item == 2
     umulh t0, h0, r1
-    poly_then 2
+    poly_then 6
     .elseif poly_item == 3
-    adc h2, h2, one
-    poly_then 5
+    adcs h1, h1, m1
+    poly_then 9
     .elseif poly_item == 4
     umulh t1, h1, r0
-    poly_then 9
+    poly_then 10
     .elseif poly_item == 5
-    madd t0, h2, r0, t0
-    poly_then 11
-    .elseif poly_item == 6
-    umulh t3, h0, r0
+    adc h2, h2, one
     poly_then 13
+    .elseif poly_item == 6
+    madd t0, h2, r0, t0
+    poly_then 15
     .elseif poly_item == 7
-    add t0, t0, t1                          /* h r >> 128 but for carries, below 2^64 */
-    poly_then 14
-    .elseif poly_item == 8
-    and t2, t0, #-4
-    poly_then 15
-    .elseif poly_item == 9
-    umulh t1, h1, s1
-    poly_then 15
-    .elseif poly_item == 10
-    add t2, t2, t0, lsr #2                  /* 5 (h r >> 130), below 2^64 */
-    poly_then 19
-    .elseif poly_item == 11
-    madd t3, h2, s1, t3
-    poly_then 19
-    .elseif poly_item == 12
-    and h2, t0, #3
-    poly_then 21
-    .elseif poly_item == 13
-    mul t0, h1, s1
-    poly_then 23
-    .elseif poly_item == 14
-    mul t4, h1, r0
-    poly_then 24
+    mul t4, h1, s1
+    poly_then 16
     .elseif poly_item == POLY_LOADS_NEXT
     .if poly_left > 1
     ldp m0, m1, [message], #16
     .endif
-    poly_then 25
+    poly_then 17
+    .elseif poly_item == 9
+    umulh t5, h1, s1
+    poly_then 18
+    .elseif poly_item == 10
+    add t0, t0, t1                          /* h r >> 128 but for carries, below 2^64 */
+    poly_then 19
+    .elseif poly_item == 11
+    and t2, t0, #-4
+    poly_then 20
+    .elseif poly_item == 12
+    add t2, t2, t0, lsr #2                  /* 5 (h r >> 130), below 2^64 */
+    poly_then 21
+    .elseif poly_item == 13
+    madd t3, h2, s1, t3
+    poly_then 22
+    .elseif poly_item == 14
+    and h2, t0, #3
+    poly_then 23
+    .elseif poly_item == 15
+    mul t1, h1, r0
+    poly_then 24
     .elseif poly_item == 16
-    mul t5, h0, r1
+    adds t2, t2, t4
     poly_then 25
     .elseif poly_item == 17
-    adds t2, t2, t0
+    mul t4, h0, r0
     poly_then 26
     .elseif poly_item == 18
-    adc t3, t3, t1                          /* below 2^64 */
+    adc t3, t3, t5                          /* below 2^64 */
     poly_then 27
     .elseif poly_item == 19
-    mul t0, h0, r0
-    poly_then 27
-    .elseif poly_item == 20
-    adds t3, t3, t4
+    mul t5, h0, r1
     poly_then 28
+    .elseif poly_item == 20
+    adds t3, t3, t1
+    poly_then 29
     .elseif poly_item == 21
     adc h2, h2, xzr
-    poly_then 31
+    poly_then 30
     .elseif poly_item == 22
-    adds h0, t0, t2
-    poly_then 32
+    adds h0, t4, t2
+    poly_then 31
     .elseif poly_item == 23
     adcs h1, t3, t5
-    poly_then 33
+    poly_then 32
     .else
     adc h2, h2, xzr
     .set poly_item, 0
@@ -172,7 +173,7 @@
 .macro poly_begin blocks
     .set poly_item, 0
     .set poly_left, \blocks
-    .set poly_start, 0
+    .set poly_start, POLY_LOAD
     .set poly_due, POLY_LOAD
     .if \blocks
     ldp m0, m1, [message], #16
@@ -182,12 +183,17 @@
 /* The message that is in t0 and t1. */
 .macro poly_loaded
     poly_begin 0
-    .set poly_item, 2
+    .set poly_item, 1
     .set poly_left, 1
     adds h0, h0, t0
     adcs h1, h1, t1
-    .rept POLY_ITEMS - 2
+    adc h2, h2, one
+    .rept POLY_ITEMS - 1
+    .if poly_item == 3 || poly_item == 5
+    .set poly_item, poly_item + 1
+    .else
     poly_next
+    .endif
     .endr
 .endm
 
@@ -199,6 +205,12 @@
 .endm
 
 /* ---- ChaCha20, a word of 4 blocks in each vector, with the others in between ---- */
+
+/* Asides come one each gap/8 of the set's instructions. */
+.set aside_gap, 16
+
+/* And of the messages' so many may follow one of the set's. */
+.set poly_burst, 4
 
 /* vectors instructions of the set follow, with so many of rows and of column 0 and messages between them. */
 .macro begin vectors_, rows_, columns_, messages
@@ -230,12 +242,12 @@
     .endif
     .endif
     .if aside < asides
-    .if vector >= aside_from + 2*aside
+    .if 8*vector >= 8*aside_from + aside_gap*aside
     aside_item aside
     .set aside, aside + 1
     .endif
     .endif
-    .rept 4
+    .rept poly_burst
     .if poly_left
     .if poly_due*vectors <= vector*polys
     poly_next

@@ -4,7 +4,7 @@
  *
  * CPU        ARMv7-A with NEON, little-endian
  * args       SEALANE_BATCH_*, FLAGS; of every lane reads ad[ad_bytes], key[32], nonce[12], in[bytes], writes out[bytes], tag[16]
- * scratch    640 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    704 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_batch_neon_constants
  * registers  all but r10, r13, r14; r1 holds scratch, displaced by FRAME until the end
  * branches   and addresses depend on FLAGS, pointers and lengths only
@@ -32,7 +32,7 @@ isa neon
 #define FILL_END -48     /* and how many it has */
 #define LANE -44         /* the packet that is authenticated, */
 #define LANES -40        /* and how many are left with it */
-#define MORE -36         /* behind LIMIT: 0: the lengths; MORE_AD: bytes of associated data, then text; or bytes of text */
+#define MORE -36         /* behind LIMIT: 0: the lengths; MORE_AD: associated data or text; or bytes of text in the next set */
 #define TEXT_MESSAGE -32 /* MESSAGE and LIMIT after the associated data */
 #define MESSAGE -24      /* authenticate from here */
 #define LIMIT -20        /* up to here */
@@ -50,19 +50,21 @@ isa neon
 #define POLY_LOW 56      /* the lowest word of a product, until the others are there */
 #define ROUNDS 60        /* double rounds left of the set */
 #define POLY_S 64
-#define TAIL 80          /* the last bytes of associated data, padded with zeroes to 16 */
-#define CONSTANTS 96
-#define CRYPT_LEFT 100   /* bytes of text to encrypt of the packet before CRYPT_LANE */
-#define CRYPT_IN 104
-#define CRYPT_OUT 108
-#define ROWS 112         /* ROWS_0 or ROWS_1, which take turns: this set's */
-#define REMAINING 116    /* bytes of text that are in later sets */
-#define H 120            /* Poly1305's accumulator from set to set */
-#define ROWS_0 160       /* by slot: rows d of the initial states, */
+#define TAIL 80          /* associated data, padded with zeroes */
+#define CONSTANTS 112
+#define CRYPT_LEFT 116   /* bytes of text to encrypt of the packet before CRYPT_LANE */
+#define CRYPT_IN 120
+#define CRYPT_OUT 124
+#define ROWS 128         /* ROWS_0 or ROWS_1, which take turns: this set's */
+#define REMAINING 132    /* bytes of text that are in later sets */
+#define H 136            /* Poly1305's accumulator from set to set */
+#define AD 156           /* associated data, */
+#define AD_LEFT 160      /* bytes of it */
+#define ROWS_0 176       /* by slot: rows d of the initial states, */
 #define KEYS 64          /* and where their keys are */
-#define ROWS_1 240
-#define BLOCK 320        /* a set's keystream, then what is authenticated; aligned to 64 bytes */
-#define END 576
+#define ROWS_1 256
+#define BLOCK 384        /* a set's keystream, then what is authenticated; aligned to 64 bytes */
+#define END 640
 
 #define MORE_AD 0x80000000
 
@@ -144,14 +146,32 @@ function sealane_chacha20poly1305_batch_neon
 .Lset_rounds:
     set_rounds
 .Lset_end:
-    add r0, r1, #H
-    stmia r0, {h0, h1, h2, h4, h3}
-    set_end
-    ldr r7, [r1, #ROWS]
-    ldr r8, [r1, #CONSTANTS]
-    add r7, r1, r7
-    add r2, r7, #KEYS
-    ldmia r2, {r2, r3, r4, r5}
+    set_end_next
+    bne .Lset_store
+    slots_crypt
+    bne .Lset_opened
+    vst1.32 {q1}, [r0:128]!
+    vst1.32 {q12}, [r0:128]!
+    vst1.32 {q0}, [r0:128]!
+    vst1.32 {q5}, [r0:128]
+    vst1.32 {q3}, [r8:128]!
+    vst1.32 {q6}, [r8:128]!
+    vst1.32 {q10}, [r8:128]!
+    vst1.32 {q4}, [r8:128]
+    orrs r3, r3, r4
+    bne .Lset
+    b .Lcrypted
+.Lset_opened:
+    vst1.32 {q7, q8}, [r0:128]!
+    vst1.32 {q13, q14}, [r0:128]
+    vst1.32 {q9}, [r8:128]!
+    vst1.32 {q11}, [r8:128]!
+    vst1.32 {q2}, [r8:128]!
+    vst1.32 {q15}, [r8:128]
+    orrs r3, r3, r4
+    bne .Lset
+    b .Lcrypted
+.Lset_store:
     add r9, r1, #BLOCK
     mov r12, #64
     mvn r11, #64*3 - 16 - 1              /* from the last slot to the next row of the first */
@@ -164,7 +184,6 @@ function sealane_chacha20poly1305_batch_neon
     ldr r7, [r1, #CRYPT_IN]
     cmp r11, #0
     ldr r9, [r1, #CRYPT_OUT]
-    str r0, [r1, #SLOT]
     ldr r5, [r1, #FLAGS]
     add r3, r0, #256
     ldr r4, [r1, #CRYPT_LANE]
@@ -327,15 +346,47 @@ function sealane_chacha20poly1305_batch_neon
     cmp w, #0
     beq .Lalone
 
-/* w bytes of associated data, and then the text. */
+/* w bytes of associated data, from a copy, and then the text. */
 .Lassociated_data:
     ldrd x, y, [r1, #MESSAGE]
     ldr p1, [r1, #LANE]
     strd x, y, [r1, #TEXT_MESSAGE]
     ldr x, [p1, #SEALANE_LANE_AD]
-    bic p0, w, #15
-    and z, w, #15
-    orr z, z, #MORE_AD
+.Lad_blocks:
+    mov p0, #0
+    mov y, #0
+    mov p1, #0
+    add z, r1, #TAIL
+    stmia z!, {p0, y, p1}
+    stmia z!, {p0, y, p1}
+    stmia z, {p0, y}
+    cmp w, #32
+    movlo p1, w
+    movhs p1, #32
+    sub w, w, p1
+    add p0, p1, #15
+    sub z, z, #24
+    bic p0, p0, #15
+    str w, [r1, #AD_LEFT]
+    subs p1, p1, #4
+    blo .Lad_bytes
+.Lad_words:
+    ldr w, [x], #4
+    str w, [z], #4
+    subs p1, p1, #4
+    bhs .Lad_words
+.Lad_bytes:
+    adds p1, p1, #4
+    beq .Lad_copied
+.Lad_byte:
+    ldrb w, [x], #1
+    strb w, [z], #1
+    subs p1, p1, #1
+    bne .Lad_byte
+.Lad_copied:
+    str x, [r1, #AD]
+    add x, r1, #TAIL
+    mov z, #MORE_AD
     add y, x, p0
     strd x, y, [r1, #MESSAGE]
     str z, [r1, #MORE]
@@ -348,39 +399,10 @@ function sealane_chacha20poly1305_batch_neon
 .Lmore_alone:
     bpl .Lset_end
 .Lmore_ad:
-    ands p1, z, #15
-    beq .Lmore_text
-    ldr x, [r1, #MESSAGE]
-    add p0, r1, #TAIL
-    mov z, #0
-    str z, [p0]
-    str z, [p0, #4]
-    str z, [p0, #8]
-    str z, [p0, #12]
-    subs p1, p1, #4
-    blo .Ltail_bytes
-.Ltail_words:
-    ldr w, [x], #4
-    str w, [p0], #4
-    subs p1, p1, #4
-    bhs .Ltail_words
-.Ltail_bytes:
-    adds p1, p1, #4
-    beq .Ltail
-.Ltail_byte:
-    ldrb w, [x], #1
-    strb w, [p0], #1
-    subs p1, p1, #1
-    bne .Ltail_byte
-.Ltail:
-    add x, r1, #TAIL
-    add y, x, #16
-    mov z, #MORE_AD
-    mov p0, #16
-    strd x, y, [r1, #MESSAGE]
-    str z, [r1, #MORE]
-    b .Lon
-.Lmore_text:
+    ldr w, [r1, #AD_LEFT]
+    ldr x, [r1, #AD]
+    cmp w, #0
+    bne .Lad_blocks
     ldrd x, y, [r1, #TEXT_MESSAGE]
     ldr z, [r1, #REMAINING]
     strd x, y, [r1, #MESSAGE]

@@ -481,239 +481,233 @@
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     ldr z, [r1, #MESSAGE]
     vadd.i32 q3, q3, q4                     /* a3 += b0 */
-    ldr x, [z, #0]
+    ldmia z, {x, y, w, p1}
     vadd.i32 q0, q0, q5                     /* a0 += b1 */
     vsri.32 q15, q13, #24                   /* d2 */
-    ldr y, [z, #4]
     veor q13, q7, q10                       /* b3 ^= c3 */
-    ldr w, [z, #8]
-    veor q7, q14, q0                        /* d3 ^= a0 */
-    ldr p0, [z, #12]
-    vadd.i32 q14, q9, q15                   /* c2 += d2 */
-    adds h0, h0, x
-    vshl.i32 q9, q13, #7                    /* b3 <<< 7 */
-    adcs h1, h1, y
-    vrev32.16 q7, q7                        /* d3 <<< 16 */
-    adcs h2, h2, w
-    veor q6, q6, q14                        /* b2 ^= c2 */
-    adcs h3, h3, p0
-    vsri.32 q9, q13, #25                    /* b3 */
-    ldrd x, y, [r1, #POLY_S1]
-    vadd.i32 q13, q14, q7                   /* c2 += d3 */
     ldr z, [r1, #POLY_R0]
-    adc h4, h4, #1
-    vshl.i32 q14, q6, #7                    /* b2 <<< 7 */
-    veor q15, q15, q3                       /* d2 ^= a3 */
-    veor q5, q5, q13                        /* b1 ^= c2 */
-    umull p0, p1, h0, z
-    vsri.32 q14, q6, #25                    /* b2 */
+    veor q7, q14, q0                        /* d3 ^= a0 */
+    adds h0, h0, x
+    vadd.i32 q14, q9, q15                   /* c2 += d2 */
+    adcs h1, h1, y
+    vshl.i32 q9, q13, #7                    /* b3 <<< 7 */
+    adcs h2, h2, w
+    vrev32.16 q7, q7                        /* d3 <<< 16 */
+    adcs h3, h3, p1
+    veor q6, q6, q14                        /* b2 ^= c2 */
+    ldrd x, y, [r1, #POLY_S1]
+    vsri.32 q9, q13, #25                    /* b3 */
     ldr w, [r1, #POLY_S3]
-    vrev32.16 q6, q15                       /* d2 <<< 16 */
+    vadd.i32 q13, q14, q7                   /* c2 += d3 */
+    umull p0, p1, h0, z
+    vshl.i32 q14, q6, #7                    /* b2 <<< 7 */
     umlal p0, p1, h3, x
-    vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
+    veor q15, q15, q3                       /* d2 ^= a3 */
     umlal p0, p1, h2, y
-    vadd.i32 q1, q1, q14                    /* a1 += b2 */
+    veor q5, q5, q13                        /* b1 ^= c2 */
     umlal p0, p1, h1, w
-    vadd.i32 q8, q8, q6                     /* c1 += d2 */
+    adc h4, h4, #1
+    vsri.32 q14, q6, #25                    /* b2 */
     mul x, h4, x
-    vsri.32 q15, q5, #20                    /* b1 */
+    vrev32.16 q6, q15                       /* d2 <<< 16 */
     str p0, [r1, #POLY_LOW]
-    veor q11, q11, q1                       /* d0 ^= a1 */
-    veor q4, q4, q8                         /* b0 ^= c1 */
+    vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
+    vadd.i32 q1, q1, q14                    /* a1 += b2 */
     mul p0, h4, y
-    vadd.i32 q0, q0, q15                    /* a0 += b1 */
+    vadd.i32 q8, q8, q6                     /* c1 += d2 */
     umlal x, p0, h3, y
-    vrev32.16 q5, q11                       /* d0 <<< 16 */
+    vsri.32 q15, q5, #20                    /* b1 */
     ldr y, [r1, #POLY_R1]
-    vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
+    veor q11, q11, q1                       /* d0 ^= a1 */
     umlal x, p0, h2, w
-    veor q7, q7, q0                         /* d3 ^= a0 */
+    veor q4, q4, q8                         /* b0 ^= c1 */
     umlal x, p0, h1, z
-    vadd.i32 q10, q10, q5                   /* c3 += d0 */
+    vadd.i32 q0, q0, q15                    /* a0 += b1 */
     umlal x, p0, h0, y
-    vsri.32 q11, q4, #20                    /* b0 */
+    vrev32.16 q5, q11                       /* d0 <<< 16 */
     adds p1, p1, x
+    vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
+    veor q7, q7, q0                         /* d3 ^= a0 */
+    vadd.i32 q10, q10, q5                   /* c3 += d0 */
+    vsri.32 q11, q4, #20                    /* b0 */
     vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
-    veor q14, q14, q10                      /* b2 ^= c3 */
-    vadd.i32 q2, q2, q9                     /* a2 += b3 */
-    vsri.32 q4, q7, #24                     /* d3 */
-    vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
     umull x, y, h1, y
-    veor q12, q12, q2                       /* d1 ^= a2 */
+    veor q14, q14, q10                      /* b2 ^= c3 */
     umlal x, y, h3, w
-    vadd.i32 q3, q3, q11                    /* a3 += b0 */
+    vadd.i32 q2, q2, q9                     /* a2 += b3 */
     mul w, h4, w
+    vsri.32 q4, q7, #24                     /* d3 */
+    umlal x, y, h2, z
+    vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
+    mul h4, h4, z
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    umlal w, h4, h3, z
+    vadd.i32 q3, q3, q11                    /* a3 += b0 */
+    ldrd h3, z, [r1, #POLY_R1]
     vsri.32 q7, q14, #20                    /* b2 */
     vldmia r1, {d28, d29}                   /* c0 from memory */
     vrev32.16 q12, q12                      /* d1 <<< 16 */
-    umlal x, y, h2, z
+    umlal w, h4, h1, z
     vadd.i32 q13, q13, q4                   /* c2 += d3 */
-    mul h4, h4, z
     veor q6, q6, q3                         /* d2 ^= a3 */
-    umlal w, h4, h3, z
+    umlal w, h4, h2, h3
     vadd.i32 q14, q14, q12                  /* c0 += d1 */
-    ldrd h3, z, [r1, #POLY_R1]
+    ldr h2, [r1, #POLY_R3]
     veor q15, q15, q13                      /* b1 ^= c2 */
     vstr d26, [r1, #16]                     /* c2 to memory */
     vstr d27, [r1, #24]
     vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
     veor q9, q9, q14                        /* b3 ^= c0 */
-    umlal w, h4, h1, z
-    vadd.i32 q1, q1, q7                     /* a1 += b2 */
-    umlal w, h4, h2, h3
-    vsri.32 q13, q6, #24                    /* d2 */
-    ldr h2, [r1, #POLY_R3]
-    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
     umlal x, y, h0, z
-    veor q5, q5, q1                         /* d0 ^= a1 */
+    vadd.i32 q1, q1, q7                     /* a1 += b2 */
     umlal w, h4, h0, h2
-    vadd.i32 q8, q8, q13                    /* c1 += d2 */
-    vsri.32 q6, q9, #20                     /* b3 */
+    vsri.32 q13, q6, #24                    /* d2 */
+    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
     adcs p0, p0, x
-    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
-    veor q11, q11, q8                       /* b0 ^= c1 */
+    veor q5, q5, q1                         /* d0 ^= a1 */
     adcs y, y, w
-    vadd.i32 q2, q2, q6                     /* a2 += b3 */
-    adc h4, h4, #0
+    vadd.i32 q8, q8, q13                    /* c1 += d2 */
     ldr x, [r1, #POLY_LOW]
+    adc h4, h4, #0
+    vsri.32 q6, q9, #20                     /* b3 */
+    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
+    bic w, h4, #3
+    ldr z, [r1, #MESSAGE]
+    veor q11, q11, q8                       /* b0 ^= c1 */
+    vadd.i32 q2, q2, q6                     /* a2 += b3 */
+    add w, w, w, lsr #2
+    and h4, h4, #3
     vsri.32 q9, q5, #24                     /* d0 */
     vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
-    bic w, h4, #3
-    and h4, h4, #3
+    adds h0, x, w
+    add z, z, #16
     veor q12, q12, q2                       /* d1 ^= a2 */
     vadd.i32 q10, q10, q9                   /* c3 += d0 */
-    add w, w, w, lsr #2
-    vsri.32 q5, q11, #25                    /* b0 */
-    ldr z, [r1, #MESSAGE]
-    vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
-    adds h0, x, w
-    veor q7, q7, q10                        /* b2 ^= c3 */
     adcs h1, p1, #0
-    ldr x, [z, #16]
-    vadd.i32 q0, q0, q5                     /* a0 += b0 */
-    vsri.32 q11, q12, #24                   /* d1 */
+    vsri.32 q5, q11, #25                    /* b0 */
     adcs h2, p0, #0
-    ldr w, [z, #24]
-    vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
-    veor q9, q9, q0                         /* d0 ^= a0 */
+    vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
     adcs h3, y, #0
-    ldr y, [z, #20]
-    vadd.i32 q14, q14, q11                  /* c0 += d1 */
-    vsri.32 q12, q15, #25                   /* b1 */
+    ldmia z!, {x, y, w, p1}
+    veor q7, q7, q10                        /* b2 ^= c3 */
+    vadd.i32 q0, q0, q5                     /* a0 += b0 */
     adc h4, h4, #0
-    ldr p0, [z, #28]
-    vrev32.16 q15, q9                       /* d0 <<< 16 */
-    veor q6, q6, q14                        /* b3 ^= c0 */
-    add z, z, #32
-    adds h0, h0, x
-    vadd.i32 q9, q1, q12                    /* a1 += b1 */
-    vadd.i32 q1, q14, q15                   /* c0 += d0 */
     str z, [r1, #MESSAGE]
-    vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
+    vsri.32 q11, q12, #24                   /* d1 */
+    vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
+    adds h0, h0, x
+    veor q9, q9, q0                         /* d0 ^= a0 */
     adcs h1, h1, y
-    veor q11, q11, q9                       /* d1 ^= a1 */
+    vadd.i32 q14, q14, q11                  /* c0 += d1 */
     adcs h2, h2, w
-    veor q5, q5, q1                         /* b0 ^= c0 */
-    adcs h3, h3, p0
-    vsri.32 q14, q6, #25                    /* b3 */
-    ldrd x, y, [r1, #POLY_S1]
-    vrev32.16 q6, q11                       /* d1 <<< 16 */
+    vsri.32 q12, q15, #25                   /* b1 */
+    adcs h3, h3, p1
+    vrev32.16 q15, q9                       /* d0 <<< 16 */
     ldr z, [r1, #POLY_R0]
     adc h4, h4, #1
-    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
-    vadd.i32 q3, q3, q14                    /* a3 += b3 */
-    vadd.i32 q8, q8, q6                     /* c1 += d1 */
-    ldr w, [r1, #POLY_S3]
-    vsri.32 q11, q5, #20                    /* b0 */
+    veor q6, q6, q14                        /* b3 ^= c0 */
+    vadd.i32 q9, q1, q12                    /* a1 += b1 */
+    vadd.i32 q1, q14, q15                   /* c0 += d0 */
     umull p0, p1, h0, z
-    veor q5, q4, q3                         /* d3 ^= a3 */
+    vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
+    ldrd x, y, [r1, #POLY_S1]
+    veor q11, q11, q9                       /* d1 ^= a1 */
+    ldr w, [r1, #POLY_S3]
+    veor q5, q5, q1                         /* b0 ^= c0 */
     umlal p0, p1, h3, x
-    vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
+    vsri.32 q14, q6, #25                    /* b3 */
+    vrev32.16 q6, q11                       /* d1 <<< 16 */
     umlal p0, p1, h2, y
-    vadd.i32 q0, q0, q11                    /* a0 += b0 */
+    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
     umlal p0, p1, h1, w
-    vrev32.16 q5, q5                        /* d3 <<< 16 */
+    vadd.i32 q3, q3, q14                    /* a3 += b3 */
     mul x, h4, x
-    vsri.32 q4, q7, #25                     /* b2 */
-    veor q15, q15, q0                       /* d0 ^= a0 */
+    vadd.i32 q8, q8, q6                     /* c1 += d1 */
     str p0, [r1, #POLY_LOW]
-    vadd.i32 q10, q10, q5                   /* c3 += d3 */
+    vsri.32 q11, q5, #20                    /* b0 */
+    veor q5, q4, q3                         /* d3 ^= a3 */
+    vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
     mul p0, h4, y
-    veor q7, q12, q8                        /* b1 ^= c1 */
+    vadd.i32 q0, q0, q11                    /* a0 += b0 */
     umlal x, p0, h3, y
-    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
+    vrev32.16 q5, q5                        /* d3 <<< 16 */
+    vsri.32 q4, q7, #25                     /* b2 */
     ldr y, [r1, #POLY_R1]
-    veor q14, q14, q10                      /* b3 ^= c3 */
+    veor q15, q15, q0                       /* d0 ^= a0 */
     umlal x, p0, h2, w
-    vadd.i32 q2, q2, q4                     /* a2 += b2 */
+    vadd.i32 q10, q10, q5                   /* c3 += d3 */
     umlal x, p0, h1, z
-    vsri.32 q12, q15, #24                   /* d0 */
+    veor q7, q12, q8                        /* b1 ^= c1 */
     umlal x, p0, h0, y
-    vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
-    veor q13, q13, q2                       /* d2 ^= a2 */
+    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
+    veor q14, q14, q10                      /* b3 ^= c3 */
     adds p1, p1, x
-    vadd.i32 q1, q1, q12                    /* c0 += d0 */
+    vadd.i32 q2, q2, q4                     /* a2 += b2 */
     umull x, y, h1, y
-    vsri.32 q15, q7, #20                    /* b1 */
+    vsri.32 q12, q15, #24                   /* d0 */
     umlal x, y, h3, w
-    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
+    vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
     mul w, h4, w
-    veor q11, q11, q1                       /* b0 ^= c0 */
+    veor q13, q13, q2                       /* d2 ^= a2 */
+    vadd.i32 q1, q1, q12                    /* c0 += d0 */
     umlal x, y, h2, z
-    vstmia r1, {d2, d3}                     /* c0 to memory */
+    vsri.32 q15, q7, #20                    /* b1 */
     mul h4, h4, z
-    vrev32.16 q13, q13                      /* d2 <<< 16 */
+    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
     umlal w, h4, h3, z
+    veor q11, q11, q1                       /* b0 ^= c0 */
     ldrd h3, z, [r1, #POLY_R1]
+    vstmia r1, {d2, d3}                     /* c0 to memory */
+    vrev32.16 q13, q13                      /* d2 <<< 16 */
     vadd.i32 q1, q9, q15                    /* a1 += b1 */
     vldr d18, [r1, #16]                     /* c2 from memory */
-    vldr d19, [r1, #24]
-    vsri.32 q7, q14, #20                    /* b3 */
     umlal w, h4, h1, z
-    vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
+    vldr d19, [r1, #24]
     umlal w, h4, h2, h3
     ldr h2, [r1, #POLY_R3]
     umlal x, y, h0, z
-    veor q6, q6, q1                         /* d1 ^= a1 */
-    vadd.i32 q9, q9, q13                    /* c2 += d2 */
+    vsri.32 q7, q14, #20                    /* b3 */
+    vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
     umlal w, h4, h0, h2
-    vsri.32 q14, q11, #25                   /* b0 */
+    veor q6, q6, q1                         /* d1 ^= a1 */
     adcs p0, p0, x
-    vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
+    vadd.i32 q9, q9, q13                    /* c2 += d2 */
     ldr x, [r1, #POLY_LOW]
-    veor q4, q4, q9                         /* b2 ^= c2 */
+    vsri.32 q14, q11, #25                   /* b0 */
     adcs y, y, w
-    vadd.i32 q3, q3, q7                     /* a3 += b3 */
+    vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
     adc h4, h4, #0
-    vsri.32 q11, q6, #24                    /* d1 */
+    veor q4, q4, q9                         /* b2 ^= c2 */
     bic w, h4, #3
-    vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
+    vadd.i32 q3, q3, q7                     /* a3 += b3 */
     add w, w, w, lsr #2
-    veor q5, q5, q3                         /* d3 ^= a3 */
-    vadd.i32 q8, q8, q11                    /* c1 += d1 */
+    vsri.32 q11, q6, #24                    /* d1 */
+    vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
     and h4, h4, #3
     adds h0, x, w
-    vsri.32 q6, q4, #20                     /* b2 */
-    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
+    veor q5, q5, q3                         /* d3 ^= a3 */
+    vadd.i32 q8, q8, q11                    /* c1 += d1 */
     adcs h1, p1, #0
     ldr z, [r1, #MORE]
-    veor q15, q15, q8                       /* b1 ^= c1 */
-    vadd.i32 q2, q2, q6                     /* a2 += b2 */
+    vsri.32 q6, q4, #20                     /* b2 */
+    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
     adcs h2, p0, #0
     ldr p1, [r1, #ROUNDS]
-    vsri.32 q4, q5, #24                     /* d3 */
-    vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
+    veor q15, q15, q8                       /* b1 ^= c1 */
+    vadd.i32 q2, q2, q6                     /* a2 += b2 */
     adcs h3, y, #0
     ldrd x, y, [r1, #MESSAGE]
-    veor q13, q13, q2                       /* d2 ^= a2 */
-    vadd.i32 q10, q10, q4                   /* c3 += d3 */
+    vsri.32 q4, q5, #24                     /* d3 */
+    vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
     adc h4, h4, #0
     subs p1, p1, #1
-    vsri.32 q5, q15, #25                    /* b1 */
-    vswp q14, q4                            /* b0, d3 home */
+    veor q13, q13, q2                       /* d2 ^= a2 */
+    vadd.i32 q10, q10, q4                   /* c3 += d3 */
     sub p0, y, x
-    vswp q12, q11                           /* d0, d1 home */
+    vsri.32 q5, q15, #25                    /* b1 */
     str p1, [r1, #ROUNDS]
+    vswp q14, q4                            /* b0, d3 home */
+    vswp q12, q11                           /* d0, d1 home */
 .endm
 
 /* The same along with one block. */
@@ -758,141 +752,137 @@
     vsri.32 q7, q14, #20                    /* b2 */
     vldmia r1, {d28, d29}                   /* c0 from memory */
     vrev32.16 q12, q12                      /* d1 <<< 16 */
-    ldr x, [z, #0]
+    ldmia z!, {x, y, w, p1}
     vadd.i32 q13, q13, q4                   /* c2 += d3 */
     veor q6, q6, q3                         /* d2 ^= a3 */
-    ldr y, [z, #4]
     vadd.i32 q14, q14, q12                  /* c0 += d1 */
-    ldr w, [z, #8]
+    str z, [r1, #MESSAGE]
     veor q15, q15, q13                      /* b1 ^= c2 */
     vstr d26, [r1, #16]                     /* c2 to memory */
     vstr d27, [r1, #24]
     vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
     veor q9, q9, q14                        /* b3 ^= c0 */
-    ldr p0, [z, #12]
-    add z, z, #16
-    vadd.i32 q1, q1, q7                     /* a1 += b2 */
-    vsri.32 q13, q6, #24                    /* d2 */
-    str z, [r1, #MESSAGE]
-    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
     adds h0, h0, x
-    veor q5, q5, q1                         /* d0 ^= a1 */
+    vadd.i32 q1, q1, q7                     /* a1 += b2 */
     adcs h1, h1, y
-    vadd.i32 q8, q8, q13                    /* c1 += d2 */
+    vsri.32 q13, q6, #24                    /* d2 */
     adcs h2, h2, w
-    vsri.32 q6, q9, #20                     /* b3 */
-    adcs h3, h3, p0
-    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
+    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
+    adcs h3, h3, p1
+    veor q5, q5, q1                         /* d0 ^= a1 */
     ldrd x, y, [r1, #POLY_S1]
-    veor q11, q11, q8                       /* b0 ^= c1 */
+    vadd.i32 q8, q8, q13                    /* c1 += d2 */
     ldr z, [r1, #POLY_R0]
     adc h4, h4, #1
+    vsri.32 q6, q9, #20                     /* b3 */
+    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
+    veor q11, q11, q8                       /* b0 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b3 */
     vsri.32 q9, q5, #24                     /* d0 */
     vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
     veor q12, q12, q2                       /* d1 ^= a2 */
     vadd.i32 q10, q10, q9                   /* c3 += d0 */
     vsri.32 q5, q11, #25                    /* b0 */
+    umull p0, p1, h0, z
     vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
+    ldr w, [r1, #POLY_S3]
     veor q7, q7, q10                        /* b2 ^= c3 */
     vadd.i32 q0, q0, q5                     /* a0 += b0 */
-    umull p0, p1, h0, z
-    vsri.32 q11, q12, #24                   /* d1 */
-    ldr w, [r1, #POLY_S3]
-    vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
-    veor q9, q9, q0                         /* d0 ^= a0 */
     umlal p0, p1, h3, x
-    vadd.i32 q14, q14, q11                  /* c0 += d1 */
+    vsri.32 q11, q12, #24                   /* d1 */
+    vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
     umlal p0, p1, h2, y
-    vsri.32 q12, q15, #25                   /* b1 */
+    veor q9, q9, q0                         /* d0 ^= a0 */
     umlal p0, p1, h1, w
-    vrev32.16 q15, q9                       /* d0 <<< 16 */
-    veor q6, q6, q14                        /* b3 ^= c0 */
+    vadd.i32 q14, q14, q11                  /* c0 += d1 */
+    vsri.32 q12, q15, #25                   /* b1 */
     mul x, h4, x
-    vadd.i32 q9, q1, q12                    /* a1 += b1 */
+    vrev32.16 q15, q9                       /* d0 <<< 16 */
     str p0, [r1, #POLY_LOW]
-    vadd.i32 q1, q14, q15                   /* c0 += d0 */
-    vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
+    veor q6, q6, q14                        /* b3 ^= c0 */
+    vadd.i32 q9, q1, q12                    /* a1 += b1 */
     mul p0, h4, y
-    veor q11, q11, q9                       /* d1 ^= a1 */
+    vadd.i32 q1, q14, q15                   /* c0 += d0 */
     umlal x, p0, h3, y
-    veor q5, q5, q1                         /* b0 ^= c0 */
-    vsri.32 q14, q6, #25                    /* b3 */
+    vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
+    veor q11, q11, q9                       /* d1 ^= a1 */
     ldr y, [r1, #POLY_R1]
-    vrev32.16 q6, q11                       /* d1 <<< 16 */
+    veor q5, q5, q1                         /* b0 ^= c0 */
     umlal x, p0, h2, w
-    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
-    vadd.i32 q3, q3, q14                    /* a3 += b3 */
+    vsri.32 q14, q6, #25                    /* b3 */
+    vrev32.16 q6, q11                       /* d1 <<< 16 */
     umlal x, p0, h1, z
-    vadd.i32 q8, q8, q6                     /* c1 += d1 */
+    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
     umlal x, p0, h0, y
+    vadd.i32 q3, q3, q14                    /* a3 += b3 */
+    vadd.i32 q8, q8, q6                     /* c1 += d1 */
     vsri.32 q11, q5, #20                    /* b0 */
-    veor q5, q4, q3                         /* d3 ^= a3 */
-    vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
     adds p1, p1, x
-    vadd.i32 q0, q0, q11                    /* a0 += b0 */
+    veor q5, q4, q3                         /* d3 ^= a3 */
     umull x, y, h1, y
-    vrev32.16 q5, q5                        /* d3 <<< 16 */
+    vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
     umlal x, y, h3, w
-    vsri.32 q4, q7, #25                     /* b2 */
+    vadd.i32 q0, q0, q11                    /* a0 += b0 */
     mul w, h4, w
-    veor q15, q15, q0                       /* d0 ^= a0 */
+    vrev32.16 q5, q5                        /* d3 <<< 16 */
+    vsri.32 q4, q7, #25                     /* b2 */
     umlal x, y, h2, z
+    veor q15, q15, q0                       /* d0 ^= a0 */
+    mul h4, h4, z
     vadd.i32 q10, q10, q5                   /* c3 += d3 */
     veor q7, q12, q8                        /* b1 ^= c1 */
-    mul h4, h4, z
-    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
     umlal w, h4, h3, z
+    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
+    ldrd h3, z, [r1, #POLY_R1]
     veor q14, q14, q10                      /* b3 ^= c3 */
     vadd.i32 q2, q2, q4                     /* a2 += b2 */
-    ldrd h3, z, [r1, #POLY_R1]
     vsri.32 q12, q15, #24                   /* d0 */
-    vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
     umlal w, h4, h1, z
-    veor q13, q13, q2                       /* d2 ^= a2 */
-    vadd.i32 q1, q1, q12                    /* c0 += d0 */
+    vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
     umlal w, h4, h2, h3
-    vsri.32 q15, q7, #20                    /* b1 */
+    veor q13, q13, q2                       /* d2 ^= a2 */
     ldr h2, [r1, #POLY_R3]
-    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
+    vadd.i32 q1, q1, q12                    /* c0 += d0 */
     umlal x, y, h0, z
+    vsri.32 q15, q7, #20                    /* b1 */
+    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
+    umlal w, h4, h0, h2
     veor q11, q11, q1                       /* b0 ^= c0 */
     vstmia r1, {d2, d3}                     /* c0 to memory */
-    umlal w, h4, h0, h2
     vrev32.16 q13, q13                      /* d2 <<< 16 */
+    adcs p0, p0, x
     vadd.i32 q1, q9, q15                    /* a1 += b1 */
     vldr d18, [r1, #16]                     /* c2 from memory */
+    adcs y, y, w
     vldr d19, [r1, #24]
     vsri.32 q7, q14, #20                    /* b3 */
-    adcs p0, p0, x
-    vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
-    adcs y, y, w
-    veor q6, q6, q1                         /* d1 ^= a1 */
-    adc h4, h4, #0
     ldr x, [r1, #POLY_LOW]
-    vadd.i32 q9, q9, q13                    /* c2 += d2 */
+    adc h4, h4, #0
+    vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
+    veor q6, q6, q1                         /* d1 ^= a1 */
     bic w, h4, #3
-    vsri.32 q14, q11, #25                   /* b0 */
+    vadd.i32 q9, q9, q13                    /* c2 += d2 */
     add w, w, w, lsr #2
-    vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
+    vsri.32 q14, q11, #25                   /* b0 */
     and h4, h4, #3
     adds h0, x, w
+    vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
     veor q4, q4, q9                         /* b2 ^= c2 */
-    vadd.i32 q3, q3, q7                     /* a3 += b3 */
     adcs h1, p1, #0
     ldr z, [r1, #MORE]
+    vadd.i32 q3, q3, q7                     /* a3 += b3 */
     vsri.32 q11, q6, #24                    /* d1 */
-    vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
     adcs h2, p0, #0
     ldr p1, [r1, #ROUNDS]
+    vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
     veor q5, q5, q3                         /* d3 ^= a3 */
-    vadd.i32 q8, q8, q11                    /* c1 += d1 */
     adcs h3, y, #0
     ldrd x, y, [r1, #MESSAGE]
+    vadd.i32 q8, q8, q11                    /* c1 += d1 */
     vsri.32 q6, q4, #20                     /* b2 */
-    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
     adc h4, h4, #0
     subs p1, p1, #1
+    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
     veor q15, q15, q8                       /* b1 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b2 */
     vsri.32 q4, q5, #24                     /* d3 */
@@ -928,152 +918,150 @@
     vrev32.16 q6, q15                       /* d2 <<< 16 */
     ldr x, [z, #SEALANE_LANE_AD_BYTES]
     vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
-    ldr y, [z, #SEALANE_LANE_AD_BYTES + 4]
     vadd.i32 q1, q1, q14                    /* a1 += b2 */
     ldr w, [z, #SEALANE_LANE_BYTES]
     vadd.i32 q8, q8, q6                     /* c1 += d2 */
+    ldr z, [r1, #POLY_R0]
     vsri.32 q15, q5, #20                    /* b1 */
-    ldr p0, [z, #SEALANE_LANE_BYTES + 4]
-    veor q11, q11, q1                       /* d0 ^= a1 */
     adds h0, h0, x
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    adcs h1, h1, #0
+    ldrd x, y, [r1, #POLY_S1]
     veor q4, q4, q8                         /* b0 ^= c1 */
-    adcs h1, h1, y
     vadd.i32 q0, q0, q15                    /* a0 += b1 */
     adcs h2, h2, w
     vrev32.16 q5, q11                       /* d0 <<< 16 */
-    adcs h3, h3, p0
-    vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
-    ldr z, [r1, #POLY_R0]
-    adc h4, h4, #1
-    veor q7, q7, q0                         /* d3 ^= a0 */
-    vadd.i32 q10, q10, q5                   /* c3 += d0 */
-    vsri.32 q11, q4, #20                    /* b0 */
-    umull p0, p1, h0, z
-    vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
-    ldrd x, y, [r1, #POLY_S1]
-    veor q14, q14, q10                      /* b2 ^= c3 */
+    adcs h3, h3, #0
     ldr w, [r1, #POLY_S3]
-    vadd.i32 q2, q2, q9                     /* a2 += b3 */
+    vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
+    veor q7, q7, q0                         /* d3 ^= a0 */
+    umull p0, p1, h0, z
+    vadd.i32 q10, q10, q5                   /* c3 += d0 */
     umlal p0, p1, h3, x
+    vsri.32 q11, q4, #20                    /* b0 */
+    umlal p0, p1, h2, y
+    vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
+    umlal p0, p1, h1, w
+    adc h4, h4, #1
+    veor q14, q14, q10                      /* b2 ^= c3 */
+    mul x, h4, x
+    vadd.i32 q2, q2, q9                     /* a2 += b3 */
+    str p0, [r1, #POLY_LOW]
     vsri.32 q4, q7, #24                     /* d3 */
     vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
-    umlal p0, p1, h2, y
     veor q12, q12, q2                       /* d1 ^= a2 */
-    umlal p0, p1, h1, w
+    mul p0, h4, y
     vadd.i32 q3, q3, q11                    /* a3 += b0 */
-    mul x, h4, x
+    umlal x, p0, h3, y
     vsri.32 q7, q14, #20                    /* b2 */
     vldmia r1, {d28, d29}                   /* c0 from memory */
     vrev32.16 q12, q12                      /* d1 <<< 16 */
-    str p0, [r1, #POLY_LOW]
-    vadd.i32 q13, q13, q4                   /* c2 += d3 */
-    mul p0, h4, y
-    veor q6, q6, q3                         /* d2 ^= a3 */
-    umlal x, p0, h3, y
-    vadd.i32 q14, q14, q12                  /* c0 += d1 */
     ldr y, [r1, #POLY_R1]
+    vadd.i32 q13, q13, q4                   /* c2 += d3 */
+    umlal x, p0, h2, w
+    veor q6, q6, q3                         /* d2 ^= a3 */
+    umlal x, p0, h1, z
+    vadd.i32 q14, q14, q12                  /* c0 += d1 */
+    umlal x, p0, h0, y
     veor q15, q15, q13                      /* b1 ^= c2 */
     vstr d26, [r1, #16]                     /* c2 to memory */
     vstr d27, [r1, #24]
     vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
-    umlal x, p0, h2, w
     veor q9, q9, q14                        /* b3 ^= c0 */
-    umlal x, p0, h1, z
-    vadd.i32 q1, q1, q7                     /* a1 += b2 */
-    umlal x, p0, h0, y
-    vsri.32 q13, q6, #24                    /* d2 */
-    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
-    veor q5, q5, q1                         /* d0 ^= a1 */
     adds p1, p1, x
-    vadd.i32 q8, q8, q13                    /* c1 += d2 */
+    vadd.i32 q1, q1, q7                     /* a1 += b2 */
+    vsri.32 q13, q6, #24                    /* d2 */
     umull x, y, h1, y
-    vsri.32 q6, q9, #20                     /* b3 */
+    vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
     umlal x, y, h3, w
-    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
+    veor q5, q5, q1                         /* d0 ^= a1 */
     mul w, h4, w
-    veor q11, q11, q8                       /* b0 ^= c1 */
+    vadd.i32 q8, q8, q13                    /* c1 += d2 */
+    vsri.32 q6, q9, #20                     /* b3 */
     umlal x, y, h2, z
-    vadd.i32 q2, q2, q6                     /* a2 += b3 */
+    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
     mul h4, h4, z
-    vsri.32 q9, q5, #24                     /* d0 */
+    veor q11, q11, q8                       /* b0 ^= c1 */
     umlal w, h4, h3, z
+    vadd.i32 q2, q2, q6                     /* a2 += b3 */
+    vsri.32 q9, q5, #24                     /* d0 */
+    ldrd h3, z, [r1, #POLY_R1]
     vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
     veor q12, q12, q2                       /* d1 ^= a2 */
-    ldrd h3, z, [r1, #POLY_R1]
-    vadd.i32 q10, q10, q9                   /* c3 += d0 */
-    vsri.32 q5, q11, #25                    /* b0 */
     umlal w, h4, h1, z
-    vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
+    vadd.i32 q10, q10, q9                   /* c3 += d0 */
     umlal w, h4, h2, h3
-    veor q7, q7, q10                        /* b2 ^= c3 */
+    vsri.32 q5, q11, #25                    /* b0 */
+    vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
     ldr h2, [r1, #POLY_R3]
-    vadd.i32 q0, q0, q5                     /* a0 += b0 */
+    veor q7, q7, q10                        /* b2 ^= c3 */
     umlal x, y, h0, z
+    vadd.i32 q0, q0, q5                     /* a0 += b0 */
+    umlal w, h4, h0, h2
     vsri.32 q11, q12, #24                   /* d1 */
     vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
-    umlal w, h4, h0, h2
-    veor q9, q9, q0                         /* d0 ^= a0 */
     adcs p0, p0, x
+    veor q9, q9, q0                         /* d0 ^= a0 */
+    adcs y, y, w
     vadd.i32 q14, q14, q11                  /* c0 += d1 */
     vsri.32 q12, q15, #25                   /* b1 */
-    adcs y, y, w
-    vrev32.16 q15, q9                       /* d0 <<< 16 */
-    veor q6, q6, q14                        /* b3 ^= c0 */
     adc h4, h4, #0
     ldr x, [r1, #POLY_LOW]
-    vadd.i32 q9, q1, q12                    /* a1 += b1 */
-    vadd.i32 q1, q14, q15                   /* c0 += d0 */
+    vrev32.16 q15, q9                       /* d0 <<< 16 */
+    veor q6, q6, q14                        /* b3 ^= c0 */
     bic w, h4, #3
+    vadd.i32 q9, q1, q12                    /* a1 += b1 */
+    add w, w, w, lsr #2
+    vadd.i32 q1, q14, q15                   /* c0 += d0 */
     and h4, h4, #3
+    adds h0, x, w
     vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
     veor q11, q11, q9                       /* d1 ^= a1 */
-    add w, w, w, lsr #2
-    veor q5, q5, q1                         /* b0 ^= c0 */
-    adds h0, x, w
-    vsri.32 q14, q6, #25                    /* b3 */
-    vrev32.16 q6, q11                       /* d1 <<< 16 */
     adcs h1, p1, #0
-    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
+    veor q5, q5, q1                         /* b0 ^= c0 */
     adcs h2, p0, #0
     ldr z, [r1, #LANE]
-    vadd.i32 q3, q3, q14                    /* a3 += b3 */
-    vadd.i32 q8, q8, q6                     /* c1 += d1 */
+    vsri.32 q14, q6, #25                    /* b3 */
+    vrev32.16 q6, q11                       /* d1 <<< 16 */
     adcs h3, y, #0
-    vsri.32 q11, q5, #20                    /* b0 */
+    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
     adc h4, h4, #0
     adds x, h0, #5
-    veor q5, q4, q3                         /* d3 ^= a3 */
-    vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
+    vadd.i32 q3, q3, q14                    /* a3 += b3 */
+    vadd.i32 q8, q8, q6                     /* c1 += d1 */
     adcs x, h1, #0
     ldr p0, [z, #SEALANE_LANE_TAG]
-    vadd.i32 q0, q0, q11                    /* a0 += b0 */
-    vrev32.16 q5, q5                        /* d3 <<< 16 */
+    vsri.32 q11, q5, #20                    /* b0 */
+    veor q5, q4, q3                         /* d3 ^= a3 */
     adcs x, h2, #0
     add z, z, #SEALANE_LANE_STRIDE
-    vsri.32 q4, q7, #25                     /* b2 */
-    veor q15, q15, q0                       /* d0 ^= a0 */
+    vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
+    vadd.i32 q0, q0, q11                    /* a0 += b0 */
     adcs x, h3, #0
     str z, [r1, #LANE]
-    vadd.i32 q10, q10, q5                   /* c3 += d3 */
-    veor q7, q12, q8                        /* b1 ^= c1 */
+    vrev32.16 q5, q5                        /* d3 <<< 16 */
+    vsri.32 q4, q7, #25                     /* b2 */
     adc x, h4, #0
-    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
+    veor q15, q15, q0                       /* d0 ^= a0 */
     mov x, x, lsr #2
-    veor q14, q14, q10                      /* b3 ^= c3 */
+    vadd.i32 q10, q10, q5                   /* c3 += d3 */
     add w, x, x, lsl #2
-    vadd.i32 q2, q2, q4                     /* a2 += b2 */
+    veor q7, q12, q8                        /* b1 ^= c1 */
     add p1, r1, #POLY_S
     adds h0, h0, w
-    vsri.32 q12, q15, #24                   /* d0 */
-    vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
+    vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
+    veor q14, q14, q10                      /* b3 ^= c3 */
     ldmia p1, {z, x, y, w}
     adcs h1, h1, #0
-    veor q13, q13, q2                       /* d2 ^= a2 */
-    vadd.i32 q1, q1, q12                    /* c0 += d0 */
+    vadd.i32 q2, q2, q4                     /* a2 += b2 */
+    vsri.32 q12, q15, #24                   /* d0 */
     adcs h2, h2, #0
-    vsri.32 q15, q7, #20                    /* b1 */
+    vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
     adc h3, h3, #0
     adds h0, h0, z
+    veor q13, q13, q2                       /* d2 ^= a2 */
+    vadd.i32 q1, q1, q12                    /* c0 += d0 */
+    vsri.32 q15, q7, #20                    /* b1 */
     vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
     veor q11, q11, q1                       /* b0 ^= c0 */
     vstmia r1, {d2, d3}                     /* c0 to memory */
@@ -1097,28 +1085,222 @@
     vsri.32 q11, q6, #24                    /* d1 */
     str h0, [p0]
     vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
-    str h1, [p0, #4]
-    veor q5, q5, q3                         /* d3 ^= a3 */
-    vadd.i32 q8, q8, q11                    /* c1 += d1 */
-    str h2, [p0, #8]
-    vsri.32 q6, q4, #20                     /* b2 */
     adc h3, h3, w
-    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
+    veor q5, q5, q3                         /* d3 ^= a3 */
     ldr p1, [r1, #ROUNDS]
+    vadd.i32 q8, q8, q11                    /* c1 += d1 */
+    vsri.32 q6, q4, #20                     /* b2 */
+    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
+    subs p1, p1, #1
+    str h1, [p0, #4]
     veor q15, q15, q8                       /* b1 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b2 */
+    str h2, [p0, #8]
     vsri.32 q4, q5, #24                     /* d3 */
-    subs p1, p1, #1
     str h3, [p0, #12]
     vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
-    veor q13, q13, q2                       /* d2 ^= a2 */
     str z, [r1, #LANES]
+    veor q13, q13, q2                       /* d2 ^= a2 */
     vadd.i32 q10, q10, q4                   /* c3 += d3 */
     ldr x, [r1, #SLOT]
     vsri.32 q5, q15, #25                    /* b1 */
     str p1, [r1, #ROUNDS]
     vswp q14, q4                            /* b0, d3 home */
     vswp q12, q11                           /* d0, d1 home */
+.endm
+
+/* The last diagonal round, along with what comes next. After it Z: slots 0 and 2 are keys and 1 and 3 whole blocks of text;
+ * r7: rows d, r2 .. r5: keys, r8: row a, r0: BLOCK, r11: the packet of slot 0, r12: text behind slot 3, r9: CRYPT_LANES. */
+.macro set_end_next
+    vadd.i32 q0, q0, q5                     /* a0 += b1 */
+    add r0, r1, #H
+    ldr r11, [r1, #CRYPT_LANE]
+    vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
+    veor q7, q7, q10                        /* b3 ^= c3 */
+    ldr r8, [r1, #FILL_LAST]
+    vadd.i32 q3, q3, q4                     /* a3 += b0 */
+    stmia r0, {h0, h1, h2, h4, h3}
+    vsri.32 q15, q13, #24                   /* d2 */
+    cmp r11, r8
+    vshl.i32 q13, q7, #7                    /* b3 <<< 7 */
+    veor q14, q14, q0                       /* d3 ^= a0 */
+    movhi r11, r8
+    vadd.i32 q9, q9, q15                    /* c2 += d2 */
+    ldr r9, [r11, #SEALANE_LANE_BYTES]
+    add r0, r11, #SEALANE_LANE_STRIDE
+    veor q15, q15, q3                       /* d2 ^= a3 */
+    vrev32.16 q14, q14                      /* d3 <<< 16 */
+    ldr r7, [r1, #ROWS]
+    eor r9, r9, #64
+    veor q6, q6, q9                         /* b2 ^= c2 */
+    vsri.32 q13, q7, #25                    /* b3 */
+    vadd.i32 q9, q9, q14                    /* c2 += d3 */
+    add r7, r1, r7
+    vshl.i32 q7, q6, #7                     /* b2 <<< 7 */
+    add r2, r7, #KEYS
+    cmp r0, r8
+    vrev32.16 q15, q15                      /* d2 <<< 16 */
+    veor q5, q5, q9                         /* b1 ^= c2 */
+    movhi r0, r8
+    vsri.32 q7, q6, #25                     /* b2 */
+    ldr r12, [r0, #SEALANE_LANE_BYTES]
+    add r0, r1, #BLOCK
+    vadd.i32 q2, q2, q13                    /* a2 += b3 */
+    vshl.i32 q6, q5, #12                    /* b1 <<< 12 */
+    ldr r6, [r1, #CRYPT_LEFT]
+    subs r12, r12, #64
+    vadd.i32 q1, q1, q7                     /* a1 += b2 */
+    vadd.i32 q8, q8, q15                    /* c1 += d2 */
+    vsri.32 q6, q5, #20                     /* b1 */
+    orr r6, r6, r9
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    ldr r9, [r1, #CRYPT_LANES]
+    orrlo r6, r6, #1
+    veor q4, q4, q8                         /* b0 ^= c1 */
+    vadd.i32 q0, q0, q6                     /* a0 += b1 */
+    ldr r8, [r1, #CONSTANTS]
+    cmp r9, #2
+    vrev32.16 q11, q11                      /* d0 <<< 16 */
+    vshl.i32 q5, q4, #12                    /* b0 <<< 12 */
+    veor q14, q14, q0                       /* d3 ^= a0 */
+    vadd.i32 q10, q10, q11                  /* c3 += d0 */
+    vsri.32 q5, q4, #20                     /* b0 */
+    vshl.i32 q4, q14, #8                    /* d3 <<< 8 */
+    veor q7, q7, q10                        /* b2 ^= c3 */
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    vsri.32 q4, q14, #24                    /* d3 */
+    vshl.i32 q14, q7, #12                   /* b2 <<< 12 */
+    vadd.i32 q3, q3, q5                     /* a3 += b0 */
+    vadd.i32 q9, q9, q4                     /* c2 += d3 */
+    vsri.32 q14, q7, #20                    /* b2 */
+    vldmia r1, {d14, d15}                   /* c0 from memory */
+    vrev32.16 q12, q12                      /* d1 <<< 16 */
+    veor q15, q15, q3                       /* d2 ^= a3 */
+    vadd.i32 q7, q7, q12                    /* c0 += d1 */
+    veor q6, q6, q9                         /* b1 ^= c2 */
+    vstr d19, [r1, #24]
+    vstr d18, [r1, #16]                     /* c2 to memory */
+    vshl.i32 q9, q15, #8                    /* d2 <<< 8 */
+    veor q13, q13, q7                       /* b3 ^= c0 */
+    vadd.i32 q1, q1, q14                    /* a1 += b2 */
+    vsri.32 q9, q15, #24                    /* d2 */
+    vshl.i32 q15, q13, #12                  /* b3 <<< 12 */
+    veor q11, q11, q1                       /* d0 ^= a1 */
+    vadd.i32 q8, q8, q9                     /* c1 += d2 */
+    vsri.32 q15, q13, #20                   /* b3 */
+    vshl.i32 q13, q11, #8                   /* d0 <<< 8 */
+    veor q5, q5, q8                         /* b0 ^= c1 */
+    vadd.i32 q2, q2, q15                    /* a2 += b3 */
+    vsri.32 q13, q11, #24                   /* d0 */
+    vshl.i32 q11, q5, #7                    /* b0 <<< 7 */
+    veor q12, q12, q2                       /* d1 ^= a2 */
+    vsri.32 q11, q5, #25                    /* b0 */
+    vshl.i32 q5, q12, #8                    /* d1 <<< 8 */
+    vadd.i32 q10, q10, q13                  /* c3 += d0 */
+    vsri.32 q5, q12, #24                    /* d1 */
+    vshl.i32 q12, q6, #7                    /* b1 <<< 7 */
+    vadd.i32 q7, q7, q5                     /* c0 += d1 */
+    veor q14, q14, q10                      /* b2 ^= c3 */
+    veor q15, q15, q7                       /* b3 ^= c0 */
+    vsri.32 q12, q6, #25                    /* b1 */
+    vshl.i32 q6, q15, #7                    /* b3 <<< 7 */
+    str r0, [r1, #SLOT]
+    orrlo r6, r6, #1
+    ldmia r2, {r2, r3, r4, r5}
+    cmp r6, #0
+    vsri.32 q6, q15, #25                    /* b3 */
+    vshl.i32 q15, q14, #7                   /* b2 <<< 7 */
+    vsri.32 q15, q14, #25                   /* b2 */
+.endm
+
+/* Then the keystream of the keys and the text: of slot 1 from q7, q8, q13, q14 to q1, q12, q0, q5, of slot 3 from q9, q11, q2,
+ * q15 to q3, q6, q10, q4. After it Z: seal, r0, r8: slots 1 and 3, r3, r4: text and packets that are left. */
+.macro slots_crypt
+    vtrn.32 q2, q3
+    vld1.32 {d28, d29}, [r8]                /* initial a */
+    vtrn.32 q0, q1
+    ldr r6, [r11, #SEALANE_LANE_IN]
+    sub r9, r9, #2
+    add r8, r1, #BLOCK + 128
+    str r9, [r1, #CRYPT_LANES]
+    vswp d1, d4
+    ldr r9, [r11, #SEALANE_LANE_OUT]
+    add r7, r7, #16
+    vtrn.32 q11, q12
+    vtrn.32 q15, q6
+    vstmia r1, {d16, d17}                   /* c1 to memory */
+    vld1.8 {d16, d17}, [r2]                 /* initial b */
+    vadd.i32 q0, q0, q14
+    vadd.i32 q2, q2, q14
+    str r12, [r1, #CRYPT_LEFT]
+    vswp d23, d30
+    vswp d25, d12
+    vst1.32 {d0, d1}, [r0:128]!             /* slot 0, a */
+    ldr r12, [r11, #SEALANE_LANE_STRIDE + SEALANE_LANE_OUT]
+    add r11, r11, #2*SEALANE_LANE_STRIDE
+    vswp d3, d6
+    vst1.32 {d4, d5}, [r8:128]!             /* slot 2, a */
+    vld1.8 {d0, d1}, [r4]                   /* initial b */
+    add r4, r7, #32
+    str r11, [r1, #CRYPT_LANE]
+    vtrn.32 q9, q4
+    vtrn.32 q13, q5
+    vld1.8 {d4, d5}, [r5]!                  /* initial b */
+    vadd.i32 q1, q1, q14
+    vld1.32 {d18, d19}, [r7:128]            /* initial d */
+    vadd.i32 q3, q3, q14
+    vld1.8 {d28, d29}, [r3]!                /* initial b */
+    vadd.i32 q15, q15, q0
+    vldmia r1, {d0, d1}                     /* c1 from memory */
+    vadd.i32 q6, q6, q2
+    vldr d4, [r1, #16]                      /* c2 from memory */
+    vldr d5, [r1, #24]
+    vswp d11, d8
+    ldr r2, [r1, #FLAGS]
+    vadd.i32 q11, q11, q8
+    vst1.32 {d30, d31}, [r8:128]!           /* slot 2, b */
+    vtrn.32 q7, q0
+    ldr r11, [r11, #SEALANE_LANE_IN - SEALANE_LANE_STRIDE]
+    add r8, r8, #32
+    vtrn.32 q2, q10
+    vst1.32 {d22, d23}, [r0:128]!           /* slot 0, b */
+    vld1.8 {d22, d23}, [r3]                 /* initial c */
+    vadd.i32 q5, q5, q9
+    vadd.i32 q12, q12, q14
+    vld1.8 {d30, d31}, [r5]                 /* initial c */
+    vswp d1, d20
+    vld1.32 {d4, d5}, [r4:128]              /* initial d */
+    vld1.8 {d18, d19}, [r11]!
+    vadd.i32 q0, q0, q11
+    vld1.8 {d14, d15, d16, d17}, [r6]!      /* text */
+    vadd.i32 q4, q4, q2
+    vadd.i32 q10, q10, q15
+    vld1.8 {d22, d23}, [r11]!
+    veor q3, q3, q9
+    vld1.8 {d26, d27, d28, d29}, [r6]
+    veor q1, q1, q7
+    veor q12, q12, q8
+    ldr r3, [r1, #CRYPT_LEFT]
+    tst r2, #SEALANE_FLAG_OPEN
+    vld1.8 {d4, d5}, [r11]!
+    veor q0, q0, q13
+    vst1.8 {d2, d3}, [r9]!
+    vst1.8 {d24, d25}, [r9]!
+    veor q6, q6, q11
+    ldr r4, [r1, #CRYPT_LANES]
+    add r0, r0, #32
+    vld1.8 {d30, d31}, [r11]!
+    veor q10, q10, q2
+    veor q5, q5, q14
+    vst1.8 {d6, d7}, [r12]!
+    vst1.8 {d12, d13}, [r12]!
+    vst1.8 {d20, d21}, [r12]!
+    veor q4, q4, q15
+    str r11, [r1, #CRYPT_IN]
+    vst1.8 {d0, d1}, [r9]!
+    vst1.8 {d10, d11}, [r9]
+    vst1.8 {d8, d9}, [r12]!
+    str r12, [r1, #CRYPT_OUT]
 .endm
 
 /* The set's keystream, to r9; r7: rows d, r2 .. r5: keys, r8: row a, r11: 16 - 192, r12: 64. */
@@ -1312,18 +1494,14 @@
 
 .macro poly_block
     ldr z, [r1, #MESSAGE]
-    ldr x, [z, #0]
-    ldr y, [z, #4]
-    ldr w, [z, #8]
-    ldr p0, [z, #12]
-    add z, z, #16
-    str z, [r1, #MESSAGE]
+    ldmia z!, {x, y, w, p1}
     adds h0, h0, x
+    str z, [r1, #MESSAGE]
     adcs h1, h1, y
     ldr z, [r1, #POLY_R0]
     adcs h2, h2, w
     ldrd x, y, [r1, #POLY_S1]
-    adcs h3, h3, p0
+    adcs h3, h3, p1
     umull p0, p1, h0, z
     ldr w, [r1, #POLY_S3]
     umlal p0, p1, h3, x
@@ -1372,17 +1550,15 @@
 .macro poly_finish
     ldr z, [r1, #LANE]
     ldr x, [z, #SEALANE_LANE_AD_BYTES]
-    ldr y, [z, #SEALANE_LANE_AD_BYTES + 4]
     ldr w, [z, #SEALANE_LANE_BYTES]
-    ldr p0, [z, #SEALANE_LANE_BYTES + 4]
-    adds h0, h0, x
-    adcs h1, h1, y
     ldr z, [r1, #POLY_R0]
-    adcs h2, h2, w
+    adds h0, h0, x
     ldrd x, y, [r1, #POLY_S1]
-    adcs h3, h3, p0
-    umull p0, p1, h0, z
+    adcs h1, h1, #0
+    adcs h2, h2, w
     ldr w, [r1, #POLY_S3]
+    adcs h3, h3, #0
+    umull p0, p1, h0, z
     umlal p0, p1, h3, x
     umlal p0, p1, h2, y
     umlal p0, p1, h1, w

@@ -187,12 +187,17 @@ func (p *planner) use(op *Op, direction uint64) bool {
 		p.tagIn, p.tagOut = tagSize, 0
 	}
 	p.below = p.plan.Below
-	if n := uintptr(len(op.Src)) - p.tagIn; n < p.below {
-		p.least, p.span = n&^63+p.tagIn, 64
-	} else {
-		p.mix()
+	p.least, p.span = 0, 0
+	if p.hasLane(op) {
+		p.least, p.span = (uintptr(len(op.Src))-p.tagIn)&^63+p.tagIn, 64
 	}
 	return true
+}
+
+// hasLane is whether packets of that length are ever faster side by side.
+func (p *planner) hasLane(op *Op) bool {
+	n := uintptr(len(op.Src)) - p.tagIn // huge if that is too short
+	return n < p.below && p.plan.From[n/64%kernel.BatchClasses] != 0
 }
 
 // mix is for packets of all classes.
@@ -201,9 +206,15 @@ func (p *planner) mix() { p.least, p.span = p.tagIn, p.below }
 // A lane is a kernel.Lane that the collector overlooks, so that filling it takes no write barriers. It holds nothing but
 // what is in the Ops, too, which live as long as the call; none of it is on a stack, which moves, since they are passed to
 // methods of an interface.
-type lane struct{ out, in, bytes, ad, adBytes, key, nonce, tag slot }
+type lane struct {
+	out, in         slot
+	bytes           uint64
+	ad              slot
+	adBytes         uint64
+	key, nonce, tag slot
+}
 
-type slot [8 / unsafe.Sizeof(uintptr(0))]uintptr // the first; the other stays 0
+type slot [8 / unsafe.Sizeof(uintptr(0))]uintptr // the first
 
 var _ = [1]byte{}[unsafe.Sizeof(lane{})-unsafe.Sizeof(kernel.Lane{})]
 
@@ -258,7 +269,7 @@ func (w *workspace) addPlain(ops []Op, i int, p *planner) int {
 		}
 		w.count += n
 		i += n
-		if i == len(ops) || p.span == p.below || uintptr(len(ops[i].Src))-p.tagIn >= p.below {
+		if i == len(ops) || p.span == p.below || !p.hasLane(&ops[i]) {
 			break
 		}
 		p.mix()
@@ -295,8 +306,8 @@ func fillLanes[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planne
 		if in != out && in-out+(srcBytes-1) < size+(srcBytes-1) || adBytes != 0 && ad-out+(adBytes-1) < size+(adBytes-1) {
 			break
 		}
-		l.out[0], l.in[0], l.bytes[0] = out, in, n
-		l.ad[0], l.adBytes[0] = ad, adBytes
+		l.out[0], l.in[0], l.bytes = out, in, uint64(n)
+		l.ad[0], l.adBytes = ad, uint64(adBytes)
 		l.key[0], l.nonce[0] = uintptr(op.aead.data), uintptr(op.nonce.data)
 		if tagIn == 0 {
 			l.tag[0] = out + n
@@ -336,7 +347,7 @@ func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
 		return 0
 	}
 	n := len(op.Src) - int(p.tagIn)
-	if kind == noLane || level != p.level || n < 0 || n >= int(p.below) {
+	if kind == noLane || level != p.level || !p.hasLane(op) {
 		return op.alone(p.direction)
 	}
 	op.checkNonce(kind, p)
@@ -352,8 +363,8 @@ func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
 	}
 	count := w.count % chunk
 	l := &w.lanes[count]
-	l.out[0], l.in[0], l.bytes[0] = address(out), address(in), uintptr(n)
-	l.ad[0], l.adBytes[0] = address(op.AD), uintptr(len(op.AD))
+	l.out[0], l.in[0], l.bytes = address(out), address(in), uint64(n)
+	l.ad[0], l.adBytes = address(op.AD), uint64(len(op.AD))
 	l.key[0], l.nonce[0] = uintptr(key), address(op.Nonce)
 	if kind == extendedLane {
 		o := &w.once[w.derived%chunk]
@@ -361,7 +372,7 @@ func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
 		o.derive((*[keySize]byte)(key), (*[nonceSizeX]byte)(op.Nonce))
 		l.key[0], l.nonce[0] = uintptr(unsafe.Pointer(&o.key)), uintptr(unsafe.Pointer(&o.nonce))
 	}
-	l.tag[0] = l.out[0] + l.bytes[0]
+	l.tag[0] = l.out[0] + uintptr(n)
 	if p.tagIn != 0 {
 		l.tag[0] = uintptr(unsafe.Pointer(&w.tags[count]))
 	}
@@ -396,7 +407,7 @@ func (w *workspace) alone(plan *kernel.BatchPlan) int {
 }
 
 // class is the number of whole blocks of text.
-func (l *lane) class() uintptr { return l.bytes[0] / 64 % kernel.BatchClasses }
+func (l *lane) class() uintptr { return uintptr(l.bytes) / 64 % kernel.BatchClasses }
 
 // longestFirst returns the lanes by falling class: a counting sort, left out where there is nothing to do.
 func (w *workspace) longestFirst(p *planner) *lane {

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"slices"
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/dispatch"
@@ -25,7 +24,7 @@ func portableBatchRow(test func(bool) bool) dispatch.Row {
 }
 
 // A BatchPlan says when a batch kernel pays: for packets of each number of whole blocks from how many on, up to
-// BatchFromMax, they are faster side by side; 0 says never, which holds for all longer packets, too. Unlike
+// BatchFromMax, they are faster side by side; 0 says never, unless they come between others that do. Unlike
 // packets pay if the sum of 1/from is 1 or more. src/level.c tells how to measure one.
 type BatchPlan struct {
 	Group int // packets at a time: one or two over go one by one; 0: that does not matter
@@ -35,8 +34,13 @@ type BatchPlan struct {
 }
 
 func newBatchPlan(group int, from ...uint8) *BatchPlan {
-	p := &BatchPlan{Group: group, Few: int(slices.Min(from)), Below: uintptr(64 * len(from))}
-	copy(p.From[:], from)
+	p := &BatchPlan{Group: group, Few: BatchFromMax, Below: uintptr(64 * len(from))}
+	for class, n := range from {
+		p.From[class] = n
+		if n != 0 {
+			p.Few = min(p.Few, int(n))
+		}
+	}
 	return p
 }
 

@@ -329,8 +329,8 @@ func TestBatchPlans(t *testing.T) {
 				t.Errorf("%s level %s has a batch kernel and no plan", c.table.Primitive, row.Name)
 			} else if most := slices.Max(plan.From[:]); most == 0 || most > BatchFromMax {
 				t.Errorf("%s level %s: a class from %d packets on", c.table.Primitive, row.Name, most)
-			} else if slices.Min(plan.From[:plan.Below/64]) == 0 {
-				t.Errorf("%s level %s: longer packets pay, shorter ones do not", c.table.Primitive, row.Name)
+			} else if plan.From[plan.Below/64-1] == 0 {
+				t.Errorf("%s level %s: packets of fewer than %d bytes do not pay", c.table.Primitive, row.Name, plan.Below)
 			}
 		}
 	}

@@ -18,17 +18,17 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5904050 // ldr r4, [r0, #80]
 	WORD $0xe5905008 // ldr r5, [r0, #8]
 	WORD $0xe3530000 // cmp r3, #0
-	WORD $0x0a00074b // beq 0x1d44
+	WORD $0x0a0007bc // beq 0x1f08
 	WORD $0xe2811d05 // add r1, r1, #320
 	WORD $0xe5956010 // ldr r6, [r5, #16]
 	WORD $0xe2437001 // sub r7, r3, #1
 	WORD $0xe0857307 // add r7, r5, r7, lsl #6
-	WORD $0xe2818d09 // add r8, r1, #576
+	WORD $0xe2818d0a // add r8, r1, #640
 	WORD $0xe3a09000 // mov r9, #0
 	WORD $0xe286607f // add r6, r6, #127
-	WORD $0xe3a0b0f0 // mov fp, #240
+	WORD $0xe3a0bc01 // mov fp, #256
 	WORD $0xe1a06326 // lsr r6, r6, #6
-	WORD $0xe5812060 // str r2, [r1, #96]
+	WORD $0xe5812070 // str r2, [r1, #112]
 	WORD $0xe5014040 // str r4, [r1, #-64]
 	WORD $0xe501503c // str r5, [r1, #-60]
 	WORD $0xe5017038 // str r7, [r1, #-56]
@@ -38,15 +38,15 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5013028 // str r3, [r1, #-40]
 	WORD $0xe5815030 // str r5, [r1, #48]
 	WORD $0xe5813034 // str r3, [r1, #52]
-	WORD $0xe5819064 // str r9, [r1, #100]
 	WORD $0xe5819074 // str r9, [r1, #116]
+	WORD $0xe5819084 // str r9, [r1, #132]
 	WORD $0xe581802c // str r8, [r1, #44]
-	WORD $0xe581b070 // str fp, [r1, #112]
+	WORD $0xe581b080 // str fp, [r1, #128]
 	WORD $0xe511703c // ldr r7, [r1, #-60]
-	WORD $0xe5910070 // ldr r0, [r1, #112]
+	WORD $0xe5910080 // ldr r0, [r1, #128]
 	WORD $0xe5118038 // ldr r8, [r1, #-56]
 	WORD $0xe597b030 // ldr fp, [r7, #48]
-	WORD $0xe2600e19 // rsb r0, r0, #400
+	WORD $0xe2600e1b // rsb r0, r0, #432
 	WORD $0xe5112034 // ldr r2, [r1, #-52]
 	WORD $0xe5119030 // ldr r9, [r1, #-48]
 	WORD $0xe59b3000 // ldr r3, [fp]
@@ -117,10 +117,10 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a09326 // lsr r9, r6, #6
 	WORD $0xe5019030 // str r9, [r1, #-48]
 // 0x198:
-	WORD $0xe5917070 // ldr r7, [r1, #112]
-	WORD $0xe5919060 // ldr r9, [r1, #96]
-	WORD $0xe2677e19 // rsb r7, r7, #400
-	WORD $0xe5817070 // str r7, [r1, #112]
+	WORD $0xe5917080 // ldr r7, [r1, #128]
+	WORD $0xe5919070 // ldr r9, [r1, #112]
+	WORD $0xe2677e1b // rsb r7, r7, #432
+	WORD $0xe5817080 // str r7, [r1, #128]
 	WORD $0xe0817007 // add r7, r1, r7
 	WORD $0xe2872040 // add r2, r7, #64
 	WORD $0xe892003c // ldm r2, {r2, r3, r4, r5}
@@ -226,7 +226,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
 	WORD $0xe597b030 // ldr fp, [r7, #48]
 	WORD $0xf222286c // vadd.i32 q1, q1, q14
-	WORD $0xe5910070 // ldr r0, [r1, #112]
+	WORD $0xe5910080 // ldr r0, [r1, #128]
 	WORD $0xf26008cc // vadd.i32 q8, q8, q6
 	WORD $0xf3ece45a // vsri.32 q15, q5, #20
 	WORD $0xe59b3000 // ldr r3, [fp]
@@ -239,7 +239,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59b4004 // ldr r4, [fp, #4]
 	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
 	WORD $0xe59b5008 // ldr r5, [fp, #8]
-	WORD $0xe2600e19 // rsb r0, r0, #400
+	WORD $0xe2600e1b // rsb r0, r0, #432
 	WORD $0xf30ee150 // veor q7, q7, q0
 	WORD $0xf26448ca // vadd.i32 q10, q10, q5
 	WORD $0xe0810000 // add r0, r1, r0
@@ -382,7 +382,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf26228ea // vadd.i32 q9, q9, q13
 	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
 	WORD $0x81a07008 // movhi r7, r8
-	WORD $0xe281c078 // add ip, r1, #120
+	WORD $0xe281c088 // add ip, r1, #136
 	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
 	WORD $0xf3088172 // veor q4, q4, q9
 	WORD $0xe5976010 // ldr r6, [r7, #16]
@@ -394,11 +394,11 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
 	WORD $0xf30aa156 // veor q5, q5, q3
 	WORD $0xe1a09326 // lsr r9, r6, #6
-	WORD $0xe5910074 // ldr r0, [r1, #116]
+	WORD $0xe5910084 // ldr r0, [r1, #132]
 	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
 	WORD $0xf3acc458 // vsri.32 q6, q4, #20
 	WORD $0xe5019030 // str r9, [r1, #-48]
-	WORD $0xe2819d09 // add r9, r1, #576
+	WORD $0xe2819d0a // add r9, r1, #640
 	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
 	WORD $0xf34ee1f0 // veor q15, q15, q8
 	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
@@ -414,9 +414,9 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x1a0004af // bne 0x1900
+	WORD $0x1a000521 // bne 0x1ac8
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x0a00032e // beq 0x1304
+	WORD $0x0a000322 // beq 0x12d4
 // 0x648:
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xe591c02c // ldr ip, [r1, #44]
@@ -493,7 +493,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
 	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
 	WORD $0xe0833123 // add r3, r3, r3, lsr #2
-	WORD $0xe2819d09 // add r9, r1, #576
+	WORD $0xe2819d0a // add r9, r1, #640
 	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
 	WORD $0xf30ee174 // veor q7, q7, q10
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
@@ -558,7 +558,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5017024 // str r7, [r1, #-36]
 	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
 	WORD $0xf30cc152 // veor q6, q6, q1
-	WORD $0xe5817074 // str r7, [r1, #116]
+	WORD $0xe5817084 // str r7, [r1, #132]
 	WORD $0xf26228ea // vadd.i32 q9, q9, q13
 	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
 	WORD $0xe3a03000 // mov r3, #0
@@ -586,427 +586,417 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
-	WORD $0x0a0004cb // beq 0x1c1c
+	WORD $0x0a000537 // beq 0x1dcc
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1a0004cb // bne 0x1c24
+	WORD $0x1a000537 // bne 0x1dd4
 // 0x8f4:
 	WORD $0xe3500010 // cmp r0, #16
-	WORD $0x9a0000ed // bls 0xcb4
+	WORD $0x9a0000e7 // bls 0xc9c
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xe5117018 // ldr r7, [r1, #-24]
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
-	WORD $0xe5978000 // ldr r8, [r7]
+	WORD $0xe8971b00 // ldm r7, {r8, r9, fp, ip}
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
 	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
-	WORD $0xe5979004 // ldr r9, [r7, #4]
 	WORD $0xf34ea174 // veor q13, q7, q10
-	WORD $0xe597b008 // ldr fp, [r7, #8]
-	WORD $0xf30ce1d0 // veor q7, q14, q0
-	WORD $0xe597000c // ldr r0, [r7, #12]
-	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
-	WORD $0xe0922008 // adds r2, r2, r8
-	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
-	WORD $0xe0b33009 // adcs r3, r3, r9
-	WORD $0xf3b4e0ce // vrev32.16 q7, q7
-	WORD $0xe0b4400b // adcs r4, r4, fp
-	WORD $0xf30cc17c // veor q6, q6, q14
-	WORD $0xe0b66000 // adcs r6, r6, r0
-	WORD $0xf3e7247a // vsri.32 q9, q13, #25
-	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
 	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xe2a55001 // adc r5, r5, #1
-	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
-	WORD $0xf34ee1d6 // veor q15, q15, q3
-	WORD $0xf30aa17a // veor q5, q5, q13
-	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf30ce1d0 // veor q7, q14, q0
+	WORD $0xe0922008 // adds r2, r2, r8
+	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
+	WORD $0xe0b33009 // adcs r3, r3, r9
+	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
+	WORD $0xe0b4400b // adcs r4, r4, fp
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xe0b6600c // adcs r6, r6, ip
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xf3e7247a // vsri.32 q9, q13, #25
 	WORD $0xe511b008 // ldr fp, [r1, #-8]
-	WORD $0xf3b4c0ee // vrev32.16 q6, q15
+	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
 	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
-	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xf34ee1d6 // veor q15, q15, q3
 	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
-	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xf30aa17a // veor q5, q5, q13
 	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
-	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
 	WORD $0xe0080895 // mul r8, r5, r8
-	WORD $0xf3ece45a // vsri.32 q15, q5, #20
+	WORD $0xf3b4c0ee // vrev32.16 q6, q15
 	WORD $0xe5810038 // str r0, [r1, #56]
-	WORD $0xf34661d2 // veor q11, q11, q1
-	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
 	WORD $0xe0000995 // mul r0, r5, r9
-	WORD $0xf220086e // vadd.i32 q0, q0, q15
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
 	WORD $0xe0a08996 // umlal r8, r0, r6, r9
-	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
+	WORD $0xf3ece45a // vsri.32 q15, q5, #20
 	WORD $0xe5919020 // ldr r9, [r1, #32]
-	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xf34661d2 // veor q11, q11, q1
 	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
-	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xe0a08793 // umlal r8, r0, r3, r7
-	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xf220086e // vadd.i32 q0, q0, q15
 	WORD $0xe0a08992 // umlal r8, r0, r2, r9
-	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
+	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
 	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
 	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
-	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0xf2244862 // vadd.i32 q2, q2, q9
-	WORD $0xf3a8845e // vsri.32 q4, q7, #24
-	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
 	WORD $0xe0898993 // umull r8, r9, r3, r9
-	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf34cc1f4 // veor q14, q14, q10
 	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
-	WORD $0xf2266866 // vadd.i32 q3, q3, q11
+	WORD $0xf2244862 // vadd.i32 q2, q2, q9
 	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf3a8845e // vsri.32 q4, q7, #24
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xf2266866 // vadd.i32 q3, q3, q11
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
 	WORD $0xf3ace47c // vsri.32 q7, q14, #20
 	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
 	WORD $0xf3f480e8 // vrev32.16 q12, q12
-	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
 	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
-	WORD $0xe0050795 // mul r5, r5, r7
 	WORD $0xf30cc156 // veor q6, q6, q3
-	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
 	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
-	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xe5914028 // ldr r4, [r1, #40]
 	WORD $0xf34ee1fa // veor q15, q15, q13
 	WORD $0xedc1ab04 // vstr d26, [r1, #16]
 	WORD $0xedc1bb06 // vstr d27, [r1, #24]
 	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
 	WORD $0xf34221fc // veor q9, q9, q14
-	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
-	WORD $0xf222284e // vadd.i32 q1, q1, q7
-	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
-	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
-	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
 	WORD $0xe0a98792 // umlal r8, r9, r2, r7
-	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
 	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
-	WORD $0xf26008ea // vadd.i32 q8, q8, q13
-	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
 	WORD $0xe0b00008 // adcs r0, r0, r8
-	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
-	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xf30aa152 // veor q5, q5, q1
 	WORD $0xe0b9900b // adcs r9, r9, fp
-	WORD $0xf224484c // vadd.i32 q2, q2, q6
-	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
 	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xe2055003 // and r5, r5, #3
 	WORD $0xf3e8245a // vsri.32 q9, q5, #24
 	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
-	WORD $0xe3c5b003 // bic fp, r5, #3
-	WORD $0xe2055003 // and r5, r5, #3
-	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
-	WORD $0xe5117018 // ldr r7, [r1, #-24]
-	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
 	WORD $0xe098200b // adds r2, r8, fp
-	WORD $0xf30ee174 // veor q7, q7, q10
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe5978010 // ldr r8, [r7, #16]
-	WORD $0xf220084a // vadd.i32 q0, q0, q5
-	WORD $0xf3e86478 // vsri.32 q11, q12, #24
-	WORD $0xe2b04000 // adcs r4, r0, #0
-	WORD $0xe597b018 // ldr fp, [r7, #24]
-	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
-	WORD $0xf34221d0 // veor q9, q9, q0
-	WORD $0xe2b96000 // adcs r6, r9, #0
-	WORD $0xe5979014 // ldr r9, [r7, #20]
-	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
-	WORD $0xf3e7847e // vsri.32 q12, q15, #25
-	WORD $0xe2a55000 // adc r5, r5, #0
-	WORD $0xe597001c // ldr r0, [r7, #28]
-	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
-	WORD $0xf30cc17c // veor q6, q6, q14
-	WORD $0xe2877020 // add r7, r7, #32
-	WORD $0xe0922008 // adds r2, r2, r8
-	WORD $0xf2622868 // vadd.i32 q9, q1, q12
-	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
-	WORD $0xe5017018 // str r7, [r1, #-24]
-	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
-	WORD $0xe0b33009 // adcs r3, r3, r9
-	WORD $0xf34661f2 // veor q11, q11, q9
-	WORD $0xe0b4400b // adcs r4, r4, fp
-	WORD $0xf30aa152 // veor q5, q5, q1
-	WORD $0xe0b66000 // adcs r6, r6, r0
-	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
-	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xe2a55001 // adc r5, r5, #1
-	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
-	WORD $0xf226686c // vadd.i32 q3, q3, q14
-	WORD $0xf26008cc // vadd.i32 q8, q8, q6
-	WORD $0xe511b008 // ldr fp, [r1, #-8]
-	WORD $0xf3ec645a // vsri.32 q11, q5, #20
-	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xf308a156 // veor q5, q4, q3
-	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
-	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
-	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
-	WORD $0xf2200866 // vadd.i32 q0, q0, q11
-	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
-	WORD $0xf3b4a0ca // vrev32.16 q5, q5
-	WORD $0xe0080895 // mul r8, r5, r8
-	WORD $0xf3a7845e // vsri.32 q4, q7, #25
-	WORD $0xf34ee1d0 // veor q15, q15, q0
-	WORD $0xe5810038 // str r0, [r1, #56]
-	WORD $0xf26448ca // vadd.i32 q10, q10, q5
-	WORD $0xe0000995 // mul r0, r5, r9
-	WORD $0xf308e1f0 // veor q7, q12, q8
-	WORD $0xe0a08996 // umlal r8, r0, r6, r9
-	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
-	WORD $0xe5919020 // ldr r9, [r1, #32]
-	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
-	WORD $0xf2244848 // vadd.i32 q2, q2, q4
-	WORD $0xe0a08793 // umlal r8, r0, r3, r7
-	WORD $0xf3e8847e // vsri.32 q12, q15, #24
-	WORD $0xe0a08992 // umlal r8, r0, r2, r9
-	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
-	WORD $0xf34aa1d4 // veor q13, q13, q2
-	WORD $0xe09cc008 // adds ip, ip, r8
-	WORD $0xf2222868 // vadd.i32 q1, q1, q12
-	WORD $0xe0898993 // umull r8, r9, r3, r9
-	WORD $0xf3ece45e // vsri.32 q15, q7, #20
-	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
-	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
-	WORD $0xe00b0b95 // mul fp, r5, fp
-	WORD $0xf34661d2 // veor q11, q11, q1
-	WORD $0xe0a98794 // umlal r8, r9, r4, r7
-	WORD $0xec812b04 // vstmia r1, {d2-d3}
-	WORD $0xe0050795 // mul r5, r5, r7
-	WORD $0xf3f4a0ea // vrev32.16 q13, q13
-	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
-	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
-	WORD $0xf22228ee // vadd.i32 q1, q9, q15
-	WORD $0xedd12b04 // vldr d18, [r1, #16]
-	WORD $0xedd13b06 // vldr d19, [r1, #24]
-	WORD $0xf3ace47c // vsri.32 q7, q14, #20
-	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
-	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
-	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
-	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xe0a98792 // umlal r8, r9, r2, r7
-	WORD $0xf30cc152 // veor q6, q6, q1
-	WORD $0xf26228ea // vadd.i32 q9, q9, q13
-	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
-	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
-	WORD $0xe0b00008 // adcs r0, r0, r8
-	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
-	WORD $0xe5918038 // ldr r8, [r1, #56]
-	WORD $0xf3088172 // veor q4, q4, q9
-	WORD $0xe0b9900b // adcs r9, r9, fp
-	WORD $0xf226684e // vadd.i32 q3, q3, q7
-	WORD $0xe2a55000 // adc r5, r5, #0
-	WORD $0xf3e8645c // vsri.32 q11, q6, #24
-	WORD $0xe3c5b003 // bic fp, r5, #3
-	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xf30aa156 // veor q5, q5, q3
-	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
-	WORD $0xe2055003 // and r5, r5, #3
-	WORD $0xe098200b // adds r2, r8, fp
-	WORD $0xf3acc458 // vsri.32 q6, q4, #20
-	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
-	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xe5117024 // ldr r7, [r1, #-36]
-	WORD $0xf34ee1f0 // veor q15, q15, q8
-	WORD $0xf224484c // vadd.i32 q2, q2, q6
-	WORD $0xe2b04000 // adcs r4, r0, #0
-	WORD $0xe591c03c // ldr ip, [r1, #60]
-	WORD $0xf3a8845a // vsri.32 q4, q5, #24
-	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
-	WORD $0xe2b96000 // adcs r6, r9, #0
-	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
-	WORD $0xf34aa1d4 // veor q13, q13, q2
-	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
-	WORD $0xe2a55000 // adc r5, r5, #0
-	WORD $0xe25cc001 // subs ip, ip, #1
-	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
-	WORD $0xf3f2c048 // vswp q14, q4
-	WORD $0xe0490008 // sub r0, r9, r8
-	WORD $0xf3f28066 // vswp q12, q11
-	WORD $0xe581c03c // str ip, [r1, #60]
-	WORD $0x1affff10 // bne 0x8f4
-	WORD $0xea000323 // b 0x1944
-// 0xcb4:
-	WORD $0x1a0000ba // bne 0xfa4
-	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
-	WORD $0xf2266848 // vadd.i32 q3, q3, q4
-	WORD $0xf220084a // vadd.i32 q0, q0, q5
-	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
-	WORD $0xf34ea174 // veor q13, q7, q10
-	WORD $0xf30ce1d0 // veor q7, q14, q0
-	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
-	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
-	WORD $0xf3b4e0ce // vrev32.16 q7, q7
-	WORD $0xf30cc17c // veor q6, q6, q14
-	WORD $0xf3e7247a // vsri.32 q9, q13, #25
-	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
-	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
-	WORD $0xf34ee1d6 // veor q15, q15, q3
-	WORD $0xf30aa17a // veor q5, q5, q13
-	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
-	WORD $0xf3b4c0ee // vrev32.16 q6, q15
-	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
-	WORD $0xf222286c // vadd.i32 q1, q1, q14
-	WORD $0xf26008cc // vadd.i32 q8, q8, q6
-	WORD $0xf3ece45a // vsri.32 q15, q5, #20
-	WORD $0xf34661d2 // veor q11, q11, q1
-	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xf220086e // vadd.i32 q0, q0, q15
-	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
-	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
-	WORD $0xf30ee150 // veor q7, q7, q0
-	WORD $0xf26448ca // vadd.i32 q10, q10, q5
-	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
-	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
-	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0xf2244862 // vadd.i32 q2, q2, q9
-	WORD $0xf3a8845e // vsri.32 q4, q7, #24
-	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
-	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xf2266866 // vadd.i32 q3, q3, q11
-	WORD $0xe5117018 // ldr r7, [r1, #-24]
-	WORD $0xf3ace47c // vsri.32 q7, q14, #20
-	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
-	WORD $0xf3f480e8 // vrev32.16 q12, q12
-	WORD $0xe5978000 // ldr r8, [r7]
-	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
-	WORD $0xf30cc156 // veor q6, q6, q3
-	WORD $0xe5979004 // ldr r9, [r7, #4]
-	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
-	WORD $0xe597b008 // ldr fp, [r7, #8]
-	WORD $0xf34ee1fa // veor q15, q15, q13
-	WORD $0xedc1ab04 // vstr d26, [r1, #16]
-	WORD $0xedc1bb06 // vstr d27, [r1, #24]
-	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
-	WORD $0xf34221fc // veor q9, q9, q14
-	WORD $0xe597000c // ldr r0, [r7, #12]
 	WORD $0xe2877010 // add r7, r7, #16
-	WORD $0xf222284e // vadd.i32 q1, q1, q7
-	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xe2b04000 // adcs r4, r0, #0
+	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe8b71b00 // ldm r7!, {r8, r9, fp, ip}
+	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe5017018 // str r7, [r1, #-24]
-	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xf3e86478 // vsri.32 q11, q12, #24
+	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
 	WORD $0xe0922008 // adds r2, r2, r8
-	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xf34221d0 // veor q9, q9, q0
 	WORD $0xe0b33009 // adcs r3, r3, r9
-	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
 	WORD $0xe0b4400b // adcs r4, r4, fp
-	WORD $0xf3acc472 // vsri.32 q6, q9, #20
-	WORD $0xe0b66000 // adcs r6, r6, r0
-	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
-	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xf3e7847e // vsri.32 q12, q15, #25
+	WORD $0xe0b6600c // adcs r6, r6, ip
+	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
 	WORD $0xe5117004 // ldr r7, [r1, #-4]
 	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xe5810038 // str r0, [r1, #56]
+	WORD $0xf3ec645a // vsri.32 q11, q5, #20
+	WORD $0xf308a156 // veor q5, q4, q3
+	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xe0000995 // mul r0, r5, r9
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xf3a7845e // vsri.32 q4, q7, #25
+	WORD $0xe5919020 // ldr r9, [r1, #32]
+	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
+	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe09cc008 // adds ip, ip, r8
+	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xe0898993 // umull r8, r9, r3, r9
+	WORD $0xf3e8847e // vsri.32 q12, q15, #24
+	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
+	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
+	WORD $0xe00b0b95 // mul fp, r5, fp
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xe0050795 // mul r5, r5, r7
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
+	WORD $0xec812b04 // vstmia r1, {d2-d3}
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xf22228ee // vadd.i32 q1, q9, q15
+	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
+	WORD $0xedd13b06 // vldr d19, [r1, #24]
+	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
+	WORD $0xe5914028 // ldr r4, [r1, #40]
+	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
+	WORD $0xf30cc152 // veor q6, q6, q1
+	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xf26228ea // vadd.i32 q9, q9, q13
+	WORD $0xe5918038 // ldr r8, [r1, #56]
+	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0xe0b9900b // adcs r9, r9, fp
+	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xf3088172 // veor q4, q4, q9
+	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xf226684e // vadd.i32 q3, q3, q7
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xf3e8645c // vsri.32 q11, q6, #24
+	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
+	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xe098200b // adds r2, r8, fp
+	WORD $0xf30aa156 // veor q5, q5, q3
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xe2bc3000 // adcs r3, ip, #0
+	WORD $0xe5117024 // ldr r7, [r1, #-36]
+	WORD $0xf3acc458 // vsri.32 q6, q4, #20
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xe2b04000 // adcs r4, r0, #0
+	WORD $0xe591c03c // ldr ip, [r1, #60]
+	WORD $0xf34ee1f0 // veor q15, q15, q8
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xe2b96000 // adcs r6, r9, #0
+	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
+	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xe25cc001 // subs ip, ip, #1
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
+	WORD $0xe0490008 // sub r0, r9, r8
+	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
+	WORD $0xe581c03c // str ip, [r1, #60]
+	WORD $0xf3f2c048 // vswp q14, q4
+	WORD $0xf3f28066 // vswp q12, q11
+	WORD $0x1affff16 // bne 0x8f4
+	WORD $0xea00039b // b 0x1b0c
+// 0xc9c:
+	WORD $0x1a0000b6 // bne 0xf7c
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
+	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xf34ea174 // veor q13, q7, q10
+	WORD $0xf30ce1d0 // veor q7, q14, q0
+	WORD $0xf262c8ee // vadd.i32 q14, q9, q15
+	WORD $0xf2e7257a // vshl.s32 q9, q13, #7
+	WORD $0xf3b4e0ce // vrev32.16 q7, q7
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf3e7247a // vsri.32 q9, q13, #25
+	WORD $0xf26ca8ce // vadd.i32 q13, q14, q7
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34ee1d6 // veor q15, q15, q3
+	WORD $0xf30aa17a // veor q5, q5, q13
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0ee // vrev32.16 q6, q15
+	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf3ece45a // vsri.32 q15, q5, #20
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf220086e // vadd.i32 q0, q0, q15
+	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
+	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
+	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
+	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0xf3a8845e // vsri.32 q4, q7, #24
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xf34881d4 // veor q12, q12, q2
+	WORD $0xf2266866 // vadd.i32 q3, q3, q11
+	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
+	WORD $0xf3f480e8 // vrev32.16 q12, q12
+	WORD $0xe8b71b00 // ldm r7!, {r8, r9, fp, ip}
+	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
+	WORD $0xf30cc156 // veor q6, q6, q3
+	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
+	WORD $0xe5017018 // str r7, [r1, #-24]
+	WORD $0xf34ee1fa // veor q15, q15, q13
+	WORD $0xedc1ab04 // vstr d26, [r1, #16]
+	WORD $0xedc1bb06 // vstr d27, [r1, #24]
+	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
+	WORD $0xf34221fc // veor q9, q9, q14
+	WORD $0xe0922008 // adds r2, r2, r8
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xe0b33009 // adcs r3, r3, r9
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
+	WORD $0xe0b4400b // adcs r4, r4, fp
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
+	WORD $0xe0b6600c // adcs r6, r6, ip
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xf34661f0 // veor q11, q11, q8
 	WORD $0xf224484c // vadd.i32 q2, q2, q6
 	WORD $0xf3e8245a // vsri.32 q9, q5, #24
 	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
 	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
 	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xe511b008 // ldr fp, [r1, #-8]
 	WORD $0xf30ee174 // veor q7, q7, q10
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
-	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xf3e86478 // vsri.32 q11, q12, #24
-	WORD $0xe511b008 // ldr fp, [r1, #-8]
-	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
-	WORD $0xf34221d0 // veor q9, q9, q0
 	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
-	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xf3e86478 // vsri.32 q11, q12, #24
+	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
 	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
-	WORD $0xf3e7847e // vsri.32 q12, q15, #25
+	WORD $0xf34221d0 // veor q9, q9, q0
 	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
-	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
-	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xf3e7847e // vsri.32 q12, q15, #25
 	WORD $0xe0080895 // mul r8, r5, r8
-	WORD $0xf2622868 // vadd.i32 q9, q1, q12
+	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
 	WORD $0xe5810038 // str r0, [r1, #56]
-	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
-	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
 	WORD $0xe0000995 // mul r0, r5, r9
-	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
 	WORD $0xe0a08996 // umlal r8, r0, r6, r9
-	WORD $0xf30aa152 // veor q5, q5, q1
-	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0xf34661f2 // veor q11, q11, q9
 	WORD $0xe5919020 // ldr r9, [r1, #32]
-	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
+	WORD $0xf30aa152 // veor q5, q5, q1
 	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
-	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
-	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
 	WORD $0xe0a08793 // umlal r8, r0, r3, r7
-	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
 	WORD $0xe0a08992 // umlal r8, r0, r2, r9
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
 	WORD $0xf3ec645a // vsri.32 q11, q5, #20
-	WORD $0xf308a156 // veor q5, q4, q3
-	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
 	WORD $0xe09cc008 // adds ip, ip, r8
-	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xf308a156 // veor q5, q4, q3
 	WORD $0xe0898993 // umull r8, r9, r3, r9
-	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
 	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
-	WORD $0xf3a7845e // vsri.32 q4, q7, #25
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
 	WORD $0xe00b0b95 // mul fp, r5, fp
-	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xf3a7845e // vsri.32 q4, q7, #25
 	WORD $0xe0a98794 // umlal r8, r9, r4, r7
+	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xe0050795 // mul r5, r5, r7
 	WORD $0xf26448ca // vadd.i32 q10, q10, q5
 	WORD $0xf308e1f0 // veor q7, q12, q8
-	WORD $0xe0050795 // mul r5, r5, r7
-	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
 	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
 	WORD $0xf34cc1f4 // veor q14, q14, q10
 	WORD $0xf2244848 // vadd.i32 q2, q2, q4
-	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
 	WORD $0xf3e8847e // vsri.32 q12, q15, #24
-	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
 	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
-	WORD $0xf34aa1d4 // veor q13, q13, q2
-	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
 	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
-	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xf34aa1d4 // veor q13, q13, q2
 	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
 	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
 	WORD $0xf34661d2 // veor q11, q11, q1
 	WORD $0xec812b04 // vstmia r1, {d2-d3}
-	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
 	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xe0b00008 // adcs r0, r0, r8
 	WORD $0xf22228ee // vadd.i32 q1, q9, q15
 	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xe0b9900b // adcs r9, r9, fp
 	WORD $0xedd13b06 // vldr d19, [r1, #24]
 	WORD $0xf3ace47c // vsri.32 q7, q14, #20
-	WORD $0xe0b00008 // adcs r0, r0, r8
-	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
-	WORD $0xe0b9900b // adcs r9, r9, fp
-	WORD $0xf30cc152 // veor q6, q6, q1
-	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe5918038 // ldr r8, [r1, #56]
-	WORD $0xf26228ea // vadd.i32 q9, q9, q13
+	WORD $0xe2a55000 // adc r5, r5, #0
+	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
+	WORD $0xf30cc152 // veor q6, q6, q1
 	WORD $0xe3c5b003 // bic fp, r5, #3
-	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0xf26228ea // vadd.i32 q9, q9, q13
 	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
+	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
 	WORD $0xe2055003 // and r5, r5, #3
 	WORD $0xe098200b // adds r2, r8, fp
+	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
 	WORD $0xf3088172 // veor q4, q4, q9
-	WORD $0xf226684e // vadd.i32 q3, q3, q7
 	WORD $0xe2bc3000 // adcs r3, ip, #0
 	WORD $0xe5117024 // ldr r7, [r1, #-36]
+	WORD $0xf226684e // vadd.i32 q3, q3, q7
 	WORD $0xf3e8645c // vsri.32 q11, q6, #24
-	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
 	WORD $0xe2b04000 // adcs r4, r0, #0
 	WORD $0xe591c03c // ldr ip, [r1, #60]
+	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
 	WORD $0xf30aa156 // veor q5, q5, q3
-	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
 	WORD $0xe2b96000 // adcs r6, r9, #0
 	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
 	WORD $0xf3acc458 // vsri.32 q6, q4, #20
-	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
 	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe25cc001 // subs ip, ip, #1
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
 	WORD $0xf34ee1f0 // veor q15, q15, q8
 	WORD $0xf224484c // vadd.i32 q2, q2, q6
 	WORD $0xf3a8845a // vsri.32 q4, q5, #24
@@ -1018,10 +1008,10 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe581c03c // str ip, [r1, #60]
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
-	WORD $0x0a000267 // beq 0x1944
-// 0xfa4:
+	WORD $0x0a0002e3 // beq 0x1b0c
+// 0xf7c:
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x1a000328 // bne 0x1c50
+	WORD $0x1a0003b9 // bne 0x1e6c
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
@@ -1042,152 +1032,150 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b4c0ee // vrev32.16 q6, q15
 	WORD $0xe5978020 // ldr r8, [r7, #32]
 	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
-	WORD $0xe5979024 // ldr r9, [r7, #36]
 	WORD $0xf222286c // vadd.i32 q1, q1, q14
 	WORD $0xe597b010 // ldr fp, [r7, #16]
 	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xe5117004 // ldr r7, [r1, #-4]
 	WORD $0xf3ece45a // vsri.32 q15, q5, #20
-	WORD $0xe5970014 // ldr r0, [r7, #20]
-	WORD $0xf34661d2 // veor q11, q11, q1
 	WORD $0xe0922008 // adds r2, r2, r8
+	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xe2b33000 // adcs r3, r3, #0
+	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
 	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0xe0b33009 // adcs r3, r3, r9
 	WORD $0xf220086e // vadd.i32 q0, q0, q15
 	WORD $0xe0b4400b // adcs r4, r4, fp
 	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
-	WORD $0xe0b66000 // adcs r6, r6, r0
-	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
-	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xe2a55001 // adc r5, r5, #1
-	WORD $0xf30ee150 // veor q7, q7, q0
-	WORD $0xf26448ca // vadd.i32 q10, q10, q5
-	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
-	WORD $0xe08c0792 // umull r0, ip, r2, r7
-	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
-	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe2b66000 // adcs r6, r6, #0
 	WORD $0xe511b008 // ldr fp, [r1, #-8]
-	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xf30ee150 // veor q7, q7, q0
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
 	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
+	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
+	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
+	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
+	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xe2a55001 // adc r5, r5, #1
+	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xf2244862 // vadd.i32 q2, q2, q9
+	WORD $0xe5810038 // str r0, [r1, #56]
 	WORD $0xf3a8845e // vsri.32 q4, q7, #24
 	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
-	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
 	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
+	WORD $0xe0000995 // mul r0, r5, r9
 	WORD $0xf2266866 // vadd.i32 q3, q3, q11
-	WORD $0xe0080895 // mul r8, r5, r8
+	WORD $0xe0a08996 // umlal r8, r0, r6, r9
 	WORD $0xf3ace47c // vsri.32 q7, q14, #20
 	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
 	WORD $0xf3f480e8 // vrev32.16 q12, q12
-	WORD $0xe5810038 // str r0, [r1, #56]
-	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
-	WORD $0xe0000995 // mul r0, r5, r9
-	WORD $0xf30cc156 // veor q6, q6, q3
-	WORD $0xe0a08996 // umlal r8, r0, r6, r9
-	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
 	WORD $0xe5919020 // ldr r9, [r1, #32]
+	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
+	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
+	WORD $0xf30cc156 // veor q6, q6, q3
+	WORD $0xe0a08793 // umlal r8, r0, r3, r7
+	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
+	WORD $0xe0a08992 // umlal r8, r0, r2, r9
 	WORD $0xf34ee1fa // veor q15, q15, q13
 	WORD $0xedc1ab04 // vstr d26, [r1, #16]
 	WORD $0xedc1bb06 // vstr d27, [r1, #24]
 	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
-	WORD $0xe0a08b94 // umlal r8, r0, r4, fp
 	WORD $0xf34221fc // veor q9, q9, q14
-	WORD $0xe0a08793 // umlal r8, r0, r3, r7
-	WORD $0xf222284e // vadd.i32 q1, q1, q7
-	WORD $0xe0a08992 // umlal r8, r0, r2, r9
-	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
-	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
-	WORD $0xf30aa152 // veor q5, q5, q1
 	WORD $0xe09cc008 // adds ip, ip, r8
-	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
 	WORD $0xe0898993 // umull r8, r9, r3, r9
-	WORD $0xf3acc472 // vsri.32 q6, q9, #20
+	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
 	WORD $0xe0a98b96 // umlal r8, r9, r6, fp
-	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
+	WORD $0xf30aa152 // veor q5, q5, q1
 	WORD $0xe00b0b95 // mul fp, r5, fp
-	WORD $0xf34661f0 // veor q11, q11, q8
+	WORD $0xf26008ea // vadd.i32 q8, q8, q13
+	WORD $0xf3acc472 // vsri.32 q6, q9, #20
 	WORD $0xe0a98794 // umlal r8, r9, r4, r7
-	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
 	WORD $0xe0050795 // mul r5, r5, r7
-	WORD $0xf3e8245a // vsri.32 q9, q5, #24
+	WORD $0xf34661f0 // veor q11, q11, q8
 	WORD $0xe0a5b796 // umlal fp, r5, r6, r7
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3e8245a // vsri.32 q9, q5, #24
+	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
 	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
 	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xe1c162d0 // ldrd r6, [r1, #32]
-	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
-	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
 	WORD $0xe0a5b793 // umlal fp, r5, r3, r7
-	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
+	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
 	WORD $0xe0a5b694 // umlal fp, r5, r4, r6
-	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
 	WORD $0xe5914028 // ldr r4, [r1, #40]
-	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xf30ee174 // veor q7, q7, q10
 	WORD $0xe0a98792 // umlal r8, r9, r2, r7
+	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
 	WORD $0xf3e86478 // vsri.32 q11, q12, #24
 	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
-	WORD $0xe0a5b492 // umlal fp, r5, r2, r4
-	WORD $0xf34221d0 // veor q9, q9, q0
 	WORD $0xe0b00008 // adcs r0, r0, r8
+	WORD $0xf34221d0 // veor q9, q9, q0
+	WORD $0xe0b9900b // adcs r9, r9, fp
 	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
 	WORD $0xf3e7847e // vsri.32 q12, q15, #25
-	WORD $0xe0b9900b // adcs r9, r9, fp
-	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
-	WORD $0xf30cc17c // veor q6, q6, q14
 	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe5918038 // ldr r8, [r1, #56]
-	WORD $0xf2622868 // vadd.i32 q9, q1, q12
-	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
+	WORD $0xf30cc17c // veor q6, q6, q14
 	WORD $0xe3c5b003 // bic fp, r5, #3
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
+	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
 	WORD $0xe2055003 // and r5, r5, #3
+	WORD $0xe098200b // adds r2, r8, fp
 	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
 	WORD $0xf34661f2 // veor q11, q11, q9
-	WORD $0xe08bb12b // add fp, fp, fp, lsr #2
-	WORD $0xf30aa152 // veor q5, q5, q1
-	WORD $0xe098200b // adds r2, r8, fp
-	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
-	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
 	WORD $0xe2bc3000 // adcs r3, ip, #0
-	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0xf30aa152 // veor q5, q5, q1
 	WORD $0xe2b04000 // adcs r4, r0, #0
 	WORD $0xe511702c // ldr r7, [r1, #-44]
-	WORD $0xf226686c // vadd.i32 q3, q3, q14
-	WORD $0xf26008cc // vadd.i32 q8, q8, q6
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
 	WORD $0xe2b96000 // adcs r6, r9, #0
-	WORD $0xf3ec645a // vsri.32 q11, q5, #20
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
 	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe2928005 // adds r8, r2, #5
-	WORD $0xf308a156 // veor q5, q4, q3
-	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xf26008cc // vadd.i32 q8, q8, q6
 	WORD $0xe2b38000 // adcs r8, r3, #0
 	WORD $0xe5970038 // ldr r0, [r7, #56]
-	WORD $0xf2200866 // vadd.i32 q0, q0, q11
-	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xf3ec645a // vsri.32 q11, q5, #20
+	WORD $0xf308a156 // veor q5, q4, q3
 	WORD $0xe2b48000 // adcs r8, r4, #0
 	WORD $0xe2877040 // add r7, r7, #64
-	WORD $0xf3a7845e // vsri.32 q4, q7, #25
-	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
 	WORD $0xe2b68000 // adcs r8, r6, #0
 	WORD $0xe501702c // str r7, [r1, #-44]
-	WORD $0xf26448ca // vadd.i32 q10, q10, q5
-	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xf3b4a0ca // vrev32.16 q5, q5
+	WORD $0xf3a7845e // vsri.32 q4, q7, #25
 	WORD $0xe2a58000 // adc r8, r5, #0
-	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xf34ee1d0 // veor q15, q15, q0
 	WORD $0xe1a08128 // lsr r8, r8, #2
-	WORD $0xf34cc1f4 // veor q14, q14, q10
+	WORD $0xf26448ca // vadd.i32 q10, q10, q5
 	WORD $0xe088b108 // add fp, r8, r8, lsl #2
-	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xf308e1f0 // veor q7, q12, q8
 	WORD $0xe281c040 // add ip, r1, #64
 	WORD $0xe092200b // adds r2, r2, fp
-	WORD $0xf3e8847e // vsri.32 q12, q15, #24
-	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
+	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
+	WORD $0xf34cc1f4 // veor q14, q14, q10
 	WORD $0xe89c0b80 // ldm ip, {r7, r8, r9, fp}
 	WORD $0xe2b33000 // adcs r3, r3, #0
-	WORD $0xf34aa1d4 // veor q13, q13, q2
-	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xf2244848 // vadd.i32 q2, q2, q4
+	WORD $0xf3e8847e // vsri.32 q12, q15, #24
 	WORD $0xe2b44000 // adcs r4, r4, #0
-	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
 	WORD $0xe2a66000 // adc r6, r6, #0
 	WORD $0xe0922007 // adds r2, r2, r7
+	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xf2222868 // vadd.i32 q1, q1, q12
+	WORD $0xf3ece45e // vsri.32 q15, q7, #20
 	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
 	WORD $0xf34661d2 // veor q11, q11, q1
 	WORD $0xec812b04 // vstmia r1, {d2-d3}
@@ -1202,7 +1190,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2477001 // sub r7, r7, #1
 	WORD $0xf30cc152 // veor q6, q6, q1
 	WORD $0xe0b44009 // adcs r4, r4, r9
-	WORD $0xe2819d09 // add r9, r1, #576
+	WORD $0xe2819d0a // add r9, r1, #640
 	WORD $0xf26228ea // vadd.i32 q9, q9, q13
 	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
 	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
@@ -1211,34 +1199,34 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3e8645c // vsri.32 q11, q6, #24
 	WORD $0xe5802000 // str r2, [r0]
 	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
-	WORD $0xe5803004 // str r3, [r0, #4]
-	WORD $0xf30aa156 // veor q5, q5, q3
-	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
-	WORD $0xe5804008 // str r4, [r0, #8]
-	WORD $0xf3acc458 // vsri.32 q6, q4, #20
 	WORD $0xe0a6600b // adc r6, r6, fp
-	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xf30aa156 // veor q5, q5, q3
 	WORD $0xe591c03c // ldr ip, [r1, #60]
+	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
+	WORD $0xf3acc458 // vsri.32 q6, q4, #20
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xe25cc001 // subs ip, ip, #1
+	WORD $0xe5803004 // str r3, [r0, #4]
 	WORD $0xf34ee1f0 // veor q15, q15, q8
 	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xe5804008 // str r4, [r0, #8]
 	WORD $0xf3a8845a // vsri.32 q4, q5, #24
-	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xe580600c // str r6, [r0, #12]
 	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
-	WORD $0xf34aa1d4 // veor q13, q13, q2
 	WORD $0xe5017028 // str r7, [r1, #-40]
+	WORD $0xf34aa1d4 // veor q13, q13, q2
 	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
 	WORD $0xe591802c // ldr r8, [r1, #44]
 	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
 	WORD $0xe581c03c // str ip, [r1, #60]
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
-	WORD $0x0a000220 // beq 0x1b80
+	WORD $0x0a000298 // beq 0x1d30
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x1afffcd0 // bne 0x648
-// 0x1304:
+	WORD $0x1afffcdc // bne 0x648
+// 0x12d4:
 	WORD $0xe591003c // ldr r0, [r1, #60]
-// 0x1308:
+// 0x12d8:
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
@@ -1368,35 +1356,56 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
 	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0x1affff7d // bne 0x1308
-// 0x1510:
-	WORD $0xe2810078 // add r0, r1, #120
-	WORD $0xe880007c // stm r0, {r2, r3, r4, r5, r6}
+	WORD $0x1affff7d // bne 0x12d8
+// 0x14e0:
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe2810088 // add r0, r1, #136
+	WORD $0xe591b030 // ldr fp, [r1, #48]
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf30ee174 // veor q7, q7, q10
+	WORD $0xe5118038 // ldr r8, [r1, #-56]
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xe880007c // stm r0, {r2, r3, r4, r5, r6}
 	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
+	WORD $0xe15b0008 // cmp fp, r8
 	WORD $0xf2e7a55e // vshl.s32 q13, q7, #7
 	WORD $0xf34cc1d0 // veor q14, q14, q0
+	WORD $0x81a0b008 // movhi fp, r8
 	WORD $0xf26228ee // vadd.i32 q9, q9, q15
+	WORD $0xe59b9010 // ldr r9, [fp, #16]
+	WORD $0xe28b0040 // add r0, fp, #64
 	WORD $0xf34ee1d6 // veor q15, q15, q3
 	WORD $0xf3f4c0ec // vrev32.16 q14, q14
+	WORD $0xe5917080 // ldr r7, [r1, #128]
+	WORD $0xe2299040 // eor r9, r9, #64
 	WORD $0xf30cc172 // veor q6, q6, q9
 	WORD $0xf3e7a45e // vsri.32 q13, q7, #25
 	WORD $0xf26228ec // vadd.i32 q9, q9, q14
+	WORD $0xe0817007 // add r7, r1, r7
 	WORD $0xf2a7e55c // vshl.s32 q7, q6, #7
+	WORD $0xe2872040 // add r2, r7, #64
+	WORD $0xe1500008 // cmp r0, r8
 	WORD $0xf3f4e0ee // vrev32.16 q15, q15
 	WORD $0xf30aa172 // veor q5, q5, q9
+	WORD $0x81a00008 // movhi r0, r8
 	WORD $0xf3a7e45c // vsri.32 q7, q6, #25
+	WORD $0xe590c010 // ldr ip, [r0, #16]
+	WORD $0xe2810d06 // add r0, r1, #384
 	WORD $0xf224486a // vadd.i32 q2, q2, q13
 	WORD $0xf2acc55a // vshl.s32 q6, q5, #12
+	WORD $0xe5916074 // ldr r6, [r1, #116]
+	WORD $0xe25cc040 // subs ip, ip, #64
 	WORD $0xf222284e // vadd.i32 q1, q1, q7
 	WORD $0xf26008ee // vadd.i32 q8, q8, q15
 	WORD $0xf3acc45a // vsri.32 q6, q5, #20
+	WORD $0xe1866009 // orr r6, r6, r9
 	WORD $0xf34661d2 // veor q11, q11, q1
+	WORD $0xe5919034 // ldr r9, [r1, #52]
+	WORD $0x33866001 // orrcc r6, r6, #1
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xf220084c // vadd.i32 q0, q0, q6
+	WORD $0xe5918070 // ldr r8, [r1, #112]
+	WORD $0xe3590002 // cmp r9, #2
 	WORD $0xf3f460e6 // vrev32.16 q11, q11
 	WORD $0xf2aca558 // vshl.s32 q5, q4, #12
 	WORD $0xf34cc1d0 // veor q14, q14, q0
@@ -1441,15 +1450,123 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34ee1de // veor q15, q15, q7
 	WORD $0xf3e7845c // vsri.32 q12, q6, #25
 	WORD $0xf2a7c57e // vshl.s32 q6, q15, #7
+	WORD $0xe581002c // str r0, [r1, #44]
+	WORD $0x33866001 // orrcc r6, r6, #1
+	WORD $0xe892003c // ldm r2, {r2, r3, r4, r5}
+	WORD $0xe3560000 // cmp r6, #0
 	WORD $0xf3a7c47e // vsri.32 q6, q15, #25
 	WORD $0xf2e7e57c // vshl.s32 q15, q14, #7
 	WORD $0xf3e7e47c // vsri.32 q15, q14, #25
-	WORD $0xe5917070 // ldr r7, [r1, #112]
-	WORD $0xe5918060 // ldr r8, [r1, #96]
-	WORD $0xe0817007 // add r7, r1, r7
-	WORD $0xe2872040 // add r2, r7, #64
-	WORD $0xe892003c // ldm r2, {r2, r3, r4, r5}
-	WORD $0xe2819d05 // add r9, r1, #320
+	WORD $0x1a000069 // bne 0x1818
+	WORD $0xf3ba40c6 // vtrn.32 q2, q3
+	WORD $0xf468ca8f // vld1.32 {d28-d29}, [r8]
+	WORD $0xf3ba00c2 // vtrn.32 q0, q1
+	WORD $0xe59b6008 // ldr r6, [fp, #8]
+	WORD $0xe2499002 // sub r9, r9, #2
+	WORD $0xe2818c02 // add r8, r1, #512
+	WORD $0xe5819034 // str r9, [r1, #52]
+	WORD $0xf3b21004 // vswp d1, d4
+	WORD $0xe59b9000 // ldr r9, [fp]
+	WORD $0xe2877010 // add r7, r7, #16
+	WORD $0xf3fa60e8 // vtrn.32 q11, q12
+	WORD $0xf3fae0cc // vtrn.32 q15, q6
+	WORD $0xecc10b04 // vstmia r1, {d16-d17}
+	WORD $0xf4620a0f // vld1.8 {d16-d17}, [r2]
+	WORD $0xf220086c // vadd.i32 q0, q0, q14
+	WORD $0xf224486c // vadd.i32 q2, q2, q14
+	WORD $0xe581c074 // str ip, [r1, #116]
+	WORD $0xf3f2702e // vswp d23, d30
+	WORD $0xf3f2900c // vswp d25, d12
+	WORD $0xf4000aad // vst1.32 {d0-d1}, [r0 :128]!
+	WORD $0xe59bc040 // ldr ip, [fp, #64]
+	WORD $0xe28bb080 // add fp, fp, #128
+	WORD $0xf3b23006 // vswp d3, d6
+	WORD $0xf4084aad // vst1.32 {d4-d5}, [r8 :128]!
+	WORD $0xf4240a0f // vld1.8 {d0-d1}, [r4]
+	WORD $0xe2874020 // add r4, r7, #32
+	WORD $0xe581b030 // str fp, [r1, #48]
+	WORD $0xf3fa20c8 // vtrn.32 q9, q4
+	WORD $0xf3faa0ca // vtrn.32 q13, q5
+	WORD $0xf4254a0d // vld1.8 {d4-d5}, [r5]!
+	WORD $0xf222286c // vadd.i32 q1, q1, q14
+	WORD $0xf4672aaf // vld1.32 {d18-d19}, [r7 :128]
+	WORD $0xf226686c // vadd.i32 q3, q3, q14
+	WORD $0xf463ca0d // vld1.8 {d28-d29}, [r3]!
+	WORD $0xf26ee8c0 // vadd.i32 q15, q15, q0
+	WORD $0xec910b04 // vldmia r1, {d0-d1}
+	WORD $0xf22cc844 // vadd.i32 q6, q6, q2
+	WORD $0xed914b04 // vldr d4, [r1, #16]
+	WORD $0xed915b06 // vldr d5, [r1, #24]
+	WORD $0xf3b2b008 // vswp d11, d8
+	WORD $0xe5112040 // ldr r2, [r1, #-64]
+	WORD $0xf26668e0 // vadd.i32 q11, q11, q8
+	WORD $0xf448eaad // vst1.32 {d30-d31}, [r8 :128]!
+	WORD $0xf3bae0c0 // vtrn.32 q7, q0
+	WORD $0xe51bb038 // ldr fp, [fp, #-56]
+	WORD $0xe2888020 // add r8, r8, #32
+	WORD $0xf3ba40e4 // vtrn.32 q2, q10
+	WORD $0xf4406aad // vst1.32 {d22-d23}, [r0 :128]!
+	WORD $0xf4636a0f // vld1.8 {d22-d23}, [r3]
+	WORD $0xf22aa862 // vadd.i32 q5, q5, q9
+	WORD $0xf26888ec // vadd.i32 q12, q12, q14
+	WORD $0xf465ea0f // vld1.8 {d30-d31}, [r5]
+	WORD $0xf3b21024 // vswp d1, d20
+	WORD $0xf4244aaf // vld1.32 {d4-d5}, [r4 :128]
+	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
+	WORD $0xf2200866 // vadd.i32 q0, q0, q11
+	WORD $0xf426e20d // vld1.8 {d14-d17}, [r6]!
+	WORD $0xf2288844 // vadd.i32 q4, q4, q2
+	WORD $0xf26448ee // vadd.i32 q10, q10, q15
+	WORD $0xf46b6a0d // vld1.8 {d22-d23}, [fp]!
+	WORD $0xf3066172 // veor q3, q3, q9
+	WORD $0xf466a20f // vld1.8 {d26-d29}, [r6]
+	WORD $0xf302215e // veor q1, q1, q7
+	WORD $0xf34881f0 // veor q12, q12, q8
+	WORD $0xe5913074 // ldr r3, [r1, #116]
+	WORD $0xe3120004 // tst r2, #4
+	WORD $0xf42b4a0d // vld1.8 {d4-d5}, [fp]!
+	WORD $0xf300017a // veor q0, q0, q13
+	WORD $0xf4092a0d // vst1.8 {d2-d3}, [r9]!
+	WORD $0xf4498a0d // vst1.8 {d24-d25}, [r9]!
+	WORD $0xf30cc176 // veor q6, q6, q11
+	WORD $0xe5914034 // ldr r4, [r1, #52]
+	WORD $0xe2800020 // add r0, r0, #32
+	WORD $0xf46bea0d // vld1.8 {d30-d31}, [fp]!
+	WORD $0xf34441d4 // veor q10, q10, q2
+	WORD $0xf30aa17c // veor q5, q5, q14
+	WORD $0xf40c6a0d // vst1.8 {d6-d7}, [ip]!
+	WORD $0xf40cca0d // vst1.8 {d12-d13}, [ip]!
+	WORD $0xf44c4a0d // vst1.8 {d20-d21}, [ip]!
+	WORD $0xf308817e // veor q4, q4, q15
+	WORD $0xe581b078 // str fp, [r1, #120]
+	WORD $0xf4090a0d // vst1.8 {d0-d1}, [r9]!
+	WORD $0xf409aa0f // vst1.8 {d10-d11}, [r9]
+	WORD $0xf40c8a0d // vst1.8 {d8-d9}, [ip]!
+	WORD $0xe581c07c // str ip, [r1, #124]
+	WORD $0x1a00000a // bne 0x17f4
+	WORD $0xf4002aad // vst1.32 {d2-d3}, [r0 :128]!
+	WORD $0xf4408aad // vst1.32 {d24-d25}, [r0 :128]!
+	WORD $0xf4000aad // vst1.32 {d0-d1}, [r0 :128]!
+	WORD $0xf400aaaf // vst1.32 {d10-d11}, [r0 :128]
+	WORD $0xf4086aad // vst1.32 {d6-d7}, [r8 :128]!
+	WORD $0xf408caad // vst1.32 {d12-d13}, [r8 :128]!
+	WORD $0xf4484aad // vst1.32 {d20-d21}, [r8 :128]!
+	WORD $0xf4088aaf // vst1.32 {d8-d9}, [r8 :128]
+	WORD $0xe1933004 // orrs r3, r3, r4
+	WORD $0x1afffa69 // bne 0x198
+	WORD $0xea00007f // b 0x19f4
+// 0x17f4:
+	WORD $0xf400e2ad // vst1.32 {d14-d17}, [r0 :128]!
+	WORD $0xf440a2af // vst1.32 {d26-d29}, [r0 :128]
+	WORD $0xf4482aad // vst1.32 {d18-d19}, [r8 :128]!
+	WORD $0xf4486aad // vst1.32 {d22-d23}, [r8 :128]!
+	WORD $0xf4084aad // vst1.32 {d4-d5}, [r8 :128]!
+	WORD $0xf448eaaf // vst1.32 {d30-d31}, [r8 :128]
+	WORD $0xe1933004 // orrs r3, r3, r4
+	WORD $0x1afffa60 // bne 0x198
+	WORD $0xea000076 // b 0x19f4
+// 0x1818:
+	WORD $0xe2819d06 // add r9, r1, #384
 	WORD $0xe3a0c040 // mov ip, #64
 	WORD $0xe3e0b0af // mvn fp, #175
 	WORD $0xf3ba40c6 // vtrn.32 q2, q3
@@ -1519,32 +1636,31 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4090aac // vst1.32 {d0-d1}, [r9 :128], ip
 	WORD $0xf4092aac // vst1.32 {d2-d3}, [r9 :128], ip
 	WORD $0xf4494aab // vst1.32 {d20-d21}, [r9 :128], fp
-	WORD $0xe591b064 // ldr fp, [r1, #100]
-	WORD $0xe2810d05 // add r0, r1, #320
-	WORD $0xe5917068 // ldr r7, [r1, #104]
+	WORD $0xe591b074 // ldr fp, [r1, #116]
+	WORD $0xe2810d06 // add r0, r1, #384
+	WORD $0xe5917078 // ldr r7, [r1, #120]
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0xe591906c // ldr r9, [r1, #108]
-	WORD $0xe581002c // str r0, [r1, #44]
+	WORD $0xe591907c // ldr r9, [r1, #124]
 	WORD $0xe5115040 // ldr r5, [r1, #-64]
 	WORD $0xe2803c01 // add r3, r0, #256
 	WORD $0xe5914030 // ldr r4, [r1, #48]
 	WORD $0xe5916034 // ldr r6, [r1, #52]
-	WORD $0x1a000008 // bne 0x17b4
-// 0x1790:
+	WORD $0x1a000008 // bne 0x197c
+// 0x1958:
 	WORD $0xe2566001 // subs r6, r6, #1
-	WORD $0x3a000024 // bcc 0x182c
+	WORD $0x3a000024 // bcc 0x19f4
 	WORD $0xe594b010 // ldr fp, [r4, #16]
 	WORD $0xe2800040 // add r0, r0, #64
 	WORD $0xe5947008 // ldr r7, [r4, #8]
 	WORD $0xe5949000 // ldr r9, [r4]
 	WORD $0xe35b0000 // cmp fp, #0
 	WORD $0xe2844040 // add r4, r4, #64
-	WORD $0x0a000014 // beq 0x1808
-// 0x17b4:
+	WORD $0x0a000014 // beq 0x19d0
+// 0x197c:
 	WORD $0xe1500003 // cmp r0, r3
-	WORD $0x0a000014 // beq 0x1810
+	WORD $0x0a000014 // beq 0x19d8
 	WORD $0xe25bb040 // subs fp, fp, #64
-	WORD $0x3a000026 // bcc 0x1860
+	WORD $0x3a000026 // bcc 0x1a28
 	WORD $0xe1a08000 // mov r8, r0
 	WORD $0xf467020d // vld1.8 {d16-d19}, [r7]!
 	WORD $0xf42802ad // vld1.32 {d0-d3}, [r8 :128]!
@@ -1557,56 +1673,56 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf409020d // vst1.8 {d0-d3}, [r9]!
 	WORD $0xf3066176 // veor q3, q3, q11
 	WORD $0xf409420d // vst1.8 {d4-d7}, [r9]!
-	WORD $0x1a000014 // bne 0x184c
+	WORD $0x1a000014 // bne 0x1a14
 	WORD $0xf40002ad // vst1.32 {d0-d3}, [r0 :128]!
 	WORD $0xf40042ad // vst1.32 {d4-d7}, [r0 :128]!
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1affffea // bne 0x17b4
-// 0x1808:
+	WORD $0x1affffea // bne 0x197c
+// 0x19d0:
 	WORD $0xe1500003 // cmp r0, r3
-	WORD $0x1affffdf // bne 0x1790
-// 0x1810:
+	WORD $0x1affffdf // bne 0x1958
+// 0x19d8:
 	WORD $0xe196c00b // orrs ip, r6, fp
 	WORD $0xe5814030 // str r4, [r1, #48]
 	WORD $0xe5816034 // str r6, [r1, #52]
-	WORD $0xe581b064 // str fp, [r1, #100]
-	WORD $0xe5817068 // str r7, [r1, #104]
-	WORD $0xe581906c // str r9, [r1, #108]
-	WORD $0x1afffa5a // bne 0x198
-// 0x182c:
+	WORD $0xe581b074 // str fp, [r1, #116]
+	WORD $0xe5817078 // str r7, [r1, #120]
+	WORD $0xe581907c // str r9, [r1, #124]
+	WORD $0x1afff9e8 // bne 0x198
+// 0x19f4:
 	WORD $0xe3a0c000 // mov ip, #0
-	WORD $0xe2810078 // add r0, r1, #120
+	WORD $0xe2810088 // add r0, r1, #136
 	WORD $0xe581c03c // str ip, [r1, #60]
 	WORD $0xe890007c // ldm r0, {r2, r3, r4, r5, r6}
-	WORD $0xe5910074 // ldr r0, [r1, #116]
+	WORD $0xe5910084 // ldr r0, [r1, #132]
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x0a0000cf // beq 0x1b88
-	WORD $0xea00002c // b 0x1900
-// 0x184c:
+	WORD $0x0a0000c9 // beq 0x1d38
+	WORD $0xea00002c // b 0x1ac8
+// 0x1a14:
 	WORD $0xf44002ad // vst1.32 {d16-d19}, [r0 :128]!
 	WORD $0xf44042ad // vst1.32 {d20-d23}, [r0 :128]!
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1affffd5 // bne 0x17b4
-	WORD $0xeaffffe9 // b 0x1808
-// 0x1860:
+	WORD $0x1affffd5 // bne 0x197c
+	WORD $0xeaffffe9 // b 0x19d0
+// 0x1a28:
 	WORD $0xe29bb030 // adds fp, fp, #48
-	WORD $0x4a000009 // bmi 0x1890
-// 0x1868:
+	WORD $0x4a000009 // bmi 0x1a58
+// 0x1a30:
 	WORD $0xf4200aaf // vld1.32 {d0-d1}, [r0 :128]
 	WORD $0xf4670a0d // vld1.8 {d16-d17}, [r7]!
 	WORD $0xf3000170 // veor q0, q0, q8
 	WORD $0xe3150004 // tst r5, #4
 	WORD $0xf4090a0d // vst1.8 {d0-d1}, [r9]!
-	WORD $0x1a000000 // bne 0x1884
+	WORD $0x1a000000 // bne 0x1a4c
 	WORD $0xf2600150 // vorr q8, q0, q0
-// 0x1884:
+// 0x1a4c:
 	WORD $0xf4400aad // vst1.32 {d16-d17}, [r0 :128]!
 	WORD $0xe25bb010 // subs fp, fp, #16
-	WORD $0x5afffff5 // bpl 0x1868
-// 0x1890:
+	WORD $0x5afffff5 // bpl 0x1a30
+// 0x1a58:
 	WORD $0xe29bb00c // adds fp, fp, #12
-	WORD $0x4a000008 // bmi 0x18bc
-// 0x1898:
+	WORD $0x4a000008 // bmi 0x1a84
+// 0x1a60:
 	WORD $0xe4978004 // ldr r8, [r7], #4
 	WORD $0xe590c000 // ldr ip, [r0]
 	WORD $0xe3150004 // tst r5, #4
@@ -1615,11 +1731,11 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x14808004 // strne r8, [r0], #4
 	WORD $0xe489c004 // str ip, [r9], #4
 	WORD $0xe25bb004 // subs fp, fp, #4
-	WORD $0x5afffff6 // bpl 0x1898
-// 0x18bc:
+	WORD $0x5afffff6 // bpl 0x1a60
+// 0x1a84:
 	WORD $0xe29bb004 // adds fp, fp, #4
-	WORD $0x0a000008 // beq 0x18e8
-// 0x18c4:
+	WORD $0x0a000008 // beq 0x1ab0
+// 0x1a8c:
 	WORD $0xe4d78001 // ldrb r8, [r7], #1
 	WORD $0xe5d0c000 // ldrb ip, [r0]
 	WORD $0xe3150004 // tst r5, #4
@@ -1628,16 +1744,16 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x14c08001 // strbne r8, [r0], #1
 	WORD $0xe4c9c001 // strb ip, [r9], #1
 	WORD $0xe25bb001 // subs fp, fp, #1
-	WORD $0x1afffff6 // bne 0x18c4
-// 0x18e8:
+	WORD $0x1afffff6 // bne 0x1a8c
+// 0x1ab0:
 	WORD $0xe310000f // tst r0, #15
 	WORD $0x14c0b001 // strbne fp, [r0], #1
-	WORD $0x1afffffc // bne 0x18e8
+	WORD $0x1afffffc // bne 0x1ab0
 	WORD $0xe280003f // add r0, r0, #63
 	WORD $0xe3c0003f // bic r0, r0, #63
-	WORD $0xeaffffc1 // b 0x1808
-// 0x1900:
-	WORD $0xe2818d05 // add r8, r1, #320
+	WORD $0xeaffffc1 // b 0x19d0
+// 0x1ac8:
+	WORD $0xe2818d06 // add r8, r1, #384
 	WORD $0xe3500c01 // cmp r0, #256
 	WORD $0x31a0b000 // movcc fp, r0
 	WORD $0x23a0bc01 // movcs fp, #256
@@ -1650,28 +1766,24 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3cbb03f // bic fp, fp, #63
 	WORD $0xe581b02c // str fp, [r1, #44]
 	WORD $0xe5017024 // str r7, [r1, #-36]
-	WORD $0xe5817074 // str r7, [r1, #116]
-// 0x1938:
+	WORD $0xe5817084 // str r7, [r1, #132]
+// 0x1b00:
 	WORD $0xe591c03c // ldr ip, [r1, #60]
 	WORD $0xe35c0000 // cmp ip, #0
-	WORD $0x1afffbeb // bne 0x8f4
-// 0x1944:
+	WORD $0x1afffb79 // bne 0x8f4
+// 0x1b0c:
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x0a000038 // beq 0x1a30
-// 0x194c:
+	WORD $0x0a000034 // beq 0x1be8
+// 0x1b14:
 	WORD $0xe5117018 // ldr r7, [r1, #-24]
-	WORD $0xe5978000 // ldr r8, [r7]
-	WORD $0xe5979004 // ldr r9, [r7, #4]
-	WORD $0xe597b008 // ldr fp, [r7, #8]
-	WORD $0xe597000c // ldr r0, [r7, #12]
-	WORD $0xe2877010 // add r7, r7, #16
-	WORD $0xe5017018 // str r7, [r1, #-24]
+	WORD $0xe8b71b00 // ldm r7!, {r8, r9, fp, ip}
 	WORD $0xe0922008 // adds r2, r2, r8
+	WORD $0xe5017018 // str r7, [r1, #-24]
 	WORD $0xe0b33009 // adcs r3, r3, r9
 	WORD $0xe5117004 // ldr r7, [r1, #-4]
 	WORD $0xe0b4400b // adcs r4, r4, fp
 	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xe0b66000 // adcs r6, r6, r0
+	WORD $0xe0b6600c // adcs r6, r6, ip
 	WORD $0xe08c0792 // umull r0, ip, r2, r7
 	WORD $0xe511b008 // ldr fp, [r1, #-8]
 	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
@@ -1715,23 +1827,21 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe0490008 // sub r0, r9, r8
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x1affffc6 // bne 0x194c
-// 0x1a30:
+	WORD $0x1affffca // bne 0x1b14
+// 0x1be8:
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x1a000087 // bne 0x1c58
+	WORD $0x1a0000a0 // bne 0x1e74
 	WORD $0xe511702c // ldr r7, [r1, #-44]
 	WORD $0xe5978020 // ldr r8, [r7, #32]
-	WORD $0xe5979024 // ldr r9, [r7, #36]
 	WORD $0xe597b010 // ldr fp, [r7, #16]
-	WORD $0xe5970014 // ldr r0, [r7, #20]
-	WORD $0xe0922008 // adds r2, r2, r8
-	WORD $0xe0b33009 // adcs r3, r3, r9
 	WORD $0xe5117004 // ldr r7, [r1, #-4]
-	WORD $0xe0b4400b // adcs r4, r4, fp
+	WORD $0xe0922008 // adds r2, r2, r8
 	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
-	WORD $0xe0b66000 // adcs r6, r6, r0
-	WORD $0xe08c0792 // umull r0, ip, r2, r7
+	WORD $0xe2b33000 // adcs r3, r3, #0
+	WORD $0xe0b4400b // adcs r4, r4, fp
 	WORD $0xe511b008 // ldr fp, [r1, #-8]
+	WORD $0xe2b66000 // adcs r6, r6, #0
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
 	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
 	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
 	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp
@@ -1791,7 +1901,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0b33008 // adcs r3, r3, r8
 	WORD $0xe5802000 // str r2, [r0]
 	WORD $0xe0b44009 // adcs r4, r4, r9
-	WORD $0xe2819d09 // add r9, r1, #576
+	WORD $0xe2819d0a // add r9, r1, #640
 	WORD $0xe5803004 // str r3, [r0, #4]
 	WORD $0xe2477001 // sub r7, r7, #1
 	WORD $0xe5804008 // str r4, [r0, #8]
@@ -1800,11 +1910,11 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe580600c // str r6, [r0, #12]
 	WORD $0xe591802c // ldr r8, [r1, #44]
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a000058 // beq 0x1ce4
-// 0x1b80:
+	WORD $0x0a00005b // beq 0x1ea0
+// 0x1d30:
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x0afffe61 // beq 0x1510
-// 0x1b88:
+	WORD $0x0afffde9 // beq 0x14e0
+// 0x1d38:
 	WORD $0xe591c02c // ldr ip, [r1, #44]
 	WORD $0xe2810040 // add r0, r1, #64
 	WORD $0xe511b02c // ldr fp, [r1, #-44]
@@ -1816,7 +1926,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3c2620f // bic r6, r2, #-268435456
 	WORD $0xe2810020 // add r0, r1, #32
 	WORD $0xe28c8020 // add r8, ip, #32
-	WORD $0xe2819d09 // add r9, r1, #576
+	WORD $0xe2819d0a // add r9, r1, #640
 	WORD $0xe0499008 // sub r9, r9, r8
 	WORD $0xe59b7010 // ldr r7, [fp, #16]
 	WORD $0xe8800038 // stm r0, {r3, r4, r5}
@@ -1841,68 +1951,71 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a06000 // mov r6, #0
 	WORD $0xe581c02c // str ip, [r1, #44]
 	WORD $0xe3a05000 // mov r5, #0
-	WORD $0xe5817074 // str r7, [r1, #116]
-// 0x1c1c:
+	WORD $0xe5817084 // str r7, [r1, #132]
+// 0x1dcc:
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0affff47 // beq 0x1944
-// 0x1c24:
+	WORD $0x0affff4d // beq 0x1b0c
+// 0x1dd4:
 	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
 	WORD $0xe511c02c // ldr ip, [r1, #-44]
 	WORD $0xe14182f0 // strd r8, [r1, #-32]
 	WORD $0xe59c8018 // ldr r8, [ip, #24]
-	WORD $0xe3cb000f // bic r0, fp, #15
-	WORD $0xe20b700f // and r7, fp, #15
-	WORD $0xe3877102 // orr r7, r7, #-2147483648
+// 0x1de4:
+	WORD $0xe3a00000 // mov r0, #0
+	WORD $0xe3a09000 // mov r9, #0
+	WORD $0xe3a0c000 // mov ip, #0
+	WORD $0xe2817050 // add r7, r1, #80
+	WORD $0xe8a71201 // stmia r7!, {r0, r9, ip}
+	WORD $0xe8a71201 // stmia r7!, {r0, r9, ip}
+	WORD $0xe8870201 // stm r7, {r0, r9}
+	WORD $0xe35b0020 // cmp fp, #32
+	WORD $0x31a0c00b // movcc ip, fp
+	WORD $0x23a0c020 // movcs ip, #32
+	WORD $0xe04bb00c // sub fp, fp, ip
+	WORD $0xe28c000f // add r0, ip, #15
+	WORD $0xe2477018 // sub r7, r7, #24
+	WORD $0xe3c0000f // bic r0, r0, #15
+	WORD $0xe581b0a0 // str fp, [r1, #160]
+	WORD $0xe25cc004 // subs ip, ip, #4
+	WORD $0x3a000003 // bcc 0x1e38
+// 0x1e28:
+	WORD $0xe498b004 // ldr fp, [r8], #4
+	WORD $0xe487b004 // str fp, [r7], #4
+	WORD $0xe25cc004 // subs ip, ip, #4
+	WORD $0x2afffffb // bcs 0x1e28
+// 0x1e38:
+	WORD $0xe29cc004 // adds ip, ip, #4
+	WORD $0x0a000003 // beq 0x1e50
+// 0x1e40:
+	WORD $0xe4d8b001 // ldrb fp, [r8], #1
+	WORD $0xe4c7b001 // strb fp, [r7], #1
+	WORD $0xe25cc001 // subs ip, ip, #1
+	WORD $0x1afffffb // bne 0x1e40
+// 0x1e50:
+	WORD $0xe581809c // str r8, [r1, #156]
+	WORD $0xe2818050 // add r8, r1, #80
+	WORD $0xe3a07102 // mov r7, #-2147483648
 	WORD $0xe0889000 // add r9, r8, r0
 	WORD $0xe14181f8 // strd r8, [r1, #-24]
 	WORD $0xe5017024 // str r7, [r1, #-36]
-	WORD $0xeaffff39 // b 0x1938
-// 0x1c50:
-	WORD $0x5afffdab // bpl 0x1304
-	WORD $0xea000000 // b 0x1c5c
-// 0x1c58:
-	WORD $0x5afffe2c // bpl 0x1510
-// 0x1c5c:
-	WORD $0xe217c00f // ands ip, r7, #15
-	WORD $0x0a000019 // beq 0x1ccc
-	WORD $0xe5118018 // ldr r8, [r1, #-24]
-	WORD $0xe2810050 // add r0, r1, #80
-	WORD $0xe3a07000 // mov r7, #0
-	WORD $0xe5807000 // str r7, [r0]
-	WORD $0xe5807004 // str r7, [r0, #4]
-	WORD $0xe5807008 // str r7, [r0, #8]
-	WORD $0xe580700c // str r7, [r0, #12]
-	WORD $0xe25cc004 // subs ip, ip, #4
-	WORD $0x3a000003 // bcc 0x1c98
-// 0x1c88:
-	WORD $0xe498b004 // ldr fp, [r8], #4
-	WORD $0xe480b004 // str fp, [r0], #4
-	WORD $0xe25cc004 // subs ip, ip, #4
-	WORD $0x2afffffb // bcs 0x1c88
-// 0x1c98:
-	WORD $0xe29cc004 // adds ip, ip, #4
-	WORD $0x0a000003 // beq 0x1cb0
-// 0x1ca0:
-	WORD $0xe4d8b001 // ldrb fp, [r8], #1
-	WORD $0xe4c0b001 // strb fp, [r0], #1
-	WORD $0xe25cc001 // subs ip, ip, #1
-	WORD $0x1afffffb // bne 0x1ca0
-// 0x1cb0:
-	WORD $0xe2818050 // add r8, r1, #80
-	WORD $0xe2889010 // add r9, r8, #16
-	WORD $0xe3a07102 // mov r7, #-2147483648
-	WORD $0xe3a00010 // mov r0, #16
-	WORD $0xe14181f8 // strd r8, [r1, #-24]
-	WORD $0xe5017024 // str r7, [r1, #-36]
-	WORD $0xeaffff1a // b 0x1938
-// 0x1ccc:
+	WORD $0xeaffff24 // b 0x1b00
+// 0x1e6c:
+	WORD $0x5afffd18 // bpl 0x12d4
+	WORD $0xea000000 // b 0x1e78
+// 0x1e74:
+	WORD $0x5afffd99 // bpl 0x14e0
+// 0x1e78:
+	WORD $0xe591b0a0 // ldr fp, [r1, #160]
+	WORD $0xe591809c // ldr r8, [r1, #156]
+	WORD $0xe35b0000 // cmp fp, #0
+	WORD $0x1affffd6 // bne 0x1de4
 	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
-	WORD $0xe5917074 // ldr r7, [r1, #116]
+	WORD $0xe5917084 // ldr r7, [r1, #132]
 	WORD $0xe14181f8 // strd r8, [r1, #-24]
 	WORD $0xe5017024 // str r7, [r1, #-36]
 	WORD $0xe0490008 // sub r0, r9, r8
-	WORD $0xeaffff14 // b 0x1938
-// 0x1ce4:
+	WORD $0xeaffff17 // b 0x1b00
+// 0x1ea0:
 	WORD $0xf2800050 // vmov.i32 q0, #0
 	WORD $0xf2802050 // vmov.i32 q1, #0
 	WORD $0xe2411040 // sub r1, r1, #64
@@ -1926,8 +2039,10 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
-	WORD $0xe2411d0e // sub r1, r1, #896
-// 0x1d44:
+	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
+	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
+	WORD $0xe2411d0f // sub r1, r1, #960
+// 0x1f08:
 	RET
 
 DATA chacha20poly1305_batch_neon_constants<>+0(SB)/8, $0x3320646e61707865

@@ -14,118 +14,217 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
 	WORD $0xa9409c03 // ldp x3, x7, [x0, #8]
 	WORD $0xb9405006 // ldr w6, [x0, #80]
 	WORD $0xad405055 // ldp q21, q20, [x2]
-	WORD $0xf9008822 // str x2, [x1, #272]
-	WORD $0xb400c587 // cbz x7, 0x18c0
-	WORD $0xd2800020 // mov x0, #0x1
+	WORD $0xf9008c22 // str x2, [x1, #280]
+	WORD $0xb400fa47 // cbz x7, 0x1f58
 	WORD $0xaa1f03e4 // mov x4, xzr
 	WORD $0xd10004e7 // sub x7, x7, #0x1
 	WORD $0x8b071865 // add x5, x3, x7, lsl #6
-	WORD $0x91058036 // add x22, x1, #0x160
+	WORD $0x9104c036 // add x22, x1, #0x130
+	WORD $0x91048027 // add x7, x1, #0x120
+	WORD $0xf9008827 // str x7, [x1, #272]
+	WORD $0xaa1f03f3 // mov x19, xzr
+	WORD $0xaa1f03f4 // mov x20, xzr
+	WORD $0xaa1f03f5 // mov x21, xzr
+	WORD $0xa9107c3f // stp xzr, xzr, [x1, #256]
+	WORD $0x928007e0 // mov x0, #0xffffffffffffffc0
+	WORD $0x9102804a // add x10, x2, #0xa0
+	WORD $0xd28000a9 // mov x9, #0x5
 	WORD $0xeb05007f // cmp x3, x5
 	WORD $0x9a859077 // csel x23, x3, x5, ls
-	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
-	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
-	WORD $0xf9400afa // ldr x26, [x23, #16]
-	WORD $0xd37ae48a // lsl x10, x4, #6
-	WORD $0xa90112c7 // stp x7, x4, [x22, #16]
-	WORD $0xf940033b // ldr x27, [x25]
-	WORD $0xb9400b29 // ldr w9, [x25, #8]
-	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
+	WORD $0xd37ae48e // lsl x14, x4, #6
+	WORD $0xf9400af8 // ldr x24, [x23, #16]
+	WORD $0xa9426af9 // ldp x25, x26, [x23, #32]
+	WORD $0xf9401afb // ldr x27, [x23, #48]
+	WORD $0x9a809318 // csel x24, x24, x0, ls
+	WORD $0xd10101ce // sub x14, x14, #0x40
+	WORD $0xb9400367 // ldr w7, [x27]
+	WORD $0xf8404368 // ldur x8, [x27, #4]
+	WORD $0xa90762d9 // stp x25, x24, [x22, #112]
+	WORD $0xcb0e030b // sub x11, x24, x14
+	WORD $0xf100009f // cmp x4, #0x0
+	WORD $0x9a8c00ec // csel x12, x7, x12, eq
+	WORD $0x9a8d010d // csel x13, x8, x13, eq
+	WORD $0xa9015eda // stp x26, x23, [x22, #16]
+	WORD $0xa94022e7 // ldp x7, x8, [x23]
+	WORD $0xaa0c809b // orr x27, x4, x12, lsl #32
+	WORD $0xd346fd78 // lsr x24, x11, #6
+	WORD $0x91154039 // add x25, x1, #0x550
+	WORD $0x8b0e00e7 // add x7, x7, x14
+	WORD $0x8b0e0108 // add x8, x8, x14
+	WORD $0xd101014e // sub x14, x10, #0x40
+	WORD $0x9100c2d7 // add x23, x22, #0x30
+	WORD $0x9a9901ce // csel x14, x14, x25, eq
+	WORD $0x9a9902f9 // csel x25, x23, x25, eq
+	WORD $0x9a9f17fa // cset x26, eq
+	WORD $0xfa411b00 // ccmp x24, #0x1, #0x0, ne
+	WORD $0x9a9920e7 // csel x7, x7, x25, cs
+	WORD $0x9a8e2108 // csel x8, x8, x14, cs
+	WORD $0xa90036db // stp x27, x13, [x22]
+	WORD $0xa9021ec8 // stp x8, x7, [x22, #32]
+	WORD $0xf100031f // cmp x24, #0x0
+	WORD $0x91003d7b // add x27, x11, #0xf
+	WORD $0x9a9f0167 // csel x7, x11, xzr, eq
+	WORD $0xd344ff7b // lsr x27, x27, #4
+	WORD $0x390822c7 // strb w7, [x22, #520]
+	WORD $0xf100177f // cmp x27, #0x5
+	WORD $0x9a89337b // csel x27, x27, x9, cc
+	WORD $0x8b1a0f7b // add x27, x27, x26, lsl #3
 	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0xf101017f // cmp x11, #0x40
+	WORD $0x787b7947 // ldrh w7, [x10, x27, lsl #1]
 	WORD $0x9a978063 // csel x3, x3, x23, hi
 	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
-	WORD $0x93db8129 // extr x9, x9, x27, #32
-	WORD $0xd3607f7b // lsl x27, x27, #32
-	WORD $0xf100015f // cmp x10, #0x0
-	WORD $0x9a880308 // csel x8, x24, x8, eq
-	WORD $0x9a8c036c // csel x12, x27, x12, eq
-	WORD $0x9a8d012d // csel x13, x9, x13, eq
-	WORD $0xb346954c // bfxil x12, x10, #6, #32
-	WORD $0xf90012c8 // str x8, [x22, #32]
-	WORD $0xa90036cc // stp x12, x13, [x22]
+	WORD $0x790402c7 // strh w7, [x22, #512]
 	WORD $0xeb05007f // cmp x3, x5
 	WORD $0x9a859077 // csel x23, x3, x5, ls
-	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
-	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
-	WORD $0xf9400afa // ldr x26, [x23, #16]
-	WORD $0xd37ae48a // lsl x10, x4, #6
-	WORD $0xa90412c7 // stp x7, x4, [x22, #64]
-	WORD $0xf940033b // ldr x27, [x25]
-	WORD $0xb9400b29 // ldr w9, [x25, #8]
-	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
+	WORD $0xd37ae48e // lsl x14, x4, #6
+	WORD $0xf9400af8 // ldr x24, [x23, #16]
+	WORD $0xa9426af9 // ldp x25, x26, [x23, #32]
+	WORD $0xf9401afb // ldr x27, [x23, #48]
+	WORD $0x9a809318 // csel x24, x24, x0, ls
+	WORD $0xd10101ce // sub x14, x14, #0x40
+	WORD $0xb9400367 // ldr w7, [x27]
+	WORD $0xf8404368 // ldur x8, [x27, #4]
+	WORD $0xa90f62d9 // stp x25, x24, [x22, #240]
+	WORD $0xcb0e030b // sub x11, x24, x14
+	WORD $0xf100009f // cmp x4, #0x0
+	WORD $0x9a8c00ec // csel x12, x7, x12, eq
+	WORD $0x9a8d010d // csel x13, x8, x13, eq
+	WORD $0xa9095eda // stp x26, x23, [x22, #144]
+	WORD $0xa94022e7 // ldp x7, x8, [x23]
+	WORD $0xaa0c809b // orr x27, x4, x12, lsl #32
+	WORD $0xd346fd78 // lsr x24, x11, #6
+	WORD $0x91164039 // add x25, x1, #0x590
+	WORD $0x8b0e00e7 // add x7, x7, x14
+	WORD $0x8b0e0108 // add x8, x8, x14
+	WORD $0xd101014e // sub x14, x10, #0x40
+	WORD $0x9102c2d7 // add x23, x22, #0xb0
+	WORD $0x9a9901ce // csel x14, x14, x25, eq
+	WORD $0x9a9902f9 // csel x25, x23, x25, eq
+	WORD $0x9a9f17fa // cset x26, eq
+	WORD $0xfa411b00 // ccmp x24, #0x1, #0x0, ne
+	WORD $0x9a9920e7 // csel x7, x7, x25, cs
+	WORD $0x9a8e2108 // csel x8, x8, x14, cs
+	WORD $0xa90836db // stp x27, x13, [x22, #128]
+	WORD $0xa90a1ec8 // stp x8, x7, [x22, #160]
+	WORD $0xf100031f // cmp x24, #0x0
+	WORD $0x91003d7b // add x27, x11, #0xf
+	WORD $0x9a9f0167 // csel x7, x11, xzr, eq
+	WORD $0xd344ff7b // lsr x27, x27, #4
+	WORD $0x390826c7 // strb w7, [x22, #521]
+	WORD $0xf100177f // cmp x27, #0x5
+	WORD $0x9a89337b // csel x27, x27, x9, cc
+	WORD $0x8b1a0f7b // add x27, x27, x26, lsl #3
 	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0xf101017f // cmp x11, #0x40
+	WORD $0x787b7947 // ldrh w7, [x10, x27, lsl #1]
 	WORD $0x9a978063 // csel x3, x3, x23, hi
 	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
-	WORD $0x93db8129 // extr x9, x9, x27, #32
-	WORD $0xd3607f7b // lsl x27, x27, #32
-	WORD $0xf100015f // cmp x10, #0x0
-	WORD $0x9a880308 // csel x8, x24, x8, eq
-	WORD $0x9a8c036c // csel x12, x27, x12, eq
-	WORD $0x9a8d012d // csel x13, x9, x13, eq
-	WORD $0xb346954c // bfxil x12, x10, #6, #32
-	WORD $0xf9002ac8 // str x8, [x22, #80]
-	WORD $0xa90336cc // stp x12, x13, [x22, #48]
+	WORD $0x790406c7 // strh w7, [x22, #514]
 	WORD $0xeb05007f // cmp x3, x5
 	WORD $0x9a859077 // csel x23, x3, x5, ls
-	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
-	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
-	WORD $0xf9400afa // ldr x26, [x23, #16]
-	WORD $0xd37ae48a // lsl x10, x4, #6
-	WORD $0xa90712c7 // stp x7, x4, [x22, #112]
-	WORD $0xf940033b // ldr x27, [x25]
-	WORD $0xb9400b29 // ldr w9, [x25, #8]
-	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
+	WORD $0xd37ae48e // lsl x14, x4, #6
+	WORD $0xf9400af8 // ldr x24, [x23, #16]
+	WORD $0xa9426af9 // ldp x25, x26, [x23, #32]
+	WORD $0xf9401afb // ldr x27, [x23, #48]
+	WORD $0x9a809318 // csel x24, x24, x0, ls
+	WORD $0xd10101ce // sub x14, x14, #0x40
+	WORD $0xb9400367 // ldr w7, [x27]
+	WORD $0xf8404368 // ldur x8, [x27, #4]
+	WORD $0xa91762d9 // stp x25, x24, [x22, #368]
+	WORD $0xcb0e030b // sub x11, x24, x14
+	WORD $0xf100009f // cmp x4, #0x0
+	WORD $0x9a8c00ec // csel x12, x7, x12, eq
+	WORD $0x9a8d010d // csel x13, x8, x13, eq
+	WORD $0xa9115eda // stp x26, x23, [x22, #272]
+	WORD $0xa94022e7 // ldp x7, x8, [x23]
+	WORD $0xaa0c809b // orr x27, x4, x12, lsl #32
+	WORD $0xd346fd78 // lsr x24, x11, #6
+	WORD $0x91174039 // add x25, x1, #0x5d0
+	WORD $0x8b0e00e7 // add x7, x7, x14
+	WORD $0x8b0e0108 // add x8, x8, x14
+	WORD $0xd101014e // sub x14, x10, #0x40
+	WORD $0x9104c2d7 // add x23, x22, #0x130
+	WORD $0x9a9901ce // csel x14, x14, x25, eq
+	WORD $0x9a9902f9 // csel x25, x23, x25, eq
+	WORD $0x9a9f17fa // cset x26, eq
+	WORD $0xfa411b00 // ccmp x24, #0x1, #0x0, ne
+	WORD $0x9a9920e7 // csel x7, x7, x25, cs
+	WORD $0x9a8e2108 // csel x8, x8, x14, cs
+	WORD $0xa91036db // stp x27, x13, [x22, #256]
+	WORD $0xa9121ec8 // stp x8, x7, [x22, #288]
+	WORD $0xf100031f // cmp x24, #0x0
+	WORD $0x91003d7b // add x27, x11, #0xf
+	WORD $0x9a9f0167 // csel x7, x11, xzr, eq
+	WORD $0xd344ff7b // lsr x27, x27, #4
+	WORD $0x39082ac7 // strb w7, [x22, #522]
+	WORD $0xf100177f // cmp x27, #0x5
+	WORD $0x9a89337b // csel x27, x27, x9, cc
+	WORD $0x8b1a0f7b // add x27, x27, x26, lsl #3
 	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0xf101017f // cmp x11, #0x40
+	WORD $0x787b7947 // ldrh w7, [x10, x27, lsl #1]
 	WORD $0x9a978063 // csel x3, x3, x23, hi
 	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
-	WORD $0x93db8129 // extr x9, x9, x27, #32
-	WORD $0xd3607f7b // lsl x27, x27, #32
-	WORD $0xf100015f // cmp x10, #0x0
-	WORD $0x9a880308 // csel x8, x24, x8, eq
-	WORD $0x9a8c036c // csel x12, x27, x12, eq
-	WORD $0x9a8d012d // csel x13, x9, x13, eq
-	WORD $0xb346954c // bfxil x12, x10, #6, #32
-	WORD $0xf90042c8 // str x8, [x22, #128]
-	WORD $0xa90636cc // stp x12, x13, [x22, #96]
+	WORD $0x79040ac7 // strh w7, [x22, #516]
 	WORD $0xeb05007f // cmp x3, x5
 	WORD $0x9a859077 // csel x23, x3, x5, ls
-	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
-	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
-	WORD $0xf9400afa // ldr x26, [x23, #16]
-	WORD $0xd37ae48a // lsl x10, x4, #6
-	WORD $0xa90a12c7 // stp x7, x4, [x22, #160]
-	WORD $0xf940033b // ldr x27, [x25]
-	WORD $0xb9400b29 // ldr w9, [x25, #8]
-	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
+	WORD $0xd37ae48e // lsl x14, x4, #6
+	WORD $0xf9400af8 // ldr x24, [x23, #16]
+	WORD $0xa9426af9 // ldp x25, x26, [x23, #32]
+	WORD $0xf9401afb // ldr x27, [x23, #48]
+	WORD $0x9a809318 // csel x24, x24, x0, ls
+	WORD $0xd10101ce // sub x14, x14, #0x40
+	WORD $0xb9400367 // ldr w7, [x27]
+	WORD $0xf8404368 // ldur x8, [x27, #4]
+	WORD $0xa91f62d9 // stp x25, x24, [x22, #496]
+	WORD $0xcb0e030b // sub x11, x24, x14
+	WORD $0xf100009f // cmp x4, #0x0
+	WORD $0x9a8c00ec // csel x12, x7, x12, eq
+	WORD $0x9a8d010d // csel x13, x8, x13, eq
+	WORD $0xa9195eda // stp x26, x23, [x22, #400]
+	WORD $0xa94022e7 // ldp x7, x8, [x23]
+	WORD $0xaa0c809b // orr x27, x4, x12, lsl #32
+	WORD $0xd346fd78 // lsr x24, x11, #6
+	WORD $0x91184039 // add x25, x1, #0x610
+	WORD $0x8b0e00e7 // add x7, x7, x14
+	WORD $0x8b0e0108 // add x8, x8, x14
+	WORD $0xd101014e // sub x14, x10, #0x40
+	WORD $0x9106c2d7 // add x23, x22, #0x1b0
+	WORD $0x9a9901ce // csel x14, x14, x25, eq
+	WORD $0x9a9902f9 // csel x25, x23, x25, eq
+	WORD $0x9a9f17fa // cset x26, eq
+	WORD $0xfa411b00 // ccmp x24, #0x1, #0x0, ne
+	WORD $0x9a9920e7 // csel x7, x7, x25, cs
+	WORD $0x9a8e2108 // csel x8, x8, x14, cs
+	WORD $0xa91836db // stp x27, x13, [x22, #384]
+	WORD $0xa91a1ec8 // stp x8, x7, [x22, #416]
+	WORD $0xf100031f // cmp x24, #0x0
+	WORD $0x91003d7b // add x27, x11, #0xf
+	WORD $0x9a9f0167 // csel x7, x11, xzr, eq
+	WORD $0xd344ff7b // lsr x27, x27, #4
+	WORD $0x39082ec7 // strb w7, [x22, #523]
+	WORD $0xf100177f // cmp x27, #0x5
+	WORD $0x9a89337b // csel x27, x27, x9, cc
+	WORD $0x8b1a0f7b // add x27, x27, x26, lsl #3
 	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0xf101017f // cmp x11, #0x40
+	WORD $0x787b7947 // ldrh w7, [x10, x27, lsl #1]
 	WORD $0x9a978063 // csel x3, x3, x23, hi
 	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
-	WORD $0x93db8129 // extr x9, x9, x27, #32
-	WORD $0xd3607f7b // lsl x27, x27, #32
-	WORD $0xf100015f // cmp x10, #0x0
-	WORD $0x9a880308 // csel x8, x24, x8, eq
-	WORD $0x9a8c036c // csel x12, x27, x12, eq
-	WORD $0x9a8d012d // csel x13, x9, x13, eq
-	WORD $0xb346954c // bfxil x12, x10, #6, #32
-	WORD $0xf9005ac8 // str x8, [x22, #176]
-	WORD $0xa90936cc // stp x12, x13, [x22, #144]
-	WORD $0xaa1f03fb // mov x27, xzr
-// 0x18c:
-	WORD $0xaa1603e2 // mov x2, x22
-	WORD $0xaa1b03ea // mov x10, x27
-	WORD $0xf9401057 // ldr x23, [x2, #32]
-	WORD $0xf9402858 // ldr x24, [x2, #80]
-	WORD $0xf9404059 // ldr x25, [x2, #128]
-	WORD $0xf940585a // ldr x26, [x2, #176]
-	WORD $0xad4022e4 // ldp q4, q8, [x23]
-	WORD $0xad402705 // ldp q5, q9, [x24]
-	WORD $0xad402b26 // ldp q6, q10, [x25]
-	WORD $0xad402f47 // ldp q7, q11, [x26]
-	WORD $0x3dc0004c // ldr q12, [x2]
-	WORD $0x3dc00c4d // ldr q13, [x2, #48]
-	WORD $0x3dc0184e // ldr q14, [x2, #96]
-	WORD $0x3dc0244f // ldr q15, [x2, #144]
-	WORD $0x4e0406a0 // dup v0.4s, v21.s[0]
+	WORD $0x79040ec7 // strh w7, [x22, #518]
+	WORD $0xf9400ac7 // ldr x7, [x22, #16]
+	WORD $0xf9404ac8 // ldr x8, [x22, #144]
+	WORD $0xf9408ac9 // ldr x9, [x22, #272]
+	WORD $0xf940caca // ldr x10, [x22, #400]
+	WORD $0xad4020e4 // ldp q4, q8, [x7]
+	WORD $0xad402505 // ldp q5, q9, [x8]
+	WORD $0xad402926 // ldp q6, q10, [x9]
+	WORD $0xad402d47 // ldp q7, q11, [x10]
+	WORD $0x3dc002cc // ldr q12, [x22]
+	WORD $0x3dc022cd // ldr q13, [x22, #128]
+	WORD $0x3dc042ce // ldr q14, [x22, #256]
+	WORD $0x3dc062cf // ldr q15, [x22, #384]
 	WORD $0x4e852890 // trn1 v16.4s, v4.4s, v5.4s
 	WORD $0x4e856891 // trn2 v17.4s, v4.4s, v5.4s
 	WORD $0x4e8728d2 // trn1 v18.4s, v6.4s, v7.4s
@@ -134,7 +233,6 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
 	WORD $0x4ed32a25 // trn1 v5.2d, v17.2d, v19.2d
 	WORD $0x4ed26a06 // trn2 v6.2d, v16.2d, v18.2d
 	WORD $0x4ed36a27 // trn2 v7.2d, v17.2d, v19.2d
-	WORD $0xaa1f03ee // mov x14, xzr
 	WORD $0x4e892916 // trn1 v22.4s, v8.4s, v9.4s
 	WORD $0x4e896917 // trn2 v23.4s, v8.4s, v9.4s
 	WORD $0x4e8b2958 // trn1 v24.4s, v10.4s, v11.4s
@@ -143,7 +241,6 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
 	WORD $0x4ed92ae9 // trn1 v9.2d, v23.2d, v25.2d
 	WORD $0x4ed86aca // trn2 v10.2d, v22.2d, v24.2d
 	WORD $0x4ed96aeb // trn2 v11.2d, v23.2d, v25.2d
-	WORD $0x4e0c06a1 // dup v1.4s, v21.s[1]
 	WORD $0x4e8d299a // trn1 v26.4s, v12.4s, v13.4s
 	WORD $0x4e8d699b // trn2 v27.4s, v12.4s, v13.4s
 	WORD $0x4e8f29dc // trn1 v28.4s, v14.4s, v15.4s
@@ -152,1068 +249,523 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
 	WORD $0x4edd2b6d // trn1 v13.2d, v27.2d, v29.2d
 	WORD $0x4edc6b4e // trn2 v14.2d, v26.2d, v28.2d
 	WORD $0x4edd6b6f // trn2 v15.2d, v27.2d, v29.2d
+	WORD $0x4e0406a0 // dup v0.4s, v21.s[0]
+	WORD $0x4e0c06a1 // dup v1.4s, v21.s[1]
 	WORD $0x4e1406a2 // dup v2.4s, v21.s[2]
-	WORD $0x910b8029 // add x9, x1, #0x2e0
 	WORD $0x4e1c06a3 // dup v3.4s, v21.s[3]
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x14000011 // b 0x290
-// 0x250:
-	WORD $0x362001aa // tbz w10, #4, 0x284
-	WORD $0xf9400127 // ldr x7, [x9]
-	WORD $0xa9506839 // ldp x25, x26, [x1, #256]
-	WORD $0xb1001677 // adds x23, x19, #0x5
-	WORD $0xba1f0298 // adcs x24, x20, xzr
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xf9401ce7 // ldr x7, [x7, #56]
-	WORD $0xf10012bf // cmp x21, #0x4
-	WORD $0x9a9322f3 // csel x19, x23, x19, cs
-	WORD $0x9a942314 // csel x20, x24, x20, cs
-	WORD $0xab190273 // adds x19, x19, x25
-	WORD $0x9a1a0294 // adc x20, x20, x26
-	WORD $0xa90050f3 // stp x19, x20, [x7]
-// 0x284:
+	WORD $0xaa1f03ee // mov x14, xzr
+	WORD $0xd2800020 // mov x0, #0x1
+	WORD $0xaa1f03ea // mov x10, xzr
+	WORD $0xaa1603e2 // mov x2, x22
+	WORD $0xb9420857 // ldr w23, [x2, #520]
+	WORD $0xd2800039 // mov x25, #0x1
+	WORD $0xd3607ef7 // lsl x23, x23, #32
+	WORD $0xb500d677 // cbnz x23, 0x1ec0
+// 0x3f8:
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x3710208a // tbnz w10, #2, 0x80c
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x3708326a // tbnz w10, #1, 0xa50
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x37000e8a // tbnz w10, #0, 0x5dc
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0xd3431d47 // ubfx x7, x10, #3, #5
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
 	WORD $0xd348fd4a // lsr x10, x10, #8
-	WORD $0x91020129 // add x9, x9, #0x80
-	WORD $0x37185e0e // tbnz w14, #3, 0xe4c
-// 0x290:
-	WORD $0x91004136 // add x22, x9, #0x10
-	WORD $0x36180d6a // tbz w10, #3, 0x440
-	WORD $0xf9400127 // ldr x7, [x9]
-	WORD $0xa9466137 // ldp x23, x24, [x9, #96]
-	WORD $0xa9476939 // ldp x25, x26, [x9, #112]
-	WORD $0xb21e67e8 // mov x8, #0xffffffc0ffffffc
-	WORD $0xaa1f03f3 // mov x19, xzr
-	WORD $0xb240051b // orr x27, x8, #0x3
-	WORD $0xaa1f03f4 // mov x20, xzr
-	WORD $0x8a080310 // and x16, x24, x8
-	WORD $0xf94010e8 // ldr x8, [x7, #32]
-	WORD $0x8a1b02ef // and x15, x23, x27
-	WORD $0xaa1f03f5 // mov x21, xzr
-	WORD $0x8b500a11 // add x17, x16, x16, lsr #2
-	WORD $0xa9106839 // stp x25, x26, [x1, #256]
-	WORD $0xb4000ba8 // cbz x8, 0x440
-	WORD $0xf9008c2a // str x10, [x1, #280]
-	WORD $0xf9400cf6 // ldr x22, [x7, #24]
-	WORD $0xf1004107 // subs x7, x8, #0x10
-	WORD $0x54000383 // b.cc 0x34c
-// 0x2e0:
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xf10040e7 // subs x7, x7, #0x10
-	WORD $0x54fffcc2 // b.cs 0x2e0
-// 0x34c:
-	WORD $0xb10040e7 // adds x7, x7, #0x10
-	WORD $0x54000700 // b.eq 0x430
-	WORD $0xaa1603e8 // mov x8, x22
-	WORD $0xd37df0e9 // lsl x9, x7, #3
-	WORD $0xaa1f03f8 // mov x24, xzr
-	WORD $0x371802a7 // tbnz w7, #3, 0x3b4
-	WORD $0x371001a7 // tbnz w7, #2, 0x398
-	WORD $0xd341fce9 // lsr x9, x7, #1
-	WORD $0x39400117 // ldrb w23, [x8]
-	WORD $0x3869690a // ldrb w10, [x8, x9]
-	WORD $0xd37df129 // lsl x9, x9, #3
-	WORD $0x9ac9214a // lsl x10, x10, x9
-	WORD $0xaa0a02f7 // orr x23, x23, x10
-	WORD $0xd10004e9 // sub x9, x7, #0x1
-	WORD $0x3869690a // ldrb w10, [x8, x9]
-	WORD $0xd37df129 // lsl x9, x9, #3
-	WORD $0x9ac9214a // lsl x10, x10, x9
-	WORD $0xaa0a02f7 // orr x23, x23, x10
-	WORD $0x1400000f // b 0x3d0
-// 0x398:
-	WORD $0xd10010ea // sub x10, x7, #0x4
-	WORD $0xb86a690a // ldr w10, [x8, x10]
-	WORD $0xd1008129 // sub x9, x9, #0x20
-	WORD $0x9ac9214a // lsl x10, x10, x9
-	WORD $0xb9400117 // ldr w23, [x8]
-	WORD $0xaa0a02f7 // orr x23, x23, x10
-	WORD $0x14000008 // b 0x3d0
-// 0x3b4:
-	WORD $0xd10020ea // sub x10, x7, #0x8
-	WORD $0xf86a6918 // ldr x24, [x8, x10]
-	WORD $0xd2800f0a // mov x10, #0x78
-	WORD $0xcb090149 // sub x9, x10, x9
-	WORD $0x9ac92718 // lsr x24, x24, x9
-	WORD $0xd348ff18 // lsr x24, x24, #8
-	WORD $0xf9400117 // ldr x23, [x8]
-// 0x3d0:
-	WORD $0xab170273 // adds x19, x19, x23
-	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-// 0x430:
-	WORD $0xf9408c2a // ldr x10, [x1, #280]
-	WORD $0x910b8029 // add x9, x1, #0x2e0
-	WORD $0x8b0e1929 // add x9, x9, x14, lsl #6
-	WORD $0x91004136 // add x22, x9, #0x10
-// 0x440:
-	WORD $0x92400948 // and x8, x10, #0x7
-	WORD $0x37404fe6 // tbnz w6, #8, 0xe40
-	WORD $0x91000507 // add x7, x8, #0x1
-	WORD $0xd341fce7 // lsr x7, x7, #1
-	WORD $0xcb070108 // sub x8, x8, x7
-// 0x454:
-	WORD $0xf10008ff // cmp x7, #0x2
-	WORD $0x54003428 // b.hi 0xadc
-	WORD $0x54001fa0 // b.eq 0x850
-	WORD $0xb5000e47 // cbnz x7, 0x628
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
-	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
-	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x8b0712d6 // add x22, x22, x7, lsl #4
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
-	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
-	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
-	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
-	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x140001e9 // b 0xdc8
-// 0x628:
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
-	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
-	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
-	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x1400015f // b 0xdc8
-// 0x850:
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
-	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
-	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
-	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
-	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
-	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
-	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x140000bc // b 0xdc8
-// 0xadc:
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
-	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
-	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
-	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
-	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-// 0xdc8:
 	WORD $0x910005ce // add x14, x14, #0x1
-	WORD $0xaa0803e7 // mov x7, x8
-	WORD $0x3707b42e // tbnz w14, #0, 0x454
-	WORD $0x17fffd1f // b 0x250
-// 0xdd8:
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xd1000508 // sub x8, x8, #0x1
-// 0xe40:
-	WORD $0xb5fffcc8 // cbnz x8, 0xdd8
-	WORD $0x910009ce // add x14, x14, #0x2
-	WORD $0x17fffd02 // b 0x250
-// 0xe4c:
-	WORD $0x374053a6 // tbnz w6, #8, 0x18c0
-	WORD $0xd37ff836 // lsl x22, x1, #1
-	WORD $0xcb0202d6 // sub x22, x22, x2
-	WORD $0x910e02d6 // add x22, x22, #0x380
-	WORD $0xf9405848 // ldr x8, [x2, #176]
-	WORD $0xa949344c // ldp x12, x13, [x2, #144]
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0xeb05007f // cmp x3, x5
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x9a859077 // csel x23, x3, x5, ls
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0xf9400afa // ldr x26, [x23, #16]
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0xd37ae48a // lsl x10, x4, #6
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0xa90112c7 // stp x7, x4, [x22, #16]
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0xf940033b // ldr x27, [x25]
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0xb9400b29 // ldr w9, [x25, #8]
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x91010077 // add x23, x3, #0x40
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9a978063 // csel x3, x3, x23, hi
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
-	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x93db8129 // extr x9, x9, x27, #32
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
-	WORD $0xd3607f7b // lsl x27, x27, #32
-	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0xf100015f // cmp x10, #0x0
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9a880308 // csel x8, x24, x8, eq
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0x9a8c036c // csel x12, x27, x12, eq
-	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9a8d012d // csel x13, x9, x13, eq
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
-	WORD $0xb346954c // bfxil x12, x10, #6, #32
-	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0xf90012c8 // str x8, [x22, #32]
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0xa90036cc // stp x12, x13, [x22]
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0xeb05007f // cmp x3, x5
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9a859077 // csel x23, x3, x5, ls
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0xf9400afa // ldr x26, [x23, #16]
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0xd37ae48a // lsl x10, x4, #6
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0xa90412c7 // stp x7, x4, [x22, #64]
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0xf940033b // ldr x27, [x25]
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0xb9400b29 // ldr w9, [x25, #8]
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x91010077 // add x23, x3, #0x40
-	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9a978063 // csel x3, x3, x23, hi
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
-	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x93db8129 // extr x9, x9, x27, #32
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0xd3607f7b // lsl x27, x27, #32
-	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0xf100015f // cmp x10, #0x0
-	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9a880308 // csel x8, x24, x8, eq
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9a8c036c // csel x12, x27, x12, eq
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
-	WORD $0x9a8d012d // csel x13, x9, x13, eq
-	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0xb346954c // bfxil x12, x10, #6, #32
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
-	WORD $0xf9002ac8 // str x8, [x22, #80]
-	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0xa90336cc // stp x12, x13, [x22, #48]
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0xeb05007f // cmp x3, x5
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
-	WORD $0x9a859077 // csel x23, x3, x5, ls
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
-	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
 	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0xf9400afa // ldr x26, [x23, #16]
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0xd37ae48a // lsl x10, x4, #6
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0xa90712c7 // stp x7, x4, [x22, #112]
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0xf940033b // ldr x27, [x25]
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0xb9400b29 // ldr w9, [x25, #8]
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x91010077 // add x23, x3, #0x40
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9a978063 // csel x3, x3, x23, hi
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x93db8129 // extr x9, x9, x27, #32
+	WORD $0x361ff12e // tbz w14, #3, 0x3f8
+	WORD $0x14000282 // b 0xfe0
+// 0x5dc:
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0xd3607f7b // lsl x27, x27, #32
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0xf100015f // cmp x10, #0x0
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9a880308 // csel x8, x24, x8, eq
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9a8c036c // csel x12, x27, x12, eq
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x9a8d012d // csel x13, x9, x13, eq
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0xb346954c // bfxil x12, x10, #6, #32
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0xf90042c8 // str x8, [x22, #128]
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0xa90636cc // stp x12, x13, [x22, #96]
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0xeb05007f // cmp x3, x5
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9a859077 // csel x23, x3, x5, ls
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x9a9f9067 // csel x7, x3, xzr, ls
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0xa942e6f8 // ldp x24, x25, [x23, #40]
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
-	WORD $0xf9400afa // ldr x26, [x23, #16]
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0xd37ae48a // lsl x10, x4, #6
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0xa90a12c7 // stp x7, x4, [x22, #160]
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0xf940033b // ldr x27, [x25]
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0xb9400b29 // ldr w9, [x25, #8]
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
-	WORD $0xfa4a9342 // ccmp x26, x10, #0x2, ls
 	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x9a978063 // csel x3, x3, x23, hi
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x93db8129 // extr x9, x9, x27, #32
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0xd3607f7b // lsl x27, x27, #32
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0xf100015f // cmp x10, #0x0
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x9a880308 // csel x8, x24, x8, eq
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9a8c036c // csel x12, x27, x12, eq
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x9a8d012d // csel x13, x9, x13, eq
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0xb346954c // bfxil x12, x10, #6, #32
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0xf9005ac8 // str x8, [x22, #176]
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0xa90936cc // stp x12, x13, [x22, #144]
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0xd3431d47 // ubfx x7, x10, #3, #5
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0xd348fd4a // lsr x10, x10, #8
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x8b0712d6 // add x22, x22, x7, lsl #4
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x910005ce // add x14, x14, #0x1
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x361fdfae // tbz w14, #3, 0x3f8
+	WORD $0x140001f6 // b 0xfe0
+// 0x80c:
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0xb1001677 // adds x23, x19, #0x5
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0xa9502c3b // ldp x27, x11, [x1, #256]
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0xba1f0298 // adcs x24, x20, xzr
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0xf9408827 // ldr x7, [x1, #272]
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x9a1f02b9 // adc x25, x21, xzr
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0xf85e82c8 // ldur x8, [x22, #-24]
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0xf100133f // cmp x25, #0x4
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x9a9322f3 // csel x19, x23, x19, cs
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x9a942314 // csel x20, x24, x20, cs
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xab1b0273 // adds x19, x19, x27
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x9a0b0294 // adc x20, x20, x11
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0xa90050f3 // stp x19, x20, [x7]
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0xa94062d7 // ldp x23, x24, [x22]
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0xb21e67e7 // mov x7, #0xffffffc0ffffffc
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0xa9416ad9 // ldp x25, x26, [x22, #16]
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0xf9401d1b // ldr x27, [x8, #56]
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x8a070310 // and x16, x24, x7
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xb24004e7 // orr x7, x7, #0x3
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0xf940110b // ldr x11, [x8, #32]
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0xa9106839 // stp x25, x26, [x1, #256]
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x8b500a11 // add x17, x16, x16, lsr #2
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0xf900883b // str x27, [x1, #272]
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x8a0702ef // and x15, x23, x7
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0xaa1f03f3 // mov x19, xzr
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0xaa1f03f4 // mov x20, xzr
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0xaa1f03f5 // mov x21, xzr
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x910082d6 // add x22, x22, #0x20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0xd3431d47 // ubfx x7, x10, #3, #5
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xd348fd4a // lsr x10, x10, #8
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x8b0712d6 // add x22, x22, x7, lsl #4
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x910005ce // add x14, x14, #0x1
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xb500920b // cbnz x11, 0x1c84
+// 0xa48:
+	WORD $0x361fcd8e // tbz w14, #3, 0x3f8
+	WORD $0x14000165 // b 0xfe0
+// 0xa50:
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x370014ca // tbnz w10, #0, 0xcec
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
@@ -1221,24 +773,667 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xd3431d47 // ubfx x7, x10, #3, #5
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0xd348fd4a // lsr x10, x10, #8
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x8b0712d6 // add x22, x22, x7, lsl #4
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x910005ce // add x14, x14, #0x1
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x361fb8ae // tbz w14, #3, 0x3f8
+	WORD $0x140000be // b 0xfe0
+// 0xcec:
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xd3431d47 // ubfx x7, x10, #3, #5
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0xd348fd4a // lsr x10, x10, #8
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x8b0712d6 // add x22, x22, x7, lsl #4
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x910005ce // add x14, x14, #0x1
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x361fa0ee // tbz w14, #3, 0x3f8
+// 0xfe0:
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0xd37ff836 // lsl x22, x1, #1
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0xf9408c2a // ldr x10, [x1, #280]
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0xcb0202d6 // sub x22, x22, x2
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xb941844c // ldr w12, [x2, #388]
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x928007e0 // mov x0, #0xffffffffffffffc0
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0xf940c44d // ldr x13, [x2, #392]
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x9111c2d6 // add x22, x22, #0x470
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x9102814a // add x10, x10, #0xa0
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0xd28000a9 // mov x9, #0x5
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0xeb05007f // cmp x3, x5
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x9a859077 // csel x23, x3, x5, ls
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0xd37ae48e // lsl x14, x4, #6
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0xf9400af8 // ldr x24, [x23, #16]
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0xa9426af9 // ldp x25, x26, [x23, #32]
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0xf9401afb // ldr x27, [x23, #48]
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9a809318 // csel x24, x24, x0, ls
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0xd10101ce // sub x14, x14, #0x40
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0xb9400367 // ldr w7, [x27]
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0xf8404368 // ldur x8, [x27, #4]
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0xa90762d9 // stp x25, x24, [x22, #112]
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xcb0e030b // sub x11, x24, x14
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0xf100009f // cmp x4, #0x0
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9a8c00ec // csel x12, x7, x12, eq
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x9a8d010d // csel x13, x8, x13, eq
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0xa9015eda // stp x26, x23, [x22, #16]
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0xa94022e7 // ldp x7, x8, [x23]
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0xaa0c809b // orr x27, x4, x12, lsl #32
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0xd346fd78 // lsr x24, x11, #6
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x91154039 // add x25, x1, #0x550
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x8b0e00e7 // add x7, x7, x14
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x8b0e0108 // add x8, x8, x14
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xd101014e // sub x14, x10, #0x40
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9100c2d7 // add x23, x22, #0x30
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9a9901ce // csel x14, x14, x25, eq
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x9a9902f9 // csel x25, x23, x25, eq
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x9a9f17fa // cset x26, eq
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0xfa411b00 // ccmp x24, #0x1, #0x0, ne
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x9a9920e7 // csel x7, x7, x25, cs
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x9a8e2108 // csel x8, x8, x14, cs
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0xa90036db // stp x27, x13, [x22]
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0xa9021ec8 // stp x8, x7, [x22, #32]
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0xf100031f // cmp x24, #0x0
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x91003d7b // add x27, x11, #0xf
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9a9f0167 // csel x7, x11, xzr, eq
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0xd344ff7b // lsr x27, x27, #4
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x390822c7 // strb w7, [x22, #520]
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0xf100177f // cmp x27, #0x5
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x9a89337b // csel x27, x27, x9, cc
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x8b1a0f7b // add x27, x27, x26, lsl #3
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xf101017f // cmp x11, #0x40
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x787b7947 // ldrh w7, [x10, x27, lsl #1]
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x9a978063 // csel x3, x3, x23, hi
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x790402c7 // strh w7, [x22, #512]
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xeb05007f // cmp x3, x5
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x9a859077 // csel x23, x3, x5, ls
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0xd37ae48e // lsl x14, x4, #6
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0xf9400af8 // ldr x24, [x23, #16]
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0xa9426af9 // ldp x25, x26, [x23, #32]
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xf9401afb // ldr x27, [x23, #48]
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9a809318 // csel x24, x24, x0, ls
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0xd10101ce // sub x14, x14, #0x40
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0xb9400367 // ldr w7, [x27]
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0xf8404368 // ldur x8, [x27, #4]
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0xa90f62d9 // stp x25, x24, [x22, #240]
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0xcb0e030b // sub x11, x24, x14
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0xf100009f // cmp x4, #0x0
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x9a8c00ec // csel x12, x7, x12, eq
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x9a8d010d // csel x13, x8, x13, eq
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0xa9095eda // stp x26, x23, [x22, #144]
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0xa94022e7 // ldp x7, x8, [x23]
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0xaa0c809b // orr x27, x4, x12, lsl #32
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0xd346fd78 // lsr x24, x11, #6
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x91164039 // add x25, x1, #0x590
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x8b0e00e7 // add x7, x7, x14
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x8b0e0108 // add x8, x8, x14
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0xd101014e // sub x14, x10, #0x40
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9102c2d7 // add x23, x22, #0xb0
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x9a9901ce // csel x14, x14, x25, eq
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x9a9902f9 // csel x25, x23, x25, eq
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x9a9f17fa // cset x26, eq
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0xfa411b00 // ccmp x24, #0x1, #0x0, ne
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9a9920e7 // csel x7, x7, x25, cs
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x9a8e2108 // csel x8, x8, x14, cs
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0xa90836db // stp x27, x13, [x22, #128]
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0xa90a1ec8 // stp x8, x7, [x22, #160]
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0xf100031f // cmp x24, #0x0
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x91003d7b // add x27, x11, #0xf
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9a9f0167 // csel x7, x11, xzr, eq
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0xd344ff7b // lsr x27, x27, #4
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x390826c7 // strb w7, [x22, #521]
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0xf100177f // cmp x27, #0x5
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x9a89337b // csel x27, x27, x9, cc
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x8b1a0f7b // add x27, x27, x26, lsl #3
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0xf101017f // cmp x11, #0x40
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x787b7947 // ldrh w7, [x10, x27, lsl #1]
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9a978063 // csel x3, x3, x23, hi
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x790406c7 // strh w7, [x22, #514]
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0xeb05007f // cmp x3, x5
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x9a859077 // csel x23, x3, x5, ls
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0xd37ae48e // lsl x14, x4, #6
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xf9400af8 // ldr x24, [x23, #16]
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0xa9426af9 // ldp x25, x26, [x23, #32]
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xf9401afb // ldr x27, [x23, #48]
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x9a809318 // csel x24, x24, x0, ls
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0xd10101ce // sub x14, x14, #0x40
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0xb9400367 // ldr w7, [x27]
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0xf8404368 // ldur x8, [x27, #4]
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xa91762d9 // stp x25, x24, [x22, #368]
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0xcb0e030b // sub x11, x24, x14
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0xf100009f // cmp x4, #0x0
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x9a8c00ec // csel x12, x7, x12, eq
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x9a8d010d // csel x13, x8, x13, eq
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0xa9115eda // stp x26, x23, [x22, #272]
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0xa94022e7 // ldp x7, x8, [x23]
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0xaa0c809b // orr x27, x4, x12, lsl #32
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0xd346fd78 // lsr x24, x11, #6
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x91174039 // add x25, x1, #0x5d0
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x8b0e00e7 // add x7, x7, x14
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x8b0e0108 // add x8, x8, x14
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0xd101014e // sub x14, x10, #0x40
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x9104c2d7 // add x23, x22, #0x130
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x9a9901ce // csel x14, x14, x25, eq
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x9a9902f9 // csel x25, x23, x25, eq
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9a9f17fa // cset x26, eq
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0xfa411b00 // ccmp x24, #0x1, #0x0, ne
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x9a9920e7 // csel x7, x7, x25, cs
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9a8e2108 // csel x8, x8, x14, cs
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0xa91036db // stp x27, x13, [x22, #256]
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xa9121ec8 // stp x8, x7, [x22, #288]
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0xf100031f // cmp x24, #0x0
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x91003d7b // add x27, x11, #0xf
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x9a9f0167 // csel x7, x11, xzr, eq
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0xd344ff7b // lsr x27, x27, #4
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x39082ac7 // strb w7, [x22, #522]
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0xf100177f // cmp x27, #0x5
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9a89337b // csel x27, x27, x9, cc
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x8b1a0f7b // add x27, x27, x26, lsl #3
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0xf101017f // cmp x11, #0x40
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x787b7947 // ldrh w7, [x10, x27, lsl #1]
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9a978063 // csel x3, x3, x23, hi
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x79040ac7 // strh w7, [x22, #516]
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0xeb05007f // cmp x3, x5
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9a859077 // csel x23, x3, x5, ls
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0xd37ae48e // lsl x14, x4, #6
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0xf9400af8 // ldr x24, [x23, #16]
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0xa9426af9 // ldp x25, x26, [x23, #32]
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0xf9401afb // ldr x27, [x23, #48]
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x9a809318 // csel x24, x24, x0, ls
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0xd10101ce // sub x14, x14, #0x40
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0xb9400367 // ldr w7, [x27]
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0xf8404368 // ldur x8, [x27, #4]
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0xa91f62d9 // stp x25, x24, [x22, #496]
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0xcb0e030b // sub x11, x24, x14
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0xf100009f // cmp x4, #0x0
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9a8c00ec // csel x12, x7, x12, eq
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x9a8d010d // csel x13, x8, x13, eq
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xa9195eda // stp x26, x23, [x22, #400]
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0xa94022e7 // ldp x7, x8, [x23]
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0xaa0c809b // orr x27, x4, x12, lsl #32
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0xd346fd78 // lsr x24, x11, #6
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x91184039 // add x25, x1, #0x610
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x8b0e00e7 // add x7, x7, x14
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x8b0e0108 // add x8, x8, x14
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0xd101014e // sub x14, x10, #0x40
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9106c2d7 // add x23, x22, #0x1b0
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9a9901ce // csel x14, x14, x25, eq
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9a9902f9 // csel x25, x23, x25, eq
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9a9f17fa // cset x26, eq
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0xfa411b00 // ccmp x24, #0x1, #0x0, ne
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x9a9920e7 // csel x7, x7, x25, cs
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9a8e2108 // csel x8, x8, x14, cs
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0xa91836db // stp x27, x13, [x22, #384]
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0xa91a1ec8 // stp x8, x7, [x22, #416]
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0xf100031f // cmp x24, #0x0
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0x91003d7b // add x27, x11, #0xf
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x9a9f0167 // csel x7, x11, xzr, eq
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0xd344ff7b // lsr x27, x27, #4
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x39082ec7 // strb w7, [x22, #523]
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0xf100177f // cmp x27, #0x5
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x9a89337b // csel x27, x27, x9, cc
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x8b1a0f7b // add x27, x27, x26, lsl #3
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x91010077 // add x23, x3, #0x40
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0xf101017f // cmp x11, #0x40
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x787b7947 // ldrh w7, [x10, x27, lsl #1]
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9a978063 // csel x3, x3, x23, hi
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x9a8497e4 // csinc x4, xzr, x4, ls
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x79040ec7 // strh w7, [x22, #518]
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0xa9522047 // ldp x7, x8, [x2, #288]
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0xf9408857 // ldr x23, [x2, #272]
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0xa95a2849 // ldp x9, x10, [x2, #416]
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0xad405cf6 // ldp q22, q23, [x7]
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0xad4076fc // ldp q28, q29, [x23]
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0xad4164f8 // ldp q24, q25, [x7, #32]
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x3dc0405e // ldr q30, [x2, #256]
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
@@ -1259,15 +1454,25 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x371013a6 // tbnz w6, #2, 0x18e4
 	WORD $0x4e812810 // trn1 v16.4s, v0.4s, v1.4s
+	WORD $0xad406d3a // ldp q26, q27, [x9]
 	WORD $0x4e816801 // trn2 v1.4s, v0.4s, v1.4s
+	WORD $0xf940c858 // ldr x24, [x2, #400]
 	WORD $0x4e832840 // trn1 v0.4s, v2.4s, v3.4s
+	WORD $0xa942304b // ldp x11, x12, [x2, #32]
 	WORD $0x4e836843 // trn2 v3.4s, v2.4s, v3.4s
+	WORD $0xf9400859 // ldr x25, [x2, #16]
 	WORD $0x4e852891 // trn1 v17.4s, v4.4s, v5.4s
+	WORD $0xa94a384d // ldp x13, x14, [x2, #160]
 	WORD $0x4e856885 // trn2 v5.4s, v4.4s, v5.4s
+	WORD $0xf940485a // ldr x26, [x2, #144]
 	WORD $0x4e8728c4 // trn1 v4.4s, v6.4s, v7.4s
+	WORD $0xf9400adb // ldr x27, [x22, #16]
 	WORD $0x4e8768c7 // trn2 v7.4s, v6.4s, v7.4s
+	WORD $0xf9404ac0 // ldr x0, [x22, #144]
 	WORD $0x4ec02a02 // trn1 v2.2d, v16.2d, v0.2d
+	WORD $0xf9408ac7 // ldr x7, [x22, #272]
 	WORD $0x4ec06a00 // trn2 v0.2d, v16.2d, v0.2d
 	WORD $0x4ec32830 // trn1 v16.2d, v1.2d, v3.2d
 	WORD $0x4ec36823 // trn2 v3.2d, v1.2d, v3.2d
@@ -1276,9 +1481,13 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
 	WORD $0x4ec728b1 // trn1 v17.2d, v5.2d, v7.2d
 	WORD $0x4ec768a7 // trn2 v7.2d, v5.2d, v7.2d
 	WORD $0x4e892912 // trn1 v18.4s, v8.4s, v9.4s
+	WORD $0xad41053f // ldp q31, q1, [x9, #32]
 	WORD $0x4e896909 // trn2 v9.4s, v8.4s, v9.4s
+	WORD $0x3dc00305 // ldr q5, [x24]
 	WORD $0x4e8b2948 // trn1 v8.4s, v10.4s, v11.4s
+	WORD $0xb9420857 // ldr w23, [x2, #520]
 	WORD $0x4e8b694b // trn2 v11.4s, v10.4s, v11.4s
+	WORD $0xf940cac9 // ldr x9, [x22, #400]
 	WORD $0x4e8d2993 // trn1 v19.4s, v12.4s, v13.4s
 	WORD $0x4e8d698d // trn2 v13.4s, v12.4s, v13.4s
 	WORD $0x4e8f29cc // trn1 v12.4s, v14.4s, v15.4s
@@ -1291,371 +1500,575 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
 	WORD $0x4ecc6a6c // trn2 v12.2d, v19.2d, v12.2d
 	WORD $0x4ecf29b3 // trn1 v19.2d, v13.2d, v15.2d
 	WORD $0x4ecf69af // trn2 v15.2d, v13.2d, v15.2d
-	WORD $0xaa1f03fb // mov x27, xzr
-	WORD $0xa9412047 // ldp x7, x8, [x2, #16]
-	WORD $0xf9401049 // ldr x9, [x2, #32]
-	WORD $0x3dc0005e // ldr q30, [x2]
-	WORD $0x910b802d // add x13, x1, #0x2e0
-	WORD $0xaa1f03ec // mov x12, xzr
-	WORD $0xb4000687 // cbz x7, 0x149c
-	WORD $0xad40753c // ldp q28, q29, [x9]
-	WORD $0x4eb58442 // add v2.4s, v2.4s, v21.4s
-	WORD $0xb4000448 // cbz x8, 0x1460
-	WORD $0xa94028e9 // ldp x9, x10, [x7]
-	WORD $0xf94008eb // ldr x11, [x7, #16]
-	WORD $0xd1000508 // sub x8, x8, #0x1
-	WORD $0x8b08194a // add x10, x10, x8, lsl #6
-	WORD $0x8b081929 // add x9, x9, x8, lsl #6
-	WORD $0xcb08196b // sub x11, x11, x8, lsl #6
-	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
-	WORD $0x4ebd854a // add v10.4s, v10.4s, v29.4s
-	WORD $0x4ebe85ce // add v14.4s, v14.4s, v30.4s
-	WORD $0xf101017f // cmp x11, #0x40
-	WORD $0x54000403 // b.cc 0x1484
-	WORD $0xad405d56 // ldp q22, q23, [x10]
-	WORD $0xad416558 // ldp q24, q25, [x10, #32]
-	WORD $0x6e361c42 // eor v2.16b, v2.16b, v22.16b
-	WORD $0x6e371cc6 // eor v6.16b, v6.16b, v23.16b
-	WORD $0x6e381d4a // eor v10.16b, v10.16b, v24.16b
-	WORD $0x6e391dce // eor v14.16b, v14.16b, v25.16b
-	WORD $0xad001922 // stp q2, q6, [x9]
-	WORD $0xad01392a // stp q10, q14, [x9, #32]
-	WORD $0xd280008c // mov x12, #0x4
-	WORD $0x361000a6 // tbz w6, #2, 0x1440
-	WORD $0xad00ddb6 // stp q22, q23, [x13, #16]
-	WORD $0xad01e5b8 // stp q24, q25, [x13, #48]
-	WORD $0x54000321 // b.ne 0x149c
-	WORD $0x14000004 // b 0x144c
-// 0x1440:
-	WORD $0xad0099a2 // stp q2, q6, [x13, #16]
-	WORD $0xad01b9aa // stp q10, q14, [x13, #48]
-	WORD $0x540002a1 // b.ne 0x149c
-// 0x144c:
-	WORD $0xf94010e8 // ldr x8, [x7, #32]
-	WORD $0xf94008e9 // ldr x9, [x7, #16]
-	WORD $0xa90525a8 // stp x8, x9, [x13, #80]
-	WORD $0xd28002ac // mov x12, #0x15
-	WORD $0x14000010 // b 0x149c
-// 0x1460:
-	WORD $0xf94008e9 // ldr x9, [x7, #16]
-	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
-	WORD $0xd280010c // mov x12, #0x8
-	WORD $0xad0319a2 // stp q2, q6, [x13, #96]
-	WORD $0xb5000169 // cbnz x9, 0x149c
-	WORD $0xf94010e8 // ldr x8, [x7, #32]
-	WORD $0xa90125a8 // stp x8, x9, [x13, #16]
-	WORD $0xd280032c // mov x12, #0x19
-	WORD $0x14000007 // b 0x149c
-// 0x1484:
-	WORD $0x4ea21c58 // mov v24.16b, v2.16b
-	WORD $0x4ea61cd9 // mov v25.16b, v6.16b
-	WORD $0x4eaa1d5a // mov v26.16b, v10.16b
-	WORD $0x4eae1ddb // mov v27.16b, v14.16b
-	WORD $0xd2800017 // mov x23, #0x0
-	WORD $0x140000bb // b 0x1784
-// 0x149c:
-	WORD $0xf90001a7 // str x7, [x13]
-	WORD $0xaa0c037b // orr x27, x27, x12
-	WORD $0xa9442047 // ldp x7, x8, [x2, #64]
-	WORD $0xf9402849 // ldr x9, [x2, #80]
-	WORD $0x3dc00c5e // ldr q30, [x2, #48]
-	WORD $0x910d802d // add x13, x1, #0x360
-	WORD $0xaa1f03ec // mov x12, xzr
-	WORD $0xb4000687 // cbz x7, 0x1588
-	WORD $0xad40753c // ldp q28, q29, [x9]
-	WORD $0x4eb58610 // add v16.4s, v16.4s, v21.4s
-	WORD $0xb4000448 // cbz x8, 0x154c
-	WORD $0xa94028e9 // ldp x9, x10, [x7]
-	WORD $0xf94008eb // ldr x11, [x7, #16]
-	WORD $0xd1000508 // sub x8, x8, #0x1
-	WORD $0x8b08194a // add x10, x10, x8, lsl #6
-	WORD $0x8b081929 // add x9, x9, x8, lsl #6
-	WORD $0xcb08196b // sub x11, x11, x8, lsl #6
-	WORD $0x4ebc8631 // add v17.4s, v17.4s, v28.4s
-	WORD $0x4ebd8652 // add v18.4s, v18.4s, v29.4s
-	WORD $0x4ebe8673 // add v19.4s, v19.4s, v30.4s
-	WORD $0xf101017f // cmp x11, #0x40
-	WORD $0x54000403 // b.cc 0x1570
-	WORD $0xad405d56 // ldp q22, q23, [x10]
-	WORD $0xad416558 // ldp q24, q25, [x10, #32]
-	WORD $0x6e361e10 // eor v16.16b, v16.16b, v22.16b
-	WORD $0x6e371e31 // eor v17.16b, v17.16b, v23.16b
-	WORD $0x6e381e52 // eor v18.16b, v18.16b, v24.16b
-	WORD $0x6e391e73 // eor v19.16b, v19.16b, v25.16b
-	WORD $0xad004530 // stp q16, q17, [x9]
-	WORD $0xad014d32 // stp q18, q19, [x9, #32]
-	WORD $0xd280008c // mov x12, #0x4
-	WORD $0x361000a6 // tbz w6, #2, 0x152c
-	WORD $0xad00ddb6 // stp q22, q23, [x13, #16]
-	WORD $0xad01e5b8 // stp q24, q25, [x13, #48]
-	WORD $0x54000321 // b.ne 0x1588
-	WORD $0x14000004 // b 0x1538
-// 0x152c:
-	WORD $0xad00c5b0 // stp q16, q17, [x13, #16]
-	WORD $0xad01cdb2 // stp q18, q19, [x13, #48]
-	WORD $0x540002a1 // b.ne 0x1588
-// 0x1538:
-	WORD $0xf94010e8 // ldr x8, [x7, #32]
-	WORD $0xf94008e9 // ldr x9, [x7, #16]
-	WORD $0xa90525a8 // stp x8, x9, [x13, #80]
-	WORD $0xd28002ac // mov x12, #0x15
-	WORD $0x14000010 // b 0x1588
-// 0x154c:
-	WORD $0xf94008e9 // ldr x9, [x7, #16]
-	WORD $0x4ebc8631 // add v17.4s, v17.4s, v28.4s
-	WORD $0xd280010c // mov x12, #0x8
-	WORD $0xad0345b0 // stp q16, q17, [x13, #96]
-	WORD $0xb5000169 // cbnz x9, 0x1588
-	WORD $0xf94010e8 // ldr x8, [x7, #32]
-	WORD $0xa90125a8 // stp x8, x9, [x13, #16]
-	WORD $0xd280032c // mov x12, #0x19
-	WORD $0x14000007 // b 0x1588
-// 0x1570:
-	WORD $0x4eb01e18 // mov v24.16b, v16.16b
-	WORD $0x4eb11e39 // mov v25.16b, v17.16b
-	WORD $0x4eb21e5a // mov v26.16b, v18.16b
-	WORD $0x4eb31e7b // mov v27.16b, v19.16b
-	WORD $0xd2800037 // mov x23, #0x1
-	WORD $0x14000080 // b 0x1784
-// 0x1588:
-	WORD $0xf90001a7 // str x7, [x13]
-	WORD $0xaa0c237b // orr x27, x27, x12, lsl #8
-	WORD $0xa9472047 // ldp x7, x8, [x2, #112]
-	WORD $0xf9404049 // ldr x9, [x2, #128]
-	WORD $0x3dc0185e // ldr q30, [x2, #96]
-	WORD $0x910f802d // add x13, x1, #0x3e0
-	WORD $0xaa1f03ec // mov x12, xzr
-	WORD $0xb4000687 // cbz x7, 0x1674
-	WORD $0xad40753c // ldp q28, q29, [x9]
 	WORD $0x4eb58400 // add v0.4s, v0.4s, v21.4s
-	WORD $0xb4000448 // cbz x8, 0x1638
-	WORD $0xa94028e9 // ldp x9, x10, [x7]
-	WORD $0xf94008eb // ldr x11, [x7, #16]
-	WORD $0xd1000508 // sub x8, x8, #0x1
-	WORD $0x8b08194a // add x10, x10, x8, lsl #6
-	WORD $0x8b081929 // add x9, x9, x8, lsl #6
-	WORD $0xcb08196b // sub x11, x11, x8, lsl #6
 	WORD $0x4ebc8484 // add v4.4s, v4.4s, v28.4s
+	WORD $0x3dc00709 // ldr q9, [x24, #16]
 	WORD $0x4ebd8508 // add v8.4s, v8.4s, v29.4s
 	WORD $0x4ebe858c // add v12.4s, v12.4s, v30.4s
-	WORD $0xf101017f // cmp x11, #0x40
-	WORD $0x54000403 // b.cc 0x165c
-	WORD $0xad405d56 // ldp q22, q23, [x10]
-	WORD $0xad416558 // ldp q24, q25, [x10, #32]
-	WORD $0x6e361c00 // eor v0.16b, v0.16b, v22.16b
-	WORD $0x6e371c84 // eor v4.16b, v4.16b, v23.16b
-	WORD $0x6e381d08 // eor v8.16b, v8.16b, v24.16b
-	WORD $0x6e391d8c // eor v12.16b, v12.16b, v25.16b
-	WORD $0xad001120 // stp q0, q4, [x9]
-	WORD $0xad013128 // stp q8, q12, [x9, #32]
-	WORD $0xd280008c // mov x12, #0x4
-	WORD $0x361000a6 // tbz w6, #2, 0x1618
-	WORD $0xad00ddb6 // stp q22, q23, [x13, #16]
-	WORD $0xad01e5b8 // stp q24, q25, [x13, #48]
-	WORD $0x54000321 // b.ne 0x1674
-	WORD $0x14000004 // b 0x1624
-// 0x1618:
-	WORD $0xad0091a0 // stp q0, q4, [x13, #16]
-	WORD $0xad01b1a8 // stp q8, q12, [x13, #48]
-	WORD $0x540002a1 // b.ne 0x1674
-// 0x1624:
-	WORD $0xf94010e8 // ldr x8, [x7, #32]
-	WORD $0xf94008e9 // ldr x9, [x7, #16]
-	WORD $0xa90525a8 // stp x8, x9, [x13, #80]
-	WORD $0xd28002ac // mov x12, #0x15
-	WORD $0x14000010 // b 0x1674
-// 0x1638:
-	WORD $0xf94008e9 // ldr x9, [x7, #16]
-	WORD $0x4ebc8484 // add v4.4s, v4.4s, v28.4s
-	WORD $0xd280010c // mov x12, #0x8
-	WORD $0xad0311a0 // stp q0, q4, [x13, #96]
-	WORD $0xb5000169 // cbnz x9, 0x1674
-	WORD $0xf94010e8 // ldr x8, [x7, #32]
-	WORD $0xa90125a8 // stp x8, x9, [x13, #16]
-	WORD $0xd280032c // mov x12, #0x19
-	WORD $0x14000007 // b 0x1674
-// 0x165c:
-	WORD $0x4ea01c18 // mov v24.16b, v0.16b
-	WORD $0x4ea41c99 // mov v25.16b, v4.16b
-	WORD $0x4ea81d1a // mov v26.16b, v8.16b
-	WORD $0x4eac1d9b // mov v27.16b, v12.16b
-	WORD $0xd2800057 // mov x23, #0x2
-	WORD $0x14000045 // b 0x1784
-// 0x1674:
-	WORD $0xf90001a7 // str x7, [x13]
-	WORD $0xaa0c437b // orr x27, x27, x12, lsl #16
-	WORD $0xa94a2047 // ldp x7, x8, [x2, #160]
-	WORD $0xf9405849 // ldr x9, [x2, #176]
-	WORD $0x3dc0245e // ldr q30, [x2, #144]
-	WORD $0x9111802d // add x13, x1, #0x460
-	WORD $0xaa1f03ec // mov x12, xzr
-	WORD $0xb4000687 // cbz x7, 0x1760
-	WORD $0xad40753c // ldp q28, q29, [x9]
+	WORD $0x3dc0604d // ldr q13, [x2, #384]
+	WORD $0x6e201ed6 // eor v22.16b, v22.16b, v0.16b
+	WORD $0x6e241ef7 // eor v23.16b, v23.16b, v4.16b
+	WORD $0xad40773c // ldp q28, q29, [x25]
+	WORD $0x6e281f18 // eor v24.16b, v24.16b, v8.16b
+	WORD $0x6e2c1f39 // eor v25.16b, v25.16b, v12.16b
+	WORD $0x3dc0005e // ldr q30, [x2]
 	WORD $0x4eb58463 // add v3.4s, v3.4s, v21.4s
-	WORD $0xb4000448 // cbz x8, 0x1724
-	WORD $0xa94028e9 // ldp x9, x10, [x7]
-	WORD $0xf94008eb // ldr x11, [x7, #16]
-	WORD $0xd1000508 // sub x8, x8, #0x1
-	WORD $0x8b08194a // add x10, x10, x8, lsl #6
-	WORD $0x8b081929 // add x9, x9, x8, lsl #6
-	WORD $0xcb08196b // sub x11, x11, x8, lsl #6
-	WORD $0x4ebc84e7 // add v7.4s, v7.4s, v28.4s
-	WORD $0x4ebd856b // add v11.4s, v11.4s, v29.4s
-	WORD $0x4ebe85ef // add v15.4s, v15.4s, v30.4s
-	WORD $0xf101017f // cmp x11, #0x40
-	WORD $0x54000403 // b.cc 0x1748
-	WORD $0xad405d56 // ldp q22, q23, [x10]
-	WORD $0xad416558 // ldp q24, q25, [x10, #32]
-	WORD $0x6e361c63 // eor v3.16b, v3.16b, v22.16b
-	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
-	WORD $0x6e381d6b // eor v11.16b, v11.16b, v24.16b
-	WORD $0x6e391def // eor v15.16b, v15.16b, v25.16b
-	WORD $0xad001d23 // stp q3, q7, [x9]
-	WORD $0xad013d2b // stp q11, q15, [x9, #32]
-	WORD $0xd280008c // mov x12, #0x4
-	WORD $0x361000a6 // tbz w6, #2, 0x1704
-	WORD $0xad00ddb6 // stp q22, q23, [x13, #16]
-	WORD $0xad01e5b8 // stp q24, q25, [x13, #48]
-	WORD $0x54000321 // b.ne 0x1760
-	WORD $0x14000004 // b 0x1710
-// 0x1704:
-	WORD $0xad009da3 // stp q3, q7, [x13, #16]
-	WORD $0xad01bdab // stp q11, q15, [x13, #48]
-	WORD $0x540002a1 // b.ne 0x1760
-// 0x1710:
-	WORD $0xf94010e8 // ldr x8, [x7, #32]
-	WORD $0xf94008e9 // ldr x9, [x7, #16]
-	WORD $0xa90525a8 // stp x8, x9, [x13, #80]
-	WORD $0xd28002ac // mov x12, #0x15
-	WORD $0x14000010 // b 0x1760
-// 0x1724:
-	WORD $0xf94008e9 // ldr x9, [x7, #16]
-	WORD $0x4ebc84e7 // add v7.4s, v7.4s, v28.4s
-	WORD $0xd280010c // mov x12, #0x8
-	WORD $0xad031da3 // stp q3, q7, [x13, #96]
-	WORD $0xb5000169 // cbnz x9, 0x1760
-	WORD $0xf94010e8 // ldr x8, [x7, #32]
-	WORD $0xa90125a8 // stp x8, x9, [x13, #16]
-	WORD $0xd280032c // mov x12, #0x19
-	WORD $0x14000007 // b 0x1760
-// 0x1748:
-	WORD $0x4ea31c78 // mov v24.16b, v3.16b
-	WORD $0x4ea71cf9 // mov v25.16b, v7.16b
-	WORD $0x4eab1d7a // mov v26.16b, v11.16b
-	WORD $0x4eaf1dfb // mov v27.16b, v15.16b
-	WORD $0xd2800077 // mov x23, #0x3
-	WORD $0x1400000a // b 0x1784
-// 0x1760:
-	WORD $0xf90001a7 // str x7, [x13]
-	WORD $0xaa0c637b // orr x27, x27, x12, lsl #24
-	WORD $0xf9400ac7 // ldr x7, [x22, #16]
-	WORD $0xb5ff5107 // cbnz x7, 0x18c
-	WORD $0x321800c6 // orr w6, w6, #0x100
+	WORD $0x4ea584e7 // add v7.4s, v7.4s, v5.4s
+	WORD $0xad005d16 // stp q22, q23, [x8]
+	WORD $0x4ea9856b // add v11.4s, v11.4s, v9.4s
+	WORD $0x4ead85ef // add v15.4s, v15.4s, v13.4s
+	WORD $0xad016518 // stp q24, q25, [x8, #32]
+	WORD $0x6e3a1c63 // eor v3.16b, v3.16b, v26.16b
+	WORD $0x6e3b1ce7 // eor v7.16b, v7.16b, v27.16b
+	WORD $0xad09dc56 // stp q22, q23, [x2, #304]
+	WORD $0x6e3f1d6b // eor v11.16b, v11.16b, v31.16b
+	WORD $0x6e211def // eor v15.16b, v15.16b, v1.16b
+	WORD $0xad0ae458 // stp q24, q25, [x2, #336]
+	WORD $0x4eb58442 // add v2.4s, v2.4s, v21.4s
+	WORD $0x3dc00345 // ldr q5, [x26]
+	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
+	WORD $0xb9420ad8 // ldr w24, [x22, #520]
+	WORD $0x4ebd854a // add v10.4s, v10.4s, v29.4s
+	WORD $0xad405d76 // ldp q22, q23, [x11]
+	WORD $0x4ebe85ce // add v14.4s, v14.4s, v30.4s
+	WORD $0x4eb58610 // add v16.4s, v16.4s, v21.4s
+	WORD $0xad416578 // ldp q24, q25, [x11, #32]
+	WORD $0x4ea58631 // add v17.4s, v17.4s, v5.4s
+	WORD $0x3dc00749 // ldr q9, [x26, #16]
+	WORD $0xaa1882f7 // orr x23, x23, x24, lsl #32
+	WORD $0x6e221ed6 // eor v22.16b, v22.16b, v2.16b
+	WORD $0x3dc0204d // ldr q13, [x2, #128]
+	WORD $0x6e261ef7 // eor v23.16b, v23.16b, v6.16b
+	WORD $0xad406dba // ldp q26, q27, [x13]
+	WORD $0x6e2a1f18 // eor v24.16b, v24.16b, v10.16b
+	WORD $0x6e2e1f39 // eor v25.16b, v25.16b, v14.16b
+	WORD $0xad4171bf // ldp q31, q28, [x13, #32]
+	WORD $0x4ea98652 // add v18.4s, v18.4s, v9.4s
+	WORD $0x4ead8673 // add v19.4s, v19.4s, v13.4s
+	WORD $0x4e1406a2 // dup v2.4s, v21.s[2]
+	WORD $0xad402364 // ldp q4, q8, [x27]
+	WORD $0x6e301f5a // eor v26.16b, v26.16b, v16.16b
+	WORD $0x6e311f7b // eor v27.16b, v27.16b, v17.16b
+	WORD $0xad402405 // ldp q5, q9, [x0]
+	WORD $0x6e321fff // eor v31.16b, v31.16b, v18.16b
+	WORD $0x6e331f9c // eor v28.16b, v28.16b, v19.16b
+	WORD $0xad4028e6 // ldp q6, q10, [x7]
+	WORD $0x794402d9 // ldrh w25, [x22, #512]
+	WORD $0x4e852890 // trn1 v16.4s, v4.4s, v5.4s
+	WORD $0x4e856891 // trn2 v17.4s, v4.4s, v5.4s
+	WORD $0xad400121 // ldp q1, q0, [x9]
+	WORD $0x4e892912 // trn1 v18.4s, v8.4s, v9.4s
+	WORD $0x4e896913 // trn2 v19.4s, v8.4s, v9.4s
+	WORD $0x3dc002cc // ldr q12, [x22]
+	WORD $0x3dc022cd // ldr q13, [x22, #128]
+	WORD $0x4e8128dd // trn1 v29.4s, v6.4s, v1.4s
+	WORD $0x4e8168de // trn2 v30.4s, v6.4s, v1.4s
+	WORD $0x3dc042ce // ldr q14, [x22, #256]
+	WORD $0x3dc062c1 // ldr q1, [x22, #384]
+	WORD $0x4e802948 // trn1 v8.4s, v10.4s, v0.4s
+	WORD $0x4e806949 // trn2 v9.4s, v10.4s, v0.4s
+	WORD $0xad001d43 // stp q3, q7, [x10]
+	WORD $0x4edd2a04 // trn1 v4.2d, v16.2d, v29.2d
+	WORD $0x4edd6a06 // trn2 v6.2d, v16.2d, v29.2d
+	WORD $0xad0d9c43 // stp q3, q7, [x2, #432]
+	WORD $0x4ede2a25 // trn1 v5.2d, v17.2d, v30.2d
+	WORD $0x4e0406a0 // dup v0.4s, v21.s[0]
+	WORD $0xad013d4b // stp q11, q15, [x10, #32]
+	WORD $0x4ede6a27 // trn2 v7.2d, v17.2d, v30.2d
+	WORD $0x4e8d2990 // trn1 v16.4s, v12.4s, v13.4s
+	WORD $0xad0ebc4b // stp q11, q15, [x2, #464]
+	WORD $0x4e8d6991 // trn2 v17.4s, v12.4s, v13.4s
+	WORD $0x4e8129dd // trn1 v29.4s, v14.4s, v1.4s
+	WORD $0xad005d96 // stp q22, q23, [x12]
+	WORD $0x4e8169de // trn2 v30.4s, v14.4s, v1.4s
+	WORD $0x4ec86a4a // trn2 v10.2d, v18.2d, v8.2d
+	WORD $0xad016598 // stp q24, q25, [x12, #32]
+	WORD $0x4e0c06a1 // dup v1.4s, v21.s[1]
+	WORD $0x4ec82a48 // trn1 v8.2d, v18.2d, v8.2d
+	WORD $0xad01dc56 // stp q22, q23, [x2, #48]
+	WORD $0x4ec96a6b // trn2 v11.2d, v19.2d, v9.2d
+	WORD $0x4ec92a69 // trn1 v9.2d, v19.2d, v9.2d
+	WORD $0xad02e458 // stp q24, q25, [x2, #80]
+	WORD $0x4edd2a0c // trn1 v12.2d, v16.2d, v29.2d
+	WORD $0x4ede2a2d // trn1 v13.2d, v17.2d, v30.2d
+	WORD $0xf941004a // ldr x10, [x2, #512]
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0xad006dda // stp q26, q27, [x14]
+	WORD $0x4edd6a0e // trn2 v14.2d, v16.2d, v29.2d
+	WORD $0x4ede6a2f // trn2 v15.2d, v17.2d, v30.2d
+	WORD $0xad0171df // stp q31, q28, [x14, #32]
 	WORD $0xaa1f03ee // mov x14, xzr
-	WORD $0xaa1b03ea // mov x10, x27
-	WORD $0x910b8029 // add x9, x1, #0x2e0
-	WORD $0x17fffac4 // b 0x290
-// 0x1784:
-	WORD $0x4f00e41c // movi v28.16b, #0x0
-	WORD $0xad09703c // stp q28, q28, [x1, #288]
-	WORD $0xad0a703c // stp q28, q28, [x1, #320]
-	WORD $0x9104802c // add x12, x1, #0x120
-	WORD $0x3628006b // tbz w11, #5, 0x17a0
-	WORD $0xacc1755c // ldp q28, q29, [x10], #32
-	WORD $0xac81759c // stp q28, q29, [x12], #32
-// 0x17a0:
-	WORD $0x3620006b // tbz w11, #4, 0x17ac
-	WORD $0x3cc1055c // ldr q28, [x10], #16
-	WORD $0x3c81059c // str q28, [x12], #16
-// 0x17ac:
-	WORD $0x3618006b // tbz w11, #3, 0x17b8
-	WORD $0xf8408558 // ldr x24, [x10], #8
-	WORD $0xf8008598 // str x24, [x12], #8
-// 0x17b8:
-	WORD $0x3610006b // tbz w11, #2, 0x17c4
-	WORD $0xb8404558 // ldr w24, [x10], #4
-	WORD $0xb8004598 // str w24, [x12], #4
-// 0x17c4:
-	WORD $0x3608006b // tbz w11, #1, 0x17d0
-	WORD $0x78402558 // ldrh w24, [x10], #2
-	WORD $0x78002598 // strh w24, [x12], #2
-// 0x17d0:
-	WORD $0x3600006b // tbz w11, #0, 0x17dc
-	WORD $0x39400158 // ldrb w24, [x10]
-	WORD $0x39000198 // strb w24, [x12]
-// 0x17dc:
-	WORD $0x3dc0483c // ldr q28, [x1, #288]
-	WORD $0x3dc04c3d // ldr q29, [x1, #304]
-	WORD $0x3dc0503e // ldr q30, [x1, #320]
-	WORD $0x3dc0543f // ldr q31, [x1, #336]
-	WORD $0xf940882a // ldr x10, [x1, #272]
-	WORD $0x9101814a // add x10, x10, #0x60
-	WORD $0xcb0b014a // sub x10, x10, x11
-	WORD $0x6e3c1f18 // eor v24.16b, v24.16b, v28.16b
-	WORD $0x6e3d1f39 // eor v25.16b, v25.16b, v29.16b
-	WORD $0x6e3e1f5a // eor v26.16b, v26.16b, v30.16b
-	WORD $0x6e3f1f7b // eor v27.16b, v27.16b, v31.16b
-	WORD $0xad405d56 // ldp q22, q23, [x10]
-	WORD $0x4e361f18 // and v24.16b, v24.16b, v22.16b
-	WORD $0x4e371f39 // and v25.16b, v25.16b, v23.16b
-	WORD $0xad415d56 // ldp q22, q23, [x10, #32]
-	WORD $0x4e361f5a // and v26.16b, v26.16b, v22.16b
-	WORD $0x4e371f7b // and v27.16b, v27.16b, v23.16b
-	WORD $0xad096438 // stp q24, q25, [x1, #288]
-	WORD $0xad0a6c3a // stp q26, q27, [x1, #320]
-	WORD $0x371000a6 // tbnz w6, #2, 0x183c
-	WORD $0x4eb81f1c // mov v28.16b, v24.16b
-	WORD $0x4eb91f3d // mov v29.16b, v25.16b
-	WORD $0x4eba1f5e // mov v30.16b, v26.16b
-	WORD $0x4ebb1f7f // mov v31.16b, v27.16b
-// 0x183c:
-	WORD $0xad00f5bc // stp q28, q29, [x13, #16]
-	WORD $0xad01fdbe // stp q30, q31, [x13, #48]
-	WORD $0x9104802c // add x12, x1, #0x120
-	WORD $0x3628006b // tbz w11, #5, 0x1854
-	WORD $0xacc1759c // ldp q28, q29, [x12], #32
-	WORD $0xac81753c // stp q28, q29, [x9], #32
-// 0x1854:
-	WORD $0x3620006b // tbz w11, #4, 0x1860
-	WORD $0x3cc1059c // ldr q28, [x12], #16
-	WORD $0x3c81053c // str q28, [x9], #16
-// 0x1860:
-	WORD $0x3618006b // tbz w11, #3, 0x186c
-	WORD $0xf8408598 // ldr x24, [x12], #8
-	WORD $0xf8008538 // str x24, [x9], #8
-// 0x186c:
-	WORD $0x3610006b // tbz w11, #2, 0x1878
-	WORD $0xb8404598 // ldr w24, [x12], #4
-	WORD $0xb8004538 // str w24, [x9], #4
-// 0x1878:
-	WORD $0x3608006b // tbz w11, #1, 0x1884
-	WORD $0x78402598 // ldrh w24, [x12], #2
-	WORD $0x78002538 // strh w24, [x9], #2
-// 0x1884:
-	WORD $0x3600006b // tbz w11, #0, 0x1890
-	WORD $0x39400198 // ldrb w24, [x12]
-	WORD $0x39000138 // strb w24, [x9]
-// 0x1890:
-	WORD $0x91003d6a // add x10, x11, #0xf
-	WORD $0xd344fd4a // lsr x10, x10, #4
-	WORD $0x8b0a11ab // add x11, x13, x10, lsl #4
-	WORD $0xf94010e8 // ldr x8, [x7, #32]
-	WORD $0xf94008e9 // ldr x9, [x7, #16]
-	WORD $0xa9012568 // stp x8, x9, [x11, #16]
-	WORD $0x9100454c // add x12, x10, #0x11
-	WORD $0xf10006ff // cmp x23, #0x1
-	WORD $0x54ffdf63 // b.cc 0x149c
-	WORD $0x54ffe6a0 // b.eq 0x1588
-	WORD $0x3607edf7 // tbz w23, #0, 0x1674
-	WORD $0x17ffffa9 // b 0x1760
-// 0x18c0:
+	WORD $0x4e1c06a3 // dup v3.4s, v21.s[3]
+	WORD $0xd2800020 // mov x0, #0x1
+	WORD $0xad05ec5a // stp q26, q27, [x2, #176]
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0xad06f05f // stp q31, q28, [x2, #208]
+	WORD $0x9100c047 // add x7, x2, #0x30
+	WORD $0xaa1603e2 // mov x2, x22
+	WORD $0xaa0703f6 // mov x22, x7
+	WORD $0xb50028d7 // cbnz x23, 0x1df0
+	WORD $0xb5ff58f9 // cbnz x25, 0x3f8
+	WORD $0x1400009c // b 0x1b50
+// 0x18e4:
+	WORD $0x4e812810 // trn1 v16.4s, v0.4s, v1.4s
+	WORD $0xad406d3a // ldp q26, q27, [x9]
+	WORD $0x4e816801 // trn2 v1.4s, v0.4s, v1.4s
+	WORD $0xf940c858 // ldr x24, [x2, #400]
+	WORD $0x4e832840 // trn1 v0.4s, v2.4s, v3.4s
+	WORD $0xa942304b // ldp x11, x12, [x2, #32]
+	WORD $0x4e836843 // trn2 v3.4s, v2.4s, v3.4s
+	WORD $0xf9400859 // ldr x25, [x2, #16]
+	WORD $0x4e852891 // trn1 v17.4s, v4.4s, v5.4s
+	WORD $0xa94a384d // ldp x13, x14, [x2, #160]
+	WORD $0x4e856885 // trn2 v5.4s, v4.4s, v5.4s
+	WORD $0xf940485a // ldr x26, [x2, #144]
+	WORD $0x4e8728c4 // trn1 v4.4s, v6.4s, v7.4s
+	WORD $0xf9400adb // ldr x27, [x22, #16]
+	WORD $0x4e8768c7 // trn2 v7.4s, v6.4s, v7.4s
+	WORD $0xf9404ac0 // ldr x0, [x22, #144]
+	WORD $0x4ec02a02 // trn1 v2.2d, v16.2d, v0.2d
+	WORD $0xf9408ac7 // ldr x7, [x22, #272]
+	WORD $0x4ec06a00 // trn2 v0.2d, v16.2d, v0.2d
+	WORD $0x4ec32830 // trn1 v16.2d, v1.2d, v3.2d
+	WORD $0x4ec36823 // trn2 v3.2d, v1.2d, v3.2d
+	WORD $0x4ec42a26 // trn1 v6.2d, v17.2d, v4.2d
+	WORD $0x4ec46a24 // trn2 v4.2d, v17.2d, v4.2d
+	WORD $0x4ec728b1 // trn1 v17.2d, v5.2d, v7.2d
+	WORD $0x4ec768a7 // trn2 v7.2d, v5.2d, v7.2d
+	WORD $0x4e892912 // trn1 v18.4s, v8.4s, v9.4s
+	WORD $0xad41053f // ldp q31, q1, [x9, #32]
+	WORD $0x4e896909 // trn2 v9.4s, v8.4s, v9.4s
+	WORD $0x3dc00305 // ldr q5, [x24]
+	WORD $0x4e8b2948 // trn1 v8.4s, v10.4s, v11.4s
+	WORD $0xb9420857 // ldr w23, [x2, #520]
+	WORD $0x4e8b694b // trn2 v11.4s, v10.4s, v11.4s
+	WORD $0xf940cac9 // ldr x9, [x22, #400]
+	WORD $0x4e8d2993 // trn1 v19.4s, v12.4s, v13.4s
+	WORD $0xad09dc56 // stp q22, q23, [x2, #304]
+	WORD $0x4e8d698d // trn2 v13.4s, v12.4s, v13.4s
+	WORD $0x4e8f29cc // trn1 v12.4s, v14.4s, v15.4s
+	WORD $0xad0ae458 // stp q24, q25, [x2, #336]
+	WORD $0x4e8f69cf // trn2 v15.4s, v14.4s, v15.4s
+	WORD $0xad0dec5a // stp q26, q27, [x2, #432]
+	WORD $0x4ec82a4a // trn1 v10.2d, v18.2d, v8.2d
+	WORD $0xad0e845f // stp q31, q1, [x2, #464]
+	WORD $0x4ec86a48 // trn2 v8.2d, v18.2d, v8.2d
+	WORD $0x4ecb2932 // trn1 v18.2d, v9.2d, v11.2d
+	WORD $0x4ecb692b // trn2 v11.2d, v9.2d, v11.2d
+	WORD $0x4ecc2a6e // trn1 v14.2d, v19.2d, v12.2d
+	WORD $0x4ecc6a6c // trn2 v12.2d, v19.2d, v12.2d
+	WORD $0x4ecf29b3 // trn1 v19.2d, v13.2d, v15.2d
+	WORD $0x4ecf69af // trn2 v15.2d, v13.2d, v15.2d
+	WORD $0x4eb58400 // add v0.4s, v0.4s, v21.4s
+	WORD $0x4ebc8484 // add v4.4s, v4.4s, v28.4s
+	WORD $0x3dc00709 // ldr q9, [x24, #16]
+	WORD $0x4ebd8508 // add v8.4s, v8.4s, v29.4s
+	WORD $0x4ebe858c // add v12.4s, v12.4s, v30.4s
+	WORD $0x3dc0604d // ldr q13, [x2, #384]
+	WORD $0x6e201ed6 // eor v22.16b, v22.16b, v0.16b
+	WORD $0x6e241ef7 // eor v23.16b, v23.16b, v4.16b
+	WORD $0xad40773c // ldp q28, q29, [x25]
+	WORD $0x6e281f18 // eor v24.16b, v24.16b, v8.16b
+	WORD $0x6e2c1f39 // eor v25.16b, v25.16b, v12.16b
+	WORD $0x3dc0005e // ldr q30, [x2]
+	WORD $0x4eb58463 // add v3.4s, v3.4s, v21.4s
+	WORD $0x4ea584e7 // add v7.4s, v7.4s, v5.4s
+	WORD $0xad005d16 // stp q22, q23, [x8]
+	WORD $0x4ea9856b // add v11.4s, v11.4s, v9.4s
+	WORD $0x4ead85ef // add v15.4s, v15.4s, v13.4s
+	WORD $0xad016518 // stp q24, q25, [x8, #32]
+	WORD $0x6e3a1c63 // eor v3.16b, v3.16b, v26.16b
+	WORD $0x6e3b1ce7 // eor v7.16b, v7.16b, v27.16b
+	WORD $0xad405d76 // ldp q22, q23, [x11]
+	WORD $0x6e3f1d6b // eor v11.16b, v11.16b, v31.16b
+	WORD $0x6e211def // eor v15.16b, v15.16b, v1.16b
+	WORD $0xad416578 // ldp q24, q25, [x11, #32]
+	WORD $0x4eb58442 // add v2.4s, v2.4s, v21.4s
+	WORD $0x3dc00345 // ldr q5, [x26]
+	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
+	WORD $0xb9420ad8 // ldr w24, [x22, #520]
+	WORD $0x4ebd854a // add v10.4s, v10.4s, v29.4s
+	WORD $0xad01dc56 // stp q22, q23, [x2, #48]
+	WORD $0x4ebe85ce // add v14.4s, v14.4s, v30.4s
+	WORD $0x4eb58610 // add v16.4s, v16.4s, v21.4s
+	WORD $0xad02e458 // stp q24, q25, [x2, #80]
+	WORD $0x4ea58631 // add v17.4s, v17.4s, v5.4s
+	WORD $0x3dc00749 // ldr q9, [x26, #16]
+	WORD $0xaa1882f7 // orr x23, x23, x24, lsl #32
+	WORD $0x6e221ed6 // eor v22.16b, v22.16b, v2.16b
+	WORD $0x3dc0204d // ldr q13, [x2, #128]
+	WORD $0x6e261ef7 // eor v23.16b, v23.16b, v6.16b
+	WORD $0xad406dba // ldp q26, q27, [x13]
+	WORD $0x6e2a1f18 // eor v24.16b, v24.16b, v10.16b
+	WORD $0x6e2e1f39 // eor v25.16b, v25.16b, v14.16b
+	WORD $0xad4171bf // ldp q31, q28, [x13, #32]
+	WORD $0x4ea98652 // add v18.4s, v18.4s, v9.4s
+	WORD $0x4ead8673 // add v19.4s, v19.4s, v13.4s
+	WORD $0x4e1406a2 // dup v2.4s, v21.s[2]
+	WORD $0xad402364 // ldp q4, q8, [x27]
+	WORD $0xad05ec5a // stp q26, q27, [x2, #176]
+	WORD $0x6e301f5a // eor v26.16b, v26.16b, v16.16b
+	WORD $0x6e311f7b // eor v27.16b, v27.16b, v17.16b
+	WORD $0xad06f05f // stp q31, q28, [x2, #208]
+	WORD $0xad402405 // ldp q5, q9, [x0]
+	WORD $0x6e321fff // eor v31.16b, v31.16b, v18.16b
+	WORD $0x6e331f9c // eor v28.16b, v28.16b, v19.16b
+	WORD $0xad4028e6 // ldp q6, q10, [x7]
+	WORD $0x794402d9 // ldrh w25, [x22, #512]
+	WORD $0x4e852890 // trn1 v16.4s, v4.4s, v5.4s
+	WORD $0x4e856891 // trn2 v17.4s, v4.4s, v5.4s
+	WORD $0xad400121 // ldp q1, q0, [x9]
+	WORD $0x4e892912 // trn1 v18.4s, v8.4s, v9.4s
+	WORD $0x4e896913 // trn2 v19.4s, v8.4s, v9.4s
+	WORD $0x3dc002cc // ldr q12, [x22]
+	WORD $0x3dc022cd // ldr q13, [x22, #128]
+	WORD $0x4e8128dd // trn1 v29.4s, v6.4s, v1.4s
+	WORD $0x4e8168de // trn2 v30.4s, v6.4s, v1.4s
+	WORD $0x3dc042ce // ldr q14, [x22, #256]
+	WORD $0x3dc062c1 // ldr q1, [x22, #384]
+	WORD $0x4e802948 // trn1 v8.4s, v10.4s, v0.4s
+	WORD $0x4e806949 // trn2 v9.4s, v10.4s, v0.4s
+	WORD $0xad001d43 // stp q3, q7, [x10]
+	WORD $0x4edd2a04 // trn1 v4.2d, v16.2d, v29.2d
+	WORD $0x4edd6a06 // trn2 v6.2d, v16.2d, v29.2d
+	WORD $0x4ede2a25 // trn1 v5.2d, v17.2d, v30.2d
+	WORD $0x4e0406a0 // dup v0.4s, v21.s[0]
+	WORD $0xad013d4b // stp q11, q15, [x10, #32]
+	WORD $0x4ede6a27 // trn2 v7.2d, v17.2d, v30.2d
+	WORD $0x4e8d2990 // trn1 v16.4s, v12.4s, v13.4s
+	WORD $0x4e8d6991 // trn2 v17.4s, v12.4s, v13.4s
+	WORD $0x4e8129dd // trn1 v29.4s, v14.4s, v1.4s
+	WORD $0xad005d96 // stp q22, q23, [x12]
+	WORD $0x4e8169de // trn2 v30.4s, v14.4s, v1.4s
+	WORD $0x4ec86a4a // trn2 v10.2d, v18.2d, v8.2d
+	WORD $0xad016598 // stp q24, q25, [x12, #32]
+	WORD $0x4e0c06a1 // dup v1.4s, v21.s[1]
+	WORD $0x4ec82a48 // trn1 v8.2d, v18.2d, v8.2d
+	WORD $0x4ec96a6b // trn2 v11.2d, v19.2d, v9.2d
+	WORD $0x4ec92a69 // trn1 v9.2d, v19.2d, v9.2d
+	WORD $0x4edd2a0c // trn1 v12.2d, v16.2d, v29.2d
+	WORD $0x4ede2a2d // trn1 v13.2d, v17.2d, v30.2d
+	WORD $0xf941004a // ldr x10, [x2, #512]
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0xad006dda // stp q26, q27, [x14]
+	WORD $0x4edd6a0e // trn2 v14.2d, v16.2d, v29.2d
+	WORD $0x4ede6a2f // trn2 v15.2d, v17.2d, v30.2d
+	WORD $0xad0171df // stp q31, q28, [x14, #32]
+	WORD $0xaa1f03ee // mov x14, xzr
+	WORD $0x4e1c06a3 // dup v3.4s, v21.s[3]
+	WORD $0xd2800020 // mov x0, #0x1
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x9100c047 // add x7, x2, #0x30
+	WORD $0xaa1603e2 // mov x2, x22
+	WORD $0xaa0703f6 // mov x22, x7
+	WORD $0xb5001557 // cbnz x23, 0x1df0
+// 0x1b4c:
+	WORD $0xb5ff4579 // cbnz x25, 0x3f8
+// 0x1b50:
+	WORD $0x321800c6 // orr w6, w6, #0x100
+// 0x1b54:
+	WORD $0x361003aa // tbz w10, #2, 0x1bc8
+	WORD $0xb1001677 // adds x23, x19, #0x5
+	WORD $0xa9502c3b // ldp x27, x11, [x1, #256]
+	WORD $0xba1f0298 // adcs x24, x20, xzr
+	WORD $0xf9408827 // ldr x7, [x1, #272]
+	WORD $0x9a1f02b9 // adc x25, x21, xzr
+	WORD $0xf85e82c8 // ldur x8, [x22, #-24]
+	WORD $0xf100133f // cmp x25, #0x4
+	WORD $0x9a9322f3 // csel x19, x23, x19, cs
+	WORD $0x9a942314 // csel x20, x24, x20, cs
+	WORD $0xab1b0273 // adds x19, x19, x27
+	WORD $0x9a0b0294 // adc x20, x20, x11
+	WORD $0xa90050f3 // stp x19, x20, [x7]
+	WORD $0xa94062d7 // ldp x23, x24, [x22]
+	WORD $0xb21e67e7 // mov x7, #0xffffffc0ffffffc
+	WORD $0xa9416ad9 // ldp x25, x26, [x22, #16]
+	WORD $0xf9401d1b // ldr x27, [x8, #56]
+	WORD $0x8a070310 // and x16, x24, x7
+	WORD $0xb24004e7 // orr x7, x7, #0x3
+	WORD $0xf940110b // ldr x11, [x8, #32]
+	WORD $0xa9106839 // stp x25, x26, [x1, #256]
+	WORD $0x8b500a11 // add x17, x16, x16, lsr #2
+	WORD $0xf900883b // str x27, [x1, #272]
+	WORD $0x8a0702ef // and x15, x23, x7
+	WORD $0xaa1f03f3 // mov x19, xzr
+	WORD $0xaa1f03f4 // mov x20, xzr
+	WORD $0xaa1f03f5 // mov x21, xzr
+	WORD $0x910082d6 // add x22, x22, #0x20
+	WORD $0xb500060b // cbnz x11, 0x1c84
+// 0x1bc8:
+	WORD $0x92400548 // and x8, x10, #0x3
+	WORD $0xb4000388 // cbz x8, 0x1c3c
+// 0x1bd0:
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xf1000508 // subs x8, x8, #0x1
+	WORD $0x54fffcc1 // b.ne 0x1bd0
+// 0x1c3c:
+	WORD $0xd3431d47 // ubfx x7, x10, #3, #5
+	WORD $0xd348fd4a // lsr x10, x10, #8
+	WORD $0x8b0712d6 // add x22, x22, x7, lsl #4
+	WORD $0x910005ce // add x14, x14, #0x1
+	WORD $0x361ff84e // tbz w14, #3, 0x1b54
+	WORD $0xb1001677 // adds x23, x19, #0x5
+	WORD $0xa9502c3b // ldp x27, x11, [x1, #256]
+	WORD $0xba1f0298 // adcs x24, x20, xzr
+	WORD $0xf9408827 // ldr x7, [x1, #272]
+	WORD $0x9a1f02b9 // adc x25, x21, xzr
+	WORD $0xf85e82c8 // ldur x8, [x22, #-24]
+	WORD $0xf100133f // cmp x25, #0x4
+	WORD $0x9a9322f3 // csel x19, x23, x19, cs
+	WORD $0x9a942314 // csel x20, x24, x20, cs
+	WORD $0xab1b0273 // adds x19, x19, x27
+	WORD $0x9a0b0294 // adc x20, x20, x11
+	WORD $0xa90050f3 // stp x19, x20, [x7]
+	WORD $0x140000b6 // b 0x1f58
+// 0x1c84:
+	WORD $0xa9122836 // stp x22, x10, [x1, #288]
+	WORD $0xf9400d16 // ldr x22, [x8, #24]
+	WORD $0xf1004167 // subs x7, x11, #0x10
+	WORD $0x54000383 // b.cc 0x1d00
+// 0x1c94:
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xf10040e7 // subs x7, x7, #0x10
+	WORD $0x54fffcc2 // b.cs 0x1c94
+// 0x1d00:
+	WORD $0xb10040e7 // adds x7, x7, #0x10
+	WORD $0x54000700 // b.eq 0x1de4
+	WORD $0xaa1603e8 // mov x8, x22
+	WORD $0xd37df0e9 // lsl x9, x7, #3
+	WORD $0xaa1f03f8 // mov x24, xzr
+	WORD $0x371802a7 // tbnz w7, #3, 0x1d68
+	WORD $0x371001a7 // tbnz w7, #2, 0x1d4c
+	WORD $0xd341fce9 // lsr x9, x7, #1
+	WORD $0x39400117 // ldrb w23, [x8]
+	WORD $0x3869690a // ldrb w10, [x8, x9]
+	WORD $0xd37df129 // lsl x9, x9, #3
+	WORD $0x9ac9214a // lsl x10, x10, x9
+	WORD $0xaa0a02f7 // orr x23, x23, x10
+	WORD $0xd10004e9 // sub x9, x7, #0x1
+	WORD $0x3869690a // ldrb w10, [x8, x9]
+	WORD $0xd37df129 // lsl x9, x9, #3
+	WORD $0x9ac9214a // lsl x10, x10, x9
+	WORD $0xaa0a02f7 // orr x23, x23, x10
+	WORD $0x1400000f // b 0x1d84
+// 0x1d4c:
+	WORD $0xd10010ea // sub x10, x7, #0x4
+	WORD $0xb86a690a // ldr w10, [x8, x10]
+	WORD $0xd1008129 // sub x9, x9, #0x20
+	WORD $0x9ac9214a // lsl x10, x10, x9
+	WORD $0xb9400117 // ldr w23, [x8]
+	WORD $0xaa0a02f7 // orr x23, x23, x10
+	WORD $0x14000008 // b 0x1d84
+// 0x1d68:
+	WORD $0xd10020ea // sub x10, x7, #0x8
+	WORD $0xf86a6918 // ldr x24, [x8, x10]
+	WORD $0xd2800f0a // mov x10, #0x78
+	WORD $0xcb090149 // sub x9, x10, x9
+	WORD $0x9ac92718 // lsr x24, x24, x9
+	WORD $0xd348ff18 // lsr x24, x24, #8
+	WORD $0xf9400117 // ldr x23, [x8]
+// 0x1d84:
+	WORD $0xab170273 // adds x19, x19, x23
+	WORD $0xba180294 // adcs x20, x20, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+// 0x1de4:
+	WORD $0xa9522836 // ldp x22, x10, [x1, #288]
+	WORD $0x36476306 // tbz w6, #8, 0xa48
+	WORD $0x17ffff77 // b 0x1bc8
+// 0x1df0:
+	WORD $0xd100c2c8 // sub x8, x22, #0x30
+	WORD $0x91154029 // add x9, x1, #0x550
+	WORD $0x92407ee7 // and x7, x23, #0xffffffff
+	WORD $0xb4000627 // cbz x7, 0x1ec0
+// 0x1e00:
+	WORD $0xf2401ceb // ands x11, x7, #0xff
+	WORD $0x54000560 // b.eq 0x1eb0
+	WORD $0xf9408c2d // ldr x13, [x1, #280]
+	WORD $0x910181ad // add x13, x13, #0x60
+	WORD $0xad41dd16 // ldp q22, q23, [x8, #48]
+	WORD $0xcb0b01ad // sub x13, x13, x11
+	WORD $0xad42e518 // ldp q24, q25, [x8, #80]
+	WORD $0xad406dba // ldp q26, q27, [x13]
+	WORD $0xad4175bc // ldp q28, q29, [x13, #32]
+	WORD $0x91003d6d // add x13, x11, #0xf
+	WORD $0x4e3a1ed6 // and v22.16b, v22.16b, v26.16b
+	WORD $0xd344fdad // lsr x13, x13, #4
+	WORD $0x4e3b1ef7 // and v23.16b, v23.16b, v27.16b
+	WORD $0x8b0d110d // add x13, x8, x13, lsl #4
+	WORD $0x3dc01d1e // ldr q30, [x8, #112]
+	WORD $0x4e3c1f18 // and v24.16b, v24.16b, v28.16b
+	WORD $0x4e3d1f39 // and v25.16b, v25.16b, v29.16b
+	WORD $0xad01dd16 // stp q22, q23, [x8, #48]
+	WORD $0xad02e518 // stp q24, q25, [x8, #80]
+	WORD $0x3d800dbe // str q30, [x13, #48]
+	WORD $0xf9400d0c // ldr x12, [x8, #24]
+	WORD $0xf940099a // ldr x26, [x12, #16]
+	WORD $0xf940019b // ldr x27, [x12]
+	WORD $0xcb0b035a // sub x26, x26, x11
+	WORD $0x8b1a037b // add x27, x27, x26
+	WORD $0xaa0903fa // mov x26, x9
+	WORD $0x3628006b // tbz w11, #5, 0x1e74
+	WORD $0xacc1775c // ldp q28, q29, [x26], #32
+	WORD $0xac81777c // stp q28, q29, [x27], #32
+// 0x1e74:
+	WORD $0x3620006b // tbz w11, #4, 0x1e80
+	WORD $0x3cc1075c // ldr q28, [x26], #16
+	WORD $0x3c81077c // str q28, [x27], #16
+// 0x1e80:
+	WORD $0x3618006b // tbz w11, #3, 0x1e8c
+	WORD $0xf8408758 // ldr x24, [x26], #8
+	WORD $0xf8008778 // str x24, [x27], #8
+// 0x1e8c:
+	WORD $0x3610006b // tbz w11, #2, 0x1e98
+	WORD $0xb8404758 // ldr w24, [x26], #4
+	WORD $0xb8004778 // str w24, [x27], #4
+// 0x1e98:
+	WORD $0x3608006b // tbz w11, #1, 0x1ea4
+	WORD $0x78402758 // ldrh w24, [x26], #2
+	WORD $0x78002778 // strh w24, [x27], #2
+// 0x1ea4:
+	WORD $0x3600006b // tbz w11, #0, 0x1eb0
+	WORD $0x39400358 // ldrb w24, [x26]
+	WORD $0x39000378 // strb w24, [x27]
+// 0x1eb0:
+	WORD $0xd348fce7 // lsr x7, x7, #8
+	WORD $0x91020108 // add x8, x8, #0x80
+	WORD $0x91010129 // add x9, x9, #0x40
+	WORD $0xb5fffa27 // cbnz x7, 0x1e00
+// 0x1ec0:
+	WORD $0xd360fee7 // lsr x7, x23, #32
+	WORD $0xb4ffe447 // cbz x7, 0x1b4c
+	WORD $0x321700c6 // orr w6, w6, #0x200
+	WORD $0x4f00e41e // movi v30.16b, #0x0
+	WORD $0xaa0203e8 // mov x8, x2
+	WORD $0x91154029 // add x9, x1, #0x550
+// 0x1ed8:
+	WORD $0xf2401ceb // ands x11, x7, #0xff
+	WORD $0x54000340 // b.eq 0x1f44
+	WORD $0xf9400d0c // ldr x12, [x8, #24]
+	WORD $0xad00793e // stp q30, q30, [x9]
+	WORD $0xad01793e // stp q30, q30, [x9, #32]
+	WORD $0xa940ed9a // ldp x26, x27, [x12, #8]
+	WORD $0xcb0b037b // sub x27, x27, x11
+	WORD $0x8b1b035a // add x26, x26, x27
+	WORD $0xaa0903fb // mov x27, x9
+	WORD $0x3628006b // tbz w11, #5, 0x1f08
+	WORD $0xacc1775c // ldp q28, q29, [x26], #32
+	WORD $0xac81777c // stp q28, q29, [x27], #32
+// 0x1f08:
+	WORD $0x3620006b // tbz w11, #4, 0x1f14
+	WORD $0x3cc1075c // ldr q28, [x26], #16
+	WORD $0x3c81077c // str q28, [x27], #16
+// 0x1f14:
+	WORD $0x3618006b // tbz w11, #3, 0x1f20
+	WORD $0xf8408758 // ldr x24, [x26], #8
+	WORD $0xf8008778 // str x24, [x27], #8
+// 0x1f20:
+	WORD $0x3610006b // tbz w11, #2, 0x1f2c
+	WORD $0xb8404758 // ldr w24, [x26], #4
+	WORD $0xb8004778 // str w24, [x27], #4
+// 0x1f2c:
+	WORD $0x3608006b // tbz w11, #1, 0x1f38
+	WORD $0x78402758 // ldrh w24, [x26], #2
+	WORD $0x78002778 // strh w24, [x27], #2
+// 0x1f38:
+	WORD $0x3600006b // tbz w11, #0, 0x1f44
+	WORD $0x39400358 // ldrb w24, [x26]
+	WORD $0x39000378 // strb w24, [x27]
+// 0x1f44:
+	WORD $0xd348fce7 // lsr x7, x7, #8
+	WORD $0x91020108 // add x8, x8, #0x80
+	WORD $0x91010129 // add x9, x9, #0x40
+	WORD $0xb5fffc47 // cbnz x7, 0x1ed8
+	WORD $0x17fffefe // b 0x1b4c
+// 0x1f58:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0xd28003e7 // mov x7, #0x1f
-	WORD $0x91040028 // add x8, x1, #0x100
-// 0x18cc:
-	WORD $0xac810100 // stp q0, q0, [x8], #32
+	WORD $0xd2800127 // mov x7, #0x9
+	WORD $0xd2800168 // mov x8, #0xb
+	WORD $0x91040029 // add x9, x1, #0x100
+	WORD $0x721700df // tst w6, #0x200
+	WORD $0x9a8800e7 // csel x7, x7, x8, eq
+// 0x1f70:
+	WORD $0xad000120 // stp q0, q0, [x9]
+	WORD $0xad010120 // stp q0, q0, [x9, #32]
 	WORD $0xf10004e7 // subs x7, x7, #0x1
-	WORD $0x54ffffc1 // b.ne 0x18cc
+	WORD $0xad020120 // stp q0, q0, [x9, #64]
+	WORD $0xad030120 // stp q0, q0, [x9, #96]
+	WORD $0x91020129 // add x9, x9, #0x80
+	WORD $0x54ffff41 // b.ne 0x1f70
 	RET
 
 DATA chacha20poly1305_batch_neon_constants<>+0(SB)/8, $0x3320646e61707865
@@ -1678,8 +2091,8 @@ DATA chacha20poly1305_batch_neon_constants<>+128(SB)/8, $0x0000000000000000
 DATA chacha20poly1305_batch_neon_constants<>+136(SB)/8, $0x0000000000000000
 DATA chacha20poly1305_batch_neon_constants<>+144(SB)/8, $0x0000000000000000
 DATA chacha20poly1305_batch_neon_constants<>+152(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_neon_constants<>+160(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_neon_constants<>+168(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_batch_neon_constants<>+160(SB)/8, $0x2202290231010000
+DATA chacha20poly1305_batch_neon_constants<>+168(SB)/8, $0x0000000022021a03
 DATA chacha20poly1305_batch_neon_constants<>+176(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_batch_neon_constants<>+184(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_batch_neon_constants<>+184(SB)/8, $0x0000000030041914
 GLOBL chacha20poly1305_batch_neon_constants<>(SB), RODATA|NOPTR, $192

@@ -321,337 +321,337 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4f28560c // shl v12.4s, v16.4s, #8
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f28562d // shl v13.4s, v17.4s, #8
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x6f28460c // sri v12.4s, v16.4s, #24
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6f28462d // sri v13.4s, v17.4s, #24
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x4f28564e // shl v14.4s, v18.4s, #8
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4f28566f // shl v15.4s, v19.4s, #8
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6f28464e // sri v14.4s, v18.4s, #24
 	WORD $0x6f28466f // sri v15.4s, v19.4s, #24
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f28560f // shl v15.4s, v16.4s, #8
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f28562e // shl v14.4s, v17.4s, #8
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6f28460f // sri v15.4s, v16.4s, #24
 	WORD $0x6f28462e // sri v14.4s, v17.4s, #24
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x4f28564c // shl v12.4s, v18.4s, #8
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4f28566d // shl v13.4s, v19.4s, #8
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0x6f28464c // sri v12.4s, v18.4s, #24
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6f28466d // sri v13.4s, v19.4s, #24
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4f28560c // shl v12.4s, v16.4s, #8
 	WORD $0x4f28562d // shl v13.4s, v17.4s, #8
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x6f28460c // sri v12.4s, v16.4s, #24
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6f28462d // sri v13.4s, v17.4s, #24
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4f28564e // shl v14.4s, v18.4s, #8
 	WORD $0x4f28566f // shl v15.4s, v19.4s, #8
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6f28464e // sri v14.4s, v18.4s, #24
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6f28466f // sri v15.4s, v19.4s, #24
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4f28560f // shl v15.4s, v16.4s, #8
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4f28562e // shl v14.4s, v17.4s, #8
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6f28460f // sri v15.4s, v16.4s, #24
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6f28462e // sri v14.4s, v17.4s, #24
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f28564c // shl v12.4s, v18.4s, #8
 	WORD $0x4f28566d // shl v13.4s, v19.4s, #8
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6f28464c // sri v12.4s, v18.4s, #24
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x6f28466d // sri v13.4s, v19.4s, #24
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xeb0502df // cmp x22, x5
 	WORD $0x54ffd561 // b.ne 0x494
 	WORD $0xb4001e8e // cbz x14, 0xdbc
@@ -912,163 +912,163 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f28560c // shl v12.4s, v16.4s, #8
 	WORD $0x4f28562d // shl v13.4s, v17.4s, #8
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6f28460c // sri v12.4s, v16.4s, #24
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6f28462d // sri v13.4s, v17.4s, #24
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4f28564e // shl v14.4s, v18.4s, #8
 	WORD $0x4f28566f // shl v15.4s, v19.4s, #8
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6f28464e // sri v14.4s, v18.4s, #24
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6f28466f // sri v15.4s, v19.4s, #24
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4f28560f // shl v15.4s, v16.4s, #8
 	WORD $0x4f28562e // shl v14.4s, v17.4s, #8
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6f28460f // sri v15.4s, v16.4s, #24
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x6f28462e // sri v14.4s, v17.4s, #24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x4f28564c // shl v12.4s, v18.4s, #8
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4f28566d // shl v13.4s, v19.4s, #8
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6f28464c // sri v12.4s, v18.4s, #24
 	WORD $0x6f28466d // sri v13.4s, v19.4s, #24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x140005da // b 0x27c8
 // 0x1064:
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
@@ -1368,115 +1368,112 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4f28560c // shl v12.4s, v16.4s, #8
 	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4f28562d // shl v13.4s, v17.4s, #8
 	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4f2857b8 // shl v24.4s, v29.4s, #8
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x6f28460c // sri v12.4s, v16.4s, #24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f28462d // sri v13.4s, v17.4s, #24
 	WORD $0x4f2857dc // shl v28.4s, v30.4s, #8
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
 	WORD $0x6f2847b8 // sri v24.4s, v29.4s, #24
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0x6f2847dc // sri v28.4s, v30.4s, #24
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x4f28564e // shl v14.4s, v18.4s, #8
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4f28566f // shl v15.4s, v19.4s, #8
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
 	WORD $0x6f28464e // sri v14.4s, v18.4s, #24
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6f28466f // sri v15.4s, v19.4s, #24
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
 	WORD $0x6e186318 // ext v24.16b, v24.16b, v24.16b, #12
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x6e1c639c // ext v28.16b, v28.16b, v28.16b, #12
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
 	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
@@ -1484,99 +1481,99 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 	WORD $0x6e1622d6 // ext v22.16b, v22.16b, v22.16b, #4
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e1a235a // ext v26.16b, v26.16b, v26.16b, #4
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
 	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x4f28560f // shl v15.4s, v16.4s, #8
 	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4f28562e // shl v14.4s, v17.4s, #8
 	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4f2857b8 // shl v24.4s, v29.4s, #8
 	WORD $0x6f28460f // sri v15.4s, v16.4s, #24
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6f28462e // sri v14.4s, v17.4s, #24
 	WORD $0x4f2857dc // shl v28.4s, v30.4s, #8
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
 	WORD $0x6f2847b8 // sri v24.4s, v29.4s, #24
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x6f2847dc // sri v28.4s, v30.4s, #24
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x4f28564c // shl v12.4s, v18.4s, #8
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4f28566d // shl v13.4s, v19.4s, #8
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
 	WORD $0x6f28464c // sri v12.4s, v18.4s, #24
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6f28466d // sri v13.4s, v19.4s, #24
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
@@ -1584,288 +1581,291 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
 	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
 	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
 	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6e1662d6 // ext v22.16b, v22.16b, v22.16b, #12
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4f28560c // shl v12.4s, v16.4s, #8
 	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4f28562d // shl v13.4s, v17.4s, #8
 	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4f2857b8 // shl v24.4s, v29.4s, #8
 	WORD $0x6f28460c // sri v12.4s, v16.4s, #24
 	WORD $0x6f28462d // sri v13.4s, v17.4s, #24
 	WORD $0x4f2857dc // shl v28.4s, v30.4s, #8
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
 	WORD $0x6f2847b8 // sri v24.4s, v29.4s, #24
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0x6f2847dc // sri v28.4s, v30.4s, #24
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x4f28564e // shl v14.4s, v18.4s, #8
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4f28566f // shl v15.4s, v19.4s, #8
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6f28464e // sri v14.4s, v18.4s, #24
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f28466f // sri v15.4s, v19.4s, #24
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
 	WORD $0x6e186318 // ext v24.16b, v24.16b, v24.16b, #12
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x6e1c639c // ext v28.16b, v28.16b, v28.16b, #12
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
 	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6e1622d6 // ext v22.16b, v22.16b, v22.16b, #4
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e1a235a // ext v26.16b, v26.16b, v26.16b, #4
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
 	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4f28560f // shl v15.4s, v16.4s, #8
 	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4f28562e // shl v14.4s, v17.4s, #8
 	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4f2857b8 // shl v24.4s, v29.4s, #8
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6f28460f // sri v15.4s, v16.4s, #24
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f28462e // sri v14.4s, v17.4s, #24
 	WORD $0x4f2857dc // shl v28.4s, v30.4s, #8
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
 	WORD $0x6f2847b8 // sri v24.4s, v29.4s, #24
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x6f2847dc // sri v28.4s, v30.4s, #24
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4f28564c // shl v12.4s, v18.4s, #8
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4f28566d // shl v13.4s, v19.4s, #8
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
 	WORD $0x6f28464c // sri v12.4s, v18.4s, #24
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6f28466d // sri v13.4s, v19.4s, #24
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
 	WORD $0x6e182318 // ext v24.16b, v24.16b, v24.16b, #4
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
 	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
 	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
 	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6e1662d6 // ext v22.16b, v22.16b, v22.16b, #12
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xeb0502df // cmp x22, x5
 	WORD $0x54ffc041 // b.ne 0x14d0
 	WORD $0xb400188e // cbz x14, 0x1fdc
@@ -2077,285 +2077,285 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4f28560c // shl v12.4s, v16.4s, #8
 	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4f28562d // shl v13.4s, v17.4s, #8
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
 	WORD $0x4f2857b8 // shl v24.4s, v29.4s, #8
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6f28460c // sri v12.4s, v16.4s, #24
 	WORD $0x4f2857dc // shl v28.4s, v30.4s, #8
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6f28462d // sri v13.4s, v17.4s, #24
 	WORD $0x6f2847b8 // sri v24.4s, v29.4s, #24
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
 	WORD $0x6f2847dc // sri v28.4s, v30.4s, #24
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4f28564e // shl v14.4s, v18.4s, #8
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
 	WORD $0x4f28566f // shl v15.4s, v19.4s, #8
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f28464e // sri v14.4s, v18.4s, #24
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6f28466f // sri v15.4s, v19.4s, #24
 	WORD $0x6e186318 // ext v24.16b, v24.16b, v24.16b, #12
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
 	WORD $0x6e1c639c // ext v28.16b, v28.16b, v28.16b, #12
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
 	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x6e1622d6 // ext v22.16b, v22.16b, v22.16b, #4
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6e1a235a // ext v26.16b, v26.16b, v26.16b, #4
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x6e351f18 // eor v24.16b, v24.16b, v21.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x6e391f9c // eor v28.16b, v28.16b, v25.16b
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
 	WORD $0x6e600b18 // rev32 v24.8h, v24.8h
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
 	WORD $0x4f2c57da // shl v26.4s, v30.4s, #12
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x6f2c47da // sri v26.4s, v30.4s, #20
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4eb686b5 // add v21.4s, v21.4s, v22.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x4eba8739 // add v25.4s, v25.4s, v26.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
 	WORD $0x6e351f1d // eor v29.16b, v24.16b, v21.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6e391f9e // eor v30.16b, v28.16b, v25.16b
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4f28560f // shl v15.4s, v16.4s, #8
 	WORD $0x4f2857b8 // shl v24.4s, v29.4s, #8
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4f28562e // shl v14.4s, v17.4s, #8
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4f2857dc // shl v28.4s, v30.4s, #8
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x6f2847b8 // sri v24.4s, v29.4s, #24
 	WORD $0x6f28460f // sri v15.4s, v16.4s, #24
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6f28462e // sri v14.4s, v17.4s, #24
 	WORD $0x6f2847dc // sri v28.4s, v30.4s, #24
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
 	WORD $0x4eb886f7 // add v23.4s, v23.4s, v24.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x4ebc877b // add v27.4s, v27.4s, v28.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4f28564c // shl v12.4s, v18.4s, #8
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4f28566d // shl v13.4s, v19.4s, #8
 	WORD $0x6e3b1f5e // eor v30.16b, v26.16b, v27.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e182318 // ext v24.16b, v24.16b, v24.16b, #4
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6f28464c // sri v12.4s, v18.4s, #24
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6f28466d // sri v13.4s, v19.4s, #24
 	WORD $0x6e1c239c // ext v28.16b, v28.16b, v28.16b, #4
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
 	WORD $0x4f2757b6 // shl v22.4s, v29.4s, #7
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4f2757da // shl v26.4s, v30.4s, #7
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6e1742f7 // ext v23.16b, v23.16b, v23.16b, #8
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
 	WORD $0x6e1b437b // ext v27.16b, v27.16b, v27.16b, #8
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x6f2747b6 // sri v22.4s, v29.4s, #25
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x6f2747da // sri v26.4s, v30.4s, #25
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6e1662d6 // ext v22.16b, v22.16b, v22.16b, #12
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e1a635a // ext v26.16b, v26.16b, v26.16b, #12
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x140000d8 // b 0x27c8
 // 0x246c:
@@ -2552,27 +2552,27 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 // 0x2764:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 // 0x27c8:
@@ -2663,27 +2663,27 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 // 0x290c:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xf10040e7 // subs x7, x7, #0x10
@@ -2727,26 +2727,26 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 // 0x29fc:
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 // 0x2a5c:
@@ -2770,27 +2770,27 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 // 0x2a98:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xeb0702df // cmp x22, x7
@@ -3044,102 +3044,102 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 // 0x2e90:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xf1010129 // subs x9, x9, #0x40
@@ -3148,27 +3148,27 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 // 0x302c:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 // 0x3090:
@@ -3181,26 +3181,26 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 	WORD $0xa9526037 // ldp x23, x24, [x1, #288]
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 // 0x3108:
@@ -3209,26 +3209,26 @@ TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
 	WORD $0xf94024b8 // ldr x24, [x5, #72]
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xf9401ca8 // ldr x8, [x5, #56]

@@ -320,112 +320,109 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
 	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
 	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
@@ -433,181 +430,184 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
 	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
 	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0xeb0502df // cmp x22, x5
 	WORD $0x54ffda81 // b.ne 0x48c
@@ -626,323 +626,323 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
-	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
-	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
-	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
-	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
-	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
-	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
-	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
-	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
-	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
-	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
-	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
-	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
-	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
-	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
-	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
-	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
-	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
-	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0xba0b0354 // adcs x20, x26, x11
-	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
-	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
-	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
 	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
 	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0xab1902f3 // adds x19, x23, x25
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
 	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
 	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0xab1902f3 // adds x19, x23, x25
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
-	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
+	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
+	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
+	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
+	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
+	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
+	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
+	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0xab0c0273 // adds x19, x19, x12
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
+	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
+	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
+	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
+	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
+	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
+	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
+	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
+	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
+	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
+	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x9a0b035a // adc x26, x26, x11
+	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xab18035a // adds x26, x26, x24
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
+	WORD $0xab190373 // adds x19, x27, x25
+	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xeb0502df // cmp x22, x5
 	WORD $0x54ffd761 // b.ne 0x958
 	WORD $0xb4001c8e // cbz x14, 0x1200
@@ -1192,292 +1192,289 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
 	WORD $0xad51d835 // ldp q21, q22, [x1, #560]
 	WORD $0x3dc09437 // ldr q23, [x1, #592]
 	WORD $0x4f00049e // movi v30.4s, #0x4
 	WORD $0x4ebf858c // add v12.4s, v12.4s, v31.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4e812810 // trn1 v16.4s, v0.4s, v1.4s
 	WORD $0x4e816801 // trn2 v1.4s, v0.4s, v1.4s
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4e832840 // trn1 v0.4s, v2.4s, v3.4s
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4e836843 // trn2 v3.4s, v2.4s, v3.4s
 	WORD $0x4e852891 // trn1 v17.4s, v4.4s, v5.4s
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x4e856885 // trn2 v5.4s, v4.4s, v5.4s
 	WORD $0x4e8728c4 // trn1 v4.4s, v6.4s, v7.4s
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x4e8768c7 // trn2 v7.4s, v6.4s, v7.4s
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4ec02a02 // trn1 v2.2d, v16.2d, v0.2d
 	WORD $0x4ec06a00 // trn2 v0.2d, v16.2d, v0.2d
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4ec32830 // trn1 v16.2d, v1.2d, v3.2d
 	WORD $0x4ec36823 // trn2 v3.2d, v1.2d, v3.2d
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ec42a26 // trn1 v6.2d, v17.2d, v4.2d
 	WORD $0x4ec46a24 // trn2 v4.2d, v17.2d, v4.2d
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ec728b1 // trn1 v17.2d, v5.2d, v7.2d
 	WORD $0x4ec768a7 // trn2 v7.2d, v5.2d, v7.2d
 	WORD $0xad441441 // ldp q1, q5, [x2, #128]
 	WORD $0x4ebe87ff // add v31.4s, v31.4s, v30.4s
 	WORD $0x4e892912 // trn1 v18.4s, v8.4s, v9.4s
 	WORD $0x4e896909 // trn2 v9.4s, v8.4s, v9.4s
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4e8b2948 // trn1 v8.4s, v10.4s, v11.4s
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x4e8b694b // trn2 v11.4s, v10.4s, v11.4s
 	WORD $0x6e3f1ebc // eor v28.16b, v21.16b, v31.16b
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4e8d2993 // trn1 v19.4s, v12.4s, v13.4s
 	WORD $0x4e8d698d // trn2 v13.4s, v12.4s, v13.4s
 	WORD $0x4e8f29cc // trn1 v12.4s, v14.4s, v15.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4e8f69cf // trn2 v15.4s, v14.4s, v15.4s
 	WORD $0x6e600b9c // rev32 v28.8h, v28.8h
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ec82a4a // trn1 v10.2d, v18.2d, v8.2d
 	WORD $0x4ec86a48 // trn2 v8.2d, v18.2d, v8.2d
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4ecb2932 // trn1 v18.2d, v9.2d, v11.2d
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4ecb692b // trn2 v11.2d, v9.2d, v11.2d
 	WORD $0x4ebc86f7 // add v23.4s, v23.4s, v28.4s
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4ecc2a6e // trn1 v14.2d, v19.2d, v12.2d
 	WORD $0x4ecc6a6c // trn2 v12.2d, v19.2d, v12.2d
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4ecf29b3 // trn1 v19.2d, v13.2d, v15.2d
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4ecf69af // trn2 v15.2d, v13.2d, v15.2d
 	WORD $0x6e371edd // eor v29.16b, v22.16b, v23.16b
 	WORD $0xad453449 // ldp q9, q13, [x2, #160]
 	WORD $0x4eb88400 // add v0.4s, v0.4s, v24.4s
 	WORD $0x4eb98484 // add v4.4s, v4.4s, v25.4s
 	WORD $0x4eba8508 // add v8.4s, v8.4s, v26.4s
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4ebb858c // add v12.4s, v12.4s, v27.4s
 	WORD $0x4f2c57b6 // shl v22.4s, v29.4s, #12
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e251c84 // eor v4.16b, v4.16b, v5.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0xad401441 // ldp q1, q5, [x2]
 	WORD $0x6e291d08 // eor v8.16b, v8.16b, v9.16b
 	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
 	WORD $0x6f2c47b6 // sri v22.4s, v29.4s, #20
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0xad413449 // ldp q9, q13, [x2, #32]
 	WORD $0x4eb88442 // add v2.4s, v2.4s, v24.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4eb984c6 // add v6.4s, v6.4s, v25.4s
 	WORD $0xad041060 // stp q0, q4, [x3, #128]
 	WORD $0x4eba854a // add v10.4s, v10.4s, v26.4s
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4ebb85ce // add v14.4s, v14.4s, v27.4s
 	WORD $0x4eb686a0 // add v0.4s, v21.4s, v22.4s
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0xad053068 // stp q8, q12, [x3, #160]
 	WORD $0x6e211c42 // eor v2.16b, v2.16b, v1.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6e251cc6 // eor v6.16b, v6.16b, v5.16b
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xad461441 // ldp q1, q5, [x2, #192]
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e2d1dce // eor v14.16b, v14.16b, v13.16b
 	WORD $0x6e201f9c // eor v28.16b, v28.16b, v0.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0xad473449 // ldp q9, q13, [x2, #224]
 	WORD $0x4eb88463 // add v3.4s, v3.4s, v24.4s
 	WORD $0x4eb984e7 // add v7.4s, v7.4s, v25.4s
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0xad001862 // stp q2, q6, [x3]
 	WORD $0x4eba856b // add v11.4s, v11.4s, v26.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x4ebb85ef // add v15.4s, v15.4s, v27.4s
 	WORD $0x4e14038c // tbl v12.16b, {v28.16b}, v20.16b
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0xad01386a // stp q10, q14, [x3, #32]
 	WORD $0x6e211c63 // eor v3.16b, v3.16b, v1.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6e251ce7 // eor v7.16b, v7.16b, v5.16b
 	WORD $0xad427055 // ldp q21, q28, [x2, #64]
 	WORD $0x6e291d6b // eor v11.16b, v11.16b, v9.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x6e2d1def // eor v15.16b, v15.16b, v13.16b
 	WORD $0x4eac86e8 // add v8.4s, v23.4s, v12.4s
 	WORD $0xad437857 // ldp q23, q30, [x2, #96]
 	WORD $0x4eb88610 // add v16.4s, v16.4s, v24.4s
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4eb98631 // add v17.4s, v17.4s, v25.4s
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xad061c63 // stp q3, q7, [x3, #192]
 	WORD $0x4eba8652 // add v18.4s, v18.4s, v26.4s
 	WORD $0x4ebb8673 // add v19.4s, v19.4s, v27.4s
 	WORD $0x6e281edd // eor v29.16b, v22.16b, v8.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xad073c6b // stp q11, q15, [x3, #224]
 	WORD $0x6e351e10 // eor v16.16b, v16.16b, v21.16b
 	WORD $0x6e3c1e31 // eor v17.16b, v17.16b, v28.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6e371e52 // eor v18.16b, v18.16b, v23.16b
 	WORD $0x6e3e1e73 // eor v19.16b, v19.16b, v30.16b
 	WORD $0x4f2757a4 // shl v4.4s, v29.4s, #7
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xad4bb825 // ldp q5, q14, [x1, #368]
 	WORD $0xad4cbc23 // ldp q3, q15, [x1, #400]
 	WORD $0x6f2747a4 // sri v4.4s, v29.4s, #25
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0xad4da42a // ldp q10, q9, [x1, #432]
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0xad4e9821 // ldp q1, q6, [x1, #464]
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0xad024470 // stp q16, q17, [x3, #64]
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0xad034c72 // stp q18, q19, [x3, #96]
@@ -1485,85 +1482,88 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
 	WORD $0xad4fac27 // ldp q7, q11, [x1, #496]
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0xad50882d // ldp q13, q2, [x1, #528]
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
 	WORD $0x91040042 // add x2, x2, #0x100
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
 	WORD $0x91040063 // add x3, x3, #0x100
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
 	WORD $0xd1040084 // sub x4, x4, #0x100
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0xd1040089 // sub x9, x4, #0x100
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x8a89fd28 // and x8, x9, x9, asr #63
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x934208c9 // sbfx x9, x6, #2, #1
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
 	WORD $0x91040108 // add x8, x8, #0x100
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x8b080047 // add x7, x2, x8
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
 	WORD $0xca0300e7 // eor x7, x7, x3
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
 	WORD $0x8a0900e7 // and x7, x7, x9
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
 	WORD $0xca0300e7 // eor x7, x7, x3
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
 	WORD $0xd280008e // mov x14, #0x4
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0xcb1600e8 // sub x8, x7, x22
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
 	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0xab1902f3 // adds x19, x23, x25
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
 	WORD $0x6e211dad // eor v13.16b, v13.16b, v1.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x17fffb15 // b 0x464
 // 0x1814:
 	WORD $0xf100811f // cmp x8, #0x20
@@ -1576,156 +1576,156 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6e221dce // eor v14.16b, v14.16b, v2.16b
 	WORD $0x6e231def // eor v15.16b, v15.16b, v3.16b
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x4f2c5604 // shl v4.4s, v16.4s, #12
 	WORD $0x4f2c5625 // shl v5.4s, v17.4s, #12
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6f2c4604 // sri v4.4s, v16.4s, #20
 	WORD $0x6f2c4625 // sri v5.4s, v17.4s, #20
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
 	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
-	WORD $0x8b1802f7 // add x23, x23, x24
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e201d90 // eor v16.16b, v12.16b, v0.16b
 	WORD $0x6e211db1 // eor v17.16b, v13.16b, v1.16b
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
 	WORD $0x4e14020c // tbl v12.16b, {v16.16b}, v20.16b
 	WORD $0x4e14022d // tbl v13.16b, {v17.16b}, v20.16b
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4eac8508 // add v8.4s, v8.4s, v12.4s
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4ead8529 // add v9.4s, v9.4s, v13.4s
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e221dd2 // eor v18.16b, v14.16b, v2.16b
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x6e231df3 // eor v19.16b, v15.16b, v3.16b
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x6e281c90 // eor v16.16b, v4.16b, v8.16b
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x6e291cb1 // eor v17.16b, v5.16b, v9.16b
 	WORD $0x4e14024e // tbl v14.16b, {v18.16b}, v20.16b
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x4e14026f // tbl v15.16b, {v19.16b}, v20.16b
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0x4f275604 // shl v4.4s, v16.4s, #7
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x4f275625 // shl v5.4s, v17.4s, #7
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4eae854a // add v10.4s, v10.4s, v14.4s
-	WORD $0x9a18035a // adc x26, x26, x24
 	WORD $0x4eaf856b // add v11.4s, v11.4s, v15.4s
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x6f274604 // sri v4.4s, v16.4s, #25
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x6f274625 // sri v5.4s, v17.4s, #25
 	WORD $0x6e2a1cd2 // eor v18.16b, v6.16b, v10.16b
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x6e2b1cf3 // eor v19.16b, v7.16b, v11.16b
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0xab1902f3 // adds x19, x23, x25
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x6e231dce // eor v14.16b, v14.16b, v3.16b
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
-	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e6009ef // rev32 v15.8h, v15.8h
 	WORD $0x6e6009ce // rev32 v14.8h, v14.8h
+	WORD $0xab0c0273 // adds x19, x19, x12
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
 	WORD $0x6e211d8c // eor v12.16b, v12.16b, v1.16b
 	WORD $0x6e221dad // eor v13.16b, v13.16b, v2.16b
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
+	WORD $0xba0d0294 // adcs x20, x20, x13
 	WORD $0x6e6009ad // rev32 v13.8h, v13.8h
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f2c5605 // shl v5.4s, v16.4s, #12
 	WORD $0x4f2c5624 // shl v4.4s, v17.4s, #12
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x6f2c4605 // sri v5.4s, v16.4s, #20
+	WORD $0x9a0002b5 // adc x21, x21, x0
 	WORD $0x6f2c4624 // sri v4.4s, v17.4s, #20
-	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
-	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4ea58400 // add v0.4s, v0.4s, v5.4s
-	WORD $0x9bd17e98 // umulh x24, x20, x17
-	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x4f2c5646 // shl v6.4s, v18.4s, #12
 	WORD $0x4f2c5667 // shl v7.4s, v19.4s, #12
 	WORD $0x6e201df0 // eor v16.16b, v15.16b, v0.16b
+	WORD $0x9b117e9b // mul x27, x20, x17
 	WORD $0x6e231dd1 // eor v17.16b, v14.16b, v3.16b
 	WORD $0x6f2c4646 // sri v6.4s, v18.4s, #20
 	WORD $0x6f2c4667 // sri v7.4s, v19.4s, #20
-	WORD $0x9b116aba // madd x26, x21, x17, x26
-	WORD $0x924006f5 // and x21, x23, #0x3
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x4e14020f // tbl v15.16b, {v16.16b}, v20.16b
 	WORD $0x4e14022e // tbl v14.16b, {v17.16b}, v20.16b
+	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
-	WORD $0x9b117e97 // mul x23, x20, x17
 	WORD $0x4ea78442 // add v2.4s, v2.4s, v7.4s
+	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
 	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
+	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x9b0f7e9b // mul x27, x20, x15
 	WORD $0x6e211d92 // eor v18.16b, v12.16b, v1.16b
+	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x6e221db3 // eor v19.16b, v13.16b, v2.16b
+	WORD $0x924006f5 // and x21, x23, #0x3
 	WORD $0x6e2a1cb0 // eor v16.16b, v5.16b, v10.16b
-	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
 	WORD $0x6e291c91 // eor v17.16b, v4.16b, v9.16b
+	WORD $0x9b0f7e98 // mul x24, x20, x15
 	WORD $0x4e14024c // tbl v12.16b, {v18.16b}, v20.16b
-	WORD $0x9a18035a // adc x26, x26, x24
+	WORD $0xab1b0339 // adds x25, x25, x27
 	WORD $0x4e14026d // tbl v13.16b, {v19.16b}, v20.16b
 	WORD $0x4f275605 // shl v5.4s, v16.4s, #7
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
 	WORD $0x4f275624 // shl v4.4s, v17.4s, #7
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x4eac856b // add v11.4s, v11.4s, v12.4s
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
+	WORD $0x9b107e6b // mul x11, x19, x16
 	WORD $0x6f274605 // sri v5.4s, v16.4s, #25
 	WORD $0x6f274624 // sri v4.4s, v17.4s, #25
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x6e2b1cd2 // eor v18.16b, v6.16b, v11.16b
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x6e281cf3 // eor v19.16b, v7.16b, v8.16b
 	WORD $0x4f275646 // shl v6.4s, v18.4s, #7
-	WORD $0xba0b0354 // adcs x20, x26, x11
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0x4f275667 // shl v7.4s, v19.4s, #7
-	WORD $0x9a1f02b5 // adc x21, x21, xzr
+	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x6f274646 // sri v6.4s, v18.4s, #25
 	WORD $0x6f274667 // sri v7.4s, v19.4s, #25
+	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0x14000276 // b 0x246c
 // 0x1a98:
 	WORD $0x6e60098c // rev32 v12.8h, v12.8h
@@ -2337,27 +2337,27 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 // 0x2408:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 // 0x246c:
@@ -2448,27 +2448,27 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 // 0x25b0:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xf10040e7 // subs x7, x7, #0x10
@@ -2512,26 +2512,26 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 // 0x26a0:
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 // 0x2700:
@@ -2555,27 +2555,27 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 // 0x273c:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xeb0702df // cmp x22, x7
@@ -2793,102 +2793,102 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 // 0x2aac:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
-	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xf1010129 // subs x9, x9, #0x40
@@ -2897,27 +2897,27 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 // 0x2c48:
 	WORD $0xa8c136cc // ldp x12, x13, [x22], #16
 	WORD $0xab0c0273 // adds x19, x19, x12
-	WORD $0xba0d0294 // adcs x20, x20, x13
-	WORD $0x9bd07e77 // umulh x23, x19, x16
-	WORD $0x9a0002b5 // adc x21, x21, x0
-	WORD $0x9bcf7e98 // umulh x24, x20, x15
-	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
 	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
+	WORD $0xba0d0294 // adcs x20, x20, x13
+	WORD $0x9bcf7e98 // umulh x24, x20, x15
+	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 // 0x2cac:
@@ -2930,26 +2930,26 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xa9526037 // ldp x23, x24, [x1, #288]
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 // 0x2d24:
@@ -2958,26 +2958,26 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xf94024b8 // ldr x24, [x5, #72]
 	WORD $0xab170273 // adds x19, x19, x23
 	WORD $0xba180294 // adcs x20, x20, x24
-	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9a0002b5 // adc x21, x21, x0
+	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9bd07e77 // umulh x23, x19, x16
 	WORD $0x9bcf7e98 // umulh x24, x20, x15
 	WORD $0x9b0f5eb7 // madd x23, x21, x15, x23
-	WORD $0x9bcf7e7a // umulh x26, x19, x15
+	WORD $0x9b117e9b // mul x27, x20, x17
+	WORD $0x9bd17e8b // umulh x11, x20, x17
 	WORD $0x8b1802f7 // add x23, x23, x24
 	WORD $0x927ef6f9 // and x25, x23, #0xfffffffffffffffc
-	WORD $0x9bd17e98 // umulh x24, x20, x17
 	WORD $0x8b570b39 // add x25, x25, x23, lsr #2
 	WORD $0x9b116aba // madd x26, x21, x17, x26
 	WORD $0x924006f5 // and x21, x23, #0x3
-	WORD $0x9b117e97 // mul x23, x20, x17
-	WORD $0x9b0f7e9b // mul x27, x20, x15
+	WORD $0x9b0f7e98 // mul x24, x20, x15
+	WORD $0xab1b0339 // adds x25, x25, x27
+	WORD $0x9b0f7e7b // mul x27, x19, x15
+	WORD $0x9a0b035a // adc x26, x26, x11
 	WORD $0x9b107e6b // mul x11, x19, x16
-	WORD $0xab170339 // adds x25, x25, x23
-	WORD $0x9a18035a // adc x26, x26, x24
-	WORD $0x9b0f7e77 // mul x23, x19, x15
-	WORD $0xab1b035a // adds x26, x26, x27
+	WORD $0xab18035a // adds x26, x26, x24
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
-	WORD $0xab1902f3 // adds x19, x23, x25
+	WORD $0xab190373 // adds x19, x27, x25
 	WORD $0xba0b0354 // adcs x20, x26, x11
 	WORD $0x9a1f02b5 // adc x21, x21, xzr
 	WORD $0xf9401ca8 // ldr x8, [x5, #56]

@@ -68,8 +68,8 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 
 // Measured on Zen 5: src/level.c says how.
 var chaCha20Poly1305BatchPlans = batchPlans{
-	AVX512:   newBatchPlan(0, 3, 3, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 7, 6, 6, 6, 6, 7, 8, 8, 16, 7, 8, 8, 8, 8, 12, 12, 16),
-	AVX2:     newBatchPlan(0, 2, 2, 2, 3, 3, 3, 3, 3, 4, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 6),
+	AVX512:   newBatchPlan(0, 4, 3, 3, 3, 3, 4, 4, 5, 5, 4, 5, 5, 6, 6, 6, 7, 6, 5, 6, 7, 8, 8, 8, 12, 12, 7, 8, 8, 12, 12, 14, 16),
+	AVX2:     newBatchPlan(0, 2, 2, 2, 3, 3, 2, 2, 3, 3, 3, 4, 4, 4, 8, 8, 0, 0, 3, 3, 3, 6, 7),
 	Portable: portableBatchPlan,
 }
 
@@ -143,7 +143,7 @@ func aesGCMBatchRows() []dispatch.Row {
 
 // Measured on Zen 5.
 var aesGCMBatchPlans = batchPlans{
-	AVX512:   newBatchPlan(4, 7, 7, 7, 7, 7),
+	AVX512:   newBatchPlan(4, 7, 7, 7, 7),
 	Portable: portableBatchPlan,
 }
 

@@ -116,5 +116,10 @@ func load(names []string) error {
 	if names[0] != "*" && len(files) > 0 {
 		return errors.New("not all were loaded")
 	}
-	return nil
+	// From 7.3 on the kernel refuses by default what is tested here.
+	err := os.WriteFile("/proc/sys/crypto/af_alg_restrict", []byte("0"), 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }

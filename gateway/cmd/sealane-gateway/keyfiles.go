@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/pflag"
 
 	"github.com/sealane/sealane/gateway/internal/jetstream"
@@ -21,6 +23,7 @@ type keySources struct {
 	nats   string
 	stream string
 	topic  string
+	ca     string
 	limit  int
 }
 
@@ -36,7 +39,8 @@ func (k *keySources) liveFlags(f *pflag.FlagSet) {
 	k.limit = 1 << 18
 	f.Lookup("keys").Usage = "key log, as SSLKEYLOGFILE makes it, read as it grows; a file or a named pipe; may be given more than once"
 	f.StringVar(&k.socket, "keys-socket", "", "take key logs from who connects to this Unix socket")
-	f.StringVar(&k.nats, "keys-nats", "", "take key logs from a NATS JetStream at this URL")
+	f.StringVar(&k.nats, "keys-nats", "", "take key logs from a NATS JetStream at this URL; tls://USER:PASSWORD@HOST:4222 if they cross a network")
+	f.StringVar(&k.ca, "nats-ca", "", "who certifies NATS servers, certificates in PEM; those that this system trusts if it is not given")
 	f.StringVar(&k.stream, "nats-stream", "TLSKEYS", "name of the stream")
 	f.StringVar(&k.topic, "nats-subject", "", "only messages with this subject")
 }
@@ -90,11 +94,24 @@ func (k *keySources) follow(ctx context.Context, store *keys.Store) error {
 		})
 	}
 	if k.nats != "" {
+		var more []nats.Option
+		if k.ca != "" {
+			more = append(more, nats.RootCAs(k.ca))
+		}
 		if err := jetstream.Subscribe(ctx, k.nats, k.stream, k.topic, &keys.Log{Store: store}, func(err error) {
-			slog.Warn("NATS", "url", k.nats, "error", err)
-		}); err != nil {
-			return fmt.Errorf("NATS at %s: %w", k.nats, err)
+			slog.Warn("NATS", "url", redacted(k.nats), "error", err)
+		}, more...); err != nil {
+			return fmt.Errorf("NATS at %s: %w", redacted(k.nats), err)
 		}
 	}
 	return nil
+}
+
+// redacted is a URL without its password.
+func redacted(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return "(not a URL)"
+	}
+	return u.Redacted()
 }

@@ -59,7 +59,10 @@ type core struct {
 	across []*output.Interface // inline: where frames of a ring go
 	group  int
 	stats  atomic.Pointer[engine.Stats]
-	mu     sync.Mutex // of rings, when one is opened again
+	tried  []time.Time // when a ring was opened last
+	mu     sync.Mutex  // of rings, for who counts, and of counted
+	// Packets and drops of rings that are gone.
+	counted [2]uint64
 }
 
 func liveCommand() *cobra.Command {
@@ -182,7 +185,7 @@ func (l *live) openAudit() (*slog.Logger, error) {
 		return nil, err
 	}
 	l.out.closers = append(l.out.closers, f)
-	return slog.New(slog.NewJSONHandler(f, nil)), nil
+	return slog.New(slog.NewJSONHandler(&reporting{Writer: f, name: l.audit}, nil)), nil
 }
 
 func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
@@ -274,14 +277,17 @@ func (c *core) run(ctx context.Context) {
 	for i := range c.rings {
 		handlers[i] = func(frames []capture.Frame) { c.handle(i, frames) }
 	}
-	for ctx.Err() == nil {
+	c.tried = make([]time.Time, len(c.rings))
+	for now := time.Now(); ctx.Err() == nil; {
 		before := c.worker.Stats.Frames
 		for i, r := range c.rings {
-			if err := r.Read(0, handlers[i]); err != nil {
-				c.again(ctx, i, err)
+			if r == nil {
+				c.again(i, now)
+			} else if err := r.Read(0, handlers[i]); err != nil {
+				c.gone(i, err)
 			}
 		}
-		now := time.Now()
+		now = time.Now()
 		c.worker.Tick(now.UnixNano())
 		c.worker.Flush()
 		if now.Sub(published) > 100*time.Millisecond {
@@ -319,30 +325,36 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 	}
 }
 
-// again opens a ring anew, when its interface is there again.
-func (c *core) again(ctx context.Context, i int, err error) {
+// gone closes a ring whose interface is not there any more. The others are read on.
+func (c *core) gone(i int, err error) {
 	slog.Error("cannot read", "interface", c.names[i], "error", err)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(200 * time.Millisecond):
-		}
-		c.worker.Tick(time.Now().UnixNano())
-		c.worker.Flush()
-		if r, err := c.open(c.names[i]); err == nil {
-			if c.across != nil && c.openAcross(i) != nil {
-				r.Close()
-				continue
-			}
-			c.mu.Lock()
-			c.rings[i].Close()
-			c.rings[i] = r
-			c.mu.Unlock()
-			slog.Info("reading again", "interface", c.names[i])
-			return
-		}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	packets, drops := c.rings[i].Counts()
+	c.counted[0] += packets
+	c.counted[1] += drops
+	c.rings[i].Close()
+	c.rings[i] = nil
+}
+
+// again opens a ring anew, when its interface is there again.
+func (c *core) again(i int, now time.Time) {
+	if now.Sub(c.tried[i]) < 200*time.Millisecond {
+		return
 	}
+	c.tried[i] = now
+	r, err := c.open(c.names[i])
+	if err != nil {
+		return
+	}
+	if c.across != nil && c.openAcross(i) != nil {
+		r.Close()
+		return
+	}
+	c.mu.Lock()
+	c.rings[i] = r
+	c.mu.Unlock()
+	slog.Info("reading again", "interface", c.names[i])
 }
 
 func (c *core) publish() {
@@ -361,9 +373,12 @@ func (l *live) stats() engine.Stats {
 func (l *live) rings() (packets, drops uint64) {
 	for _, c := range l.cores {
 		c.mu.Lock()
+		packets, drops = packets+c.counted[0], drops+c.counted[1]
 		for _, r := range c.rings {
-			p, d := r.Counts()
-			packets, drops = packets+p, drops+d
+			if r != nil {
+				p, d := r.Counts()
+				packets, drops = packets+p, drops+d
+			}
 		}
 		c.mu.Unlock()
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,10 +13,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sealane/sealane/gateway/internal/output"
 )
 
 // lab is some network namespaces on a line, each joined to the next, with nginx in the last.
@@ -315,6 +319,44 @@ func TestInline(t *testing.T) {
 	}
 }
 
+// TestInlineVLAN has frames with VLAN tags go through, which the kernel takes out of them on the way in.
+func TestInlineVLAN(t *testing.T) {
+	l := newLab(t, 3)
+	l.gateway(1, "--inline", "left=right", "--unread", "drop")
+	shark := start(t, l.command(2, "tshark", "-l", "-n", "-i", "left", "-Y", "udp.port==7", "-T", "fields", "-e", "vlan.id", "-e", "vlan.priority", "-e", "udp.length",
+		"-e", "ieee8021ad.id"))
+	shark.waitFor(t, "Capturing on", 1)
+	for range 200 {
+		if err := l.in(0, func() error {
+			out, err := output.NewInterface("right", false, &output.Counts{}, func(err error) { t.Error(err) })
+			if err != nil {
+				return err
+			}
+			defer out.Close()
+			for i, tags := range []string{"", "81006007", "81000007" + "81000009", "88a80007" + "81000009"} {
+				frame := "020000000002" + "020000000001" + tags + "0800" + fmt.Sprintf("4500%04x0000000040110000", 28+i) + "0a6300010a630002" +
+					fmt.Sprintf("00070007%04x0000", 8+i) + strings.Repeat("00", 40)
+				b, err := hex.DecodeString(frame)
+				if err != nil {
+					return err
+				}
+				out.Send(b)
+			}
+			out.Flush()
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(shark.text(), "\t11\t") { // it has begun
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, want := range []string{"\t\t8\t", "7\t3\t9\t", "7,9\t0,0\t10\t", "9\t0\t11\t7\n"} {
+		shark.waitFor(t, want, 1)
+	}
+}
+
 // TestWithoutRoot runs the gateway as another user, with the two capabilities that it needs.
 func TestWithoutRoot(t *testing.T) {
 	need(t, "setpriv", "ip")
@@ -356,7 +398,7 @@ func TestWithoutRoot(t *testing.T) {
 	}
 }
 
-// TestInterfaceGone takes the interface away and brings it back; meanwhile the status page is shown.
+// TestInterfaceGone takes an interface away and brings it back; meanwhile the other one is read, and the status page is shown.
 func TestInterfaceGone(t *testing.T) {
 	need(t, "ip")
 	l := &lab{t: t, dir: t.TempDir(), names: []string{fmt.Sprintf("sealane-%d-gone", os.Getpid())}}
@@ -370,13 +412,37 @@ func TestInterfaceGone(t *testing.T) {
 		l.run("ip", "-n", l.names[0], "link", "set", "there", "up")
 	}
 	come()
-	g := l.gateway(0, "--interface", "here", "--status")
+	l.run("ip", "-n", l.names[0], "link", "add", "stays", "type", "veth", "peer", "name", "sends")
+	l.run("ip", "-n", l.names[0], "link", "set", "stays", "up")
+	l.run("ip", "-n", l.names[0], "link", "set", "sends", "up")
+	g := l.gateway(0, "--interface", "here,stays", "--status")
 	g.waitFor(t, "bytes of plaintext", 2)
 	l.run("ip", "-n", l.names[0], "link", "del", "here")
 	g.waitFor(t, "cannot read", 1)
 	time.Sleep(600 * time.Millisecond)
 	if n := strings.Count(g.text(), "cannot read"); n != 1 {
 		t.Errorf("it was said %d times", n)
+	}
+	if err := l.in(0, func() error {
+		out, err := output.NewInterface("sends", false, &output.Counts{}, func(err error) { t.Error(err) })
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		for range 7000 {
+			out.Send(make([]byte, 60))
+		}
+		out.Flush()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	read := regexp.MustCompile(`packets +7\d\d\d `)
+	for i := 0; !read.MatchString(g.text()); i++ {
+		if i == 100 {
+			t.Fatal("the other interface is not read")
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 	come()
 	g.waitFor(t, "reading again", 1)

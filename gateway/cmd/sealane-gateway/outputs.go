@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/pflag"
 
@@ -22,11 +23,13 @@ type outputs struct {
 	noChecksums bool
 	ports       []string
 	vlan        uint16
+	mac         string
 	face        string
 	tap         string
 	server      string
 
 	file    *output.File
+	folders []*output.Streams
 	serving *output.Server
 	tapFD   int
 	given   func(flag string) bool
@@ -43,6 +46,7 @@ func (o *outputs) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.ports, "map-port", []string{"443=80", "8443=8080"},
 		"servers' ports in the output, as tools look for TLS on those of TLS")
 	f.Uint16Var(&o.vlan, "mark-vlan", 0, "mark packets with this VLAN identifier")
+	f.StringVar(&o.mac, "mark-mac", "", "mark packets with this Ethernet address as their source, such as 02:00:00:00:00:01")
 }
 
 // liveFlags are those that files have no use for.
@@ -60,6 +64,13 @@ func (o *outputs) options() (output.Options, error) {
 	if o.segment < 1 || o.segment > 65000 {
 		return opts, fmt.Errorf("--segment %d: it is 1 to 65000", o.segment)
 	}
+	if o.mac != "" {
+		a, err := net.ParseMAC(o.mac)
+		if err != nil || len(a) != len(opts.MAC) || a[0]&1 != 0 {
+			return opts, fmt.Errorf("--mark-mac %q: it is the address of one Ethernet interface", o.mac)
+		}
+		opts.MAC = [6]byte(a)
+	}
 	for _, p := range o.ports {
 		from, to, ok := strings.Cut(p, "=")
 		a, err1 := strconv.ParseUint(from, 10, 16)
@@ -72,6 +83,21 @@ func (o *outputs) options() (output.Options, error) {
 	return opts, nil
 }
 
+// reporting tells about the first error of writing, which who writes does not look at.
+type reporting struct {
+	io.Writer
+	name   string
+	failed atomic.Bool
+}
+
+func (r *reporting) Write(b []byte) (int, error) {
+	n, err := r.Writer.Write(b)
+	if err != nil && !r.failed.Swap(true) {
+		failed(r.name)(err)
+	}
+	return n, err
+}
+
 // failed is told about the first error of an output; the rest goes on.
 func failed(what string) func(error) {
 	return func(err error) { slog.Error("output stopped", "output", what, "error", err) }
@@ -79,6 +105,9 @@ func failed(what string) func(error) {
 
 // open opens what is shared by all cores.
 func (o *outputs) open() error {
+	if _, err := o.options(); err != nil {
+		return err // before anything is overwritten
+	}
 	if o.write != "" {
 		var w io.Writer = os.Stdout
 		if o.write != "-" {
@@ -134,7 +163,9 @@ func (o *outputs) sink() (output.Sink, error) {
 	}
 	m = append(m, faces...)
 	if o.streams != "" {
-		m = append(m, output.NewStreams(o.streams, failed(o.streams)))
+		s := output.NewStreams(o.streams, failed(o.streams))
+		o.folders = append(o.folders, s)
+		m = append(m, s)
 	}
 	if len(m) == 1 {
 		return m[0], nil
@@ -142,10 +173,16 @@ func (o *outputs) sink() (output.Sink, error) {
 	return m, nil
 }
 
+// close returns the first error that an output had, when no core writes any more.
 func (o *outputs) close() error {
 	var first error
 	if o.file != nil {
 		first = o.file.Err()
+	}
+	for _, s := range o.folders {
+		if first == nil {
+			first = s.Err()
+		}
 	}
 	for _, c := range o.closers {
 		if err := c.Close(); err != nil && first == nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +59,9 @@ func TestRead(t *testing.T) {
 		{"disk full", []string{testdata + "s-aes128.pcap", "--keys", keys, "--write", "/dev/full"}, "no space left", false},
 		{"no capture", []string{keys}, "neither pcap nor pcapng", false},
 		{"missing", []string{dir + "/none"}, "no such file", false},
+		{"marks", []string{testdata + "s-aes128.pcap", "--keys", keys, "--write", dir + "/marked.pcap", "--mark-vlan", "7", "--mark-mac", "02:00:00:00:00:77"}, "decrypted=1", true},
+		{"bad mark", []string{testdata + "s-aes128.pcap", "--mark-mac", "ff:ff:ff:ff:ff:ff"}, "one Ethernet interface", false},
+		{"bad VLAN", []string{testdata + "s-aes128.pcap", "--mark-vlan", "4095"}, "the largest is 4094", false},
 		{"bad port", []string{testdata + "s-aes128.pcap", "--map-port", "x=1"}, "two port numbers", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -81,5 +86,25 @@ func TestRead(t *testing.T) {
 		if said, ok := run(t, "read", dir+name); !ok || !strings.Contains(said, "malformed") && !strings.Contains(said, "connections=1") {
 			t.Errorf("%s: %s", name, said)
 		}
+	}
+}
+
+// What cannot be written to the audit log is said once.
+func TestAuditDiskFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("not run: there is no /dev/full")
+	}
+	defer full.Close()
+	var said bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
+	defer slog.SetDefault(before)
+	audit := slog.New(slog.NewJSONHandler(&reporting{Writer: full, name: "audit"}, nil))
+	for range 3 {
+		audit.Info("decrypted")
+	}
+	if n := strings.Count(said.String(), "no space left"); n != 1 {
+		t.Errorf("said %d times: %s", n, said.String())
 	}
 }

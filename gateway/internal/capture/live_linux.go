@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -21,6 +22,7 @@ type Live struct {
 	ring   []byte
 	block  int // the next one to look at
 	link   packet.LinkType
+	tags   bool  // VLAN tags go back to where they were
 	err    error // that Wait has found
 	frames []Frame
 	drops  atomic.Uint64
@@ -66,7 +68,7 @@ func OpenLive(name string, o LiveOptions) (*Live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: packet socket: %w (it needs CAP_NET_RAW)", name, err)
 	}
-	l := &Live{fd: fd, link: packet.LinkEthernet}
+	l := &Live{fd: fd, link: packet.LinkEthernet, tags: o.Headers}
 	fail := func(what string, err error) (*Live, error) {
 		l.Close()
 		return nil, fmt.Errorf("%s: %s: %w", name, what, err)
@@ -77,6 +79,9 @@ func OpenLive(name string, o LiveOptions) (*Live, error) {
 	if o.Headers {
 		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
 			return fail("PACKET_VNET_HDR", err)
+		}
+		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_RESERVE, tagBytes); err != nil {
+			return fail("PACKET_RESERVE", err)
 		}
 	}
 	req := unix.TpacketReq3{
@@ -145,6 +150,10 @@ func (l *Live) Read(wait time.Duration, each func([]Frame)) error {
 		if begin < at || end > len(block) {
 			break
 		}
+		if l.tags && h.Status&unix.TP_STATUS_VLAN_VALID != 0 && begin-virtioHeader-tagBytes > at && end-begin >= 14 {
+			tag(block[begin-virtioHeader-tagBytes:end], h)
+			begin -= tagBytes
+		}
 		l.frames = append(l.frames, Frame{
 			Time: int64(h.Sec)*1e9 + int64(h.Nsec), Data: block[begin:end:end], Link: l.link,
 		})
@@ -161,11 +170,37 @@ func (l *Live) Read(wait time.Duration, each func([]Frame)) error {
 	return nil
 }
 
-// Wait waits until one of the rings has packets, at most so long. If an interface is gone, Read says so.
+const tagBytes = 4
+
+// tag puts the VLAN tag, which the kernel keeps beside a frame, back into it. b has room in front of the virtio header.
+func tag(b []byte, h *unix.Tpacket3Hdr) {
+	copy(b, b[tagBytes:][:virtioHeader+12])
+	kind := uint16(0x8100)
+	if h.Status&unix.TP_STATUS_VLAN_TPID_VALID != 0 {
+		kind = h.Hv1.Vlan_tpid
+	}
+	binary.BigEndian.PutUint16(b[virtioHeader+12:], kind)
+	binary.BigEndian.PutUint16(b[virtioHeader+14:], uint16(h.Hv1.Vlan_tci))
+	// Flags, kind of segmentation, length of the headers, size of segments, where the checksum begins, and where it goes.
+	if b[1] != 0 {
+		binary.NativeEndian.PutUint16(b[2:], binary.NativeEndian.Uint16(b[2:])+tagBytes)
+	}
+	const needsChecksum = 1
+	if b[0]&needsChecksum != 0 {
+		binary.NativeEndian.PutUint16(b[6:], binary.NativeEndian.Uint16(b[6:])+tagBytes)
+	}
+}
+
+// Wait waits until one of the rings, some of which may be nil, has packets, at most so long. If an interface is gone, Read
+// says so.
 func Wait(wait time.Duration, rings ...*Live) error {
 	fds := make([]unix.PollFd, 0, 2)
 	for _, l := range rings {
-		fds = append(fds, unix.PollFd{Fd: int32(l.fd), Events: unix.POLLIN | unix.POLLERR})
+		fd := int32(-1) // none
+		if l != nil {
+			fd = int32(l.fd)
+		}
+		fds = append(fds, unix.PollFd{Fd: fd, Events: unix.POLLIN | unix.POLLERR})
 	}
 	n, err := unix.Poll(fds, int(wait/time.Millisecond))
 	if err == unix.EINTR || err == nil && n == 0 {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/keys"
@@ -166,6 +167,58 @@ func TestLateKeysOneDirectionFull(t *testing.T) {
 		// What is missing is counted, with all that is around it in records.
 		if lost := int(w.Stats.TLS.LostBytes); lost < 700000-server || lost > 720000-server {
 			t.Errorf("%#x: %d bytes lost, %d are said to be", suite, 700000-server, lost)
+		}
+	}
+}
+
+// turns joins what one side says without the other in between.
+func (s *spoken) turns() (all []string) {
+	for _, text := range s.said {
+		if n := len(all) - 1; n >= 0 && all[n][0] == text[0] {
+			all[n] += text[2:]
+		} else {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// Whatever happens to segments, keys that come while they are waited for change nothing: not what is said, and not the order.
+func TestAnySegmentsSlowKeys(t *testing.T) {
+	runs := 300
+	if *long {
+		runs = 30000
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	all := originals(t)
+	for i := range runs {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		o := &all[r.IntN(len(all))]
+		frames := mangle(r, o, faults{split: r.IntN(70), merge: r.IntN(100), repeat: r.IntN(30), reorder: r.IntN(40), overlap: r.IntN(20)})
+		var of [2][]byte // lines of the key log, which come in two lots
+		for line := range bytes.Lines(o.keyLog) {
+			side := r.IntN(2)
+			of[side] = append(of[side], line...)
+		}
+		read := func(at [2]int) []string {
+			store, got := keys.NewStore(10), &spoken{}
+			w := NewWorker(store, got, Options{Flows: 10, KeyWait: 100e9})
+			for j, f := range frames {
+				for k, b := range of {
+					if j == at[k] {
+						(&keys.Log{Store: store}).Write(b)
+						w.Tick(f.Time + 2e6)
+					}
+				}
+				w.Frames([]capture.Frame{f})
+			}
+			w.Close()
+			return got.turns()
+		}
+		at := [2]int{r.IntN(len(frames)), r.IntN(len(frames))}
+		if early, late := read([2]int{}), read(at); !slices.Equal(early, late) || len(early) == 0 {
+			t.Fatalf("run %d, %s, keys at %d of %d: %d turns, and with keys from the beginning %d", i, o.name, at, len(frames), len(late), len(early))
 		}
 	}
 }

@@ -12,14 +12,14 @@ import (
 
 // Subscribe takes key logs from a NATS JetStream: each message is some whole lines. It begins with what the stream still
 // holds, and goes on, through interruptions, until ctx is done. All messages go to log, one after another.
-func Subscribe(ctx context.Context, url, stream, subject string, log *keys.Log, warn func(error)) error {
-	c, err := nats.Connect(url, nats.Name("sealane-gateway"), nats.MaxReconnects(-1),
+func Subscribe(ctx context.Context, url, stream, subject string, log *keys.Log, warn func(error), more ...nats.Option) error {
+	c, err := nats.Connect(url, append(more, nats.Name("sealane-gateway"), nats.MaxReconnects(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				warn(err)
 			}
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { warn(err) }))
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { warn(err) }))...)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,17 @@ package jetstream
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +35,63 @@ func wait(t *testing.T, s *keys.Store, want int) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	t.Fatalf("%d connections, not %d", n, want)
+}
+
+// Keys that cross a network come through TLS, from a server that is known.
+func TestNATSThroughTLS(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, TLS: true,
+		Username: "gateway", Password: "secret", TLSTimeout: 10,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Start()
+	defer n.Shutdown()
+	if !n.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	url := fmt.Sprintf("tls://gateway:secret@%v", n.Addr())
+	c, err := nats.Connect(url, nats.RootCAs(ca))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := jetstream.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TLSKEYS", Subjects: []string{"keys"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "keys", []byte(line(1))); err != nil {
+		t.Fatal(err)
+	}
+	s := keys.NewStore(10)
+	none := func(error) {}
+	if err := Subscribe(t.Context(), url, "TLSKEYS", "", &keys.Log{Store: s}, none); err == nil {
+		t.Error("a server that nobody certifies is trusted")
+	}
+	if err := Subscribe(t.Context(), strings.Replace(url, "secret", "guess", 1), "TLSKEYS", "", &keys.Log{Store: s}, none, nats.RootCAs(ca)); err == nil {
+		t.Error("any password will do")
+	}
+	if err := Subscribe(t.Context(), url, "TLSKEYS", "", &keys.Log{Store: s}, none, nats.RootCAs(ca)); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, s, 1)
 }
 
 func line(random byte) string {

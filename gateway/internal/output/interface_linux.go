@@ -62,7 +62,7 @@ func OpenTAP(name string, mtu int) (fd int, err error) {
 		return -1, fmt.Errorf("TAP interface %s: %w", name, err)
 	}
 	if fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
-		return fail(err)
+		return -1, fmt.Errorf("TAP interface %s: /dev/net/tun: %w", name, err)
 	}
 	req, err := unix.NewIfreq(name)
 	if err != nil {
@@ -70,7 +70,7 @@ func OpenTAP(name string, mtu int) (fd int, err error) {
 	}
 	req.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
-		return fail(err)
+		return fail(fmt.Errorf("%w (it needs CAP_NET_ADMIN)", err))
 	}
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -78,6 +78,7 @@ type Options struct {
 	Segment     int               // most bytes of plaintext in one packet
 	Ports       map[uint16]uint16 // servers' ports as tools shall see them
 	VLAN        uint16            // marks the packets, unless 0
+	MAC         [6]byte           // marks the packets as their Ethernet source, unless 0
 	NoChecksums bool
 }
 
@@ -147,6 +148,10 @@ func (s *Synthetic) open(f *Flow) *synth {
 	var back [12]byte
 	copy(back[:6], link[6:])
 	copy(back[6:], link[:6])
+	if s.o.MAC != [6]byte{} {
+		copy(link[6:], s.o.MAC[:])
+		copy(back[6:], s.o.MAC[:])
+	}
 	client, server := f.Client.Addr().As16(), f.Server.Addr().As16()
 	c.to[0].Init(&link, s.o.VLAN, f.IPv6, &client, &server, f.Client.Port(), port)
 	c.to[1].Init(&back, s.o.VLAN, f.IPv6, &server, &client, port, f.Client.Port())

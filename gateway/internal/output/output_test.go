@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -208,6 +210,41 @@ func TestConversationCanFail(t *testing.T) {
 	}
 }
 
+// Connections with the same addresses get files of their own, also when more were seen than are remembered; files of a run before
+// are replaced.
+func TestStreams(t *testing.T) {
+	dir := t.TempDir()
+	once := func(s *Streams, text string) {
+		f := testFlow()
+		s.Data(f, 0, []byte(text))
+		s.End(f)
+	}
+	for run := range 2 {
+		s := NewStreams(dir, func(err error) { t.Error(err) })
+		once(s, fmt.Sprint("a", run))
+		once(s, fmt.Sprint("b", run))
+		for i := range maxUsed {
+			if len(s.used) < maxUsed {
+				s.used[fmt.Sprint(i)] = 1
+			}
+		}
+		once(s, fmt.Sprint("c", run))
+		if len(s.used) > 10 || s.Err() != nil {
+			t.Errorf("%d addresses are remembered, %v", len(s.used), s.Err())
+		}
+		all, _ := os.ReadDir(dir)
+		if len(all) != 3 && run == 0 {
+			t.Errorf("%v", all)
+		}
+		for name, want := range map[string]string{"": "a", ".2": "b"} {
+			b, err := os.ReadFile(filepath.Join(dir, "10.0.0.1_40000-10.0.0.2_443"+name+".client"))
+			if want += fmt.Sprint(run); string(b) != want {
+				t.Errorf("run %d: %q, %v", run, b, err)
+			}
+		}
+	}
+}
+
 // discard counts frames.
 type discard struct {
 	frame  []byte
@@ -220,6 +257,29 @@ func (d *discard) Room(n int) []byte {
 }
 func (d *discard) Commit(int, int64) { d.frames++ }
 func (d *discard) Flush()            {}
+
+// Marks are on all packets, of both directions.
+func TestMarks(t *testing.T) {
+	for _, o := range []Options{{}, {VLAN: 7}, {MAC: [6]byte{2, 1, 1, 1, 1, 1}}, {VLAN: 4094, MAC: [6]byte{2, 2, 2, 2, 2, 2}}} {
+		d, f := &discard{}, testFlow()
+		f.Link = [12]byte{2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8}
+		s := NewSynthetic(d, o)
+		for side := range uint8(2) {
+			s.Data(f, side, []byte("data"))
+			var p packet.Segment
+			if packet.Parse(&p, packet.LinkEthernet, d.frame) != packet.TCP || p.VLAN != o.VLAN {
+				t.Errorf("%+v, side %d: %x", o, side, d.frame)
+			}
+			source, want := [6]byte(p.Link[6:]), o.MAC
+			if want == [6]byte{} {
+				want = [2][6]byte{{2, 0, 0, 0, 0, 8}, {2, 0, 0, 0, 0, 9}}[side]
+			}
+			if source != want {
+				t.Errorf("%+v, side %d: source %x", o, side, source)
+			}
+		}
+	}
+}
 
 // Files are not flushed before their end: connections that are over must not pile up until then.
 func TestManyWithoutFlush(t *testing.T) {

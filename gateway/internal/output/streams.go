@@ -20,9 +20,18 @@ type files struct {
 // at captures, not for speed.
 type Streams struct {
 	dir    string
-	used   map[string]int
+	used   map[string]int // how often addresses were used
+	many   bool           // more often than is remembered: files that are there tell
 	failed func(error)
-	bad    bool
+	err    error
+}
+
+const maxUsed = 1 << 16
+
+func there(base string) bool {
+	_, err1 := os.Lstat(base + ".client")
+	_, err2 := os.Lstat(base + ".server")
+	return err1 == nil || err2 == nil
 }
 
 // NewStreams returns a Sink that writes to a folder, which must be there.
@@ -31,21 +40,33 @@ func NewStreams(dir string, failed func(error)) *Streams {
 }
 
 func (s *Streams) fail(err error) {
-	if !s.bad {
-		s.bad = true
+	if s.err == nil {
+		s.err = err
 		s.failed(err)
 	}
 }
+
+// Err returns the error after which nothing more was written.
+func (s *Streams) Err() error { return s.err }
 
 func (s *Streams) open(f *Flow) *files {
 	if f.files == nil {
 		base := strings.NewReplacer(":", ".", "[", "", "]", "").Replace(
 			fmt.Sprintf("%v_%d-%v_%d", f.Client.Addr(), f.Client.Port(), f.Server.Addr(), f.Server.Port()))
-		s.used[base]++
-		if n := s.used[base]; n > 1 {
-			base = fmt.Sprintf("%s.%d", base, n)
+		if len(s.used) == maxUsed {
+			clear(s.used)
+			s.many = true
 		}
-		base = filepath.Join(s.dir, base)
+		name := func() string {
+			if n := s.used[base]; n > 1 {
+				return filepath.Join(s.dir, fmt.Sprintf("%s.%d", base, n))
+			}
+			return filepath.Join(s.dir, base)
+		}
+		for s.used[base]++; s.many && there(name()); {
+			s.used[base]++
+		}
+		base = name()
 		f.files = &files{name: [2]string{base + ".client", base + ".server"}}
 		for _, n := range append(f.files.name[:], base+".gaps") {
 			os.Remove(n)
@@ -55,7 +76,7 @@ func (s *Streams) open(f *Flow) *files {
 }
 
 func (s *Streams) append(name string, data []byte) {
-	if s.bad {
+	if s.err != nil {
 		return
 	}
 	w, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)

@@ -382,7 +382,7 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 // behind tells whether a direction has its keys before the other one, and must not overtake it.
 func (d *Decrypter) behind(c *Conn, side uint8) bool {
 	h := &c.half[side]
-	return (h.epoch == application || h.next == application) && c.half[1-side].mode == holding && d.Wait && !c.expired && !c.full[side]
+	return (h.epoch >= application || h.next == application) && c.half[1-side].mode == holding && d.Wait && !c.expired && !c.full[side]
 }
 
 // unframed is called where a record should begin and does not.
