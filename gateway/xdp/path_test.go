@@ -14,6 +14,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
+
+	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
 // lose drops one of n packets before they reach an interface here, and returns how many it has dropped. Programs do not add up
@@ -199,6 +201,66 @@ func TestPath(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestPathKeyUpdate: the program opens records up to a KeyUpdate; then the flow stays in user space, if its secret is known.
+func TestPathKeyUpdate(t *testing.T) {
+	p, w := load(t, false), newWire(t)
+	if err := p.Attach(w.here.Index, false); err != nil {
+		t.Skipf("NOT RUN: %v", err)
+	}
+	socket, err := p.OpenSocket(w.here.Index, 0)
+	if err != nil {
+		t.Skipf("NOT RUN: %v", err)
+	}
+	defer socket.Close()
+	here, there, tuple := w.connect()
+	if err := there.SetNoDelay(true); err != nil {
+		t.Fatal(err)
+	}
+	s := traffic.NewSession(traffic.ChaCha20, rand.New(rand.NewPCG(1, 1)))
+	key, iv, number := s.Keys(traffic.Server)
+	f := Flow{Number: number, Sequence: sequence(t, there), Mode: Open, Secret: s.Secret(traffic.Server)}
+	copy(f.Key[:], key)
+	copy(f.IV[:], iv)
+	var got, want []byte
+	path := NewPath(p, PathOptions{Plaintext: func(_ Tuple, data []byte) { got = append(got, data...) }, Lost: func(_ Tuple, n int) { t.Errorf("%d bytes lost", n) }})
+	if err := path.Put(tuple, f); err != nil {
+		t.Fatal(err)
+	}
+	acks := newAcknowledger(t, w, here, tuple)
+	send := func(b []byte) {
+		if _, err := there.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(20 * time.Second); len(got) < len(want) || path.Stats.Opened+path.Stats.User == 0; {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d bytes of %d, %+v", len(got), len(want), path.Stats)
+			}
+			if _, err := path.Receive(socket, 20); err != nil {
+				t.Fatal(err)
+			}
+			acks.send(path, tuple)
+		}
+	}
+	for i := range 30 {
+		if i == 10 || i == 20 {
+			send(s.KeyUpdate(traffic.Server))
+		}
+		data := content(300 + i)
+		want = append(want, data...)
+		send(s.Data(traffic.Server, data, 1<<14))
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("the plaintext is another")
+	}
+	_, counts, err := p.Get(tuple)
+	if path.Stats.Opened != 10 || path.Stats.User < 20 || path.Stats.Back != 0 || counts.Forged != 0 || err != nil {
+		t.Errorf("%+v, %+v, %v", path.Stats, counts, err)
+	}
+	if err := path.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -45,6 +45,18 @@ func (k *keySources) liveFlags(f *pflag.FlagSet) {
 	f.StringVar(&k.topic, "nats-subject", "", "only messages with this subject")
 }
 
+// checkSizes tells which of the flags that many commands have is out of range.
+func checkSizes(flows int, k *keySources) error {
+	const most = 1 << 28
+	if flows < 1 || flows > most {
+		return fmt.Errorf("--flows %d: it is 1 to %d", flows, most)
+	}
+	if k != nil && (k.limit < 1 || k.limit > most) {
+		return fmt.Errorf("--max-keys %d: it is 1 to %d", k.limit, most)
+	}
+	return nil
+}
+
 func (k *keySources) check(f *os.File) error {
 	if k.allow {
 		return nil

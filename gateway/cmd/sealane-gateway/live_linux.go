@@ -165,8 +165,21 @@ func (l *live) check() error {
 		return errors.New("--unread drop is for --inline: packets that are only listened to cannot be held back")
 	case l.workers < 1 || l.workers > 1024:
 		return fmt.Errorf("--workers %d: it is 1 to 1024", l.workers)
+	case l.ring < 1 || l.ring > 4096:
+		return fmt.Errorf("--ring %d: it is 1 to 4096", l.ring)
 	case l.wait < 0:
 		return fmt.Errorf("--key-wait %v: it is 0 or more", l.wait)
+	}
+	if err := checkSizes(l.flows, &l.keys); err != nil {
+		return err
+	}
+	// The kernel takes all of it at once, and from others if there is not enough.
+	var machine unix.Sysinfo_t
+	if unix.Sysinfo(&machine) == nil {
+		rings, have := uint64(l.ring*l.workers*len(l.interfaces)), uint64(machine.Totalram)*uint64(machine.Unit)>>20
+		if rings > have/2 {
+			return fmt.Errorf("--ring %d: for all cores and interfaces that is %d MiB, more than half of the machine's %d", l.ring, rings, have)
+		}
 	}
 	for _, name := range l.interfaces {
 		if name == l.out.face {

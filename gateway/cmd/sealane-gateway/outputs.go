@@ -125,6 +125,9 @@ func (o *outputs) open() error {
 		if err != nil {
 			return err
 		}
+		if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
+			slog.Warn("plaintext is served to whoever reaches this address", "address", a)
+		}
 		o.serving = output.NewServer(l, o.counts, output.ServerEvents{
 			Connected: func(a net.Addr) { slog.Info("reader connected", "address", a) },
 			TooSlow:   func(a net.Addr) { slog.Warn("reader too slow: it loses packets", "address", a) },

@@ -31,6 +31,12 @@ func readCommand() *cobra.Command {
 			"  tcpdump -w - port 443 | sealane-gateway read - --keys sslkeys.log --write - | tshark -r -",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkSizes(flows, &from); err != nil {
+				return err
+			}
+			if workers < 1 || workers > 1024 {
+				return fmt.Errorf("--workers %d: it is 1 to 1024", workers)
+			}
 			store := keys.NewStore(from.limit)
 			log := &keys.Log{Store: store}
 			for _, name := range from.files {
@@ -69,12 +75,12 @@ func readCommand() *cobra.Command {
 				return err
 			}
 			var all []*engine.Worker
-			for range max(workers, 1) {
+			for range workers {
 				sink, err := out.sink()
 				if err != nil {
 					return err
 				}
-				all = append(all, engine.NewWorker(store, sink, engine.Options{Flows: flows / max(workers, 1)}))
+				all = append(all, engine.NewWorker(store, sink, engine.Options{Flows: max(flows/workers, 16)}))
 			}
 			err = engine.Run(r, all, func() bool { return cmd.Context().Err() != nil })
 			if err != nil {

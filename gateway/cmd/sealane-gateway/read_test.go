@@ -62,6 +62,9 @@ func TestRead(t *testing.T) {
 		{"marks", []string{testdata + "s-aes128.pcap", "--keys", keys, "--write", dir + "/marked.pcap", "--mark-vlan", "7", "--mark-mac", "02:00:00:00:00:77"}, "decrypted=1", true},
 		{"bad mark", []string{testdata + "s-aes128.pcap", "--mark-mac", "ff:ff:ff:ff:ff:ff"}, "one Ethernet interface", false},
 		{"bad VLAN", []string{testdata + "s-aes128.pcap", "--mark-vlan", "4095"}, "the largest is 4094", false},
+		{"no room for keys", []string{testdata + "s-aes128.pcap", "--max-keys", "0"}, "--max-keys 0", false},
+		{"no room for connections", []string{testdata + "s-aes128.pcap", "--flows", "-1"}, "--flows -1", false},
+		{"no workers", []string{testdata + "s-aes128.pcap", "--workers", "0"}, "--workers 0", false},
 		{"bad port", []string{testdata + "s-aes128.pcap", "--map-port", "x=1"}, "two port numbers", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -92,6 +92,9 @@ func (x *fast) run(ctx context.Context) (err error) {
 	case x.face == x.out.face:
 		return fmt.Errorf("--output-interface %s is read from as well: it would read what it wrote", x.face)
 	}
+	if err := checkSizes(x.flows, nil); err != nil {
+		return err
+	}
 	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // no keys in core dumps
 	x.table, x.changed, x.read = engine.NewKeys(x.flows), make(chan struct{}, 1), make(map[xdp.Tuple]*fastFlow)
 	x.out.counts = &x.counts

@@ -78,6 +78,7 @@ type conn struct {
 	tuple  packet.Tuple
 	hash   uint64
 	keys   [2]*Key // given, by side of the tuple
+	_      [24]byte
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.
@@ -118,7 +119,7 @@ type Worker struct {
 	givenSeen uint64
 	reported  int64
 	lots      [4]lot
-	lines     [5 * lotFrames]unsafe.Pointer
+	lines     [2 * lotFrames]unsafe.Pointer
 }
 
 // NewWorker returns a Worker that takes secrets from store and gives plaintext to sink.
@@ -142,7 +143,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 		def.TLS = o.TLS
 	}
 	w := &Worker{o: def, sink: sink, table: flow.New[tls.Line](def.Flows, def.Room), dec: tls.NewDecrypter(store)}
-	for w.shift = 4; w.shift < 12 && 16<<w.shift < def.Flows; {
+	for w.shift = 4; w.shift < 15 && 16<<w.shift < def.Flows; {
 		w.shift++
 	}
 	w.pool.Limit = def.Queued
@@ -251,15 +252,13 @@ func (w *Worker) locate(l *lot) {
 
 // ready is the third step.
 func (w *Worker) ready(l *lot) {
-	lines := w.lines[:0]
 	for i := range l.frames {
 		if s := &l.segments[i]; l.verdicts[i] == packet.TCP && len(s.Payload) > 0 {
 			if e := l.entries[i]; e.Is(&s.Tuple) && e.Conn != 0 {
-				lines = w.dec.Ahead(lines, &e.Side[s.Side], &w.conn(e.Conn).tls)
+				w.dec.Ahead(&e.Side[s.Side], &w.conn(e.Conn).tls)
 			}
 		}
 	}
-	flow.Prefetch(lines)
 }
 
 // handle is the fourth step. With each packet it asks for the payload of one of the next lot.
@@ -755,6 +754,9 @@ func (w *Worker) conn(number uint32) *conn {
 	number--
 	return &w.conns[number>>w.shift][number&(1<<w.shift-1)]
 }
+
+// The lines of tls.Conn are lines.
+var _ = [1]struct{}{}[(unsafe.Offsetof(conn{}.tls)+tls.Before)%flow.Line+unsafe.Sizeof(conn{})%flow.Line]
 
 // connOf returns what a connection is part of.
 func connOf(c *tls.Conn) *conn {

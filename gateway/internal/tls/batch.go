@@ -71,8 +71,8 @@ func (d *Decrypter) Take(l *Line, c *Conn, p []byte) bool {
 
 // Flush delivers what the batch has of a connection, and of all others.
 func (d *Decrypter) Flush(c *Conn) {
-	for side := range c.half {
-		if l := c.half[side].line; l != nil && l.queued != 0 {
+	for side, armed := range c.armed {
+		if armed && c.half[side].line.queued != 0 {
 			d.FlushAll()
 			return
 		}
@@ -122,7 +122,7 @@ func (d *Decrypter) opened(x *pending, op *batch.Op) {
 			return
 		}
 	}
-	c.disarm()
+	c.disarm(l.side)
 	if h := &c.half[l.side]; ok {
 		h.seq++
 		h.opened = true
@@ -131,5 +131,5 @@ func (d *Decrypter) opened(x *pending, op *batch.Op) {
 		d.feed(c, l.side, x.rec)
 	}
 	d.wakeUp(c)
-	c.arm()
+	c.arm(l.side)
 }

@@ -7,6 +7,7 @@ package tls
 
 import (
 	"crypto/cipher"
+	"unsafe"
 
 	"github.com/sealane/sealane/internal/aead"
 
@@ -61,7 +62,7 @@ const (
 	ignoring      // nothing will be delivered
 )
 
-// A half is one direction.
+// A half is one direction: two cache lines, and what the next bytes of a record that is not whole need, but for rest.part.
 type half struct {
 	aead    cipher.AEAD
 	line    *Line  // of the user, or nil
@@ -80,19 +81,20 @@ type half struct {
 	gcm     uint32 // number of the key of AES-GCM, 0 if there is none
 	age     uint8  // changes with the keys
 	chacha  aead.ChaCha20Poly1305
+	_       [16]byte
 }
 
 // A rest is what a direction needs less often.
 type rest struct {
 	part    []byte // the partial record, from the pool
-	held    []byte // bytes that wait, or are searched, in order
-	hs      messages
-	secret  [48]byte
 	gone    uint32 // records lost, as far as they were counted
 	cut     bool   // what is ignored would have been delivered
 	last    bool   // these keys were given without the secret that others follow from
 	updated bool   // a KeyUpdate has changed the keys
 	head    [headerBytes]byte
+	held    []byte // bytes that wait, or are searched, in order
+	hs      messages
+	secret  [48]byte
 }
 
 // earlyState is what became of 0-RTT data.
@@ -118,22 +120,31 @@ type Conn struct {
 	given   bool    // keys came with the tuple, there are no secrets
 	found   bool    // the store had secrets
 	full    [2]bool // so much waits in a direction that it waits no more
+	armed   [2]bool // the Line of a direction is
 	hellos  uint32  // of the client
 	trials  uint32
 	suite   *suite
 
 	half    [2]half
-	rest    [2]rest
-	asked   uint64 // state of the store at the last question
-	random  [2][32]byte
+	asked   uint64        // state of the store at the last question
 	secrets *keys.Secrets // while they are needed
 	waits   *waits        // nil at first
-
+	// Since is when the connection began to wait for keys, for the user of the package.
+	Since  int64
+	rest   [2]rest
+	random [2][32]byte
 	// Owner is for the user of the package.
 	Owner any
-	// Since is when the connection began to wait for keys, for the user of the package.
-	Since int64
 }
+
+// With whole lines from half on, what a direction needs is in as few as can be.
+var (
+	_ = [1]struct{}{}[unsafe.Offsetof(Conn{}.half)-Before]
+	_ = [1]struct{}{}[unsafe.Sizeof(half{})-128]
+)
+
+// Before is how many bytes of a Conn come before what should begin with a cache line.
+const Before = 40
 
 // waits is what a connection has that waits.
 type waits struct {
@@ -148,11 +159,14 @@ type part struct {
 	side uint8
 }
 
-// So many parts are kept apart. In the second half of them directions alternate, then small pieces lose their order.
-const maxParts = 512
+const (
+	// So many parts are kept apart. In the second half of them directions alternate, then small pieces lose their order.
+	maxParts  = 512
+	partBytes = 16
+)
 
-// note remembers when the last n bytes came, and from which side.
-func (c *Conn) note(side uint8, n int, mark int64) {
+// note remembers when the last n bytes came, and from which side. It returns how much memory that takes.
+func (c *Conn) note(side uint8, n int, mark int64) int {
 	if c.waits == nil {
 		c.waits = new(waits)
 	}
@@ -165,10 +179,12 @@ func (c *Conn) note(side uint8, n int, mark int64) {
 		o[last-1].n += uint32(n)
 	default:
 		c.waits.order = append(o, part{mark, uint32(n), side})
+		return partBytes
 	}
+	return 0
 }
 
-// drop forgets what a direction held. It returns how many bytes that were.
+// drop forgets what a direction held. It returns how many bytes that were, those of note included.
 func (c *Conn) drop(side uint8) int {
 	r := &c.rest[side]
 	n := len(r.held)
@@ -180,6 +196,7 @@ func (c *Conn) drop(side uint8) int {
 				kept = append(kept, p)
 			}
 		}
+		n += (len(c.waits.order) - len(kept)) * partBytes
 		c.waits.order = kept
 	}
 	return n

@@ -86,10 +86,11 @@ func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {
 	if l := c.half[side].line; l != nil && d.Take(l, c, p) {
 		return
 	}
-	d.settle(c)
+	d.Flush(c)
+	c.disarm(side)
 	d.feed(c, side, p)
 	d.wakeUp(c)
-	c.arm()
+	c.arm(side)
 }
 
 func (d *Decrypter) wakeUp(c *Conn) {
@@ -128,6 +129,7 @@ func (d *Decrypter) resume(c *Conn) {
 	if c.waits != nil {
 		order, mark := c.waits.order, d.Mark
 		c.waits.order = nil
+		d.held -= len(order) * partBytes
 		for _, p := range order {
 			d.Mark = p.mark
 			n := min(int(p.n), len(held[p.side]))
@@ -294,6 +296,7 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 	h, r := &c.half[side], &c.rest[side]
 	h.mode = holding
 	c.waiting = true
+	c.disarm(1 - side)
 	if len(p) == 0 {
 		return
 	}
@@ -307,9 +310,8 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 		// Go on without keys: records are counted, and found again if the keys come yet.
 		c.full[side], c.wake[side] = true, true
 	}
-	d.held += len(p)
 	r.held = append(r.held, p...)
-	c.note(side, len(p), d.Mark)
+	d.held += len(p) + c.note(side, len(p), d.Mark)
 }
 
 // whole takes a whole record. It returns false if the record has to wait.
@@ -413,6 +415,8 @@ func (d *Decrypter) abandon(c *Conn, side uint8) {
 }
 
 func (d *Decrypter) giveUp(c *Conn, why State) {
+	c.disarm(Client)
+	c.disarm(Server)
 	if c.state != Readable {
 		c.state = why
 	}
@@ -795,7 +799,7 @@ func (d *Decrypter) newKeys() *keySet {
 // install gives a direction the keys that were derived last.
 func (d *Decrypter) install(c *Conn, side uint8) {
 	h, r, k := &c.half[side], &c.rest[side], &d.keys
-	d.dropKeys(h)
+	d.dropKeys(c, side)
 	h.iv, r.secret = k.iv, k.secret
 	if k.aead == cipher.AEAD(&k.chacha) {
 		h.chacha = k.chacha
@@ -810,13 +814,12 @@ func (d *Decrypter) install(c *Conn, side uint8) {
 }
 
 // dropKeys wipes the keys of a direction.
-func (d *Decrypter) dropKeys(h *half) {
+func (d *Decrypter) dropKeys(c *Conn, side uint8) {
+	h := &c.half[side]
 	if h.gcm != 0 {
 		d.gcm.give(h.gcm)
 	}
-	if h.line != nil {
-		h.line.forget()
-	}
+	c.forget(side)
 	h.aead, h.gcm, h.chacha, h.iv = nil, 0, aead.ChaCha20Poly1305{}, [12]byte{}
 }
 
@@ -983,7 +986,7 @@ func (c *Conn) GaveUp(side uint8) bool {
 func (d *Decrypter) Close(c *Conn) {
 	if c.waits != nil {
 		d.Stats.EarlyDropped += uint64(len(c.waits.early))
-		d.held -= len(c.waits.early)
+		d.held -= len(c.waits.early) + len(c.waits.order)*partBytes
 		clear(c.waits.early)
 		c.waits = nil
 	}
@@ -1003,7 +1006,7 @@ func (d *Decrypter) Close(c *Conn) {
 		}
 		d.held -= len(r.held)
 		d.dropPart(c, s)
-		d.dropKeys(h)
+		d.dropKeys(c, s)
 		*h, *r = half{mode: ignoring, age: h.age + 1}, rest{}
 	}
 	d.forget(c)

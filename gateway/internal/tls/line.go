@@ -32,59 +32,62 @@ func (c *Conn) Attach(side uint8, l *Line) {
 	c.half[side].line = l
 }
 
-// arm has records opened by what is in the Lines, where that is all that they need.
-func (c *Conn) arm() {
-	if c.state != Readable || c.waiting || c.wake != [2]bool{} {
-		return
-	}
-	for side := range c.half {
-		h := &c.half[side]
-		l := h.line
-		if l == nil || l.armed || h.epoch != application || h.next != plain || h.mode != reading ||
-			h.have|h.fails != 0 || h.skip|h.doubt|h.missing != 0 {
-			continue
-		}
+// arm has records of a direction opened by what is in its Line, if that is all that they need.
+func (c *Conn) arm(side uint8) {
+	h := &c.half[side]
+	if l := h.line; l != nil && h.epoch == application && h.next == plain && h.mode == reading &&
+		h.have|h.fails == 0 && h.skip|h.doubt|h.missing == 0 && c.state == Readable && !c.waiting && c.wake == [2]bool{} {
 		l.chacha, l.gcm, l.iv, l.age, l.seq, l.armed = h.chacha, h.gcm, h.iv, h.age, h.seq, true
+		c.armed[side] = true
 	}
 }
 
-// disarm takes back what the Lines know better.
-func (c *Conn) disarm() {
-	for side := range c.half {
-		if h := &c.half[side]; h.line != nil && h.line.armed {
-			h.opened = h.opened || h.seq != h.line.seq
-			h.seq, h.line.armed = h.line.seq, false
-		}
+// disarm takes back what the Line of a direction knows better.
+func (c *Conn) disarm(side uint8) {
+	if c.armed[side] {
+		h := &c.half[side]
+		h.opened = h.opened || h.seq != h.line.seq
+		h.seq, h.line.armed, c.armed[side] = h.line.seq, false, false
 	}
 }
 
-// forget wipes the keys of a Line.
-func (l *Line) forget() {
-	l.chacha, l.iv, l.gcm, l.armed = aead.ChaCha20Poly1305{}, [12]byte{}, 0, false
+// forget wipes the keys in the Line of a direction.
+func (c *Conn) forget(side uint8) {
+	if l := c.half[side].line; l != nil {
+		l.chacha, l.iv, l.gcm, l.armed, c.armed[side] = aead.ChaCha20Poly1305{}, [12]byte{}, 0, false, false
+	}
 }
 
 // settle delivers what the batch has, and disarms the Lines of a connection.
 func (d *Decrypter) settle(c *Conn) {
 	d.Flush(c)
-	c.disarm()
+	c.disarm(Client)
+	c.disarm(Server)
 }
 
-// Ahead appends the addresses of what the next record of a direction needs besides its Line. It reads the Line.
-func (d *Decrypter) Ahead(to []unsafe.Pointer, l *Line, c *Conn) []unsafe.Pointer {
+// Ahead asks memory for what the next record of a direction needs besides its Lines.
+func (d *Decrypter) Ahead(l *Line, c *Conn) {
 	if !l.armed {
-		h, r := unsafe.Pointer(&c.half[l.side]), unsafe.Pointer(&c.rest[l.side])
-		return append(to, unsafe.Pointer(c), h, unsafe.Add(h, 64), r, unsafe.Add(r, 64))
+		// Not &c.half: Go would look whether c is nil, and wait for it.
+		p := unsafe.Pointer(c)
+		h := unsafe.Add(p, unsafe.Offsetof(c.half)+uintptr(l.side)*unsafe.Sizeof(half{}))
+		r := unsafe.Add(p, unsafe.Offsetof(c.rest)+uintptr(l.side)*unsafe.Sizeof(rest{}))
+		flow.Prefetch([]unsafe.Pointer{p, h, unsafe.Add(h, flow.Line), r})
 	}
 	if l.gcm != 0 {
-		k := unsafe.Pointer(d.gcm.at(l.gcm))
-		return append(to, k, unsafe.Add(k, 64), unsafe.Add(k, 128))
+		flow.PrefetchBytes(unsafe.Slice((*byte)(unsafe.Pointer(d.gcm.at(l.gcm))), unsafe.Sizeof(gcmKey{})))
 	}
-	return to
+}
+
+// A gcmKey is a key of AES-GCM, in whole cache lines.
+type gcmKey struct {
+	aead.AESGCM
+	_ [flow.Line - unsafe.Sizeof(aead.AESGCM{})%flow.Line]byte
 }
 
 // gcmKeys are the keys of AES-GCM of all connections. They take a kilobyte each.
 type gcmKeys struct {
-	slabs [][]aead.AESGCM
+	slabs [][]gcmKey
 	free  []uint32
 }
 
@@ -93,12 +96,12 @@ const gcmShift = 11 // two megabytes
 // at returns the key with a number, which begin with 1.
 func (k *gcmKeys) at(number uint32) *aead.AESGCM {
 	number--
-	return &k.slabs[number>>gcmShift][number%(1<<gcmShift)]
+	return &k.slabs[number>>gcmShift][number%(1<<gcmShift)].AESGCM
 }
 
 func (k *gcmKeys) take() uint32 {
 	if len(k.free) == 0 {
-		k.slabs = append(k.slabs, flow.Slab[aead.AESGCM](1<<gcmShift))
+		k.slabs = append(k.slabs, flow.Slab[gcmKey](1<<gcmShift))
 		for n := uint32(len(k.slabs)) << gcmShift; n > uint32(len(k.slabs)-1)<<gcmShift; n-- {
 			k.free = append(k.free, n)
 		}
