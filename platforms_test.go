@@ -48,7 +48,7 @@ func TestPlatforms(t *testing.T) {
 	if !*long {
 		t.Skip("NOT RUN: only with -long")
 	}
-	packages := []string{".", "./chacha20poly1305", "./internal/aead", "./internal/dispatch", "./internal/kernel"}
+	packages := []string{"./..."}
 	run := func(t *testing.T, platform string, args ...string) {
 		t.Helper()
 		system, processor, _ := strings.Cut(platform, "/")

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sealane/sealane"
+	"github.com/sealane/sealane/aesgcm"
 	"github.com/sealane/sealane/chacha20poly1305"
 )
 
@@ -24,11 +25,34 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SEALANE_AFALG_CHILD") == "" {
 		os.Exit(m.Run())
 	}
-	a, err := chacha20poly1305.New(make([]byte, 32))
-	if err != nil {
-		panic(err)
+	if os.Getenv("SEALANE_AFALG_CHILD") == "chosen" {
+		for _, a := range algorithms {
+			selections[a] = func() Selection { return Selection{a, true, "by the test"} }
+		}
 	}
-	println("uses", sealane.Implementation(a))
+	key, nonce, text := make([]byte, 32), make([]byte, nonceSize), []byte("text")
+	for _, c := range []struct {
+		algorithm Algorithm
+		build     func([]byte) (cipher.AEAD, error)
+	}{{ChaCha20Poly1305, chacha20poly1305.New}, {AESGCM, aesgcm.New}} {
+		a, err := c.build(key)
+		if err != nil {
+			panic(err)
+		}
+		inProcess, err := inProcessOf(c.algorithm, key)
+		if err != nil {
+			panic(err)
+		}
+		sealed := a.Seal(nil, nonce, text, nonce)
+		opened, err := a.Open(nil, nonce, sealed, nonce)
+		if !bytes.Equal(sealed, inProcess.Seal(nil, nonce, text, nonce)) || !bytes.Equal(opened, text) || err != nil {
+			panic("wrong")
+		}
+		println(string(c.algorithm), "uses", sealane.Implementation(a))
+		if k, ok := a.(*AEAD); ok && k.InProcess() != 0 {
+			panic("the kernel did not do it")
+		}
+	}
 	for _, s := range Selections() {
 		println(string(s.Algorithm), s.Kernel, s.Why)
 	}
@@ -41,12 +65,12 @@ func TestAuto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(value string) string {
+	run := func(value string, environ ...string) string {
 		cmd := exec.Command(self)
 		if emulator := strings.Fields(os.Getenv("SEALANE_TEST_EXEC")); len(emulator) > 0 { // what go test -exec was given
 			cmd = exec.Command(emulator[0], append(emulator[1:], self)...)
 		}
-		cmd.Env = append(os.Environ(), "SEALANE_AFALG_CHILD=1", "SEALANE_AFALG="+value)
+		cmd.Env = append(append(os.Environ(), "SEALANE_AFALG_CHILD=1", "SEALANE_AFALG="+value), environ...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -54,7 +78,7 @@ func TestAuto(t *testing.T) {
 		return string(out)
 	}
 	for _, value := range []string{"", "off", "0"} {
-		if out := run(value); !strings.HasPrefix(out, "uses ") || strings.Contains(out, "af_alg") || strings.Contains(out, "rfc7539") {
+		if out := run(value); strings.Count(out, " uses ") != 2 || strings.Contains(out, "af_alg") || strings.Contains(out, " false ") {
 			t.Errorf("%q: %s", value, out)
 		}
 	}
@@ -70,9 +94,16 @@ func TestAuto(t *testing.T) {
 		}
 		return
 	}
-	chosen := strings.Contains(out, string(ChaCha20Poly1305)+" true")
-	if !strings.Contains(out, "1420 bytes take ") || !strings.Contains(out, string(AESGCM)) || chosen != strings.Contains(out, "uses af_alg ") {
-		t.Errorf("auto: %s", out)
+	for _, a := range algorithms {
+		if strings.Contains(out, string(a)+" uses af_alg ") != strings.Contains(out, string(a)+" true ") || !strings.Contains(out, " 1420 bytes take ") {
+			t.Errorf("auto: %s", out)
+		}
+	}
+	if out := run("auto", "SEALANE_AFALG_CHILD=chosen"); strings.Count(out, " uses af_alg ") != len(algorithms) {
+		t.Errorf("auto, and the kernel was chosen: %s", out)
+	}
+	if out := run("off", "SEALANE_AFALG_CHILD=chosen"); strings.Contains(out, "af_alg") {
+		t.Errorf("off: %s", out)
 	}
 }
 

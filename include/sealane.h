@@ -151,7 +151,7 @@ typedef struct sealane_op {
  * tag, status) must not overlap anything of another packet; that is not checked, and packets of which it is not true
  * may fail or hold the wrong bytes. Inputs, keys, nonces and associated data may be shared.
  *
- * Give as many packets at once as there are, best some dozens of them; their order does not matter. About 16 KiB of
+ * Give as many packets at once as there are, best some dozens of them; their order does not matter. About 24 KiB of
  * stack is used (40 KiB by the first batch in a process, which runs a known-answer test). */
 SEALANE_API size_t sealane_seal_batch(sealane_op *ops, size_t n);
 SEALANE_API SEALANE_CHECKED size_t sealane_open_batch(sealane_op *ops, size_t n);

@@ -62,19 +62,19 @@
  * at least as fast. Modelled cycles do where there is no CPU to measure on. Go has rows of its own in internal/kernel,
  * as its calls cost something else. These are of Zen 5.
  */
-#define AVX512_BATCH                                                                                                 \
-    BATCH(chacha20poly1305, avx512, 0, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 6, 7, 8, 7, 8, 8, \
-          7, 7, 7, 7, 7, 8, 8)
+#define AVX512_BATCH                                                                                                   \
+    BATCH(chacha20poly1305, avx512, 0, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 5, 5, 6, 6, 7, 7, 7, 11, 10, \
+          6, 6, 6, 11, 11, 11, 13)
 #define AVX2_BATCH BATCH(chacha20poly1305, avx2, 0, 2, 2, 2, 2, 2, 3, 2, 2, 3, 3, 3, 4, 3, 4, 7, 6, 0, 0, 2, 3, 3, 4, 6)
 #define AVX512_GCM_BATCH BATCH(aesgcm, avx512, 4, 8, 8, 8, 8, 8)
 
 #if defined(HAVE_AARCH64_KERNELS)
 /* One kernel beside two for single packets; modelled, of Cortex-A53 and Neoverse N1, and of Cortex-A72. */
-#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 3, 4, 4, 3, 3, 4, 8, 12, 8, 8)
-#define NEON6_BATCH BATCH(chacha20poly1305, neon, 0, 4, 4, 4, 8)
+#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4)
+#define NEON6_BATCH BATCH(chacha20poly1305, neon, 0, 2, 2, 3, 3, 8)
 #else
 /* Modelled in Go (tools/armcost): where Cortex-A53 and A72 gain and A7 loses no more than a fiftieth. */
-#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 6, 6, 6, 12, 8, 12, 8)
+#define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 3, 4, 4, 3, 3, 4, 4, 3, 3, 4, 4, 4, 6, 6, 6)
 #endif
 
 #if defined(HAVE_X86_64_KERNELS)

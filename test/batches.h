@@ -1,5 +1,7 @@
 /* Batches, a part of check.c: batch kernels lane by lane between guard pages, and the planner over all of them. */
 
+#include "poly1305_edges.h"
+
 /* ---- One call of a batch kernel, its lanes compared with the portable code ---- */
 
 enum { MAX_LANES = 70, LONGEST_LANE = 4096, LONGEST_LANE_AD = 300 };
@@ -7,6 +9,7 @@ enum { MAX_LANES = 70, LONGEST_LANE = 4096, LONGEST_LANE_AD = 300 };
 typedef struct {
     size_t bytes, ad_bytes;
     int in_place, at_end, fill; /* fill: -1 for random text, else a byte */
+    int edge;                   /* 0, or 1 more than its number in poly1305_edges */
     uint8_t *out, *in, *ad, *key, *nonce, *tag;
     uint8_t want_key[sizeof(sealane_gcm_key)], want_nonce[12], want_tag[16], want_ad[LONGEST_LANE_AD];
     sealane_gcm_key portable_key;
@@ -42,12 +45,16 @@ static int place_lane(sealane_lane *lane, lane_job *j)
     j->tag = arena_place(&j->arena_tag, 16, j->at_end, skew);
 
     randomise(key, 32), randomise(j->want_nonce, 12), randomise(j->want_ad, j->ad_bytes);
+    if (j->edge)
+        memcpy(key, poly1305_edges[j->edge - 1].key, 32), memcpy(j->want_nonce, poly1305_edges[j->edge - 1].nonce, 12);
     now.rounds = 10 + 2 * (int)below(3), now.with_j0 = 0;
     if (!set_up_key(j->key))
         return 0;
     j->portable_key = portable_key;
     memcpy(j->want_key, j->key, key_size());
     j->fill < 0 ? randomise(j->text, j->bytes) : (void)memset(j->text, j->fill, j->bytes);
+    if (j->edge)
+        memcpy(j->text, poly1305_edges[j->edge - 1].text, POLY1305_EDGE_BYTES);
     memset(j->arena_out.base, 0xc3, j->arena_out.room), memset(j->arena_tag.base, 0xc3, j->arena_tag.room);
     memcpy(j->in, j->text, j->bytes), memcpy(j->ad, j->want_ad, j->ad_bytes);
     memcpy(j->nonce, j->want_nonce, 12);
@@ -133,7 +140,7 @@ static void plain_lane(lane_job *j, size_t bytes)
 {
     j->bytes = bytes;
     j->ad_bytes = below(4) == 0 ? below(LONGEST_LANE_AD) : below(33);
-    j->in_place = (int)below(2), j->at_end = (int)below(2), j->fill = -1;
+    j->in_place = (int)below(2), j->at_end = (int)below(2), j->fill = -1, j->edge = 0;
 }
 
 static int by_length(const void *a, const void *b)
@@ -154,6 +161,23 @@ static int group_batch_lengths(void)
         if (!run_lanes())
             return 0;
         step = bytes < 700 ? 1 : 1 + below(30);
+    }
+    return 1;
+}
+
+/* Sums next to p, in any lane. */
+static int group_batch_edge(void)
+{
+    lane_arenas_new();
+    now.open = 1;
+    for (unsigned n = 1; n <= 3 * POLY1305_EDGES; n++) {
+        lane_count = n;
+        for (unsigned i = 0; i < n; i++) {
+            plain_lane(&lane_jobs[i], POLY1305_EDGE_BYTES);
+            lane_jobs[i].ad_bytes = 0, lane_jobs[i].edge = 1 + (int)((n + i) % POLY1305_EDGES);
+        }
+        if (!run_lanes())
+            return 0;
     }
     return 1;
 }

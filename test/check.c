@@ -762,6 +762,7 @@ static const group gcm_groups[] = {
 /* Of levels that have a batch kernel. */
 static const group batch_groups[] = {
     {"batch-lengths", group_batch_lengths},
+    {"batch-edge", group_batch_edge},
     {"batch-mixes", group_batch_mixes},
 };
 

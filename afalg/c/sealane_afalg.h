@@ -23,7 +23,8 @@ extern "C" {
 /* How many packets of a key the kernel works on at a time; others are done in the process. */
 #define SEALANE_AFALG_OPERATIONS 8
 
-/* A key in the kernel and in the process. The caller's memory, its contents private; it must not be copied or moved. */
+/* A key in the kernel and in the process. The caller's memory, its contents private. It must not be copied or moved,
+ * nor used on both sides of a fork, which share its sockets. */
 typedef struct sealane_afalg {
     sealane_key key;
     int transform; /* the socket with the key */

@@ -93,8 +93,12 @@
  * there are no more. h is read from H. After it p0: REMAINING, x: SLOT, y: the slots' end. */
 .macro set_round_fill
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
+    ldr r0, [r1, #ROWS]
     vadd.i32 q3, q3, q4                     /* a3 += b0 */
+    ldr r7, [r1, #FILL_LANE]
     vadd.i32 q0, q0, q5                     /* a0 += b1 */
+    ldr r8, [r1, #FILL_LAST]
+    rsb r0, r0, #ROWS_0 + ROWS_1
     vsri.32 q15, q13, #24                   /* d2 */
     veor q13, q7, q10                       /* b3 ^= c3 */
     veor q7, q14, q0                        /* d3 ^= a0 */
@@ -107,194 +111,180 @@
     vshl.i32 q14, q6, #7                    /* b2 <<< 7 */
     veor q15, q15, q3                       /* d2 ^= a3 */
     veor q5, q5, q13                        /* b1 ^= c2 */
-    ldr r7, [r1, #FILL_LANE]
     vsri.32 q14, q6, #25                    /* b2 */
     vrev32.16 q6, q15                       /* d2 <<< 16 */
-    ldr r8, [r1, #FILL_LAST]
     vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
-    ldr r11, [r7, #SEALANE_LANE_NONCE]
     vadd.i32 q1, q1, q14                    /* a1 += b2 */
-    ldr r0, [r1, #ROWS]
     vadd.i32 q8, q8, q6                     /* c1 += d2 */
     vsri.32 q15, q5, #20                    /* b1 */
-    ldr r3, [r11]
     veor q11, q11, q1                       /* d0 ^= a1 */
-    ldr r2, [r1, #FILL_BLOCK]
     veor q4, q4, q8                         /* b0 ^= c1 */
     vadd.i32 q0, q0, q15                    /* a0 += b1 */
-    ldr r9, [r1, #FILL_END]
     vrev32.16 q5, q11                       /* d0 <<< 16 */
-    ldr r4, [r11, #4]
     vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
-    ldr r5, [r11, #8]
-    rsb r0, r0, #ROWS_0 + ROWS_1
     veor q7, q7, q0                         /* d3 ^= a0 */
     vadd.i32 q10, q10, q5                   /* c3 += d0 */
-    add r0, r1, r0
     vsri.32 q11, q4, #20                    /* b0 */
-    stmia r0!, {r2, r3, r4, r5}
-    add r2, r2, #1
     vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
     veor q14, q14, q10                      /* b2 ^= c3 */
-    cmp r2, r9
     vadd.i32 q2, q2, q9                     /* a2 += b3 */
-    moveq r2, #0
-    ldr r12, [r7, #SEALANE_LANE_KEY]
     vsri.32 q4, q7, #24                     /* d3 */
     vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
     veor q12, q12, q2                       /* d1 ^= a2 */
-    addeq r7, r7, #SEALANE_LANE_STRIDE
-    str r12, [r0, #KEYS - 16]
     vadd.i32 q3, q3, q11                    /* a3 += b0 */
     vsri.32 q7, q14, #20                    /* b2 */
     vldmia r1, {d28, d29}                   /* c0 from memory */
     vrev32.16 q12, q12                      /* d1 <<< 16 */
-    cmp r7, r8
     vadd.i32 q13, q13, q4                   /* c2 += d3 */
-    movhi r7, r8
+    add r0, r1, r0
     veor q6, q6, q3                         /* d2 ^= a3 */
-    ldr r11, [r7, #SEALANE_LANE_BYTES]
+    ldr r2, [r1, #FILL_BLOCK]
     vadd.i32 q14, q14, q12                  /* c0 += d1 */
-    ldr r6, [r7, #SEALANE_LANE_NONCE]
+    ldr r11, [r7, #SEALANE_LANE_NONCE]
     veor q15, q15, q13                      /* b1 ^= c2 */
     vstr d26, [r1, #16]                     /* c2 to memory */
     vstr d27, [r1, #24]
     vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
+    ldr r3, [r11]
     veor q9, q9, q14                        /* b3 ^= c0 */
-    add r11, r11, #127
-    ldr r3, [r6]
+    ldr r9, [r7, #SEALANE_LANE_BYTES]
     vadd.i32 q1, q1, q7                     /* a1 += b2 */
+    ldr r4, [r11, #4]
     vsri.32 q13, q6, #24                    /* d2 */
-    mov r9, r11, lsr #6
-    ldr r4, [r6, #4]
+    ldr r5, [r11, #8]
     vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
     veor q5, q5, q1                         /* d0 ^= a1 */
-    ldr r5, [r6, #8]
+    cmp r9, r2, lsl #6
     vadd.i32 q8, q8, q13                    /* c1 += d2 */
     vsri.32 q6, q9, #20                     /* b3 */
-    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
     stmia r0!, {r2, r3, r4, r5}
     add r2, r2, #1
+    vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
     veor q11, q11, q8                       /* b0 ^= c1 */
-    vadd.i32 q2, q2, q6                     /* a2 += b3 */
-    cmp r2, r9
-    vsri.32 q9, q5, #24                     /* d0 */
-    moveq r2, #0
     ldr r12, [r7, #SEALANE_LANE_KEY]
+    movls r2, #0
+    vadd.i32 q2, q2, q6                     /* a2 += b3 */
+    vsri.32 q9, q5, #24                     /* d0 */
+    addls r7, r7, #SEALANE_LANE_STRIDE
+    str r12, [r0, #KEYS - 16]
     vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
     veor q12, q12, q2                       /* d1 ^= a2 */
-    vadd.i32 q10, q10, q9                   /* c3 += d0 */
-    addeq r7, r7, #SEALANE_LANE_STRIDE
-    str r12, [r0, #KEYS - 28]
-    vsri.32 q5, q11, #25                    /* b0 */
-    vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
     cmp r7, r8
+    vadd.i32 q10, q10, q9                   /* c3 += d0 */
+    movhi r7, r8
+    vsri.32 q5, q11, #25                    /* b0 */
+    ldr r6, [r7, #SEALANE_LANE_NONCE]
+    vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
     veor q7, q7, q10                        /* b2 ^= c3 */
     vadd.i32 q0, q0, q5                     /* a0 += b0 */
-    movhi r7, r8
+    ldr r3, [r6]
     vsri.32 q11, q12, #24                   /* d1 */
-    ldr r6, [r7, #SEALANE_LANE_BYTES]
+    ldr r9, [r7, #SEALANE_LANE_BYTES]
     vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
+    ldr r4, [r6, #4]
     veor q9, q9, q0                         /* d0 ^= a0 */
-    ldr r11, [r7, #SEALANE_LANE_NONCE]
-    add r6, r6, #127
+    ldr r5, [r6, #8]
     vadd.i32 q14, q14, q11                  /* c0 += d1 */
+    cmp r9, r2, lsl #6
     vsri.32 q12, q15, #25                   /* b1 */
-    mov r9, r6, lsr #6
-    ldr r3, [r11]
     vrev32.16 q15, q9                       /* d0 <<< 16 */
-    veor q6, q6, q14                        /* b3 ^= c0 */
-    vadd.i32 q9, q1, q12                    /* a1 += b1 */
-    ldr r4, [r11, #4]
-    vadd.i32 q1, q14, q15                   /* c0 += d0 */
-    ldr r5, [r11, #8]
-    vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
-    veor q11, q11, q9                       /* d1 ^= a1 */
-    veor q5, q5, q1                         /* b0 ^= c0 */
     stmia r0!, {r2, r3, r4, r5}
     add r2, r2, #1
-    vsri.32 q14, q6, #25                    /* b3 */
-    vrev32.16 q6, q11                       /* d1 <<< 16 */
-    cmp r2, r9
-    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
-    moveq r2, #0
+    veor q6, q6, q14                        /* b3 ^= c0 */
+    vadd.i32 q9, q1, q12                    /* a1 += b1 */
     ldr r12, [r7, #SEALANE_LANE_KEY]
+    movls r2, #0
+    vadd.i32 q1, q14, q15                   /* c0 += d0 */
+    vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
+    addls r7, r7, #SEALANE_LANE_STRIDE
+    str r12, [r0, #KEYS - 28]
+    veor q11, q11, q9                       /* d1 ^= a1 */
+    veor q5, q5, q1                         /* b0 ^= c0 */
+    vsri.32 q14, q6, #25                    /* b3 */
+    cmp r7, r8
+    vrev32.16 q6, q11                       /* d1 <<< 16 */
+    movhi r7, r8
+    vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
+    ldr r11, [r7, #SEALANE_LANE_NONCE]
     vadd.i32 q3, q3, q14                    /* a3 += b3 */
     vadd.i32 q8, q8, q6                     /* c1 += d1 */
     vsri.32 q11, q5, #20                    /* b0 */
-    addeq r7, r7, #SEALANE_LANE_STRIDE
-    str r12, [r0, #KEYS - 40]
+    ldr r3, [r11]
     veor q5, q4, q3                         /* d3 ^= a3 */
+    ldr r9, [r7, #SEALANE_LANE_BYTES]
     vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
+    ldr r4, [r11, #4]
     vadd.i32 q0, q0, q11                    /* a0 += b0 */
-    cmp r7, r8
+    ldr r5, [r11, #8]
     vrev32.16 q5, q5                        /* d3 <<< 16 */
-    movhi r7, r8
+    cmp r9, r2, lsl #6
     vsri.32 q4, q7, #25                     /* b2 */
-    ldr r11, [r7, #SEALANE_LANE_BYTES]
     veor q15, q15, q0                       /* d0 ^= a0 */
+    stmia r0!, {r2, r3, r4, r5}
+    add r2, r2, #1
     vadd.i32 q10, q10, q5                   /* c3 += d3 */
-    ldr r6, [r7, #SEALANE_LANE_NONCE]
-    add r11, r11, #127
     veor q7, q12, q8                        /* b1 ^= c1 */
+    ldr r12, [r7, #SEALANE_LANE_KEY]
+    movls r2, #0
     vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
     veor q14, q14, q10                      /* b3 ^= c3 */
-    ldr r3, [r6]
+    addls r7, r7, #SEALANE_LANE_STRIDE
+    str r12, [r0, #KEYS - 40]
     vadd.i32 q2, q2, q4                     /* a2 += b2 */
-    ldr r4, [r6, #4]
     vsri.32 q12, q15, #24                   /* d0 */
-    ldr r5, [r6, #8]
+    cmp r7, r8
     vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
+    movhi r7, r8
     veor q13, q13, q2                       /* d2 ^= a2 */
+    ldr r9, [r7, #SEALANE_LANE_BYTES]
     vadd.i32 q1, q1, q12                    /* c0 += d0 */
-    stmia r0!, {r2, r3, r4, r5}
-    mov r9, r11, lsr #6
+    ldr r6, [r7, #SEALANE_LANE_NONCE]
     vsri.32 q15, q7, #20                    /* b1 */
-    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
     ldr r12, [r7, #SEALANE_LANE_KEY]
-    add r2, r2, #1
+    vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
+    cmp r9, r2, lsl #6
     veor q11, q11, q1                       /* b0 ^= c0 */
     vstmia r1, {d2, d3}                     /* c0 to memory */
     vrev32.16 q13, q13                      /* d2 <<< 16 */
+    ldr r3, [r6]
     vadd.i32 q1, q9, q15                    /* a1 += b1 */
     vldr d18, [r1, #16]                     /* c2 from memory */
     vldr d19, [r1, #24]
-    cmp r2, r9
     vsri.32 q7, q14, #20                    /* b3 */
-    str r12, [r0, #KEYS - 52]
-    moveq r2, #0
+    ldr r4, [r6, #4]
+    addls r7, r7, #SEALANE_LANE_STRIDE
     vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
-    addeq r7, r7, #SEALANE_LANE_STRIDE
+    ldr r5, [r6, #8]
     veor q6, q6, q1                         /* d1 ^= a1 */
-    cmp r7, r8
     vadd.i32 q9, q9, q13                    /* c2 += d2 */
     vsri.32 q14, q11, #25                   /* b0 */
-    movhi r7, r8
-    add r12, r1, #H
+    stmia r0!, {r2, r3, r4, r5}
+    add r2, r2, #1
     vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
     veor q4, q4, q9                         /* b2 ^= c2 */
-    ldr r6, [r7, #SEALANE_LANE_BYTES]
+    str r12, [r0, #KEYS - 52]
+    movls r2, #0
     vadd.i32 q3, q3, q7                     /* a3 += b3 */
-    str r7, [r1, #FILL_LANE]
     vsri.32 q11, q6, #24                    /* d1 */
-    str r2, [r1, #FILL_BLOCK]
-    add r6, r6, #127
+    cmp r7, r8
+    add r12, r1, #H
     vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
     veor q5, q5, q3                         /* d3 ^= a3 */
-    mov r9, r6, lsr #6
-    ldr r0, [r1, #REMAINING]
+    str r2, [r1, #FILL_BLOCK]
+    add y, r1, #BLOCK + 256
     vadd.i32 q8, q8, q11                    /* c1 += d1 */
     vsri.32 q6, q4, #20                     /* b2 */
-    str r9, [r1, #FILL_END]
-    add y, r1, #BLOCK + 256
-    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
-    veor q15, q15, q8                       /* b1 ^= c1 */
     ldmia r12, {r2, r3, r4, r5, r6}
     mov p1, #8
+    vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
+    veor q15, q15, q8                       /* b1 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b2 */
+    movhi r7, r8
     vsri.32 q4, q5, #24                     /* d3 */
+    str r7, [r1, #FILL_LANE]
     vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
     veor q13, q13, q2                       /* d2 ^= a2 */
+    ldr r0, [r1, #REMAINING]
     vadd.i32 q10, q10, q4                   /* c3 += d3 */
     ldr x, [r1, #SLOT]
     vsri.32 q5, q15, #25                    /* b1 */
@@ -1382,74 +1372,64 @@
     ldr r11, [r7, #SEALANE_LANE_NONCE]
     rsb r0, r0, #ROWS_0 + ROWS_1
     ldr r2, [r1, #FILL_BLOCK]
-    ldr r9, [r1, #FILL_END]
-    ldr r3, [r11]
-    ldr r4, [r11, #4]
-    ldr r5, [r11, #8]
     add r0, r1, r0
-    ldr r12, [r7, #SEALANE_LANE_KEY]
-    stmia r0!, {r2, r3, r4, r5}
-    add r2, r2, #1
-    cmp r2, r9
-    moveq r2, #0
-    addeq r7, r7, #SEALANE_LANE_STRIDE
-    cmp r7, r8
-    movhi r7, r8
-    str r12, [r0, #KEYS - 16]
-    ldr r6, [r7, #SEALANE_LANE_NONCE]
-    ldr r11, [r7, #SEALANE_LANE_BYTES]
-    ldr r12, [r7, #SEALANE_LANE_KEY]
-    ldr r3, [r6]
-    add r11, r11, #127
-    ldr r4, [r6, #4]
-    ldr r5, [r6, #8]
-    mov r9, r11, lsr #6
-    stmia r0!, {r2, r3, r4, r5}
-    add r2, r2, #1
-    cmp r2, r9
-    moveq r2, #0
-    addeq r7, r7, #SEALANE_LANE_STRIDE
-    cmp r7, r8
-    movhi r7, r8
-    str r12, [r0, #KEYS - 28]
-    ldr r11, [r7, #SEALANE_LANE_NONCE]
-    ldr r6, [r7, #SEALANE_LANE_BYTES]
-    ldr r12, [r7, #SEALANE_LANE_KEY]
+    ldr r9, [r7, #SEALANE_LANE_BYTES]
     ldr r3, [r11]
-    add r6, r6, #127
     ldr r4, [r11, #4]
     ldr r5, [r11, #8]
-    mov r9, r6, lsr #6
+    cmp r9, r2, lsl #6
+    ldr r12, [r7, #SEALANE_LANE_KEY]
+    addls r7, r7, #SEALANE_LANE_STRIDE
     stmia r0!, {r2, r3, r4, r5}
     add r2, r2, #1
-    cmp r2, r9
-    moveq r2, #0
-    addeq r7, r7, #SEALANE_LANE_STRIDE
+    movls r2, #0
     cmp r7, r8
     movhi r7, r8
-    str r12, [r0, #KEYS - 40]
     ldr r6, [r7, #SEALANE_LANE_NONCE]
-    ldr r11, [r7, #SEALANE_LANE_BYTES]
-    ldr r12, [r7, #SEALANE_LANE_KEY]
+    ldr r9, [r7, #SEALANE_LANE_BYTES]
+    str r12, [r0, #KEYS - 16]
     ldr r3, [r6]
-    add r11, r11, #127
     ldr r4, [r6, #4]
     ldr r5, [r6, #8]
-    mov r9, r11, lsr #6
+    cmp r9, r2, lsl #6
+    ldr r12, [r7, #SEALANE_LANE_KEY]
+    addls r7, r7, #SEALANE_LANE_STRIDE
     stmia r0!, {r2, r3, r4, r5}
     add r2, r2, #1
-    cmp r2, r9
-    moveq r2, #0
-    addeq r7, r7, #SEALANE_LANE_STRIDE
+    movls r2, #0
     cmp r7, r8
     movhi r7, r8
-    ldr r6, [r7, #SEALANE_LANE_BYTES]
+    ldr r11, [r7, #SEALANE_LANE_NONCE]
+    ldr r9, [r7, #SEALANE_LANE_BYTES]
+    str r12, [r0, #KEYS - 28]
+    ldr r3, [r11]
+    ldr r4, [r11, #4]
+    ldr r5, [r11, #8]
+    cmp r9, r2, lsl #6
+    ldr r12, [r7, #SEALANE_LANE_KEY]
+    addls r7, r7, #SEALANE_LANE_STRIDE
+    stmia r0!, {r2, r3, r4, r5}
+    add r2, r2, #1
+    movls r2, #0
+    cmp r7, r8
+    movhi r7, r8
+    ldr r6, [r7, #SEALANE_LANE_NONCE]
+    ldr r9, [r7, #SEALANE_LANE_BYTES]
+    str r12, [r0, #KEYS - 40]
+    ldr r3, [r6]
+    ldr r4, [r6, #4]
+    ldr r5, [r6, #8]
+    cmp r9, r2, lsl #6
+    ldr r12, [r7, #SEALANE_LANE_KEY]
+    addls r7, r7, #SEALANE_LANE_STRIDE
+    stmia r0!, {r2, r3, r4, r5}
+    add r2, r2, #1
+    movls r2, #0
+    cmp r7, r8
+    movhi r7, r8
     str r12, [r0, #KEYS - 52]
     str r7, [r1, #FILL_LANE]
-    add r6, r6, #127
     str r2, [r1, #FILL_BLOCK]
-    mov r9, r6, lsr #6
-    str r9, [r1, #FILL_END]
 .endm
 
 .macro poly_begin

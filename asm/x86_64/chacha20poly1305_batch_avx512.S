@@ -16,8 +16,8 @@
  * Poly1305 (2.5), p = 2^130 - 5, of eight packets at a time: a register is one limb of all eight. x = x0 + 2^44 x1 + 2^88 x2;
  * 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
- * h := (h + m) r^2 + m' r; steps of two times two blocks are counted from the end of a packet (associated data, text, lengths):
- * all end together, and what lies before the beginning of a packet adds nothing.
+ * h := (h + m) r^2 + m' r; steps of two times two blocks are counted from the end of a packet's text: all end together, and
+ * what lies before the beginning of a packet adds nothing. The block of lengths follows by itself.
  */
 #include "../asm.S"
 
@@ -80,6 +80,7 @@
 #define SAVED_CONSTS 352
 #define TEXT 360      /* by set: the first of 16 lanes in a row, and what of their text the set is for, less 64; or 0, 0 */
 #define ONCE_AT 392   /* by set: its column of WORDS or ONCE */
+#define USED 408      /* bytes of VECTORS, or ONCE, that have been used */
 #define ACTIVE 448    /* packets that have blocks left, 32 of 32 bits */
 #define BLOCKS 576    /* by packet: blocks of keystream, 32 of 32 bits */
 #define FULL 704      /* by packet: whole blocks of text, 32 of 32 bits */
@@ -96,11 +97,15 @@
 #define KEY_BYTES 256
 #define ONCE 6144     /* [word 4 .. 11, 13 .. 15, 12][slot]: as a pass begins, where that is not a column of WORDS */
 #define COUNTER_ROW 11
+#define ONCE_BYTES 1536
 #define PADS 6144     /* when the pass has ended: of a step's blocks the bits behind them, by packet */
 #define PADS_WHOLE 256 /* and those of a step of whole blocks */
 #define VECTORS 6656  /* when the pass has ended: by vector of eight packets, */
 #define VECTOR_BYTES 1280
 #define END 11776
+#if END > SEALANE_BATCH_SCRATCH_BYTES
+#error "more scratch than there is"
+#endif
 
 /* in VECTORS: */
 #define MAC_END 0     /* where the text ends, counted in whole blocks */
@@ -118,6 +123,7 @@
 #define V_ADS 1240    /* some have associated data */
 
 #define WAVE 32       /* packets, at most */
+#define RUN_FROM 256  /* bytes left from which on a vector is done with by itself */
 #define WAVE_BLOCKS 320 /* eight packets more only while the wave has fewer: both its input and its output should stay in L1 */
 
 /* Registers. */
@@ -375,13 +381,16 @@
     .irp r, \r13, \r14, \r15
     vmovdqa64 zmm\r, [r9 + WORDS_ROW*(\r - \r4 - 1)]
     .endr
-    /* Whole blocks of text can be had at once, unless the packets are to be authenticated first. */
+    /* In the last pass whole blocks of text get it at once, unless the packets are to be authenticated first; else it waits
+     * for the next pass's rounds. */
     vpbroadcastd zmm\r3, r12d
     vpcmpleud k1, zmm\r3, [scratch + FULL + 4*rax]
     kortestw k1, k1
     jnc 182f
     test r12d, r12d
     jz 182f
+    cmp dword ptr [scratch + TODO], 0
+    jne 182f
     cmp dword ptr [scratch + KEYS], 0
     je 183f
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
@@ -664,6 +673,18 @@
     limbs
 .endm
 
+/* 64 bytes each of packets zmm0 to zmm7 -> blocks 0 and 1 of even and odd ones (zmm8, 9; 10, 4), 2 and 3 (zmm2, 6; 3, 7). */
+.macro pair_blocks
+    vshufi32x4 zmm8, zmm0, zmm2, 0x44
+    vshufi32x4 zmm2, zmm0, zmm2, 0xee
+    vshufi32x4 zmm9, zmm4, zmm6, 0x44
+    vshufi32x4 zmm6, zmm4, zmm6, 0xee
+    vshufi32x4 zmm10, zmm1, zmm3, 0x44
+    vshufi32x4 zmm3, zmm1, zmm3, 0xee
+    vshufi32x4 zmm4, zmm5, zmm7, 0x44
+    vshufi32x4 zmm7, zmm5, zmm7, 0xee
+.endm
+
 /* The same in ten steps, to be done beside a product. */
 .macro build i, x0, x1, x2, t, a, b, c, d, select
     .if \i == 0
@@ -720,6 +741,24 @@
     vmovdqa64 \y2_20, [rbx + \at + 256]
 .endm
 
+.macro load_h
+    vmovdqa64 h0, [rbx + H]
+    vmovdqa64 h1, [rbx + H + 64]
+    vmovdqa64 h2, [rbx + H + 128]
+.endm
+
+.macro keep_h
+    vmovdqa64 [rbx + H], h0
+    vmovdqa64 [rbx + H + 64], h1
+    vmovdqa64 [rbx + H + 128], h2
+.endm
+
+.macro add_h
+    vpaddq x1, x1, h1
+    vpaddq x2, x2, h2
+    vpaddq x0, x0, h0
+.endm
+
 .macro tag packet, register, lane
     mov rax, [r8 + 8*\packet]
     mov rax, [rax + SEALANE_LANE_TAG]
@@ -740,15 +779,7 @@
     vmovdqu64 zmm\j, [rax + back]
     .endr
     load_power POWERS, R
-    vshufi32x4 zmm8, zmm0, zmm2, 0x44                                           /* blocks 0 and 1 of even packets */
-    vshufi32x4 zmm9, zmm4, zmm6, 0x44
-    vshufi32x4 zmm10, zmm1, zmm3, 0x44                                          /* of odd ones */
-    vshufi32x4 zmm11, zmm5, zmm7, 0x44
-    vshufi32x4 zmm2, zmm0, zmm2, 0xee                                           /* blocks 2 and 3 */
-    vshufi32x4 zmm6, zmm4, zmm6, 0xee
-    vshufi32x4 zmm3, zmm1, zmm3, 0xee
-    vshufi32x4 zmm7, zmm5, zmm7, 0xee
-    vmovdqa64 zmm4, zmm11
+    pair_blocks
     clear_sums
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
     build \i, x0, x1, x2, vt, 8, 9, 10, 4, 0xdd
@@ -777,9 +808,7 @@
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     carry_step \i, h0, h1, h2, SUMS_B
     .endr
-    vmovdqa64 [rbx + H], h0
-    vmovdqa64 [rbx + H + 64], h1
-    vmovdqa64 [rbx + H + 128], h2
+    keep_h
 .endm
 
 /* Tags of even and odd packets of a vector. The last one comes last: lanes without a packet point to the last packet's tag. */
@@ -794,7 +823,8 @@
     tag 0, \even, 0
 .endm
 
-/* h mod p, plus s, of vector v, in steps. h < 2^132.1; less 2^130 for what limb 2 has from there on, and 5 for each of those, it
+#define STEPS30 STEPS18, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29
+/* h mod p, plus s, of vector v, stepwise. h < 2^132.1; less p for each 2^130 that limb 2 has, it
  * is below 2 p; then it is to be reduced if h + 5 reaches 2^130.
  */
 .macro reduce i, v, k, h0, h1, h2, t, x0, x1
@@ -871,6 +901,7 @@
     mov [scratch + SAVED_ARGS], args
     mov [scratch + SAVED_CONSTS], consts
     mov qword ptr [scratch + ONES], -1
+    mov qword ptr [scratch + USED], ONCE + ONCE_BYTES - VECTORS
 
     /* A wave: its packets' blocks. Block 0 of packet i goes to slot i. */
 .Lwave:
@@ -1207,6 +1238,13 @@
     sub ecx, 8
     ja .Ldescribe
 
+    sub rbx, scratch
+    sub rbx, VECTORS
+    cmp rbx, [scratch + USED]
+    jbe .Lused
+    mov [scratch + USED], rbx
+.Lused:
+
     /* Associated data and text, 64 bytes a step. */
     test togo, togo
     jz .Llengths
@@ -1227,7 +1265,49 @@
     ja .Ledge
     cmp togo, [rbx + V_ENDS]
     jbe .Ledge
+    cmp togo, RUN_FROM
+    jae .Lrun
     whole_step
+    jmp .Lvector_done
+
+    /* All whole steps of a vector that has many: h and the powers stay in registers. */
+.Lrun:
+    load_h
+    load_power POWERS, R
+    load_power POWERS2, R2
+    mov r9, [rbx + V_ENDS]
+    mov [rbx + V_LONGEST], r9                                                   /* what will be left */
+    neg r9
+.Lrun_step:
+    .irp j, 0, 1, 2, 3, 4, 5, 6, 7
+    mov rax, [rbx + MAC_END + 8*\j]
+    vmovdqu64 zmm\j, [rax + back]
+    .endr
+    pair_blocks
+    clear_sums
+    blocks 8, 9, 10, 4, 0xdd
+    vporq x2, x2, qword ptr [consts + PAD]{1to8}
+    times R
+    blocks 8, 9, 10, 4, 0x88
+    vporq x2, x2, qword ptr [consts + PAD]{1to8}
+    add_h
+    times R2
+    carry h0, h1, h2
+    clear_sums
+    blocks 2, 6, 3, 7, 0xdd
+    vporq x2, x2, qword ptr [consts + PAD]{1to8}
+    times R
+    blocks 2, 6, 3, 7, 0x88
+    vporq x2, x2, qword ptr [consts + PAD]{1to8}
+    add_h
+    times R2
+    carry h0, h1, h2
+    add back, 64
+    cmp back, r9
+    jne .Lrun_step
+    keep_h
+    mov back, togo
+    neg back
     jmp .Lvector_done
 
     /* A step where a packet begins or ends. */
@@ -1273,22 +1353,12 @@
     pad_block 2
     pad_block 3
 
-    /* Packets -> blocks 0 and 1 of even and odd ones (zmm8, 9; 10, 4), blocks 2 and 3 (zmm2, 6; 3, 7). */
 .Lloaded:
-    vmovdqa64 h0, [rbx + H]
-    vmovdqa64 h1, [rbx + H + 64]
-    vmovdqa64 h2, [rbx + H + 128]
+    load_h
     load_power POWERS, R
     load_power POWERS2, R2
     lea rax, [togo + 16]
-    vshufi32x4 zmm8, zmm0, zmm2, 0x44
-    vshufi32x4 zmm2, zmm0, zmm2, 0xee
-    vshufi32x4 zmm9, zmm4, zmm6, 0x44
-    vshufi32x4 zmm6, zmm4, zmm6, 0xee
-    vshufi32x4 zmm10, zmm1, zmm3, 0x44
-    vshufi32x4 zmm3, zmm1, zmm3, 0xee
-    vshufi32x4 zmm4, zmm5, zmm7, 0x44
-    vshufi32x4 zmm7, zmm5, zmm7, 0xee
+    pair_blocks
     cmp r11, rax                                                                /* no packet has begun before? */
     jbe .Lhalf_step
     clear_sums
@@ -1300,9 +1370,7 @@
     jbe .Lone_block
     blocks 8, 9, 10, 4, 0x88
     vporq x2, x2, [rcx]
-    vpaddq x1, x1, h1
-    vpaddq x2, x2, h2
-    vpaddq x0, x0, h0
+    add_h
     times R2
 .Lone_block:
     carry h0, h1, h2
@@ -1315,15 +1383,11 @@
     jbe .Lstep_done
     blocks 2, 6, 3, 7, 0x88
     vporq x2, x2, [rcx + 128]
-    vpaddq x1, x1, h1
-    vpaddq x2, x2, h2
-    vpaddq x0, x0, h0
+    add_h
     times R2
 .Lstep_done:
     carry h0, h1, h2
-    vmovdqa64 [rbx + H], h0
-    vmovdqa64 [rbx + H + 64], h1
-    vmovdqa64 [rbx + H + 128], h2
+    keep_h
 .Lvector_done:
     add rbx, VECTOR_BYTES
     sub r12d, 8
@@ -1347,23 +1411,29 @@
     clear_sums
     times R
     carry h0, h1, h2
-    vmovdqa64 [rbx + H], h0
-    vmovdqa64 [rbx + H + 64], h1
-    vmovdqa64 [rbx + H + 128], h2
+    keep_h
     add rbx, VECTOR_BYTES
     sub ecx, 8
     ja .Llength
 
     /* h mod p, plus s: all vectors at once, in long chains. What vectors that are not there hold does not matter. */
     vpbroadcastq zmm30, [consts + ONE]
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29
+    mov ecx, [scratch + PACKETS]
+    lea r8, [scratch + RECORD]
+    cmp ecx, 8
+    ja .Lreduce
+    .irp i, STEPS30
+    reduce \i, 0, k1, 0, 4, 8, 12, 16, 20
+    .endr
+    jmp .Lreduced
+.Lreduce:
+    .irp i, STEPS30
     reduce \i, 0, k1, 0, 4, 8, 12, 16, 20
     reduce \i, 1, k2, 1, 5, 9, 13, 17, 21
     reduce \i, 2, k3, 2, 6, 10, 14, 18, 22
     reduce \i, 3, k4, 3, 7, 11, 15, 19, 23
     .endr
-    mov ecx, [scratch + PACKETS]
-    lea r8, [scratch + RECORD]
+.Lreduced:
     vector_tags 12, 0
     add r8, 64
     sub ecx, 8
@@ -1388,7 +1458,8 @@
     jnz .Lwave
 
     clear 0
-    mov ecx, END - 256
+    mov ecx, VECTORS - 256
+    add rcx, [scratch + USED]
 .Lwipe:
     vmovdqa64 [scratch + rcx + 256 - 64], zmm0
     sub ecx, 64

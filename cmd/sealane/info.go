@@ -115,11 +115,13 @@ func (k machineKernel) String() string {
 	if !k.Usable {
 		return "not usable: " + k.Why
 	}
-	kind := "software"
-	if k.Hardware {
-		kind = "hardware, by its name"
+	switch {
+	case k.Driver == "":
+		return "known answers given; driver unknown"
+	case k.Hardware:
+		return "known answers given; driver " + k.Driver + ", a crypto engine's by its name"
 	}
-	return "known answers given; driver " + k.Driver + ", " + kind
+	return "known answers given; driver " + k.Driver + ", software"
 }
 
 func selfTest(l sealane.Level) string {

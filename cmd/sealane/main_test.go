@@ -88,6 +88,21 @@ func TestInfo(t *testing.T) {
 	}
 }
 
+// TestInfoKernel: without the variable there is nothing to choose, with it there is a reason for each choice.
+func TestInfoKernel(t *testing.T) {
+	for value, selections := range map[string]int{"": 0, "off": 0, "auto": 2} {
+		text, _, err := command([]string{"SEALANE_AFALG=" + value}, "info")
+		if err != nil || strings.Count(text, "  SEALANE_AFALG=auto: in the ") != selections {
+			t.Errorf("%q: %v\n%s", value, err, text)
+		}
+		for _, name := range []string{"rfc7539(chacha20,poly1305)  ", "gcm(aes)  "} {
+			if !strings.Contains(text, "\n  "+name+"known answers given; driver ") && !strings.Contains(text, "\n  "+name+"not usable: ") {
+				t.Errorf("%q: nothing of %s\n%s", value, name, text)
+			}
+		}
+	}
+}
+
 func TestSelftest(t *testing.T) {
 	out, _, err := command(nil, "selftest")
 	if want := len(kernel.ChaCha20Poly1305Levels.Rows) + len(kernel.AESGCMLevels.Rows); err != nil || strings.Count(out, "\n") != want || !strings.Contains(out, "portable  passed") {

@@ -14,17 +14,18 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x08678b4c // mov r12,QWORD PTR [rdi+0x8]
 	LONG $0x106f8b4c // mov r13,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x3c4c840f; WORD $0x0000 // je 0x3c5d
+	LONG $0x426a840f; WORD $0x0000 // je 0x427b
 	LONG $0x58be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],rdi
 	LONG $0x60968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rdx
 	QUAD $0xff0000014886c748; WORD $0xffff; BYTE $0xff // mov QWORD PTR [rsi+0x148],0xffffffffffffffff
-// 0x2a:
+	QUAD $0x000000019886c748; WORD $0x0004; BYTE $0x00 // mov QWORD PTR [rsi+0x198],0x400
+// 0x35:
 	LONG $0x00a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],r12
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	LONG $0x0001bb41; WORD $0x0000 // mov r11d,0x1
-// 0x40:
+// 0x4b:
 	LONG $0x24448b49; BYTE $0x10 // mov rax,QWORD PTR [r12+0x10]
 	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
 	LONG $0x06ebc148 // shr rbx,0x6
@@ -41,14 +42,14 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40c48349 // add r12,0x40
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0xff49; BYTE $0xcd // dec r13
-	WORD $0x1874 // je 0xa4
+	WORD $0x1874 // je 0xaf
 	LONG $0x07c0f741; WORD $0x0000; BYTE $0x00 // test r8d,0x7
-	WORD $0xab75 // jne 0x40
+	WORD $0xab75 // jne 0x4b
 	LONG $0x20f88341 // cmp r8d,0x20
-	WORD $0x0974 // je 0xa4
+	WORD $0x0974 // je 0xaf
 	LONG $0x40f98149; WORD $0x0001; BYTE $0x00 // cmp r9,0x140
-	WORD $0x9c72 // jb 0x40
-// 0xa4:
+	WORD $0x9c72 // jb 0x4b
+// 0xaf:
 	LONG $0x08a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],r12
 	LONG $0x10ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x110],r13
 	LONG $0x18868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x118],r8d
@@ -68,13 +69,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x2944; BYTE $0xc0 // sub eax,r8d
 	WORD $0x8945; BYTE $0xc5 // mov r13d,r8d
 	LONG $0x40ec8349 // sub r12,0x40
-// 0x11d:
+// 0x128:
 	LONG $0x0fc0f741; WORD $0x0000; BYTE $0x00 // test r8d,0xf
-	WORD $0x0d74 // je 0x133
+	WORD $0x0d74 // je 0x13e
 	QUAD $0x00000340c6a4894e // mov QWORD PTR [rsi+r8*8+0x340],r12
 	WORD $0xff41; BYTE $0xc0 // inc r8d
-	WORD $0xeaeb // jmp 0x11d
-// 0x133:
+	WORD $0xeaeb // jmp 0x128
+// 0x13e:
 	LONG $0x011c8e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x11c]
 	WORD $0xc139 // cmp ecx,eax
 	WORD $0x470f; BYTE $0xc8 // cmova ecx,eax
@@ -84,8 +85,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x4274 // je 0x19a
-// 0x158:
+	WORD $0x4274 // je 0x1a5
+// 0x163:
 	QUAD $0x000001c086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x1c0]
 	QUAD $0x000001c08e848942 // mov DWORD PTR [rsi+r9*4+0x1c0],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -96,15 +97,15 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x196
+	WORD $0x0c75 // jne 0x1a1
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x196:
+// 0x1a1:
 	WORD $0xc9ff // dec ecx
-	WORD $0xbe75 // jne 0x158
-// 0x19a:
+	WORD $0xbe75 // jne 0x163
+// 0x1a5:
 	LONG $0x20868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x120],r8d
 	LONG $0x248e8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x124],r9d
 	LONG $0x28968944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x128],r10d
@@ -123,7 +124,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
 	LONG $0x40868d4c; WORD $0x0003; BYTE $0x00 // lea r8,[rsi+0x340]
 	LONG $0x808e8d4c; WORD $0x0006; BYTE $0x00 // lea r9,[rsi+0x680]
-// 0x20b:
+// 0x216:
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x20588b49 // mov rbx,QWORD PTR [r8+0x20]
 	LONG $0x28408b48 // mov rax,QWORD PTR [rax+0x28]
@@ -282,8 +283,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x40c18349 // add r9,0x40
 	WORD $0xe983; BYTE $0x10 // sub ecx,0x10
-	LONG $0xfcba870f; WORD $0xffff // ja 0x20b
-// 0x551:
+	LONG $0xfcba870f; WORD $0xffff // ja 0x216
+// 0x55c:
 	LONG $0x013c9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x13c]
 	WORD $0x8941; BYTE $0xde // mov r14d,ebx
 	LONG $0x0100f381; WORD $0x0000 // xor ebx,0x100
@@ -291,7 +292,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	QUAD $0x000004401e9c8d48 // lea rbx,[rsi+rbx*1+0x440]
 	QUAD $0x0000044036b48d4e // lea r14,[rsi+r14*1+0x440]
 	LONG $0x0130be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x130],0x10
-	LONG $0x0706870f; WORD $0x0000 // ja 0xc89
+	LONG $0x0713870f; WORD $0x0000 // ja 0xca1
 	LONG $0x48fdd162; WORD $0x0e6f // vmovdqa64 zmm1,ZMMWORD PTR [r14]
 	LONG $0x48fdd162; WORD $0x566f; BYTE $0x01 // vmovdqa64 zmm2,ZMMWORD PTR [r14+0x40]
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
@@ -307,11 +308,11 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	LONG $0x008e8d4c; WORD $0x0018; BYTE $0x00 // lea r9,[rsi+0x1800]
 	LONG $0xc998f8c5 // kortestw k1,k1
-	LONG $0x00bb830f; WORD $0x0000 // jae 0x69a
+	LONG $0x00c8830f; WORD $0x0000 // jae 0x6b2
 	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
-	LONG $0x00b0850f; WORD $0x0000 // jne 0x69a
+	LONG $0x00bd850f; WORD $0x0000 // jne 0x6b2
 	LONG $0x0130be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x130],0x10
-	LONG $0x00a3820f; WORD $0x0000 // jb 0x69a
+	LONG $0x00b0820f; WORD $0x0000 // jb 0x6b2
 	QUAD $0x00000680868c8d4c // lea r9,[rsi+rax*4+0x680]
 	LONG $0x48fdd162; WORD $0x216f // vmovdqa64 zmm4,ZMMWORD PTR [r9]
 	LONG $0x48fdd162; WORD $0x696f; BYTE $0x02 // vmovdqa64 zmm5,ZMMWORD PTR [r9+0x80]
@@ -327,20 +328,22 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x487dd262; WORD $0xdc7c // vpbroadcastd zmm3,r12d
 	QUAD $0x0b864c1e4865f362; BYTE $0x02 // vpcmpleud k1,zmm3,ZMMWORD PTR [rsi+rax*4+0x2c0]
 	LONG $0xc998f8c5 // kortestw k1,k1
-	LONG $0x011d830f; WORD $0x0000 // jae 0x781
+	LONG $0x012a830f; WORD $0x0000 // jae 0x799
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	LONG $0x0114840f; WORD $0x0000 // je 0x781
+	LONG $0x0121840f; WORD $0x0000 // je 0x799
+	LONG $0x011cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x11c],0x0
+	LONG $0x0114850f; WORD $0x0000 // jne 0x799
 	LONG $0x0138be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x138],0x0
-	WORD $0x0d74 // je 0x683
+	WORD $0x0d74 // je 0x69b
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x00fe850f; WORD $0x0000 // jne 0x781
-// 0x683:
+	LONG $0x00fe850f; WORD $0x0000 // jne 0x799
+// 0x69b:
 	LONG $0x06e0c148 // shl rax,0x6
 	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
 	LONG $0x06e4c149 // shl r12,0x6
-	LONG $0x0000e7e9; BYTE $0x00 // jmp 0x781
-// 0x69a:
+	LONG $0x0000e7e9; BYTE $0x00 // jmp 0x799
+// 0x6b2:
 	LONG $0x48fdf162; WORD $0x666f; BYTE $0x1a // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x680]
 	LONG $0x487df262; WORD $0x667e; BYTE $0x1b // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x6c0]
 	LONG $0x48fdf162; WORD $0x667f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm4
@@ -374,7 +377,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x2e // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xb80]
 	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x2f // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xbc0]
 	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x74 // vmovdqa64 ZMMWORD PTR [rsi+0x1d00],zmm15
-// 0x781:
+// 0x799:
 	LONG $0x888e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],r9
 	LONG $0x6886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],r8
 	LONG $0x70a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x170],r12
@@ -398,7 +401,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
 	LONG $0x06e7c141 // shl r15d,0x6
 	QUAD $0x00000c003ebc8d4e // lea r15,[rsi+r15*1+0xc00]
-// 0x80c:
+// 0x824:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
@@ -448,7 +451,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x01f5830f; WORD $0x0000 // jae 0xb3e
+	LONG $0x01f5830f; WORD $0x0000 // jae 0xb56
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x19 // vmovdqa64 ZMMWORD PTR [rsi+0x640],zmm16
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
@@ -460,13 +463,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x996
+	WORD $0x1c72 // jb 0x9ae
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x9c1
-// 0x996:
+	WORD $0x2beb // jmp 0x9d9
+// 0x9ae:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -474,9 +477,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x9c1:
+// 0x9d9:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x0169840f; WORD $0x0000 // je 0xb37
+	LONG $0x0169840f; WORD $0x0000 // je 0xb4f
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -487,13 +490,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0xa14
+	WORD $0x1c72 // jb 0xa2c
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0xa3f
-// 0xa14:
+	WORD $0x2beb // jmp 0xa57
+// 0xa2c:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -501,9 +504,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0xa3f:
+// 0xa57:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x00eb840f; WORD $0x0000 // je 0xb37
+	LONG $0x00eb840f; WORD $0x0000 // je 0xb4f
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -514,13 +517,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0xa92
+	WORD $0x1c72 // jb 0xaaa
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0xabd
-// 0xa92:
+	WORD $0x2beb // jmp 0xad5
+// 0xaaa:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -528,9 +531,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0xabd:
+// 0xad5:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	WORD $0x7174 // je 0xb37
+	WORD $0x7174 // je 0xb4f
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -541,13 +544,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0xb0c
+	WORD $0x1c72 // jb 0xb24
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0xb37
-// 0xb0c:
+	WORD $0x2beb // jmp 0xb4f
+// 0xb24:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -555,9 +558,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0xb37:
+// 0xb4f:
 	LONG $0x48fde162; WORD $0x466f; BYTE $0x19 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x640]
-// 0xb3e:
+// 0xb56:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
@@ -607,11 +610,11 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	WORD $0xc9ff // dec ecx
-	LONG $0xfb96850f; WORD $0xffff // jne 0x80c
+	LONG $0xfb96850f; WORD $0xffff // jne 0x824
 	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
-	LONG $0x001248e9; BYTE $0x00 // jmp 0x1ed1
-// 0xc89:
+	LONG $0x001262e9; BYTE $0x00 // jmp 0x1f03
+// 0xca1:
 	LONG $0x48fdc162; WORD $0x4e6f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [r14+0x80]
 	LONG $0x48fdc162; WORD $0x566f; BYTE $0x03 // vmovdqa64 zmm18,ZMMWORD PTR [r14+0xc0]
 	LONG $0x80868b41; WORD $0x0000; BYTE $0x00 // mov eax,DWORD PTR [r14+0x80]
@@ -627,11 +630,11 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	LONG $0x408e8d4c; WORD $0x0018; BYTE $0x00 // lea r9,[rsi+0x1840]
 	LONG $0xc998f8c5 // kortestw k1,k1
-	LONG $0x00bb830f; WORD $0x0000 // jae 0xda8
+	LONG $0x00c8830f; WORD $0x0000 // jae 0xdcd
 	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
-	LONG $0x00b0850f; WORD $0x0000 // jne 0xda8
+	LONG $0x00bd850f; WORD $0x0000 // jne 0xdcd
 	LONG $0x0130be83; WORD $0x0000; BYTE $0x20 // cmp DWORD PTR [rsi+0x130],0x20
-	LONG $0x00a3820f; WORD $0x0000 // jb 0xda8
+	LONG $0x00b0820f; WORD $0x0000 // jb 0xdcd
 	QUAD $0x00000680868c8d4c // lea r9,[rsi+rax*4+0x680]
 	LONG $0x48fdc162; WORD $0x216f // vmovdqa64 zmm20,ZMMWORD PTR [r9]
 	LONG $0x48fdc162; WORD $0x696f; BYTE $0x02 // vmovdqa64 zmm21,ZMMWORD PTR [r9+0x80]
@@ -647,20 +650,22 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x487dc262; WORD $0xdc7c // vpbroadcastd zmm19,r12d
 	QUAD $0x0b864c1e4065f362; BYTE $0x02 // vpcmpleud k1,zmm19,ZMMWORD PTR [rsi+rax*4+0x2c0]
 	LONG $0xc998f8c5 // kortestw k1,k1
-	LONG $0x011d830f; WORD $0x0000 // jae 0xe8f
+	LONG $0x012a830f; WORD $0x0000 // jae 0xeb4
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	LONG $0x0114840f; WORD $0x0000 // je 0xe8f
+	LONG $0x0121840f; WORD $0x0000 // je 0xeb4
+	LONG $0x011cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x11c],0x0
+	LONG $0x0114850f; WORD $0x0000 // jne 0xeb4
 	LONG $0x0138be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x138],0x0
-	WORD $0x0d74 // je 0xd91
+	WORD $0x0d74 // je 0xdb6
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x00fe850f; WORD $0x0000 // jne 0xe8f
-// 0xd91:
+	LONG $0x00fe850f; WORD $0x0000 // jne 0xeb4
+// 0xdb6:
 	LONG $0x06e0c148 // shl rax,0x6
 	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
 	LONG $0x06e4c149 // shl r12,0x6
-	LONG $0x0000e7e9; BYTE $0x00 // jmp 0xe8f
-// 0xda8:
+	LONG $0x0000e7e9; BYTE $0x00 // jmp 0xeb4
+// 0xdcd:
 	LONG $0x48fde162; WORD $0x666f; BYTE $0x1a // vmovdqa64 zmm20,ZMMWORD PTR [rsi+0x680]
 	LONG $0x487de262; WORD $0x667e; BYTE $0x1b // vpermt2d zmm20,zmm0,ZMMWORD PTR [rsi+0x6c0]
 	LONG $0x48fde162; WORD $0x667f; BYTE $0x61 // vmovdqa64 ZMMWORD PTR [rsi+0x1840],zmm20
@@ -694,7 +699,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fd6162; WORD $0x7e6f; BYTE $0x2e // vmovdqa64 zmm31,ZMMWORD PTR [rsi+0xb80]
 	LONG $0x487d6262; WORD $0x7e7e; BYTE $0x2f // vpermt2d zmm31,zmm0,ZMMWORD PTR [rsi+0xbc0]
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x75 // vmovdqa64 ZMMWORD PTR [rsi+0x1d40],zmm31
-// 0xe8f:
+// 0xeb4:
 	LONG $0x908e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r9
 	LONG $0x7886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x178],r8
 	LONG $0x80a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x180],r12
@@ -717,11 +722,11 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	LONG $0x008e8d4c; WORD $0x0018; BYTE $0x00 // lea r9,[rsi+0x1800]
 	LONG $0xc998f8c5 // kortestw k1,k1
-	LONG $0x00bb830f; WORD $0x0000 // jae 0xfd6
+	LONG $0x00c8830f; WORD $0x0000 // jae 0x1008
 	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
-	LONG $0x00b0850f; WORD $0x0000 // jne 0xfd6
+	LONG $0x00bd850f; WORD $0x0000 // jne 0x1008
 	LONG $0x0130be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x130],0x10
-	LONG $0x00a3820f; WORD $0x0000 // jb 0xfd6
+	LONG $0x00b0820f; WORD $0x0000 // jb 0x1008
 	QUAD $0x00000680868c8d4c // lea r9,[rsi+rax*4+0x680]
 	LONG $0x48fdd162; WORD $0x216f // vmovdqa64 zmm4,ZMMWORD PTR [r9]
 	LONG $0x48fdd162; WORD $0x696f; BYTE $0x02 // vmovdqa64 zmm5,ZMMWORD PTR [r9+0x80]
@@ -737,20 +742,22 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x487dd262; WORD $0xdc7c // vpbroadcastd zmm3,r12d
 	QUAD $0x0b864c1e4865f362; BYTE $0x02 // vpcmpleud k1,zmm3,ZMMWORD PTR [rsi+rax*4+0x2c0]
 	LONG $0xc998f8c5 // kortestw k1,k1
-	LONG $0x011d830f; WORD $0x0000 // jae 0x10bd
+	LONG $0x012a830f; WORD $0x0000 // jae 0x10ef
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	LONG $0x0114840f; WORD $0x0000 // je 0x10bd
+	LONG $0x0121840f; WORD $0x0000 // je 0x10ef
+	LONG $0x011cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x11c],0x0
+	LONG $0x0114850f; WORD $0x0000 // jne 0x10ef
 	LONG $0x0138be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x138],0x0
-	WORD $0x0d74 // je 0xfbf
+	WORD $0x0d74 // je 0xff1
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x00fe850f; WORD $0x0000 // jne 0x10bd
-// 0xfbf:
+	LONG $0x00fe850f; WORD $0x0000 // jne 0x10ef
+// 0xff1:
 	LONG $0x06e0c148 // shl rax,0x6
 	LONG $0x00860348; WORD $0x0001; BYTE $0x00 // add rax,QWORD PTR [rsi+0x100]
 	WORD $0x8949; BYTE $0xc0 // mov r8,rax
 	LONG $0x06e4c149 // shl r12,0x6
-	LONG $0x0000e7e9; BYTE $0x00 // jmp 0x10bd
-// 0xfd6:
+	LONG $0x0000e7e9; BYTE $0x00 // jmp 0x10ef
+// 0x1008:
 	LONG $0x48fdf162; WORD $0x666f; BYTE $0x1a // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x680]
 	LONG $0x487df262; WORD $0x667e; BYTE $0x1b // vpermt2d zmm4,zmm0,ZMMWORD PTR [rsi+0x6c0]
 	LONG $0x48fdf162; WORD $0x667f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm4
@@ -784,7 +791,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x2e // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xb80]
 	LONG $0x487d7262; WORD $0x7e7e; BYTE $0x2f // vpermt2d zmm15,zmm0,ZMMWORD PTR [rsi+0xbc0]
 	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x74 // vmovdqa64 ZMMWORD PTR [rsi+0x1d00],zmm15
-// 0x10bd:
+// 0x10ef:
 	LONG $0x888e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],r9
 	LONG $0x6886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],r8
 	LONG $0x70a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x170],r12
@@ -807,7 +814,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
 	LONG $0x06e7c141 // shl r15d,0x6
 	QUAD $0x00000c003ebc8d4e // lea r15,[rsi+r15*1+0xc00]
-// 0x113d:
+// 0x116f:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
@@ -905,7 +912,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x404db162; WORD $0xce72; BYTE $0x07 // vprold zmm22,zmm22,0x7
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x01f5830f; WORD $0x0000 // jae 0x159f
+	LONG $0x01f5830f; WORD $0x0000 // jae 0x15d1
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x19 // vmovdqa64 ZMMWORD PTR [rsi+0x640],zmm16
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
@@ -917,13 +924,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x13f7
+	WORD $0x1c72 // jb 0x1429
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x1422
-// 0x13f7:
+	WORD $0x2beb // jmp 0x1454
+// 0x1429:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -931,9 +938,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x1422:
+// 0x1454:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x0169840f; WORD $0x0000 // je 0x1598
+	LONG $0x0169840f; WORD $0x0000 // je 0x15ca
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -944,13 +951,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x1475
+	WORD $0x1c72 // jb 0x14a7
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x14a0
-// 0x1475:
+	WORD $0x2beb // jmp 0x14d2
+// 0x14a7:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -958,9 +965,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x14a0:
+// 0x14d2:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	LONG $0x00eb840f; WORD $0x0000 // je 0x1598
+	LONG $0x00eb840f; WORD $0x0000 // je 0x15ca
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -971,13 +978,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x14f3
+	WORD $0x1c72 // jb 0x1525
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x151e
-// 0x14f3:
+	WORD $0x2beb // jmp 0x1550
+// 0x1525:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -985,9 +992,9 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x151e:
+// 0x1550:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	WORD $0x7174 // je 0x1598
+	WORD $0x7174 // je 0x15ca
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -998,25 +1005,25 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x156d
+	WORD $0x1c72 // jb 0x159f
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x1598
-// 0x156d:
-	WORD $0xc083; BYTE $0x40 // add eax,0x40
-	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
-	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
-	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
-	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
-	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
-	LONG $0x40c78349 // add r15,0x40
-// 0x1598:
-	LONG $0x48fde162; WORD $0x466f; BYTE $0x19 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x640]
+	WORD $0x2beb // jmp 0x15ca
 // 0x159f:
+	WORD $0xc083; BYTE $0x40 // add eax,0x40
+	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
+	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
+	QUAD $0xff27446fc97fa162 // vmovdqu8 zmm16{k1}{z},ZMMWORD PTR [rdi+r12*1-0x40]
+	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
+	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
+	LONG $0x40c78349 // add r15,0x40
+// 0x15ca:
+	LONG $0x48fde162; WORD $0x466f; BYTE $0x19 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x640]
+// 0x15d1:
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x0112840f; WORD $0x0000 // je 0x16ba
+	LONG $0x0112840f; WORD $0x0000 // je 0x16ec
 	QUAD $0x000001c086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x1c0]
 	QUAD $0x000001c08e848942 // mov DWORD PTR [rsi+r9*4+0x1c0],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -1027,14 +1034,14 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x15e6
+	WORD $0x0c75 // jne 0x1618
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x15e6:
+// 0x1618:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-	LONG $0x00cb840f; WORD $0x0000 // je 0x16ba
+	LONG $0x00cb840f; WORD $0x0000 // je 0x16ec
 	QUAD $0x000001c086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x1c0]
 	QUAD $0x000001c08e848942 // mov DWORD PTR [rsi+r9*4+0x1c0],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -1045,14 +1052,14 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x162d
+	WORD $0x0c75 // jne 0x165f
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x162d:
+// 0x165f:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-	LONG $0x0084840f; WORD $0x0000 // je 0x16ba
+	LONG $0x0084840f; WORD $0x0000 // je 0x16ec
 	QUAD $0x000001c086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x1c0]
 	QUAD $0x000001c08e848942 // mov DWORD PTR [rsi+r9*4+0x1c0],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -1063,14 +1070,14 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x1674
+	WORD $0x0c75 // jne 0x16a6
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x1674:
+// 0x16a6:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-	WORD $0x4174 // je 0x16ba
+	WORD $0x4174 // je 0x16ec
 	QUAD $0x000001c086848b42 // mov eax,DWORD PTR [rsi+r8*4+0x1c0]
 	QUAD $0x000001c08e848942 // mov DWORD PTR [rsi+r9*4+0x1c0],eax
 	WORD $0x0389 // mov DWORD PTR [rbx],eax
@@ -1081,14 +1088,14 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x00d18341 // adc r9d,0x0
 	WORD $0xff41; BYTE $0xc0 // inc r8d
 	WORD $0x3945; BYTE $0xd0 // cmp r8d,r10d
-	WORD $0x0c75 // jne 0x16b7
+	WORD $0x0c75 // jne 0x16e9
 	WORD $0x8945; BYTE $0xca // mov r10d,r9d
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	WORD $0x3145; BYTE $0xc9 // xor r9d,r9d
 	WORD $0x8945; BYTE $0xe3 // mov r11d,r12d
-// 0x16b7:
+// 0x16e9:
 	WORD $0xff41; BYTE $0xcd // dec r13d
-// 0x16ba:
+// 0x16ec:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
@@ -1186,7 +1193,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
 	LONG $0x405db162; WORD $0xcc72; BYTE $0x07 // vprold zmm20,zmm20,0x7
 	WORD $0xc9ff // dec ecx
-	LONG $0xf81b850f; WORD $0xffff // jne 0x113d
+	LONG $0xf81b850f; WORD $0xffff // jne 0x116f
 	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
 	LONG $0x20868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x120],r8d
@@ -1218,7 +1225,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x78868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x178]
 	LONG $0x80a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x180]
 	LONG $0x10e98341 // sub r9d,0x10
-	LONG $0x00cc8e0f; WORD $0x0000 // jle 0x1ac8
+	LONG $0x00cc8e0f; WORD $0x0000 // jle 0x1afa
 	LONG $0x48fe7162; WORD $0x626f; BYTE $0x06 // vmovdqu64 zmm12,ZMMWORD PTR [rdx+0x180]
 	LONG $0x48fd5162; WORD $0xec6f // vmovdqa64 zmm13,zmm12
 	LONG $0x407d3262; WORD $0xe976 // vpermi2d zmm13,zmm16,zmm17
@@ -1250,8 +1257,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x404d3262; WORD $0xef76 // vpermi2d zmm13,zmm22,zmm23
 	LONG $0x48fd7162; WORD $0x6e7f; BYTE $0x5f // vmovdqa64 ZMMWORD PTR [rsi+0x17c0],zmm13
 	LONG $0x10f98341 // cmp r9d,0x10
-	LONG $0x03ed830f; WORD $0x0000 // jae 0x1eb5
-// 0x1ac8:
+	LONG $0x03ed830f; WORD $0x0000 // jae 0x1ee7
+// 0x1afa:
 	LONG $0x407d3162; WORD $0xe162 // vpunpckldq zmm12,zmm16,zmm17
 	LONG $0x407d3162; WORD $0xe96a // vpunpckhdq zmm13,zmm16,zmm17
 	LONG $0x406d3162; WORD $0xf362 // vpunpckldq zmm14,zmm18,zmm19
@@ -1317,7 +1324,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40650362; WORD $0xfb43; BYTE $0x88 // vshufi32x4 zmm31,zmm19,zmm27,0x88
 	LONG $0x40658362; WORD $0xdb43; BYTE $0xdd // vshufi32x4 zmm19,zmm19,zmm27,0xdd
 	WORD $0x854d; BYTE $0xc0 // test r8,r8
-	WORD $0x7575 // jne 0x1ce2
+	WORD $0x7575 // jne 0x1d14
 	LONG $0x48fde162; WORD $0x667f; BYTE $0x40 // vmovdqa64 ZMMWORD PTR [rsi+0x1000],zmm20
 	LONG $0x48fd7162; WORD $0x667f; BYTE $0x44 // vmovdqa64 ZMMWORD PTR [rsi+0x1100],zmm12
 	LONG $0x48fd6162; WORD $0x667f; BYTE $0x48 // vmovdqa64 ZMMWORD PTR [rsi+0x1200],zmm28
@@ -1334,8 +1341,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x47 // vmovdqa64 ZMMWORD PTR [rsi+0x11c0],zmm26
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x4b // vmovdqa64 ZMMWORD PTR [rsi+0x12c0],zmm31
 	LONG $0x48fde162; WORD $0x5e7f; BYTE $0x4f // vmovdqa64 ZMMWORD PTR [rsi+0x13c0],zmm19
-	LONG $0x0001d3e9; BYTE $0x00 // jmp 0x1eb5
-// 0x1ce2:
+	LONG $0x0001d3e9; BYTE $0x00 // jmp 0x1ee7
+// 0x1d14:
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
 	QUAD $0xff2064ef40dda162 // vpxorq zmm20,zmm20,ZMMWORD PTR [rax+r12*1-0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
@@ -1400,12 +1407,12 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	QUAD $0xff205cef40e5a162 // vpxorq zmm19,zmm19,ZMMWORD PTR [rax+r12*1-0x40]
 	LONG $0xc0808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x3c0]
 	QUAD $0xff205c7f48fea162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm19
-// 0x1eb5:
+// 0x1ee7:
 	LONG $0x48fd7162; WORD $0x666f; BYTE $0x3c // vmovdqa64 zmm12,ZMMWORD PTR [rsi+0xf00]
 	LONG $0x48fd7162; WORD $0x6e6f; BYTE $0x3d // vmovdqa64 zmm13,ZMMWORD PTR [rsi+0xf40]
 	LONG $0x48fd7162; WORD $0x766f; BYTE $0x3e // vmovdqa64 zmm14,ZMMWORD PTR [rsi+0xf80]
 	LONG $0x48fd7162; WORD $0x7e6f; BYTE $0x3f // vmovdqa64 zmm15,ZMMWORD PTR [rsi+0xfc0]
-// 0x1ed1:
+// 0x1f03:
 	LONG $0x88868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x188]
 	LONG $0x587df162; WORD $0x02fe // vpaddd zmm0,zmm0,DWORD BCST [rdx]
 	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
@@ -1427,7 +1434,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x68868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x168]
 	LONG $0x70a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x170]
 	LONG $0x00e98341 // sub r9d,0x0
-	LONG $0x00cc8e0f; WORD $0x0000 // jle 0x2031
+	LONG $0x00cc8e0f; WORD $0x0000 // jle 0x2063
 	LONG $0x48fee162; WORD $0x426f; BYTE $0x06 // vmovdqu64 zmm16,ZMMWORD PTR [rdx+0x180]
 	LONG $0x48fda162; WORD $0xc86f // vmovdqa64 zmm17,zmm16
 	LONG $0x487de262; WORD $0xc976 // vpermi2d zmm17,zmm0,zmm1
@@ -1459,8 +1466,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x484de262; WORD $0xcf76 // vpermi2d zmm17,zmm6,zmm7
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x57 // vmovdqa64 ZMMWORD PTR [rsi+0x15c0],zmm17
 	LONG $0x10f98341 // cmp r9d,0x10
-	LONG $0x03ed830f; WORD $0x0000 // jae 0x241e
-// 0x2031:
+	LONG $0x03ed830f; WORD $0x0000 // jae 0x2450
+// 0x2063:
 	LONG $0x487de162; WORD $0xc162 // vpunpckldq zmm16,zmm0,zmm1
 	LONG $0x487de162; WORD $0xc96a // vpunpckhdq zmm17,zmm0,zmm1
 	LONG $0x486de162; WORD $0xd362 // vpunpckldq zmm18,zmm2,zmm3
@@ -1526,7 +1533,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48655362; WORD $0xfb43; BYTE $0x88 // vshufi32x4 zmm15,zmm3,zmm11,0x88
 	LONG $0x4865d362; WORD $0xdb43; BYTE $0xdd // vshufi32x4 zmm3,zmm3,zmm11,0xdd
 	WORD $0x854d; BYTE $0xc0 // test r8,r8
-	WORD $0x7575 // jne 0x224b
+	WORD $0x7575 // jne 0x227d
 	LONG $0x48fdf162; WORD $0x667f; BYTE $0x30 // vmovdqa64 ZMMWORD PTR [rsi+0xc00],zmm4
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm16
 	LONG $0x48fd7162; WORD $0x667f; BYTE $0x38 // vmovdqa64 ZMMWORD PTR [rsi+0xe00],zmm12
@@ -1543,8 +1550,8 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fd7162; WORD $0x567f; BYTE $0x37 // vmovdqa64 ZMMWORD PTR [rsi+0xdc0],zmm10
 	LONG $0x48fd7162; WORD $0x7e7f; BYTE $0x3b // vmovdqa64 ZMMWORD PTR [rsi+0xec0],zmm15
 	LONG $0x48fdf162; WORD $0x5e7f; BYTE $0x3f // vmovdqa64 ZMMWORD PTR [rsi+0xfc0],zmm3
-	LONG $0x0001d3e9; BYTE $0x00 // jmp 0x241e
-// 0x224b:
+	LONG $0x0001d3e9; BYTE $0x00 // jmp 0x2450
+// 0x227d:
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
 	QUAD $0xff2064ef48ddb162 // vpxorq zmm4,zmm4,ZMMWORD PTR [rax+r12*1-0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
@@ -1609,12 +1616,12 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	QUAD $0xff205cef48e5b162 // vpxorq zmm3,zmm3,ZMMWORD PTR [rax+r12*1-0x40]
 	LONG $0xc0808b49; WORD $0x0003; BYTE $0x00 // mov rax,QWORD PTR [r8+0x3c0]
 	QUAD $0xff205c7f48feb162 // vmovdqu64 ZMMWORD PTR [rax+r12*1-0x40],zmm3
-// 0x241e:
+// 0x2450:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0d74 // je 0x2434
+	WORD $0x0d74 // je 0x2466
 	LONG $0x0138be83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x138],0x0
-	LONG $0x0114850f; WORD $0x0000 // jne 0x2548
-// 0x2434:
+	LONG $0x0114850f; WORD $0x0000 // jne 0x257a
+// 0x2466:
 	LONG $0x38be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x138]
 	LONG $0x0130868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x130]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
@@ -1631,13 +1638,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x0134868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x134]
 	LONG $0x01308689; WORD $0x0000 // mov DWORD PTR [rsi+0x130],eax
 	WORD $0xc085 // test eax,eax
-	LONG $0xe0b7850f; WORD $0xffff // jne 0x551
+	LONG $0xe090850f; WORD $0xffff // jne 0x55c
 	LONG $0xfb348d4e // lea r14,[rbx+r15*8]
 	LONG $0x06e7c141 // shl r15d,0x6
 	QUAD $0x00000c003ebc8d4e // lea r15,[rsi+r15*1+0xc00]
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	WORD $0x7a73 // jae 0x252d
-// 0x24b3:
+	WORD $0x7a73 // jae 0x255f
+// 0x24e5:
 	WORD $0x8b41; BYTE $0x06 // mov eax,DWORD PTR [r14]
 	LONG $0x04668b45 // mov r12d,DWORD PTR [r14+0x4]
 	LONG $0x06e0c148 // shl rax,0x6
@@ -1648,13 +1655,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
 	LONG $0x10408b48 // mov rax,QWORD PTR [rax+0x10]
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	WORD $0x1c72 // jb 0x24f9
+	WORD $0x1c72 // jb 0x252b
 	QUAD $0xff27446f48fea162 // vmovdqu64 zmm16,ZMMWORD PTR [rdi+r12*1-0x40]
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f48fea162 // vmovdqu64 ZMMWORD PTR [rdx+r12*1-0x40],zmm16
 	LONG $0x40c78349 // add r15,0x40
-	WORD $0x2beb // jmp 0x2524
-// 0x24f9:
+	WORD $0x2beb // jmp 0x2556
+// 0x252b:
 	WORD $0xc083; BYTE $0x40 // add eax,0x40
 	QUAD $0x00014886f5f8e2c4; BYTE $0x00 // bzhi rax,QWORD PTR [rsi+0x148],rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -1662,15 +1669,15 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40fdc162; WORD $0x07ef // vpxorq zmm16,zmm16,ZMMWORD PTR [r15]
 	QUAD $0xff22447f497fa162 // vmovdqu8 ZMMWORD PTR [rdx+r12*1-0x40]{k1},zmm16
 	LONG $0x40c78349 // add r15,0x40
-// 0x2524:
+// 0x2556:
 	LONG $0x50b63b4c; WORD $0x0001; BYTE $0x00 // cmp r14,QWORD PTR [rsi+0x150]
-	WORD $0x8672 // jb 0x24b3
-// 0x252d:
+	WORD $0x8672 // jb 0x24e5
+// 0x255f:
 	LONG $0x58be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x158]
 	LONG $0x60968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x160]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x16e3850f; WORD $0x0000 // jne 0x3c2b
-// 0x2548:
+	LONG $0x1cc8850f; WORD $0x0000 // jne 0x4242
+// 0x257a:
 	LONG $0x48fd6262; WORD $0x7a59; BYTE $0x04 // vpbroadcastq zmm31,QWORD PTR [rdx+0x20]
 	LONG $0x48fd7262; WORD $0x4259; BYTE $0x06 // vpbroadcastq zmm8,QWORD PTR [rdx+0x30]
 	LONG $0x48fd7162; WORD $0x467f; BYTE $0x64 // vmovdqa64 ZMMWORD PTR [rsi+0x1900],zmm8
@@ -1682,7 +1689,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40868d4c; WORD $0x0003; BYTE $0x00 // lea r8,[rsi+0x340]
 	LONG $0x00a68d4c; WORD $0x0014; BYTE $0x00 // lea r12,[rsi+0x1400]
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
-// 0x2590:
+// 0x25c2:
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
@@ -1842,26 +1849,34 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
-	LONG $0xfc48870f; WORD $0xffff // ja 0x2590
+	LONG $0xfc48870f; WORD $0xffff // ja 0x25c2
+	WORD $0x2948; BYTE $0xf3 // sub rbx,rsi
+	LONG $0x00eb8148; WORD $0x001a; BYTE $0x00 // sub rbx,0x1a00
+	LONG $0x989e3b48; WORD $0x0001; BYTE $0x00 // cmp rbx,QWORD PTR [rsi+0x198]
+	WORD $0x0776 // jbe 0x2994
+	LONG $0x989e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],rbx
+// 0x2994:
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x0bff840f; WORD $0x0000 // je 0x3550
-// 0x2951:
+	LONG $0x10f4840f; WORD $0x0000 // je 0x3a91
+// 0x299d:
 	WORD $0x894d; BYTE $0xf7 // mov r15,r14
 	WORD $0xf749; BYTE $0xdf // neg r15
 	LONG $0x18a68b44; WORD $0x0001; BYTE $0x00 // mov r12d,DWORD PTR [rsi+0x118]
 	LONG $0x009e8d48; WORD $0x001a; BYTE $0x00 // lea rbx,[rsi+0x1a00]
-// 0x2965:
+// 0x29b1:
 	LONG $0xc09b8b4c; WORD $0x0004; BYTE $0x00 // mov r11,QWORD PTR [rbx+0x4c0]
 	LONG $0x3f438d49 // lea rax,[r11+0x3f]
 	LONG $0xc0e08348 // and rax,0xffffffffffffffc0
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	LONG $0x0bb8820f; WORD $0x0000 // jb 0x3535
+	LONG $0x10ad820f; WORD $0x0000 // jb 0x3a76
 	LONG $0x30c38349 // add r11,0x30
 	LONG $0x008e8d48; WORD $0x0019; BYTE $0x00 // lea rcx,[rsi+0x1900]
 	LONG $0xc8b33b4c; WORD $0x0004; BYTE $0x00 // cmp r14,QWORD PTR [rbx+0x4c8]
-	LONG $0x04cc870f; WORD $0x0000 // ja 0x2e61
+	LONG $0x09c1870f; WORD $0x0000 // ja 0x33a2
 	LONG $0xd0b33b4c; WORD $0x0004; BYTE $0x00 // cmp r14,QWORD PTR [rbx+0x4d0]
-	LONG $0x04bf860f; WORD $0x0000 // jbe 0x2e61
+	LONG $0x09b4860f; WORD $0x0000 // jbe 0x33a2
+	LONG $0x00fe8149; WORD $0x0001; BYTE $0x00 // cmp r14,0x100
+	LONG $0x04b9830f; WORD $0x0000 // jae 0x2eb4
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
 	LONG $0x48feb162; WORD $0x046f; BYTE $0x38 // vmovdqu64 zmm0,ZMMWORD PTR [rax+r15*1]
 	LONG $0x08438b48 // mov rax,QWORD PTR [rbx+0x8]
@@ -1884,14 +1899,13 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fd7162; WORD $0x7b6f; BYTE $0x0c // vmovdqa64 zmm15,ZMMWORD PTR [rbx+0x300]
 	LONG $0x48fd6162; WORD $0x4b6f; BYTE $0x0d // vmovdqa64 zmm25,ZMMWORD PTR [rbx+0x340]
 	LONG $0x487d7362; WORD $0xc243; BYTE $0x44 // vshufi32x4 zmm8,zmm0,zmm2,0x44
-	LONG $0x485d7362; WORD $0xce43; BYTE $0x44 // vshufi32x4 zmm9,zmm4,zmm6,0x44
-	LONG $0x48757362; WORD $0xd343; BYTE $0x44 // vshufi32x4 zmm10,zmm1,zmm3,0x44
-	LONG $0x48557362; WORD $0xdf43; BYTE $0x44 // vshufi32x4 zmm11,zmm5,zmm7,0x44
 	LONG $0x487df362; WORD $0xd243; BYTE $0xee // vshufi32x4 zmm2,zmm0,zmm2,0xee
+	LONG $0x485d7362; WORD $0xce43; BYTE $0x44 // vshufi32x4 zmm9,zmm4,zmm6,0x44
 	LONG $0x485df362; WORD $0xf643; BYTE $0xee // vshufi32x4 zmm6,zmm4,zmm6,0xee
+	LONG $0x48757362; WORD $0xd343; BYTE $0x44 // vshufi32x4 zmm10,zmm1,zmm3,0x44
 	LONG $0x4875f362; WORD $0xdb43; BYTE $0xee // vshufi32x4 zmm3,zmm1,zmm3,0xee
+	LONG $0x4855f362; WORD $0xe743; BYTE $0x44 // vshufi32x4 zmm4,zmm5,zmm7,0x44
 	LONG $0x4855f362; WORD $0xff43; BYTE $0xee // vshufi32x4 zmm7,zmm5,zmm7,0xee
-	LONG $0x48fdd162; WORD $0xe36f // vmovdqa64 zmm4,zmm11
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
@@ -2049,8 +2063,213 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fde162; WORD $0x737f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rbx+0x180],zmm22
 	LONG $0x48fde162; WORD $0x7b7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm23
 	LONG $0x48fd6162; WORD $0x437f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm24
-	LONG $0x0006d4e9; BYTE $0x00 // jmp 0x3535
-// 0x2e61:
+	LONG $0x000bc2e9; BYTE $0x00 // jmp 0x3a76
+// 0x2eb4:
+	LONG $0x48fde162; WORD $0x736f; BYTE $0x06 // vmovdqa64 zmm22,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x7b6f; BYTE $0x07 // vmovdqa64 zmm23,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fd6162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm24,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fd7162; WORD $0x636f; BYTE $0x09 // vmovdqa64 zmm12,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fd7162; WORD $0x6b6f; BYTE $0x0a // vmovdqa64 zmm13,ZMMWORD PTR [rbx+0x280]
+	LONG $0x48fd7162; WORD $0x736f; BYTE $0x0b // vmovdqa64 zmm14,ZMMWORD PTR [rbx+0x2c0]
+	LONG $0x48fd7162; WORD $0x7b6f; BYTE $0x0c // vmovdqa64 zmm15,ZMMWORD PTR [rbx+0x300]
+	LONG $0x48fd6162; WORD $0x4b6f; BYTE $0x0d // vmovdqa64 zmm25,ZMMWORD PTR [rbx+0x340]
+	LONG $0x48fd6162; WORD $0x536f; BYTE $0x0e // vmovdqa64 zmm26,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48fd6162; WORD $0x5b6f; BYTE $0x0f // vmovdqa64 zmm27,ZMMWORD PTR [rbx+0x3c0]
+	LONG $0x48fd6162; WORD $0x636f; BYTE $0x10 // vmovdqa64 zmm28,ZMMWORD PTR [rbx+0x400]
+	LONG $0x48fd6162; WORD $0x6b6f; BYTE $0x11 // vmovdqa64 zmm29,ZMMWORD PTR [rbx+0x440]
+	LONG $0x48fd6162; WORD $0x736f; BYTE $0x12 // vmovdqa64 zmm30,ZMMWORD PTR [rbx+0x480]
+	LONG $0xd08b8b4c; WORD $0x0004; BYTE $0x00 // mov r9,QWORD PTR [rbx+0x4d0]
+	LONG $0xc08b894c; WORD $0x0004; BYTE $0x00 // mov QWORD PTR [rbx+0x4c0],r9
+	WORD $0xf749; BYTE $0xd9 // neg r9
+// 0x2f20:
+	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
+	LONG $0x48feb162; WORD $0x046f; BYTE $0x38 // vmovdqu64 zmm0,ZMMWORD PTR [rax+r15*1]
+	LONG $0x08438b48 // mov rax,QWORD PTR [rbx+0x8]
+	LONG $0x48feb162; WORD $0x0c6f; BYTE $0x38 // vmovdqu64 zmm1,ZMMWORD PTR [rax+r15*1]
+	LONG $0x10438b48 // mov rax,QWORD PTR [rbx+0x10]
+	LONG $0x48feb162; WORD $0x146f; BYTE $0x38 // vmovdqu64 zmm2,ZMMWORD PTR [rax+r15*1]
+	LONG $0x18438b48 // mov rax,QWORD PTR [rbx+0x18]
+	LONG $0x48feb162; WORD $0x1c6f; BYTE $0x38 // vmovdqu64 zmm3,ZMMWORD PTR [rax+r15*1]
+	LONG $0x20438b48 // mov rax,QWORD PTR [rbx+0x20]
+	LONG $0x48feb162; WORD $0x246f; BYTE $0x38 // vmovdqu64 zmm4,ZMMWORD PTR [rax+r15*1]
+	LONG $0x28438b48 // mov rax,QWORD PTR [rbx+0x28]
+	LONG $0x48feb162; WORD $0x2c6f; BYTE $0x38 // vmovdqu64 zmm5,ZMMWORD PTR [rax+r15*1]
+	LONG $0x30438b48 // mov rax,QWORD PTR [rbx+0x30]
+	LONG $0x48feb162; WORD $0x346f; BYTE $0x38 // vmovdqu64 zmm6,ZMMWORD PTR [rax+r15*1]
+	LONG $0x38438b48 // mov rax,QWORD PTR [rbx+0x38]
+	LONG $0x48feb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu64 zmm7,ZMMWORD PTR [rax+r15*1]
+	LONG $0x487d7362; WORD $0xc243; BYTE $0x44 // vshufi32x4 zmm8,zmm0,zmm2,0x44
+	LONG $0x487df362; WORD $0xd243; BYTE $0xee // vshufi32x4 zmm2,zmm0,zmm2,0xee
+	LONG $0x485d7362; WORD $0xce43; BYTE $0x44 // vshufi32x4 zmm9,zmm4,zmm6,0x44
+	LONG $0x485df362; WORD $0xf643; BYTE $0xee // vshufi32x4 zmm6,zmm4,zmm6,0xee
+	LONG $0x48757362; WORD $0xd343; BYTE $0x44 // vshufi32x4 zmm10,zmm1,zmm3,0x44
+	LONG $0x4875f362; WORD $0xdb43; BYTE $0xee // vshufi32x4 zmm3,zmm1,zmm3,0xee
+	LONG $0x4855f362; WORD $0xe743; BYTE $0x44 // vshufi32x4 zmm4,zmm5,zmm7,0x44
+	LONG $0x4855f362; WORD $0xff43; BYTE $0xee // vshufi32x4 zmm7,zmm5,zmm7,0xee
+	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
+	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
+	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
+	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
+	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
+	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
+	LONG $0x483dd362; WORD $0xc143; BYTE $0xdd // vshufi32x4 zmm0,zmm8,zmm9,0xdd
+	LONG $0x482df362; WORD $0xcc43; BYTE $0xdd // vshufi32x4 zmm1,zmm10,zmm4,0xdd
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x58a57162; WORD $0x5aeb; BYTE $0x06 // vporq zmm11,zmm11,QWORD BCST [rdx+0x30]
+	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
+	LONG $0x48f58262; WORD $0xd9b5 // vpmadd52huq zmm19,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xe4b5 // vpmadd52huq zmm20,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xedb5 // vpmadd52huq zmm21,zmm1,zmm13
+	LONG $0x48a5c262; WORD $0xc7b4 // vpmadd52luq zmm16,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xc9b4 // vpmadd52luq zmm17,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm11,zmm12
+	LONG $0x48a5c262; WORD $0xdfb5 // vpmadd52huq zmm19,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xe1b5 // vpmadd52huq zmm20,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xecb5 // vpmadd52huq zmm21,zmm11,zmm12
+	LONG $0x48fdc262; WORD $0xc4b4 // vpmadd52luq zmm16,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xcdb4 // vpmadd52luq zmm17,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xd6b4 // vpmadd52luq zmm18,zmm0,zmm14
+	LONG $0x48fdc262; WORD $0xdcb5 // vpmadd52huq zmm19,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
+	LONG $0x483dd362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm0,zmm8,zmm9,0x88
+	LONG $0x482df362; WORD $0xcc43; BYTE $0x88 // vshufi32x4 zmm1,zmm10,zmm4,0x88
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x58a57162; WORD $0x5aeb; BYTE $0x06 // vporq zmm11,zmm11,QWORD BCST [rdx+0x30]
+	LONG $0x48f5b162; WORD $0xcfd4 // vpaddq zmm1,zmm1,zmm23
+	LONG $0x48a51162; WORD $0xd8d4 // vpaddq zmm11,zmm11,zmm24
+	LONG $0x48fdb162; WORD $0xc6d4 // vpaddq zmm0,zmm0,zmm22
+	LONG $0x48f58262; WORD $0xc6b4 // vpmadd52luq zmm16,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xcab4 // vpmadd52luq zmm17,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xd3b4 // vpmadd52luq zmm18,zmm1,zmm27
+	LONG $0x48f58262; WORD $0xdeb5 // vpmadd52huq zmm19,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xe2b5 // vpmadd52huq zmm20,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xebb5 // vpmadd52huq zmm21,zmm1,zmm27
+	LONG $0x48a58262; WORD $0xc5b4 // vpmadd52luq zmm16,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xceb4 // vpmadd52luq zmm17,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xd2b4 // vpmadd52luq zmm18,zmm11,zmm26
+	LONG $0x48a58262; WORD $0xddb5 // vpmadd52huq zmm19,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xe6b5 // vpmadd52huq zmm20,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xeab5 // vpmadd52huq zmm21,zmm11,zmm26
+	LONG $0x48fd8262; WORD $0xc2b4 // vpmadd52luq zmm16,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xcbb4 // vpmadd52luq zmm17,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm0,zmm28
+	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
+	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
+	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
+	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
+	LONG $0x40d5b162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm21,zmm18,0x2c
+	LONG $0x40ddb162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm20,zmm17,0x2c
+	LONG $0x40e5b162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm19,zmm16,0x2c
+	LONG $0x40fd8162; WORD $0xf7db // vpandq zmm22,zmm16,zmm31
+	LONG $0x40f58162; WORD $0xffdb // vpandq zmm23,zmm17,zmm31
+	LONG $0x40ed0162; WORD $0xc7db // vpandq zmm24,zmm18,zmm31
+	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
+	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
+	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
+	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
+	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
+	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
+	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
+	LONG $0x005da162; WORD $0xe4ef // vpxord xmm20,xmm20,xmm20
+	LONG $0x0055a162; WORD $0xedef // vpxord xmm21,xmm21,xmm21
+	LONG $0x486df362; WORD $0xc643; BYTE $0xdd // vshufi32x4 zmm0,zmm2,zmm6,0xdd
+	LONG $0x4865f362; WORD $0xcf43; BYTE $0xdd // vshufi32x4 zmm1,zmm3,zmm7,0xdd
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x58a57162; WORD $0x5aeb; BYTE $0x06 // vporq zmm11,zmm11,QWORD BCST [rdx+0x30]
+	LONG $0x48f58262; WORD $0xc1b4 // vpmadd52luq zmm16,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xccb4 // vpmadd52luq zmm17,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xd5b4 // vpmadd52luq zmm18,zmm1,zmm13
+	LONG $0x48f58262; WORD $0xd9b5 // vpmadd52huq zmm19,zmm1,zmm25
+	LONG $0x48f5c262; WORD $0xe4b5 // vpmadd52huq zmm20,zmm1,zmm12
+	LONG $0x48f5c262; WORD $0xedb5 // vpmadd52huq zmm21,zmm1,zmm13
+	LONG $0x48a5c262; WORD $0xc7b4 // vpmadd52luq zmm16,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xc9b4 // vpmadd52luq zmm17,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm11,zmm12
+	LONG $0x48a5c262; WORD $0xdfb5 // vpmadd52huq zmm19,zmm11,zmm15
+	LONG $0x48a58262; WORD $0xe1b5 // vpmadd52huq zmm20,zmm11,zmm25
+	LONG $0x48a5c262; WORD $0xecb5 // vpmadd52huq zmm21,zmm11,zmm12
+	LONG $0x48fdc262; WORD $0xc4b4 // vpmadd52luq zmm16,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xcdb4 // vpmadd52luq zmm17,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xd6b4 // vpmadd52luq zmm18,zmm0,zmm14
+	LONG $0x48fdc262; WORD $0xdcb5 // vpmadd52huq zmm19,zmm0,zmm12
+	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
+	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
+	LONG $0x486df362; WORD $0xc643; BYTE $0x88 // vshufi32x4 zmm0,zmm2,zmm6,0x88
+	LONG $0x4865f362; WORD $0xcf43; BYTE $0x88 // vshufi32x4 zmm1,zmm3,zmm7,0x88
+	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
+	LONG $0x48fdf162; WORD $0xc16c // vpunpcklqdq zmm0,zmm0,zmm1
+	LONG $0x48f5f162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm1,zmm0,0x2c
+	LONG $0x48a5f162; WORD $0xd573; BYTE $0x18 // vpsrlq zmm11,zmm5,0x18
+	LONG $0x48d5f162; WORD $0xf573; BYTE $0x14 // vpsllq zmm5,zmm5,0x14
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48d59362; WORD $0xcf25; BYTE $0xa8 // vpternlogq zmm1,zmm5,zmm31,0xa8
+	LONG $0x58a57162; WORD $0x5aeb; BYTE $0x06 // vporq zmm11,zmm11,QWORD BCST [rdx+0x30]
+	LONG $0x48f5b162; WORD $0xcfd4 // vpaddq zmm1,zmm1,zmm23
+	LONG $0x48a51162; WORD $0xd8d4 // vpaddq zmm11,zmm11,zmm24
+	LONG $0x48fdb162; WORD $0xc6d4 // vpaddq zmm0,zmm0,zmm22
+	LONG $0x48f58262; WORD $0xc6b4 // vpmadd52luq zmm16,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xcab4 // vpmadd52luq zmm17,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xd3b4 // vpmadd52luq zmm18,zmm1,zmm27
+	LONG $0x48f58262; WORD $0xdeb5 // vpmadd52huq zmm19,zmm1,zmm30
+	LONG $0x48f58262; WORD $0xe2b5 // vpmadd52huq zmm20,zmm1,zmm26
+	LONG $0x48f58262; WORD $0xebb5 // vpmadd52huq zmm21,zmm1,zmm27
+	LONG $0x48a58262; WORD $0xc5b4 // vpmadd52luq zmm16,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xceb4 // vpmadd52luq zmm17,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xd2b4 // vpmadd52luq zmm18,zmm11,zmm26
+	LONG $0x48a58262; WORD $0xddb5 // vpmadd52huq zmm19,zmm11,zmm29
+	LONG $0x48a58262; WORD $0xe6b5 // vpmadd52huq zmm20,zmm11,zmm30
+	LONG $0x48a58262; WORD $0xeab5 // vpmadd52huq zmm21,zmm11,zmm26
+	LONG $0x48fd8262; WORD $0xc2b4 // vpmadd52luq zmm16,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xcbb4 // vpmadd52luq zmm17,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xd4b4 // vpmadd52luq zmm18,zmm0,zmm28
+	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
+	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
+	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
+	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
+	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
+	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
+	LONG $0x40d5b162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm21,zmm18,0x2c
+	LONG $0x40ddb162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm20,zmm17,0x2c
+	LONG $0x40e5b162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm19,zmm16,0x2c
+	LONG $0x40fd8162; WORD $0xf7db // vpandq zmm22,zmm16,zmm31
+	LONG $0x40f58162; WORD $0xffdb // vpandq zmm23,zmm17,zmm31
+	LONG $0x40ed0162; WORD $0xc7db // vpandq zmm24,zmm18,zmm31
+	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
+	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
+	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
+	LONG $0x40c78349 // add r15,0x40
+	WORD $0x394d; BYTE $0xcf // cmp r15,r9
+	LONG $0xfb9e850f; WORD $0xffff // jne 0x2f20
+	LONG $0x48fde162; WORD $0x737f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rbx+0x180],zmm22
+	LONG $0x48fde162; WORD $0x7b7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm23
+	LONG $0x48fd6162; WORD $0x437f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm24
+	WORD $0x894d; BYTE $0xf7 // mov r15,r14
+	WORD $0xf749; BYTE $0xdf // neg r15
+	LONG $0x0006d4e9; BYTE $0x00 // jmp 0x3a76
+// 0x33a2:
 	LONG $0x008e8d48; WORD $0x0018; BYTE $0x00 // lea rcx,[rsi+0x1800]
 	LONG $0x083d5162; WORD $0xc0ef // vpxord xmm8,xmm8,xmm8
 	LONG $0x48a55362; WORD $0xdb25; BYTE $0xff // vpternlogq zmm11,zmm11,zmm11,0xff
@@ -2060,12 +2279,12 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48ad5262; WORD $0xd03d // vpmaxsq zmm10,zmm10,zmm8
 	LONG $0x48a55262; WORD $0xd247 // vpsllvq zmm10,zmm11,zmm10
 	LONG $0x40fe8349 // cmp r14,0x40
-	WORD $0x1a75 // jne 0x2eb5
+	WORD $0x1a75 // jne 0x33f6
 	LONG $0x48fdf162; WORD $0x7b6f; BYTE $0x01 // vmovdqa64 zmm7,ZMMWORD PTR [rbx+0x40]
 	LONG $0x48c5f162; WORD $0x7bfb; BYTE $0x05 // vpsubq zmm7,zmm7,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48a5f262; WORD $0xff45 // vpsrlvq zmm7,zmm11,zmm7
 	LONG $0x48ad7162; WORD $0xd7db // vpandq zmm10,zmm10,zmm7
-// 0x2eb5:
+// 0x33f6:
 	LONG $0x48fd7162; WORD $0x567f; BYTE $0x19 // vmovdqa64 ZMMWORD PTR [rsi+0x640],zmm10
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
 	QUAD $0x0006408e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x640]
@@ -2092,7 +2311,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	QUAD $0x0006788e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x678]
 	LONG $0xc97fb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu8 zmm7{k1}{z},ZMMWORD PTR [rax+r15*1]
 	QUAD $0x00000004d8bb8348 // cmp QWORD PTR [rbx+0x4d8],0x0
-	LONG $0x00e4840f; WORD $0x0000 // je 0x304d
+	LONG $0x00e4840f; WORD $0x0000 // je 0x358e
 	LONG $0x48b55262; WORD $0xd03d // vpmaxsq zmm10,zmm9,zmm8
 	LONG $0x48b5e162; WORD $0x43d4; BYTE $0x04 // vpaddq zmm16,zmm9,ZMMWORD PTR [rbx+0x100]
 	LONG $0x40fdc262; WORD $0xc03d // vpmaxsq zmm16,zmm16,zmm8
@@ -2124,7 +2343,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0xb8838b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rbx+0xb8]
 	QUAD $0x0006788e90f8e1c4; BYTE $0x00 // kmovq k1,QWORD PTR [rsi+0x678]
 	LONG $0x497fb162; WORD $0x3c6f; BYTE $0x38 // vmovdqu8 zmm7{k1},ZMMWORD PTR [rax+r15*1]
-// 0x304d:
+// 0x358e:
 	QUAD $0x020e4a1f58b5f362 // vpcmpleq k1,zmm9,QWORD BCST [rdx+0x70]
 	LONG $0xc9fd7262; WORD $0x5259; BYTE $0x06 // vpbroadcastq zmm10{k1}{z},QWORD PTR [rdx+0x30]
 	LONG $0x48fd7162; WORD $0x567f; BYTE $0x60 // vmovdqa64 ZMMWORD PTR [rsi+0x1800],zmm10
@@ -2160,7 +2379,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x4855f362; WORD $0xe743; BYTE $0x44 // vshufi32x4 zmm4,zmm5,zmm7,0x44
 	LONG $0x4855f362; WORD $0xff43; BYTE $0xee // vshufi32x4 zmm7,zmm5,zmm7,0xee
 	WORD $0x3949; BYTE $0xc3 // cmp r11,rax
-	LONG $0x01ef860f; WORD $0x0000 // jbe 0x3334
+	LONG $0x01ef860f; WORD $0x0000 // jbe 0x3875
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
@@ -2197,7 +2416,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x3949; BYTE $0xc3 // cmp r11,rax
-	LONG $0x00c0860f; WORD $0x0000 // jbe 0x32e5
+	LONG $0x00c0860f; WORD $0x0000 // jbe 0x3826
 	LONG $0x483dd362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm0,zmm8,zmm9,0x88
 	LONG $0x482df362; WORD $0xcc43; BYTE $0x88 // vshufi32x4 zmm1,zmm10,zmm4,0x88
 	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
@@ -2229,7 +2448,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
 	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
 	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
-// 0x32e5:
+// 0x3826:
 	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
 	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
 	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
@@ -2242,7 +2461,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x50d5e262; WORD $0x72b4; BYTE $0x08 // vpmadd52luq zmm22,zmm21,QWORD BCST [rdx+0x40]
 	LONG $0x40c5a162; WORD $0xfbd4 // vpaddq zmm23,zmm23,zmm19
 	LONG $0x40bd2162; WORD $0xc4d4 // vpaddq zmm24,zmm24,zmm20
-// 0x3334:
+// 0x3875:
 	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
 	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
@@ -2278,7 +2497,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fdc262; WORD $0xe5b5 // vpmadd52huq zmm20,zmm0,zmm13
 	LONG $0x48fdc262; WORD $0xeeb5 // vpmadd52huq zmm21,zmm0,zmm14
 	WORD $0x394d; BYTE $0xf3 // cmp r11,r14
-	LONG $0x00c1860f; WORD $0x0000 // jbe 0x34d1
+	LONG $0x00c1860f; WORD $0x0000 // jbe 0x3a12
 	LONG $0x486df362; WORD $0xc643; BYTE $0x88 // vshufi32x4 zmm0,zmm2,zmm6,0x88
 	LONG $0x4865f362; WORD $0xcf43; BYTE $0x88 // vshufi32x4 zmm1,zmm3,zmm7,0x88
 	LONG $0x48fdf162; WORD $0xe96d // vpunpckhqdq zmm5,zmm0,zmm1
@@ -2310,7 +2529,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fd8262; WORD $0xdab5 // vpmadd52huq zmm19,zmm0,zmm26
 	LONG $0x48fd8262; WORD $0xe3b5 // vpmadd52huq zmm20,zmm0,zmm27
 	LONG $0x48fd8262; WORD $0xecb5 // vpmadd52huq zmm21,zmm0,zmm28
-// 0x34d1:
+// 0x3a12:
 	LONG $0x50dde262; WORD $0x52b4; BYTE $0x07 // vpmadd52luq zmm18,zmm20,QWORD BCST [rdx+0x38]
 	LONG $0x50e5e262; WORD $0x4ab4; BYTE $0x07 // vpmadd52luq zmm17,zmm19,QWORD BCST [rdx+0x38]
 	LONG $0x50d5e262; WORD $0x42b4; BYTE $0x09 // vpmadd52luq zmm16,zmm21,QWORD BCST [rdx+0x48]
@@ -2326,16 +2545,16 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fde162; WORD $0x737f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rbx+0x180],zmm22
 	LONG $0x48fde162; WORD $0x7b7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rbx+0x1c0],zmm23
 	LONG $0x48fd6162; WORD $0x437f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm24
-// 0x3535:
+// 0x3a76:
 	LONG $0x00c38148; WORD $0x0005; BYTE $0x00 // add rbx,0x500
 	LONG $0x08ec8341 // sub r12d,0x8
-	LONG $0xf41f870f; WORD $0xffff // ja 0x2965
+	LONG $0xef2a870f; WORD $0xffff // ja 0x29b1
 	LONG $0x40ee8349 // sub r14,0x40
-	LONG $0xf401850f; WORD $0xffff // jne 0x2951
-// 0x3550:
+	LONG $0xef0c850f; WORD $0xffff // jne 0x299d
+// 0x3a91:
 	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
 	LONG $0x009e8d48; WORD $0x001a; BYTE $0x00 // lea rbx,[rsi+0x1a00]
-// 0x355d:
+// 0x3a9e:
 	LONG $0x48fdf162; WORD $0x436f; BYTE $0x04 // vmovdqa64 zmm0,ZMMWORD PTR [rbx+0x100]
 	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x05 // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48fd7162; WORD $0x636f; BYTE $0x09 // vmovdqa64 zmm12,ZMMWORD PTR [rbx+0x240]
@@ -2393,8 +2612,44 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x48fd6162; WORD $0x437f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rbx+0x200],zmm24
 	LONG $0x00c38148; WORD $0x0005; BYTE $0x00 // add rbx,0x500
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
-	LONG $0xfe8d870f; WORD $0xffff // ja 0x355d
+	LONG $0xfe8d870f; WORD $0xffff // ja 0x3a9e
 	LONG $0x48fd6262; WORD $0x7259; BYTE $0x13 // vpbroadcastq zmm30,QWORD PTR [rdx+0x98]
+	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
+	LONG $0x40868d4c; WORD $0x0003; BYTE $0x00 // lea r8,[rsi+0x340]
+	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
+	LONG $0x00cd870f; WORD $0x0000 // ja 0x3cfb
+	LONG $0x48fd7162; WORD $0x466f; BYTE $0x70 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x1c00]
+	LONG $0x48fdf162; WORD $0x466f; BYTE $0x6e // vmovdqa64 zmm0,ZMMWORD PTR [rsi+0x1b80]
+	LONG $0x48fdf162; WORD $0x666f; BYTE $0x6f // vmovdqa64 zmm4,ZMMWORD PTR [rsi+0x1bc0]
+	LONG $0x489dd162; WORD $0xd073; BYTE $0x2a // vpsrlq zmm12,zmm8,0x2a
+	LONG $0x58bd7162; WORD $0x42db; BYTE $0x05 // vpandq zmm8,zmm8,QWORD BCST [rdx+0x28]
+	LONG $0x589df262; WORD $0x42b4; BYTE $0x0a // vpmadd52luq zmm0,zmm12,QWORD BCST [rdx+0x50]
+	LONG $0x58fd7162; WORD $0x62d4; BYTE $0x0a // vpaddq zmm12,zmm0,QWORD BCST [rdx+0x50]
+	LONG $0x489dd162; WORD $0xd473; BYTE $0x2c // vpsrlq zmm12,zmm12,0x2c
+	LONG $0x489d7162; WORD $0xe4d4 // vpaddq zmm12,zmm12,zmm4
+	LONG $0x489dd162; WORD $0xd473; BYTE $0x2c // vpsrlq zmm12,zmm12,0x2c
+	LONG $0x489d5162; WORD $0xe0d4 // vpaddq zmm12,zmm12,zmm8
+	LONG $0x489dd162; WORD $0xd473; BYTE $0x2a // vpsrlq zmm12,zmm12,0x2a
+	LONG $0x589df262; WORD $0x42b4; BYTE $0x0a // vpmadd52luq zmm0,zmm12,QWORD BCST [rdx+0x50]
+	LONG $0x489df162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm12,zmm0,0x2c
+	LONG $0x48fd9162; WORD $0xc7db // vpandq zmm0,zmm0,zmm31
+	LONG $0x48ddd162; WORD $0xe4d4 // vpaddq zmm4,zmm4,zmm12
+	LONG $0x489df162; WORD $0xd473; BYTE $0x2c // vpsrlq zmm12,zmm4,0x2c
+	LONG $0x40fdf162; WORD $0xf473; BYTE $0x2c // vpsllq zmm16,zmm4,0x2c
+	LONG $0x48dd9162; WORD $0xe7db // vpandq zmm4,zmm4,zmm31
+	LONG $0x48bd5162; WORD $0xc4d4 // vpaddq zmm8,zmm8,zmm12
+	LONG $0x40fde162; WORD $0xc0eb // vporq zmm16,zmm16,zmm0
+	LONG $0x40ddf162; WORD $0xd473; BYTE $0x14 // vpsrlq zmm20,zmm4,0x14
+	LONG $0x48bdd162; WORD $0xf073; BYTE $0x18 // vpsllq zmm8,zmm8,0x18
+	LONG $0x40ddc162; WORD $0xe0eb // vporq zmm20,zmm20,zmm8
+	LONG $0x40fde162; WORD $0x46d4; BYTE $0x52 // vpaddq zmm16,zmm16,ZMMWORD PTR [rsi+0x1480]
+	LONG $0x40dde162; WORD $0x66d4; BYTE $0x53 // vpaddq zmm20,zmm20,ZMMWORD PTR [rsi+0x14c0]
+	QUAD $0x01524e1e40fdf362 // vpcmpltuq k1,zmm16,ZMMWORD PTR [rsi+0x1480]
+	LONG $0x41dd8162; WORD $0xe6d4 // vpaddq zmm20{k1},zmm20,zmm30
+	LONG $0x40fd3162; WORD $0xe46c // vpunpcklqdq zmm12,zmm16,zmm20
+	LONG $0x40fdb162; WORD $0xc46d // vpunpckhqdq zmm0,zmm16,zmm20
+	LONG $0x00033be9; BYTE $0x00 // jmp 0x4036
+// 0x3cfb:
 	LONG $0x48fd7162; WORD $0x466f; BYTE $0x70 // vmovdqa64 zmm8,ZMMWORD PTR [rsi+0x1c00]
 	QUAD $0x21008e6f48fd7162; WORD $0x0000 // vmovdqa64 zmm9,ZMMWORD PTR [rsi+0x2100]
 	QUAD $0x2600966f48fd7162; WORD $0x0000 // vmovdqa64 zmm10,ZMMWORD PTR [rsi+0x2600]
@@ -2515,8 +2770,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x40f5b162; WORD $0xcd6d // vpunpckhqdq zmm1,zmm17,zmm21
 	LONG $0x40edb162; WORD $0xd66d // vpunpckhqdq zmm2,zmm18,zmm22
 	LONG $0x40e5b162; WORD $0xdf6d // vpunpckhqdq zmm3,zmm19,zmm23
-	LONG $0x01188e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x118]
-	LONG $0x40868d4c; WORD $0x0003; BYTE $0x00 // lea r8,[rsi+0x340]
+// 0x4036:
 	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x0039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm0,0x3
@@ -2543,7 +2797,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x487d7362; WORD $0x2039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm12,0x0
 	LONG $0x40c08349 // add r8,0x40
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
-	LONG $0x017b860f; WORD $0x0000 // jbe 0x3c1e
+	LONG $0x017b860f; WORD $0x0000 // jbe 0x4235
 	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x0839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm1,0x3
@@ -2570,7 +2824,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x487d7362; WORD $0x2839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm13,0x0
 	LONG $0x40c08349 // add r8,0x40
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
-	LONG $0x00f7860f; WORD $0x0000 // jbe 0x3c1e
+	LONG $0x00f7860f; WORD $0x0000 // jbe 0x4235
 	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1039; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm2,0x3
@@ -2597,7 +2851,7 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	LONG $0x487d7362; WORD $0x3039; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm14,0x0
 	LONG $0x40c08349 // add r8,0x40
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
-	WORD $0x7776 // jbe 0x3c1e
+	WORD $0x7776 // jbe 0x4235
 	LONG $0x38408b49 // mov rax,QWORD PTR [r8+0x38]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487df362; WORD $0x1839; BYTE $0x03 // vextracti32x4 XMMWORD PTR [rax],zmm3,0x3
@@ -2622,22 +2876,23 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x38408b48 // mov rax,QWORD PTR [rax+0x38]
 	LONG $0x487d7362; WORD $0x3839; BYTE $0x00 // vextracti32x4 XMMWORD PTR [rax],zmm15,0x0
-// 0x3c1e:
+// 0x4235:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xe809850f; WORD $0xffff // jne 0x2434
-// 0x3c2b:
+	LONG $0xe224850f; WORD $0xffff // jne 0x2466
+// 0x4242:
 	LONG $0x08a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x108]
 	LONG $0x10ae8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x110]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0xc3e8850f; WORD $0xffff // jne 0x2a
+	LONG $0xbddc850f; WORD $0xffff // jne 0x35
 	LONG $0x087df162; WORD $0xc0ef // vpxord xmm0,xmm0,xmm0
-	LONG $0x002d00b9; BYTE $0x00 // mov ecx,0x2d00
-// 0x3c4d:
+	LONG $0x001900b9; BYTE $0x00 // mov ecx,0x1900
+	LONG $0x988e0348; WORD $0x0001; BYTE $0x00 // add rcx,QWORD PTR [rsi+0x198]
+// 0x426b:
 	QUAD $0x030e447f48fdf162 // vmovdqa64 ZMMWORD PTR [rsi+rcx*1+0xc0],zmm0
 	WORD $0xe983; BYTE $0x40 // sub ecx,0x40
-	WORD $0xf377 // ja 0x3c4d
+	WORD $0xf377 // ja 0x426b
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x3c5d:
+// 0x427b:
 	RET
 
 DATA chacha20poly1305_batch_avx512_constants<>+0(SB)/8, $0x3320646e61707865

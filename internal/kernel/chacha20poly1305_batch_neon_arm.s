@@ -18,22 +18,18 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5904050 // ldr r4, [r0, #80]
 	WORD $0xe5905008 // ldr r5, [r0, #8]
 	WORD $0xe3530000 // cmp r3, #0
-	WORD $0x0a0007bc // beq 0x1f08
+	WORD $0x0a0007a4 // beq 0x1ea8
 	WORD $0xe2811d05 // add r1, r1, #320
-	WORD $0xe5956010 // ldr r6, [r5, #16]
 	WORD $0xe2437001 // sub r7, r3, #1
 	WORD $0xe0857307 // add r7, r5, r7, lsl #6
 	WORD $0xe2818d0a // add r8, r1, #640
 	WORD $0xe3a09000 // mov r9, #0
-	WORD $0xe286607f // add r6, r6, #127
 	WORD $0xe3a0bc01 // mov fp, #256
-	WORD $0xe1a06326 // lsr r6, r6, #6
 	WORD $0xe5812070 // str r2, [r1, #112]
 	WORD $0xe5014040 // str r4, [r1, #-64]
 	WORD $0xe501503c // str r5, [r1, #-60]
 	WORD $0xe5017038 // str r7, [r1, #-56]
 	WORD $0xe5019034 // str r9, [r1, #-52]
-	WORD $0xe5016030 // str r6, [r1, #-48]
 	WORD $0xe501502c // str r5, [r1, #-44]
 	WORD $0xe5013028 // str r3, [r1, #-40]
 	WORD $0xe5815030 // str r5, [r1, #48]
@@ -48,75 +44,65 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe597b030 // ldr fp, [r7, #48]
 	WORD $0xe2600e1b // rsb r0, r0, #432
 	WORD $0xe5112034 // ldr r2, [r1, #-52]
-	WORD $0xe5119030 // ldr r9, [r1, #-48]
-	WORD $0xe59b3000 // ldr r3, [fp]
-	WORD $0xe59b4004 // ldr r4, [fp, #4]
-	WORD $0xe59b5008 // ldr r5, [fp, #8]
 	WORD $0xe0810000 // add r0, r1, r0
-	WORD $0xe597c028 // ldr ip, [r7, #40]
-	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
-	WORD $0xe2822001 // add r2, r2, #1
-	WORD $0xe1520009 // cmp r2, r9
-	WORD $0x03a02000 // moveq r2, #0
-	WORD $0x02877040 // addeq r7, r7, #64
-	WORD $0xe1570008 // cmp r7, r8
-	WORD $0x81a07008 // movhi r7, r8
-	WORD $0xe580c030 // str ip, [r0, #48]
-	WORD $0xe5976030 // ldr r6, [r7, #48]
-	WORD $0xe597b010 // ldr fp, [r7, #16]
-	WORD $0xe597c028 // ldr ip, [r7, #40]
-	WORD $0xe5963000 // ldr r3, [r6]
-	WORD $0xe28bb07f // add fp, fp, #127
-	WORD $0xe5964004 // ldr r4, [r6, #4]
-	WORD $0xe5965008 // ldr r5, [r6, #8]
-	WORD $0xe1a0932b // lsr r9, fp, #6
-	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
-	WORD $0xe2822001 // add r2, r2, #1
-	WORD $0xe1520009 // cmp r2, r9
-	WORD $0x03a02000 // moveq r2, #0
-	WORD $0x02877040 // addeq r7, r7, #64
-	WORD $0xe1570008 // cmp r7, r8
-	WORD $0x81a07008 // movhi r7, r8
-	WORD $0xe580c024 // str ip, [r0, #36]
-	WORD $0xe597b030 // ldr fp, [r7, #48]
-	WORD $0xe5976010 // ldr r6, [r7, #16]
-	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0xe5979010 // ldr r9, [r7, #16]
 	WORD $0xe59b3000 // ldr r3, [fp]
-	WORD $0xe286607f // add r6, r6, #127
 	WORD $0xe59b4004 // ldr r4, [fp, #4]
 	WORD $0xe59b5008 // ldr r5, [fp, #8]
-	WORD $0xe1a09326 // lsr r9, r6, #6
+	WORD $0xe1590302 // cmp r9, r2, lsl #6
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0x92877040 // addls r7, r7, #64
 	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
 	WORD $0xe2822001 // add r2, r2, #1
-	WORD $0xe1520009 // cmp r2, r9
-	WORD $0x03a02000 // moveq r2, #0
-	WORD $0x02877040 // addeq r7, r7, #64
+	WORD $0x93a02000 // movls r2, #0
 	WORD $0xe1570008 // cmp r7, r8
 	WORD $0x81a07008 // movhi r7, r8
-	WORD $0xe580c018 // str ip, [r0, #24]
 	WORD $0xe5976030 // ldr r6, [r7, #48]
-	WORD $0xe597b010 // ldr fp, [r7, #16]
-	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0xe5979010 // ldr r9, [r7, #16]
+	WORD $0xe580c030 // str ip, [r0, #48]
 	WORD $0xe5963000 // ldr r3, [r6]
-	WORD $0xe28bb07f // add fp, fp, #127
 	WORD $0xe5964004 // ldr r4, [r6, #4]
 	WORD $0xe5965008 // ldr r5, [r6, #8]
-	WORD $0xe1a0932b // lsr r9, fp, #6
+	WORD $0xe1590302 // cmp r9, r2, lsl #6
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0x92877040 // addls r7, r7, #64
 	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
 	WORD $0xe2822001 // add r2, r2, #1
-	WORD $0xe1520009 // cmp r2, r9
-	WORD $0x03a02000 // moveq r2, #0
-	WORD $0x02877040 // addeq r7, r7, #64
+	WORD $0x93a02000 // movls r2, #0
 	WORD $0xe1570008 // cmp r7, r8
 	WORD $0x81a07008 // movhi r7, r8
-	WORD $0xe5976010 // ldr r6, [r7, #16]
+	WORD $0xe597b030 // ldr fp, [r7, #48]
+	WORD $0xe5979010 // ldr r9, [r7, #16]
+	WORD $0xe580c024 // str ip, [r0, #36]
+	WORD $0xe59b3000 // ldr r3, [fp]
+	WORD $0xe59b4004 // ldr r4, [fp, #4]
+	WORD $0xe59b5008 // ldr r5, [fp, #8]
+	WORD $0xe1590302 // cmp r9, r2, lsl #6
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0x92877040 // addls r7, r7, #64
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0x93a02000 // movls r2, #0
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xe5976030 // ldr r6, [r7, #48]
+	WORD $0xe5979010 // ldr r9, [r7, #16]
+	WORD $0xe580c018 // str ip, [r0, #24]
+	WORD $0xe5963000 // ldr r3, [r6]
+	WORD $0xe5964004 // ldr r4, [r6, #4]
+	WORD $0xe5965008 // ldr r5, [r6, #8]
+	WORD $0xe1590302 // cmp r9, r2, lsl #6
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0x92877040 // addls r7, r7, #64
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0x93a02000 // movls r2, #0
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0x81a07008 // movhi r7, r8
 	WORD $0xe580c00c // str ip, [r0, #12]
 	WORD $0xe501703c // str r7, [r1, #-60]
-	WORD $0xe286607f // add r6, r6, #127
 	WORD $0xe5012034 // str r2, [r1, #-52]
-	WORD $0xe1a09326 // lsr r9, r6, #6
-	WORD $0xe5019030 // str r9, [r1, #-48]
-// 0x198:
+// 0x160:
 	WORD $0xe5917080 // ldr r7, [r1, #128]
 	WORD $0xe5919070 // ldr r9, [r1, #112]
 	WORD $0xe2677e1b // rsb r7, r7, #432
@@ -205,8 +191,12 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34aa1d4 // veor q13, q13, q2
 	WORD $0xf26448ec // vadd.i32 q10, q10, q14
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
+	WORD $0xe5910080 // ldr r0, [r1, #128]
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
+	WORD $0xe511703c // ldr r7, [r1, #-60]
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
+	WORD $0xe5118038 // ldr r8, [r1, #-56]
+	WORD $0xe2600e1b // rsb r0, r0, #432
 	WORD $0xf3e8e47a // vsri.32 q15, q13, #24
 	WORD $0xf34ea174 // veor q13, q7, q10
 	WORD $0xf30ce1d0 // veor q7, q14, q0
@@ -219,194 +209,180 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
 	WORD $0xf34ee1d6 // veor q15, q15, q3
 	WORD $0xf30aa17a // veor q5, q5, q13
-	WORD $0xe511703c // ldr r7, [r1, #-60]
 	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
 	WORD $0xf3b4c0ee // vrev32.16 q6, q15
-	WORD $0xe5118038 // ldr r8, [r1, #-56]
 	WORD $0xf2ece55a // vshl.s32 q15, q5, #12
-	WORD $0xe597b030 // ldr fp, [r7, #48]
 	WORD $0xf222286c // vadd.i32 q1, q1, q14
-	WORD $0xe5910080 // ldr r0, [r1, #128]
 	WORD $0xf26008cc // vadd.i32 q8, q8, q6
 	WORD $0xf3ece45a // vsri.32 q15, q5, #20
-	WORD $0xe59b3000 // ldr r3, [fp]
 	WORD $0xf34661d2 // veor q11, q11, q1
-	WORD $0xe5112034 // ldr r2, [r1, #-52]
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xf220086e // vadd.i32 q0, q0, q15
-	WORD $0xe5119030 // ldr r9, [r1, #-48]
 	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
-	WORD $0xe59b4004 // ldr r4, [fp, #4]
 	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
-	WORD $0xe59b5008 // ldr r5, [fp, #8]
-	WORD $0xe2600e1b // rsb r0, r0, #432
 	WORD $0xf30ee150 // veor q7, q7, q0
 	WORD $0xf26448ca // vadd.i32 q10, q10, q5
-	WORD $0xe0810000 // add r0, r1, r0
 	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
-	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
-	WORD $0xe2822001 // add r2, r2, #1
 	WORD $0xf2a8855e // vshl.s32 q4, q7, #8
 	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0xe1520009 // cmp r2, r9
 	WORD $0xf2244862 // vadd.i32 q2, q2, q9
-	WORD $0x03a02000 // moveq r2, #0
-	WORD $0xe597c028 // ldr ip, [r7, #40]
 	WORD $0xf3a8845e // vsri.32 q4, q7, #24
 	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
 	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0x02877040 // addeq r7, r7, #64
-	WORD $0xe580c030 // str ip, [r0, #48]
 	WORD $0xf2266866 // vadd.i32 q3, q3, q11
 	WORD $0xf3ace47c // vsri.32 q7, q14, #20
 	WORD $0xecd1cb04 // vldmia r1, {d28-d29}
 	WORD $0xf3f480e8 // vrev32.16 q12, q12
-	WORD $0xe1570008 // cmp r7, r8
 	WORD $0xf26aa8c8 // vadd.i32 q13, q13, q4
-	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xe0810000 // add r0, r1, r0
 	WORD $0xf30cc156 // veor q6, q6, q3
-	WORD $0xe597b010 // ldr fp, [r7, #16]
+	WORD $0xe5112034 // ldr r2, [r1, #-52]
 	WORD $0xf26cc8e8 // vadd.i32 q14, q14, q12
-	WORD $0xe5976030 // ldr r6, [r7, #48]
+	WORD $0xe597b030 // ldr fp, [r7, #48]
 	WORD $0xf34ee1fa // veor q15, q15, q13
 	WORD $0xedc1ab04 // vstr d26, [r1, #16]
 	WORD $0xedc1bb06 // vstr d27, [r1, #24]
 	WORD $0xf2e8a55c // vshl.s32 q13, q6, #8
+	WORD $0xe59b3000 // ldr r3, [fp]
 	WORD $0xf34221fc // veor q9, q9, q14
-	WORD $0xe28bb07f // add fp, fp, #127
-	WORD $0xe5963000 // ldr r3, [r6]
+	WORD $0xe5979010 // ldr r9, [r7, #16]
 	WORD $0xf222284e // vadd.i32 q1, q1, q7
+	WORD $0xe59b4004 // ldr r4, [fp, #4]
 	WORD $0xf3e8a45c // vsri.32 q13, q6, #24
-	WORD $0xe1a0932b // lsr r9, fp, #6
-	WORD $0xe5964004 // ldr r4, [r6, #4]
+	WORD $0xe59b5008 // ldr r5, [fp, #8]
 	WORD $0xf2acc572 // vshl.s32 q6, q9, #12
 	WORD $0xf30aa152 // veor q5, q5, q1
-	WORD $0xe5965008 // ldr r5, [r6, #8]
+	WORD $0xe1590302 // cmp r9, r2, lsl #6
 	WORD $0xf26008ea // vadd.i32 q8, q8, q13
 	WORD $0xf3acc472 // vsri.32 q6, q9, #20
-	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
 	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
 	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf2e8255a // vshl.s32 q9, q5, #8
 	WORD $0xf34661f0 // veor q11, q11, q8
-	WORD $0xf224484c // vadd.i32 q2, q2, q6
-	WORD $0xe1520009 // cmp r2, r9
-	WORD $0xf3e8245a // vsri.32 q9, q5, #24
-	WORD $0x03a02000 // moveq r2, #0
 	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0x93a02000 // movls r2, #0
+	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0xf3e8245a // vsri.32 q9, q5, #24
+	WORD $0x92877040 // addls r7, r7, #64
+	WORD $0xe580c030 // str ip, [r0, #48]
 	WORD $0xf2a7a576 // vshl.s32 q5, q11, #7
 	WORD $0xf34881d4 // veor q12, q12, q2
-	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
-	WORD $0x02877040 // addeq r7, r7, #64
-	WORD $0xe580c024 // str ip, [r0, #36]
-	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
-	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
 	WORD $0xe1570008 // cmp r7, r8
+	WORD $0xf26448e2 // vadd.i32 q10, q10, q9
+	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xf3a7a476 // vsri.32 q5, q11, #25
+	WORD $0xe5976030 // ldr r6, [r7, #48]
+	WORD $0xf2e86578 // vshl.s32 q11, q12, #8
 	WORD $0xf30ee174 // veor q7, q7, q10
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
-	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xe5963000 // ldr r3, [r6]
 	WORD $0xf3e86478 // vsri.32 q11, q12, #24
-	WORD $0xe5976010 // ldr r6, [r7, #16]
+	WORD $0xe5979010 // ldr r9, [r7, #16]
 	WORD $0xf2e7857e // vshl.s32 q12, q15, #7
+	WORD $0xe5964004 // ldr r4, [r6, #4]
 	WORD $0xf34221d0 // veor q9, q9, q0
-	WORD $0xe597b030 // ldr fp, [r7, #48]
-	WORD $0xe286607f // add r6, r6, #127
+	WORD $0xe5965008 // ldr r5, [r6, #8]
 	WORD $0xf26cc8e6 // vadd.i32 q14, q14, q11
+	WORD $0xe1590302 // cmp r9, r2, lsl #6
 	WORD $0xf3e7847e // vsri.32 q12, q15, #25
-	WORD $0xe1a09326 // lsr r9, r6, #6
-	WORD $0xe59b3000 // ldr r3, [fp]
 	WORD $0xf3f4e0e2 // vrev32.16 q15, q9
-	WORD $0xf30cc17c // veor q6, q6, q14
-	WORD $0xf2622868 // vadd.i32 q9, q1, q12
-	WORD $0xe59b4004 // ldr r4, [fp, #4]
-	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
-	WORD $0xe59b5008 // ldr r5, [fp, #8]
-	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
-	WORD $0xf34661f2 // veor q11, q11, q9
-	WORD $0xf30aa152 // veor q5, q5, q1
 	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
 	WORD $0xe2822001 // add r2, r2, #1
-	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
-	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
-	WORD $0xe1520009 // cmp r2, r9
-	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
-	WORD $0x03a02000 // moveq r2, #0
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf2622868 // vadd.i32 q9, q1, q12
 	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0x93a02000 // movls r2, #0
+	WORD $0xf22c28ee // vadd.i32 q1, q14, q15
+	WORD $0xf2e7c55c // vshl.s32 q14, q6, #7
+	WORD $0x92877040 // addls r7, r7, #64
+	WORD $0xe580c024 // str ip, [r0, #36]
+	WORD $0xf34661f2 // veor q11, q11, q9
+	WORD $0xf30aa152 // veor q5, q5, q1
+	WORD $0xf3e7c45c // vsri.32 q14, q6, #25
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0xf3b4c0e6 // vrev32.16 q6, q11
+	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xf2ec655a // vshl.s32 q11, q5, #12
+	WORD $0xe597b030 // ldr fp, [r7, #48]
 	WORD $0xf226686c // vadd.i32 q3, q3, q14
 	WORD $0xf26008cc // vadd.i32 q8, q8, q6
 	WORD $0xf3ec645a // vsri.32 q11, q5, #20
-	WORD $0x02877040 // addeq r7, r7, #64
-	WORD $0xe580c018 // str ip, [r0, #24]
+	WORD $0xe59b3000 // ldr r3, [fp]
 	WORD $0xf308a156 // veor q5, q4, q3
+	WORD $0xe5979010 // ldr r9, [r7, #16]
 	WORD $0xf2a7855e // vshl.s32 q4, q7, #7
+	WORD $0xe59b4004 // ldr r4, [fp, #4]
 	WORD $0xf2200866 // vadd.i32 q0, q0, q11
-	WORD $0xe1570008 // cmp r7, r8
+	WORD $0xe59b5008 // ldr r5, [fp, #8]
 	WORD $0xf3b4a0ca // vrev32.16 q5, q5
-	WORD $0x81a07008 // movhi r7, r8
+	WORD $0xe1590302 // cmp r9, r2, lsl #6
 	WORD $0xf3a7845e // vsri.32 q4, q7, #25
-	WORD $0xe597b010 // ldr fp, [r7, #16]
 	WORD $0xf34ee1d0 // veor q15, q15, q0
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe2822001 // add r2, r2, #1
 	WORD $0xf26448ca // vadd.i32 q10, q10, q5
-	WORD $0xe5976030 // ldr r6, [r7, #48]
-	WORD $0xe28bb07f // add fp, fp, #127
 	WORD $0xf308e1f0 // veor q7, q12, q8
+	WORD $0xe597c028 // ldr ip, [r7, #40]
+	WORD $0x93a02000 // movls r2, #0
 	WORD $0xf2e8857e // vshl.s32 q12, q15, #8
 	WORD $0xf34cc1f4 // veor q14, q14, q10
-	WORD $0xe5963000 // ldr r3, [r6]
+	WORD $0x92877040 // addls r7, r7, #64
+	WORD $0xe580c018 // str ip, [r0, #24]
 	WORD $0xf2244848 // vadd.i32 q2, q2, q4
-	WORD $0xe5964004 // ldr r4, [r6, #4]
 	WORD $0xf3e8847e // vsri.32 q12, q15, #24
-	WORD $0xe5965008 // ldr r5, [r6, #8]
+	WORD $0xe1570008 // cmp r7, r8
 	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
+	WORD $0x81a07008 // movhi r7, r8
 	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xe5979010 // ldr r9, [r7, #16]
 	WORD $0xf2222868 // vadd.i32 q1, q1, q12
-	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
-	WORD $0xe1a0932b // lsr r9, fp, #6
+	WORD $0xe5976030 // ldr r6, [r7, #48]
 	WORD $0xf3ece45e // vsri.32 q15, q7, #20
-	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
 	WORD $0xe597c028 // ldr ip, [r7, #40]
-	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
+	WORD $0xe1590302 // cmp r9, r2, lsl #6
 	WORD $0xf34661d2 // veor q11, q11, q1
 	WORD $0xec812b04 // vstmia r1, {d2-d3}
 	WORD $0xf3f4a0ea // vrev32.16 q13, q13
+	WORD $0xe5963000 // ldr r3, [r6]
 	WORD $0xf22228ee // vadd.i32 q1, q9, q15
 	WORD $0xedd12b04 // vldr d18, [r1, #16]
 	WORD $0xedd13b06 // vldr d19, [r1, #24]
-	WORD $0xe1520009 // cmp r2, r9
 	WORD $0xf3ace47c // vsri.32 q7, q14, #20
-	WORD $0xe580c00c // str ip, [r0, #12]
-	WORD $0x03a02000 // moveq r2, #0
+	WORD $0xe5964004 // ldr r4, [r6, #4]
+	WORD $0x92877040 // addls r7, r7, #64
 	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
-	WORD $0x02877040 // addeq r7, r7, #64
+	WORD $0xe5965008 // ldr r5, [r6, #8]
 	WORD $0xf30cc152 // veor q6, q6, q1
-	WORD $0xe1570008 // cmp r7, r8
 	WORD $0xf26228ea // vadd.i32 q9, q9, q13
 	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
-	WORD $0x81a07008 // movhi r7, r8
-	WORD $0xe281c088 // add ip, r1, #136
+	WORD $0xe8a0003c // stmia r0!, {r2, r3, r4, r5}
+	WORD $0xe2822001 // add r2, r2, #1
 	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
 	WORD $0xf3088172 // veor q4, q4, q9
-	WORD $0xe5976010 // ldr r6, [r7, #16]
+	WORD $0xe580c00c // str ip, [r0, #12]
+	WORD $0x93a02000 // movls r2, #0
 	WORD $0xf226684e // vadd.i32 q3, q3, q7
-	WORD $0xe501703c // str r7, [r1, #-60]
 	WORD $0xf3e8645c // vsri.32 q11, q6, #24
-	WORD $0xe5012034 // str r2, [r1, #-52]
-	WORD $0xe286607f // add r6, r6, #127
+	WORD $0xe1570008 // cmp r7, r8
+	WORD $0xe281c088 // add ip, r1, #136
 	WORD $0xf2acc558 // vshl.s32 q6, q4, #12
 	WORD $0xf30aa156 // veor q5, q5, q3
-	WORD $0xe1a09326 // lsr r9, r6, #6
-	WORD $0xe5910084 // ldr r0, [r1, #132]
+	WORD $0xe5012034 // str r2, [r1, #-52]
+	WORD $0xe2819d0a // add r9, r1, #640
 	WORD $0xf26008e6 // vadd.i32 q8, q8, q11
 	WORD $0xf3acc458 // vsri.32 q6, q4, #20
-	WORD $0xe5019030 // str r9, [r1, #-48]
-	WORD $0xe2819d0a // add r9, r1, #640
-	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
-	WORD $0xf34ee1f0 // veor q15, q15, q8
 	WORD $0xe89c007c // ldm ip, {r2, r3, r4, r5, r6}
 	WORD $0xe3a0c008 // mov ip, #8
+	WORD $0xf2a8855a // vshl.s32 q4, q5, #8
+	WORD $0xf34ee1f0 // veor q15, q15, q8
 	WORD $0xf224484c // vadd.i32 q2, q2, q6
+	WORD $0x81a07008 // movhi r7, r8
 	WORD $0xf3a8845a // vsri.32 q4, q5, #24
+	WORD $0xe501703c // str r7, [r1, #-60]
 	WORD $0xf2a7a57e // vshl.s32 q5, q15, #7
 	WORD $0xf34aa1d4 // veor q13, q13, q2
+	WORD $0xe5910084 // ldr r0, [r1, #132]
 	WORD $0xf26448c8 // vadd.i32 q10, q10, q4
 	WORD $0xe591802c // ldr r8, [r1, #44]
 	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
@@ -414,10 +390,10 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x1a000521 // bne 0x1ac8
+	WORD $0x1a000521 // bne 0x1a68
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x0a000322 // beq 0x12d4
-// 0x648:
+	WORD $0x0a000322 // beq 0x1274
+// 0x5e8:
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xe591c02c // ldr ip, [r1, #44]
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
@@ -586,12 +562,12 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3a7a47e // vsri.32 q5, q15, #25
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
-	WORD $0x0a000537 // beq 0x1dcc
+	WORD $0x0a000537 // beq 0x1d6c
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1a000537 // bne 0x1dd4
-// 0x8f4:
+	WORD $0x1a000537 // bne 0x1d74
+// 0x894:
 	WORD $0xe3500010 // cmp r0, #16
-	WORD $0x9a0000e7 // bls 0xc9c
+	WORD $0x9a0000e7 // bls 0xc3c
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xe5117018 // ldr r7, [r1, #-24]
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
@@ -822,10 +798,10 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe581c03c // str ip, [r1, #60]
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
-	WORD $0x1affff16 // bne 0x8f4
-	WORD $0xea00039b // b 0x1b0c
-// 0xc9c:
-	WORD $0x1a0000b6 // bne 0xf7c
+	WORD $0x1affff16 // bne 0x894
+	WORD $0xea00039b // b 0x1aac
+// 0xc3c:
+	WORD $0x1a0000b6 // bne 0xf1c
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
@@ -1008,10 +984,10 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe581c03c // str ip, [r1, #60]
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
-	WORD $0x0a0002e3 // beq 0x1b0c
-// 0xf7c:
+	WORD $0x0a0002e3 // beq 0x1aac
+// 0xf1c:
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x1a0003b9 // bne 0x1e6c
+	WORD $0x1a0003b9 // bne 0x1e0c
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
@@ -1221,12 +1197,12 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe581c03c // str ip, [r1, #60]
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
-	WORD $0x0a000298 // beq 0x1d30
+	WORD $0x0a000298 // beq 0x1cd0
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x1afffcdc // bne 0x648
-// 0x12d4:
+	WORD $0x1afffcdc // bne 0x5e8
+// 0x1274:
 	WORD $0xe591003c // ldr r0, [r1, #60]
-// 0x12d8:
+// 0x1278:
 	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
@@ -1356,8 +1332,8 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3f2c048 // vswp q14, q4
 	WORD $0xf3f28066 // vswp q12, q11
 	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0x1affff7d // bne 0x12d8
-// 0x14e0:
+	WORD $0x1affff7d // bne 0x1278
+// 0x1480:
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
 	WORD $0xe2810088 // add r0, r1, #136
 	WORD $0xe591b030 // ldr fp, [r1, #48]
@@ -1457,7 +1433,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3a7c47e // vsri.32 q6, q15, #25
 	WORD $0xf2e7e57c // vshl.s32 q15, q14, #7
 	WORD $0xf3e7e47c // vsri.32 q15, q14, #25
-	WORD $0x1a000069 // bne 0x1818
+	WORD $0x1a000069 // bne 0x17b8
 	WORD $0xf3ba40c6 // vtrn.32 q2, q3
 	WORD $0xf468ca8f // vld1.32 {d28-d29}, [r8]
 	WORD $0xf3ba00c2 // vtrn.32 q0, q1
@@ -1543,7 +1519,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf409aa0f // vst1.8 {d10-d11}, [r9]
 	WORD $0xf40c8a0d // vst1.8 {d8-d9}, [ip]!
 	WORD $0xe581c07c // str ip, [r1, #124]
-	WORD $0x1a00000a // bne 0x17f4
+	WORD $0x1a00000a // bne 0x1794
 	WORD $0xf4002aad // vst1.32 {d2-d3}, [r0 :128]!
 	WORD $0xf4408aad // vst1.32 {d24-d25}, [r0 :128]!
 	WORD $0xf4000aad // vst1.32 {d0-d1}, [r0 :128]!
@@ -1553,9 +1529,9 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4484aad // vst1.32 {d20-d21}, [r8 :128]!
 	WORD $0xf4088aaf // vst1.32 {d8-d9}, [r8 :128]
 	WORD $0xe1933004 // orrs r3, r3, r4
-	WORD $0x1afffa69 // bne 0x198
-	WORD $0xea00007f // b 0x19f4
-// 0x17f4:
+	WORD $0x1afffa73 // bne 0x160
+	WORD $0xea00007f // b 0x1994
+// 0x1794:
 	WORD $0xf400e2ad // vst1.32 {d14-d17}, [r0 :128]!
 	WORD $0xf440a2af // vst1.32 {d26-d29}, [r0 :128]
 	WORD $0xf4482aad // vst1.32 {d18-d19}, [r8 :128]!
@@ -1563,9 +1539,9 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4084aad // vst1.32 {d4-d5}, [r8 :128]!
 	WORD $0xf448eaaf // vst1.32 {d30-d31}, [r8 :128]
 	WORD $0xe1933004 // orrs r3, r3, r4
-	WORD $0x1afffa60 // bne 0x198
-	WORD $0xea000076 // b 0x19f4
-// 0x1818:
+	WORD $0x1afffa6a // bne 0x160
+	WORD $0xea000076 // b 0x1994
+// 0x17b8:
 	WORD $0xe2819d06 // add r9, r1, #384
 	WORD $0xe3a0c040 // mov ip, #64
 	WORD $0xe3e0b0af // mvn fp, #175
@@ -1645,22 +1621,22 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2803c01 // add r3, r0, #256
 	WORD $0xe5914030 // ldr r4, [r1, #48]
 	WORD $0xe5916034 // ldr r6, [r1, #52]
-	WORD $0x1a000008 // bne 0x197c
-// 0x1958:
+	WORD $0x1a000008 // bne 0x191c
+// 0x18f8:
 	WORD $0xe2566001 // subs r6, r6, #1
-	WORD $0x3a000024 // bcc 0x19f4
+	WORD $0x3a000024 // bcc 0x1994
 	WORD $0xe594b010 // ldr fp, [r4, #16]
 	WORD $0xe2800040 // add r0, r0, #64
 	WORD $0xe5947008 // ldr r7, [r4, #8]
 	WORD $0xe5949000 // ldr r9, [r4]
 	WORD $0xe35b0000 // cmp fp, #0
 	WORD $0xe2844040 // add r4, r4, #64
-	WORD $0x0a000014 // beq 0x19d0
-// 0x197c:
+	WORD $0x0a000014 // beq 0x1970
+// 0x191c:
 	WORD $0xe1500003 // cmp r0, r3
-	WORD $0x0a000014 // beq 0x19d8
+	WORD $0x0a000014 // beq 0x1978
 	WORD $0xe25bb040 // subs fp, fp, #64
-	WORD $0x3a000026 // bcc 0x1a28
+	WORD $0x3a000026 // bcc 0x19c8
 	WORD $0xe1a08000 // mov r8, r0
 	WORD $0xf467020d // vld1.8 {d16-d19}, [r7]!
 	WORD $0xf42802ad // vld1.32 {d0-d3}, [r8 :128]!
@@ -1673,56 +1649,56 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf409020d // vst1.8 {d0-d3}, [r9]!
 	WORD $0xf3066176 // veor q3, q3, q11
 	WORD $0xf409420d // vst1.8 {d4-d7}, [r9]!
-	WORD $0x1a000014 // bne 0x1a14
+	WORD $0x1a000014 // bne 0x19b4
 	WORD $0xf40002ad // vst1.32 {d0-d3}, [r0 :128]!
 	WORD $0xf40042ad // vst1.32 {d4-d7}, [r0 :128]!
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1affffea // bne 0x197c
-// 0x19d0:
+	WORD $0x1affffea // bne 0x191c
+// 0x1970:
 	WORD $0xe1500003 // cmp r0, r3
-	WORD $0x1affffdf // bne 0x1958
-// 0x19d8:
+	WORD $0x1affffdf // bne 0x18f8
+// 0x1978:
 	WORD $0xe196c00b // orrs ip, r6, fp
 	WORD $0xe5814030 // str r4, [r1, #48]
 	WORD $0xe5816034 // str r6, [r1, #52]
 	WORD $0xe581b074 // str fp, [r1, #116]
 	WORD $0xe5817078 // str r7, [r1, #120]
 	WORD $0xe581907c // str r9, [r1, #124]
-	WORD $0x1afff9e8 // bne 0x198
-// 0x19f4:
+	WORD $0x1afff9f2 // bne 0x160
+// 0x1994:
 	WORD $0xe3a0c000 // mov ip, #0
 	WORD $0xe2810088 // add r0, r1, #136
 	WORD $0xe581c03c // str ip, [r1, #60]
 	WORD $0xe890007c // ldm r0, {r2, r3, r4, r5, r6}
 	WORD $0xe5910084 // ldr r0, [r1, #132]
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x0a0000c9 // beq 0x1d38
-	WORD $0xea00002c // b 0x1ac8
-// 0x1a14:
+	WORD $0x0a0000c9 // beq 0x1cd8
+	WORD $0xea00002c // b 0x1a68
+// 0x19b4:
 	WORD $0xf44002ad // vst1.32 {d16-d19}, [r0 :128]!
 	WORD $0xf44042ad // vst1.32 {d20-d23}, [r0 :128]!
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1affffd5 // bne 0x197c
-	WORD $0xeaffffe9 // b 0x19d0
-// 0x1a28:
+	WORD $0x1affffd5 // bne 0x191c
+	WORD $0xeaffffe9 // b 0x1970
+// 0x19c8:
 	WORD $0xe29bb030 // adds fp, fp, #48
-	WORD $0x4a000009 // bmi 0x1a58
-// 0x1a30:
+	WORD $0x4a000009 // bmi 0x19f8
+// 0x19d0:
 	WORD $0xf4200aaf // vld1.32 {d0-d1}, [r0 :128]
 	WORD $0xf4670a0d // vld1.8 {d16-d17}, [r7]!
 	WORD $0xf3000170 // veor q0, q0, q8
 	WORD $0xe3150004 // tst r5, #4
 	WORD $0xf4090a0d // vst1.8 {d0-d1}, [r9]!
-	WORD $0x1a000000 // bne 0x1a4c
+	WORD $0x1a000000 // bne 0x19ec
 	WORD $0xf2600150 // vorr q8, q0, q0
-// 0x1a4c:
+// 0x19ec:
 	WORD $0xf4400aad // vst1.32 {d16-d17}, [r0 :128]!
 	WORD $0xe25bb010 // subs fp, fp, #16
-	WORD $0x5afffff5 // bpl 0x1a30
-// 0x1a58:
+	WORD $0x5afffff5 // bpl 0x19d0
+// 0x19f8:
 	WORD $0xe29bb00c // adds fp, fp, #12
-	WORD $0x4a000008 // bmi 0x1a84
-// 0x1a60:
+	WORD $0x4a000008 // bmi 0x1a24
+// 0x1a00:
 	WORD $0xe4978004 // ldr r8, [r7], #4
 	WORD $0xe590c000 // ldr ip, [r0]
 	WORD $0xe3150004 // tst r5, #4
@@ -1731,11 +1707,11 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x14808004 // strne r8, [r0], #4
 	WORD $0xe489c004 // str ip, [r9], #4
 	WORD $0xe25bb004 // subs fp, fp, #4
-	WORD $0x5afffff6 // bpl 0x1a60
-// 0x1a84:
+	WORD $0x5afffff6 // bpl 0x1a00
+// 0x1a24:
 	WORD $0xe29bb004 // adds fp, fp, #4
-	WORD $0x0a000008 // beq 0x1ab0
-// 0x1a8c:
+	WORD $0x0a000008 // beq 0x1a50
+// 0x1a2c:
 	WORD $0xe4d78001 // ldrb r8, [r7], #1
 	WORD $0xe5d0c000 // ldrb ip, [r0]
 	WORD $0xe3150004 // tst r5, #4
@@ -1744,15 +1720,15 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x14c08001 // strbne r8, [r0], #1
 	WORD $0xe4c9c001 // strb ip, [r9], #1
 	WORD $0xe25bb001 // subs fp, fp, #1
-	WORD $0x1afffff6 // bne 0x1a8c
-// 0x1ab0:
+	WORD $0x1afffff6 // bne 0x1a2c
+// 0x1a50:
 	WORD $0xe310000f // tst r0, #15
 	WORD $0x14c0b001 // strbne fp, [r0], #1
-	WORD $0x1afffffc // bne 0x1ab0
+	WORD $0x1afffffc // bne 0x1a50
 	WORD $0xe280003f // add r0, r0, #63
 	WORD $0xe3c0003f // bic r0, r0, #63
-	WORD $0xeaffffc1 // b 0x19d0
-// 0x1ac8:
+	WORD $0xeaffffc1 // b 0x1970
+// 0x1a68:
 	WORD $0xe2818d06 // add r8, r1, #384
 	WORD $0xe3500c01 // cmp r0, #256
 	WORD $0x31a0b000 // movcc fp, r0
@@ -1767,14 +1743,14 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe581b02c // str fp, [r1, #44]
 	WORD $0xe5017024 // str r7, [r1, #-36]
 	WORD $0xe5817084 // str r7, [r1, #132]
-// 0x1b00:
+// 0x1aa0:
 	WORD $0xe591c03c // ldr ip, [r1, #60]
 	WORD $0xe35c0000 // cmp ip, #0
-	WORD $0x1afffb79 // bne 0x8f4
-// 0x1b0c:
+	WORD $0x1afffb79 // bne 0x894
+// 0x1aac:
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x0a000034 // beq 0x1be8
-// 0x1b14:
+	WORD $0x0a000034 // beq 0x1b88
+// 0x1ab4:
 	WORD $0xe5117018 // ldr r7, [r1, #-24]
 	WORD $0xe8b71b00 // ldm r7!, {r8, r9, fp, ip}
 	WORD $0xe0922008 // adds r2, r2, r8
@@ -1827,10 +1803,10 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2a55000 // adc r5, r5, #0
 	WORD $0xe0490008 // sub r0, r9, r8
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x1affffca // bne 0x1b14
-// 0x1be8:
+	WORD $0x1affffca // bne 0x1ab4
+// 0x1b88:
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x1a0000a0 // bne 0x1e74
+	WORD $0x1a0000a0 // bne 0x1e14
 	WORD $0xe511702c // ldr r7, [r1, #-44]
 	WORD $0xe5978020 // ldr r8, [r7, #32]
 	WORD $0xe597b010 // ldr fp, [r7, #16]
@@ -1910,11 +1886,11 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe580600c // str r6, [r0, #12]
 	WORD $0xe591802c // ldr r8, [r1, #44]
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a00005b // beq 0x1ea0
-// 0x1d30:
+	WORD $0x0a00005b // beq 0x1e40
+// 0x1cd0:
 	WORD $0xe1580009 // cmp r8, r9
-	WORD $0x0afffde9 // beq 0x14e0
-// 0x1d38:
+	WORD $0x0afffde9 // beq 0x1480
+// 0x1cd8:
 	WORD $0xe591c02c // ldr ip, [r1, #44]
 	WORD $0xe2810040 // add r0, r1, #64
 	WORD $0xe511b02c // ldr fp, [r1, #-44]
@@ -1952,15 +1928,15 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe581c02c // str ip, [r1, #44]
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe5817084 // str r7, [r1, #132]
-// 0x1dcc:
+// 0x1d6c:
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0affff4d // beq 0x1b0c
-// 0x1dd4:
+	WORD $0x0affff4d // beq 0x1aac
+// 0x1d74:
 	WORD $0xe14181d8 // ldrd r8, [r1, #-24]
 	WORD $0xe511c02c // ldr ip, [r1, #-44]
 	WORD $0xe14182f0 // strd r8, [r1, #-32]
 	WORD $0xe59c8018 // ldr r8, [ip, #24]
-// 0x1de4:
+// 0x1d84:
 	WORD $0xe3a00000 // mov r0, #0
 	WORD $0xe3a09000 // mov r9, #0
 	WORD $0xe3a0c000 // mov ip, #0
@@ -1977,45 +1953,45 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3c0000f // bic r0, r0, #15
 	WORD $0xe581b0a0 // str fp, [r1, #160]
 	WORD $0xe25cc004 // subs ip, ip, #4
-	WORD $0x3a000003 // bcc 0x1e38
-// 0x1e28:
+	WORD $0x3a000003 // bcc 0x1dd8
+// 0x1dc8:
 	WORD $0xe498b004 // ldr fp, [r8], #4
 	WORD $0xe487b004 // str fp, [r7], #4
 	WORD $0xe25cc004 // subs ip, ip, #4
-	WORD $0x2afffffb // bcs 0x1e28
-// 0x1e38:
+	WORD $0x2afffffb // bcs 0x1dc8
+// 0x1dd8:
 	WORD $0xe29cc004 // adds ip, ip, #4
-	WORD $0x0a000003 // beq 0x1e50
-// 0x1e40:
+	WORD $0x0a000003 // beq 0x1df0
+// 0x1de0:
 	WORD $0xe4d8b001 // ldrb fp, [r8], #1
 	WORD $0xe4c7b001 // strb fp, [r7], #1
 	WORD $0xe25cc001 // subs ip, ip, #1
-	WORD $0x1afffffb // bne 0x1e40
-// 0x1e50:
+	WORD $0x1afffffb // bne 0x1de0
+// 0x1df0:
 	WORD $0xe581809c // str r8, [r1, #156]
 	WORD $0xe2818050 // add r8, r1, #80
 	WORD $0xe3a07102 // mov r7, #-2147483648
 	WORD $0xe0889000 // add r9, r8, r0
 	WORD $0xe14181f8 // strd r8, [r1, #-24]
 	WORD $0xe5017024 // str r7, [r1, #-36]
-	WORD $0xeaffff24 // b 0x1b00
-// 0x1e6c:
-	WORD $0x5afffd18 // bpl 0x12d4
-	WORD $0xea000000 // b 0x1e78
-// 0x1e74:
-	WORD $0x5afffd99 // bpl 0x14e0
-// 0x1e78:
+	WORD $0xeaffff24 // b 0x1aa0
+// 0x1e0c:
+	WORD $0x5afffd18 // bpl 0x1274
+	WORD $0xea000000 // b 0x1e18
+// 0x1e14:
+	WORD $0x5afffd99 // bpl 0x1480
+// 0x1e18:
 	WORD $0xe591b0a0 // ldr fp, [r1, #160]
 	WORD $0xe591809c // ldr r8, [r1, #156]
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x1affffd6 // bne 0x1de4
+	WORD $0x1affffd6 // bne 0x1d84
 	WORD $0xe14182d0 // ldrd r8, [r1, #-32]
 	WORD $0xe5917084 // ldr r7, [r1, #132]
 	WORD $0xe14181f8 // strd r8, [r1, #-24]
 	WORD $0xe5017024 // str r7, [r1, #-36]
 	WORD $0xe0490008 // sub r0, r9, r8
-	WORD $0xeaffff17 // b 0x1b00
-// 0x1ea0:
+	WORD $0xeaffff17 // b 0x1aa0
+// 0x1e40:
 	WORD $0xf2800050 // vmov.i32 q0, #0
 	WORD $0xf2802050 // vmov.i32 q1, #0
 	WORD $0xe2411040 // sub r1, r1, #64
@@ -2042,7 +2018,7 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xf40102ad // vst1.32 {d0-d3}, [r1 :128]!
 	WORD $0xe2411d0f // sub r1, r1, #960
-// 0x1f08:
+// 0x1ea8:
 	RET
 
 DATA chacha20poly1305_batch_neon_constants<>+0(SB)/8, $0x3320646e61707865

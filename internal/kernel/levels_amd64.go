@@ -68,7 +68,7 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 
 // Measured on Zen 5: src/level.c says how.
 var chaCha20Poly1305BatchPlans = batchPlans{
-	AVX512:   newBatchPlan(0, 4, 3, 3, 3, 3, 4, 4, 5, 5, 4, 5, 5, 6, 6, 6, 7, 6, 5, 6, 7, 8, 8, 8, 12, 12, 7, 8, 8, 12, 12, 14, 16),
+	AVX512:   newBatchPlan(0, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6, 5, 5, 6, 6, 7, 7, 7, 11, 11, 6, 6, 7, 12, 13, 12, 14),
 	AVX2:     newBatchPlan(0, 2, 2, 2, 3, 3, 2, 2, 3, 3, 3, 4, 4, 4, 8, 8, 0, 0, 3, 3, 3, 6, 7),
 	Portable: portableBatchPlan,
 }

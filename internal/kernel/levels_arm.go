@@ -94,7 +94,7 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 
 // Modelled: src/level.c says how.
 var chaCha20Poly1305BatchPlans = batchPlans{
-	NEON:     newBatchPlan(0, 6, 6, 12, 8, 12, 8),
+	NEON:     newBatchPlan(0, 4, 4, 3, 3, 4, 4, 3, 3, 4, 4, 4, 6, 6, 6),
 	Portable: portableBatchPlan,
 }
 

@@ -114,8 +114,8 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 
 // Modelled: src/level.c says how.
 var chaCha20Poly1305BatchPlans = batchPlans{
-	NEON:     newBatchPlan(0, 4, 4, 3, 3, 4, 8, 12, 8, 8),
-	NEON6:    newBatchPlan(0, 4, 4, 8),
+	NEON:     newBatchPlan(0, 4, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4),
+	NEON6:    newBatchPlan(0, 2, 4, 3, 8),
 	Portable: portableBatchPlan,
 }
 

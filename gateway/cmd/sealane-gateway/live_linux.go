@@ -173,6 +173,14 @@ func (l *live) check() error {
 	if err := checkSizes(l.flows, &l.keys); err != nil {
 		return err
 	}
+	// The kernel takes all of it at once, and from others if there is not enough.
+	var machine unix.Sysinfo_t
+	if unix.Sysinfo(&machine) == nil {
+		rings, have := uint64(l.ring*l.workers*len(l.interfaces)), uint64(machine.Totalram)*uint64(machine.Unit)>>20
+		if rings > have/2 {
+			return fmt.Errorf("--ring %d: for all cores and interfaces that is %d MiB, more than half of the machine's %d", l.ring, rings, have)
+		}
+	}
 	for _, name := range l.interfaces {
 		if name == l.out.face {
 			return fmt.Errorf("--output-interface %s is read from as well: it would read what it wrote", name)

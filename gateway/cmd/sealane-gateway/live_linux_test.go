@@ -357,6 +357,20 @@ func TestInlineVLAN(t *testing.T) {
 	}
 }
 
+// What cannot be is refused before anything is opened.
+func TestLiveFlags(t *testing.T) {
+	for flags, says := range map[string]string{
+		"": "what to read?", "--interface lo --unread drop": "--inline", "--inline lo=lo": "two interfaces", "--interface lo --workers 0": "1 to 1024",
+		"--interface lo --ring 0": "1 to 4096", "--interface lo --ring 4096 --workers 1024": "more than half", "--interface lo --flows 0": "--flows 0",
+		"--interface lo --max-keys -1": "--max-keys -1", "--interface lo --key-wait -1s": "0 or more", "--interface lo --output-interface lo": "what it wrote",
+		"--interface lo --segment 0": "1 to 65000", "--interface lo --mark-mac 1": "Ethernet", "--interface none.such": "no such network interface",
+	} {
+		if said, ok := run(t, append([]string{"live"}, strings.Fields(flags)...)...); ok || !strings.Contains(said, says) || strings.Contains(said, "goroutine") {
+			t.Errorf("%s: %s", flags, said)
+		}
+	}
+}
+
 // TestWithoutRoot runs the gateway as another user, with the two capabilities that it needs.
 func TestWithoutRoot(t *testing.T) {
 	need(t, "setpriv", "ip")
@@ -446,6 +460,41 @@ func TestInterfaceGone(t *testing.T) {
 	}
 	come()
 	g.waitFor(t, "reading again", 1)
+}
+
+// TestOutputInterfaceGone takes away the interface where plaintext goes, and brings it back.
+func TestOutputInterfaceGone(t *testing.T) {
+	l := newLab(t, 2)
+	keyLog := l.file("keys.log")
+	os.WriteFile(keyLog, nil, 0o600)
+	come := func() {
+		l.run("ip", "-n", l.names[1], "link", "add", "out", "type", "veth", "peer", "name", "tool")
+		l.run("ip", "-n", l.names[1], "link", "set", "out", "up")
+		l.run("ip", "-n", l.names[1], "link", "set", "tool", "up")
+	}
+	come()
+	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--output-interface", "out", "--key-wait", "2s")
+	l.run("ip", "-n", l.names[1], "link", "del", "out")
+	for range 2 {
+		if _, err := l.curl(keyLog, "secret-page"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.waitFor(t, "output stopped", 1)
+	come()
+	shark := l.tshark(1, "-i", "tool")
+	for i := 0; !strings.Contains(shark.text(), "\t200\t26"); i++ {
+		if i == 20 {
+			t.Fatal("nothing comes")
+		}
+		if _, err := l.curl(keyLog, "secret-page"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	if n := strings.Count(g.text(), "output stopped"); n != 1 {
+		t.Errorf("it was said %d times", n)
+	}
 }
 
 // TestFlowsBySocket has a connection's keys given with its addresses, in the middle of it.

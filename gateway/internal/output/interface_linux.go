@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"net"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -10,15 +11,18 @@ import (
 
 // An Interface sends frames on a network interface. It belongs to one core.
 type Interface struct {
-	fd     int
-	tap    bool
-	counts *Counts
-	failed func(error)
-	warned bool
-	buf    []byte
-	used   int
-	msgs   []message
-	vecs   []unix.Iovec
+	fd      int
+	name    string // "" if it is a TAP interface
+	headers bool
+	counts  *Counts
+	failed  func(error)
+	warned  bool
+	tried   time.Time // to open it again
+	anew    bool      // it was, and nothing was sent since
+	buf     []byte
+	used    int
+	msgs    []message
+	vecs    []unix.Iovec
 }
 
 // message is struct mmsghdr.
@@ -33,13 +37,21 @@ const interfaceFrames = 64
 // NewInterface opens an interface for sending. With headers, each frame begins with a struct virtio_net_hdr, as those of
 // capture.Whole do. It needs CAP_NET_RAW.
 func NewInterface(name string, headers bool, counts *Counts, failed func(error)) (*Interface, error) {
+	fd, err := openInterface(name, headers)
+	if err != nil {
+		return nil, err
+	}
+	return newInterface(fd, name, headers, counts, failed), nil
+}
+
+func openInterface(name string, headers bool) (fd int, err error) {
 	face, err := net.InterfaceByName(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return -1, fmt.Errorf("%s: %w", name, err)
 	}
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s: packet socket: %w (it needs CAP_NET_RAW)", name, err)
+		return -1, fmt.Errorf("%s: packet socket: %w (it needs CAP_NET_RAW)", name, err)
 	}
 	if headers {
 		err = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1)
@@ -49,9 +61,9 @@ func NewInterface(name string, headers bool, counts *Counts, failed func(error))
 	}
 	if err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return -1, fmt.Errorf("%s: %w", name, err)
 	}
-	return newInterface(fd, false, counts, failed), nil
+	return fd, nil
 }
 
 // OpenTAP makes a TAP interface that is up, and on which what is sent here arrives. It needs CAP_NET_ADMIN. It goes away
@@ -96,12 +108,12 @@ func OpenTAP(name string, mtu int) (fd int, err error) {
 
 // NewTAP sends to what OpenTAP has made.
 func NewTAP(fd int, counts *Counts, failed func(error)) *Interface {
-	return newInterface(fd, true, counts, failed)
+	return newInterface(fd, "", false, counts, failed)
 }
 
-func newInterface(fd int, tap bool, counts *Counts, failed func(error)) *Interface {
+func newInterface(fd int, name string, headers bool, counts *Counts, failed func(error)) *Interface {
 	return &Interface{
-		fd: fd, tap: tap, counts: counts, failed: failed, buf: make([]byte, fileBuffer),
+		fd: fd, name: name, headers: headers, counts: counts, failed: failed, buf: make([]byte, fileBuffer),
 		msgs: make([]message, interfaceFrames), vecs: make([]unix.Iovec, 0, interfaceFrames),
 	}
 }
@@ -143,7 +155,7 @@ func (i *Interface) flush() {
 	for at := 0; at < len(i.vecs); {
 		var sent uintptr
 		var errno unix.Errno
-		if i.tap {
+		if i.name == "" {
 			v := &i.vecs[at]
 			_, _, errno = unix.Syscall(unix.SYS_WRITE, uintptr(i.fd), uintptr(unsafe.Pointer(v.Base)), uintptr(v.Len))
 			sent = 1
@@ -153,6 +165,9 @@ func (i *Interface) flush() {
 		switch {
 		case errno == 0:
 			i.counts.Sent.Add(uint64(sent))
+			if i.anew {
+				i.anew, i.warned = false, false
+			}
 			at += int(sent)
 		case errno == unix.EINTR:
 		default:
@@ -162,15 +177,30 @@ func (i *Interface) flush() {
 				i.warned = true
 				i.failed(errno)
 			}
+			if errno == unix.ENXIO || errno == unix.ENODEV || errno == unix.ENETDOWN {
+				i.again()
+			}
 		}
 	}
 	clear(i.vecs)
 	i.vecs = i.vecs[:0]
 }
 
+// again opens an interface that is gone, if another has its name.
+func (i *Interface) again() {
+	if i.name == "" || time.Since(i.tried) < 200*time.Millisecond {
+		return
+	}
+	i.tried = time.Now()
+	if fd, err := openInterface(i.name, i.headers); err == nil {
+		unix.Close(i.fd)
+		i.fd, i.anew = fd, true
+	}
+}
+
 // Close closes the socket of an interface; a TAP interface is closed by who opened it.
 func (i *Interface) Close() error {
-	if i.tap {
+	if i.name == "" {
 		return nil
 	}
 	return unix.Close(i.fd)

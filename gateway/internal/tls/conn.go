@@ -159,11 +159,14 @@ type part struct {
 	side uint8
 }
 
-// So many parts are kept apart. In the second half of them directions alternate, then small pieces lose their order.
-const maxParts = 512
+const (
+	// So many parts are kept apart. In the second half of them directions alternate, then small pieces lose their order.
+	maxParts  = 512
+	partBytes = 16
+)
 
-// note remembers when the last n bytes came, and from which side.
-func (c *Conn) note(side uint8, n int, mark int64) {
+// note remembers when the last n bytes came, and from which side. It returns how much memory that takes.
+func (c *Conn) note(side uint8, n int, mark int64) int {
 	if c.waits == nil {
 		c.waits = new(waits)
 	}
@@ -176,10 +179,12 @@ func (c *Conn) note(side uint8, n int, mark int64) {
 		o[last-1].n += uint32(n)
 	default:
 		c.waits.order = append(o, part{mark, uint32(n), side})
+		return partBytes
 	}
+	return 0
 }
 
-// drop forgets what a direction held. It returns how many bytes that were.
+// drop forgets what a direction held. It returns how many bytes that were, those of note included.
 func (c *Conn) drop(side uint8) int {
 	r := &c.rest[side]
 	n := len(r.held)
@@ -191,6 +196,7 @@ func (c *Conn) drop(side uint8) int {
 				kept = append(kept, p)
 			}
 		}
+		n += (len(c.waits.order) - len(kept)) * partBytes
 		c.waits.order = kept
 	}
 	return n

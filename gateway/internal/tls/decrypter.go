@@ -126,6 +126,7 @@ func (d *Decrypter) resume(c *Conn) {
 	if c.waits != nil {
 		order, mark := c.waits.order, d.Mark
 		c.waits.order = nil
+		d.held -= len(order) * partBytes
 		for _, p := range order {
 			d.Mark = p.mark
 			n := min(int(p.n), len(held[p.side]))
@@ -306,9 +307,8 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 		// Go on without keys: records are counted, and found again if the keys come yet.
 		c.full[side], c.wake[side] = true, true
 	}
-	d.held += len(p)
 	r.held = append(r.held, p...)
-	c.note(side, len(p), d.Mark)
+	d.held += len(p) + c.note(side, len(p), d.Mark)
 }
 
 // whole takes a whole record. It returns false if the record has to wait.
@@ -983,7 +983,7 @@ func (c *Conn) GaveUp(side uint8) bool {
 func (d *Decrypter) Close(c *Conn) {
 	if c.waits != nil {
 		d.Stats.EarlyDropped += uint64(len(c.waits.early))
-		d.held -= len(c.waits.early)
+		d.held -= len(c.waits.early) + len(c.waits.order)*partBytes
 		clear(c.waits.early)
 		c.waits = nil
 	}
