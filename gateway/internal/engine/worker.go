@@ -254,7 +254,7 @@ func (w *Worker) locate(l *lot) {
 func (w *Worker) ready(l *lot) {
 	for i := range l.frames {
 		if s := &l.segments[i]; l.verdicts[i] == packet.TCP && len(s.Payload) > 0 {
-			if e := l.entries[i]; e.Is(&s.Tuple) && e.Conn != 0 {
+			if e := l.entries[i]; e != nil && e.Conn != 0 {
 				w.dec.Ahead(&e.Side[s.Side], &w.conn(e.Conn).tls)
 			}
 		}

@@ -83,9 +83,6 @@ func NewDecrypter(store *keys.Store) *Decrypter {
 
 // Feed takes the next bytes of a direction. p is not kept and not changed.
 func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {
-	if l := c.half[side].line; l != nil && d.Take(l, c, p) {
-		return
-	}
 	d.Flush(c)
 	c.disarm(side)
 	d.feed(c, side, p)

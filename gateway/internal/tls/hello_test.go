@@ -63,6 +63,11 @@ func FuzzStreams(f *testing.F) {
 		var lines [2]Line
 		c.Attach(Client, &lines[Client])
 		c.Attach(Server, &lines[Server])
+		feed := func(c *Conn, side uint8, p []byte) {
+			if !d.Take(&lines[side], c, p) {
+				d.Feed(c, side, p)
+			}
+		}
 		streams := [2][]byte{s.ClientHello(), s.ServerFlight(300)}
 		streams[0] = append(append(streams[0], s.ClientFinished()...), s.Data(traffic.Client, want, 60)...)
 		streams[1] = append(streams[1], s.Data(traffic.Server, want, 90)...)
@@ -75,12 +80,12 @@ func FuzzStreams(f *testing.F) {
 			streams[side] = append(append(append([]byte(nil), b[:i]...), junk...), b[i:]...)
 		}
 		hello := len(s.ClientHello())
-		d.Feed(&c, Client, streams[0][:min(hello, len(streams[0]))])
-		d.Feed(&c, Server, streams[1])
-		d.Feed(&c, Client, streams[0][min(hello, len(streams[0])):])
+		feed(&c, Client, streams[0][:min(hello, len(streams[0]))])
+		feed(&c, Server, streams[1])
+		feed(&c, Client, streams[0][min(hello, len(streams[0])):])
 		if how&64 != 0 {
 			d.Lose(&c, side, int(at))
-			d.Feed(&c, side, s.Data(int(side), want, 50))
+			feed(&c, side, s.Data(int(side), want, 50))
 		}
 		d.Expire(&c)
 		d.FlushAll()
