@@ -824,8 +824,8 @@
 .endm
 
 #define STEPS30 STEPS18, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29
-/* h mod p, plus s, of vector v, stepwise. h < 2^132.1; less p for each 2^130 that limb 2 has, it
- * is below 2 p; then it is to be reduced if h + 5 reaches 2^130.
+/* h mod p, plus s, of vector v, in steps. h < 2^132.1; less p for each 2^130 that limb 2 has, it is below 2 p; then it is to be
+ * reduced if h + 5 reaches 2^130.
  */
 .macro reduce i, v, k, h0, h1, h2, t, x0, x1
     .if \i == 0
