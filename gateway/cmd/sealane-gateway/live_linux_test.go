@@ -86,7 +86,8 @@ func (l *lab) nginx(ns int) {
 	conf := fmt.Sprintf(`daemon off; user root; pid %[1]s/pid; error_log %[1]s/error.log; worker_processes 1;
 events { worker_connections 256; }
 http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
-  server { listen 10.99.0.2:443 ssl; listen 10.99.0.2:8443 ssl http2; ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; ssl_protocols TLSv1.2 TLSv1.3; root %[1]s/www; } }
+  server { listen 10.99.0.2:443 ssl; listen 10.99.0.2:8443 ssl http2; ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; ssl_protocols TLSv1.2 TLSv1.3; root %[1]s/www;
+    location = /slow { alias %[1]s/www/large; limit_rate 300k; } } }
 `, l.dir)
 	os.WriteFile(l.file("nginx.conf"), []byte(conf), 0o600)
 	cmd := l.command(ns, "nginx", "-c", l.file("nginx.conf"), "-e", l.file("error.log"))
@@ -544,10 +545,11 @@ func TestFlowsBySocket(t *testing.T) {
 		t.Errorf("GET: %d", code)
 	}
 
-	// A download that is on its way, from the server's secret.
+	// A download that is on its way, from the server's secret. It is the server that takes its time: a slow reader would
+	// have much of the page in buffers before the key is given.
 	keyLog := l.file("keys.log")
-	cmd := l.command(0, "curl", "-sk", "--http1.1", "--local-port", "5001", "--limit-rate", "300K", "--tls13-ciphers", "TLS_AES_256_GCM_SHA384",
-		"-o", l.file("page"), "https://10.99.0.2/large")
+	cmd := l.command(0, "curl", "-sk", "--http1.1", "--local-port", "5001", "--tls13-ciphers", "TLS_AES_256_GCM_SHA384",
+		"-o", l.file("page"), "https://10.99.0.2/slow")
 	cmd.Env = append(os.Environ(), "SSLKEYLOGFILE="+keyLog)
 	curl := start(t, cmd)
 	var secret string
