@@ -200,6 +200,9 @@ func (p *planner) hasLane(op *Op) bool {
 	return n < p.below && p.plan.From[n/64%kernel.BatchClasses] != 0
 }
 
+// neverLane is whether a packet is of the planner's cipher, but of a length that is as fast by itself.
+func (p *planner) neverLane(op *Op) bool { return methods(&op.AEAD) == p.table && !p.hasLane(op) }
+
 // mix is for packets of all classes.
 func (p *planner) mix() { p.least, p.span = p.tagIn, p.below }
 
@@ -520,8 +523,14 @@ func runChunk(ops []Op, direction uint64) (good int) {
 	w := workspaces.Get().(*workspace)
 	w.clear()
 	w.derived, w.later = 0, 0
-	for i := w.addPlain(ops, 0, &p); i < len(ops); i = w.addPlain(ops, i+1, &p) {
-		good += w.addSpecial(ops, i, &p)
+	for i := w.addPlain(ops, 0, &p); i < len(ops); i = w.addPlain(ops, i, &p) {
+		if !p.neverLane(&ops[i]) {
+			good += w.addSpecial(ops, i, &p)
+			i++
+		}
+		for ; i < len(ops) && p.neverLane(&ops[i]); i++ {
+			good += ops[i].alone(direction)
+		}
 	}
 	good += w.carryOut(ops, &p)
 	if w.later > 0 {
