@@ -16,6 +16,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -101,7 +102,10 @@ def target_of(binary: str) -> Target:
 
 def functions(binary: str) -> dict[str, int]:
     """The addresses of the functions of a binary by name."""
-    lines = run([f"llvm-nm{LLVM_SUFFIX}", "--defined-only", binary]).splitlines()
+    nm = f"llvm-nm{LLVM_SUFFIX}"
+    if not shutil.which(nm):  # symbols are the same to any version; only the models need that one
+        nm = "llvm-nm"
+    lines = run([nm, "--defined-only", binary]).splitlines()
     symbols = (line.split(maxsplit=2) for line in lines)
     return {name: int(address, 16) for address, kind, name in symbols if kind in "TtWw"}
 
