@@ -228,7 +228,7 @@ suites: $(SUITES:%=test-%)
 
 long-suites: $(LONG_SUITES:%=test-%)
 
-test-long: ## the long tests, about 40 minutes: fuzzing, all traces, all systems, the gateway with a browser
+test-long: ## the long tests, of minutes each: fuzzing, all traces, all systems, the gateway with a browser
 	@tools/bootstrap test
 	@tools/bootstrap long
 	@$(SUITE) --begin

@@ -1,4 +1,4 @@
-# make test-long: suites that take minutes, a fuzzer on one processor each. In all about 40 minutes on two processors.
+# make test-long: suites that take minutes, a fuzzer on one processor each.
 
 # Of each fuzzer.
 LONG_SECONDS ?= 180
