@@ -123,7 +123,7 @@ test: ## all tests
 	@$(MAKE) --no-print-directory installed-test
 
 installed-test:
-	+@$(SUITE) --begin
+	+@$(SUITE) --begin $(words $(SUITES))
 	@$(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
 	+@$(SUITE) --sum $(SUITES)
 
@@ -241,6 +241,6 @@ test-long: ## the long tests, of minutes each: fuzzing, all traces, all systems,
 	@$(MAKE) --no-print-directory installed-test-long
 
 installed-test-long:
-	+@$(SUITE) --begin
+	+@$(SUITE) --begin $(words $(LONG_SUITES))
 	@$(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget long-suites || true
 	+@$(SUITE) --sum $(LONG_SUITES)
