@@ -9,6 +9,7 @@ INCLUDEDIR ?= $(PREFIX)/include
 DESTDIR ?=
 GO ?= go
 B ?= build
+comma := ,
 
 VERSION := $(shell sed -n 's/^.define SEALANE_VERSION "\(.*\)"/\1/p' include/sealane.h)
 SONAME := libsealane.so.0

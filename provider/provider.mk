@@ -5,8 +5,6 @@ PROVIDER_HEADERS := $(wildcard provider/*.h)
 C_FILES += $(wildcard provider/*.[ch] provider/test/*.[ch])
 SHELL_FILES += provider/bulk provider/test/programs provider/test/loading
 
-comma := ,
-
 # Where OpenSSL looks for providers; empty where there is no OpenSSL 3 to build for, and then nothing is installed.
 MODULESDIR ?= $(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null && pkg-config --variable=modulesdir libcrypto)
 PROVIDER_CNF := $(PREFIX)/share/sealane/sealane.cnf
