@@ -120,7 +120,7 @@ BOOTSTRAP := tools/bootstrap
 .PHONY: check check-suites test test-long installed-test installed-test-long suites long-suites
 check: ## what to run at each step of a change: needs a C compiler and Go alone, and at most 2 minutes
 	+@$(SUITE) --begin $(words $(CHECK_SUITES))
-	@$(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget check-suites || true
+	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget check-suites || true
 	+@$(SUITE) --sum $(CHECK_SUITES)
 
 test: ## all tests
@@ -129,7 +129,7 @@ test: ## all tests
 
 installed-test:
 	+@$(SUITE) --begin $(words $(SUITES))
-	@$(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
+	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
 	+@$(SUITE) --sum $(SUITES)
 
 SUITES :=
@@ -254,5 +254,5 @@ test-long: ## the long tests, of minutes each: fuzzing, all traces, all systems,
 
 installed-test-long:
 	+@$(SUITE) --begin $(words $(LONG_SUITES))
-	@$(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget long-suites || true
+	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget long-suites || true
 	+@$(SUITE) --sum $(LONG_SUITES)
