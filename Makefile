@@ -221,7 +221,7 @@ endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
     $(GO_ENV) $(GO) test -C $(m) -v ./...)))
 ifneq ($(wildcard wireguard/wireguard.mk),)
-$(eval $(call suite,upstream,,$(MAKE) --no-print-directory test-wireguard))
+$(eval $(call suite,upstream,,$(MAKE) --no-print-directory wireguard-transfers))
 endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$(GO_ENV) $(GO) vet -C $(m) ./...)))
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
@@ -231,7 +231,9 @@ GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./in
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY))))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
-$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race $(GO_LIBRARY)))
+# A kernel by itself runs in one goroutine: make test-long has those tests too.
+$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race -short $(patsubst ./internal/...,./internal/aead ./internal/dispatch,$(GO_LIBRARY))))
+$(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
     env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
 $(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 linux-arm linux-386 linux-s390x js-wasm,\
