@@ -134,18 +134,20 @@ installed-test:
 
 SUITES :=
 LONG_SUITES :=
+# Seconds: no suite of make test-long may take longer.
+LONG_LIMIT ?= 1800
 CHECK_SUITES := check gofmt gen-check
 
 # $(call suite,name,what it needs,command): a target test-name, and its place in the sum of make test; long_suite: of
 # make test-long; check_suite: of make check, which has some of the others too.
 suite = $(call suite_of,SUITES,$(1),$(2),$(3))
-long_suite = $(call suite_of,LONG_SUITES,$(1),$(2),$(3))
+long_suite = $(call suite_of,LONG_SUITES,$(1),$(2),$(3),SUITE_LIMIT=$(LONG_LIMIT))
 check_suite = $(call suite_of,CHECK_SUITES,$(1),$(2),$(3))
 define suite_of
 $(1) += $(2)
 .PHONY: test-$(2)
 test-$(2): $(3)
-	+@$(SUITE) $(2) $(4)
+	+@$(5) $(SUITE) $(2) $(4)
 endef
 
 -include provider/provider.mk
