@@ -74,8 +74,16 @@ $(B)/$(SONAME): $(B)/libsealane.a src/libsealane.map
 	    -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,now -Wl,--whole-archive $< -Wl,--no-whole-archive $(LDFLAGS)
 	ln -sf $(SONAME) $(B)/libsealane.so
 
-.PHONY: install clean
-install: lib ## into $(DESTDIR)$(PREFIX): header, libraries, pkg-config file, CMake package
+# What is installed, below $(DESTDIR): uninstall removes the same list.
+INSTALLED = $(INCLUDEDIR)/sealane.h $(addprefix $(LIBDIR)/,libsealane.a $(SONAME).$(VERSION) $(SONAME) libsealane.so \
+    pkgconfig/sealane.pc cmake/sealane/sealaneConfig.cmake cmake/sealane/sealaneConfigVersion.cmake)
+
+.PHONY: install install-files uninstall clean
+install: install-files ## into $(DESTDIR)$(PREFIX): library, header, pkg-config file, CMake package; the provider, where OpenSSL 3 is
+	@[ -n "$(DESTDIR)" ] || PATH=$$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q ' $(LIBDIR)/$(SONAME)$$' || \
+	    echo "Programs find $(SONAME) after: sudo ldconfig; or with LD_LIBRARY_PATH=$(LIBDIR)"
+
+install-files: lib
 	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/sealane
 	install -m 644 include/sealane.h $(DESTDIR)$(INCLUDEDIR)
 	install -m 644 $(B)/libsealane.a $(DESTDIR)$(LIBDIR)
@@ -88,6 +96,10 @@ install: lib ## into $(DESTDIR)$(PREFIX): header, libraries, pkg-config file, CM
 	    sed -e 's|@SONAME@|$(SONAME)|' \
 	        -e "s|@INCLUDE_FROM_HERE@|$$(realpath -m --relative-to=$(LIBDIR)/cmake/sealane $(INCLUDEDIR))|" -e 's|@VERSION@|$(VERSION)|' packaging/$$f.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sealane/$$f.cmake || exit 1; \
 	done
+
+uninstall: ## remove what install with the same PREFIX, LIBDIR, INCLUDEDIR and DESTDIR has put there
+	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
+	-rmdir $(DESTDIR)$(LIBDIR)/cmake/sealane 2>/dev/null || true
 
 clean: ## remove build/
 	rm -rf $(B)
