@@ -99,7 +99,7 @@ install-files: lib
 
 uninstall: ## remove what install with the same PREFIX, LIBDIR, INCLUDEDIR and DESTDIR has put there
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
-	-rmdir $(DESTDIR)$(LIBDIR)/cmake/sealane 2>/dev/null || true
+	@rmdir $(addprefix $(DESTDIR),$(LIBDIR)/cmake/sealane $(PREFIX)/share/sealane) 2>/dev/null || true
 
 clean: ## remove build/
 	rm -rf $(B)

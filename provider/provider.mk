@@ -7,8 +7,9 @@ SHELL_FILES += provider/bulk provider/test/programs provider/test/loading
 
 comma := ,
 
-# Where OpenSSL looks for providers; empty where there is no OpenSSL 3 to build for, and then nothing is installed.
-MODULESDIR ?= $(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null && pkg-config --variable=modulesdir libcrypto)
+# Below PREFIX like all else that is installed: the configuration names the module by its full path. A package that wants
+# it where OpenSSL looks for providers by name says MODULESDIR=$(pkg-config --variable=modulesdir libcrypto).
+MODULESDIR ?= $(LIBDIR)/ossl-modules
 PROVIDER_CNF := $(PREFIX)/share/sealane/sealane.cnf
 
 # $(call provider,folder,compiler,flags,linker flags): the provider over the library that is built there. It may need
@@ -39,7 +40,10 @@ install-provider: provider ## the provider alone: into OpenSSL's modules directo
 	install -m 755 $(B)/provider/sealane.so $(DESTDIR)$(MODULESDIR)
 	sed -e 's|@MODULE@|$(MODULESDIR)/sealane.so|g' -e 's|@CNF@|$(PROVIDER_CNF)|g' provider/sealane.cnf.in > $(DESTDIR)$(PROVIDER_CNF)
 
-ifneq ($(MODULESDIR),)
+INSTALLED += $(MODULESDIR)/sealane.so $(PROVIDER_CNF)
+
+# Together with the library, where there is an OpenSSL 3 to build for.
+ifneq ($(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null && echo 3),)
 install: install-provider
 endif
 

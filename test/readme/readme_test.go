@@ -183,7 +183,7 @@ var elsewhere = map[string]struct{ file, text string }{
 	"make wireguard-demo": {"wireguard/wireguard.mk", "demonstration -size"},
 	"make gateway":        {"gateway/gateway.mk", "suite,gateway-demo,gateway"},
 	"sudo gateway/demo":   {"gateway/gateway.mk", "gateway/demo $(B)/sealane-gateway"},
-	"go test -run NONE -bench . github.com/sealane/sealane/afalg": {"afalg/afalg_linux_test.go", "func Benchmark"},
+	"go test -run NONE -bench . github.com/sealane/sealane/afalg": {"afalg/packets_linux_test.go", "func Benchmark"},
 }
 
 // What is run in place of a command that wants what only the reader has: a release, root, a system to write to.
@@ -195,10 +195,10 @@ var substitutes = map[string]string{
 
 	"sudo ldconfig":                               `PATH=$PATH:/sbin:/usr/sbin ldconfig -n $HOME/usr/lib`,
 	"make lib":                                    `make -C "$SEALANE_ROOT" lib B=$B`,
-	"sudo make install":                           `make -C "$SEALANE_ROOT" install B=$B PREFIX=$HOME/usr MODULESDIR=$HOME/modules`,
-	"make install PREFIX=$HOME/.local":            `make -C "$SEALANE_ROOT" install B=$B PREFIX=$HOME/.local MODULESDIR=$HOME/.local/modules`,
-	"make uninstall PREFIX=$HOME/.local":          `make -C "$SEALANE_ROOT" uninstall B=$B PREFIX=$HOME/.local MODULESDIR=$HOME/.local/modules; ! find $HOME/.local -type f -o -type l | grep .`,
-	"make provider && sudo make install-provider": `make -C "$SEALANE_ROOT" install-provider B=$B PREFIX=$HOME/usr MODULESDIR=$HOME/modules`,
+	"sudo make install":                           `make -C "$SEALANE_ROOT" install B=$B PREFIX=$HOME/usr`,
+	"make install PREFIX=$HOME/.local":            `make -C "$SEALANE_ROOT" install B=$B PREFIX=$HOME/.local`,
+	"make uninstall PREFIX=$HOME/.local":          `make -C "$SEALANE_ROOT" uninstall B=$B PREFIX=$HOME/.local; ! find $HOME/.local -type f -o -type l | grep .`,
+	"make provider && sudo make install-provider": `make -C "$SEALANE_ROOT" install-provider B=$B PREFIX=$HOME/usr`,
 	`echo '.include /usr/local/share/sealane/sealane.cnf' | sudo tee -a /etc/ssl/openssl.cnf`: `cp /etc/ssl/openssl.cnf $HOME; echo ".include $HOME/usr/share/sealane/sealane.cnf" >>$HOME/openssl.cnf
 		OPENSSL_CONF=$HOME/openssl.cnf openssl list -providers | grep sealane`,
 }
