@@ -1,4 +1,4 @@
-# sealane. The two commands: make run, make test.
+# sealane. The two commands: make run, make test. At each step of a change: make check.
 
 CC ?= cc
 CLANG ?= clang
@@ -9,6 +9,7 @@ INCLUDEDIR ?= $(PREFIX)/include
 DESTDIR ?=
 GO ?= go
 B ?= build
+comma := ,
 
 VERSION := $(shell sed -n 's/^.define SEALANE_VERSION "\(.*\)"/\1/p' include/sealane.h)
 SONAME := libsealane.so.0
@@ -28,7 +29,7 @@ C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/
 SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows) afalg/vm/run gateway/demo
 
 .DEFAULT_GOAL := all
-.PHONY: all help lib check
+.PHONY: all help lib
 all: lib $(B)/check ## library and check program
 
 help: ## the targets there are
@@ -67,7 +68,6 @@ $(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_TEST
 $(eval $(call variant,$(B)/valgrind,$(CC),-DSEALANE_TEST_VALGRIND))
 
 lib: $(B)/libsealane.a $(B)/$(SONAME) ## static and shared library
-check: $(B)/check
 
 $(B)/$(SONAME): $(B)/libsealane.a src/libsealane.map
 	$(CC) $(CFLAGS) -shared -o $@ -Wl,-soname,$(SONAME) -Wl,--version-script=src/libsealane.map -Wl,-z,defs \
@@ -129,23 +129,30 @@ SUITE := B=$(B) test/suite
 BOOTSTRAP := tools/bootstrap
 
 # Which suites there are depends on what is installed. So a make that starts after the bootstrap has them all, and their sum.
-.PHONY: test test-long installed-test installed-test-long suites long-suites
+.PHONY: check check-suites test test-long installed-test installed-test-long suites long-suites
+check: ## what to run at each step of a change: needs a C compiler and Go alone, and at most 2 minutes
+	+@$(SUITE) --begin $(words $(CHECK_SUITES))
+	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget check-suites || true
+	+@$(SUITE) --sum $(CHECK_SUITES)
+
 test: ## all tests
 	@$(BOOTSTRAP) test
 	@$(MAKE) --no-print-directory installed-test
 
 installed-test:
 	+@$(SUITE) --begin $(words $(SUITES))
-	@$(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
+	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
 	+@$(SUITE) --sum $(SUITES)
 
 SUITES :=
 LONG_SUITES :=
+CHECK_SUITES := check gofmt gen-check
 
 # $(call suite,name,what it needs,command): a target test-name, and its place in the sum of make test; long_suite: of
-# make test-long.
+# make test-long; check_suite: of make check, which has some of the others too.
 suite = $(call suite_of,SUITES,$(1),$(2),$(3))
 long_suite = $(call suite_of,LONG_SUITES,$(1),$(2),$(3))
+check_suite = $(call suite_of,CHECK_SUITES,$(1),$(2),$(3))
 define suite_of
 $(1) += $(2)
 .PHONY: test-$(2)
@@ -182,6 +189,7 @@ $(eval $(call suite,check-clang,$(B)/clang/check,$(B)/clang/check))
 $(eval $(call suite,check-asan,$(B)/asan/check,$(B)/asan/check))
 $(eval $(call suite,check-asan-clang,$(B)/asan-clang/check,$(B)/asan-clang/check))
 $(eval $(call suite,check-limbs26,$(B)/limbs26/check,$(B)/limbs26/check))
+$(eval $(call check_suite,api,$(B)/api $(B)/vectors.txt,$(B)/api $(B)/vectors.txt))
 $(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/vectors.txt,\
     env SEALANE_CPU=$(l) $(B)/api $(B)/vectors.txt)))
 $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/vectors.txt,$(B)/asan-clang/api $(B)/vectors.txt))
@@ -225,15 +233,19 @@ endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
     $(GO_ENV) $(GO) test -C $(m) -v ./...)))
 ifneq ($(wildcard wireguard/wireguard.mk),)
-$(eval $(call suite,upstream,,$(MAKE) --no-print-directory test-wireguard))
+$(eval $(call suite,upstream,,$(MAKE) --no-print-directory wireguard-transfers))
 endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$(GO_ENV) $(GO) vet -C $(m) ./...)))
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
 GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/...
+$(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY))))
+$(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
-$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race $(GO_LIBRARY)))
+# A kernel by itself runs in one goroutine: make test-long has those tests too.
+$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race -short $(patsubst ./internal/...,./internal/aead ./internal/dispatch,$(GO_LIBRARY))))
+$(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
     env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
 $(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 linux-arm linux-386 linux-s390x js-wasm,\
@@ -242,6 +254,8 @@ $(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 li
 endif
 
 -include test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
+
+check-suites: $(CHECK_SUITES:%=test-%)
 
 suites: $(SUITES:%=test-%)
 
@@ -254,5 +268,5 @@ test-long: ## the long tests, of minutes each: fuzzing, all traces, all systems,
 
 installed-test-long:
 	+@$(SUITE) --begin $(words $(LONG_SUITES))
-	@$(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget long-suites || true
+	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget long-suites || true
 	+@$(SUITE) --sum $(LONG_SUITES)

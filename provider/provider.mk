@@ -5,8 +5,6 @@ PROVIDER_HEADERS := $(wildcard provider/*.h)
 C_FILES += $(wildcard provider/*.[ch] provider/test/*.[ch])
 SHELL_FILES += provider/bulk provider/test/programs provider/test/loading
 
-comma := ,
-
 # Below PREFIX like all else that is installed: the configuration names the module by its full path. A package that wants
 # it where OpenSSL looks for providers by name says MODULESDIR=$(pkg-config --variable=modulesdir libcrypto).
 MODULESDIR ?= $(LIBDIR)/ossl-modules
