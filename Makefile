@@ -50,7 +50,7 @@ $(1)/libsealane.a: $(C_SOURCES:%.c=$(1)/%.o) $(ASM_SOURCES:%.S=$(1)/%.o)
 	$(AR) rcs $$@ $$^
 
 $(1)/check: test/check.c $(wildcard test/abi_$(ISA).S) $(1)/libsealane.a
-	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/api: test/api.c $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
@@ -170,7 +170,7 @@ $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/vectors.txt,$(B)/asan-clan
 $(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/vectors.txt,$(B)/tsan/api $(B)/vectors.txt))
 $(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/api $(B)/vectors.txt))
 $(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/vectors.txt,test/emulated $(B)))
-$(eval $(call suite,setuid,$(B)/api,test/setuid $(B)))
+$(eval $(call suite,setuid,$(B)/api,test/setuid $(B)/api))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
