@@ -9,13 +9,7 @@
 enum { CHUNK = 64 };
 
 /* Keeps the rest from taking registers from the loop that matters. */
-#if defined(__GNUC__)
-#define OUT_OF_LINE __attribute__((noinline))
-#define ALWAYS_INLINE __attribute__((always_inline))
-#else
-#define OUT_OF_LINE
-#define ALWAYS_INLINE
-#endif
+#define OUT_OF_LINE NOINLINE
 
 /* One packet by itself; 1 if it succeeded. */
 static int alone(sealane_op *op, uint64_t direction)
@@ -304,7 +298,7 @@ static size_t authenticate(plan *p, sealane_op *ops)
     return good;
 }
 
-static size_t side_by_side(plan *p, sealane_op *ops, const planner *r)
+OUT_OF_LINE static size_t side_by_side(plan *p, sealane_op *ops, const planner *r)
 {
     SEALANE_BATCH_SCRATCH(scratch);
     const sealane_args a = {.in = slot(sorted_lanes(p)), .bytes = p->count, .flags = r->direction};
@@ -335,14 +329,17 @@ static unsigned better_alone(const plan *p, const sealane_batch *batch)
 }
 
 /* What was planned. */
-static size_t carry_out(plan *p, sealane_op *ops, const planner *r)
+OUT_OF_LINE static size_t carry_out(plan *p, sealane_op *ops, const planner *r)
 {
     size_t good = 0;
     for (unsigned left = better_alone(p, r->batch); left > 0; left--)
         p->count--, good += (size_t)alone(&ops[op_of(p, p->count)], r->direction);
     if (p->count > 0)
         good += side_by_side(p, ops, r);
-    wipe(p->subkey, sizeof p->subkey[0] * p->subkeys);
+    if (p->subkeys != 0) {
+        wipe(p->subkey, sizeof p->subkey[0] * p->subkeys);
+        sealane_burn_stack();
+    }
     return good;
 }
 

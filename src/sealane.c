@@ -2,14 +2,6 @@
 #include "ghash.h"
 #include "key.h"
 
-#if defined(__GNUC__)
-#define NOINLINE __attribute__((noinline))
-#define ALWAYS_INLINE __attribute__((always_inline))
-#else
-#define NOINLINE
-#define ALWAYS_INLINE
-#endif
-
 enum { PLAIN_BYTES = 1 << 30 };
 
 static size_t key_bytes_for(sealane_alg alg)
@@ -188,12 +180,13 @@ static void run_xchacha(const packet *p, uint8_t *tag, uint64_t direction)
     xchacha_begin(subkey, subnonce, p->key, p->nonce);
     run(p, subkey, subnonce, tag, direction);
     wipe(subkey, sizeof subkey);
+    sealane_burn_little();
 }
 
 /* Runs the first part of a packet that has no text and a J0 of zeroes: the state has GHASH of the associated data, and
  * for a mask the hash key H, the encrypted block of zeroes. */
-static void run_ad(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *key, const uint8_t *ad,
-                   size_t ad_bytes)
+static NOINLINE void run_ad(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *key,
+                            const uint8_t *ad, size_t ad_bytes)
 {
     static const uint8_t zero[16] = {0};
     SEALANE_SCRATCH(scratch);
@@ -218,8 +211,8 @@ void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const seala
 
 /* J0 is GHASH of the nonce and its length: what a kernel makes of associated data, but for the lengths' block, which is
  * of the associated data here, or where it would have to be copied far is added by portable code. */
-void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
-                            const uint8_t *nonce, size_t nonce_bytes)
+static NOINLINE void hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
+                                const uint8_t *nonce, size_t nonce_bytes)
 {
     uint8_t blocks[128] = {0};
     const size_t padded = (nonce_bytes + 15) / 16 * 16;
@@ -237,8 +230,18 @@ void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const se
         sealane_ghash_lengths(&s, &k, 0, nonce_bytes);
         store64_be(j0, s.y[1]), store64_be(j0 + 8, s.y[0]);
         wipe(&k, sizeof k);
+        wipe(&s, sizeof s);
+        sealane_burn_stack();
     }
+    wipe(blocks, sizeof blocks);
     wipe(&state, sizeof state);
+}
+
+void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
+                            const uint8_t *nonce, size_t nonce_bytes)
+{
+    hash_nonce(j0, level, key, nonce, nonce_bytes);
+    sealane_burn_stack();
 }
 
 void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes)

@@ -79,6 +79,7 @@ int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_di
         sealane_begin_gcm(s->nonce, k, nonce, nonce_bytes);
     } else if (key_alg(k) == SEALANE_XCHACHA20_POLY1305) {
         xchacha_begin(s->key, s->nonce, k, nonce);
+        sealane_burn_little();
     } else {
         memcpy(s->key, key_bytes_of(k), 32);
         memcpy(s->nonce, nonce, 12);
@@ -86,8 +87,8 @@ int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_di
     return 0;
 }
 
-static void run_kernel(stream *s, void *state, uint8_t *out, const uint8_t *in, size_t bytes, size_t ad_bytes,
-                       uint8_t *tag, uint64_t flags)
+static NOINLINE void run_kernel(stream *s, void *state, uint8_t *out, const uint8_t *in, size_t bytes, size_t ad_bytes,
+                                uint8_t *tag, uint64_t flags)
 {
     SEALANE_SCRATCH(scratch);
     const sealane_level *level = key_level(s->key_of);
@@ -120,6 +121,7 @@ void sealane_gcm_absorb(sealane_gcm_state *state, const sealane_level *level, co
     store64_be(state->y, sum.y[1]), store64_be(state->y + 8, sum.y[0]);
     wipe(h, sizeof h);
     wipe(&key, sizeof key);
+    wipe(&sum, sizeof sum);
 }
 
 /* Authenticates blocks that the kernel is not given: associated data, and ChaCha20-Poly1305's ends of pieces. */
@@ -190,6 +192,7 @@ int sealane_stream_ad(sealane_stream *handle, const uint8_t *ad, size_t ad_bytes
     if (s->phase == HOLDING_AD)
         stop_holding(s);
     absorb_ad(s, ad, ad_bytes);
+    sealane_burn_stack();
     return 0;
 }
 
@@ -293,10 +296,11 @@ int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *i
         make_keystream(s);
         update_within_block(s, out + whole, in + whole, in_bytes - whole);
     }
+    sealane_burn_stack();
     return 0;
 }
 
-static void finish(stream *s, uint8_t tag[16])
+static NOINLINE void make_tag(stream *s, uint8_t tag[16])
 {
     begin_text(s);
     if (gcm_of(s)) {
@@ -306,7 +310,13 @@ static void finish(stream *s, uint8_t tag[16])
         sealane_poly1305_padded(&s->state, s->block, s->text_bytes % 64);
         sealane_poly1305_finish(&s->state, tag, s->ad_bytes, s->text_bytes);
     }
+}
+
+static void finish(stream *s, uint8_t tag[16])
+{
+    make_tag(s, tag);
     wipe(s, sizeof *s);
+    sealane_burn_stack();
 }
 
 /* Why the packet cannot be ended now: a stream whose key is gone is wiped. */
