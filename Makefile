@@ -51,9 +51,12 @@ $(1)/libsealane.a: $(C_SOURCES:%.c=$(1)/%.o) $(ASM_SOURCES:%.S=$(1)/%.o)
 	$(AR) rcs $$@ $$^
 
 $(1)/check: test/check.c $(wildcard test/abi_$(ISA).S) $(1)/libsealane.a
-	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/api: test/api.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+
+$(1)/residue: test/residue.c $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 endef
 
@@ -195,8 +198,12 @@ $(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/vectors.txt,\
 $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/vectors.txt,$(B)/asan-clang/api $(B)/vectors.txt))
 $(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/vectors.txt,$(B)/tsan/api $(B)/vectors.txt))
 $(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/api $(B)/vectors.txt))
+$(eval $(call suite,residue,$(B)/residue,$(B)/residue))
+$(eval $(call suite,residue-clang,$(B)/clang/residue,$(B)/clang/residue))
+$(eval $(call suite,residue-limbs26,$(B)/limbs26/residue,$(B)/limbs26/residue))
+$(eval $(call suite,residue-planted,$(B)/residue,--must-fail "$(B)/residue --plant=%" copy spill tag))
 $(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/vectors.txt,test/emulated $(B)))
-$(eval $(call suite,setuid,$(B)/api,test/setuid $(B)))
+$(eval $(call suite,setuid,$(B)/api,test/setuid $(B)/api))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
