@@ -18,6 +18,7 @@ import (
 	"github.com/sealane/sealane"
 	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/report"
 )
 
 const maxBenchBytes = 1 << 24
@@ -130,7 +131,7 @@ func candidates(keys int) ([]*candidate, error) {
 	if err := add(peer, false, stock.New); err != nil {
 		return nil, err
 	}
-	for _, r := range kernel.ChaCha20Poly1305Levels.Report() {
+	for _, r := range report.Levels(&kernel.ChaCha20Poly1305Levels) {
 		if !r.Passed {
 			continue
 		}
