@@ -246,7 +246,7 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
-GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/...
+GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/... ./test/peers/...
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY))))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
@@ -257,7 +257,7 @@ $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
     env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
 $(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 linux-arm linux-386 linux-s390x js-wasm,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
-    GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./...)))
+    GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif
 
 -include test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
