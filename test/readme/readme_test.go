@@ -199,8 +199,8 @@ var substitutes = map[string]string{
 	"make install PREFIX=$HOME/.local":            `make -C "$SEALANE_ROOT" install B=$B PREFIX=$HOME/.local`,
 	"make uninstall PREFIX=$HOME/.local":          `make -C "$SEALANE_ROOT" uninstall B=$B PREFIX=$HOME/.local; ! find $HOME/.local -type f -o -type l | grep .`,
 	"make provider && sudo make install-provider": `make -C "$SEALANE_ROOT" install-provider B=$B PREFIX=$HOME/usr`,
-	`echo '.include /usr/local/share/sealane/sealane.cnf' | sudo tee -a /etc/ssl/openssl.cnf`: `cp /etc/ssl/openssl.cnf $HOME; echo ".include $HOME/usr/share/sealane/sealane.cnf" >>$HOME/openssl.cnf
-		OPENSSL_CONF=$HOME/openssl.cnf openssl list -providers | grep sealane`,
+	"sudo sealane-openssl on": `cp /etc/ssl/openssl.cnf $HOME; export OPENSSL_CONF=$HOME/openssl.cnf
+		$HOME/usr/bin/sealane-openssl on $HOME/openssl.cnf; openssl list -providers | grep sealane`,
 }
 
 const thing = `package main
