@@ -51,9 +51,12 @@ $(1)/libsealane.a: $(C_SOURCES:%.c=$(1)/%.o) $(ASM_SOURCES:%.S=$(1)/%.o)
 	$(AR) rcs $$@ $$^
 
 $(1)/check: test/check.c $(wildcard test/abi_$(ISA).S) $(1)/libsealane.a
-	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/api: test/api.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+
+$(1)/residue: test/residue.c $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 endef
 
@@ -74,8 +77,16 @@ $(B)/$(SONAME): $(B)/libsealane.a src/libsealane.map
 	    -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,now -Wl,--whole-archive $< -Wl,--no-whole-archive $(LDFLAGS)
 	ln -sf $(SONAME) $(B)/libsealane.so
 
-.PHONY: install clean
-install: lib ## into $(DESTDIR)$(PREFIX): header, libraries, pkg-config file, CMake package
+# What is installed, below $(DESTDIR): uninstall removes the same list.
+INSTALLED = $(INCLUDEDIR)/sealane.h $(addprefix $(LIBDIR)/,libsealane.a $(SONAME).$(VERSION) $(SONAME) libsealane.so \
+    pkgconfig/sealane.pc cmake/sealane/sealaneConfig.cmake cmake/sealane/sealaneConfigVersion.cmake)
+
+.PHONY: install install-files uninstall clean
+install: install-files ## into $(DESTDIR)$(PREFIX): library, header, pkg-config file, CMake package; the provider, where OpenSSL 3 is
+	@[ -n "$(DESTDIR)" ] || PATH=$$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q ' $(LIBDIR)/$(SONAME)$$' || \
+	    echo "Programs find $(SONAME) after: sudo ldconfig; or with LD_LIBRARY_PATH=$(LIBDIR)"
+
+install-files: lib
 	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/sealane
 	install -m 644 include/sealane.h $(DESTDIR)$(INCLUDEDIR)
 	install -m 644 $(B)/libsealane.a $(DESTDIR)$(LIBDIR)
@@ -88,6 +99,10 @@ install: lib ## into $(DESTDIR)$(PREFIX): header, libraries, pkg-config file, CM
 	    sed -e 's|@SONAME@|$(SONAME)|' \
 	        -e "s|@INCLUDE_FROM_HERE@|$$(realpath -m --relative-to=$(LIBDIR)/cmake/sealane $(INCLUDEDIR))|" -e 's|@VERSION@|$(VERSION)|' packaging/$$f.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sealane/$$f.cmake || exit 1; \
 	done
+
+uninstall: ## remove what install with the same PREFIX, LIBDIR, INCLUDEDIR and DESTDIR has put there
+	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
+	@rmdir $(addprefix $(DESTDIR),$(LIBDIR)/cmake/sealane $(PREFIX)/share/sealane) 2>/dev/null || true
 
 clean: ## remove build/
 	rm -rf $(B)
@@ -185,8 +200,12 @@ $(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/vectors.txt,\
 $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/vectors.txt,$(B)/asan-clang/api $(B)/vectors.txt))
 $(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/vectors.txt,$(B)/tsan/api $(B)/vectors.txt))
 $(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/api $(B)/vectors.txt))
+$(eval $(call suite,residue,$(B)/residue,$(B)/residue))
+$(eval $(call suite,residue-clang,$(B)/clang/residue,$(B)/clang/residue))
+$(eval $(call suite,residue-limbs26,$(B)/limbs26/residue,$(B)/limbs26/residue))
+$(eval $(call suite,residue-planted,$(B)/residue,--must-fail "$(B)/residue --plant=%" copy spill tag))
 $(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/vectors.txt,test/emulated $(B)))
-$(eval $(call suite,setuid,$(B)/api,test/setuid $(B)))
+$(eval $(call suite,setuid,$(B)/api,test/setuid $(B)/api))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
@@ -229,7 +248,7 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
-GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/...
+GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/... ./test/peers/...
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY))))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
@@ -241,10 +260,10 @@ $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
 # One of each kind: long-platforms-vet has all of them, and those for ARM run under qemu.
 $(foreach t,windows-amd64 darwin-arm64 freebsd-amd64 linux-386 js-wasm,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
-    GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./...)))
+    GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif
 
--include test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
+-include test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
 
 check-suites: $(CHECK_SUITES:%=test-%)
 
