@@ -57,6 +57,9 @@ $(1)/api: test/api.c $(1)/libsealane.a
 
 $(1)/residue: test/residue.c $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+
+$(1)/unwind: test/unwind.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
 endef
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -187,6 +190,9 @@ ifeq ($(ISA),x86_64)
 $(eval $(call suite,check-win64,$(B)/win64/check,$(B)/win64/check))
 $(eval $(call suite,corrupters-win64,$(B)/win64/check,\
     --must-fail "$(B)/win64/check --level=portable --corrupt=%" rbx rdi rsi xmm6 xmm15))
+$(eval $(call suite,unwind,$(B)/unwind,$(B)/unwind))
+$(eval $(call suite,unwind-win64,$(B)/win64/unwind,$(B)/win64/unwind))
+$(eval $(call suite,unwind-planted,$(B)/unwind,--must-fail "$(B)/unwind --plant=%" register stack silence))
 $(eval $(call suite,secret-trace,$(B)/secret_trace,$(B)/secret_trace))
 $(eval $(call suite,secret-trace-planted,$(B)/secret_trace,\
     --must-fail "$(B)/secret_trace --plant=%" branch table compare divide))
