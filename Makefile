@@ -60,6 +60,9 @@ $(1)/residue: test/residue.c $(1)/libsealane.a
 
 $(1)/unwind: test/unwind.c $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+
+$(1)/dit: test/dit.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
 endef
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
