@@ -1,4 +1,4 @@
-package aead
+package peers
 
 import (
 	"crypto/aes"
@@ -6,21 +6,16 @@ import (
 	"fmt"
 	"testing"
 
-	stock "golang.org/x/crypto/chacha20poly1305"
+	peer "golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/sealane/sealane/aesgcm"
+	"github.com/sealane/sealane/chacha20poly1305"
 )
 
 // BenchmarkFresh seals one packet in a goroutine that has done nothing yet: its stack grows to what the call needs. The
 // peers are x/crypto and the standard library, and a goroutine that does nothing.
 func BenchmarkFresh(b *testing.B) {
-	level, err := ChaCha20Poly1305Level()
-	if err != nil {
-		b.Fatal(err)
-	}
-	gcm, err := AESGCMLevel()
-	if err != nil {
-		b.Fatal(err)
-	}
-	key := make([]byte, keySize)
+	key := make([]byte, chacha20poly1305.KeySize)
 	block, err := aes.NewCipher(key[:16])
 	if err != nil {
 		b.Fatal(err)
@@ -30,9 +25,9 @@ func BenchmarkFresh(b *testing.B) {
 		new  func() (cipher.AEAD, error)
 	}{
 		{"nothing", func() (cipher.AEAD, error) { return nil, nil }},
-		{"chacha20poly1305", func() (cipher.AEAD, error) { return NewChaCha20Poly1305(level, key) }},
-		{"x-crypto", func() (cipher.AEAD, error) { return stock.New(key) }},
-		{"aesgcm", func() (cipher.AEAD, error) { return NewAESGCM(gcm, key[:16], gcmNonceSize, tagSize) }},
+		{"chacha20poly1305", func() (cipher.AEAD, error) { return chacha20poly1305.New(key) }},
+		{"x-crypto", func() (cipher.AEAD, error) { return peer.New(key) }},
+		{"aesgcm", func() (cipher.AEAD, error) { return aesgcm.New(key[:16]) }},
 		{"crypto-cipher", func() (cipher.AEAD, error) { return cipher.NewGCM(block) }},
 	} {
 		a, err := c.new()
@@ -41,7 +36,7 @@ func BenchmarkFresh(b *testing.B) {
 		}
 		for _, size := range []int{64, 1420} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, size), func(b *testing.B) {
-				buf, nonce := make([]byte, size, size+tagSize), make([]byte, nonceSize)
+				buf, nonce := make([]byte, size, size+aesgcm.Overhead), make([]byte, aesgcm.NonceSize)
 				done := make(chan struct{})
 				for b.Loop() {
 					go func() {
