@@ -26,7 +26,7 @@ C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows) afalg/vm/run gateway/demo
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams) afalg/vm/run gateway/demo
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib
@@ -58,6 +58,12 @@ $(1)/api: test/api.c $(1)/libsealane.a
 
 $(1)/residue: test/residue.c $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+
+$(1)/unwind: test/unwind.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+
+$(1)/dit: test/dit.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
 endef
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -184,6 +190,18 @@ $(B)/secret_valgrind: test/secret_valgrind.c $(B)/valgrind/libsealane.a
 $(B)/secret_trace: test/secret_trace.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -static -o $@ $^
 
+$(B)/stream_example: test/stream_example.c $(B)/libsealane.a
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^
+
+# The example with one mistake each: the tag's verdict is not looked at, the last chunk is not marked, chunks have no number.
+PLANT_tag := s/_open_final(&s, part) == 0/_open_final(\&s, part) <= 0/
+PLANT_last := s/(uint8_t)is_last/0 * is_last/
+PLANT_number := s/(uint8_t)(number >>/(uint8_t)(0 * number >>/
+$(B)/planted/stream_%: test/stream_example.c $(B)/libsealane.a
+	@mkdir -p $(@D)
+	sed '$(PLANT_$*)' $< >$@.c
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $@.c $(B)/libsealane.a
+
 LEVELS := avx512 avx2 aesni ssse3 portable
 
 $(eval $(call suite,check,$(B)/check,$(B)/check))
@@ -200,6 +218,9 @@ $(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/vectors.txt,\
 $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/vectors.txt,$(B)/asan-clang/api $(B)/vectors.txt))
 $(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/vectors.txt,$(B)/tsan/api $(B)/vectors.txt))
 $(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/api $(B)/vectors.txt))
+$(eval $(call suite,streams,$(B)/stream_example,test/streams $(CURDIR)/$(B)/stream_example))
+$(eval $(call suite,streams-planted,$(addprefix $(B)/planted/stream_,tag last number),\
+    --must-fail "test/streams $(CURDIR)/$(B)/planted/stream_%" tag last number))
 $(eval $(call suite,residue,$(B)/residue,$(B)/residue))
 $(eval $(call suite,residue-clang,$(B)/clang/residue,$(B)/clang/residue))
 $(eval $(call suite,residue-limbs26,$(B)/limbs26/residue,$(B)/limbs26/residue))
@@ -215,6 +236,9 @@ ifeq ($(ISA),x86_64)
 $(eval $(call suite,check-win64,$(B)/win64/check,$(B)/win64/check))
 $(eval $(call suite,corrupters-win64,$(B)/win64/check,\
     --must-fail "$(B)/win64/check --level=portable --corrupt=%" rbx rdi rsi xmm6 xmm15))
+$(eval $(call suite,unwind,$(B)/unwind,$(B)/unwind))
+$(eval $(call suite,unwind-win64,$(B)/win64/unwind,$(B)/win64/unwind))
+$(eval $(call suite,unwind-planted,$(B)/unwind,--must-fail "$(B)/unwind --plant=%" register stack silence))
 $(eval $(call suite,secret-trace,$(B)/secret_trace,$(B)/secret_trace))
 $(eval $(call suite,secret-trace-planted,$(B)/secret_trace,\
     --must-fail "$(B)/secret_trace --plant=%" branch table compare divide))
