@@ -23,6 +23,17 @@
  */
 #include "args.h"
 
+/* Where the kernel's scratch memory ends, before its function, if it needs less than there is: a Go frame has no more.
+ * make gen sees what it can see of that, test/check.c the rest. */
+.macro scratch_end bytes
+#if defined(SEALANE_GO)
+    .if (\bytes) > SEALANE_SCRATCH_BYTES
+    .error "more scratch memory than there is"
+    .endif
+    .set sealane_scratch_end, \bytes
+#endif
+.endm
+
 #if defined(__APPLE__)
 #define SEALANE_SYMBOL(name) _##name
 #else

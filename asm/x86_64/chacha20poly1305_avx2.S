@@ -604,6 +604,7 @@ isa .sse2 .ssse3 .sse4.1 .avx .avx2 .bmi2
     vmovdqu [TO+64*\block+256], W13
 .endm
 
+scratch_end 2432
 function sealane_chacha20poly1305_avx2
 
 // ---- Begin -----------------------------------------------------------------------------------------------------------

@@ -489,6 +489,7 @@ isa .sse2 .ssse3
 
 /* ---- the kernel ---- */
 
+scratch_end 1216
 function sealane_chacha20poly1305_ssse3
     add rsi, FRAME
     mov eax, [rdi + SEALANE_ARG_FLAGS]

@@ -1,12 +1,16 @@
 /* Measures libsealane beside the C libraries its users could pick instead, and prints one JSON object.
  *
  *     bench [--seconds S] [--cpu N] [--fault PEER] [--alg NAME] [--list]
+ *     bench --region NAME --bytes N [--alg NAME] [--open]
  *
  * All candidates run in this process, pinned to one CPU, and take turns within every repetition, so that a slow phase
  * of the machine meets all of them. A repetition is a batch of packets of about BATCH_NS; what is printed is the
  * smallest time per packet of all repetitions. Where a library takes many packets in one call it is also measured so,
  * beside the others in a loop. Before anything is timed, every candidate must seal to the same bytes
  * as the first, open them again, and refuse a changed tag; --fault plants a wrong byte in one to show that this fails.
+ *
+ * With --region nothing is timed: one candidate seals or opens some packets, each between mark_start and mark_end, for
+ * tools/x86cost to watch.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -322,6 +326,50 @@ static void check_agreement(const char *fault)
     }
 }
 
+__attribute__((noinline)) void mark_start(void);
+__attribute__((noinline)) void mark_end(void);
+
+void mark_start(void)
+{
+    __asm__ volatile("");
+}
+
+void mark_end(void)
+{
+    __asm__ volatile("");
+}
+
+/* Seals or opens packets of one size with one candidate, between the marks. */
+static void run_region(const char *name, int open, size_t bytes)
+{
+    enum { CALLS = 12 };
+    static uint8_t sealed[MAX_BYTES], nonces[CALLS][12], tags[CALLS][16];
+    const peer *p = NULL;
+    for (size_t i = 0; i < peer_count; i++)
+        if (strcmp(peers[i].name, name) == 0)
+            p = &peers[i];
+    if (!p)
+        fail("there is no such candidate here", name);
+    void *s = checked(p->start(p, keys[0]));
+    for (size_t i = 0; i < CALLS; i++) {
+        int bad;
+        set_nonce(nonces[i], i);
+        if (open) {
+            bad = p->seal(s, sealed, tags[i], nonces[i], ad, 0, text, bytes);
+            mark_start();
+            bad |= p->open(s, output, tags[i], nonces[i], ad, 0, sealed, bytes);
+            mark_end();
+            bad |= memcmp(output, text, bytes);
+        } else {
+            mark_start();
+            bad = p->seal(s, output, tags[i], nonces[i], ad, 0, text, bytes);
+            mark_end();
+        }
+        if (bad)
+            fail("a packet failed", name);
+    }
+}
+
 static int pin(int cpu)
 {
 #if defined(__linux__)
@@ -370,13 +418,20 @@ int main(int argc, char **argv)
 {
     double seconds = 10;
     int cpu = -1;
-    const char *fault = NULL;
-    bool list = false;
+    const char *fault = NULL, *region = NULL;
+    size_t region_bytes = 0;
+    bool list = false, open = false;
 
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--list") == 0)
             list = true;
+        else if (strcmp(argv[i], "--open") == 0)
+            open = true;
+        else if (value && strcmp(argv[i], "--region") == 0)
+            region = argv[++i];
+        else if (value && strcmp(argv[i], "--bytes") == 0)
+            region_bytes = strtoul(argv[++i], NULL, 10);
         else if (value && strcmp(argv[i], "--seconds") == 0)
             seconds = atof(argv[++i]);
         else if (value && strcmp(argv[i], "--cpu") == 0)
@@ -386,7 +441,10 @@ int main(int argc, char **argv)
         else if (value && strcmp(argv[i], "--alg") == 0 && choose_algorithm(argv[i + 1]))
             i++;
         else {
-            fprintf(stderr, "usage: %s [--seconds S] [--cpu N] [--fault PEER] [--alg NAME] [--list]\n", argv[0]);
+            fprintf(stderr,
+                    "usage: %s [--seconds S] [--cpu N] [--fault PEER] [--alg NAME] [--list]\n"
+                    "       %s --region NAME --bytes N [--alg NAME] [--open]\n",
+                    argv[0], argv[0]);
             return 2;
         }
     }
@@ -407,6 +465,12 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < KEYS; k++)
         for (size_t j = 0; j < 32; j++)
             keys[k][j] = (uint8_t)(0x80 + 13 * k + j);
+    if (region && region_bytes > MAX_BYTES)
+        fail("more than 16384 bytes", region);
+    if (region) {
+        run_region(region, open, region_bytes);
+        return 0;
+    }
     for (size_t i = 0; i < peer_count; i++)
         for (size_t k = 0; k < KEYS; k++)
             if (!(sessions[i][k] = peers[i].start(&peers[i], keys[k])))

@@ -5,9 +5,9 @@
 #include "textflag.h"
 
 // func AESGCMNEON(a *Args)
-TEXT ·AESGCMNEON(SB), 0, $4160-8
+TEXT ·AESGCMNEON(SB), 0, $3456-8
 	MOVD a+0(FP), R0
-	ADD $71, RSP, R1
+	SUB $185, RSP, R1
 	AND $~63, R1
 	MOVD $aesgcm_neon_constants<>(SB), R2
 	PCALIGN $64

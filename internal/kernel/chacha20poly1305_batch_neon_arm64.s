@@ -4,11 +4,10 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305BatchNEON(a *Args)
-TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
+// func ChaCha20Poly1305BatchNEON(a *Args, scratch *BatchScratch)
+TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $0-16
 	MOVD a+0(FP), R0
-	ADD $71, RSP, R1
-	AND $~63, R1
+	MOVD scratch+8(FP), R1
 	MOVD $chacha20poly1305_batch_neon_constants<>(SB), R2
 	PCALIGN $64
 	WORD $0xa9409c03 // ldp x3, x7, [x0, #8]

@@ -5,9 +5,9 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305NEON6(a *Args)
-TEXT ·ChaCha20Poly1305NEON6(SB), 0, $4160-8
+TEXT ·ChaCha20Poly1305NEON6(SB), 0, $416-8
 	MOVD a+0(FP), R0
-	ADD $71, RSP, R1
+	SUB $185, RSP, R1
 	AND $~63, R1
 	MOVD $chacha20poly1305_neon6_constants<>(SB), R2
 	PCALIGN $64

@@ -70,8 +70,12 @@ var arm = &target{
 	apart:     true,
 	units:     []int{4},
 	prologue: `	MOVW a+0(FP), R0
-	ADD $67, R13, R1
+{{- if .Batch}}
+	MOVW scratch+4(FP), R1
+{{- else if .Frame}}
+	SUB ${{.Below 4}}, R13, R1
 	BIC $63, R1
+{{- end}}
 {{- if .Constants}}
 	MOVW ${{.Constants}}<>(SB), R2
 {{- end}}
@@ -126,8 +130,12 @@ var arm64 = &target{
 	bodyAlign: 64,
 	units:     []int{4},
 	prologue: `	MOVD a+0(FP), R0
-	ADD $71, RSP, R1
+{{- if .Batch}}
+	MOVD scratch+8(FP), R1
+{{- else if .Frame}}
+	SUB ${{.Below 8}}, RSP, R1
 	AND $~63, R1
+{{- end}}
 {{- if .Constants}}
 	MOVD ${{.Constants}}<>(SB), R2
 {{- end}}

@@ -60,7 +60,14 @@ type refusal struct {
 // prologueData is what a target's prologue template may use.
 type prologueData struct {
 	Constants string // symbol of the constants, or ""
+	Batch     bool   // scratch is an argument
+	Frame     bool   // scratch is in the frame, without the part that saves registers
+	Save      int    // bytes of that part
 }
+
+// Below is how far below the stack pointer the address is that, cut to a multiple of scratchAlign, is that of scratch
+// memory whose part behind the saved registers begins first bytes above the stack pointer or later.
+func (d prologueData) Below(first int) int { return d.Save - first - (scratchAlign - 1) }
 
 func pattern(s string) *regexp.Regexp { return regexp.MustCompile("^(?:" + s + ")$") }
 
@@ -130,8 +137,12 @@ var amd64 = &target{
 	bodyAlign: 64,
 	units:     []int{8, 4, 2, 1},
 	prologue: `	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
+{{- if .Batch}}
+	MOVQ scratch+8(FP), SI
+{{- else if .Frame}}
+	LEAQ -{{.Below 0}}(SP), SI
 	ANDQ $-64, SI
+{{- end}}
 {{- if .Constants}}
 	LEAQ {{.Constants}}<>(SB), DX
 {{- end}}
