@@ -45,6 +45,7 @@ refused.`,
 				return err
 			}
 			printReplaced(result, job.Version)
+			printFork(result)
 			printWorkers(result)
 			for _, other := range result.Others {
 				fmt.Printf("%s has a ChaCha20-Poly1305 of its own, which stays as it is\n", other)
@@ -88,6 +89,13 @@ func buildFlags(c *cobra.Command, job *accelerate.Job) {
 	c.Flags().BoolVar(&job.Batch, "batch", false, "have wireguard-go's workers seal and open many packets in one call")
 	c.Flags().StringVar(&job.GOOS, "goos", "", "build for this operating system (default: GOOS)")
 	c.Flags().StringVar(&job.GOARCH, "goarch", "", "build for this architecture (default: GOARCH)")
+}
+
+// printFork says what was done to tailscale's wireguard-go.
+func printFork(result *accelerate.Result) {
+	if result.Fork != "" {
+		fmt.Printf("%s: takes its cipher from x/crypto instead of its own tsasm\n", result.Fork)
+	}
 }
 
 // printReplaced says what calls sealane.

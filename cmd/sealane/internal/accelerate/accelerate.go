@@ -41,6 +41,7 @@ type Result struct {
 	StdCipher    bool   // the standard library's ChaCha20-Poly1305 is linked and calls sealane
 	StdGCM       bool   // its AES-GCM, likewise
 	Workers      string // the module whose workers take batches; empty: none
+	Fork         string // the module that was made to use x/crypto on every architecture; empty: none
 	GOOS, GOARCH string
 	Levels       []string // linked, best first
 	Others       []string // packages with a ChaCha20-Poly1305 of their own, which stay as they are
@@ -74,7 +75,7 @@ func Build(ctx context.Context, job Job) (*Result, error) {
 	if err := move(built, output); err != nil {
 		return nil, err
 	}
-	return &Result{Output: output, Crypto: b.crypto, Workers: b.workers, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH,
+	return &Result{Output: output, Crypto: b.crypto, Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH,
 		Levels: linked.Levels, Others: linked.Others, StdCipher: linked.StdCipher == binary.OnSealane, StdGCM: linked.StdGCM == binary.OnSealane}, nil
 }
 
@@ -88,7 +89,7 @@ func Test(ctx context.Context, job Job) (*Result, error) {
 	if err := b.stream("test", append([]string{b.target}, b.job.Flags...)); err != nil {
 		return nil, err
 	}
-	return &Result{StdCipher: job.Std, StdGCM: job.Std, Crypto: b.crypto, Workers: b.workers, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
+	return &Result{StdCipher: job.Std, StdGCM: job.Std, Crypto: b.crypto, Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
 }
 
 // verify refuses a program that does not have the kernels, or does not reach them through x/crypto: it may well use

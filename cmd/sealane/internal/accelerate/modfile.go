@@ -237,6 +237,41 @@ func (b *build) replace(crypto *module) error {
 	return err
 }
 
+// replaceModule has the program use a copy of one of its modules.
+func (b *build) replaceModule(m *module, copied tree) (err error) {
+	var edit []string
+	switch {
+	case m.Main:
+		dir := filepath.Join(b.scratch, "main")
+		if err := copied.write(dir); err != nil {
+			return err
+		}
+		if inside, err := filepath.Rel(m.Dir, b.dir); err == nil && filepath.IsLocal(inside) {
+			b.dir = filepath.Join(dir, inside)
+		}
+		if !b.workspace() {
+			return nil
+		}
+		edit = []string{"-dropuse=" + m.Dir, "-use=" + dir}
+	default:
+		if edit, err = b.drop(m.Path); err != nil {
+			return err
+		}
+		path, version := m.Path, m.Version
+		if r := m.Replace; r != nil && r.Version != "" {
+			path, version = r.Path, r.Version
+		}
+		served, err := b.serve(path, version, copied)
+		if err != nil {
+			return err
+		}
+		edit = append(edit, "-replace="+m.Path+"="+served)
+	}
+	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
+	_, err = b.output(append(append([]string{kind, "edit"}, edit...), b.modfile)...)
+	return err
+}
+
 // drop returns the edits that undo what the modfile has a module replaced by.
 func (b *build) drop(path string) (edit []string, err error) {
 	var has modfile

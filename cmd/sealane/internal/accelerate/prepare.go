@@ -28,6 +28,7 @@ type build struct {
 	program     string // its import path
 	crypto      string // the version of x/crypto, in words
 	workers     string // the module whose workers take batches, in words
+	fork        string // the module that was made to use x/crypto, in words
 	modfile     string // the go.mod or go.work that the go command reads instead of the user's
 	mode        string // -mod
 	userModfile string // -modfile
@@ -111,8 +112,11 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 	if err := b.replace(found.crypto); err != nil {
 		return nil, err
 	}
+	if err := b.replaceFork(found.fork, test); err != nil {
+		return nil, err
+	}
 	if job.Batch {
-		if err := b.batchWorkers(found.device, test); err != nil {
+		if err := b.batchWorkers(found.device, found.fork, test); err != nil {
 			return nil, err
 		}
 	}
@@ -283,6 +287,7 @@ type listing struct {
 	roots     []listed
 	crypto    *module
 	device    *module // of wireguard-go
+	fork      *module // tailscale's wireguard-go
 	sealane   bool
 	cryptoTLS bool
 	std       bool // one of the standard library's two packages
@@ -324,6 +329,8 @@ func (b *build) list(test bool) (*listing, error) {
 			l.crypto = p.Module
 		case wireguardDevice:
 			l.device = p.Module
+		case forkDevice:
+			l.fork = p.Module
 		case sealaneKernel:
 			l.sealane = true
 		case "crypto/tls":

@@ -368,11 +368,8 @@ func TestStdReleases(t *testing.T) {
 		for _, patch := range []int{0, latest} {
 			version := fmt.Sprintf("go%s.%d", known.releases, patch)
 			t.Run(version, func(t *testing.T) {
-				t.Setenv("GOPROXY", online)
-				t.Setenv("GOSUMDB", "sum.golang.org")
+				longModuleCache(t)
 				t.Setenv("GOTOOLCHAIN", version)
-				// In the user's module cache: it is large.
-				t.Setenv("GOMODCACHE", filepath.Dir(filepath.Dir(filepath.Dir(strings.TrimPrefix(downloads, "file://")+"/x"))))
 				dir := stdPlace(t)
 				if got := strings.TrimSpace(mustRun(t, dir, "go", "env", "GOVERSION")); got != version {
 					t.Fatalf("this is %s", got)
