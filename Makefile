@@ -115,7 +115,7 @@ clean: ## remove build/
 
 # ---- What the parts of the project add ----
 
--include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk
+-include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk https/https.mk
 
 # ---- make run ----
 
@@ -130,6 +130,7 @@ run: bootstrap ## build everything and show it at work; ends with a WireGuard tu
 	@if [ -d cmd/sealane ]; then echo "== The command, and the Go package"; \
 	    $(MAKE) --no-print-directory -s $(B)/sealane && $(B)/sealane info && $(B)/sealane bench; fi
 	@if [ -f wireguard/wireguard.mk ]; then echo "== The tunnel"; $(MAKE) --no-print-directory -s wireguard-demo; fi
+	@if [ -f https/https.mk ]; then echo "== HTTPS"; $(MAKE) --no-print-directory -s https-demo; fi
 
 # ---- make test: every suite runs, then the sum is taken ----
 
@@ -267,6 +268,7 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
     $(GO_ENV) $(GO) test -C $(m) -v ./...)))
 ifneq ($(wildcard wireguard/wireguard.mk),)
 $(eval $(call suite,upstream,,$(MAKE) --no-print-directory wireguard-transfers))
+$(eval $(call suite,https-demo,,$(MAKE) --no-print-directory -s https-transfers))
 endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$(GO_ENV) $(GO) vet -C $(m) ./...)))
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
