@@ -47,7 +47,7 @@ const sealane_level *aesgcm_level(void)
 static void *new_context(void *provider, const cipher_shape *shape)
 {
     const core *from = provider;
-    context *c = core_allocate(from, sizeof *c);
+    context *c = core_is_well(from) ? core_allocate(from, sizeof *c) : NULL;
     if (c != NULL) {
         c->core = from;
         c->shape = shape;
@@ -318,6 +318,8 @@ static int init(context *c, const unsigned char *key, size_t key_bytes, const un
     if (key != NULL) {
         if (key_bytes != c->shape->key_bytes)
             return raise(c, PROV_R_INVALID_KEY_LENGTH);
+        if (!core_is_well(c->core))
+            return 0;
         gcm_packet_set_key(&c->packet, key, key_bytes);
         c->has_key = 1;
         c->records = 0;

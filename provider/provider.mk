@@ -91,7 +91,7 @@ $(eval $(call suite,provider-evp-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-e
     $(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/vectors.txt))
 $(eval $(call suite,provider-evp-planted,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(B)/vectors.txt,\
     --must-fail "$(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/vectors.txt --plant=%" \
-    vectors stream copies tampering refusals allocations threads reloading leak))
+    vectors stream copies tampering refusals allocations threads reloading self-test leak))
 # A level that has no ChaCha20 of its own.
 $(eval $(call suite,provider-evp-planted-avx2,$(PROVIDER) $(B)/provider/test-evp $(B)/vectors.txt,\
     --must-fail "env SEALANE_CPU=avx2 $(B)/provider/test-evp $(B)/provider $(B)/vectors.txt --plant=%" vectors stream))
