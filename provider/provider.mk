@@ -115,7 +115,7 @@ OPENSSL_LINES := 3.0 3.5 3.6 4.0
 $(foreach l,$(OPENSSL_LINES),$(eval $(call suite,provider-openssl-$(l),$(LOADING) $(B)/vectors.txt,\
     provider/test/versions test $(B) newest $(l) 1)))
 $(foreach l,$(OPENSSL_LINES),$(eval $(call long_suite,provider-openssl-$(l)-programs,$(LOADING) $(B)/vectors.txt,\
-    provider/test/versions test $(B) all $(l) 60 nginx-light curl haproxy nodejs python3-minimal)))
+    provider/test/versions test $(B) all $(l) 60 nginx-light curl haproxy nodejs python3)))
 
 .PHONY: test-provider
 test-provider: $(filter test-provider-%,$(SUITES:%=test-%)) ## the provider's own suites
