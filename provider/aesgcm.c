@@ -195,6 +195,8 @@ static int set_params(void *v, const OSSL_PARAM params[])
     const OSSL_PARAM *p;
     if (params == NULL)
         return 1;
+    if (is_tag_alone(params))
+        return set_tag(c, params);
     find_params(&found, params);
     if ((p = found.at[PARAM_TAG]) != NULL && !set_tag(c, p))
         return 0;
@@ -259,6 +261,8 @@ static int get_params(void *v, OSSL_PARAM params[])
 {
     context *c = v;
     found_params found;
+    if (is_tag_alone(params))
+        return get_tag(c, params);
     find_params(&found, params);
     if (!cipher_answer(c->core, found.at[PARAM_IVLEN], c->iv_bytes) ||
         !cipher_answer(c->core, found.at[PARAM_KEYLEN], c->shape->key_bytes) ||
