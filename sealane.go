@@ -8,6 +8,7 @@ import (
 
 	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/report"
 )
 
 // A Cipher is a primitive with all its implementations.
@@ -40,14 +41,14 @@ type Feature struct {
 func Ciphers() []Cipher {
 	var ciphers []Cipher
 	for _, t := range []*dispatch.Table{&kernel.ChaCha20Poly1305Levels, &kernel.AESGCMLevels} {
-		c := Cipher{Name: t.Primitive, EnvironmentError: t.Environment()}
-		for _, r := range t.Report() {
+		c := Cipher{Name: t.Primitive, EnvironmentError: report.Environment(t)}
+		for _, r := range report.Levels(t) {
 			l := Level{
 				Name:        r.Name,
 				Description: r.Summary,
 				Supported:   r.Tested,
 				Passed:      r.Passed,
-				Chosen:      r.Status == dispatch.Chosen,
+				Chosen:      r.Status == report.Chosen,
 				Why:         r.Why,
 			}
 			for _, f := range r.Needs {

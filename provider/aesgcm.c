@@ -371,7 +371,7 @@ static int end_packet(context *c)
 {
     uint8_t tag[TAG_BYTES];
     if (!c->enc && c->tag_bytes == NO_TAG)
-        return 0;
+        return raise(c, PROV_R_TAG_NOT_SET);
     gcm_packet_tag(&c->packet, tag);
     if (!c->enc && !cipher_equal(tag, c->tag, c->tag_bytes)) {
         c->iv_state = IV_USED;

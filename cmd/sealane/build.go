@@ -40,6 +40,9 @@ refused.`,
 			}
 			fmt.Printf("golang.org/x/crypto %s: New and NewX of chacha20poly1305 call sealane %s; all else is as it was\n", result.Crypto, job.Version)
 			printWorkers(result)
+			for _, other := range result.Others {
+				fmt.Printf("%s has a ChaCha20-Poly1305 of its own, which stays as it is\n", other)
+			}
 			fmt.Printf("%s for %s/%s: has the levels %s%s\n", result.Output, result.GOOS, result.GOARCH, strings.Join(result.Levels, " "), here(result))
 			return nil
 		},

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/kernel"
+	_ "github.com/sealane/sealane/internal/report" // warns of what dispatch meets
 )
 
 const (

@@ -1,12 +1,8 @@
 package dispatch
 
 import (
-	"fmt"
-	"io"
-	"os"
-	"slices"
-	"strings"
 	"sync"
+	"syscall"
 )
 
 type env struct {
@@ -14,12 +10,10 @@ type env struct {
 	asm string // SEALANE_ASM: 0 for portable code
 }
 
-// environment reads the variables once. Whoever starts a set-uid program does not choose its code.
+// environment reads the variables once, when the process makes its first key: what is set later has no effect, and the
+// same for all primitives. Whoever starts a set-uid program does not choose its code.
 var environment = sync.OnceValue(func() env {
-	if privileged() {
-		return env{}
-	}
-	return env{cpu: os.Getenv("SEALANE_CPU"), asm: os.Getenv("SEALANE_ASM")}
+	return env{cpu: Getenv("SEALANE_CPU"), asm: Getenv("SEALANE_ASM")}
 })
 
 // Getenv returns a variable of the environment; "" in set-uid programs, as if nothing were set.
@@ -27,16 +21,12 @@ func Getenv(name string) string {
 	if privileged() {
 		return ""
 	}
-	return os.Getenv(name)
+	value, _ := syscall.Getenv(name)
+	return value
 }
 
-// limit names the variable that rules levels out.
-func (e env) limit() string {
-	if e.asm == "0" {
-		return "SEALANE_ASM=0"
-	}
-	return "SEALANE_CPU=" + e.cpu
-}
+// Levels returns the names of the levels of all primitives, best first.
+func Levels() []string { return levels }
 
 // capped says whether the environment rules row i out.
 func (t *Table) capped(i int) bool {
@@ -53,39 +43,18 @@ func (t *Table) best(name string) int {
 	if i := t.index(name); i >= 0 {
 		return i
 	}
-	if at := slices.Index(levels, name); at >= 0 {
-		for _, lesser := range levels[at:] {
-			if i := t.index(lesser); i >= 0 {
-				return i
-			}
+	below := false
+	for _, lesser := range levels {
+		below = below || lesser == name
+		if i := t.index(lesser); below && i >= 0 {
+			return i
 		}
 	}
 	return -1
 }
 
-// Environment returns an error if a variable has a value that means nothing to t, and so has no effect.
-func (t *Table) Environment() error {
+// Environment returns the variables as they were read, and whether each means something to t.
+func (t *Table) Environment() (cpu string, cpuOK bool, asm string, asmOK bool) {
 	e := environment()
-	if e.asm != "" && e.asm != "0" && e.asm != "1" {
-		return fmt.Errorf("SEALANE_ASM=%q has no effect: it may be 0 or 1", e.asm)
-	}
-	if e.cpu != "" && t.best(e.cpu) < 0 {
-		return fmt.Errorf("SEALANE_CPU=%q has no effect: the levels here are %s", e.cpu, strings.Join(levels, " "))
-	}
-	return nil
-}
-
-var (
-	warned sync.Map
-	stderr io.Writer = os.Stderr
-)
-
-// Warn writes a line to the standard error, once for each message.
-func Warn(message string) { warn(message) }
-
-// warn writes a line to the standard error, once for each message.
-func warn(message string) {
-	if _, again := warned.LoadOrStore(message, true); !again {
-		fmt.Fprintln(stderr, "sealane: "+message)
-	}
+	return e.cpu, e.cpu == "" || t.best(e.cpu) >= 0, e.asm, e.asm == "" || e.asm == "0" || e.asm == "1"
 }

@@ -93,5 +93,5 @@ func (g *goCommand) line(complaint string) string {
 
 // environment is what the go command says of itself.
 type environment struct {
-	GOMOD, GOWORK, GOFLAGS, GOVERSION, GOOS, GOARCH string
+	GOMOD, GOWORK, GOFLAGS, GOVERSION, GOOS, GOARCH, GOMODCACHE string
 }

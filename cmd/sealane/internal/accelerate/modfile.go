@@ -51,16 +51,26 @@ func isLocal(path string) bool {
 
 // copyModule makes the modfile a copy of go.mod, with its go.sum beside it.
 func (b *build) copyModule() error {
-	root := filepath.Dir(b.env.GOMOD)
-	if err := b.vendored(root); err != nil {
+	if err := b.vendored(filepath.Dir(b.env.GOMOD)); err != nil {
 		return err
 	}
-	b.modfile = filepath.Join(b.scratch, "go.mod")
-	b.named[b.modfile] = b.env.GOMOD
-	if err := copyFile(b.env.GOMOD, b.modfile); err != nil {
+	original := b.env.GOMOD
+	if b.userModfile != "" {
+		original = b.userModfile
+		if !filepath.IsAbs(original) {
+			original = filepath.Join(b.dir, original)
+		}
+	}
+	if filepath.Ext(original) != ".mod" {
+		return fmt.Errorf("-modfile=%s: the go command takes files named *.mod only", b.userModfile)
+	}
+	b.modfile = filepath.Join(b.scratch, "module", "go.mod")
+	b.named[b.modfile] = original
+	if err := copyFile(original, b.modfile); err != nil {
 		return err
 	}
-	if err := copyFile(filepath.Join(root, "go.sum"), filepath.Join(b.scratch, "go.sum")); err != nil && !errors.Is(err, os.ErrNotExist) {
+	sum := strings.TrimSuffix(original, ".mod") + ".sum"
+	if err := copyFile(sum, b.sumFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	var mod modfile
@@ -84,12 +94,15 @@ func (b *build) copyWorkspace() error {
 	if b.mode == "mod" {
 		return errors.New("-mod=mod cannot be used in a workspace: set GOWORK=off as well")
 	}
-	b.modfile = filepath.Join(b.scratch, "go.work")
+	if b.userModfile != "" {
+		return errors.New("-modfile cannot be used in a workspace: set GOWORK=off as well")
+	}
+	b.modfile = filepath.Join(b.scratch, "module", "go.work")
 	b.named[b.modfile] = b.env.GOWORK
 	if err := copyFile(b.env.GOWORK, b.modfile); err != nil {
 		return err
 	}
-	if err := copyFile(b.env.GOWORK+".sum", b.modfile+".sum"); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := copyFile(b.env.GOWORK+".sum", b.sumFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	var work modfile
@@ -130,10 +143,14 @@ func versioned(path, version string) string {
 // replace copies the program's x/crypto, has the copy call sealane, and puts both in the modfile.
 func (b *build) replace(crypto *module) error {
 	b.crypto = crypto.Version
+	path, version := crypto.Path, crypto.Version
 	if crypto.Main {
 		b.crypto = "of " + crypto.Dir
 	} else if r := crypto.Replace; r != nil {
 		b.crypto += " (" + versioned(r.Path, r.Version) + ")"
+		if r.Version != "" {
+			path, version = r.Path, r.Version
+		}
 	}
 	copied, err := cryptoSource(crypto.Dir, crypto.Main)
 	if err != nil {
@@ -150,7 +167,7 @@ func (b *build) replace(crypto *module) error {
 		if err != nil {
 			return err
 		}
-		dir, err := source.store("sealane", b.scratch)
+		served, err := b.serve(sealaneModule, b.version(), source)
 		if err != nil {
 			return err
 		}
@@ -169,20 +186,24 @@ func (b *build) replace(crypto *module) error {
 		if !b.workspace() {
 			edit = append(edit, "-require="+strings.Replace(require, " ", "@", 1))
 		}
-		edit = append(edit, "-replace="+sealaneModule+"="+dir)
-	}
-	dir, err := copied.store("crypto", b.scratch)
-	if err != nil {
-		return err
+		edit = append(edit, "-replace="+sealaneModule+"="+served)
 	}
 	if crypto.Main {
 		inside, err := filepath.Rel(crypto.Dir, b.dir)
 		if err != nil {
 			return err
 		}
+		dir := filepath.Join(b.scratch, "main")
+		if err := copied.write(dir); err != nil {
+			return err
+		}
 		b.dir = filepath.Join(dir, inside)
 	} else {
-		edit = append(edit, "-replace="+cryptoModule+"="+dir)
+		served, err := b.serve(path, version, copied)
+		if err != nil {
+			return err
+		}
+		edit = append(edit, "-replace="+cryptoModule+"="+served)
 	}
 	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
 	_, err = b.output(append(append([]string{kind, "edit"}, edit...), b.modfile)...)

@@ -14,21 +14,24 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	source "github.com/sealane/sealane/internal"
 )
 
 // A build is a job on its way.
 type build struct {
 	goCommand
-	job     Job
-	env     environment
-	scratch string
-	target  string // what the go command is to build
-	program string // its import path
-	crypto  string // the version of x/crypto, in words
-	workers string // the module whose workers take batches, in words
-	modfile string // the go.mod or go.work that the go command reads instead of the user's
-	mode    string // -mod
-	require string // the line for modules that call sealane; empty: the program has its own
+	job         Job
+	env         environment
+	scratch     string
+	target      string // what the go command is to build
+	program     string // its import path
+	crypto      string // the version of x/crypto, in words
+	workers     string // the module whose workers take batches, in words
+	modfile     string // the go.mod or go.work that the go command reads instead of the user's
+	mode        string // -mod
+	userModfile string // -modfile
+	require     string // the line for modules that call sealane; empty: the program has its own
 }
 
 func (b *build) close() { os.RemoveAll(b.scratch) }
@@ -61,7 +64,7 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 			return nil, err
 		}
 	}
-	if err := b.json(&b.env, "env", "-json", "GOMOD", "GOWORK", "GOFLAGS", "GOVERSION", "GOOS", "GOARCH"); err != nil {
+	if err := b.json(&b.env, "env", "-json", "GOMOD", "GOWORK", "GOFLAGS", "GOVERSION", "GOOS", "GOARCH", "GOMODCACHE"); err != nil {
 		return nil, err
 	}
 	if err := b.settings(); err != nil {
@@ -69,6 +72,9 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 	}
 	if b.env.GOMOD == "" || b.env.GOMOD == os.DevNull {
 		return nil, fmt.Errorf("%s is not in a module: change to the program's folder, or name a package with its version, as in golang.zx2c4.com/wireguard@latest", b.dir)
+	}
+	if err := os.Mkdir(filepath.Join(b.scratch, "module"), 0o777); err != nil {
+		return nil, err
 	}
 	if b.workspace() {
 		err = b.copyWorkspace()
@@ -109,17 +115,18 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 
 // settings reads the flags of the user that have to do with modules.
 func (b *build) settings() error {
-	language, err := goDirective()
-	if err != nil {
-		return err
-	}
+	const language = source.Go
 	if has := strings.Fields(b.env.GOVERSION)[0]; version.IsValid(has) && version.Compare(has, language) < 0 {
 		return fmt.Errorf("sealane needs %s, this is %s: install a newer Go, or let it fetch one with GOTOOLCHAIN=%s.0", language, has, language)
 	}
 	var kept []string
-	for _, f := range strings.Fields(b.env.GOFLAGS) {
-		if !b.moduleFlag(f) {
-			kept = append(kept, f)
+	fields, err := quotedFields(b.env.GOFLAGS)
+	if err != nil {
+		return fmt.Errorf("GOFLAGS: %w", err)
+	}
+	for _, f := range fields {
+		if !b.moduleFlag(f.text) {
+			kept = append(kept, f.quoted)
 		}
 	}
 	b.environ = append(b.environ, "GOFLAGS="+strings.Join(kept, " "))
@@ -132,8 +139,8 @@ func (b *build) settings() error {
 			return fmt.Errorf("%s cannot be passed on to the go command: use sealane's own -o, or change the folder", f)
 		case name == "mod" && !joined:
 			return fmt.Errorf("write %s with =, as in -mod=mod", strings.Join(b.job.Flags[i:min(i+2, len(b.job.Flags))], " "))
-		case name == "modfile" || strings.HasPrefix(f, "-modfile"):
-			return errors.New("-modfile cannot be passed on: sealane gives the go command a modfile of its own, made from go.mod")
+		case name == "modfile" && !joined:
+			return fmt.Errorf("write %s with =, as in -modfile=other.mod", strings.Join(b.job.Flags[i:min(i+2, len(b.job.Flags))], " "))
 		}
 		if !b.moduleFlag(f) {
 			kept = append(kept, f)
@@ -143,16 +150,43 @@ func (b *build) settings() error {
 	return nil
 }
 
-// moduleFlag takes -mod and says whether f was it.
+// moduleFlag takes -mod and -modfile and says whether f was one of them.
 func (b *build) moduleFlag(f string) bool {
-	mode, ok := strings.CutPrefix(strings.TrimPrefix(f, "-"), "-mod=")
-	if !ok {
-		mode, ok = strings.CutPrefix(f, "-mod=")
+	name, value, joined := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(f, "-"), "-"), "=")
+	switch {
+	case !joined || !strings.HasPrefix(f, "-"):
+		return false
+	case name == "mod":
+		b.mode = value
+	case name == "modfile":
+		b.userModfile = value
+	default:
+		return false
 	}
-	if ok {
-		b.mode = mode
+	return true
+}
+
+// A field is a part of GOFLAGS, as it was written and without quotes.
+type field struct{ quoted, text string }
+
+// quotedFields splits GOFLAGS at white space, of which there may be some inside fields that are quoted as a whole.
+func quotedFields(s string) (fields []field, err error) {
+	for s = strings.TrimLeft(s, " \t\r\n"); s != ""; s = strings.TrimLeft(s, " \t\r\n") {
+		if s[0] == '\'' || s[0] == '"' {
+			end := strings.IndexByte(s[1:], s[0])
+			if end < 0 {
+				return nil, fmt.Errorf("unterminated %c string", s[0])
+			}
+			fields, s = append(fields, field{s[:end+2], s[1 : end+1]}), s[end+2:]
+			continue
+		}
+		end := strings.IndexAny(s, " \t\r\n")
+		if end < 0 {
+			end = len(s)
+		}
+		fields, s = append(fields, field{s[:end], s[:end]}), s[end:]
 	}
-	return ok
+	return fields, nil
 }
 
 func (b *build) workspace() bool { return b.env.GOWORK != "" && b.env.GOWORK != "off" }

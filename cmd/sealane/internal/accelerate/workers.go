@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	source "github.com/sealane/sealane/internal"
 )
 
 const wireguardDevice = "golang.zx2c4.com/wireguard/device"
@@ -36,11 +38,7 @@ func (b *build) batchWorkers(device *module, tests bool) error {
 	if err != nil {
 		return fmt.Errorf("cannot copy %s: %w", device.Path, err)
 	}
-	language, err := goDirective()
-	if err != nil {
-		return err
-	}
-	if copied["device/sealane_workers.go"], err = inLanguage(workersSource, language); err != nil {
+	if copied["device/sealane_workers.go"], err = inLanguage(workersSource, source.Go); err != nil {
 		return err
 	}
 	copied["go.mod"] = append(copied["go.mod"], b.require...)
@@ -51,13 +49,13 @@ func (b *build) batchWorkers(device *module, tests bool) error {
 		}
 		copied["device/"+w.file] = content
 	}
-	dir, err := copied.store("wireguard", b.scratch)
-	if err != nil {
-		return err
-	}
 	var edit []string
 	switch {
 	case device.Main:
+		dir := filepath.Join(b.scratch, "main")
+		if err := copied.write(dir); err != nil {
+			return err
+		}
 		if inside, err := filepath.Rel(device.Dir, b.dir); err == nil && filepath.IsLocal(inside) {
 			b.dir = filepath.Join(dir, inside)
 		}
@@ -69,7 +67,15 @@ func (b *build) batchWorkers(device *module, tests bool) error {
 		if edit, err = b.drop(device.Path); err != nil {
 			return err
 		}
-		edit = append(edit, "-replace="+device.Path+"="+dir)
+		path, version := device.Path, device.Version
+		if r := device.Replace; r != nil && r.Version != "" {
+			path, version = r.Path, r.Version
+		}
+		served, err := b.serve(path, version, copied)
+		if err != nil {
+			return err
+		}
+		edit = append(edit, "-replace="+device.Path+"="+served)
 	}
 	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
 	_, err = b.output(append(append([]string{kind, "edit"}, edit...), b.modfile)...)

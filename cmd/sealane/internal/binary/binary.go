@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
@@ -16,9 +18,17 @@ const (
 	cryptoModule  = "golang.org/x/crypto"
 	sealaneModule = "github.com/sealane/sealane"
 	kernels       = sealaneModule + "/internal/kernel.ChaCha20Poly1305"
-	ciphers       = sealaneModule + "/internal/aead.(*" // methods are linked only if something makes the type
 	stock         = cryptoModule + "/chacha20poly1305.(*chacha20poly1305).Seal"
 )
+
+// markers are the functions by which a copy of x/crypto calls sealane. They are linked only if the program calls them.
+var markers = []string{cryptoModule + "/chacha20poly1305.sealaneNew", cryptoModule + "/chacha20poly1305.sealaneNewX"}
+
+// ciphers are linked only if something makes the type.
+const ciphers = sealaneModule + "/internal/aead.(*"
+
+// served matches the versions of modules that sealane build serves.
+var served = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+-.*\bsealane-[0-9a-f]{12}$`)
 
 var levels = []string{"avx512", "avx2", "ssse3", "neon6", "neon", "armv6", "portable"}
 
@@ -34,8 +44,10 @@ type Program struct {
 	Private bool     `json:"x_crypto_replaced"`  // by a copy of it
 	Sealane string   `json:"sealane,omitempty"`  // version of sealane
 	Levels  []string `json:"levels"`             // of sealane that are linked, best first
-	Called  bool     `json:"sealane_called"`     // sealane's ciphers are linked, not only its kernels
+	Uses    bool     `json:"sealane_called"`     // the program makes ciphers of sealane, by itself or through x/crypto
+	Called  bool     `json:"x_crypto_calls"`     // the program calls x/crypto's New or NewX, and that calls sealane
 	Stock   bool     `json:"stock_linked"`       // x/crypto's own ChaCha20-Poly1305 is linked
+	Others  []string `json:"other_ciphers"`      // packages with a ChaCha20-Poly1305 of their own
 }
 
 // Read reads an executable file of any operating system and architecture.
@@ -74,7 +86,13 @@ func Read(file string) (*Program, error) {
 	linked := map[string]bool{}
 	for _, f := range functions {
 		if strings.HasPrefix(f, ciphers) {
+			p.Uses = true
+		}
+		if slices.Contains(markers, f) {
 			p.Called = true
+		}
+		if pkg := otherCipher(f); pkg != "" && !slices.Contains(p.Others, pkg) {
+			p.Others = append(p.Others, pkg)
 		}
 		if f == stock {
 			p.Stock = true
@@ -91,13 +109,30 @@ func Read(file string) (*Program, error) {
 	return p, nil
 }
 
+// otherCipher returns the package of a method that seals or opens with ChaCha20-Poly1305, if it is neither x/crypto's nor
+// ours: nothing replaces that one.
+func otherCipher(function string) string {
+	slash := strings.LastIndexByte(function, '/') + 1
+	name, method, ok := strings.Cut(function[slash:], ".")
+	pkg := function[:slash] + name
+	switch {
+	case !ok || !strings.HasSuffix(method, ".Seal") && !strings.HasSuffix(method, ".Open"):
+		return ""
+	case !strings.Contains(strings.ToLower(name+method), "chacha20poly1305") || strings.HasPrefix(pkg, sealaneModule+"/"):
+		return ""
+	case pkg == cryptoModule+"/chacha20poly1305" || strings.HasPrefix(pkg, "vendor/") || pkg == "crypto/tls" || pkg == "crypto/hpke":
+		return "" // the standard library's is told of by itself
+	}
+	return pkg
+}
+
 func (p *Program) module(m *debug.Module) {
 	if (p.Package == m.Path || strings.HasPrefix(p.Package, m.Path+"/")) && len(m.Path) > len(p.Module) {
 		p.Module, p.Version = m.Path, m.Version
 	}
 	switch m.Path {
 	case cryptoModule:
-		p.Crypto, p.Private = m.Version, m.Replace != nil
+		p.Crypto, p.Private = m.Version, m.Replace != nil && served.MatchString(m.Replace.Version)
 	case sealaneModule:
 		p.Sealane = m.Version
 	}
