@@ -30,9 +30,9 @@ install-gateway: gateway ## the gateway and its systemd unit, into $(DESTDIR)$(P
 GATEWAY_RESULTS = bench/results/gateway-$(CPU_NAME).md
 
 .PHONY: bench-gateway
-bench-gateway: gateway ## the gateway's figures and what bounds them; writes bench/results
+bench-gateway: gateway $(B)/bench-c ## the gateway's figures and what bounds them; writes bench/results
 	cd gateway && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(B)/gateway-bench ./bench
-	$(B)/gateway-bench -gateway $(B)/sealane-gateway -out $(GATEWAY_RESULTS)
+	$(B)/gateway-bench -class "$$($(B)/bench-c --class)" -gateway $(B)/sealane-gateway -out $(GATEWAY_RESULTS)
 
 $(eval $(call suite,bench-gateway-check,gateway,$(GO) run -C gateway ./bench -short -gateway $(CURDIR)/$(B)/sealane-gateway))
 

@@ -64,10 +64,10 @@ CPU_NAME := $(shell awk -F': ' '/^model name/ { n = tolower($$2) } /^cpu family/
 PROVIDER_RESULTS = bench/results/provider-$(CPU_NAME).md
 
 .PHONY: bench-provider
-bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench ## the provider beside OpenSSL's default one; writes bench/results
+bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench $(B)/bench-c ## the provider beside OpenSSL's default one; writes bench/results
 	@tools/bootstrap bench
 	{ sed 's|@MACHINE@|$(CPU_NAME)|; s|@OPENSSL@|'"$$(openssl version | cut -d' ' -f1-2)"'|' provider/figures.md.in && \
-	    $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 12 && \
+	    SEALANE_BENCH_CLASS="$$($(B)/bench-c --class)" $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 12 && \
 	    echo && provider/bulk $(B)/provider/sealane.so 512 12 TLS_AES_128_GCM_SHA256 ""; } > $(B)/provider/figures.md
 	cp $(B)/provider/figures.md $(PROVIDER_RESULTS)
 	cat $(PROVIDER_RESULTS)
