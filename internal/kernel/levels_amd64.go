@@ -17,7 +17,7 @@ func chaCha20Poly1305Rows() []dispatch.Row {
 		{
 			Level:   uint8(AVX2),
 			Name:    "avx2",
-			Summary: "up to 16 blocks at a time in 256-bit vectors",
+			Summary: "2 to 8 blocks at a time in 256-bit vectors, Poly1305 in integer registers meanwhile",
 			Needs:   []string{"sse2", "ssse3", "sse4.1", "avx", "avx2", "bmi2"},
 			Test:    chaCha20Poly1305TestOf(AVX2),
 		},
