@@ -154,7 +154,7 @@ $(B)/secret_valgrind: test/secret_valgrind.c $(B)/valgrind/libsealane.a
 $(B)/secret_trace: test/secret_trace.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -static -o $@ $^
 
-LEVELS := avx512 avx2 aesni ssse3 portable
+LEVELS := avx512 avx512vl avx2 aesni ssse3 portable
 
 $(eval $(call suite,check,$(B)/check,$(B)/check))
 $(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))

@@ -49,12 +49,12 @@
 #define H 0                 /* h0, h1, h2 */
 #define R 24                /* r0, r1, s1 */
 #define NONCE_ROW 48        /* row d of the next block: counter, nonce */
-#define S 64                /* s; in the columns of the first pass all of block 0 */
-#define STREAM 128          /* key stream of up to 8 blocks */
-#define POWERS 640          /* r^2, r^4, r^8, r^16, three words each */
-#define C_ROW(i) (736+32*(i))
-#define MASKS (864-4*8)     /* + 4 left: the bytes of words <<< 8, then 16 */
-#define END 928
+#define MASKS (64-4*8)      /* + 4 left: the bytes of words <<< 8, then 16 */
+#define S 128
+#define STREAM 224          /* key stream of up to 8 blocks; block 0 before it */
+#define POWERS 736          /* r^2, r^4, r^8, r^16, three words each */
+#define C_ROW(i) (832+32*(i))
+#define END 960
 
 #define CONST_SIGMA 0
 #define CONST_CLAMP 16
@@ -826,14 +826,7 @@ function KERNEL_NAME
 // ---- First pass, up to 320 bytes ------------------------------------------------------------------------------------
 .Lthree_sets:
     first_pass_rows 3
-.Lpowers:
-    mov ecx, 3
-    cmp qword ptr [rsi+LEFT], 16*TWO_CHAINS
-    jb .Lkey_known
-    cmp qword ptr [rsi+LEFT], 321
-    sbb ecx, -1                             // 4 if a span may be long
-    poly_powers
-    jmp .Lkey_known
+    jmp .Lpowers
 
 // ---- First pass, up to 448 bytes ------------------------------------------------------------------------------------
 .Lkey_columns:
@@ -845,30 +838,26 @@ function KERNEL_NAME
     columns_part4
     sub ecx, 1
     jnz 1b
-    vmovd eax, xmm0                         // r: words 0 to 3 of block 0
-    vmovd ebx, xmm1
-    vmovd ecx, xmm2
-    vmovd edx, xmm3
-    mov rdi, [rsi+TABLE_AT]
-    add eax, [rdi+CONST_SIGMA]
-    add ebx, [rdi+CONST_SIGMA+4]
-    add ecx, [rdi+CONST_SIGMA+8]
-    add edx, [rdi+CONST_SIGMA+12]
-    shl rbx, 32
-    shl rdx, 32
-    or rax, rbx
-    or rcx, rdx
-    and rax, [rdi+CONST_CLAMP]
-    and rcx, [rdi+CONST_CLAMP+8]
-    poly_key
-    mov ecx, 4
-    poly_powers
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
     lea rcx, [rsi+STREAM-64]                // block 0 before it
     columns_end nothing, rcx
+    vmovdqa xmm0, [rsi+STREAM-64]
+    vpand xmm0, xmm0, [rdx+CONST_CLAMP]
     vmovdqa xmm1, [rsi+STREAM-48]
+    vmovq rax, xmm0
+    vpextrq rcx, xmm0, 1
     vmovdqa [rsi+S], xmm1
+    poly_key
+
+// ---- The powers of r that chains need -------------------------------------------------------------------------------
+.Lpowers:
+    mov ecx, 3
+    cmp qword ptr [rsi+LEFT], 16*TWO_CHAINS
+    jb .Lkey_known
+    cmp qword ptr [rsi+LEFT], 321
+    sbb ecx, -1                             // 4 if a span may be long
+    poly_powers
 
 // ---- r, s and the first blocks' key stream are known: associated data -----------------------------------------------
 .Lkey_known:
@@ -1143,14 +1132,14 @@ function KERNEL_NAME
 
 2:  mov rbx, [r11+SEALANE_ARG_BYTES]        // wipe: pointers, h, r, s, and the key stream of one text block
     vpxor xmm0, xmm0, xmm0
-  .irp place, -128, -96, -64, -32, 0, 32, 64, 96, 128, 160
+  .irp place, -128, -96, -64, -32, 0, 32, 128, 224, 256
     vmovdqa [rsi+\place], ymm0
   .endr
     test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jz 1f
     cmp rbx, 64
     jbe 2f
-1:  lea rax, [rsi+192]
+1:  lea rax, [rsi+64]
     lea rcx, [rsi+END]
 1:  vmovdqa [rax], ymm0
     vmovdqa [rax+32], ymm0

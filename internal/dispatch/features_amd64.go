@@ -27,4 +27,4 @@ var features = map[string]*bool{
 }
 
 // levels are the names of the levels of all primitives, best first.
-var levels = []string{"avx512", "avx2", "aesni", "ssse3", "portable"}
+var levels = []string{"avx512", "avx512vl", "avx2", "aesni", "ssse3", "portable"}

@@ -28,14 +28,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x3229840f; WORD $0x0000 // je 0x327f
+	LONG $0x30ce840f; WORD $0x0000 // je 0x3124
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
 	WORD $0x6376 // jbe 0xc3
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	LONG $0x01c5860f; WORD $0x0000 // jbe 0x232
+	LONG $0x01c8860f; WORD $0x0000 // jbe 0x235
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	LONG $0x043c860f; WORD $0x0000 // jbe 0x4b6
+	LONG $0x0442860f; WORD $0x0000 // jbe 0x4bc
 	LONG $0x0001c0b9; BYTE $0x00 // mov ecx,0x1c0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	WORD $0x0a74 // je 0x92
@@ -50,10 +50,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
 	WORD $0x1d76 // jbe 0xc3
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	LONG $0x0180860f; WORD $0x0000 // jbe 0x232
+	LONG $0x0183860f; WORD $0x0000 // jbe 0x235
 	LONG $0x0140f981; WORD $0x0000 // cmp ecx,0x140
-	LONG $0x03f8860f; WORD $0x0000 // jbe 0x4b6
-	LONG $0x00087ae9; BYTE $0x00 // jmp 0x93d
+	LONG $0x03fe860f; WORD $0x0000 // jbe 0x4bc
+	LONG $0x000786e9; BYTE $0x00 // jmp 0x849
 // 0xc3:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
@@ -116,11 +116,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
-	LONG $0x5e7ff9c5; BYTE $0x40 // vmovdqa XMMWORD PTR [rsi+0x40],xmm3
+	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000080a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm12
-	QUAD $0x000000a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa0],ymm13
+	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
+	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
@@ -128,9 +128,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	LONG $0xa07e8348; BYTE $0x40 // cmp QWORD PTR [rsi-0x60],0x40
-	LONG $0x060e870f; WORD $0x0000 // ja 0x83b
-	LONG $0x000dc9e9; BYTE $0x00 // jmp 0xffb
-// 0x232:
+	LONG $0x0ba9870f; WORD $0x0000 // ja 0xdd9
+	LONG $0x000ca1e9; BYTE $0x00 // jmp 0xed6
+// 0x235:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -143,7 +143,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x273:
+// 0x276:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -221,7 +221,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfe97850f; WORD $0xffff // jne 0x273
+	LONG $0xfe97850f; WORD $0xffff // jne 0x276
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -239,19 +239,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
-	LONG $0x5e7ff9c5; BYTE $0x40 // vmovdqa XMMWORD PTR [rsi+0x40],xmm3
+	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000080a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm12
-	QUAD $0x000000a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa0],ymm13
+	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
+	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x000000c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc0],ymm12
-	QUAD $0x000000e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm13
+	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
+	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x00000100a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm12
-	QUAD $0x00000120ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm13
+	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
+	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
@@ -259,9 +259,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
-	LONG $0x038a870f; WORD $0x0000 // ja 0x83b
-	LONG $0x000b45e9; BYTE $0x00 // jmp 0xffb
-// 0x4b6:
+	LONG $0x0922870f; WORD $0x0000 // ja 0xdd9
+	LONG $0x000a1ae9; BYTE $0x00 // jmp 0xed6
+// 0x4bc:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -278,7 +278,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x508:
+// 0x50e:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -394,7 +394,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfde5850f; WORD $0xffff // jne 0x508
+	LONG $0xfde5850f; WORD $0xffff // jne 0x50e
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -417,108 +417,41 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
-	LONG $0x5e7ff9c5; BYTE $0x40 // vmovdqa XMMWORD PTR [rsi+0x40],xmm3
+	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000080a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm12
-	QUAD $0x000000a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa0],ymm13
+	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
+	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x000000c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc0],ymm12
-	QUAD $0x000000e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm13
+	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
+	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x00000100a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm12
-	QUAD $0x00000120ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm13
+	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
+	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
 	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
 	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	QUAD $0x000001a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm12
+	QUAD $0x000001c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm13
 	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
-	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	QUAD $0x000001e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm12
+	QUAD $0x00000200ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-// 0x83b:
-	LONG $0x000003b9; BYTE $0x00 // mov ecx,0x3
-	QUAD $0x000000e0a07e8148 // cmp QWORD PTR [rsi-0x60],0xe0
-	LONG $0x07ad820f; WORD $0x0000 // jb 0xffb
-	QUAD $0x00000141a07e8148 // cmp QWORD PTR [rsi-0x60],0x141
-	WORD $0xd983; BYTE $0xff // sbb ecx,0xffffffff
-	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	LONG $0x80b68d4c; WORD $0x0002; BYTE $0x00 // lea r14,[rsi+0x280]
-	QUAD $0x000002800ebc8d4c // lea r15,[rsi+rcx*1+0x280]
-	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
-	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
-	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x876:
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
-	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6e3c2c4; BYTE $0xf9 // mulx rdi,rbx,r9
-	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
-	WORD $0x014d; BYTE $0xe4 // add r12,r12
-	WORD $0x114d; BYTE $0xed // adc r13,r13
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x014c; BYTE $0xe1 // add rcx,r12
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
-	LONG $0x12148d4b // lea rdx,[r10+r10*1]
-	LONG $0xf69b42c4; BYTE $0xe8 // mulx r13,r12,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x014c; BYTE $0xe3 // add rbx,r12
-	WORD $0x114c; BYTE $0xef // adc rdi,r13
-	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
-	WORD $0x114d; BYTE $0xeb // adc r11,r13
-	LONG $0xd2af0f4d // imul r10,r10
-	WORD $0x014c; BYTE $0xe7 // add rdi,r12
-	WORD $0x114d; BYTE $0xd3 // adc r11,r10
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8941; BYTE $0xda // mov r10d,ebx
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	LONG $0xfce08349 // and r8,0xfffffffffffffffc
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x3ee2c148 // shl rdx,0x3e
-	LONG $0x3ee1c149 // shl r9,0x3e
-	LONG $0x02ebc148 // shr rbx,0x2
-	WORD $0x0948; BYTE $0xd3 // or rbx,rdx
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
-	WORD $0x114d; BYTE $0xda // adc r10,r11
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0x02ebc149 // shr r11,0x2
-	WORD $0x094c; BYTE $0xcf // or rdi,r9
-	WORD $0x0148; BYTE $0xd8 // add rax,rbx
-	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
-	WORD $0x114d; BYTE $0xda // adc r10,r11
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c149 // shr r8,0x2
-	LONG $0x80048d4f // lea r8,[r8+r8*4]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
-	WORD $0x894d; BYTE $0x06 // mov QWORD PTR [r14],r8
-	LONG $0x084e894d // mov QWORD PTR [r14+0x8],r9
-	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
-	LONG $0x18c68349 // add r14,0x18
-	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x876
-	LONG $0x0006bee9; BYTE $0x00 // jmp 0xffb
-// 0x93d:
+	LONG $0x000590e9; BYTE $0x00 // jmp 0xdd9
+// 0x849:
 	QUAD $0x00000120826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0x120]
 	QUAD $0x000001408a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0x140]
-	QUAD $0x00000360867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm0
-	QUAD $0x000003808e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm1
+	LONG $0x467ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rsi+0x40],ymm0
+	LONG $0x4e7ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rsi+0x60],ymm1
 	LONG $0x587d62c4; WORD $0x1c60 // vpbroadcastd ymm12,DWORD PTR [rax+0x1c]
-	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
+	QUAD $0x000003a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm12
 	LONG $0x587d62c4; WORD $0x3046 // vpbroadcastd ymm8,DWORD PTR [rsi+0x30]
 	QUAD $0x000000a0826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]
 	QUAD $0x000000c08a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0xc0]
@@ -536,13 +469,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x587d62c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [rax+0x14]
 	LONG $0x587d62c4; WORD $0x1870 // vpbroadcastd ymm14,DWORD PTR [rax+0x18]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x9d9:
+// 0x8df:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	QUAD $0x00038086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x380]
-	QUAD $0x0003808e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x380]
+	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
+	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
@@ -554,28 +487,28 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00038096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x380]
+	LONG $0x002d62c4; WORD $0x6056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]
 	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	QUAD $0x0003809e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x380]
+	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	QUAD $0x00000340befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000340be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm15
+	QUAD $0x000003a0befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00036086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x360]
+	LONG $0x003d62c4; WORD $0x4046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]
 	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	QUAD $0x0003608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x360]
+	LONG $0x003562c4; WORD $0x404e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x40]
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
@@ -587,28 +520,28 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00036096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x360]
+	LONG $0x002d62c4; WORD $0x4056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
 	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	QUAD $0x0003609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x360]
+	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	QUAD $0x00000340befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000340be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm15
+	QUAD $0x000003a0befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
 	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
 	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
 	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00038096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x380]
+	LONG $0x002d62c4; WORD $0x6056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]
 	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	QUAD $0x0003809e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x380]
+	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
@@ -620,13 +553,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00038086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x380]
+	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
 	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	QUAD $0x0003808e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x380]
-	QUAD $0x00000340befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000340be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm15
+	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
+	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
@@ -637,11 +570,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00036096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x360]
+	LONG $0x002d62c4; WORD $0x4056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
 	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	QUAD $0x0003609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x360]
+	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
@@ -653,13 +586,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00036086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x360]
+	LONG $0x003d62c4; WORD $0x4046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]
 	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	QUAD $0x0003608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x360]
-	QUAD $0x00000340befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000340be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm15
+	LONG $0x003562c4; WORD $0x404e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x40]
+	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
 	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
@@ -670,96 +603,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfd4b850f; WORD $0xffff // jne 0x9d9
-	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	LONG $0xcb7ef9c5 // vmovd ebx,xmm1
-	LONG $0xd17ef9c5 // vmovd ecx,xmm2
-	LONG $0xda7ef9c5 // vmovd edx,xmm3
-	LONG $0x887e8b48 // mov rdi,QWORD PTR [rsi-0x78]
-	WORD $0x0703 // add eax,DWORD PTR [rdi]
-	WORD $0x5f03; BYTE $0x04 // add ebx,DWORD PTR [rdi+0x4]
-	WORD $0x4f03; BYTE $0x08 // add ecx,DWORD PTR [rdi+0x8]
-	WORD $0x5703; BYTE $0x0c // add edx,DWORD PTR [rdi+0xc]
-	LONG $0x20e3c148 // shl rbx,0x20
-	LONG $0x20e2c148 // shl rdx,0x20
-	WORD $0x0948; BYTE $0xd8 // or rax,rbx
-	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
-	LONG $0x10472348 // and rax,QWORD PTR [rdi+0x10]
-	LONG $0x184f2348 // and rcx,QWORD PTR [rdi+0x18]
-	WORD $0x8948; BYTE $0xca // mov rdx,rcx
-	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
-	LONG $0x02eac148 // shr rdx,0x2
-	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
-	WORD $0x0148; BYTE $0xca // add rdx,rcx
-	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
-	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	LONG $0x80b68d4c; WORD $0x0002; BYTE $0x00 // lea r14,[rsi+0x280]
-	QUAD $0x000002800ebc8d4c // lea r15,[rsi+rcx*1+0x280]
-	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
-	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
-	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0xcfb:
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
-	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6e3c2c4; BYTE $0xf9 // mulx rdi,rbx,r9
-	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
-	WORD $0x014d; BYTE $0xe4 // add r12,r12
-	WORD $0x114d; BYTE $0xed // adc r13,r13
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x014c; BYTE $0xe1 // add rcx,r12
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
-	LONG $0x12148d4b // lea rdx,[r10+r10*1]
-	LONG $0xf69b42c4; BYTE $0xe8 // mulx r13,r12,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x014c; BYTE $0xe3 // add rbx,r12
-	WORD $0x114c; BYTE $0xef // adc rdi,r13
-	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
-	WORD $0x114d; BYTE $0xeb // adc r11,r13
-	LONG $0xd2af0f4d // imul r10,r10
-	WORD $0x014c; BYTE $0xe7 // add rdi,r12
-	WORD $0x114d; BYTE $0xd3 // adc r11,r10
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8941; BYTE $0xda // mov r10d,ebx
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	LONG $0xfce08349 // and r8,0xfffffffffffffffc
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x3ee2c148 // shl rdx,0x3e
-	LONG $0x3ee1c149 // shl r9,0x3e
-	LONG $0x02ebc148 // shr rbx,0x2
-	WORD $0x0948; BYTE $0xd3 // or rbx,rdx
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
-	WORD $0x114d; BYTE $0xda // adc r10,r11
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0x02ebc149 // shr r11,0x2
-	WORD $0x094c; BYTE $0xcf // or rdi,r9
-	WORD $0x0148; BYTE $0xd8 // add rax,rbx
-	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
-	WORD $0x114d; BYTE $0xda // adc r10,r11
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c149 // shr r8,0x2
-	LONG $0x80048d4f // lea r8,[r8+r8*4]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
-	WORD $0x894d; BYTE $0x06 // mov QWORD PTR [r14],r8
-	LONG $0x084e894d // mov QWORD PTR [r14+0x8],r9
-	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
-	LONG $0x18c68349 // add r14,0x18
-	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0xcfb
+	LONG $0xfd7b850f; WORD $0xffff // jne 0x8df
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
-	LONG $0x404e8d48 // lea rcx,[rsi+0x40]
-	QUAD $0x000002e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2e0],ymm12
-	QUAD $0x00000300ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x300],ymm13
-	QUAD $0x00000320b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x320],ymm14
+	LONG $0xa08e8d48; WORD $0x0000; BYTE $0x00 // lea rcx,[rsi+0xa0]
+	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
+	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
+	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
 	QUAD $0x000000a082fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rdx+0xa0]
 	QUAD $0x000000c08afef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rdx+0xc0]
 	QUAD $0x000000e092feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rdx+0xe0]
@@ -808,10 +658,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x587de2c4; WORD $0x1448 // vpbroadcastd ymm1,DWORD PTR [rax+0x14]
 	LONG $0x587de2c4; WORD $0x1850 // vpbroadcastd ymm2,DWORD PTR [rax+0x18]
 	LONG $0x587de2c4; WORD $0x1c58 // vpbroadcastd ymm3,DWORD PTR [rax+0x1c]
-	QUAD $0x000002e086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x2e0]
-	QUAD $0x000003008efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x300]
-	QUAD $0x0000032096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x320]
-	QUAD $0x000003409efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x340]
+	QUAD $0x0000034086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x340]
+	QUAD $0x000003608efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x360]
+	QUAD $0x0000038096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x380]
+	QUAD $0x000003a09efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x3a0]
 	LONG $0x587de2c4; WORD $0x3066 // vpbroadcastd ymm4,DWORD PTR [rsi+0x30]
 	LONG $0xfe5d41c4; BYTE $0xc0 // vpaddd ymm8,ymm4,ymm8
 	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
@@ -853,9 +703,86 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0x4e6ff9c5; BYTE $0x50 // vmovdqa xmm1,XMMWORD PTR [rsi+0x50]
-	LONG $0x4e7ff9c5; BYTE $0x40 // vmovdqa XMMWORD PTR [rsi+0x40],xmm1
-// 0xffb:
+	QUAD $0x000000a0866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0xa0]
+	LONG $0x42dbf9c5; BYTE $0x10 // vpand xmm0,xmm0,XMMWORD PTR [rdx+0x10]
+	QUAD $0x000000b08e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0xb0]
+	LONG $0x7ef9e1c4; BYTE $0xc0 // vmovq rax,xmm0
+	LONG $0x16f9e3c4; WORD $0x01c1 // vpextrq rcx,xmm0,0x1
+	QUAD $0x000000808e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm1
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
+	LONG $0x02eac148 // shr rdx,0x2
+	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+// 0xdd9:
+	LONG $0x000003b9; BYTE $0x00 // mov ecx,0x3
+	QUAD $0x000000e0a07e8148 // cmp QWORD PTR [rsi-0x60],0xe0
+	LONG $0x00ea820f; WORD $0x0000 // jb 0xed6
+	QUAD $0x00000141a07e8148 // cmp QWORD PTR [rsi-0x60],0x141
+	WORD $0xd983; BYTE $0xff // sbb ecx,0xffffffff
+	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
+	LONG $0xe0b68d4c; WORD $0x0002; BYTE $0x00 // lea r14,[rsi+0x2e0]
+	QUAD $0x000002e00ebc8d4c // lea r15,[rsi+rcx*1+0x2e0]
+	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
+	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+// 0xe14:
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
+	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6e3c2c4; BYTE $0xf9 // mulx rdi,rbx,r9
+	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
+	WORD $0x014d; BYTE $0xe4 // add r12,r12
+	WORD $0x114d; BYTE $0xed // adc r13,r13
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x014c; BYTE $0xe1 // add rcx,r12
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0x12148d4b // lea rdx,[r10+r10*1]
+	LONG $0xf69b42c4; BYTE $0xe8 // mulx r13,r12,r8
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x014c; BYTE $0xe3 // add rbx,r12
+	WORD $0x114c; BYTE $0xef // adc rdi,r13
+	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
+	WORD $0x114d; BYTE $0xeb // adc r11,r13
+	LONG $0xd2af0f4d // imul r10,r10
+	WORD $0x014c; BYTE $0xe7 // add rdi,r12
+	WORD $0x114d; BYTE $0xd3 // adc r11,r10
+	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
+	WORD $0x8941; BYTE $0xda // mov r10d,ebx
+	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
+	WORD $0x894d; BYTE $0xd9 // mov r9,r11
+	LONG $0xfce08349 // and r8,0xfffffffffffffffc
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x3ee2c148 // shl rdx,0x3e
+	LONG $0x3ee1c149 // shl r9,0x3e
+	LONG $0x02ebc148 // shr rbx,0x2
+	WORD $0x0948; BYTE $0xd3 // or rbx,rdx
+	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
+	WORD $0x114d; BYTE $0xda // adc r10,r11
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0x02ebc149 // shr r11,0x2
+	WORD $0x094c; BYTE $0xcf // or rdi,r9
+	WORD $0x0148; BYTE $0xd8 // add rax,rbx
+	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
+	WORD $0x114d; BYTE $0xda // adc r10,r11
+	WORD $0x894d; BYTE $0xd0 // mov r8,r10
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c149 // shr r8,0x2
+	LONG $0x80048d4f // lea r8,[r8+r8*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18348 // adc rcx,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x894d; BYTE $0x06 // mov QWORD PTR [r14],r8
+	LONG $0x084e894d // mov QWORD PTR [r14+0x8],r9
+	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
+	LONG $0x18c68349 // add r14,0x18
+	WORD $0x394d; BYTE $0xfe // cmp r14,r15
+	LONG $0xff3e850f; WORD $0xffff // jne 0xe14
+// 0xed6:
 	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	WORD $0xc031 // xor eax,eax
@@ -864,7 +791,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x017b840f; WORD $0x0000 // je 0x119b
+	LONG $0x017b840f; WORD $0x0000 // je 0x1076
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -874,8 +801,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x69eb // jmp 0x10ab
-// 0x1042:
+	WORD $0x69eb // jmp 0xf86
+// 0xf1d:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -903,32 +830,32 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x10ab:
+// 0xf86:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x9275 // jne 0x1042
+	WORD $0x9275 // jne 0xf1d
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d0840f; WORD $0x0000 // je 0x118c
+	LONG $0x00d0840f; WORD $0x0000 // je 0x1067
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0x10dd
+	WORD $0x1c72 // jb 0xfb8
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x78]
 	WORD $0xdbf7 // neg ebx
 	LONG $0xf7e3e2c4; BYTE $0xd2 // shrx rdx,rdx,rbx
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4beb // jmp 0x1128
-// 0x10dd:
+	WORD $0x4beb // jmp 0x1003
+// 0xfb8:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1b72 // jb 0x10fd
+	WORD $0x1b72 // jb 0xfd8
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x20]
 	LONG $0xf7e1e2c4; BYTE $0xd2 // shlx rdx,rdx,rbx
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x1128
-// 0x10fd:
+	WORD $0x2beb // jmp 0x1003
+// 0xfd8:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
@@ -940,7 +867,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf771e2c4; BYTE $0xd2 // shlx edx,edx,ecx
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x1128:
+// 0x1003:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -967,27 +894,27 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x118c:
+// 0x1067:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0x119b:
+// 0x1076:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0434840f; WORD $0x0000 // je 0x15dc
+	LONG $0x0434840f; WORD $0x0000 // je 0x14b7
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x11da
+	WORD $0x1f72 // jb 0x10b5
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0xb0968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2b0]
+	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x11da
+	WORD $0x0c72 // jb 0x10b5
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0xc8968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2c8]
-// 0x11da:
+	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
+// 0x10b5:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1006,21 +933,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1227
+	WORD $0x0f74 // je 0x1102
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1227:
+// 0x1102:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x123a
+	WORD $0x0f74 // je 0x1115
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x123a:
+// 0x1115:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x12ad
+	WORD $0x6d74 // je 0x1188
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1049,9 +976,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x12ad:
+// 0x1188:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7274 // je 0x1325
+	WORD $0x7274 // je 0x1200
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1080,13 +1007,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xffff15e9; BYTE $0xff // jmp 0x123a
-// 0x1325:
+	LONG $0xffff15e9; BYTE $0xff // jmp 0x1115
+// 0x1200:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0xff0b850f; WORD $0xffff // jne 0x123a
+	LONG $0xff0b850f; WORD $0xffff // jne 0x1115
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x019e840f; WORD $0x0000 // je 0x14db
+	LONG $0x019e840f; WORD $0x0000 // je 0x13b6
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1111,7 +1038,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0139840f; WORD $0x0000 // je 0x14db
+	LONG $0x0139840f; WORD $0x0000 // je 0x13b6
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1196,35 +1123,35 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x14db:
+// 0x13b6:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x14e6:
+// 0x13c1:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00df840f; WORD $0x0000 // je 0x15d1
+	LONG $0x00df840f; WORD $0x0000 // je 0x14ac
 	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0x1517
+	WORD $0x1c72 // jb 0x13f2
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x78]
 	WORD $0xdbf7 // neg ebx
 	LONG $0xf7e3e2c4; BYTE $0xd2 // shrx rdx,rdx,rbx
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4beb // jmp 0x1562
-// 0x1517:
+	WORD $0x4beb // jmp 0x143d
+// 0x13f2:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1b72 // jb 0x1537
+	WORD $0x1b72 // jb 0x1412
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x20]
 	LONG $0xf7e1e2c4; BYTE $0xd2 // shlx rdx,rdx,rbx
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x1562
-// 0x1537:
+	WORD $0x2beb // jmp 0x143d
+// 0x1412:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
@@ -1236,7 +1163,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf771e2c4; BYTE $0xd2 // shlx edx,edx,ecx
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x1562:
+// 0x143d:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -1266,71 +1193,71 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x15d1:
+// 0x14ac:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x1de9840f; WORD $0x0000 // je 0x33c5
-// 0x15dc:
+	LONG $0x1db6840f; WORD $0x0000 // je 0x326d
+// 0x14b7:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
-	LONG $0x809e8d48; WORD $0x0000; BYTE $0x00 // lea rbx,[rsi+0x80]
+	LONG $0xe09e8d48; WORD $0x0000; BYTE $0x00 // lea rbx,[rsi+0xe0]
 	WORD $0xf983; BYTE $0x20 // cmp ecx,0x20
-	WORD $0x3772 // jb 0x162b
+	WORD $0x3772 // jb 0x1506
 	LONG $0x4c6ffec5; WORD $0xe008 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1-0x20]
 	LONG $0x4ceff5c5; WORD $0xe00b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1-0x20]
 	LONG $0x0f5c8d4c; BYTE $0xe0 // lea r11,[rdi+rcx*1-0x20]
-	WORD $0x18eb // jmp 0x161f
-// 0x1607:
+	WORD $0x18eb // jmp 0x14fa
+// 0x14e2:
 	LONG $0x006ffec5 // vmovdqu ymm0,YMMWORD PTR [rax]
 	LONG $0x03effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rbx]
 	LONG $0x077ffec5 // vmovdqu YMMWORD PTR [rdi],ymm0
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x20c38348 // add rbx,0x20
 	LONG $0x20c78348 // add rdi,0x20
-// 0x161f:
+// 0x14fa:
 	WORD $0x394c; BYTE $0xdf // cmp rdi,r11
-	WORD $0xe372 // jb 0x1607
+	WORD $0xe372 // jb 0x14e2
 	LONG $0x7f7ec1c4; BYTE $0x0b // vmovdqu YMMWORD PTR [r11],ymm1
-	WORD $0x74eb // jmp 0x169f
-// 0x162b:
+	WORD $0x74eb // jmp 0x157a
+// 0x1506:
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x1650
+	WORD $0x2072 // jb 0x152b
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x169f
-// 0x1650:
+	WORD $0x4feb // jmp 0x157a
+// 0x152b:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x166f
+	WORD $0x1a72 // jb 0x154a
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x169f
-// 0x166f:
+	WORD $0x30eb // jmp 0x157a
+// 0x154a:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x169b
+	WORD $0x2772 // jb 0x1576
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x169f
-// 0x168b:
+	WORD $0x14eb // jmp 0x157a
+// 0x1566:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x169b:
+// 0x1576:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x168b
-// 0x169f:
+	WORD $0xec75 // jne 0x1566
+// 0x157a:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1344,20 +1271,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x009c850f; WORD $0x0000 // jne 0x176f
+	LONG $0x009c850f; WORD $0x0000 // jne 0x164a
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1cda850f; WORD $0x0000 // jne 0x33ba
+	LONG $0x1ca7850f; WORD $0x0000 // jne 0x3262
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x170a
+	WORD $0x1f72 // jb 0x15e5
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0xb0968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2b0]
+	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x170a
+	WORD $0x0c72 // jb 0x15e5
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0xc8968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2c8]
-// 0x170a:
+	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
+// 0x15e5:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1376,21 +1303,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1757
+	WORD $0x0f74 // je 0x1632
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1757:
+// 0x1632:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x176a
+	WORD $0x0f74 // je 0x1645
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x176a:
-	LONG $0xfffacbe9; BYTE $0xff // jmp 0x123a
-// 0x176f:
+// 0x1645:
+	LONG $0xfffacbe9; BYTE $0xff // jmp 0x1115
+// 0x164a:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1399,22 +1326,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0c72860f; WORD $0x0000 // jbe 0x240d
+	LONG $0x0c3c860f; WORD $0x0000 // jbe 0x22b2
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x1024860f; WORD $0x0000 // jbe 0x27cb
+	LONG $0x0fee860f; WORD $0x0000 // jbe 0x2670
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x14e8860f; WORD $0x0000 // jbe 0x2c9b
+	LONG $0x14b2860f; WORD $0x0000 // jbe 0x2b40
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x17dd
+	WORD $0x1f72 // jb 0x16b8
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0xb0968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2b0]
+	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x17dd
+	WORD $0x0c72 // jb 0x16b8
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0xc8968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2c8]
-// 0x17dd:
+	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
+// 0x16b8:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1433,28 +1360,28 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x182a
+	WORD $0x0f74 // je 0x1705
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x182a:
+// 0x1705:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x183d
+	WORD $0x0f74 // je 0x1718
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x183d:
+// 0x1718:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
 	QUAD $0x00000120826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0x120]
 	QUAD $0x000001408a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0x140]
-	QUAD $0x00000360867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm0
-	QUAD $0x000003808e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm1
+	LONG $0x467ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rsi+0x40],ymm0
+	LONG $0x4e7ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rsi+0x60],ymm1
 	LONG $0x587d62c4; WORD $0x1c60 // vpbroadcastd ymm12,DWORD PTR [rax+0x1c]
-	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
+	QUAD $0x000003a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm12
 	LONG $0x587d62c4; WORD $0x3046 // vpbroadcastd ymm8,DWORD PTR [rsi+0x30]
 	QUAD $0x000000a0826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]
 	QUAD $0x000000c08a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0xc0]
@@ -1471,13 +1398,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x587d62c4; WORD $0x1060 // vpbroadcastd ymm12,DWORD PTR [rax+0x10]
 	LONG $0x587d62c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [rax+0x14]
 	LONG $0x587d62c4; WORD $0x1870 // vpbroadcastd ymm14,DWORD PTR [rax+0x18]
-// 0x18e3:
+// 0x17b8:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	QUAD $0x00038086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x380]
-	QUAD $0x0003808e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x380]
+	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
+	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
@@ -1489,13 +1416,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00038096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x380]
+	LONG $0x002d62c4; WORD $0x6056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]
 	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	QUAD $0x0003809e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x380]
+	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x19c8
+	WORD $0x6d74 // je 0x1891
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1524,24 +1451,24 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x19c8:
+// 0x1891:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	QUAD $0x00000340befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000340be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm15
+	QUAD $0x000003a0befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00036086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x360]
+	LONG $0x003d62c4; WORD $0x4046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]
 	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	QUAD $0x0003608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x360]
+	LONG $0x003562c4; WORD $0x404e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x40]
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
@@ -1553,13 +1480,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00036096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x360]
+	LONG $0x002d62c4; WORD $0x4056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
 	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	QUAD $0x0003609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x360]
+	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x1ae6
+	WORD $0x6d74 // je 0x19a3
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1588,24 +1515,24 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1ae6:
+// 0x19a3:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	QUAD $0x00000340befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000340be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm15
+	QUAD $0x000003a0befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
 	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
 	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
 	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00038096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x380]
+	LONG $0x002d62c4; WORD $0x6056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]
 	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	QUAD $0x0003809e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x380]
+	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
@@ -1617,13 +1544,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00038086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x380]
+	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
 	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	QUAD $0x0003808e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x380]
+	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x1c04
+	WORD $0x6d74 // je 0x1ab5
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1652,9 +1579,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1c04:
-	QUAD $0x00000340befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000340be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm15
+// 0x1ab5:
+	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
@@ -1665,11 +1592,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00036096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x360]
+	LONG $0x002d62c4; WORD $0x4056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
 	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	QUAD $0x0003609e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x360]
+	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
@@ -1681,13 +1608,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00036086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x360]
+	LONG $0x003d62c4; WORD $0x4046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]
 	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	QUAD $0x0003608e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x360]
-	QUAD $0x00000340befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000340be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm15
+	LONG $0x003562c4; WORD $0x404e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x40]
+	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
 	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
@@ -1698,7 +1625,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x1d5b
+	WORD $0x6d74 // je 0x1c00
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1727,12 +1654,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1d5b:
+// 0x1c00:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfb7e850f; WORD $0xffff // jne 0x18e3
+	LONG $0xfbae850f; WORD $0xffff // jne 0x17b8
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x019e840f; WORD $0x0000 // je 0x1f11
+	LONG $0x019e840f; WORD $0x0000 // je 0x1db6
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1757,7 +1684,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0139840f; WORD $0x0000 // je 0x1f11
+	LONG $0x0139840f; WORD $0x0000 // je 0x1db6
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1842,20 +1769,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x1f11:
+// 0x1db6:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
-	LONG $0x808e8d48; WORD $0x0000; BYTE $0x00 // lea rcx,[rsi+0x80]
+	LONG $0xe08e8d48; WORD $0x0000; BYTE $0x00 // lea rcx,[rsi+0xe0]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x02a8850f; WORD $0x0000 // jne 0x21e0
+	LONG $0x02a8850f; WORD $0x0000 // jne 0x2085
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
-	QUAD $0x000002e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2e0],ymm12
-	QUAD $0x00000300ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x300],ymm13
-	QUAD $0x00000320b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x320],ymm14
+	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
+	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
+	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
 	QUAD $0x000000a082fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rdx+0xa0]
 	QUAD $0x000000c08afef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rdx+0xc0]
 	QUAD $0x000000e092feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rdx+0xe0]
@@ -1912,10 +1839,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x587de2c4; WORD $0x1448 // vpbroadcastd ymm1,DWORD PTR [rax+0x14]
 	LONG $0x587de2c4; WORD $0x1850 // vpbroadcastd ymm2,DWORD PTR [rax+0x18]
 	LONG $0x587de2c4; WORD $0x1c58 // vpbroadcastd ymm3,DWORD PTR [rax+0x1c]
-	QUAD $0x000002e086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x2e0]
-	QUAD $0x000003008efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x300]
-	QUAD $0x0000032096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x320]
-	QUAD $0x000003409efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x340]
+	QUAD $0x0000034086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x340]
+	QUAD $0x000003608efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x360]
+	QUAD $0x0000038096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x380]
+	QUAD $0x000003a09efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x3a0]
 	LONG $0x587de2c4; WORD $0x3066 // vpbroadcastd ymm4,DWORD PTR [rsi+0x30]
 	LONG $0xfe5d41c4; BYTE $0xc0 // vpaddd ymm8,ymm4,ymm8
 	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
@@ -1965,11 +1892,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff4bfe9; BYTE $0xff // jmp 0x169f
-// 0x21e0:
-	QUAD $0x000002e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2e0],ymm12
-	QUAD $0x00000300ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x300],ymm13
-	QUAD $0x00000320b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x320],ymm14
+	LONG $0xfff4f5e9; BYTE $0xff // jmp 0x157a
+// 0x2085:
+	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
+	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
+	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
 	QUAD $0x000000a082fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rdx+0xa0]
 	QUAD $0x000000c08afef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rdx+0xc0]
 	QUAD $0x000000e092feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rdx+0xe0]
@@ -2018,10 +1945,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x587de2c4; WORD $0x1448 // vpbroadcastd ymm1,DWORD PTR [rax+0x14]
 	LONG $0x587de2c4; WORD $0x1850 // vpbroadcastd ymm2,DWORD PTR [rax+0x18]
 	LONG $0x587de2c4; WORD $0x1c58 // vpbroadcastd ymm3,DWORD PTR [rax+0x1c]
-	QUAD $0x000002e086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x2e0]
-	QUAD $0x000003008efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x300]
-	QUAD $0x0000032096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x320]
-	QUAD $0x000003409efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x340]
+	QUAD $0x0000034086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x340]
+	QUAD $0x000003608efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x360]
+	QUAD $0x0000038096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x380]
+	QUAD $0x000003a09efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x3a0]
 	LONG $0x587de2c4; WORD $0x3066 // vpbroadcastd ymm4,DWORD PTR [rsi+0x30]
 	LONG $0xfe5d41c4; BYTE $0xc0 // vpaddd ymm8,ymm4,ymm8
 	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
@@ -2063,19 +1990,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff0d9e9; BYTE $0xff // jmp 0x14e6
-// 0x240d:
+	LONG $0xfff10fe9; BYTE $0xff // jmp 0x13c1
+// 0x22b2:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x2437
+	WORD $0x1f72 // jb 0x22dc
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0xb0968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2b0]
+	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2437
+	WORD $0x0c72 // jb 0x22dc
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0xc8968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2c8]
-// 0x2437:
+	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
+// 0x22dc:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2094,19 +2021,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2484
+	WORD $0x0f74 // je 0x2329
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2484:
+// 0x2329:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2497
+	WORD $0x0f74 // je 0x233c
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2497:
+// 0x233c:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2117,7 +2044,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x24d1:
+// 0x2376:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2138,7 +2065,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x259c
+	WORD $0x6d74 // je 0x2441
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2167,9 +2094,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x259c:
+// 0x2441:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x260f
+	WORD $0x6d74 // je 0x24b4
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2198,7 +2125,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x260f:
+// 0x24b4:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2219,7 +2146,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x26da
+	WORD $0x6d74 // je 0x257f
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2248,9 +2175,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x26da:
+// 0x257f:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x274d
+	WORD $0x6d74 // je 0x25f2
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2279,9 +2206,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x274d:
+// 0x25f2:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd7a850f; WORD $0xffff // jne 0x24d1
+	LONG $0xfd7a850f; WORD $0xffff // jne 0x2376
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2295,25 +2222,25 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x00000080a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm12
-	QUAD $0x000000a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa0],ymm13
+	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
+	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x000000c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc0],ymm12
-	QUAD $0x000000e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm13
-	LONG $0xffea6fe9; BYTE $0xff // jmp 0x123a
-// 0x27cb:
+	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
+	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
+	LONG $0xffeaa5e9; BYTE $0xff // jmp 0x1115
+// 0x2670:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x27f5
+	WORD $0x1f72 // jb 0x269a
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0xb0968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2b0]
+	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x27f5
+	WORD $0x0c72 // jb 0x269a
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0xc8968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2c8]
-// 0x27f5:
+	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
+// 0x269a:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2332,19 +2259,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2842
+	WORD $0x0f74 // je 0x26e7
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2842:
+// 0x26e7:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2855
+	WORD $0x0f74 // je 0x26fa
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2855:
+// 0x26fa:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2359,7 +2286,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x28a0:
+// 0x2745:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2399,7 +2326,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x29c3
+	WORD $0x6d74 // je 0x2868
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2428,9 +2355,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x29c3:
+// 0x2868:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2a36
+	WORD $0x6d74 // je 0x28db
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2459,7 +2386,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2a36:
+// 0x28db:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2499,7 +2426,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2b59
+	WORD $0x6d74 // je 0x29fe
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2528,9 +2455,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2b59:
+// 0x29fe:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2bcc
+	WORD $0x6d74 // je 0x2a71
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2559,9 +2486,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2bcc:
+// 0x2a71:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfcca850f; WORD $0xffff // jne 0x28a0
+	LONG $0xfcca850f; WORD $0xffff // jne 0x2745
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2580,33 +2507,33 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x00000080a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm12
-	QUAD $0x000000a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa0],ymm13
+	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
+	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x000000c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc0],ymm12
-	QUAD $0x000000e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm13
+	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
+	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000100a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm12
-	QUAD $0x00000120ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm13
+	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
+	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
-	LONG $0xffe59fe9; BYTE $0xff // jmp 0x123a
-// 0x2c9b:
+	QUAD $0x000001a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm12
+	QUAD $0x000001c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm13
+	LONG $0xffe5d5e9; BYTE $0xff // jmp 0x1115
+// 0x2b40:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x2cc5
+	WORD $0x1f72 // jb 0x2b6a
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0xb0968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2b0]
+	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2cc5
+	WORD $0x0c72 // jb 0x2b6a
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0xc8968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x2c8]
-// 0x2cc5:
+	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
+// 0x2b6a:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2625,19 +2552,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2d12
+	WORD $0x0f74 // je 0x2bb7
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2d12:
+// 0x2bb7:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2d25
+	WORD $0x0f74 // je 0x2bca
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2d25:
+// 0x2bca:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2656,7 +2583,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x2d81:
+// 0x2c26:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2715,7 +2642,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2efd
+	WORD $0x6d74 // je 0x2da2
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2744,9 +2671,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2efd:
+// 0x2da2:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2f70
+	WORD $0x6d74 // je 0x2e15
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2775,7 +2702,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2f70:
+// 0x2e15:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2834,7 +2761,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x30ec
+	WORD $0x6d74 // je 0x2f91
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2863,9 +2790,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x30ec:
+// 0x2f91:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x315f
+	WORD $0x6d74 // je 0x3004
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2894,9 +2821,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x315f:
+// 0x3004:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc18850f; WORD $0xffff // jne 0x2d81
+	LONG $0xfc18850f; WORD $0xffff // jne 0x2c26
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2920,30 +2847,30 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x5afe25c5; BYTE $0x60 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+0x60]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x00000080a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm12
-	QUAD $0x000000a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa0],ymm13
+	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
+	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x000000c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc0],ymm12
-	QUAD $0x000000e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm13
+	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
+	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000100a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm12
-	QUAD $0x00000120ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm13
+	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
+	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	QUAD $0x000001a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm12
+	QUAD $0x000001c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm13
 	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
 	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
-	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	QUAD $0x000001e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm12
+	QUAD $0x00000200ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm13
 	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
-	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
-	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
-	LONG $0xffdfbbe9; BYTE $0xff // jmp 0x123a
-// 0x327f:
+	QUAD $0x00000220a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm12
+	QUAD $0x00000240ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm13
+	LONG $0xffdff1e9; BYTE $0xff // jmp 0x1115
+// 0x3124:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -2952,7 +2879,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x084e8948 // mov QWORD PTR [rsi+0x8],rcx
 	LONG $0x10568948 // mov QWORD PTR [rsi+0x10],rdx
 	LONG $0x6f7ac1c4; WORD $0x2840 // vmovdqu xmm0,XMMWORD PTR [r8+0x28]
-	LONG $0x467ff9c5; BYTE $0x40 // vmovdqa XMMWORD PTR [rsi+0x40],xmm0
+	QUAD $0x00000080867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm0
 	LONG $0x38408b41 // mov eax,DWORD PTR [r8+0x38]
 	WORD $0x4689; BYTE $0x30 // mov DWORD PTR [rsi+0x30],eax
 	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
@@ -2966,12 +2893,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
 	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	LONG $0x80b68d4c; WORD $0x0002; BYTE $0x00 // lea r14,[rsi+0x280]
-	QUAD $0x000002800ebc8d4c // lea r15,[rsi+rcx*1+0x280]
+	LONG $0xe0b68d4c; WORD $0x0002; BYTE $0x00 // lea r14,[rsi+0x2e0]
+	QUAD $0x000002e00ebc8d4c // lea r15,[rsi+rcx*1+0x2e0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x32f3:
+// 0x319b:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -3025,16 +2952,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x32f3
-	LONG $0xffe2e5e9; BYTE $0xff // jmp 0x169f
-// 0x33ba:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x319b
+	LONG $0xffe318e9; BYTE $0xff // jmp 0x157a
+// 0x3262:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x33c5:
+// 0x326d:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x0099840f; WORD $0x0000 // je 0x3470
+	LONG $0x009f840f; WORD $0x0000 // je 0x331e
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -3069,13 +2996,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x04fa8349 // cmp r10,0x4
 	LONG $0xc0430f4c // cmovae r8,rax
 	LONG $0xc9430f4c // cmovae r9,rcx
-	LONG $0x4046034c // add r8,QWORD PTR [rsi+0x40]
-	LONG $0x484e134c // adc r9,QWORD PTR [rsi+0x48]
+	LONG $0x8086034c; WORD $0x0000; BYTE $0x00 // add r8,QWORD PTR [rsi+0x80]
+	LONG $0x888e134c; WORD $0x0000; BYTE $0x00 // adc r9,QWORD PTR [rsi+0x88]
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x65eb // jmp 0x34d5
-// 0x3470:
+	WORD $0x6beb // jmp 0x3389
+// 0x331e:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -3091,20 +3018,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x20568b48 // mov rdx,QWORD PTR [rsi+0x20]
 	LONG $0x18488948 // mov QWORD PTR [rax+0x18],rcx
 	LONG $0x20508948 // mov QWORD PTR [rax+0x20],rdx
-	LONG $0x404e8b48 // mov rcx,QWORD PTR [rsi+0x40]
-	LONG $0x48568b48 // mov rdx,QWORD PTR [rsi+0x48]
+	LONG $0x808e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x80]
+	LONG $0x88968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x88]
 	LONG $0x28488948 // mov QWORD PTR [rax+0x28],rcx
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x34c6
+	WORD $0x0475 // jne 0x337a
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x34c6:
+// 0x337a:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x34d5:
+// 0x3389:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -3113,24 +3040,23 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x467ffdc5; BYTE $0xe0 // vmovdqa YMMWORD PTR [rsi-0x20],ymm0
 	LONG $0x067ffdc5 // vmovdqa YMMWORD PTR [rsi],ymm0
 	LONG $0x467ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rsi+0x20],ymm0
-	LONG $0x467ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rsi+0x40],ymm0
-	LONG $0x467ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rsi+0x60],ymm0
 	QUAD $0x00000080867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm0
-	QUAD $0x000000a0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0xa0],ymm0
+	QUAD $0x000000e0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm0
+	QUAD $0x00000100867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x0674 // je 0x3524
+	WORD $0x0674 // je 0x33d6
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x2076 // jbe 0x3544
-// 0x3524:
-	LONG $0xc0868d48; WORD $0x0000; BYTE $0x00 // lea rax,[rsi+0xc0]
-	LONG $0xa08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3a0]
-// 0x3532:
+	WORD $0x1d76 // jbe 0x33f3
+// 0x33d6:
+	LONG $0x40468d48 // lea rax,[rsi+0x40]
+	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
+// 0x33e1:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x40c08348 // add rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xee72 // jb 0x3532
-// 0x3544:
+	WORD $0xee72 // jb 0x33e1
+// 0x33f3:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

@@ -11,6 +11,7 @@ var generatedKernels = map[string]func(*Args){
 	"AESGCMBatchAVX512":           AESGCMBatchAVX512,
 	"ChaCha20Poly1305AVX2":        ChaCha20Poly1305AVX2,
 	"ChaCha20Poly1305AVX512":      ChaCha20Poly1305AVX512,
+	"ChaCha20Poly1305AVX512VL":    ChaCha20Poly1305AVX512VL,
 	"ChaCha20Poly1305BatchAVX2":   ChaCha20Poly1305BatchAVX2,
 	"ChaCha20Poly1305BatchAVX512": ChaCha20Poly1305BatchAVX512,
 	"ChaCha20Poly1305SSSE3":       ChaCha20Poly1305SSSE3,

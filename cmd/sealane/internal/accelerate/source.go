@@ -92,7 +92,7 @@ func inLanguage(content []byte, version string) ([]byte, error) {
 func Kernels(goarch string) []string {
 	var levels []string
 	text := regexp.MustCompile(`(?m)^TEXT ·ChaCha20Poly1305(\w+)\(SB\)`)
-	for _, level := range []string{"avx512", "avx2", "ssse3", "neon6", "neon", "armv6"} {
+	for _, level := range []string{"avx512", "avx512vl", "avx2", "ssse3", "neon6", "neon", "armv6"} {
 		names, _ := fs.Glob(sealane.Source, "internal/kernel/*_"+goarch+".s")
 		for _, name := range names {
 			content, err := sealane.Source.ReadFile(name)

@@ -20,7 +20,7 @@ const (
 	stock         = cryptoModule + "/chacha20poly1305.(*chacha20poly1305).Seal"
 )
 
-var levels = []string{"avx512", "avx2", "ssse3", "neon6", "neon", "armv6", "portable"}
+var levels = []string{"avx512", "avx512vl", "avx2", "ssse3", "neon6", "neon", "armv6", "portable"}
 
 // A Program is what was found in a file.
 type Program struct {
