@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/keys"
@@ -189,7 +188,7 @@ func TestAnySegmentsSlowKeys(t *testing.T) {
 	if *long {
 		runs = 30000
 	}
-	seed := uint64(time.Now().UnixNano())
+	seed := seedOf()
 	t.Logf("seed %d", seed)
 	all := originals(t)
 	for i := range runs {

@@ -19,7 +19,17 @@ import (
 // The property: whatever happens to the segments of a connection, what is delivered is what was sent, from the beginning,
 // without anything left out but where a gap is reported.
 
-var long = flag.Bool("long", false, "run for minutes")
+var (
+	long  = flag.Bool("long", false, "run for minutes")
+	again = flag.Uint64("seed", 0, "repeat a run with this seed")
+)
+
+func seedOf() uint64 {
+	if *again != 0 {
+		return *again
+	}
+	return uint64(time.Now().UnixNano())
+}
 
 // original is one connection: what each side sent, in TCP segments.
 type original struct {
@@ -222,7 +232,7 @@ func TestAnySegments(t *testing.T) {
 	if *long {
 		runs = 200000
 	}
-	seed := uint64(time.Now().UnixNano())
+	seed := seedOf()
 	t.Logf("seed %d", seed)
 	all := originals(t)
 	delivered, expected := 0, 0

@@ -64,7 +64,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	}
 	if h.epoch == plain && h.next == plain {
 		// There is no telling where the next record of a handshake in plain text begins.
-		d.giveUp(c, Undecryptable)
+		d.giveUp(c, side, Undecryptable)
 		return
 	}
 	if h.next != plain {
@@ -172,7 +172,7 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 
 // mismatch is called for a record that does not open with the key and number that are due.
 func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
-	h, r := &c.half[side], &c.rest[side]
+	h := &c.half[side]
 	if h.epoch == early || h.epoch == blind {
 		// The keys that come next may be late as well.
 		next := application
@@ -201,6 +201,17 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 		d.Stats.EarlyDropped += uint64(len(rec))
 		return true
 	}
+	if d.Dispute {
+		d.dispute(c, side)
+		return false
+	}
+	d.bad(c, side, len(rec))
+	return true
+}
+
+// bad passes over a record that does not open.
+func (d *Decrypter) bad(c *Conn, side uint8, size int) {
+	h, r := &c.half[side], &c.rest[side]
 	d.Stats.BadRecords++
 	h.fails++
 	h.seq++
@@ -208,10 +219,9 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 	h.doubt = min(h.doubt+1, maxTrials)
 	if !h.opened && h.fails >= maxFails {
 		d.abandon(c, side)
-		return true
+		return
 	}
-	d.lost(c, side, len(rec))
-	return true
+	d.lost(c, side, size)
 }
 
 // find tries the keys and numbers that a record may have, and takes it if one of them is right. Numbers below from are
@@ -219,7 +229,9 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) bool {
 	h, r := &c.half[side], &c.rest[side]
 	if c.trials > maxConnTrials {
-		d.abandon(c, side)
+		if !d.Dispute {
+			d.abandon(c, side)
+		}
 		return false
 	}
 	if h.epoch == protected12 {
