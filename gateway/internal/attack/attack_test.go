@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
@@ -535,4 +534,133 @@ func TestTable(t *testing.T) {
 	}
 }
 
-var _ = strings.Contains
+// Time is what the capture says; a stray packet or a clock that was set must not decide.
+func TestTime(t *testing.T) {
+	const hour = int64(3600e9)
+	for name, change := range map[string]func(frames []capture.Frame, at int) []capture.Frame{
+		"a stray packet an hour ahead": func(frames []capture.Frame, at int) []capture.Frame {
+			x := frames[0]
+			x.Data = bytes.Clone(x.Data)
+			x.Data[14+12] = 99 // of somebody else
+			x.Time = frames[at].Time + hour
+			return append(append(append([]capture.Frame(nil), frames[:at]...), x), frames[at:]...)
+		},
+		"the clock back by an hour": func(frames []capture.Frame, at int) []capture.Frame {
+			frames = append([]capture.Frame(nil), frames...)
+			for i := at; i < len(frames); i++ {
+				frames[i].Time -= hour
+			}
+			return frames
+		},
+		"the clock ahead by an hour": func(frames []capture.Frame, at int) []capture.Frame {
+			frames = append([]capture.Frame(nil), frames...)
+			for i := at; i < len(frames); i++ {
+				frames[i].Time += hour
+			}
+			return frames
+		},
+	} {
+		for _, name2 := range victims {
+			v := load(t, name2)
+			for at := 1; at+3 < len(v.frames); at += 1 + len(v.frames)/12 {
+				// The keys come 20 ms late: what waits for them must not be given up.
+				for _, late := range []bool{false, true} {
+					store, s := keys.NewStore(100), &sink{}
+					log := keys.Log{Store: store}
+					if !late {
+						log.Write(v.keyLog)
+					}
+					w := engine.NewWorker(store, s, engine.Options{Flows: 1000, KeyWait: 5e9, HoleWait: 200e6})
+					frames := change(v.frames, at)
+					for i, f := range frames {
+						if late && i == at+3 {
+							log.Write(v.keyLog)
+							w.Tick(f.Time)
+						}
+						w.Frames([]capture.Frame{f})
+					}
+					w.Close()
+					if n := v.authentic(t, name, s); n != v.bytes {
+						t.Errorf("%s, %s, at %d, late %v: %d bytes of %d: %+v", name, v.name, at, late, n, v.bytes, w.Stats)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A connection with the client random of another must not take its keys away.
+func TestSameRandom(t *testing.T) {
+	for _, name := range victims {
+		v := load(t, name)
+		// Somebody else's connection, with the same ClientHello, before, in the middle, and with an answer of its own.
+		other := func(n int) (all []capture.Frame) {
+			for i := range n {
+				f := v.frames[i]
+				f.Data = bytes.Clone(f.Data)
+				s := v.segs[i]
+				if ip := f.Data[14:]; s.Side == v.client {
+					ip[12] = 99
+				} else {
+					ip[16] = 99
+				}
+				if p := s.Payload; len(p) > 50 && s.Side != v.client {
+					f.Data[len(f.Data)-len(p)+11+2] ^= 1 // the ServerHello's random
+				}
+				f.Time = v.frames[0].Time
+				all = append(all, f)
+			}
+			// It ends.
+			for range 2 {
+				x := like(&v.segs[0])
+				x.flags = packet.RST
+				f := v.forge(v.frames[0].Time, x)
+				f.Data[14+12] = 99
+				all = append(all, f)
+			}
+			return all
+		}
+		hello := v.firstData(v.client)
+		for _, n := range []int{hello + 1, v.firstData(1-v.client) + 1} {
+			for _, at := range []int{0, hello, hello + 1, v.firstData(1-v.client) + 1, len(v.frames) / 2} {
+				frames := append(append(append([]capture.Frame(nil), v.frames[:at]...), other(n)...), v.frames[at:]...)
+				store, s := keys.NewStore(100), &sink{}
+				log := keys.Log{Store: store}
+				log.Write(v.keyLog)
+				w := engine.NewWorker(store, s, engine.Options{Flows: 3, KeyWait: 50e6})
+				for i, f := range frames {
+					if i == at+len(other(n)) {
+						// Others push it out of the table.
+						for k := range byte(20) {
+							x := v.forge(f.Time, forgery{side: v.client, seq: 1, flags: packet.SYN})
+							x.Data[14+12] = 100 + k
+							if at == 0 {
+								w.Frames([]capture.Frame{x})
+							}
+						}
+					}
+					w.Frames([]capture.Frame{f})
+				}
+				w.Close()
+				if m := v.authentic(t, "same random", s); m != v.bytes {
+					t.Errorf("%s, %d packets at %d: %d bytes of %d: %+v", v.name, n, at, m, v.bytes, w.Stats)
+				}
+			}
+		}
+		// A key log with another secret for the same random, later and earlier: the server's log has all connections.
+		bad := bytes.Clone(v.keyLog)
+		for i := range bad {
+			if i > 0 && bad[i-1] != '\n' && (i+1 == len(bad) || bad[i+1] == '\n') && bad[i] >= '0' && bad[i] <= '9' {
+				bad[i] = '0' + '9' - bad[i]
+			}
+		}
+		for _, log := range [][]byte{append(append([]byte(nil), v.keyLog...), bad...), append(append([]byte(nil), bad...), v.keyLog...)} {
+			x := *v
+			x.keyLog = log
+			got, w := run(&x, v.frames, nil)
+			if m := v.authentic(t, "two secrets", got); m != v.bytes {
+				t.Errorf("%s, two secrets: %d bytes of %d: %+v", v.name, m, v.bytes, w.Stats)
+			}
+		}
+	}
+}

@@ -105,7 +105,8 @@ type Worker struct {
 	dec       *tls.Decrypter
 	sink      output.Sink
 	order     *reassembly.Reassembler
-	now       int64
+	clock     clock
+	now       int64 // by clock
 	swept     int64
 	polled    int64
 	changes   uint64
@@ -276,9 +277,7 @@ func (w *Worker) handle(l, next *lot) {
 		w.Stats.Frames++
 		w.Stats.Bytes += uint64(len(f.Data))
 		w.Stats.Verdicts[l.verdicts[i]]++
-		if f.Time > w.now {
-			w.now = f.Time
-		}
+		w.now = w.clock.pass(f.Time)
 		if l.verdicts[i] != packet.TCP {
 			if w.o.Verdicts {
 				w.Block = append(w.Block, false)
@@ -290,13 +289,14 @@ func (w *Worker) handle(l, next *lot) {
 		if !e.Is(&s.Tuple) {
 			e = w.table.Find(l.hashes[i], &s.Tuple)
 		}
-		w.segment(s, l.hashes[i], e, f.Time)
+		w.dec.Mark = f.Time
+		w.segment(s, l.hashes[i], e, w.now)
 		if w.o.Verdicts {
 			w.Block = append(w.Block, w.blocks(s, l.hashes[i]))
 		}
 	}
 	l.frames = nil
-	w.Tick(w.now)
+	w.due()
 }
 
 func (w *Worker) blocks(s *packet.Segment, hash uint64) bool {
@@ -335,7 +335,6 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 	if s.Missing > 0 {
 		w.Stats.Cut += uint64(s.Missing)
 	}
-	w.dec.Mark = time
 	if len(s.Payload) > 0 {
 		seq := s.Seq
 		if s.Flags&packet.SYN != 0 {
@@ -581,9 +580,11 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 func (w *Worker) mark(c *conn, e *entry) {
 	e.Flags &^= flow.Queued0 | flow.Queued1
 	for side := range uint8(2) {
-		if c.pair.Dir[side^c.client] != nil || c.tls.InDispute(side^c.client) {
+		if s := side ^ c.client; !c.pair.Idle(s) {
 			e.Flags |= flow.Queued0 << side
-			w.list(c)
+			if c.pair.Stalled(s) || c.tls.InDispute(s) {
+				w.list(c)
+			}
 		}
 	}
 }
@@ -777,10 +778,12 @@ func connOf(c *tls.Conn) *conn {
 // Tick does what is due at a time: it gives up waiting for keys and segments, and looks for idle connections. Frames
 // calls it with the time of packets.
 func (w *Worker) Tick(now int64) {
-	if now > w.now {
-		w.now = now
-	}
-	if now := w.now; now-w.polled >= 1e6 || now < w.polled {
+	w.now = w.clock.pass(now)
+	w.due()
+}
+
+func (w *Worker) due() {
+	if now := w.now; now-w.polled >= 1e6 {
 		w.polled = now
 		w.pollGiven()
 		if len(w.given) > 0 && now-w.reported >= 1e8 {
@@ -799,7 +802,7 @@ func (w *Worker) Tick(now int64) {
 		}
 		// The whole table is looked at about once in ten seconds.
 		const round = 10e9
-		if n := int64(w.table.Made()) * min(now-w.swept, round) / round; n > 0 || now < w.swept {
+		if n := int64(w.table.Made()) * min(now-w.swept, round) / round; n > 0 {
 			w.swept = now
 			w.table.Sweep(int(n), flow.Tick(now), w.age, w.end)
 		}
@@ -824,7 +827,7 @@ func (w *Worker) pollWaiting(now int64) {
 	for _, c := range w.waiting {
 		if c.used {
 			if news {
-				w.dec.Mark = now
+				w.dec.Mark = w.clock.last
 				w.dec.Retry(&c.tls)
 				w.order.Retry(&c.pair, now)
 				w.mark(c, c.entry)
@@ -858,14 +861,14 @@ func (w *Worker) pollQueued(now int64) {
 	for _, c := range w.queued {
 		if c.used {
 			e := c.entry
-			w.dec.Mark = now
+			w.dec.Mark = w.clock.last
 			for side := range uint8(2) {
 				if c.pair.Stalled(side) || c.tls.InDispute(side) {
 					w.order.Tick(&c.pair, side, now, w.o.HoleWait)
 				}
 			}
 			w.mark(c, e)
-			if e.Flags&(flow.Queued0|flow.Queued1) != 0 {
+			if c.pair.Stalled(0) || c.pair.Stalled(1) || c.tls.InDispute(0) || c.tls.InDispute(1) {
 				kept = append(kept, c)
 				continue
 			}

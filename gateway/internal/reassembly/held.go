@@ -122,9 +122,15 @@ const (
 
 // near returns the first segment that may reach beyond at.
 func (h *held) near(at uint32) int {
-	i, _ := slices.BinarySearchFunc(h.segs, at-uint32(h.longest), func(s segment, seq uint32) int {
-		return int(int32(s.seq - seq))
-	})
+	at -= uint32(h.longest)
+	i, j := 0, len(h.segs)
+	for i < j {
+		if m := int(uint(i+j) >> 1); After(at, h.segs[m].seq) {
+			i = m + 1
+		} else {
+			j = m
+		}
+	}
 	return i
 }
 
@@ -195,6 +201,10 @@ func (h *held) insert(p *Pool, s segment, data []byte) {
 	s.buf = p.take(data)
 	h.bytes += len(data)
 	h.longest = max(h.longest, len(data))
+	if n := len(h.segs); n == 0 || After(s.seq, h.segs[n-1].seq) {
+		h.segs = append(h.segs, s)
+		return
+	}
 	i, _ := slices.BinarySearchFunc(h.segs, s, func(a, b segment) int {
 		if a.seq != b.seq {
 			return int(int32(a.seq - b.seq))
@@ -248,3 +258,9 @@ func (h *held) covered(at uint32, limit int, order uint64) uint32 {
 
 // Like tells whether a packet is like those that were authenticated; false if there were none.
 func (c Class) Like(usual Class) bool { return usual.Known && c.Known && c.rank(usual) == 3 }
+
+// ends tells whether nothing is held behind a place, or with a hole before it.
+func (h *held) ends(at uint32) bool {
+	n := len(h.segs)
+	return n == 0 || h.segs[n-1].end() == at
+}

@@ -78,6 +78,7 @@ type Reassembler struct {
 	Pool  Pool
 	Stats Stats
 
+	now     int64
 	order   uint64
 	free    []*Direction
 	seed    maphash.Seed
@@ -122,7 +123,7 @@ func (r *Reassembler) direction(p *Pair, side int) *Direction {
 		} else {
 			p.Dir[side] = new(Direction)
 		}
-		p.Dir[side].owner, p.Dir[side].credit = p, burst
+		p.Dir[side].owner, p.Dir[side].credit, p.Dir[side].Since = p, burst, r.now
 	}
 	return p.Dir[side]
 }
@@ -194,6 +195,26 @@ const (
 // Segment takes a segment that is not simply the next one of a direction that streams.
 func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, class Class, now int64) Result {
 	d := r.direction(p, int(side))
+	r.now = now
+	if d.beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.ends(seq) && d.held.bytes+len(data) < maxBeginning &&
+		!r.full(d, len(data)) && !p.TLS.InDispute(side) {
+		// A handshake as it should be.
+		if !d.begun {
+			d.begun, d.origin = true, seq
+		}
+		d.Since = now
+		r.order++
+		d.held.insert(&r.Pool, segment{seq: seq, class: class, order: r.order, mark: r.Dec.Mark}, data)
+		*p.Next[side] += uint32(len(data))
+		r.Dec.Feed(p.TLS, side, data)
+		for s := range p.Dir {
+			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
+				r.settle(p, side, now)
+				break
+			}
+		}
+		return Taken
+	}
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
 	d.credit = min(d.credit+len(data)*perByte+perSegment, 4*burst)
@@ -223,6 +244,9 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		return Unrelated
 	}
 	ahead := int32(seq - *next)
+	if !p.Stalled(side) {
+		d.Since = now
+	}
 	if d.beginning {
 		r.begin(p, d, side, seq, data, class, now)
 	} else if d.contested || ahead > 0 {
@@ -378,7 +402,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		d.beginning = false
 		d.failed = d.failed[:0]
 		r.Stats.Contested++
-		d.Since = r.Dec.Mark
+		d.Since = r.now
 		d.held.prune(&r.Pool, base)
 	}
 	*next = d.base
@@ -474,7 +498,7 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 		b := s.from(*next)
 		*next += uint32(len(b))
 		d.feeds(*next, s.order)
-		d.Since = mark
+		d.Since = r.now
 		r.Dec.Feed(p.TLS, side, b)
 		r.Dec.Mark = mark
 		if !d.beginning && !p.TLS.InDispute(side) {
@@ -680,7 +704,13 @@ func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []
 func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 	next := *p.Next[side]
 	base := next - uint32(len(r.Dec.Pending(p.TLS, side)))
-	if n := int(base - d.origin); n > 0 && n <= maxBeginning {
+	if !d.conflict {
+		for i := range d.held.segs {
+			if s := &d.held.segs[i]; After(base, s.seq) {
+				p.Usual[side] = s.class
+			}
+		}
+	} else if n := int(base - d.origin); n > 0 && n <= maxBeginning {
 		b := make([]byte, 0, n)
 		for at := d.origin; at != base; {
 			s := r.best(p, d, side, at)
@@ -707,7 +737,7 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	if d == nil || now-d.Since < wait {
 		return
 	}
-	d.Since = now
+	d.Since, r.now = now, now
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
 	d.credit = max(d.credit, burst/4)
@@ -862,6 +892,7 @@ func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
 
 // Finish reads what can be read of a direction at its end; nothing more will come.
 func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
+	r.now = now
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
 	d := p.Dir[side]
@@ -911,6 +942,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 
 // Retry is called when keys may have come, or will not.
 func (r *Reassembler) Retry(p *Pair, now int64) {
+	r.now = now
 	r.settle(p, 0, now)
 	r.settle(p, 1, now)
 }

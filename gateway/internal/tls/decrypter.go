@@ -1063,7 +1063,8 @@ func (d *Decrypter) Close(c *Conn) {
 }
 
 func (d *Decrypter) forget(c *Conn) {
-	if c.found {
+	if c.found && c.state == Readable {
+		// Others, of which no record opened, have no right to them.
 		d.Store.Forget(&c.random[Client])
 	}
 	d.dropSecrets(c)

@@ -1,5 +1,7 @@
 package tls
 
+import "github.com/sealane/sealane/gateway/internal/keys"
+
 // What happens after loss. A hole within a record whose header was seen costs that record only: the next begins at a known
 // place and has a known number. Otherwise the stream is searched for what looks like a record, and the numbers that it may
 // have are tried; the tag decides. The records lost may have changed the keys, so the keys that follow are tried too.
@@ -183,7 +185,7 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 			return false
 		}
 	}
-	if d.find(c, side, rec, 1) {
+	if !h.opened && d.otherSecret(c, side, rec) || d.find(c, side, rec, 1) {
 		return true
 	}
 	switch {
@@ -207,6 +209,57 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 	}
 	d.bad(c, side, len(rec))
 	return true
+}
+
+// otherSecret tries the other secrets that there are for the random of a connection, if there are, on the first record of an
+// epoch. It takes it if one of them is right.
+func (d *Decrypter) otherSecret(c *Conn, side uint8, rec []byte) bool {
+	h := &c.half[side]
+	if c.given || c.suite == nil || h.epoch == plain || h.epoch == blind || h.seq != 0 {
+		return false
+	}
+	label := keys.Master
+	if h.epoch != protected12 {
+		label = labelOf[h.epoch][side]
+		if rec[0] != typeData || len(rec) < minRecord || len(rec) > headerBytes+maxText13 {
+			return false
+		}
+	}
+	if s, _ := d.secret(c, side, label); s == nil || !c.secrets.Ambiguous() {
+		return false
+	}
+	k := d.newKeys()
+	for n := 0; ; n++ {
+		s := c.secrets.Candidate(label, n)
+		if s == nil {
+			k.wipe()
+			return false
+		}
+		d.Stats.Trials++
+		if h.epoch == protected12 {
+			if !k.fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
+				continue
+			}
+			t := half{aead: k.aead, iv: k.iv}
+			if text := d.open12(c.suite, &t, 0, rec); text != nil {
+				d.install(c, side)
+				h.seq, h.opened = 1, true
+				d.inner12(c, side, rec[0], text)
+				return true
+			}
+			continue
+		}
+		if !k.fromTraffic(c.suite, s) {
+			continue
+		}
+		t := half{aead: k.aead, iv: k.iv}
+		if text := d.open13(&t, 0, rec); text != nil {
+			d.install(c, side)
+			h.seq, h.opened = 1, true
+			d.inner13(c, side, text)
+			return true
+		}
+	}
 }
 
 // bad passes over a record that does not open.
@@ -297,9 +350,17 @@ func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 		if h.epoch == handshake && h.doubt == 0 {
 			return false
 		}
-		if secret, _ := d.secret(c, side, labelOf[try][side]); secret != nil && k.fromTraffic(c.suite, secret) {
-			if d.tryKeys(c, side, k, try, rec) {
-				return true
+		if secret, _ := d.secret(c, side, labelOf[try][side]); secret != nil {
+			for n := 0; ; n++ {
+				if secret = c.secrets.Candidate(labelOf[try][side], n); secret == nil {
+					break
+				}
+				if k.fromTraffic(c.suite, secret) && d.tryKeys(c, side, k, try, rec) {
+					return true
+				}
+				if k = d.newKeys(); n > 0 && c.trials > maxConnTrials {
+					break
+				}
 			}
 		}
 		if try == application {
