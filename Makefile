@@ -115,7 +115,7 @@ clean: ## remove build/
 
 # ---- What the parts of the project add ----
 
--include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk
+-include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk https/https.mk
 
 # ---- make run ----
 
@@ -130,6 +130,7 @@ run: bootstrap ## build everything and show it at work; ends with a WireGuard tu
 	@if [ -d cmd/sealane ]; then echo "== The command, and the Go package"; \
 	    $(MAKE) --no-print-directory -s $(B)/sealane && $(B)/sealane info && $(B)/sealane bench; fi
 	@if [ -f wireguard/wireguard.mk ]; then echo "== The tunnel"; $(MAKE) --no-print-directory -s wireguard-demo; fi
+	@if [ -f https/https.mk ]; then echo "== HTTPS"; $(MAKE) --no-print-directory -s https-demo; fi
 
 # ---- make test: every suite runs, then the sum is taken ----
 
@@ -155,18 +156,20 @@ installed-test:
 
 SUITES :=
 LONG_SUITES :=
+# Seconds: no suite of make test-long may take longer.
+LONG_LIMIT ?= 1800
 CHECK_SUITES := check gofmt gen-check
 
 # $(call suite,name,what it needs,command): a target test-name, and its place in the sum of make test; long_suite: of
 # make test-long; check_suite: of make check, which has some of the others too.
 suite = $(call suite_of,SUITES,$(1),$(2),$(3))
-long_suite = $(call suite_of,LONG_SUITES,$(1),$(2),$(3))
+long_suite = $(call suite_of,LONG_SUITES,$(1),$(2),$(3),SUITE_LIMIT=$(LONG_LIMIT))
 check_suite = $(call suite_of,CHECK_SUITES,$(1),$(2),$(3))
 define suite_of
 $(1) += $(2)
 .PHONY: test-$(2)
 test-$(2): $(3)
-	+@$(SUITE) $(2) $(4)
+	+@$(5) $(SUITE) $(2) $(4)
 endef
 
 -include provider/provider.mk
@@ -265,6 +268,7 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
     $(GO_ENV) $(GO) test -C $(m) -v ./...)))
 ifneq ($(wildcard wireguard/wireguard.mk),)
 $(eval $(call suite,upstream,,$(MAKE) --no-print-directory wireguard-transfers))
+$(eval $(call suite,https-demo,,$(MAKE) --no-print-directory -s https-transfers))
 endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$(GO_ENV) $(GO) vet -C $(m) ./...)))
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
@@ -277,9 +281,11 @@ $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY
 # A kernel by itself runs in one goroutine: make test-long has those tests too.
 $(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race -short $(patsubst ./internal/...,./internal/aead ./internal/dispatch,$(GO_LIBRARY))))
 $(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
+$(eval $(call long_suite,long-go-fips140,,env GOWORK=off $(GO) test -v -count=1 -run "^TestFIPS140" ./internal/aead -toolchains=go1.24.0$(comma)go1.25.0$(comma)local))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
     env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
-$(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 linux-arm linux-386 linux-s390x js-wasm,\
+# One of each kind: long-platforms-vet has all of them, and those for ARM run under qemu.
+$(foreach t,windows-amd64 darwin-arm64 freebsd-amd64 linux-386 js-wasm,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif

@@ -34,10 +34,11 @@
     extern sealane_kernel sealane_##primitive##_##level; \
     extern const uint8_t sealane_##primitive##_##level##_constants[];
 
-#define LEVEL(primitive, level, needs, batch)                                                            \
-    {                                                                                                    \
-#level, (needs), sealane_##primitive##_##level, sealane_##primitive##_##level##_constants, batch \
-    }
+/* Versions of clang-format differ on braces in a macro. */
+/* clang-format off */
+#define LEVEL(primitive, level, needs, batch) \
+    {#level, (needs), sealane_##primitive##_##level, sealane_##primitive##_##level##_constants, batch}
+/* clang-format on */
 
 /* The level's batch kernel, and when it pays: see sealane_batch. */
 #define BATCH_KERNEL(primitive, level)                         \
@@ -53,13 +54,10 @@
         }                                                                                                     \
     }
 
-#define NO_BATCH             \
-    {                        \
-        NULL, NULL, 0, 0, 0, \
-        {                    \
-            0                \
-        }                    \
-    }
+/* Versions of clang-format differ on braces in a macro. */
+/* clang-format off */
+#define NO_BATCH {NULL, NULL, 0, 0, 0, {0}}
+/* clang-format on */
 
 /* How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
  * shortest and of a middling length of that class in one call, by turns with n single calls; the first n where both are

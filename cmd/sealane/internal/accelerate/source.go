@@ -88,7 +88,16 @@ func sealaneSource() (tree, error) {
 			return nil, err
 		}
 	}
-	return t, t.addInternal("aead")
+	if err := t.addInternal("aead"); err != nil {
+		return nil, err
+	}
+	// What the standard library calls is below crypto, which cannot import what is internal to another module.
+	if err := t.addInternal("gcm"); err != nil {
+		return nil, err
+	}
+	t["gcm/gcm.go"] = t["internal/gcm/gcm.go"]
+	delete(t, "internal/gcm/gcm.go")
+	return t, nil
 }
 
 // addInternal adds one of sealane's internal packages, and those that it imports.
