@@ -9,7 +9,8 @@
  *   on failure  out is zeroed, and so is the tag that a seal would have written: a caller who does not look at the
  *               result sends zeroes instead of plaintext, and reads zeroes instead of what a stranger wrote. In place
  *               the input is gone then. Only where in_bytes is over the limit, and more likely a subtraction gone
- *               wrong than a length, nothing is written.
+ *               wrong than a length, out is left alone. Under an invalid key, whose tags have an unknown length, 12
+ *               bytes of tag are zeroed.
  *   threads     a key that is not being written may be used by any number of threads; a stream by one at a time.
  *   memory      nothing is allocated; about 6 KiB of stack is used (10 KiB by AES-GCM in portable code, 16 KiB by the
  *               first key set-up in a process), and secrets are wiped from it.
