@@ -52,6 +52,14 @@ func ChaCha20Poly1305AVX512(a *Args)
 // ChaCha20Poly1305AVX512Extensions are the CPU extensions that ChaCha20Poly1305AVX512 may use, in the assembler's names.
 const ChaCha20Poly1305AVX512Extensions = "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma"
 
+// ChaCha20Poly1305AVX512VL is sealane_chacha20poly1305_avx512vl of asm/x86_64/chacha20poly1305_avx512vl.S.
+//
+//go:noescape
+func ChaCha20Poly1305AVX512VL(a *Args)
+
+// ChaCha20Poly1305AVX512VLExtensions are the CPU extensions that ChaCha20Poly1305AVX512VL may use, in the assembler's names.
+const ChaCha20Poly1305AVX512VLExtensions = "sse2 ssse3 sse4.1 avx avx2 bmi2 avx512f avx512vl"
+
 // ChaCha20Poly1305BatchAVX2 is sealane_chacha20poly1305_batch_avx2 of asm/x86_64/chacha20poly1305_batch_avx2.S.
 //
 //go:noescape

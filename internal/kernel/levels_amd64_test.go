@@ -10,9 +10,10 @@ import (
 // TestNeeds compares the features that a level asks for with the extensions that its kernel is assembled with.
 func TestNeeds(t *testing.T) {
 	generated := map[string]string{
-		"avx512": ChaCha20Poly1305AVX512Extensions,
-		"avx2":   ChaCha20Poly1305AVX2Extensions,
-		"ssse3":  ChaCha20Poly1305SSSE3Extensions,
+		"avx512":   ChaCha20Poly1305AVX512Extensions,
+		"avx512vl": ChaCha20Poly1305AVX512VLExtensions,
+		"avx2":     ChaCha20Poly1305AVX2Extensions,
+		"ssse3":    ChaCha20Poly1305SSSE3Extensions,
 	}
 	for _, row := range ChaCha20Poly1305Levels.Rows {
 		extensions := generated[row.Name]
@@ -33,8 +34,9 @@ func TestNeeds(t *testing.T) {
 	}
 	for _, row := range ChaCha20Poly1305BatchLevels.Rows {
 		extensions := map[string]string{
-			"avx512": ChaCha20Poly1305BatchAVX512Extensions,
-			"avx2":   ChaCha20Poly1305BatchAVX2Extensions,
+			"avx512":   ChaCha20Poly1305BatchAVX512Extensions,
+			"avx512vl": ChaCha20Poly1305BatchAVX2Extensions,
+			"avx2":     ChaCha20Poly1305BatchAVX2Extensions,
 		}[row.Name]
 		if got := strings.Join(row.Needs, " "); got != extensions {
 			t.Errorf("batches at level %s need %q, and their kernel may use %q", row.Name, row.Needs, extensions)

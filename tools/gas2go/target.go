@@ -149,5 +149,5 @@ var amd64 = &target{
 	LEAQ {{.Constants}}<>(SB), DX
 {{- end}}
 `,
-	budget: 32 << 10,
+	budget: 48 << 10,
 }
