@@ -1,5 +1,7 @@
 #include "gcm_packet.h"
 
+#include "../src/dit.h"
+
 enum { NONE = 0, HOLDING, AD, TEXT };
 
 static uint64_t direction(int open)
@@ -14,7 +16,9 @@ static inline void run(const gcm_packet *p, sealane_args *a, uint64_t flags)
     a->key = slot(&p->key);
     a->nonce = slot(p->nonce);
     a->flags = flags | (p->is_j0 ? 0 : SEALANE_FLAG_NONCE);
+    const uint64_t dit = dit_on();
     p->level->kernel(a, scratch, p->level->consts);
+    dit_restore(dit);
 }
 
 /* What has to go before the first text: the held associated data, while there is no state. */

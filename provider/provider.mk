@@ -5,10 +5,9 @@ PROVIDER_HEADERS := $(wildcard provider/*.h)
 C_FILES += $(wildcard provider/*.[ch] provider/test/*.[ch])
 SHELL_FILES += provider/bulk $(addprefix provider/test/,programs loading versions) provider/sealane-openssl.in
 
-comma := ,
-
-# Where OpenSSL looks for providers; empty where there is no OpenSSL 3 to build for, and then nothing is installed.
-MODULESDIR ?= $(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null && pkg-config --variable=modulesdir libcrypto)
+# Below PREFIX like all else that is installed: the configuration names the module by its full path. A package that wants
+# it where OpenSSL looks for providers by name says MODULESDIR=$(pkg-config --variable=modulesdir libcrypto).
+MODULESDIR ?= $(LIBDIR)/ossl-modules
 PROVIDER_CNF := $(PREFIX)/share/sealane/sealane.cnf
 
 # $(call provider,folder,compiler,flags,linker flags): the provider over the library that is built there. It may need
@@ -34,17 +33,20 @@ $(eval $(call provider,$(B)/asan,$(CC),$(SANITIZE)))
 .PHONY: provider install-provider
 provider: $(B)/provider/sealane.so ## the OpenSSL 3 provider, sealane.so
 
-INSTALLED = sed -e 's|@MODULE@|$(MODULESDIR)/sealane.so|g' -e 's|@CNF@|$(PROVIDER_CNF)|g'
+PROVIDER_TEMPLATE = sed -e 's|@MODULE@|$(MODULESDIR)/sealane.so|g' -e 's|@CNF@|$(PROVIDER_CNF)|g'
 
 install-provider: provider ## the provider alone: into OpenSSL's modules directory, and sealane-openssl, which turns it on
 	install -d $(DESTDIR)$(MODULESDIR) $(DESTDIR)$(dir $(PROVIDER_CNF)) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/provider/sealane.so $(DESTDIR)$(MODULESDIR)
-	$(INSTALLED) provider/sealane.cnf.in > $(DESTDIR)$(PROVIDER_CNF)
-	$(INSTALLED) provider/sealane-program.cnf.in > $(DESTDIR)$(PROVIDER_CNF:%.cnf=%-program.cnf)
-	$(INSTALLED) provider/sealane-openssl.in > $(DESTDIR)$(PREFIX)/bin/sealane-openssl
+	$(PROVIDER_TEMPLATE) provider/sealane.cnf.in > $(DESTDIR)$(PROVIDER_CNF)
+	$(PROVIDER_TEMPLATE) provider/sealane-program.cnf.in > $(DESTDIR)$(PROVIDER_CNF:%.cnf=%-program.cnf)
+	$(PROVIDER_TEMPLATE) provider/sealane-openssl.in > $(DESTDIR)$(PREFIX)/bin/sealane-openssl
 	chmod 755 $(DESTDIR)$(PREFIX)/bin/sealane-openssl
 
-ifneq ($(MODULESDIR),)
+INSTALLED += $(MODULESDIR)/sealane.so $(PROVIDER_CNF) $(PROVIDER_CNF:%.cnf=%-program.cnf) $(PREFIX)/bin/sealane-openssl
+
+# Together with the library, where there is an OpenSSL 3 to build for.
+ifneq ($(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null && echo 3),)
 install: install-provider
 endif
 
@@ -67,10 +69,10 @@ bench-provider-versions: $(B)/provider/sealane.so ## the provider beside the new
 	cp $(B)/provider/versions.md bench/results/provider-versions-$(CPU_NAME).md
 	cat $(B)/provider/versions.md
 
-bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench bench-provider-versions ## the provider beside OpenSSL's default one; writes bench/results
+bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench $(B)/bench-c bench-provider-versions ## the provider beside OpenSSL's default one; writes bench/results
 	@tools/bootstrap bench
 	{ sed 's|@MACHINE@|$(CPU_NAME)|; s|@OPENSSL@|'"$$(openssl version | sed 's/.*Library: \(OpenSSL [^ ]*\).*/\1/')"'|' provider/figures.md.in && \
-	    $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 12 && \
+	    SEALANE_BENCH_CLASS="$$($(B)/bench-c --class)" $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 12 && \
 	    echo && provider/bulk $(B)/provider/sealane.so 512 12 TLS_AES_128_GCM_SHA256 ""; } > $(B)/provider/figures.md
 	cp $(B)/provider/figures.md $(PROVIDER_RESULTS)
 	cat $(PROVIDER_RESULTS)

@@ -5,7 +5,8 @@
  *
  * --rows prints "cipher bytes operation default sealane", in nanoseconds, for a table of several OpenSSLs. A packet is
  * what TLS makes of it: a context that is used again, a new IV, 13 bytes of associated data, one update, final, and the
- * tag. Fails if a ratio is below the floor of its size, which is one of the level avx512, or with --rows below 1. */
+ * tag. Fails if a ratio is below the floor of its size, where SEALANE_BENCH_CLASS, the CPU's class, is that of the
+ * floors, or with --rows below 1. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
 #include <time.h>
@@ -156,6 +157,9 @@ int main(int argc, char **argv)
             rows = 1;
         else
             return 2;
+    /* What bench-c --class prints. */
+    const char *class = getenv("SEALANE_BENCH_CLASS");
+    const int held = class == NULL || strcmp(class, "avx512/2") == 0;
     const providers loaded = load_providers(NULL, argv[1]);
     if (!rows)
         printf("| | bytes | default, ns | sealane, ns | times as fast | floor |\n|---|---:|---:|---:|---:|---|\n");
@@ -171,7 +175,7 @@ int main(int argc, char **argv)
             check(EVP_EncryptInit_ex(s[side].ctx, c[side], NULL, key, iv), "init");
         }
         measure(s, seal, seconds, best);
-        missed += !report(w, "seal", best, w->seal_floor);
+        missed += !report(w, "seal", best, held ? w->seal_floor : 0);
         iv[0] = 0;
         for (int side = 0; side < SIDES; side++) {
             iv[0] = 0;
@@ -181,7 +185,7 @@ int main(int argc, char **argv)
               "the same packet");
         if (s[0].aead) {
             measure(s, open_packet, seconds, best);
-            missed += !report(w, "open", best, w->open_floor);
+            missed += !report(w, "open", best, held ? w->open_floor : 0);
         }
         for (int side = 0; side < SIDES; side++) {
             EVP_CIPHER_CTX_free(s[side].ctx);

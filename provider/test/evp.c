@@ -93,7 +93,8 @@ static int read_packet(packet *p, FILE *f, const EVP_CIPHER *cipher, int *valid)
         if (sscanf(line, "%63s %*s %40000s %40000s %40000s %40000s %40000s %40000s %15s", algorithm, field[0], field[1],
                    field[2], field[3], field[4], field[5], verdict_of) != 8)
             return 0;
-        if (strcmp(algorithm, wanted) != 0 || strlen(field[0]) != 2 * (size_t)EVP_CIPHER_get_key_length(cipher))
+        if (strcmp(algorithm, wanted) != 0 || strlen(field[0]) != 2 * (size_t)EVP_CIPHER_get_key_length(cipher) ||
+            strlen(field[5]) != 2 * sizeof p->tag)
             continue;
         *valid = strcmp(verdict_of, "valid") == 0;
         return unhex(p->key, sizeof p->key, field[0], &p->key_bytes) &&
