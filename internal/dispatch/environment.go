@@ -8,12 +8,14 @@ import (
 type env struct {
 	cpu string // SEALANE_CPU: the best level allowed
 	asm string // SEALANE_ASM: 0 for portable code
+
+	privileged bool // the program has more rights than who started it
 }
 
 // environment reads the variables once, when the process makes its first key: what is set later has no effect, and the
 // same for all primitives. Whoever starts a set-uid program does not choose its code.
 var environment = sync.OnceValue(func() env {
-	return env{cpu: Getenv("SEALANE_CPU"), asm: Getenv("SEALANE_ASM")}
+	return env{cpu: Getenv("SEALANE_CPU"), asm: Getenv("SEALANE_ASM"), privileged: privileged()}
 })
 
 // Getenv returns a variable of the environment; "" in set-uid programs, as if nothing were set.
