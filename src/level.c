@@ -1,5 +1,5 @@
-#if defined(__linux__) && !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* secure_getenv */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
 #endif
 
 #include "level.h"
@@ -11,7 +11,11 @@
 #if !defined(_WIN32)
 #include <unistd.h>
 #endif
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
 
+#include "../include/sealane.h"
 #include "aesgcm.h"
 #include "cpu.h"
 #include "portable.h"
@@ -30,10 +34,11 @@
     extern sealane_kernel sealane_##primitive##_##level; \
     extern const uint8_t sealane_##primitive##_##level##_constants[];
 
-#define LEVEL(primitive, level, needs, batch)                                                            \
-    {                                                                                                    \
-#level, (needs), sealane_##primitive##_##level, sealane_##primitive##_##level##_constants, batch \
-    }
+/* Versions of clang-format differ on braces in a macro. */
+/* clang-format off */
+#define LEVEL(primitive, level, needs, batch) \
+    {#level, (needs), sealane_##primitive##_##level, sealane_##primitive##_##level##_constants, batch}
+/* clang-format on */
 
 /* The level's batch kernel, and when it pays: see sealane_batch. */
 #define BATCH_KERNEL(primitive, level)                         \
@@ -49,13 +54,10 @@
         }                                                                                                     \
     }
 
-#define NO_BATCH             \
-    {                        \
-        NULL, NULL, 0, 0, 0, \
-        {                    \
-            0                \
-        }                    \
-    }
+/* Versions of clang-format differ on braces in a macro. */
+/* clang-format off */
+#define NO_BATCH {NULL, NULL, 0, 0, 0, {0}}
+/* clang-format on */
 
 /* How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
  * shortest and of a middling length of that class in one call, by turns with n single calls; the first n where both are
@@ -201,38 +203,103 @@ int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t fe
     return -1;
 }
 
-/* The environment of a set-uid program belongs to somebody else. */
-static const char *environment(const char *name)
+#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
+extern int issetugid(void); /* of unistd.h, unless a macro of some system hides it */
+#endif
+
+/* Whether this process has more rights than who started it, to whom the environment belongs: set-uid, set-gid, and on
+ * Linux file capabilities and what security modules say. */
+static int privileged(void)
 {
-#if defined(__GLIBC__)
-    return secure_getenv(name);
+#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
+    return issetugid();
 #elif defined(_WIN32)
-    return getenv(name);
+    return 0;
 #else
-    return getuid() == geteuid() && getgid() == getegid() ? getenv(name) : NULL;
+#if defined(__linux__)
+    if (getauxval(AT_SECURE) != 0)
+        return 1;
+#endif
+    return getuid() != geteuid() || getgid() != getegid();
 #endif
 }
 
-/* Index of the best level that the environment allows; unknown names are ignored, with one warning. */
-static unsigned best_allowed(const sealane_table *table, int warn)
+static const char *environment(const char *name)
 {
-    const char *asm_switch = environment("SEALANE_ASM");
-    if (asm_switch != NULL && strcmp(asm_switch, "0") == 0)
-        return table->count - 1;
+    return privileged() ? NULL : getenv(name);
+}
 
-    const char *cap = environment("SEALANE_CPU");
-    if (cap == NULL || *cap == 0)
+/* Caps are places in known_names: nothing before them is used. */
+enum { NAMES = sizeof known_names / sizeof known_names[0] };
+
+static int cap_named(const char *name)
+{
+    for (int i = 0; i < NAMES; i++)
+        if (strcmp(known_names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* The cap that the environment sets; a name that means nothing is in *ignored. */
+static int cap_of_environment(const char **ignored)
+{
+    const char *asm_switch = environment("SEALANE_ASM"), *name = environment("SEALANE_CPU");
+    if (asm_switch != NULL && strcmp(asm_switch, "0") == 0)
+        return NAMES - 1;
+    if (name == NULL || *name == 0)
         return 0;
-    const unsigned names = sizeof known_names / sizeof known_names[0];
-    for (unsigned i = 0, found = 0; i < names; i++) {
-        found |= strcmp(known_names[i], cap) == 0;
-        int level = found ? sealane_level_find(table, known_names[i]) : -1;
+    const int cap = cap_named(name);
+    *ignored = cap < 0 ? name : NULL;
+    return cap < 0 ? 0 : cap;
+}
+
+enum { SETTLED = 1 << 8 }; /* levels are being chosen: what the program says comes too late */
+
+static atomic_int program_cap;
+
+int sealane_set_max_level(const char *name)
+{
+    if (name == NULL)
+        return SEALANE_NULL;
+    const int cap = cap_named(name);
+    if (cap < 0)
+        return SEALANE_INVALID_LEVEL;
+    int before = atomic_load(&program_cap);
+    do {
+        if (before & SETTLED)
+            return SEALANE_TOO_LATE;
+    } while (!atomic_compare_exchange_weak(&program_cap, &before, cap));
+    return SEALANE_OK;
+}
+
+/* The cap for this process, the same ever after: the lower of the program's and the environment's. Names that mean
+ * nothing are ignored, with one warning. */
+static int cap_of_process(void)
+{
+    static atomic_int environment_cap; /* 0: not read yet; else a place + 1 */
+    const int program = atomic_fetch_or(&program_cap, SETTLED) & ~SETTLED;
+    int known = atomic_load(&environment_cap);
+    if (known == 0) {
+        const char *ignored = NULL;
+        const int read = cap_of_environment(&ignored) + 1;
+        if (atomic_compare_exchange_strong(&environment_cap, &known, read)) {
+            known = read;
+            if (ignored != NULL)
+                fprintf(stderr, "sealane: SEALANE_CPU=%s is ignored: no such level\n", ignored);
+        }
+    }
+    return program > known - 1 ? program : known - 1;
+}
+
+/* The first level of a table that a cap allows. */
+static unsigned best_allowed(const sealane_table *table, int cap)
+{
+    for (int i = cap; i < NAMES; i++) {
+        const int level = sealane_level_find(table, known_names[i]);
         if (level >= 0)
             return (unsigned)level;
     }
-    if (warn)
-        fprintf(stderr, "sealane: SEALANE_CPU=%s is ignored: no such level\n", cap);
-    return 0;
+    return table->count - 1;
 }
 
 /* Whether levels i and j need the same of the CPU. */
@@ -302,17 +369,16 @@ static void report_failed(const sealane_level *level)
 int sealane_level_of_process(const sealane_table *table)
 {
     static atomic_int outcomes[SEALANE_TABLES]; /* 0: not known yet; else level + 2, so that 1 stands for -1 */
-    static atomic_flag warned = ATOMIC_FLAG_INIT;
 
     atomic_int *outcome = &outcomes[table - sealane_tables];
     int known = atomic_load_explicit(outcome, memory_order_acquire);
     if (known == 0) {
-        unsigned start = best_allowed(table, !atomic_flag_test_and_set(&warned));
+        const int cap = cap_of_process();
+        const unsigned start = best_allowed(table, cap);
         int level = sealane_level_choose(table, start, sealane_cpu_features(), report_failed);
 #if defined(HAVE_AARCH64_KERNELS)
-        const char *named = environment("SEALANE_CPU");
         if (level >= 0 && table == &sealane_tables[SEALANE_CHACHA20POLY1305] &&
-            (named == NULL || strcmp(named, table->levels[level].name) != 0))
+            strcmp(known_names[cap], table->levels[level].name) != 0)
             level = sealane_level_fastest(table, level, ticks_of_packet, report_failed);
 #endif
         known = level + 2;

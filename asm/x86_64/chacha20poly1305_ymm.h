@@ -657,6 +657,7 @@
     rows_later_sets \sets, 128
 .endm
 
+scratch_end FRAME + END
 function KERNEL_NAME
 
 // ---- Begin ----------------------------------------------------------------------------------------------------------

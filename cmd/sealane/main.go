@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/report"
 )
 
 func main() {
@@ -46,4 +47,4 @@ func version() string {
 }
 
 // environment refuses SEALANE_CPU and SEALANE_ASM if they have no effect. Libraries only warn of it.
-func environment() error { return kernel.ChaCha20Poly1305Levels.Environment() }
+func environment() error { return report.Environment(&kernel.ChaCha20Poly1305Levels) }

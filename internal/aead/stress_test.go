@@ -21,10 +21,7 @@ import (
 // that are stopped and moved, and stacks that grow in the kernel's prologue. Results must be right all the while, and
 // the profile must show the kernels with their callers: the runtime can walk the stack from inside.
 func TestStress(t *testing.T) {
-	duration := 600 * time.Millisecond
-	if *long {
-		duration = 20 * time.Second
-	}
+	duration := max(600*time.Millisecond, *long)
 	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
 		t.Run(row.Name, func(t *testing.T) {
 			skipUnsupported(t, row)

@@ -1,10 +1,11 @@
 // Package dispatch chooses, for each primitive, the best implementation that this process may use: one whose CPU
 // features are there, that the environment does not rule out, and that has just passed its known-answer test.
+//
+// This package and package kernel are the core: they import so little that any package of the standard library could
+// import them. What they have to tell people is in package report.
 package dispatch
 
 import (
-	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +41,12 @@ const none = 1 << 8
 // Corrupt names a level whose known-answer tests fail. Only tests set it, before the level is first tested.
 var Corrupt string
 
+// Package report sets these when it is initialised. Nothing is reported without it.
+var (
+	OnChoice  func(t *Table)             // after a table's environment was read, before its choice
+	OnFailure func(t *Table, failed Row) // of a known-answer test
+)
+
 // Choose returns the level to use, and whether there is one: there is none if even the portable code failed. The
 // first call tests and chooses, the others read the outcome.
 func (t *Table) Choose() (level uint8, ok bool) {
@@ -56,8 +63,8 @@ func (t *Table) choose() uint32 {
 	if chosen := t.chosen.Load(); chosen != 0 {
 		return chosen
 	}
-	if err := t.Environment(); err != nil {
-		warn(err.Error())
+	if OnChoice != nil {
+		OnChoice(t)
 	}
 	chosen := uint32(none)
 	for i, r := range t.Rows {
@@ -68,7 +75,7 @@ func (t *Table) choose() uint32 {
 			chosen = uint32(t.fastest(i).Level)
 			break
 		}
-		t.warnFailed(r)
+		t.tellFailed(r)
 	}
 	t.chosen.Store(chosen)
 	return chosen
@@ -86,7 +93,7 @@ var now = func() func() time.Duration {
 // fastest returns row i, which has passed its known-answer test, or a faster one of those that follow and have samples
 // like it. The caller holds mu.
 func (t *Table) fastest(i int) Row {
-	if t.Rows[i].Sample == nil || environment().cpu == t.Rows[i].Name {
+	if t.Rows[i].Sample == nil || t.named(i) {
 		return t.Rows[i]
 	}
 	var rows []Row
@@ -98,7 +105,7 @@ func (t *Table) fastest(i int) Row {
 			continue
 		}
 		if !t.test(r) {
-			t.warnFailed(r)
+			t.tellFailed(r)
 			continue
 		}
 		rows = append(rows, r)
@@ -124,8 +131,10 @@ func (t *Table) fastest(i int) Row {
 	return rows[best]
 }
 
-func (t *Table) warnFailed(r Row) {
-	warn(t.Primitive + ": level " + r.Name + " fails its known-answer test and is not used")
+func (t *Table) tellFailed(r Row) {
+	if OnFailure != nil {
+		OnFailure(t, r)
+	}
 }
 
 // test runs the known-answer test of r, once. The caller holds mu.
@@ -169,7 +178,7 @@ func (t *Table) testLevel(level uint8) bool {
 			if _, done := t.tests[r.Name]; t.test(r) {
 				return true
 			} else if !done {
-				t.warnFailed(r)
+				t.tellFailed(r)
 			}
 		}
 	}
@@ -207,68 +216,27 @@ func (r Row) Lacks() []string {
 	return lacks
 }
 
-// Has says whether the CPU, and the operating system where it matters, has a feature. The names are those of the
-// kernels' isa lines, without the dot.
-func Has(feature string) bool {
-	has := features[feature]
-	return has != nil && *has
-}
-
-// A Status says what became of a level.
-type Status uint8
-
-const (
-	Chosen      Status = iota + 1
-	Lesser             // a better level was chosen
-	Failed             // its known-answer test failed
-	Capped             // the environment rules it out
-	Unsupported        // the CPU lacks a feature
-)
-
-// A Report is what became of a row.
-type Report struct {
+// An Outcome is what became of a row.
+type Outcome struct {
 	Row
-	Status Status
-	Tested bool // the CPU can run it
-	Passed bool
-	Why    string // the status in words
+	Lacking  []string // features: with any, the CPU cannot run it, and it is not tested
+	Passed   bool     // its known-answer test
+	Capped   bool     // the environment rules it out
+	Compared bool     // with others by their samples
+	Took     time.Duration
 }
 
-// Report makes the choice if it was not made, runs the known-answer tests that the CPU can run and that have not run,
-// and says for each row what became of it.
-func (t *Table) Report() []Report {
-	chosen, _ := t.Choose()
+// Outcomes makes the choice if it was not made, runs the known-answer tests that the CPU can run and that have not run,
+// and returns the level that was chosen, 0 if none, and the outcome of each row.
+func (t *Table) Outcomes() (chosen uint8, outcomes []Outcome) {
+	chosen, _ = t.Choose()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var reports []Report
 	for i, row := range t.Rows {
-		r := Report{Row: row}
-		lacks := row.Lacks()
-		if lacks == nil {
-			r.Tested, r.Passed = true, t.test(row)
-		}
-		switch {
-		case lacks != nil:
-			r.Status, r.Why = Unsupported, "the CPU lacks "+strings.Join(lacks, ", ")
-		case !r.Passed:
-			r.Status, r.Why = Failed, "its known-answer test failed"
-		case t.capped(i):
-			r.Status, r.Why = Capped, environment().limit()+" rules it out"
-		case row.Level != chosen:
-			r.Status, r.Why = Lesser, "a better level was chosen"
-			if took, compared := t.times[row.Name]; compared {
-				r.Why = fmt.Sprintf("slower on this CPU: %v for a packet", took)
-			}
-		case row.Sample != nil && row.Name == environment().cpu:
-			r.Status, r.Why = Chosen, environment().limit()+" names it"
-		case len(t.times) > 0:
-			r.Status, r.Why = Chosen, fmt.Sprintf("the fastest on this CPU: %v for a packet", t.times[row.Name])
-		case i > 0 && t.capped(i-1):
-			r.Status, r.Why = Chosen, "the best level that "+environment().limit()+" allows"
-		default:
-			r.Status, r.Why = Chosen, "the best level that this CPU runs"
-		}
-		reports = append(reports, r)
+		o := Outcome{Row: row, Lacking: row.Lacks(), Capped: t.capped(i)}
+		o.Passed = len(o.Lacking) == 0 && t.test(row)
+		o.Took, o.Compared = t.times[row.Name]
+		outcomes = append(outcomes, o)
 	}
-	return reports
+	return chosen, outcomes
 }

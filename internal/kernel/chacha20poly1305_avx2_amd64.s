@@ -5,9 +5,9 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305AVX2(a *Args)
-TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
+TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
+	LEAQ -193(SP), SI
 	ANDQ $-64, SI
 	LEAQ chacha20poly1305_avx2_constants<>(SB), DX
 	PCALIGN $64

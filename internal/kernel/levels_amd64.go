@@ -91,12 +91,12 @@ var chaCha20Poly1305BatchPlans = batchPlans{
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
-func ChaCha20Poly1305Batch(level Level, a *Args) {
+func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
 	switch level {
 	case AVX512:
-		ChaCha20Poly1305BatchAVX512(a)
+		ChaCha20Poly1305BatchAVX512(a, scratch)
 	case AVX512VL, AVX2:
-		ChaCha20Poly1305BatchAVX2(a)
+		ChaCha20Poly1305BatchAVX2(a, scratch)
 	default:
 		ChaCha20Poly1305BatchPortable(a)
 	}
@@ -165,10 +165,10 @@ var aesGCMBatchPlans = batchPlans{
 }
 
 // AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
-func AESGCMBatch(level Level, a *Args) {
+func AESGCMBatch(level Level, a *Args, scratch *BatchScratch) {
 	switch level {
 	case AVX512:
-		AESGCMBatchAVX512(a)
+		AESGCMBatchAVX512(a, scratch)
 	default:
 		AESGCMBatchPortable(a)
 	}

@@ -4,7 +4,8 @@
  *     bench FOLDER [--seconds=N]      FOLDER holds sealane.so
  *
  * A packet is what TLS makes of it: a context that is used again, a new IV, 13 bytes of associated data, one update,
- * final, and the tag. Fails if a ratio is below the floor of its size. */
+ * final, and the tag. Fails if a ratio is below the floor of its size, where
+ * SEALANE_BENCH_CLASS, the CPU's class, is that of the floors. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
 #include <time.h>
@@ -134,6 +135,9 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++)
         if (strncmp(argv[i], "--seconds=", 10) == 0)
             seconds = strtod(argv[i] + 10, NULL);
+    /* What bench-c --class prints. */
+    const char *class = getenv("SEALANE_BENCH_CLASS");
+    const int held = class == NULL || strcmp(class, "avx512/2") == 0;
     const providers loaded = load_providers(NULL, argv[1]);
     printf("| | bytes | default, ns | sealane, ns | times as fast | floor |\n|---|---:|---:|---:|---:|---|\n");
     for (int i = 0; i < WORKS; i++) {
@@ -150,7 +154,7 @@ int main(int argc, char **argv)
         }
         snprintf(name, sizeof name, "%s seal", w->cipher);
         measure(s, seal, seconds, best);
-        missed += !report(name, w, best, w->seal_floor);
+        missed += !report(name, w, best, held ? w->seal_floor : 0);
         iv[0] = 0;
         for (int side = 0; side < SIDES; side++) {
             iv[0] = 0;
@@ -161,7 +165,7 @@ int main(int argc, char **argv)
         if (s[0].aead) {
             snprintf(name, sizeof name, "%s open", w->cipher);
             measure(s, open_packet, seconds, best);
-            missed += !report(name, w, best, w->open_floor);
+            missed += !report(name, w, best, held ? w->open_floor : 0);
         }
         for (int side = 0; side < SIDES; side++) {
             EVP_CIPHER_CTX_free(s[side].ctx);
