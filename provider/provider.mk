@@ -113,7 +113,7 @@ $(eval $(call suite,provider-programs-planted,$(PROVIDER),\
 LOADING := $(PROVIDER) $(B)/broken/provider/sealane.so $(B)/provider/test-config
 $(eval $(call suite,provider-loading,$(LOADING),provider/test/loading $(B)))
 $(eval $(call suite,provider-loading-planted,$(LOADING),\
-    --must-fail "provider/test/loading $(B) --plant=%" broken name symbols python included on odd))
+    --must-fail "provider/test/loading $(B) --plant=%" broken name symbols python included on gone odd))
 $(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(B)/vectors.txt,\
     $(B)/clang/provider/test-evp $(B)/clang/provider $(B)/vectors.txt))
 
