@@ -47,7 +47,7 @@ const sealane_level *aesgcm_level(void)
 static void *new_context(void *provider, const cipher_shape *shape)
 {
     const core *from = provider;
-    context *c = core_allocate(from, sizeof *c);
+    context *c = core_is_well(from) ? core_allocate(from, sizeof *c) : NULL;
     if (c != NULL) {
         c->core = from;
         c->shape = shape;
@@ -195,6 +195,8 @@ static int set_params(void *v, const OSSL_PARAM params[])
     const OSSL_PARAM *p;
     if (params == NULL)
         return 1;
+    if (is_tag_alone(params))
+        return set_tag(c, params);
     find_params(&found, params);
     if ((p = found.at[PARAM_TAG]) != NULL && !set_tag(c, p))
         return 0;
@@ -259,6 +261,8 @@ static int get_params(void *v, OSSL_PARAM params[])
 {
     context *c = v;
     found_params found;
+    if (is_tag_alone(params))
+        return get_tag(c, params);
     find_params(&found, params);
     if (!cipher_answer(c->core, found.at[PARAM_IVLEN], c->iv_bytes) ||
         !cipher_answer(c->core, found.at[PARAM_KEYLEN], c->shape->key_bytes) ||
@@ -318,6 +322,8 @@ static int init(context *c, const unsigned char *key, size_t key_bytes, const un
     if (key != NULL) {
         if (key_bytes != c->shape->key_bytes)
             return raise(c, PROV_R_INVALID_KEY_LENGTH);
+        if (!core_is_well(c->core))
+            return 0;
         gcm_packet_set_key(&c->packet, key, key_bytes);
         c->has_key = 1;
         c->records = 0;

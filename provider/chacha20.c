@@ -27,7 +27,7 @@ typedef struct {
 static void *new_context(void *provider)
 {
     const core *from = provider;
-    context *c = core_allocate(from, sizeof *c);
+    context *c = core_is_well(from) ? core_allocate(from, sizeof *c) : NULL;
     if (c != NULL) {
         c->core = from;
         c->level = chacha20_level();

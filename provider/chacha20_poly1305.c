@@ -32,7 +32,7 @@ typedef struct {
 static void *new_context(void *provider)
 {
     const core *from = provider;
-    context *c = core_allocate(from, sizeof *c);
+    context *c = core_is_well(from) ? core_allocate(from, sizeof *c) : NULL;
     if (c != NULL) {
         c->core = from;
         c->record_bytes = NO_RECORD;
@@ -138,6 +138,8 @@ static int set_params(void *v, const OSSL_PARAM params[])
     found_params found;
     if (params == NULL)
         return 1;
+    if (is_tag_alone(params))
+        return set_bytes(c, params, set_tag);
     find_params(&found, params);
     return cipher_set_lengths(c->core, &shape, &found) && set_bytes(c, found.at[PARAM_TAG], set_tag) &&
            set_bytes(c, found.at[PARAM_TLS_AAD], set_record) &&
@@ -168,6 +170,8 @@ static int get_params(void *v, OSSL_PARAM params[])
 {
     const context *c = v;
     found_params found;
+    if (is_tag_alone(params))
+        return get_tag(c, params);
     find_params(&found, params);
     return cipher_get_lengths(c->core, &shape, &found) &&
            cipher_answer(c->core, found.at[PARAM_TAGLEN], c->tag_bytes) &&

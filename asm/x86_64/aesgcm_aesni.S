@@ -389,6 +389,7 @@
 
 #include "aesgcm_text.h"
 
+    scratch_end SCRATCH_END
     function sealane_aesgcm_aesni
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]

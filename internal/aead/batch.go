@@ -234,6 +234,7 @@ type workspace struct {
 	derived       int
 	putOff        [chunk]uint8
 	later         int // packets of the other primitive
+	memory        kernel.BatchMemory
 }
 
 type tag [tagSize]byte
@@ -463,9 +464,9 @@ func (w *workspace) callKernel(p *planner) {
 	var args kernel.Args
 	args.In, args.Bytes, args.Flags = unsafe.Pointer(w.longestFirst(p)), uint64(w.count), p.direction
 	if p.gcm {
-		kernel.AESGCMBatch(p.level, &args)
+		kernel.AESGCMBatch(p.level, &args, w.memory.Scratch())
 	} else {
-		kernel.ChaCha20Poly1305Batch(p.level, &args)
+		kernel.ChaCha20Poly1305Batch(p.level, &args, w.memory.Scratch())
 	}
 }
 

@@ -5,9 +5,9 @@
 #include "textflag.h"
 
 // func AESGCMAESNI(a *Args)
-TEXT ·AESGCMAESNI(SB), 0, $4160-8
+TEXT ·AESGCMAESNI(SB), 0, $256-8
 	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
+	LEAQ -193(SP), SI
 	ANDQ $-64, SI
 	LEAQ aesgcm_aesni_constants<>(SB), DX
 	PCALIGN $64

@@ -49,7 +49,11 @@ func Levels(t *dispatch.Table) []Level {
 	chosen, outcomes := t.Outcomes()
 	cpu, _, asm, _ := t.Environment()
 	limit := "SEALANE_CPU=" + cpu
-	if asm == "0" {
+	name, program := t.MaxLevel()
+	switch {
+	case program:
+		limit = "SetMaxLevel(" + name + ")"
+	case asm == "0":
 		limit = "SEALANE_ASM=0"
 	}
 	var levels []Level
@@ -67,7 +71,7 @@ func Levels(t *dispatch.Table) []Level {
 			l.Status, l.Why = Lesser, "slower on this CPU: "+took
 		case o.Level != chosen:
 			l.Status, l.Why = Lesser, "a better level was chosen"
-		case o.Samples[0] != nil && o.Name == cpu:
+		case o.Samples[0] != nil && (o.Name == cpu || o.Name == name):
 			l.Status, l.Why = Chosen, limit+" names it"
 		case o.Compared:
 			l.Status, l.Why = Chosen, "the fastest on this CPU: "+took

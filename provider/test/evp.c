@@ -7,6 +7,7 @@
 
 #include <openssl/core_names.h>
 #include <openssl/params.h>
+#include <openssl/self_test.h>
 
 #include "providers.h"
 
@@ -418,6 +419,81 @@ static void check_reloading(const char *folder)
     verdict("loading and unloading", ok);
 }
 
+/* What a listener heard of the self-test, and whose answer it asked to be corrupted. */
+typedef struct {
+    const char *corrupt;
+    unsigned starts, passes, failures, others;
+} heard;
+
+static int listen(const OSSL_PARAM params[], void *v)
+{
+    heard *h = v;
+    const OSSL_PARAM *phase = OSSL_PARAM_locate_const(params, OSSL_PROV_PARAM_SELF_TEST_PHASE),
+                     *type = OSSL_PARAM_locate_const(params, OSSL_PROV_PARAM_SELF_TEST_TYPE),
+                     *what = OSSL_PARAM_locate_const(params, OSSL_PROV_PARAM_SELF_TEST_DESC);
+    if (phase == NULL || type == NULL || what == NULL || strcmp(type->data, OSSL_SELF_TEST_TYPE_KAT_CIPHER) != 0) {
+        h->others++;
+        return 1;
+    }
+    h->starts += strcmp(phase->data, OSSL_SELF_TEST_PHASE_START) == 0;
+    h->passes += strcmp(phase->data, OSSL_SELF_TEST_PHASE_PASS) == 0;
+    h->failures += strcmp(phase->data, OSSL_SELF_TEST_PHASE_FAIL) == 0;
+    return h->corrupt == NULL || planted("self-test") || strcmp(phase->data, OSSL_SELF_TEST_PHASE_CORRUPT) != 0 ||
+           strcmp(what->data, h->corrupt) != 0;
+}
+
+static int status_of(const OSSL_PROVIDER *p)
+{
+    int status = -1;
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_int(OSSL_PROV_PARAM_STATUS, &status), OSSL_PARAM_construct_end()};
+    return OSSL_PROVIDER_get_params(p, params) ? status : -1;
+}
+
+/* A listener hears of every known answer; one that goes wrong keeps the provider from being loaded, or ends its work.
+ */
+static void check_self_test(const char *folder)
+{
+    static const char *const names[] = {NULL,          "ChaCha20-Poly1305", "ChaCha20",
+                                        "AES-128-GCM", "AES-192-GCM",       "AES-256-GCM"};
+    enum { NAMES = sizeof names / sizeof names[0], ANSWERS = NAMES - 1 };
+    int ok = 1, n;
+    for (int i = 0; i < NAMES; i++) {
+        heard h = {.corrupt = names[i]};
+        OSSL_LIB_CTX *libctx = OSSL_LIB_CTX_new();
+        OSSL_PROVIDER_set_default_search_path(libctx, folder);
+        OSSL_SELF_TEST_set_callback(libctx, listen, &h);
+        OSSL_PROVIDER *p = OSSL_PROVIDER_load(libctx, "sealane");
+        const unsigned wrong = names[i] != NULL;
+        ok &= (p == NULL) == (int)wrong && h.starts == ANSWERS && h.passes == ANSWERS - wrong && h.failures == wrong &&
+              h.others == 0;
+        OSSL_PROVIDER_unload(p);
+        OSSL_LIB_CTX_free(libctx);
+    }
+    heard h = {.corrupt = NULL};
+    uint8_t key[32] = {1}, text[16] = {2};
+    OSSL_LIB_CTX *libctx = OSSL_LIB_CTX_new();
+    OSSL_PROVIDER_set_default_search_path(libctx, folder);
+    OSSL_SELF_TEST_set_callback(libctx, listen, &h);
+    OSSL_PROVIDER *p = OSSL_PROVIDER_load(libctx, "sealane");
+    EVP_CIPHER *cipher = EVP_CIPHER_fetch(libctx, "ChaCha20-Poly1305", NULL);
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *other = EVP_CIPHER_CTX_new();
+    ok &= p != NULL && status_of(p) == 1 && OSSL_PROVIDER_self_test(p) && status_of(p) == 1 && h.passes == 2 * ANSWERS;
+    ok &= EVP_EncryptInit_ex(c, cipher, NULL, key, key);
+    h.corrupt = "AES-192-GCM";
+    ok &= !OSSL_PROVIDER_self_test(p) && status_of(p) == 0 && h.failures == 1;
+    ok &= EVP_EncryptUpdate(c, text, &n, text, sizeof text) == 1; /* what has begun may end */
+    ok &= !EVP_EncryptInit_ex(c, NULL, NULL, key, key) && !EVP_EncryptInit_ex(other, cipher, NULL, key, key);
+    h.corrupt = NULL;
+    ok &= !OSSL_PROVIDER_self_test(p) && status_of(p) == 0; /* once wrong, not to be trusted again */
+    ERR_clear_error();
+    EVP_CIPHER_CTX_free(c);
+    EVP_CIPHER_CTX_free(other);
+    EVP_CIPHER_free(cipher);
+    OSSL_PROVIDER_unload(p);
+    OSSL_LIB_CTX_free(libctx);
+    verdict("the self-test is heard, may be asked for, and ends all work if it fails", ok);
+}
+
 static const struct {
     const char *name;
     unsigned vectors; /* that Wycheproof has at least */
@@ -453,6 +529,7 @@ int main(int argc, char **argv)
         not_run += !check_aead(aeads[i].name, argv[2], aeads[i].vectors);
     check_stream();
     check_reloading(argv[1]);
+    check_self_test(argv[1]);
     unload_providers(&loaded);
     printf("evp: %u passed, %u failed, %d not run\n", passed, failed, not_run);
     return failed != 0;
