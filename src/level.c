@@ -39,9 +39,9 @@
 /* clang-format off */
 #define LEVEL_OF(timed, primitive, level, needs, ...) \
     {#level, (needs), sealane_##primitive##_##level, sealane_##primitive##_##level##_constants, __VA_ARGS__, timed}
-/* clang-format on */
 #define LEVEL(primitive, level, needs, batch) LEVEL_OF(0, primitive, level, needs, batch)
 #define TIMED_LEVEL(primitive, level, needs, batch) LEVEL_OF(1, primitive, level, needs, batch)
+/* clang-format on */
 
 /* The level's batch kernel, and when it pays: see sealane_batch. */
 #define BATCH_KERNEL(primitive, level)                         \
