@@ -9,8 +9,9 @@ static const struct {
     {"aesgcm", "aesni", 448},
     {"aesgcm", "avx2", 640},
     {"aesgcm", "avx512", 256},
-    {"chacha20poly1305", "avx2", 2432},
+    {"chacha20poly1305", "avx2", 1344},
     {"chacha20poly1305", "avx512", 3264},
+    {"chacha20poly1305", "avx512vl", 1344},
     {"chacha20poly1305", "ssse3", 1216},
 #endif
 #if defined(__aarch64__)

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	long = flag.Bool("long", false, "run stress and random tests for longer")
+	long = flag.Duration("long", 0, "how long to stress each level")
 	seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random cases")
 )
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -190,13 +191,10 @@ func TestBatchMixes(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		cases = 2*maxLanes + 1
 	}
-	if *long {
-		cases *= 100
-	}
 	forEachBatch(t, func(t *testing.T, c *primitive, level Level) {
 		r, b := newRand(), newLaneBench(t)
 		kernel := c.batchAtLevel(t, level)
-		for i := range cases {
+		for i, begin := 0, time.Now(); i < cases || time.Since(begin) < *long; i++ {
 			most := []int{100, 300, 700, maxLaneText}[i%4]
 			packets := make([]*packet, i%(maxLanes+1))
 			for j := range packets {

@@ -5,7 +5,14 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305BatchNEON(a *Args, scratch *BatchScratch)
-TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $0-16
+TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $16-16
+	MOVBU ·hasDIT(SB), R3
+	MOVD $0x1000000, R4
+	CBZ R3, ready
+	WORD $0xd53b42a4 // mrs x4, dit
+	WORD $0xd503415f // msr dit, #1
+ready:
+	MOVD R4, dit-8(SP)
 	MOVD a+0(FP), R0
 	MOVD scratch+8(FP), R1
 	MOVD $chacha20poly1305_batch_neon_constants<>(SB), R2
@@ -2068,6 +2075,10 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $0-16
 	WORD $0xad030120 // stp q0, q0, [x9, #96]
 	WORD $0x91020129 // add x9, x9, #0x80
 	WORD $0x54ffff41 // b.ne 0x1f70
+	MOVD dit-8(SP), R4
+	TBNZ $24, R4, done
+	WORD $0xd503405f // msr dit, #0
+done:
 	RET
 
 DATA chacha20poly1305_batch_neon_constants<>+0(SB)/8, $0x3320646e61707865

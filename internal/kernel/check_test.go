@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	long = flag.Bool("long", false, "run many more random cases")
+	long = flag.Duration("long", 0, "how long to try random cases at each level")
 	seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random cases")
 )
 

@@ -38,7 +38,7 @@ var (
 )
 
 // readGenerated reads the kernels of one generated file: each is TEXT, a prologue, PCALIGN (or another
-// TEXT), machine code, RET, and DATA.
+// TEXT), machine code, an epilogue, RET, and DATA.
 func readGenerated(path string) ([]*generated, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -79,7 +79,7 @@ func readGenerated(path string) ([]*generated, error) {
 		switch {
 		case line == "PCALIGN $64":
 			inBody = true
-		case line == "RET":
+		case line == "RET", line == "MOVD dit-8(SP), R4": // arm64 has an epilogue
 			inBody = false
 		case inBody && line != "":
 			for _, part := range strings.Split(line, ";") {
@@ -263,7 +263,7 @@ var machines = map[string]machine{
 			}
 			return entry + uint64(at) + 7 + uint64(int64(int32(binary.LittleEndian.Uint32(prologue[at+3:])))), true
 		},
-		align: 16,
+		align: 32,
 		gcc:   []string{"x86_64-linux-gnu-gcc", "gcc"},
 		isa:   "x86_64",
 		ret:   []byte{0xc3},
@@ -288,12 +288,10 @@ var machines = map[string]machine{
 		ret:   []byte{0x1e, 0xff, 0x2f, 0xe1},
 	},
 	"arm64": {
-		epilogue: func(frame uint32) (epilogue []byte) { // ADD $(all-8), RSP, R29; ADD $all, RSP; RET
-			code := []uint32{0xd65f03c0}
-			if frame > 0 {
-				all := (frame + 8 + 15) &^ 15
-				code = []uint32{0x910003fd | (all-8)<<10, 0x910003ff | all<<10, 0xd65f03c0}
-			}
+		// MOVD dit-8(SP), R4; TBNZ $24, R4, 2(PC); MSR $0, DIT; ADD $(all-8), RSP, R29; ADD $all, RSP; RET
+		epilogue: func(frame uint32) (epilogue []byte) {
+			all := (frame + 8 + 15) &^ 15
+			code := []uint32{0xf94003e4 | frame/8<<10, 0x37c00044, 0xd503405f, 0x910003fd | (all-8)<<10, 0x910003ff | all<<10, 0xd65f03c0}
 			for _, word := range code {
 				epilogue = binary.LittleEndian.AppendUint32(epilogue, word)
 			}

@@ -129,7 +129,15 @@ var arm64 = &target{
 
 	bodyAlign: 64,
 	units:     []int{4},
-	prologue: `	MOVD a+0(FP), R0
+	top:       16,
+	prologue: `	MOVBU ·hasDIT(SB), R3
+	MOVD $0x1000000, R4
+	CBZ R3, ready
+	WORD $0xd53b42a4 // mrs x4, dit
+	WORD $0xd503415f // msr dit, #1
+ready:
+	MOVD R4, dit-8(SP)
+	MOVD a+0(FP), R0
 {{- if .Batch}}
 	MOVD scratch+8(FP), R1
 {{- else if .Frame}}
@@ -139,6 +147,11 @@ var arm64 = &target{
 {{- if .Constants}}
 	MOVD ${{.Constants}}<>(SB), R2
 {{- end}}
+`,
+	epilogue: `	MOVD dit-8(SP), R4
+	TBNZ $24, R4, done
+	WORD $0xd503405f // msr dit, #0
+done:
 `,
 	budget: 32 << 10,
 }

@@ -246,7 +246,7 @@ func (t *target) difference(a, b *object, nameA, nameB string) string {
 		if f.name != g.name {
 			return fmt.Sprintf("%s makes %s, %s %s", nameA, f.name, nameB, g.name)
 		}
-		if bytes.Equal(f.code, g.code) {
+		if bytes.Equal(f.code, g.code) || t.commuted(f, g) {
 			continue
 		}
 		return strings.Join(t.differences(f, g, nameA, nameB), "\n")
@@ -290,6 +290,46 @@ func (t *target) differences(f, g *function, nameA, nameB string) []string {
 		break
 	}
 	return causes
+}
+
+// commutative are the instructions of which LLVM's assembler, since version 16, exchanges the sources if that saves a byte.
+var commutative = regexp.MustCompile(`^vp(x?or|and|add[bwdq]|mul(u?dq|[lh]w|ld))$`)
+
+// commuted reports whether nothing but exchanged sources sets f and g apart, and what follows from a byte less: padding, and
+// the distances of jumps, which go to the same instructions.
+func (t *target) commuted(f, g *function) bool {
+	x, y := t.withoutPadding(f), t.withoutPadding(g)
+	if len(x.body) != len(y.body) {
+		return false
+	}
+	toX, toY := x.indices(), y.indices()
+	exchanged := false
+	for i, a := range x.body {
+		b := y.body[i]
+		switch {
+		case a.mnemonic != b.mnemonic:
+			return false
+		case a.target >= 0 && b.target >= 0:
+			if toX(a.target) != toY(b.target) {
+				return false
+			}
+		case x.at(i) == y.at(i):
+		default:
+			p, q := strings.Split(a.operands, ","), strings.Split(b.operands, ",")
+			if !commutative.MatchString(a.mnemonic) || len(p) != 3 || len(q) != 3 || p[0] != q[0] || p[1] != q[2] || p[2] != q[1] {
+				return false
+			}
+			exchanged = true
+		}
+	}
+	return exchanged
+}
+
+// indices tells which instruction of f is the first from an offset on.
+func (f *function) indices() func(offset int) int {
+	return func(offset int) int {
+		return sort.Search(len(f.body), func(i int) bool { return f.body[i].offset >= offset })
+	}
 }
 
 func (t *target) withoutPadding(f *function) *function {

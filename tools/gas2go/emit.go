@@ -59,6 +59,7 @@ func (t *target) assembly(source string, kernels []*kernel, l *layout) ([]byte, 
 		} else if bytes := l.scratchEnd(k.function) - l.scratchSave; bytes > 0 {
 			frame, data.Frame = (bytes+15)&^15+scratchAlign, true
 		}
+		frame += t.top
 		fmt.Fprintf(&b, "\n// func %s%s\nTEXT ·%s(SB), 0, $%d-%d\n", k.goName(), k.parameters(), k.goName(), frame, arguments)
 		if err := prologue.Execute(&b, data); err != nil {
 			return nil, err
@@ -71,7 +72,7 @@ func (t *target) assembly(source string, kernels []*kernel, l *layout) ([]byte, 
 			fmt.Fprintf(&b, "\tPCALIGN $%d\n", t.bodyAlign)
 		}
 		t.writeBody(&b, k.function)
-		b.WriteString("\tRET\n")
+		b.WriteString(t.epilogue + "\tRET\n")
 		if k.constants != nil {
 			writeConstants(&b, data.Constants, k.constants.data)
 		}

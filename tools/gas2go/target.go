@@ -25,6 +25,8 @@ type target struct {
 	bodyAlign int    // alignment of a kernel's first instruction in Go
 	apart     bool   // the machine code is a function of its own: Go's assembler would put literal pools into it
 	units     []int  // bytes per data directive of Go's assembler, largest first
+	epilogue  string // runs after the machine code
+	top       int    // bytes at the frame's top for prologue and epilogue
 	prologue  string // text/template over prologueData; leaves args, scratch and consts where the convention wants them
 
 	budget int // bytes of machine code of all levels of one primitive together
@@ -147,5 +149,5 @@ var amd64 = &target{
 	LEAQ {{.Constants}}<>(SB), DX
 {{- end}}
 `,
-	budget: 32 << 10,
+	budget: 48 << 10,
 }

@@ -187,8 +187,17 @@ func (t *target) kernels(file, source string, assemblers []assembler, disassembl
 			differ = fmt.Errorf("%s: %s", source, d)
 		}
 	}
-	found, err = pair(first, source, strings.Join(strings.FieldsFunc(string(isa[0][1]), func(r rune) bool { return strings.ContainsRune("., \t", r) }), " "))
+	found, err = pair(first, source, extensionNames(string(isa[0][1])))
 	return found, differ, err
+}
+
+// extensionNames makes "sse4.1 aes" of ".sse4.1, .aes".
+func extensionNames(list string) string {
+	names := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(", \t", r) })
+	for i, name := range names {
+		names[i] = strings.TrimPrefix(name, ".")
+	}
+	return strings.Join(names, " ")
 }
 
 // pair gives each function its constants.

@@ -177,7 +177,7 @@ func inLanguage(content []byte, version string) ([]byte, error) {
 
 // Kernels returns the levels that sealane has assembly for on an architecture, best first.
 func Kernels(goarch string) []string {
-	return kernelsOf("ChaCha20Poly1305", []string{"avx512", "avx2", "ssse3", "neon6", "neon", "armv6"}, goarch)
+	return kernelsOf("ChaCha20Poly1305", []string{"avx512", "avx512vl", "avx2", "ssse3", "neon6", "neon", "armv6"}, goarch)
 }
 
 func kernelsOf(primitive string, best []string, goarch string) (levels []string) {

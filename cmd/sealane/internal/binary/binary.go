@@ -75,7 +75,7 @@ const ciphers = sealaneModule + "/internal/aead.(*"
 // served matches the versions of modules that sealane build serves.
 var served = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+-.*\bsealane-[0-9a-f]{12}$`)
 
-var levels = []string{"avx512", "avx2", "ssse3", "neon6", "neon", "armv6", "portable"}
+var levels = []string{"avx512", "avx512vl", "avx2", "ssse3", "neon6", "neon", "armv6", "portable"}
 
 // A Program is what was found in a file.
 type Program struct {
