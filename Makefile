@@ -26,7 +26,7 @@ C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows) afalg/vm/run gateway/demo
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) afalg/vm/run gateway/demo
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib
@@ -58,6 +58,12 @@ $(1)/api: test/api.c $(1)/libsealane.a
 
 $(1)/residue: test/residue.c $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+
+$(1)/unwind: test/unwind.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+
+$(1)/dit: test/dit.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
 endef
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -109,7 +115,7 @@ clean: ## remove build/
 
 # ---- What the parts of the project add ----
 
--include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk
+-include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk https/https.mk
 
 # ---- make run ----
 
@@ -124,6 +130,7 @@ run: bootstrap ## build everything and show it at work; ends with a WireGuard tu
 	@if [ -d cmd/sealane ]; then echo "== The command, and the Go package"; \
 	    $(MAKE) --no-print-directory -s $(B)/sealane && $(B)/sealane info && $(B)/sealane bench; fi
 	@if [ -f wireguard/wireguard.mk ]; then echo "== The tunnel"; $(MAKE) --no-print-directory -s wireguard-demo; fi
+	@if [ -f https/https.mk ]; then echo "== HTTPS"; $(MAKE) --no-print-directory -s https-demo; fi
 
 # ---- make test: every suite runs, then the sum is taken ----
 
@@ -184,7 +191,19 @@ $(B)/secret_valgrind: test/secret_valgrind.c $(B)/valgrind/libsealane.a
 $(B)/secret_trace: test/secret_trace.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -static -o $@ $^
 
-LEVELS := avx512 avx2 aesni ssse3 portable
+$(B)/stream_example: test/stream_example.c $(B)/libsealane.a
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^
+
+# The example with one mistake each: the tag's verdict is not looked at, the last chunk is not marked, chunks have no number.
+PLANT_tag := s/_open_final(&s, part) == 0/_open_final(\&s, part) <= 0/
+PLANT_last := s/(uint8_t)is_last/0 * is_last/
+PLANT_number := s/(uint8_t)(number >>/(uint8_t)(0 * number >>/
+$(B)/planted/stream_%: test/stream_example.c $(B)/libsealane.a
+	@mkdir -p $(@D)
+	sed '$(PLANT_$*)' $< >$@.c
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $@.c $(B)/libsealane.a
+
+LEVELS := avx512 avx512vl avx2 aesni ssse3 portable
 
 $(eval $(call suite,check,$(B)/check,$(B)/check))
 $(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))
@@ -200,6 +219,10 @@ $(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/vectors.txt,\
 $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/vectors.txt,$(B)/asan-clang/api $(B)/vectors.txt))
 $(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/vectors.txt,$(B)/tsan/api $(B)/vectors.txt))
 $(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/api $(B)/vectors.txt))
+$(eval $(call suite,streams,$(B)/stream_example,test/streams $(CURDIR)/$(B)/stream_example))
+$(eval $(call suite,streams-planted,$(addprefix $(B)/planted/stream_,tag last number),\
+    --must-fail "test/streams $(CURDIR)/$(B)/planted/stream_%" tag last number))
+$(eval $(call suite,unused,,test/unused $(CC)))
 $(eval $(call suite,residue,$(B)/residue,$(B)/residue))
 $(eval $(call suite,residue-clang,$(B)/clang/residue,$(B)/clang/residue))
 $(eval $(call suite,residue-limbs26,$(B)/limbs26/residue,$(B)/limbs26/residue))
@@ -215,9 +238,16 @@ ifeq ($(ISA),x86_64)
 $(eval $(call suite,check-win64,$(B)/win64/check,$(B)/win64/check))
 $(eval $(call suite,corrupters-win64,$(B)/win64/check,\
     --must-fail "$(B)/win64/check --level=portable --corrupt=%" rbx rdi rsi xmm6 xmm15))
+$(eval $(call suite,unwind,$(B)/unwind,$(B)/unwind))
+$(eval $(call suite,unwind-win64,$(B)/win64/unwind,$(B)/win64/unwind))
+$(eval $(call suite,unwind-planted,$(B)/unwind,--must-fail "$(B)/unwind --plant=%" register stack silence))
 $(eval $(call suite,secret-trace,$(B)/secret_trace,$(B)/secret_trace))
 $(eval $(call suite,secret-trace-planted,$(B)/secret_trace,\
     --must-fail "$(B)/secret_trace --plant=%" branch table compare divide))
+endif
+ifeq ($(ISA),aarch64)
+$(eval $(call suite,unwind,$(B)/unwind,$(B)/unwind))
+$(eval $(call suite,dit,$(B)/dit,$(B)/dit))
 endif
 $(eval $(call suite,installed,lib $(B)/vectors.txt,test/installed $(B)))
 $(eval $(call suite,assembles,,test/assembles $(B)))
@@ -243,6 +273,7 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
     $(GO_ENV) $(GO) test -C $(m) -v ./...)))
 ifneq ($(wildcard wireguard/wireguard.mk),)
 $(eval $(call suite,upstream,,$(MAKE) --no-print-directory wireguard-transfers))
+$(eval $(call suite,https-demo,,$(MAKE) --no-print-directory -s https-transfers))
 endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$(GO_ENV) $(GO) vet -C $(m) ./...)))
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
@@ -255,6 +286,7 @@ $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY
 # A kernel by itself runs in one goroutine: make test-long has those tests too.
 $(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race -short $(patsubst ./internal/...,./internal/aead ./internal/dispatch,$(GO_LIBRARY))))
 $(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
+$(eval $(call long_suite,long-go-fips140,,env GOWORK=off $(GO) test -v -count=1 -run "^TestFIPS140" ./internal/aead -toolchains=go1.24.0$(comma)go1.25.0$(comma)local))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
     env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
 # One of each kind: long-platforms-vet has all of them, and those for ARM run under qemu.
@@ -263,7 +295,7 @@ $(foreach t,windows-amd64 darwin-arm64 freebsd-amd64 linux-386 js-wasm,\
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif
 
--include test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
+-include tools/prove/prove.mk test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
 
 check-suites: $(CHECK_SUITES:%=test-%)
 

@@ -5,6 +5,10 @@ package sealane
 
 import (
 	"crypto/cipher"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/kernel"
@@ -59,6 +63,23 @@ func Ciphers() []Cipher {
 		ciphers = append(ciphers, c)
 	}
 	return ciphers
+}
+
+// SetMaxLevel caps the levels that this process picks from: name is the best one to use, as in SEALANE_CPU ("avx2",
+// "neon", ..., "portable"; [Implementation] tells a key's). A cipher that has no level of that name takes the next below,
+// and names of other architectures may be given. The environment can lower this cap and not raise it.
+//
+// It is to be called before the process makes its first key, from any goroutine; of several calls the last one counts. The
+// first key, and the first call of [Ciphers], ends that: from then on this returns an error and changes nothing. Of a call
+// at the same time as the first key the outcome is the one or the other: no error if and only if all keys keep to the cap.
+func SetMaxLevel(name string) error {
+	if all := dispatch.AllLevels(); !slices.Contains(all, name) {
+		return errors.New("sealane: no level " + strconv.Quote(name) + ": there are " + strings.Join(all, " "))
+	}
+	if !dispatch.SetMaxLevel(name) {
+		return errors.New("sealane: level " + name + " comes too late: the process has chosen its levels")
+	}
+	return nil
 }
 
 // Implementation returns the name of the level that a cipher of this module runs at, or "" for other ciphers.

@@ -31,6 +31,9 @@ bench-measure: $(B)/bench-c $(B)/bench-go
 # The harness itself: all candidates agree, and a wrong byte in any of them is found.
 bench-check: $(B)/bench-c ## the benchmark itself: it finds a wrong byte in any candidate
 	cd bench && CGO_ENABLED=0 go test .
+ifeq ($(ISA),x86_64)
+	$(B)/bench-c --class | grep -qE '^(avx512(vl)?|avx2|ssse3)/[0-9]+$$'
+endif
 	for a in $(BENCH_ALGORITHMS); do \
 	    $(B)/bench-c --alg $$a --seconds 0.1 >$(B)/bench-check.json || exit 1; \
 	    $(B)/bench-c --alg $$a --list | while IFS= read -r peer; do \

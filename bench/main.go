@@ -149,6 +149,7 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 				return err
 			}
 			merge("C", t)
+			r.Machine.Class = t.Class
 		}
 		t, err := b.pass(part(roundGo))
 		if err != nil {

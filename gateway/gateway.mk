@@ -7,7 +7,7 @@ gateway: ## the TLS gateway, build/sealane-gateway
 # Without jetstream: to compile a NATS server for this costs more than it can find. Nor can it find anything where one goroutine
 # reads segments, or where tshark alone is asked.
 $(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -skip 'TestTshark|TestAnySegments' ./cmd/... ./handover/... \
-    $(addprefix ./internal/,capture control engine flow keys output packet tcp tls)))
+    $(addprefix ./internal/,attack capture control engine flow keys output packet reassembly tls)))
 
 # The captures on arm64, as data processing units have it.
 $(eval $(call suite,gateway-arm64,,sh -c 'command -v qemu-aarch64 >/dev/null || exit 77; \
@@ -30,9 +30,9 @@ install-gateway: gateway ## the gateway and its systemd unit, into $(DESTDIR)$(P
 GATEWAY_RESULTS = bench/results/gateway-$(CPU_NAME).md
 
 .PHONY: bench-gateway
-bench-gateway: gateway ## the gateway's figures and what bounds them; writes bench/results
+bench-gateway: gateway $(B)/bench-c ## the gateway's figures and what bounds them; writes bench/results
 	cd gateway && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(B)/gateway-bench ./bench
-	$(B)/gateway-bench -gateway $(B)/sealane-gateway -out $(GATEWAY_RESULTS)
+	$(B)/gateway-bench -class "$$($(B)/bench-c --class)" -gateway $(B)/sealane-gateway -out $(GATEWAY_RESULTS)
 
 $(eval $(call suite,bench-gateway-check,gateway,$(GO) run -C gateway ./bench -short -gateway $(CURDIR)/$(B)/sealane-gateway))
 

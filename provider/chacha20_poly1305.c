@@ -5,6 +5,7 @@
  * new IV, where the default provider goes on under the same key stream or the same Poly1305 key. */
 #include "cipher.h"
 #include "packet.h"
+#include "skey.h"
 
 #include <openssl/params.h>
 
@@ -32,7 +33,7 @@ typedef struct {
 static void *new_context(void *provider)
 {
     const core *from = provider;
-    context *c = core_allocate(from, sizeof *c);
+    context *c = core_is_well(from) ? core_allocate(from, sizeof *c) : NULL;
     if (c != NULL) {
         c->core = from;
         c->record_bytes = NO_RECORD;
@@ -138,6 +139,8 @@ static int set_params(void *v, const OSSL_PARAM params[])
     found_params found;
     if (params == NULL)
         return 1;
+    if (is_tag_alone(params))
+        return set_bytes(c, params, set_tag);
     find_params(&found, params);
     return cipher_set_lengths(c->core, &shape, &found) && set_bytes(c, found.at[PARAM_TAG], set_tag) &&
            set_bytes(c, found.at[PARAM_TLS_AAD], set_record) &&
@@ -168,6 +171,8 @@ static int get_params(void *v, OSSL_PARAM params[])
 {
     const context *c = v;
     found_params found;
+    if (is_tag_alone(params))
+        return get_tag(c, params);
     find_params(&found, params);
     return cipher_get_lengths(c->core, &shape, &found) &&
            cipher_answer(c->core, found.at[PARAM_TAGLEN], c->tag_bytes) &&
@@ -241,6 +246,21 @@ static int decrypt_init(void *v, const unsigned char *key, size_t key_bytes, con
                         const OSSL_PARAM params[])
 {
     return init(v, key, key_bytes, iv, iv_bytes, params, 0);
+}
+
+/* OpenSSL 3.5: with a key that is an object. */
+static int encrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return encrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
+static int decrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return decrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
 }
 
 /* The end of a record whose text is done: its tag goes behind it, or is compared with what lies there. */
@@ -374,6 +394,8 @@ const OSSL_DISPATCH chacha20_poly1305_functions[] = {
     FUNCTION(DUPCTX, duplicate),
     FUNCTION(ENCRYPT_INIT, encrypt_init),
     FUNCTION(DECRYPT_INIT, decrypt_init),
+    FUNCTION(ENCRYPT_SKEY_INIT, encrypt_skey_init),
+    FUNCTION(DECRYPT_SKEY_INIT, decrypt_skey_init),
     FUNCTION(UPDATE, update),
     FUNCTION(FINAL, final),
     FUNCTION(CIPHER, cipher),

@@ -1,11 +1,15 @@
 #include "packet.h"
 
+#include "../src/dit.h"
+
 enum { IDLE = 0, HOLDING, WHOLE, STREAM };
 
 static void run(const packet *p, const sealane_args *a)
 {
     SEALANE_SCRATCH(scratch);
+    const uint64_t dit = dit_on();
     p->level->kernel(a, scratch, p->level->consts);
+    dit_restore(dit);
 }
 
 static uint64_t direction(int open)

@@ -2,6 +2,7 @@
  */
 #include "batch.h"
 
+#include "dit.h"
 #include "key.h"
 
 /* Packets that are planned together. More fill the lanes better when lengths are mixed, and take stack: an Internet mix
@@ -394,10 +395,12 @@ size_t sealane_batch_run(sealane_op *ops, size_t n, uint64_t direction, sealane_
         return 0;
     if (n == 1)
         return (size_t)alone(ops, direction);
+    const uint64_t dit = dit_on();
     for (size_t at = 0; at < n; at += CHUNK) {
         const size_t left = n - at;
         good += run_chunk(ops + at, left < CHUNK ? (unsigned)left : CHUNK, direction, choice);
     }
+    dit_restore(dit);
     return good;
 }
 

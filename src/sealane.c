@@ -1,4 +1,5 @@
 /* The front end: checks what callers hand in, and runs whole packets through a kernel. */
+#include "dit.h"
 #include "ghash.h"
 #include "key.h"
 
@@ -32,11 +33,13 @@ static void set_up_gcm(sealane_key *k, const uint8_t *key, size_t key_bytes)
 
 static int init(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, size_t tag_bytes, int level)
 {
+    const uint64_t dit = dit_on();
     k->opaque[0] = key_word(alg, level, tag_bytes);
     if (is_gcm(alg))
         set_up_gcm(k, key, key_bytes);
     else
         memcpy(&k->opaque[1], key, 32);
+    dit_restore(dit);
     return SEALANE_OK;
 }
 
@@ -169,7 +172,8 @@ static ALWAYS_INLINE inline void run_at(const sealane_level *level, const packet
     level->kernel(&a, scratch, level->consts);
 }
 
-static inline void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction)
+/* One scratch area for all that come by here. */
+static NOINLINE void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction)
 {
     run_at(key_level(p->key), p, key, nonce, tag, direction);
 }
@@ -317,9 +321,11 @@ static NOINLINE int seal_any(const sealane_key *k, uint8_t *out, uint8_t *tag, c
     uint8_t whole[SEALANE_TAG_BYTES];
     if (why != SEALANE_OK)
         return sealane_refuse_to_seal(why, k, out, in_bytes, tag);
+    const uint64_t dit = dit_on();
     run_any(&p, whole, 0);
     memcpy(tag, whole, key_tag_bytes(k));
     wipe(whole, sizeof whole);
+    dit_restore(dit);
     return SEALANE_OK;
 }
 
@@ -329,7 +335,9 @@ int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint
     const packet p = {k, out, nonce, ad, in, nonce_bytes, ad_bytes, in_bytes};
     if (!is_plain(&p, tag, 0))
         return seal_any(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    const uint64_t dit = dit_on();
     run_plain(&p, tag, 0);
+    dit_restore(dit);
     return SEALANE_OK;
 }
 
@@ -350,8 +358,11 @@ static NOINLINE int open_any(const sealane_key *k, uint8_t *out, const uint8_t *
     uint8_t expected[SEALANE_TAG_BYTES];
     if (why != SEALANE_OK)
         return sealane_refuse(why, k, out, in_bytes);
+    const uint64_t dit = dit_on();
     run_any(&p, expected, SEALANE_FLAG_OPEN);
-    return verdict(&p, sealane_same_tag(k, expected, tag));
+    const int authentic = sealane_same_tag(k, expected, tag);
+    dit_restore(dit);
+    return verdict(&p, authentic);
 }
 
 int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
@@ -361,8 +372,10 @@ int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], cons
     uint8_t expected[SEALANE_TAG_BYTES];
     if (!is_plain(&p, tag, 1))
         return open_any(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    const uint64_t dit = dit_on();
     run_plain(&p, expected, SEALANE_FLAG_OPEN);
     const int authentic = equal16(expected, tag);
     wipe(expected, sizeof expected);
+    dit_restore(dit);
     return verdict(&p, authentic);
 }

@@ -3,6 +3,7 @@
  * The state is the kernels' own, so whole 64-byte blocks go through the kernel of the key's level. The ends of pieces
  * go through portable code for ChaCha20-Poly1305; for AES-GCM, whose keys only their level can read, through the kernel
  * too: zeroes sealed give the key stream, and a block is authenticated by opening it once more. */
+#include "dit.h"
 #include "ghash.h"
 #include "key.h"
 
@@ -74,6 +75,7 @@ int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_di
     s->ad_bytes = s->text_bytes = 0;
     s->text_max = text_max(key_alg(k)), s->ad_max = ad_max(key_alg(k));
     s->flags = 0;
+    const uint64_t dit = dit_on();
     if (is_gcm(key_alg(k))) {
         s->flags = nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES ? SEALANE_FLAG_NONCE : 0;
         sealane_begin_gcm(s->nonce, k, nonce, nonce_bytes);
@@ -84,6 +86,7 @@ int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_di
         memcpy(s->key, key_bytes_of(k), 32);
         memcpy(s->nonce, nonce, 12);
     }
+    dit_restore(dit);
     return 0;
 }
 
@@ -189,10 +192,12 @@ int sealane_stream_ad(sealane_stream *handle, const uint8_t *ad, size_t ad_bytes
         s->ad_bytes += ad_bytes;
         return 0;
     }
+    const uint64_t dit = dit_on();
     if (s->phase == HOLDING_AD)
         stop_holding(s);
     absorb_ad(s, ad, ad_bytes);
     sealane_burn_stack();
+    dit_restore(dit);
     return 0;
 }
 
@@ -280,6 +285,7 @@ int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *i
         return sealane_refuse(why, NULL, out, in_bytes);
     if (in_bytes == 0)
         return SEALANE_OK;
+    const uint64_t dit = dit_on();
     if (in_bytes < 64 || s->phase == ABSORBING_AD)
         begin_text(s);
 
@@ -297,6 +303,7 @@ int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *i
         update_within_block(s, out + whole, in + whole, in_bytes - whole);
     }
     sealane_burn_stack();
+    dit_restore(dit);
     return 0;
 }
 
@@ -340,9 +347,11 @@ int sealane_stream_seal_final(sealane_stream *handle, uint8_t tag[16])
     if (why != SEALANE_OK)
         return sealane_refuse_to_seal(why, NULL, NULL, 0, tag);
     const size_t tag_bytes = key_tag_bytes(s->key_of);
+    const uint64_t dit = dit_on();
     finish(s, whole);
     memcpy(tag, whole, tag_bytes);
     wipe(whole, sizeof whole);
+    dit_restore(dit);
     return SEALANE_OK;
 }
 
@@ -354,8 +363,11 @@ int sealane_stream_open_final(sealane_stream *handle, const uint8_t tag[16])
     if (why != SEALANE_OK)
         return why;
     const sealane_key *k = s->key_of;
+    const uint64_t dit = dit_on();
     finish(s, expected);
-    return sealane_same_tag(k, expected, tag) ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
+    const int authentic = sealane_same_tag(k, expected, tag);
+    dit_restore(dit);
+    return authentic ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
 }
 
 void sealane_stream_wipe(sealane_stream *handle)

@@ -126,7 +126,7 @@ static int run_lanes(void)
         expect_lane(&lane_jobs[now.part]);
     }
     memcpy(before, lanes, lanes_bytes);
-    if (!call_kernel(&a, batch->kernel, batch->consts, &arena_batch_scratch))
+    if (!call_kernel(&a, batch->kernel, batch->consts, &arena_batch_scratch, arena_batch_scratch.room))
         return 0;
     if (memcmp(before, lanes, lanes_bytes) != 0)
         return fail("the lanes were changed");

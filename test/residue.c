@@ -60,7 +60,7 @@ static struct {
 
 static volatile uint8_t sink;
 
-static void leave(const uint8_t *secret, size_t bytes)
+static NOINLINE void leave(const uint8_t *secret, size_t bytes)
 {
     volatile uint8_t copy[64];
     for (size_t i = 0; i < bytes; i++)
@@ -69,14 +69,14 @@ static void leave(const uint8_t *secret, size_t bytes)
 }
 
 /* One word made of the key, deep down, as a compiler leaves it. */
-static void leave_spill(const uint8_t *secret)
+static NOINLINE void leave_spill(const uint8_t *secret)
 {
     volatile uint64_t deep[300];
     deep[7] = load64(secret) * 0x9e3779b97f4a7c15 >> 32;
     sink = (uint8_t)deep[7];
 }
 
-static void plant(void)
+static NOINLINE void plant(void)
 {
     if (strcmp(now.plant, "copy") == 0)
         leave(now.key, 16);

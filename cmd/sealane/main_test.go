@@ -112,11 +112,14 @@ func TestSelftest(t *testing.T) {
 	}
 }
 
-// TestInfoBinary looks into this very program, which has sealane and the stock cipher both.
+// TestInfoBinary looks into this very program, which has sealane and the stock ciphers all.
 func TestInfoBinary(t *testing.T) {
 	out, _, err := command(nil, "info", "--binary", os.Args[0])
-	if err != nil || !strings.Contains(out, "carries sealane") || !strings.Contains(out, "github.com/sealane/sealane/cmd/sealane") {
-		t.Errorf("%v\n%s", err, out)
+	for _, want := range []string{"carries sealane", "github.com/sealane/sealane/cmd/sealane", ", ChaCha20-Poly1305: stock; sealane build replaces it\n",
+		"standard library, AES-GCM: stock; sealane build --std replaces it\n", "standard library, ChaCha20-Poly1305: not in the program\n"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%v, want %q in\n%s", err, want, out)
+		}
 	}
 	gofmt := filepath.Join(strings.TrimSpace(run(t, "go", "env", "GOROOT")), "bin", "gofmt")
 	if _, err := os.Stat(gofmt); err != nil {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/packet"
-	"github.com/sealane/sealane/gateway/internal/tcp"
+	"github.com/sealane/sealane/gateway/internal/reassembly"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -62,7 +62,7 @@ type Options struct {
 // direction is what is kept of one.
 type direction struct {
 	tls                 tls.Conn
-	queue               tcp.Queue
+	pair                reassembly.Pair
 	next                uint32
 	source, destination netip.AddrPort
 }
@@ -72,7 +72,7 @@ type Path struct {
 	o     Options
 	flows map[[2]netip.AddrPort]*direction
 	dec   *tls.Decrypter
-	pool  tcp.Pool
+	order *reassembly.Reassembler
 }
 
 // The side of TLS that a direction plays; which one it is does not matter for records.
@@ -87,7 +87,7 @@ func New(o Options) *Path {
 		o.Queued = 64 << 20
 	}
 	p := &Path{o: o, flows: make(map[[2]netip.AddrPort]*direction), dec: tls.NewDecrypter(keys.NewStore(1))}
-	p.pool.Limit = o.Queued
+	p.order = reassembly.New(p.dec, o.Queued)
 	p.dec.Plaintext = func(c *tls.Conn, _ uint8, data []byte) {
 		d := c.Owner.(*direction)
 		o.Plaintext(d.source, d.destination, data)
@@ -107,6 +107,7 @@ func (p *Path) Put(f Flow) error {
 	f.Source, f.Destination = unmap(f.Source), unmap(f.Destination)
 	d := &direction{next: f.Sequence, source: f.Source, destination: f.Destination}
 	d.tls.Owner = d
+	d.pair.TLS, d.pair.Next[side] = &d.tls, &d.next
 	given := tls.Given{Suite: f.Suite, Key: f.Key, IV: f.IV, Secret: f.Secret, Next: f.Number, Aligned: true}
 	if err := p.dec.Give(&d.tls, side, &given); err != nil {
 		return err
@@ -120,7 +121,7 @@ func (p *Path) Put(f Flow) error {
 func (p *Path) Delete(source, destination netip.AddrPort) {
 	k := [2]netip.AddrPort{unmap(source), unmap(destination)}
 	if d := p.flows[k]; d != nil {
-		d.queue.Clear(&p.pool)
+		p.order.Release(&d.pair)
 		p.dec.Close(&d.tls)
 		delete(p.flows, k)
 	}
@@ -141,62 +142,32 @@ func (p *Path) Feed(frame []byte, time int64) Verdict {
 	case d.tls.GaveUp(side):
 		return Refused
 	}
-	v := p.segment(d, s.Seq, s.Payload, time)
-	if d.tls.GaveUp(side) {
+	v := p.segment(d, &s, time)
+	if d.tls.GaveUp(side) || d.pair.Hopeless(side) {
 		return Refused
 	}
 	return v
 }
 
-func (p *Path) segment(d *direction, seq uint32, payload []byte, time int64) Verdict {
-	if old := d.next - seq; int32(old) > 0 {
-		if uint64(old) >= uint64(len(payload)) {
-			return Repeated
-		}
-		seq, payload = seq+old, payload[old:]
+func (p *Path) segment(d *direction, s *packet.Segment, time int64) Verdict {
+	p.dec.Mark = time
+	if d.pair.Idle(side) && s.Seq == d.next {
+		d.next += uint32(len(s.Payload))
+		p.dec.Feed(&d.tls, side, s.Payload)
+		return Taken
 	}
-	if ahead := seq - d.next; ahead > tcp.MaxAhead {
-		return Refused
-	} else if ahead > 0 {
-		if d.queue.Empty() {
-			d.queue.Since = time
-		} else if time-d.queue.Since >= p.o.HoleWait {
-			p.hole(d, d.queue.First(), time)
-			return p.segment(d, seq, payload, time)
-		}
-		switch d.queue.Put(&p.pool, seq, payload) {
-		case tcp.Repeated:
-			return Repeated
-		case tcp.Full:
-			first := seq
-			if !d.queue.Empty() && tcp.After(seq, d.queue.First()) {
-				first = d.queue.First()
-			}
-			p.hole(d, first, time)
-			return p.segment(d, seq, payload, time)
-		}
+	if d.pair.Stalled(side) {
+		p.order.Tick(&d.pair, side, time, p.o.HoleWait)
+	}
+	switch p.order.Segment(&d.pair, side, s.Seq, s.Payload, reassembly.ClassOf(s), time) {
+	case reassembly.Taken:
+		return Taken
+	case reassembly.Held:
 		return Held
+	case reassembly.Repeated:
+		return Repeated
 	}
-	d.next += uint32(len(payload))
-	p.dec.Feed(&d.tls, side, payload)
-	p.drain(d, time)
-	return Taken
-}
-
-func (p *Path) drain(d *direction, time int64) {
-	for b := d.queue.Next(&p.pool, d.next); b != nil; b = d.queue.Next(&p.pool, d.next) {
-		d.next += uint32(len(b))
-		p.dec.Feed(&d.tls, side, b)
-		d.queue.Drop(&p.pool)
-	}
-	d.queue.Since = time
-}
-
-// hole gives up what is missing before seq.
-func (p *Path) hole(d *direction, seq uint32, time int64) {
-	p.dec.Lose(&d.tls, side, int(seq-d.next))
-	d.next = seq
-	p.drain(d, time)
+	return Refused
 }
 
 // Position returns where a direction stands: the number of the next record, and the sequence number at which it begins. ok
@@ -208,7 +179,7 @@ func (p *Path) Position(source, destination netip.AddrPort) (number uint64, sequ
 		return 0, 0, false
 	}
 	number, have, exact := p.dec.Position(&d.tls, side)
-	return number, d.next - uint32(have), exact && have == 0 && d.queue.Empty()
+	return number, d.next - uint32(have), exact && have == 0 && d.pair.Idle(side)
 }
 
 // ErrBehind says that a position is behind what was read already.
@@ -220,11 +191,10 @@ func (p *Path) Advance(source, destination netip.AddrPort, number uint64, sequen
 	if d == nil {
 		return errors.New("no such flow")
 	}
-	if tcp.After(d.next, sequence) {
+	if reassembly.After(d.next, sequence) {
 		return ErrBehind
 	}
-	d.next = sequence
 	p.dec.Advance(&d.tls, side, number)
-	p.drain(d, d.queue.Since)
+	p.order.Jump(&d.pair, side, sequence, p.dec.Mark)
 	return nil
 }

@@ -230,3 +230,23 @@ func benchmarkBatch(b *testing.B, v variant, level kernel.Level, open bool, n, b
 		b.ReportMetric(float64(best[i].Nanoseconds())/float64(n*repeats), turn.name+"-ns")
 	}
 }
+
+// BenchmarkSeal seals packets at the chosen level.
+func BenchmarkSeal(b *testing.B) {
+	for _, v := range variants[:3] {
+		level, ok := v.table.Choose()
+		if !ok {
+			b.Fatal("no level")
+		}
+		a, err := v.ours(kernel.Level(level), make([]byte, v.keySize))
+		a = must(b, a, err)
+		for _, n := range []int{64, 1420} {
+			b.Run(fmt.Sprintf("%s/%d", v.name, n), func(b *testing.B) {
+				buf, nonce := make([]byte, n, n+v.tagSize), make([]byte, v.nonceSize)
+				for range b.N {
+					a.Seal(buf[:0], nonce, buf, nil)
+				}
+			})
+		}
+	}
+}

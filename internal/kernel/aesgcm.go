@@ -176,6 +176,18 @@ func AESGCMNonce(level Level, key *GCMKey, j0 *[16]byte, nonce []byte) {
 	state = GCMState{}
 }
 
+// Absorb adds b, padded with zeroes to whole blocks, to what s has authenticated. h is the hash key, the encrypted block of
+// zeroes. It is portable code, for what is too short for a kernel.
+func (s *GCMState) Absorb(h *[16]byte, b []byte) {
+	var k ghashKey
+	k.init(h)
+	g := ghash{high: beUint64(s.Y[:8]), low: beUint64(s.Y[8:])}
+	g.padded(&k, b)
+	bePutUint64(s.Y[:8], g.high)
+	bePutUint64(s.Y[8:], g.low)
+	k, g = ghashKey{}, ghash{}
+}
+
 // aesGCMAnswer is the last tag; TestAnswer computes it with another implementation.
 var aesGCMAnswer = [16]byte{0x9e, 0x5e, 0x8a, 0x1a, 0xb7, 0xa8, 0x7a, 0x14, 0x6f, 0x4d, 0x95, 0x98, 0x9b, 0x83, 0x24, 0x61}
 

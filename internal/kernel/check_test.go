@@ -37,7 +37,7 @@ type primitive struct {
 	gcm   bool // its keys are set up, and its nonces may be J0
 
 	batches  *dispatch.Table
-	runBatch func(Level, *Args)
+	runBatch func(Level, *Args, *BatchScratch)
 	plan     func(Level) *BatchPlan
 }
 

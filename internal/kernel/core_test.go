@@ -16,9 +16,9 @@ var notInCore = []string{"fmt", "os", "io", "reflect", "strconv", "strings", "en
 
 const corePath = "github.com/sealane/sealane/internal/"
 
-var core = []string{corePath + "kernel", corePath + "dispatch"}
+var core = []string{corePath + "kernel", corePath + "dispatch", corePath + "packet"}
 
-// TestCore holds the core, this package and dispatch, to its imports: then the standard library's own packages can import it.
+// TestCore holds the core, this package, dispatch and packet, to its imports: then the standard library's own packages can import it.
 func TestCore(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("NOT RUN: needs the go command")

@@ -100,3 +100,12 @@ func (p *poly1305) sum(tag *[16]byte) {
 	lePutUint64(tag[0:], h0)
 	lePutUint64(tag[8:], h1)
 }
+
+// Absorb adds b, padded with zeroes to whole blocks, to what s has authenticated. It is portable code, for what is too short
+// for a kernel.
+func (s *State) Absorb(b []byte) {
+	p := poly1305{s.H, s.R, s.S}
+	p.padded(b)
+	s.H = p.h
+	p = poly1305{}
+}

@@ -7,6 +7,7 @@
 
 #include <openssl/core_names.h>
 #include <openssl/params.h>
+#include <openssl/self_test.h>
 
 #include "providers.h"
 
@@ -418,6 +419,135 @@ static void check_reloading(const char *folder)
     verdict("loading and unloading", ok);
 }
 
+/* What a listener heard of the self-test, and whose answer it asked to be corrupted. */
+typedef struct {
+    const char *corrupt;
+    unsigned starts, passes, failures, others;
+} heard;
+
+static int listen(const OSSL_PARAM params[], void *v)
+{
+    heard *h = v;
+    const OSSL_PARAM *phase = OSSL_PARAM_locate_const(params, OSSL_PROV_PARAM_SELF_TEST_PHASE),
+                     *type = OSSL_PARAM_locate_const(params, OSSL_PROV_PARAM_SELF_TEST_TYPE),
+                     *what = OSSL_PARAM_locate_const(params, OSSL_PROV_PARAM_SELF_TEST_DESC);
+    if (phase == NULL || type == NULL || what == NULL || strcmp(type->data, OSSL_SELF_TEST_TYPE_KAT_CIPHER) != 0) {
+        h->others++;
+        return 1;
+    }
+    h->starts += strcmp(phase->data, OSSL_SELF_TEST_PHASE_START) == 0;
+    h->passes += strcmp(phase->data, OSSL_SELF_TEST_PHASE_PASS) == 0;
+    h->failures += strcmp(phase->data, OSSL_SELF_TEST_PHASE_FAIL) == 0;
+    return h->corrupt == NULL || planted("self-test") || strcmp(phase->data, OSSL_SELF_TEST_PHASE_CORRUPT) != 0 ||
+           strcmp(what->data, h->corrupt) != 0;
+}
+
+static int status_of(const OSSL_PROVIDER *p)
+{
+    int status = -1;
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_int(OSSL_PROV_PARAM_STATUS, &status), OSSL_PARAM_construct_end()};
+    return OSSL_PROVIDER_get_params(p, params) ? status : -1;
+}
+
+/* A listener hears of every known answer; one that goes wrong keeps the provider from being loaded, or ends its work.
+ */
+static void check_self_test(const char *folder)
+{
+    static const char *const names[] = {NULL,          "ChaCha20-Poly1305", "ChaCha20",
+                                        "AES-128-GCM", "AES-192-GCM",       "AES-256-GCM"};
+    enum { NAMES = sizeof names / sizeof names[0], ANSWERS = NAMES - 1 };
+    int ok = 1, n;
+    for (int i = 0; i < NAMES; i++) {
+        heard h = {.corrupt = names[i]};
+        OSSL_LIB_CTX *libctx = OSSL_LIB_CTX_new();
+        OSSL_PROVIDER_set_default_search_path(libctx, folder);
+        OSSL_SELF_TEST_set_callback(libctx, listen, &h);
+        OSSL_PROVIDER *p = OSSL_PROVIDER_load(libctx, "sealane");
+        const unsigned wrong = names[i] != NULL;
+        ok &= (p == NULL) == (int)wrong && h.starts == ANSWERS && h.passes == ANSWERS - wrong && h.failures == wrong &&
+              h.others == 0;
+        OSSL_PROVIDER_unload(p);
+        OSSL_LIB_CTX_free(libctx);
+    }
+    heard h = {.corrupt = NULL};
+    uint8_t key[32] = {1}, text[16] = {2};
+    OSSL_LIB_CTX *libctx = OSSL_LIB_CTX_new();
+    OSSL_PROVIDER_set_default_search_path(libctx, folder);
+    OSSL_SELF_TEST_set_callback(libctx, listen, &h);
+    OSSL_PROVIDER *p = OSSL_PROVIDER_load(libctx, "sealane");
+    EVP_CIPHER *cipher = EVP_CIPHER_fetch(libctx, "ChaCha20-Poly1305", NULL);
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *other = EVP_CIPHER_CTX_new();
+    ok &= p != NULL && status_of(p) == 1 && OSSL_PROVIDER_self_test(p) && status_of(p) == 1 && h.passes == 2 * ANSWERS;
+    ok &= EVP_EncryptInit_ex(c, cipher, NULL, key, key);
+    h.corrupt = "AES-192-GCM";
+    ok &= !OSSL_PROVIDER_self_test(p) && status_of(p) == 0 && h.failures == 1;
+    ok &= EVP_EncryptUpdate(c, text, &n, text, sizeof text) == 1; /* what has begun may end */
+    ok &= !EVP_EncryptInit_ex(c, NULL, NULL, key, key) && !EVP_EncryptInit_ex(other, cipher, NULL, key, key);
+    h.corrupt = NULL;
+    ok &= !OSSL_PROVIDER_self_test(p) && status_of(p) == 0; /* once wrong, not to be trusted again */
+    ERR_clear_error();
+    EVP_CIPHER_CTX_free(c);
+    EVP_CIPHER_CTX_free(other);
+    EVP_CIPHER_free(cipher);
+    OSSL_PROVIDER_unload(p);
+    OSSL_LIB_CTX_free(libctx);
+    verdict("the self-test is heard, may be asked for, and ends all work if it fails", ok);
+}
+
+/* Keys as objects: sealane's for its ciphers, and by preference still those of the default provider, for all others. */
+#if OPENSSL_VERSION_NUMBER >= 0x30500000L
+static int skey_works(const char *key_type, const char *keys, const char *cipher_name, const char *properties)
+{
+    uint8_t key[32] = {1}, iv[16] = {2}, text[2][100] = {{3}, {3}}, *raw;
+    size_t raw_bytes = 0;
+    int n, ok;
+    EVP_CIPHER *cipher = fetch(NULL, cipher_name, properties);
+    const size_t bytes = (size_t)EVP_CIPHER_get_key_length(cipher), iv_bytes = (size_t)EVP_CIPHER_get_iv_length(cipher);
+    EVP_SKEY *k = EVP_SKEY_import_raw_key(NULL, key_type, key, bytes, keys);
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *d = EVP_CIPHER_CTX_new();
+    ok = k != NULL && EVP_SKEY_get0_raw_key(k, (const unsigned char **)&raw, &raw_bytes) && raw_bytes == bytes &&
+         memcmp(raw, key, bytes) == 0 && EVP_CipherInit_SKEY(c, cipher, k, iv, iv_bytes, 1, NULL) &&
+         EVP_CipherInit_ex(d, cipher, NULL, key, iv, 1) && EVP_CipherUpdate(c, text[0], &n, text[0], 96) &&
+         EVP_CipherUpdate(d, text[1], &n, text[1], 96) && memcmp(text[0], text[1], 96) == 0;
+    ok = ok && EVP_CipherInit_SKEY(c, NULL, k, iv, iv_bytes, 0, NULL) && EVP_CipherInit_ex(d, NULL, NULL, key, iv, 0) &&
+         EVP_CipherUpdate(c, text[0], &n, text[0], 96) && EVP_CipherUpdate(d, text[1], &n, text[1], 96) &&
+         memcmp(text[0], text[1], 96) == 0;
+    EVP_CIPHER_CTX_free(c);
+    EVP_CIPHER_CTX_free(d);
+    EVP_SKEY_free(k);
+    EVP_CIPHER_free(cipher);
+    ERR_clear_error();
+    return ok;
+}
+
+static int check_skeys(void)
+{
+    static const char *const own[] = {"ChaCha20-Poly1305", "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "ChaCha20"};
+    static uint8_t key[65];
+    int ok = 1;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (is_offered(NULL, own[i]))
+            ok &= skey_works(i == 1 ? "AES" : "GENERIC-SECRET", planted("skeys") ? NULL : "provider=sealane-keys",
+                             own[i], "provider=sealane");
+    ok &= EVP_SKEY_import_raw_key(NULL, "AES", key, 65, "provider=sealane-keys") == NULL;
+    /* What is on when `sealane-openssl on` has been run. */
+    EVP_set_default_properties(NULL, "?provider=sealane");
+    EVP_SKEY *k = EVP_SKEY_import_raw_key(NULL, "AES", key, 16, NULL);
+    ok &= k != NULL && strcmp(EVP_SKEY_get0_provider_name(k), "default") == 0;
+    ok &= skey_works("AES", NULL, "AES-128-CBC", NULL) && skey_works("AES", NULL, "AES-128-GCM", "provider=default");
+    EVP_SKEY_free(k);
+    EVP_set_default_properties(NULL, "");
+    ERR_clear_error();
+    verdict("keys as objects, of sealane for its ciphers and of nobody else's by preference", ok);
+    return 0;
+}
+#else
+static int check_skeys(void)
+{
+    return 1; /* not run: this OpenSSL has none */
+}
+#endif
+
 static const struct {
     const char *name;
     unsigned vectors; /* that Wycheproof has at least */
@@ -452,7 +582,9 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof aeads / sizeof aeads[0]; i++)
         not_run += !check_aead(aeads[i].name, argv[2], aeads[i].vectors);
     check_stream();
+    not_run += check_skeys();
     check_reloading(argv[1]);
+    check_self_test(argv[1]);
     unload_providers(&loaded);
     printf("evp: %u passed, %u failed, %d not run\n", passed, failed, not_run);
     return failed != 0;

@@ -19,10 +19,15 @@ type object struct {
 	constants []*constants
 }
 
+// scratchEndSymbol has the value of a file's scratch_end statement.
+const scratchEndSymbol = cPrefix + "scratch_end"
+
 type function struct {
 	name string
 	code []byte
 	body []instruction // see decode
+
+	scratchEnd int // of the scratch memory that it uses, as its file states; 0 if it states nothing
 }
 
 type constants struct {
@@ -140,12 +145,31 @@ func (t *target) takeApart(f *elf.File) (*object, error) {
 			o.constants = append(o.constants, &constants{name: name, data: data})
 		}
 	}
+	if err := o.statedScratch(symbols); err != nil {
+		errs = append(errs, err)
+	}
 	if len(o.functions) == 0 && len(errs) == 0 {
 		errs = append(errs, errors.New("no function in it"))
 	}
 	sort.Slice(o.functions, func(i, j int) bool { return o.functions[i].name < o.functions[j].name })
 	sort.Slice(o.constants, func(i, j int) bool { return o.constants[i].name < o.constants[j].name })
 	return o, errors.Join(errs...)
+}
+
+// statedScratch reads what a scratch_end statement left: the value of a symbol that is in no section.
+func (o *object) statedScratch(symbols []elf.Symbol) error {
+	for _, s := range symbols {
+		if s.Name != scratchEndSymbol {
+			continue
+		}
+		if s.Section != elf.SHN_ABS || s.Value == 0 || s.Value > 1<<16 {
+			return fmt.Errorf("%s is %#x in section %v: scratch_end takes a number of bytes", s.Name, s.Value, s.Section)
+		}
+		for _, f := range o.functions {
+			f.scratchEnd = int(s.Value)
+		}
+	}
+	return nil
 }
 
 // wholeSection checks that the symbol name is exactly section s, and that no other symbol calls a part of it data.

@@ -54,7 +54,8 @@ class Kernel:
 
 
 # Where things are. Alignments can be changed by a shape; everything is far from everything else.
-ARGS, SCRATCH, CONSTS, KEY, NONCE, TAG, STATE = (0x10000 * i for i in range(1, 8))
+ARGS, SCRATCH, CONSTS, KEY, NONCE, TAG, STATE, STACK = (0x10000 * i for i in range(1, 9))
+RED_ZONE = 128  # bytes below the stack pointer that are a leaf's; the macros keep registers there
 AD, IN, OUT = 0x1000000, 0x2000000, 0x4000000
 PRESERVED = (3, 12, 13, 14, 15)  # rbx, r12 .. r15
 
@@ -72,13 +73,15 @@ class Call:
         self.machine = x86.Machine(self.memory)
         m = self.machine
         m.general[7], m.general[6], m.general[2] = const(ARGS, 64), const(SCRATCH, 64), const(CONSTS, 64)
+        m.general[4] = const(STACK, 64)
         for r in PRESERVED:
             m.general[r] = symbol(f"caller{r}", 64)
 
     def regions(self, *more):
         """More: (name, start, size, read, write)."""
         everything = [("args", ARGS, A["ARGS_BYTES"], True, False), ("scratch", SCRATCH, self.scratch_bytes, True, True),
-                      ("consts", CONSTS, len(self.kernel.constants), True, False), *more]
+                      ("consts", CONSTS, len(self.kernel.constants), True, False),
+                      ("red zone", STACK - RED_ZONE, RED_ZONE, True, True), *more]
         for r in sorted(everything, key=lambda r: r[1]):
             if r[2]:
                 self.memory.region(*r)
@@ -154,7 +157,7 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     if last:
         regions.append(("tag", TAG, 16, False, True))
     if not first or not last:
-        regions.append(("state", STATE, A["STATE_BYTES"], not first, not last))
+        regions.append(("state", STATE, A["STATE_BYTES"], True, not last))
     regions.append(("in", source, n, True, shape.in_place))
     if not shape.in_place:
         regions.append(("out", target, n, True, True))  # what was written is read again to be authenticated
@@ -209,3 +212,17 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
         call.expect("s in the state", STATE + A["STATE_S"], s)
         call.expect("the counter in the state", STATE + A["STATE_COUNTER"], const(counter + (n + 63) // 64, 64))
     return steps
+
+
+def shapes(kernel, quick):
+    import prove as shapes_of
+    return list(shapes_of.chacha_shapes(quick))
+
+
+def prove(kernel, shape, folder):
+    return chacha20poly1305(kernel, shape, folder)
+
+
+def run(kernel, shape, trace):
+    """Without looking at the result: which instructions are reached."""
+    return chacha20poly1305(kernel, shape, None, trace, False)

@@ -10,8 +10,9 @@ import os
 import terms
 from terms import ATOMS, CONST, P, Unproved, cut
 
-RADICES = ((0, 64, 128), (0, 44, 88), (0, 26, 52, 78, 104))
+RADICES = ((0, 64, 128), (0, 44, 88))
 CANDIDATES = 400
+TIMEOUT = 120  # seconds of the solver
 
 
 def _cone(value):
@@ -43,15 +44,15 @@ def find_limbs(tag, residue):
             pass
     zero = terms.const(0, 1)
     known.append((0, zero))
-    for radix in RADICES[:2]:
-        by_residue = {}
-        for r, v in known:
-            by_residue.setdefault(r, v)
-        top = {(r << radix[2]) % P: v for r, v in reversed(known)}
+    # Where the bounds say that h < p the highest limb does not go into the tag: it is among all values of few bits.
+    small = [(v.residue, v) for v in terms.every_value() if v.most < 64 and v.defined]
+    for radix in RADICES:
+        top = {}
+        for r, v in known + small:
+            top.setdefault((r << radix[2]) % P, []).append(v)
         for r0, v0 in known:
             for r1, v1 in known:
-                v2 = top.get((residue - r0 - (r1 << radix[1])) % P)
-                if v2 is not None and v0 is not zero:
+                for v2 in top.get((residue - r0 - (r1 << radix[1])) % P, ()):
                     yield (v0, v1, v2), radix
 
 
@@ -162,7 +163,7 @@ def solve(text, folder):
         with open(os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:16] + ".smt2"), "w") as out:
             out.write(text)
     solver = z3.SolverFor("QF_BV")
-    solver.set("timeout", 120000)
+    solver.set("timeout", 1000 * TIMEOUT)
     solver.from_string(text)
     answer = _answers[text] = str(solver.check())
     return answer

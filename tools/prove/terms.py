@@ -520,6 +520,7 @@ def product(a, b):
         most = a.most * b.most
         a, b = (cut(v, 0, max(1, v.ones.bit_length())) for v in (a, b))
         r = atom("mul", (a, b) if a.pieces <= b.pieces else (b, a), None, most.bit_length(), most)
+        ATOMS[r.pieces[0][0]].residue_from(0)  # now, before a long message makes a long chain of them
     _products[key] = r
     return r
 
@@ -559,8 +560,12 @@ def merge(a, b):
     return cat(*out)
 
 
+def of_text(v):
+    return any(n >= 0 and ATOMS[n].kind == "symbol" and ATOMS[n].extra.startswith("text") for n, _, _ in v.pieces)
+
+
 def _chunked(operation):
-    """Cuts operands at multiples of 32 bits."""
+    """Cuts operands at multiples of 32 bits, and text at bytes: kernels take its end at any of them."""
     memo = {}
 
     def whole(a, b):
@@ -576,6 +581,8 @@ def _chunked(operation):
                     out.append(undefined(w))
                     continue
                 cuts = _constant_segments(x, y)
+                if of_text(x) or of_text(y):
+                    cuts = sorted({*cuts, *range(0, w, 8)})
                 for lo, hi in zip(cuts, cuts[1:]):
                     out.append(operation(cut(x, lo, hi - lo), cut(y, lo, hi - lo)))
             r = memo[key] = memo[b, a] = cat(*out)
@@ -842,6 +849,10 @@ def _evaluate_atom(n, given):
         raise AssertionError(f"{a} is {r:#x}, out of its bounds")
     given[n] = r
     return r
+
+
+def every_value():
+    return list(_values.values())
 
 
 def forget():

@@ -114,7 +114,8 @@ def address(insn, op):
     for reg, scale in ((m.base, 1), (m.index, m.scale)):
         if reg:
             n, low, width = GENERAL[insn.reg_name(reg)]
-            if width != 64 or n in (RSP, RBP):
+            red_zone = n == RSP and not m.index and -128 <= m.disp < 0
+            if width != 64 or n in (RSP, RBP) and not red_zone:
                 raise Unproved(f"address {insn.op_str}")
             parts.append((n, scale))
     disp = m.disp

@@ -2,9 +2,9 @@
 
 # The same version of capstone as armcost.
 X86COST_PYTHON := $(ARMCOST_PYTHON)
-X86COST_ALGORITHMS ?= ChaCha20-Poly1305,AES-128-GCM,AES-256-GCM
+X86COST_ALGORITHMS ?= ChaCha20-Poly1305,AES-128-GCM
 X86COST_LANGUAGES ?= Go,C
-X86COST_SIZES ?= 64,256,576,1024,1420,4096,16384
+X86COST_SIZES ?= 64,256,576,1420,16384
 X86COST_CPUS ?= haswell,skylake,icelake-server,alderlake,znver2,znver3,znver4
 X86COST_OUTPUT ?= bench/results/x86-modelled.md
 X86COST_FLAGS ?=

@@ -249,7 +249,8 @@ func TestRecordsAtTheEdges(t *testing.T) {
 				}
 				return b
 			}, "", 0, 0, false},
-			"ChangeCipherSpec": {func(s *traffic.Session, side int) []byte { return append(append(ccs[:6:6], ccs...), ccs...) }, "", 0, 0, false},
+			// Nobody authenticates them, and after the handshake nobody may send them (RFC 8446, section 5).
+			"ChangeCipherSpec": {func(s *traffic.Session, side int) []byte { return append(append(ccs[:6:6], ccs...), ccs...) }, "", 1, 0, true},
 			"warning":          {func(s *traffic.Session, side int) []byte { return s.Seal(side, 21, []byte{1, 90}, 0) }, "", 0, 0, false},
 			"larger than a record may be": {func(s *traffic.Session, side int) []byte {
 				return s.Seal(side, 23, bytes.Repeat([]byte("x"), 1<<14), 300)

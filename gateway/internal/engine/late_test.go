@@ -186,7 +186,7 @@ func (s *spoken) turns() (all []string) {
 // Whatever happens to segments, keys that come while they are waited for change nothing: not what is said, and not the order.
 func TestAnySegmentsSlowKeys(t *testing.T) {
 	const runs = 300
-	seed := uint64(time.Now().UnixNano())
+	seed := seedOf()
 	t.Logf("seed %d", seed)
 	all := originals(t)
 	for i, begin := 0, time.Now(); more(i, runs, begin); i++ {

@@ -24,6 +24,15 @@ var long = flag.Duration("long", 0, "how long each test of random cases runs")
 // more says whether there is a run i, of as many as a short test has or for as long as -long says.
 func more(i, runs int, begin time.Time) bool { return i < runs || time.Since(begin) < *long }
 
+var again = flag.Uint64("seed", 0, "repeat a run with this seed")
+
+func seedOf() uint64 {
+	if *again != 0 {
+		return *again
+	}
+	return uint64(time.Now().UnixNano())
+}
+
 // original is one connection: what each side sent, in TCP segments.
 type original struct {
 	name     string
@@ -222,7 +231,7 @@ func runFrames(frames []capture.Frame, keyLog []byte, o Options) (*collector, St
 
 func TestAnySegments(t *testing.T) {
 	const runs = 2000
-	seed := uint64(time.Now().UnixNano())
+	seed := seedOf()
 	t.Logf("seed %d", seed)
 	all := originals(t)
 	delivered, expected := 0, 0

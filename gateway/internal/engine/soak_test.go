@@ -87,7 +87,7 @@ func TestSoak(t *testing.T) {
 	if most > first+first/4+8<<20 {
 		t.Errorf("memory grew from %d to %d bytes", first, most)
 	}
-	if w.Stats.Decrypted < uint64(connections)/10 || w.pool.Held != 0 || w.dec.Held() != 0 {
-		t.Errorf("%d connections decrypted of %d, %d bytes still held", w.Stats.Decrypted, connections, w.pool.Held+w.dec.Held())
+	if w.Stats.Decrypted < uint64(connections)/10 || w.order.Pool.Held != 0 || w.dec.Held() != 0 {
+		t.Errorf("%d connections decrypted of %d, %d bytes still held", w.Stats.Decrypted, connections, w.order.Pool.Held+w.dec.Held())
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/packet"
-	"github.com/sealane/sealane/gateway/internal/tcp"
+	"github.com/sealane/sealane/gateway/internal/reassembly"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -35,6 +35,9 @@ var DefaultOptions = Options{
 // A connection without a handshake, as SYN floods leave, is given up sooner.
 const embryonicIdle = 30e9
 
+// So does one that a FIN or RST may have ended.
+const closingIdle = 5e9
+
 // Stats count what a Worker saw.
 type Stats struct {
 	Frames      uint64
@@ -47,16 +50,13 @@ type Stats struct {
 	Decrypted   uint64 // with at least one record opened
 	Undecrypted uint64 // TLS, ended without a record opened
 	Unsupported uint64 // of these, with a version or suite that has no AEAD here
-	Repeated    uint64 // segments seen before
-	Reordered   uint64 // segments that came before their turn
-	Conflicts   uint64 // segments that contradict bytes held for the same place
-	Holes       uint64 // holes that were given up
-	HoleBytes   uint64
-	Unrelated   uint64 // segments of no connection, or outside its window
+	Unrelated   uint64 // segments of no connection
 	Waiting     uint64 // connections that had to wait for keys
 	Late        uint64 // of these, keys came in time
 	Cut         uint64 // bytes of payload that the capture left out
-	TLS         tls.Stats
+	Doubtful    uint64 // FINs, RSTs and SYNs that may be forged
+	reassembly.Stats
+	TLS tls.Stats
 }
 
 type entry = flow.Entry[tls.Line]
@@ -69,16 +69,15 @@ type conn struct {
 	listed uint8
 	given  bool // its keys came with its addresses
 	linked bool // flow.Link is known
-	hasFin [2]bool
-	fin    [2]uint32 // sequence numbers of FINs that came before their turn
-	renew  uint32    // that of the SYN for a new connection
+	_      [8]byte
 	tls    tls.Conn
 	flow   output.Flow
-	queue  [2]tcp.Queue // by side of the tuple
+	pair   reassembly.Pair
+	entry  *entry
 	tuple  packet.Tuple
 	hash   uint64
 	keys   [2]*Key // given, by side of the tuple
-	_      [24]byte
+	_      [48]byte
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.
@@ -105,8 +104,9 @@ type Worker struct {
 	table     *flow.Table[tls.Line]
 	dec       *tls.Decrypter
 	sink      output.Sink
-	pool      tcp.Pool
-	now       int64
+	order     *reassembly.Reassembler
+	clock     clock
+	now       int64 // by clock
 	swept     int64
 	polled    int64
 	changes   uint64
@@ -146,7 +146,13 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	for w.shift = 4; w.shift < 15 && 16<<w.shift < def.Flows; {
 		w.shift++
 	}
-	w.pool.Limit = def.Queued
+	w.order = reassembly.New(w.dec, def.Queued)
+	w.dec.Disputed = func(c *tls.Conn) {
+		if c := connOf(c); c.used {
+			c.entry.Flags |= flow.Queued0 | flow.Queued1
+			w.list(c)
+		}
+	}
 	w.dec.Limits = def.TLS
 	w.dec.Wait = def.KeyWait > 0
 	w.dec.Batch = true
@@ -271,9 +277,7 @@ func (w *Worker) handle(l, next *lot) {
 		w.Stats.Frames++
 		w.Stats.Bytes += uint64(len(f.Data))
 		w.Stats.Verdicts[l.verdicts[i]]++
-		if f.Time > w.now {
-			w.now = f.Time
-		}
+		w.now = w.clock.pass(f.Time)
 		if l.verdicts[i] != packet.TCP {
 			if w.o.Verdicts {
 				w.Block = append(w.Block, false)
@@ -285,13 +289,14 @@ func (w *Worker) handle(l, next *lot) {
 		if !e.Is(&s.Tuple) {
 			e = w.table.Find(l.hashes[i], &s.Tuple)
 		}
-		w.segment(s, l.hashes[i], e, f.Time)
+		w.dec.Mark = f.Time
+		w.segment(s, l.hashes[i], e, w.now)
 		if w.o.Verdicts {
 			w.Block = append(w.Block, w.blocks(s, l.hashes[i]))
 		}
 	}
 	l.frames = nil
-	w.Tick(w.now)
+	w.due()
 }
 
 func (w *Worker) blocks(s *packet.Segment, hash uint64) bool {
@@ -303,7 +308,7 @@ func (w *Worker) blocks(s *packet.Segment, hash uint64) bool {
 		return e == nil || e.Flags&flow.Unread != 0
 	}
 	c := w.conn(e.Conn)
-	return c.tls.State() == tls.Undecryptable && !c.tls.Waiting()
+	return (c.tls.State() == tls.Undecryptable || c.tls.State() == tls.Unsupported) && !c.tls.Waiting()
 }
 
 func started(side uint8) uint16 { return flow.Started0 << side }
@@ -330,8 +335,7 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 	if s.Missing > 0 {
 		w.Stats.Cut += uint64(s.Missing)
 	}
-	w.dec.Mark = time
-	if len(s.Payload) > 0 && e.Flags&flow.Ignored == 0 {
+	if len(s.Payload) > 0 {
 		seq := s.Seq
 		if s.Flags&packet.SYN != 0 {
 			seq++ // TCP fast open
@@ -340,37 +344,32 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 		if e.Conn != 0 && seq == e.Next[side] && e.Flags&(started(side)|flow.Queued0<<side) == started(side) {
 			e.Next[side] += uint32(len(s.Payload))
 			if c := w.conn(e.Conn); !w.dec.Take(&e.Side[side], &c.tls, s.Payload) {
-				c.link(s)
-				w.feed(c, side, s.Payload)
-				w.drop(e)
+				w.dec.Feed(&c.tls, side^c.client, s.Payload)
+				w.fed(c)
 			}
 		} else {
 			w.unusual(s, hash, e, seq, time)
-			w.drop(e)
 		}
 	}
 	if s.Flags&packet.FIN != 0 {
 		w.fin(s, e)
 	}
-}
-
-// drop ignores a connection from now on if TLS says that there is nothing to read.
-func (w *Worker) drop(e *entry) {
-	if e.Conn != 0 {
-		if s := w.conn(e.Conn).tls.State(); s == tls.NotTLS || s == tls.Unsupported {
-			w.ignore(e)
-		}
+	if e.Flags&finished == finished {
+		w.over(e)
+	} else if e.Flags&flow.Renewing != 0 {
+		w.renew(s, hash, e, time)
 	}
 }
 
-// feed gives bytes to TLS.
-func (w *Worker) feed(c *conn, side uint8, p []byte) {
-	w.dec.Feed(&c.tls, side^c.client, p)
-	if c.tls.Waiting() && c.listed&listWaiting == 0 {
+// fed is called when TLS got bytes.
+func (w *Worker) fed(c *conn) {
+	if (c.tls.Waiting() || c.pair.Contested()) && c.listed&listWaiting == 0 {
 		c.listed |= listWaiting
 		c.tls.Since = w.now
 		w.waiting = append(w.waiting, c)
-		w.Stats.Waiting++
+		if c.tls.Waiting() {
+			w.Stats.Waiting++
+		}
 	}
 }
 
@@ -413,60 +412,143 @@ func (w *Worker) setClient(e *entry, side uint8) {
 	}
 }
 
+// rivalZone marks the connection that may take the place of another with the same tuple.
+const rivalZone = 1 << 15
+
 // control handles SYN and RST. It returns nil if the connection is over.
+//
+//	             nothing was sent yet                     data was sent
+//	RST          over; a ClientHello begins anew          over if nothing more comes for a while
+//	SYN          the connection begins there              a rival begins, which takes over when a record of it opens
+//	SYN-ACK      if it answers the SYN, begins there      for the rival only
 func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *entry {
 	side := s.Side
 	if s.Flags&packet.RST != 0 {
-		// Only one that is due ends the connection: others may be forged.
-		if e.Flags&started(side) == 0 || s.Seq == e.Next[side] || e.Conn == 0 {
-			w.over(e)
+		if e.Conn == 0 {
+			w.end(e)
 			return nil
 		}
+		w.Stats.Doubtful++
+		e.Flags |= flow.Closing
 		return e
 	}
 	next := s.Seq + 1
-	if s.Flags&packet.ACK == 0 {
-		if e.Flags&started(side) != 0 && e.Next[side] != next {
-			if e.Conn != 0 && e.Flags&(flow.Fin0|flow.Fin1) == 0 {
-				// A SYN alone must not end a connection that is alive; the answer to it does.
-				w.conn(e.Conn).renew = s.Seq
+	known := e.Flags&started(side) != 0
+	switch {
+	case e.Conn != 0:
+		if known && e.Next[side] != next && s.Flags&packet.ACK == 0 {
+			w.Stats.Doubtful++
+			if e.Tuple.Zone&rivalZone == 0 {
 				e.Flags |= flow.Renewing
-				return e
+			} else if w.conn(e.Conn).tls.State() != tls.Readable {
+				// A rival of which nothing was read has no rights.
+				tuple := e.Tuple
+				w.end(e)
+				w.Stats.Flows++
+				e = w.table.Insert(hash, &tuple)
+				e.Seen, e.Next[side] = flow.Tick(time), next
+				e.Flags |= started(side)
+				w.setClient(e, side)
 			}
-			w.end(e)
-			w.Stats.Flows++
-			e = w.table.Insert(hash, &s.Tuple)
-			e.Seen = flow.Tick(time)
+		}
+	case s.Flags&packet.ACK == 0:
+		if known && e.Next[side] != next {
+			e.Flags &^= flow.Started0 | flow.Started1 | finished | flow.Ignored | flow.Unread
 		}
 		w.setClient(e, side)
 		e.Next[side] = next
 		e.Flags |= started(side)
-		return e
-	}
-	if e.Flags&flow.Renewing != 0 && e.Conn != 0 && s.Ack == w.conn(e.Conn).renew+1 {
-		w.end(e)
-		w.Stats.Flows++
-		e = w.table.Insert(hash, &s.Tuple)
-		e.Seen = flow.Tick(time)
-	}
-	if e.Flags&started(side) == 0 {
-		e.Next[side] = next
-		e.Flags |= started(side)
-	}
-	if e.Flags&flow.ClientKnown == 0 {
-		w.setClient(e, 1-side)
-	}
-	if e.Flags&started(1-side) == 0 {
-		e.Next[1-side] = s.Ack
-		e.Flags |= started(1 - side)
+	default:
+		if !known || s.Ack == e.Next[1-side] {
+			e.Next[side] = next
+			e.Flags |= started(side)
+		}
+		if e.Flags&flow.ClientKnown == 0 {
+			w.setClient(e, 1-side)
+		}
+		if e.Flags&started(1-side) == 0 {
+			e.Next[1-side] = s.Ack
+			e.Flags |= started(1 - side)
+		}
 	}
 	return e
+}
+
+// rivalOf returns the connection that may take the place of another, or nil.
+func (w *Worker) rivalOf(e *entry) *entry {
+	tuple := e.Tuple
+	tuple.Zone |= rivalZone
+	return w.table.Find(tuple.Hash(), &tuple)
+}
+
+// renew gives a segment to the rival of a connection as well. Once a record of the rival opens, it takes over.
+func (w *Worker) renew(s *packet.Segment, hash uint64, e *entry, time int64) {
+	t := *s
+	t.Tuple.Zone |= rivalZone
+	rivalHash := t.Tuple.Hash()
+	rival := w.table.Find(rivalHash, &t.Tuple)
+	if rival == nil && s.Flags&(packet.SYN|packet.ACK|packet.RST) != packet.SYN {
+		return
+	}
+	w.segment(&t, rivalHash, rival, time)
+	if rival = w.table.Find(rivalHash, &t.Tuple); rival == nil || rival.Conn == 0 || e.Conn == 0 {
+		return
+	}
+	switch r := w.conn(rival.Conn); {
+	case r.tls.State() != tls.Readable:
+	case r.tls.Random() == w.conn(e.Conn).tls.Random():
+		w.end(rival) // it is the same again
+		e.Flags &^= flow.Renewing
+	default:
+		w.end(e)
+	}
+}
+
+// succeed gives a rival the place of its connection, which is over.
+func (w *Worker) succeed(rival *entry, tuple packet.Tuple) {
+	w.dec.FlushAll()
+	moved := *rival
+	moved.Tuple = tuple
+	w.table.Remove(rival)
+	hash := tuple.Hash()
+	e := w.table.Insert(hash, &tuple)
+	*e = moved
+	if e.Conn == 0 {
+		return
+	}
+	c := w.conn(e.Conn)
+	c.tuple, c.hash = tuple, hash
+	w.attach(c, e)
+	for side := range e.Side {
+		c.tls.Move(uint8(side)^c.client, &e.Side[side])
+	}
 }
 
 // unusual handles a segment that is not simply the next one.
 func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, time int64) {
 	side := s.Side
 	p := s.Payload
+	if e.Flags&flow.Ignored != 0 || e.Conn == 0 {
+		hello := len(p) >= 6 && tls.LooksLikeClientHello(p)
+		if e.Flags&flow.Ignored != 0 {
+			if !hello {
+				return
+			}
+			// It was not TLS until now, or not all that came was of the connection.
+			e.Flags &^= flow.Ignored | flow.Unread
+			w.Stats.Ignored--
+		}
+		if hello {
+			// Whatever the SYN said.
+			w.setClient(e, side)
+			e.Next[side] = seq
+			e.Flags |= started(side)
+			if s.Flags&packet.ACK != 0 {
+				e.Next[1-side] = s.Ack
+				e.Flags |= started(1 - side)
+			}
+		}
+	}
 	if e.Flags&started(side) == 0 {
 		// Neither SYN nor an acknowledgement of it was captured.
 		if !tls.LooksLikeClientHello(p) && e.Flags&flow.ClientKnown == 0 {
@@ -476,92 +558,38 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 		e.Next[side] = seq
 		e.Flags |= started(side)
 	}
-	ahead := seq - e.Next[side]
 	if e.Conn == 0 {
-		if ahead == 0 && (p[0] != 22 || len(p) > 1 && p[1] != 3) {
+		if seq == e.Next[side] && (p[0] != 22 || len(p) > 1 && p[1] != 3) {
 			w.ignore(e) // all of TLS begins with a handshake record
 			return
 		}
 		w.open(e, hash, time)
+		w.order.Begin(&w.conn(e.Conn).pair)
 	}
 	c := w.conn(e.Conn)
 	c.link(s)
-	switch {
-	case int32(ahead) < 0:
-		old := e.Next[side] - seq
-		if uint64(old) >= uint64(len(p)) {
-			w.Stats.Repeated++
-			return
-		}
-		p = p[old:]
-		fallthrough
-	case ahead == 0:
-		e.Next[side] += uint32(len(p))
-		w.feed(c, side, p)
-		w.drain(c, e, side)
-	case ahead > tcp.MaxAhead:
-		w.Stats.Unrelated++
-	default:
-		q := &c.queue[side]
-		if q.Empty() {
-			q.Since = w.now
-		}
-		w.Stats.Reordered++
-		r := q.Put(&w.pool, seq, p)
-		if r == tcp.Full {
-			// What is missing is not coming. Make room, once.
-			w.hole(c, e, side)
-			r = w.again(c, e, side, seq, p)
-		}
-		switch r {
-		case tcp.Conflict:
-			w.Stats.Conflicts++
-		case tcp.Repeated:
-			w.Stats.Repeated++
-		}
-		w.mark(c, e, side)
-	}
-}
-
-// again puts in a segment after room was made for it.
-func (w *Worker) again(c *conn, e *entry, side uint8, seq uint32, p []byte) tcp.Result {
-	for {
-		ahead := int32(seq - e.Next[side])
-		if ahead <= 0 {
-			old := e.Next[side] - seq
-			if uint64(old) >= uint64(len(p)) {
-				return tcp.Repeated
-			}
-			p = p[old:]
-			seq += old
-			e.Next[side] += uint32(len(p))
-			w.feed(c, side, p)
-			w.drain(c, e, side)
-			return tcp.Kept
-		}
-		if r := c.queue[side].Put(&w.pool, seq, p); r != tcp.Full {
-			return r
-		}
-		if c.queue[side].Empty() {
-			// Others hold all the memory there is.
-			w.lose(c, e, side, seq)
-			continue
-		}
-		w.hole(c, e, side)
+	w.order.Segment(&c.pair, side^c.client, seq, p, reassembly.ClassOf(s), w.now)
+	w.fed(c)
+	w.mark(c, e)
+	if c.tls.State() == tls.NotTLS && !c.tls.Hello() {
+		w.ignore(e)
 	}
 }
 
 // mark says in the entry whether segments are held.
-func (w *Worker) mark(c *conn, e *entry, side uint8) {
-	if c.queue[side].Empty() {
-		e.Flags &^= flow.Queued0 << side
-		return
+func (w *Worker) mark(c *conn, e *entry) {
+	e.Flags &^= flow.Queued0 | flow.Queued1
+	for side := range uint8(2) {
+		if s := side ^ c.client; !c.pair.Idle(s) {
+			e.Flags |= flow.Queued0 << side
+			if c.pair.Stalled(s) || c.tls.InDispute(s) {
+				w.list(c)
+			}
+		}
 	}
-	e.Flags |= flow.Queued0 << side
-	w.list(c)
 }
 
-// list has a connection looked at from time to time, because of a hole.
+// list has a connection looked at from time to time, because something is missing.
 func (w *Worker) list(c *conn) {
 	if c.listed&listQueued == 0 {
 		c.listed |= listQueued
@@ -569,78 +597,42 @@ func (w *Worker) list(c *conn) {
 	}
 }
 
-// drain delivers what is held and now due.
-func (w *Worker) drain(c *conn, e *entry, side uint8) {
-	q := &c.queue[side]
-	for {
-		p := q.Next(&w.pool, e.Next[side])
-		if p == nil {
-			break
-		}
-		e.Next[side] += uint32(len(p))
-		w.feed(c, side, p)
-		w.dec.Flush(&c.tls) // p goes back to the pool
-		q.Drop(&w.pool)
-	}
-	q.Since = w.now
-	w.mark(c, e, side)
-	if c.hasFin[side] && c.fin[side] == e.Next[side] {
-		e.Flags |= ended(side)
-	}
-}
-
-// lose gives up what is missing before seq.
-func (w *Worker) lose(c *conn, e *entry, side uint8, seq uint32) {
-	n := int(seq - e.Next[side])
-	w.Stats.Holes++
-	w.Stats.HoleBytes += uint64(n)
-	e.Next[side] = seq
-	w.dec.Lose(&c.tls, side^c.client, n)
-}
-
-// hole gives up what is missing before the first segment held, or before the end.
-func (w *Worker) hole(c *conn, e *entry, side uint8) {
-	if q := &c.queue[side]; !q.Empty() {
-		w.lose(c, e, side, q.First())
-	} else {
-		w.lose(c, e, side, c.fin[side])
-	}
-	w.drain(c, e, side)
-}
-
-// incomplete tells whether a direction has a hole.
-func (c *conn) incomplete(e *entry, side uint8) bool {
-	return !c.queue[side].Empty() || c.hasFin[side] && tcp.After(c.fin[side], e.Next[side])
-}
-
+// fin notes that a side says it has sent its last byte. It has if all before is here, and the packet is like those that were
+// authenticated.
 func (w *Worker) fin(s *packet.Segment, e *entry) {
 	side := s.Side
 	if e.Conn == 0 {
 		e.Flags |= ended(side)
-	} else {
-		at := s.Seq + uint32(len(s.Payload)+s.Missing)
-		switch c := w.conn(e.Conn); {
-		case at == e.Next[side]:
-			e.Flags |= ended(side)
-		case tcp.After(at, e.Next[side]):
-			c.fin[side], c.hasFin[side] = at, true
-			if c.queue[side].Empty() {
-				c.queue[side].Since = w.now
-			}
-			w.list(c)
-		}
+		return
 	}
-	if e.Flags&finished == finished {
-		w.over(e)
+	c := w.conn(e.Conn)
+	at := s.Seq + uint32(len(s.Payload)+s.Missing)
+	if s.Flags&packet.SYN != 0 {
+		at++
 	}
+	if at == e.Next[side] && e.Flags&(flow.Queued0<<side) == 0 && reassembly.ClassOf(s).Like(c.pair.Usual[side^c.client]) {
+		e.Flags |= ended(side)
+		return
+	}
+	w.Stats.Doubtful++
+	e.Flags |= flow.Closing
 }
 
 const finished = flow.Fin0 | flow.Fin1
 
-// over ends a connection, or leaves it until its keys come.
+// over ends a connection whose sides have said so and have acknowledged it, or leaves it until its keys come.
 func (w *Worker) over(e *entry) {
-	e.Flags |= finished
-	if e.Conn == 0 || !w.conn(e.Conn).tls.Waiting() {
+	if e.Conn == 0 {
+		w.end(e)
+		return
+	}
+	for side := range e.Next {
+		if e.Flags&(flow.Acked0<<side) == 0 || e.Acked[side] != e.Next[side]+1 {
+			return
+		}
+	}
+	w.dec.Flush(&w.conn(e.Conn).tls)
+	if !w.conn(e.Conn).tls.Waiting() && e.Flags&(flow.Queued0|flow.Queued1) == 0 {
 		w.end(e)
 	}
 }
@@ -653,8 +645,7 @@ func (w *Worker) open(e *entry, hash uint64, time int64) {
 	n := len(w.free)
 	c := w.free[n-1]
 	w.free = w.free[:n-1]
-	queues := c.queue
-	*c = conn{queue: queues, number: c.number} // their memory is of use again
+	*c = conn{number: c.number}
 	c.tuple, c.hash, c.used = e.Tuple, hash, true
 	if e.Flags&flow.ClientIs1 != 0 {
 		c.client = 1
@@ -668,6 +659,16 @@ func (w *Worker) open(e *entry, hash uint64, time int64) {
 		IPv6: client.Addr().Is6(), Time: &w.dec.Mark,
 	}
 	e.Conn = c.number
+	c.pair.TLS = &c.tls
+	w.attach(c, e)
+}
+
+// attach tells a connection where its entry is.
+func (w *Worker) attach(c *conn, e *entry) {
+	c.entry = e
+	for side := range e.Next {
+		c.pair.Next[uint8(side)^c.client] = &e.Next[side]
+	}
 }
 
 // link notes the Ethernet addresses.
@@ -694,8 +695,16 @@ func (w *Worker) ignore(e *entry) {
 
 // end removes a connection.
 func (w *Worker) end(e *entry) {
+	var rival *entry
+	if e.Flags&flow.Renewing != 0 {
+		rival = w.rivalOf(e)
+	}
+	tuple := e.Tuple
 	w.finish(e)
 	w.table.Remove(e)
+	if rival != nil {
+		w.succeed(rival, tuple)
+	}
 }
 
 // finish delivers what can still be had and wipes the keys.
@@ -705,13 +714,15 @@ func (w *Worker) finish(e *entry) {
 	}
 	c := w.conn(e.Conn)
 	for side := range uint8(2) {
-		for c.incomplete(e, side) {
-			w.hole(c, e, side)
-		}
+		w.order.Finish(&c.pair, side^c.client, w.now)
 		// What the receiver has and the capture lacks, but for the number that a FIN takes.
 		if acked := e.Acked[side] - 1; e.Flags&(flow.Acked0<<side) != 0 && e.Flags&ended(side) == 0 &&
-			tcp.After(acked, e.Next[side]) && acked-e.Next[side] <= tcp.MaxAhead {
-			w.lose(c, e, side, acked)
+			reassembly.After(acked, e.Next[side]) && acked-e.Next[side] <= reassembly.MaxBytes {
+			n := int(acked - e.Next[side])
+			w.Stats.Holes++
+			w.Stats.HoleBytes += uint64(n)
+			e.Next[side] = acked
+			w.dec.Lose(&c.tls, side^c.client, n)
 		}
 	}
 	w.dec.Expire(&c.tls)
@@ -729,6 +740,7 @@ func (w *Worker) finish(e *entry) {
 		w.Ended(&c.flow, c.tls.State())
 	}
 	w.dec.Close(&c.tls)
+	w.order.Release(&c.pair)
 	w.sink.End(&c.flow)
 	e.Conn, c.used = 0, false
 	if c.listed == 0 {
@@ -766,10 +778,12 @@ func connOf(c *tls.Conn) *conn {
 // Tick does what is due at a time: it gives up waiting for keys and segments, and looks for idle connections. Frames
 // calls it with the time of packets.
 func (w *Worker) Tick(now int64) {
-	if now > w.now {
-		w.now = now
-	}
-	if now := w.now; now-w.polled >= 1e6 || now < w.polled {
+	w.now = w.clock.pass(now)
+	w.due()
+}
+
+func (w *Worker) due() {
+	if now := w.now; now-w.polled >= 1e6 {
 		w.polled = now
 		w.pollGiven()
 		if len(w.given) > 0 && now-w.reported >= 1e8 {
@@ -788,7 +802,7 @@ func (w *Worker) Tick(now int64) {
 		}
 		// The whole table is looked at about once in ten seconds.
 		const round = 10e9
-		if n := int64(w.table.Made()) * min(now-w.swept, round) / round; n > 0 || now < w.swept {
+		if n := int64(w.table.Made()) * min(now-w.swept, round) / round; n > 0 {
 			w.swept = now
 			w.table.Sweep(int(n), flow.Tick(now), w.age, w.end)
 		}
@@ -798,6 +812,9 @@ func (w *Worker) Tick(now int64) {
 func (w *Worker) age(e *entry) uint32 {
 	if e.Conn == 0 {
 		return flow.Tick(embryonicIdle)
+	}
+	if e.Flags&(flow.Closing|flow.Fin0|flow.Fin1) != 0 && !w.conn(e.Conn).tls.Waiting() {
+		return flow.Tick(closingIdle)
 	}
 	return flow.Tick(w.o.Idle)
 }
@@ -810,20 +827,24 @@ func (w *Worker) pollWaiting(now int64) {
 	for _, c := range w.waiting {
 		if c.used {
 			if news {
-				w.dec.Mark = now
+				w.dec.Mark = w.clock.last
 				w.dec.Retry(&c.tls)
+				w.order.Retry(&c.pair, now)
+				w.mark(c, c.entry)
 			}
 			switch {
-			case !c.tls.Waiting():
+			case !c.tls.Waiting() && !c.pair.Contested():
 				w.Stats.Late++
 			case now-c.tls.Since >= w.o.KeyWait:
 				w.dec.Expire(&c.tls)
+				w.order.Retry(&c.pair, now)
+				w.mark(c, c.entry)
 			default:
 				kept = append(kept, c)
 				continue
 			}
-			if e := w.entryOf(c); e != nil && e.Flags&finished == finished {
-				w.end(e)
+			if c.entry.Flags&finished == finished {
+				w.over(c.entry)
 			}
 		}
 		c.listed &^= listWaiting
@@ -835,26 +856,19 @@ func (w *Worker) pollWaiting(now int64) {
 	w.waiting = kept
 }
 
-// entryOf returns the entry of a connection, or nil if it is over.
-func (w *Worker) entryOf(c *conn) *entry {
-	if c.used {
-		if e := w.table.Find(c.hash, &c.tuple); e != nil && e.Conn == c.number {
-			return e
-		}
-	}
-	return nil
-}
-
 func (w *Worker) pollQueued(now int64) {
 	kept := w.queued[:0]
 	for _, c := range w.queued {
-		if e := w.entryOf(c); e != nil {
+		if c.used {
+			e := c.entry
+			w.dec.Mark = w.clock.last
 			for side := range uint8(2) {
-				if c.incomplete(e, side) && now-c.queue[side].Since >= w.o.HoleWait {
-					w.hole(c, e, side)
+				if c.pair.Stalled(side) || c.tls.InDispute(side) {
+					w.order.Tick(&c.pair, side, now, w.o.HoleWait)
 				}
 			}
-			if c.incomplete(e, 0) || c.incomplete(e, 1) {
+			w.mark(c, e)
+			if c.pair.Stalled(0) || c.pair.Stalled(1) || c.tls.InDispute(0) || c.tls.InDispute(1) {
 				kept = append(kept, c)
 				continue
 			}
@@ -882,6 +896,7 @@ func (w *Worker) Close() {
 func (w *Worker) Snapshot() Stats {
 	w.Stats.Active = uint64(w.table.Count())
 	w.Stats.TLS = w.dec.Stats
+	w.Stats.Stats = w.order.Stats
 	return w.Stats
 }
 

@@ -27,6 +27,7 @@ const (
 	Acked1
 	Renewing // a SYN for a new connection was seen
 	Unread   // it is TLS and cannot be read
+	Closing  // what may have ended it came, or was forged
 	used     // it is a connection
 )
 
@@ -34,12 +35,11 @@ const (
 // next record of that side needs.
 type Entry[S any] struct {
 	Tuple packet.Tuple
+	Flags uint16
 	Seen  uint32    // time of the last packet, in units of 2^26 ns (67 ms)
 	Next  [2]uint32 // sequence numbers that are due
 	Acked [2]uint32 // what the other side has received from this one, if Acked0 or Acked1
 	Conn  uint32    // number of what else hangs on it, 0 if nothing does
-	Flags uint16
-	_     [2]byte
 
 	Side [2]S
 }

@@ -3,6 +3,7 @@ package keys
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"encoding/hex"
 )
 
@@ -34,11 +35,41 @@ var otherNames = []string{"EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "RSA", "PM
 
 func (l Label) String() string { return labelNames[l] }
 
-// Secrets are those of one connection.
+// Secrets are those of the connections with one client random. There should be one, but who knows a random can make another
+// connection with it, and a server's log then has secrets of both; which are right only a tag decides.
 type Secrets struct {
 	bytes [labels][MaxSecret]byte
 	sizes [labels]uint8
+	more  []another
 }
+
+// another is a secret with the label and random of one that there was.
+type another struct {
+	label  Label
+	size   uint8
+	secret [MaxSecret]byte
+}
+
+// MaxSecrets is how many secrets of one label there are at most for one random; the oldest makes room.
+const MaxSecrets = 8
+
+// Candidate returns the n-th secret of a label, or nil. The first is that of Get.
+func (s *Secrets) Candidate(l Label, n int) []byte {
+	if n == 0 {
+		return s.Get(l)
+	}
+	for i := range s.more {
+		if a := &s.more[i]; a.label == l {
+			if n--; n == 0 {
+				return a.secret[:a.size]
+			}
+		}
+	}
+	return nil
+}
+
+// Ambiguous tells whether there is more than one secret of a label.
+func (s *Secrets) Ambiguous() bool { return len(s.more) > 0 }
 
 // Get returns a secret, or nil. It points into s.
 func (s *Secrets) Get(l Label) []byte {
@@ -48,13 +79,53 @@ func (s *Secrets) Get(l Label) []byte {
 	return s.bytes[l][:s.sizes[l]]
 }
 
-func (s *Secrets) set(l Label, secret []byte) {
-	clear(s.bytes[l][:])
-	s.sizes[l] = uint8(copy(s.bytes[l][:], secret))
+// add takes a secret, and tells whether it was not there.
+func (s *Secrets) add(l Label, secret []byte) bool {
+	if s.sizes[l] == 0 {
+		s.sizes[l] = uint8(copy(s.bytes[l][:], secret))
+		return true
+	}
+	n := 0
+	for ; ; n++ {
+		x := s.Candidate(l, n)
+		if x == nil {
+			break
+		}
+		if subtle.ConstantTimeCompare(x, secret) == 1 {
+			return false
+		}
+	}
+	a := another{label: l}
+	a.size = uint8(copy(a.secret[:], secret))
+	if n == MaxSecrets {
+		for i := range s.more {
+			if s.more[i].label == l {
+				clear(s.bytes[l][:])
+				s.sizes[l] = uint8(copy(s.bytes[l][:], s.more[i].secret[:s.more[i].size]))
+				s.more[i] = s.more[len(s.more)-1]
+				s.more[len(s.more)-1] = a
+				return true
+			}
+		}
+	}
+	more := append(append(make([]another, 0, len(s.more)+1), s.more...), a)
+	clear(s.more)
+	s.more = more
+	return true
+}
+
+// copyOf makes s a copy with memory of its own.
+func (s *Secrets) copyOf(o *Secrets) {
+	more := s.more[:0]
+	*s = *o
+	s.more = append(more, o.more...)
 }
 
 // Wipe forgets all secrets.
-func (s *Secrets) Wipe() { *s = Secrets{} }
+func (s *Secrets) Wipe() {
+	clear(s.more)
+	*s = Secrets{more: s.more[:0]}
+}
 
 // A Log parses the NSS key log format, in pieces of any size, and puts what it finds into a Store.
 type Log struct {

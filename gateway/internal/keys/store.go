@@ -25,7 +25,7 @@ func NewStore(limit int) *Store {
 	return &Store{byHello: make(map[[32]byte]*Secrets), order: make([][32]byte, 0, limit)}
 }
 
-// Add puts in a secret. A later one of the same connection and label replaces it.
+// Add puts in a secret. One that differs from another of the same random and label is kept beside it.
 func (s *Store) Add(random *[32]byte, l Label, secret []byte) {
 	s.mu.Lock()
 	e := s.byHello[*random]
@@ -45,9 +45,11 @@ func (s *Store) Add(random *[32]byte, l Label, secret []byte) {
 		}
 		s.byHello[*random] = e
 	}
-	e.set(l, secret)
+	news := e.add(l, secret)
 	s.mu.Unlock()
-	s.changes.Add(1)
+	if news {
+		s.changes.Add(1)
+	}
 }
 
 // Get copies the secrets of a connection, and tells whether there are any.
@@ -58,7 +60,7 @@ func (s *Store) Get(random *[32]byte, into *Secrets) bool {
 	if e == nil {
 		return false
 	}
-	*into = *e
+	into.copyOf(e)
 	return true
 }
 
@@ -69,10 +71,11 @@ func (s *Store) Has(random *[32]byte) bool {
 	return s.byHello[*random] != nil
 }
 
-// Forget wipes the secrets of a connection.
+// Forget wipes the secrets of a connection. If there are those of others with the same random, they stay until newer ones need
+// their place.
 func (s *Store) Forget(random *[32]byte) {
 	s.mu.Lock()
-	if e := s.byHello[*random]; e != nil {
+	if e := s.byHello[*random]; e != nil && !e.Ambiguous() {
 		e.Wipe()
 		delete(s.byHello, *random)
 	}

@@ -42,6 +42,7 @@ const (
 type Tuple struct {
 	Addr [2][16]byte
 	Port [2]uint16
+	Zone uint16 // tells apart what has the same addresses elsewhere
 }
 
 // Endpoint returns address and port of one side.
@@ -95,6 +96,9 @@ type Segment struct {
 	Payload []byte
 	Missing int    // bytes of payload that the capture has cut off
 	Link    []byte // Ethernet destination and source, or nil
+
+	ip   []byte // from the IP header to the end of the packet
+	head int    // where the TCP header is in it
 }
 
 // A Verdict is what Parse made of a frame.
@@ -128,7 +132,7 @@ var be = binary.BigEndian
 
 // Parse fills s from a frame. If the verdict is not TCP, s is undefined.
 func Parse(s *Segment, link LinkType, frame []byte) Verdict {
-	s.Link, s.VLAN = nil, 0
+	s.Link, s.VLAN, s.Tuple.Zone = nil, 0, 0
 	var kind uint16
 	switch link {
 	case LinkEthernet:
@@ -222,6 +226,7 @@ func parseIPv4(s *Segment, b []byte) Verdict {
 	} else {
 		missing = total - len(b)
 	}
+	s.ip, s.head = b, header
 	return parseTCP(s, b[header:], missing)
 }
 
@@ -235,6 +240,7 @@ func parseIPv6(s *Segment, b []byte) Verdict {
 	s.Tuple.Addr[0] = [16]byte(b[8:24])
 	s.Tuple.Addr[1] = [16]byte(b[24:40])
 	s.IPv6 = true
+	whole := b
 	b = b[40:]
 	missing := 0
 	switch {
@@ -246,6 +252,8 @@ func parseIPv6(s *Segment, b []byte) Verdict {
 	}
 	for headers := 0; ; headers++ {
 		if next == 6 {
+			s.head = cap(whole) - cap(b)
+			s.ip = whole[:s.head+len(b)]
 			return parseTCP(s, b, missing)
 		}
 		if headers == 8 {
@@ -300,4 +308,41 @@ func parseTCP(s *Segment, b []byte, missing int) Verdict {
 		s.Side = 1
 	}
 	return TCP
+}
+
+// TTL returns the time to live, or hop limit, of the packet.
+func (s *Segment) TTL() uint8 {
+	if s.IPv6 {
+		return s.ip[7]
+	}
+	return s.ip[8]
+}
+
+// Sum is what the checksums of a packet say.
+type Sum uint8
+
+// Sums.
+const (
+	SumUnknown Sum = iota // a part of the packet is missing
+	SumGood
+	SumBad
+)
+
+// Sum computes the checksums of IP and TCP. A host whose network card computes them sees those of its own packets as bad.
+func (s *Segment) Sum() Sum {
+	switch {
+	case s.Missing > 0:
+		return SumUnknown
+	case !s.IPv6 && fold(sum(0, s.ip[:int(s.ip[0]&15)*4])) != 0xffff:
+		return SumBad
+	}
+	// The pseudo header (RFC 9293, section 3.1; RFC 8200, section 8.1). What is in front of a mapped address adds nothing.
+	tcp := s.ip[s.head:]
+	var rest [6]byte
+	be.PutUint32(rest[:], uint32(len(tcp)))
+	rest[5] = 6
+	if fold(sum(sum(sum(sum(0, s.Tuple.Addr[0][:]), s.Tuple.Addr[1][:]), rest[:]), tcp)) != 0xffff {
+		return SumBad
+	}
+	return SumGood
 }

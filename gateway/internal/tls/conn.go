@@ -60,6 +60,7 @@ const (
 	scanning      // for the next record that opens, after loss
 	counting      // there are no keys; records are only counted
 	ignoring      // nothing will be delivered
+	disputed      // a record does not open; what there is of it and behind it waits for other copies
 )
 
 // A half is one direction: two cache lines, and what the next bytes of a record that is not whole need, but for rest.part.
@@ -121,6 +122,7 @@ type Conn struct {
 	found   bool    // the store had secrets
 	full    [2]bool // so much waits in a direction that it waits no more
 	armed   [2]bool // the Line of a direction is
+	proved  [2]bool // a record of a direction was opened
 	hellos  uint32  // of the client
 	trials  uint32
 	suite   *suite

@@ -44,6 +44,9 @@ type Decrypter struct {
 	Limits Limits
 	Wait   bool // keys may come after the records that need them
 	Batch  bool // small records may be delivered late, with FlushAll; p of Feed must stay as it is until then
+	// Dispute has a direction stop at a record that does not open, with what follows it, until TryRecord, Seek or Concede:
+	// there may be other copies of its bytes.
+	Dispute bool
 
 	// Mark is for the user. While a record is delivered, it has the value that it had when the record came.
 	Mark int64
@@ -55,6 +58,8 @@ type Decrypter struct {
 	Lost func(c *Conn, side uint8, bytes int)
 	// Opened, if set, is called when the first record of a connection has been opened.
 	Opened func(c *Conn)
+	// Disputed, if set, is told that a direction has stopped.
+	Disputed func(c *Conn)
 
 	Stats Stats
 
@@ -153,6 +158,9 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 		case holding:
 			d.hold(c, side, p)
 			return
+		case disputed:
+			d.keep(c, side, p)
+			return
 		case scanning:
 			d.scan(c, side, p)
 			return
@@ -166,7 +174,11 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 		if h.have == 0 && len(p) >= headerBytes {
 			if size := headerBytes + int(be.Uint16(p[3:])); len(p) >= size {
 				if !d.whole(c, side, p[:size]) {
-					d.hold(c, side, p)
+					if h.mode == disputed {
+						d.keep(c, side, p)
+					} else {
+						d.hold(c, side, p)
+					}
 					return
 				}
 				// A scan begins behind the byte that is no header.
@@ -181,7 +193,12 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 		n, ok := d.gather(c, side, p)
 		p = p[n:]
 		if !ok {
-			if h.mode == reading {
+			switch h.mode {
+			case disputed:
+				d.keep(c, side, d.takePart(c, side))
+				d.keep(c, side, p)
+				d.dropPart(c, side)
+			case reading:
 				d.hold(c, side, d.takePart(c, side))
 				d.hold(c, side, p)
 				d.dropPart(c, side)
@@ -204,7 +221,10 @@ func (d *Decrypter) gather(c *Conn, side uint8, p []byte) (int, bool) {
 		}
 		if !plausible(r.head[:]) {
 			h.have = 0
-			d.unframed(c, side)
+			if !d.unframed(c, side) {
+				h.have = headerBytes
+				return n, false
+			}
 			if h.mode == scanning {
 				d.scan(c, side, r.head[:])
 			}
@@ -242,7 +262,11 @@ func (d *Decrypter) gather(c *Conn, side uint8, p []byte) (int, bool) {
 }
 
 func (d *Decrypter) takePart(c *Conn, side uint8) []byte {
-	return c.rest[side].part[:c.half[side].have]
+	h, r := &c.half[side], &c.rest[side]
+	if r.part == nil {
+		return r.head[:h.have]
+	}
+	return r.part[:h.have]
 }
 
 func (d *Decrypter) dropPart(c *Conn, side uint8) {
@@ -301,7 +325,7 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 		if c.expired || c.full[side] {
 			// It is not keys that it waits for: the other direction never came.
 			d.Stats.HeldOut += uint64(len(r.held) + len(p))
-			d.giveUp(c, Undecryptable)
+			d.giveUp(c, side, Undecryptable)
 			return
 		}
 		// Go on without keys: records are counted, and found again if the keys come yet.
@@ -349,8 +373,7 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 		return d.mismatch(c, side, rec)
 	}
 	if !plausible(rec) {
-		d.unframed(c, side)
-		return true
+		return d.unframed(c, side)
 	}
 	switch h.epoch {
 	case plain:
@@ -364,8 +387,9 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 		}
 		return d.mismatch(c, side, rec)
 	}
-	if rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2 {
-		return true // for middleboxes, or from a side without keys
+	if (rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2) &&
+		(!d.Dispute || !c.proved[side]) {
+		return true // for middleboxes, or from a side without keys; never after a record that was authenticated
 	}
 	if rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 && h.epoch != blind {
 		if text := d.open13(h, h.seq, rec); text != nil {
@@ -385,19 +409,27 @@ func (d *Decrypter) behind(c *Conn, side uint8) bool {
 }
 
 // unframed is called where a record should begin and does not.
-func (d *Decrypter) unframed(c *Conn, side uint8) {
+//
+// It returns false if the direction stops there.
+func (d *Decrypter) unframed(c *Conn, side uint8) bool {
 	h := &c.half[side]
 	if h.epoch == plain && (h.next == plain || !d.enter(c, side) || h.mode != reading) {
-		d.giveUp(c, NotTLS)
-		return
+		d.giveUp(c, side, NotTLS)
+		return true
+	}
+	if h.aead == nil {
+		d.Stats.BadRecords++
+		d.abandon(c, side) // there is nothing to search with
+		return true
+	}
+	if d.Dispute {
+		d.dispute(c, side)
+		return false
 	}
 	d.Stats.BadRecords++
-	if h.aead == nil {
-		d.abandon(c, side) // there is nothing to search with
-		return
-	}
 	d.lost(c, side, headerBytes)
 	d.beginScan(c, side, 0)
+	return true
 }
 
 // abandon ends the reading of a direction.
@@ -411,13 +443,18 @@ func (d *Decrypter) abandon(c *Conn, side uint8) {
 	}
 }
 
-func (d *Decrypter) giveUp(c *Conn, why State) {
+// giveUp ends the reading of a connection because of what one side sent; the other side's is read on if a record of it was
+// opened.
+func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
 	c.disarm(Client)
 	c.disarm(Server)
 	if c.state != Readable {
 		c.state = why
 	}
 	for s := range uint8(2) {
+		if s != side && c.proved[s] {
+			continue
+		}
 		h, r := &c.half[s], &c.rest[s]
 		d.held -= c.drop(s)
 		d.dropPart(c, s)
@@ -449,7 +486,7 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 		d.current, d.side = c, side
 		r.hs.feed(body, d.each)
 		if r.hs.lost {
-			d.giveUp(c, NotTLS)
+			d.giveUp(c, side, NotTLS)
 		}
 		return true
 	case typeCCS:
@@ -469,7 +506,7 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 			return false
 		}
 		// TLS 1.3 enters its first epoch through next.
-		d.giveUp(c, NotTLS)
+		d.giveUp(c, side, NotTLS)
 	}
 	return true
 }
@@ -481,7 +518,14 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 	case kind == msgClientHello && side == Client:
 		hello, ok := parseClientHello(body)
 		if !ok {
-			d.giveUp(c, NotTLS)
+			d.giveUp(c, side, NotTLS)
+			return
+		}
+		if c.proved != [2]bool{} {
+			// What has opened follows from the hellos that there were. Others are no part of this connection.
+			if c.random[Client] != hello.random {
+				d.giveUp(c, side, NotTLS)
+			}
 			return
 		}
 		if c.random[Client] != hello.random {
@@ -521,7 +565,14 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 func (d *Decrypter) serverHello(c *Conn, body []byte) {
 	hello, ok := parseServerHello(body)
 	if !ok {
-		d.giveUp(c, NotTLS)
+		d.giveUp(c, Server, NotTLS)
+		return
+	}
+	if c.proved != [2]bool{} && c.suite != nil {
+		c.hello[Server] = true
+		if !hello.retry && c.random[Server] != hello.random {
+			d.giveUp(c, Server, NotTLS)
+		}
 		return
 	}
 	if hello.retry {
@@ -536,7 +587,7 @@ func (d *Decrypter) serverHello(c *Conn, body []byte) {
 	c.suite = suites[hello.suite]
 	if c.suite == nil || c.suite.version != c.version {
 		c.suite = nil
-		d.giveUp(c, Unsupported)
+		d.giveUp(c, Server, Unsupported)
 		return
 	}
 	c.hello[Server] = true
@@ -591,6 +642,7 @@ func (d *Decrypter) inner13(c *Conn, side uint8, text []byte) {
 		n--
 	}
 	d.Stats.Records++
+	c.proved[side] = true
 	if c.state != Readable {
 		d.readable(c)
 	}
@@ -632,6 +684,7 @@ func (d *Decrypter) earlyData(c *Conn, text []byte) {
 
 func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
 	d.Stats.Records++
+	c.proved[side] = true
 	if c.state != Readable {
 		d.readable(c)
 	}
@@ -766,7 +819,7 @@ func (d *Decrypter) late(c *Conn, side uint8) bool {
 func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 	h := &c.half[side]
 	if c.suite == nil || !c.hello[Server] {
-		d.giveUp(c, NotTLS)
+		d.giveUp(c, side, NotTLS)
 		return true
 	}
 	secret, wait := d.secret(c, side, keys.Master)
@@ -1010,7 +1063,8 @@ func (d *Decrypter) Close(c *Conn) {
 }
 
 func (d *Decrypter) forget(c *Conn) {
-	if c.found {
+	if c.found && c.state == Readable {
+		// Others, of which no record opened, have no right to them.
 		d.Store.Forget(&c.random[Client])
 	}
 	d.dropSecrets(c)

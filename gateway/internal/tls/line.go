@@ -32,6 +32,9 @@ func (c *Conn) Attach(side uint8, l *Line) {
 	c.half[side].line = l
 }
 
+// Move says that the Line of a direction is somewhere else now, with the same contents.
+func (c *Conn) Move(side uint8, l *Line) { c.half[side].line = l }
+
 // arm has records of a direction opened by what is in its Line, if that is all that they need.
 func (c *Conn) arm(side uint8) {
 	h := &c.half[side]

@@ -1,5 +1,7 @@
 package tls
 
+import "github.com/sealane/sealane/gateway/internal/keys"
+
 // What happens after loss. A hole within a record whose header was seen costs that record only: the next begins at a known
 // place and has a known number. Otherwise the stream is searched for what looks like a record, and the numbers that it may
 // have are tried; the tag decides. The records lost may have changed the keys, so the keys that follow are tried too.
@@ -64,7 +66,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	}
 	if h.epoch == plain && h.next == plain {
 		// There is no telling where the next record of a handshake in plain text begins.
-		d.giveUp(c, Undecryptable)
+		d.giveUp(c, side, Undecryptable)
 		return
 	}
 	if h.next != plain {
@@ -172,7 +174,7 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 
 // mismatch is called for a record that does not open with the key and number that are due.
 func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
-	h, r := &c.half[side], &c.rest[side]
+	h := &c.half[side]
 	if h.epoch == early || h.epoch == blind {
 		// The keys that come next may be late as well.
 		next := application
@@ -183,7 +185,7 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 			return false
 		}
 	}
-	if d.find(c, side, rec, 1) {
+	if !h.opened && d.otherSecret(c, side, rec) || d.find(c, side, rec, 1) {
 		return true
 	}
 	switch {
@@ -201,6 +203,68 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 		d.Stats.EarlyDropped += uint64(len(rec))
 		return true
 	}
+	if d.Dispute {
+		d.dispute(c, side)
+		return false
+	}
+	d.bad(c, side, len(rec))
+	return true
+}
+
+// otherSecret tries the other secrets that there are for the random of a connection, if there are, on the first record of an
+// epoch. It takes it if one of them is right.
+func (d *Decrypter) otherSecret(c *Conn, side uint8, rec []byte) bool {
+	h := &c.half[side]
+	if c.given || c.suite == nil || h.epoch == plain || h.epoch == blind || h.seq != 0 {
+		return false
+	}
+	label := keys.Master
+	if h.epoch != protected12 {
+		label = labelOf[h.epoch][side]
+		if rec[0] != typeData || len(rec) < minRecord || len(rec) > headerBytes+maxText13 {
+			return false
+		}
+	}
+	if s, _ := d.secret(c, side, label); s == nil || !c.secrets.Ambiguous() {
+		return false
+	}
+	k := d.newKeys()
+	for n := 0; ; n++ {
+		s := c.secrets.Candidate(label, n)
+		if s == nil {
+			k.wipe()
+			return false
+		}
+		d.Stats.Trials++
+		if h.epoch == protected12 {
+			if !k.fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
+				continue
+			}
+			t := half{aead: k.aead, iv: k.iv}
+			if text := d.open12(c.suite, &t, 0, rec); text != nil {
+				d.install(c, side)
+				h.seq, h.opened = 1, true
+				d.inner12(c, side, rec[0], text)
+				return true
+			}
+			continue
+		}
+		if !k.fromTraffic(c.suite, s) {
+			continue
+		}
+		t := half{aead: k.aead, iv: k.iv}
+		if text := d.open13(&t, 0, rec); text != nil {
+			d.install(c, side)
+			h.seq, h.opened = 1, true
+			d.inner13(c, side, text)
+			return true
+		}
+	}
+}
+
+// bad passes over a record that does not open.
+func (d *Decrypter) bad(c *Conn, side uint8, size int) {
+	h, r := &c.half[side], &c.rest[side]
 	d.Stats.BadRecords++
 	h.fails++
 	h.seq++
@@ -208,10 +272,9 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 	h.doubt = min(h.doubt+1, maxTrials)
 	if !h.opened && h.fails >= maxFails {
 		d.abandon(c, side)
-		return true
+		return
 	}
-	d.lost(c, side, len(rec))
-	return true
+	d.lost(c, side, size)
 }
 
 // find tries the keys and numbers that a record may have, and takes it if one of them is right. Numbers below from are
@@ -219,7 +282,9 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) bool {
 	h, r := &c.half[side], &c.rest[side]
 	if c.trials > maxConnTrials {
-		d.abandon(c, side)
+		if !d.Dispute {
+			d.abandon(c, side)
+		}
 		return false
 	}
 	if h.epoch == protected12 {
@@ -285,9 +350,17 @@ func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 		if h.epoch == handshake && h.doubt == 0 {
 			return false
 		}
-		if secret, _ := d.secret(c, side, labelOf[try][side]); secret != nil && k.fromTraffic(c.suite, secret) {
-			if d.tryKeys(c, side, k, try, rec) {
-				return true
+		if secret, _ := d.secret(c, side, labelOf[try][side]); secret != nil {
+			for n := 0; ; n++ {
+				if secret = c.secrets.Candidate(labelOf[try][side], n); secret == nil {
+					break
+				}
+				if k.fromTraffic(c.suite, secret) && d.tryKeys(c, side, k, try, rec) {
+					return true
+				}
+				if k = d.newKeys(); n > 0 && c.trials > maxConnTrials {
+					break
+				}
 			}
 		}
 		if try == application {

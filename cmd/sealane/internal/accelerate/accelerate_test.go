@@ -322,7 +322,7 @@ func TestBuild(t *testing.T) {
 			"chacha20poly1305/own.go", ownCipher), built: "thing"},
 		{name: "-o passed on", files: plain(), job: Job{Flags: []string{"-o", "x"}}, want: "use sealane's own -o"},
 		{name: "without x/crypto", files: map[string]string{"go.mod": mod, "main.go": "package main\n\nfunc main() {}\n"}, want: "does not use " + cipherPath},
-		{name: "only TLS", files: map[string]string{"go.mod": mod, "main.go": "package main\n\nimport _ \"crypto/tls\"\n\nfunc main() {}\n"}, want: "belongs to the standard library"},
+		{name: "only TLS", files: map[string]string{"go.mod": mod, "main.go": "package main\n\nimport _ \"crypto/tls\"\n\nfunc main() {}\n"}, want: "--std replaces those"},
 		{name: "never called", files: plain("main.go", "package main\n\nimport _ \"golang.org/x/crypto/chacha20poly1305\"\n\nfunc main() {}\n"), want: "never seals or opens"},
 		{name: "library", files: plain("main.go", "package thing\n\nimport _ \"golang.org/x/crypto/chacha20poly1305\"\n"), want: "is a library"},
 		{name: "several programs", files: plain("other/main.go", program), job: Job{Package: "./..."}, want: "matches 2 packages"},
@@ -447,8 +447,18 @@ func (c *testCase) compare(t *testing.T, built string, result *Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(found.Levels, result.Levels) || !slices.Contains(found.Levels, "portable") || !found.Called || found.Stock || !found.Private {
+	if !slices.Equal(found.Levels, result.Levels) || !slices.Contains(found.Levels, "portable") || found.Stock || found.Called != found.Private || !c.job.Std && !found.Called {
 		t.Errorf("built %+v, reported %v", found, result.Levels)
+	}
+	_, usesTLS := c.files["tls.go"]
+	if usesTLS = usesTLS || c.files["main.go"] == tlsProgram; c.job.Std {
+		want := ""
+		if usesTLS {
+			want = binary.OnSealane
+		}
+		if found.StdGCM != want || found.StdCipher != want || result.StdGCM != usesTLS || result.StdCipher != usesTLS {
+			t.Errorf("built %+v, reported %+v, want %q", found, result, want)
+		}
 	}
 	stock := filepath.Join(t.TempDir(), "stock")
 	pkg := c.job.Package
@@ -461,7 +471,7 @@ func (c *testCase) compare(t *testing.T, built string, result *Result) {
 		}
 	}
 	mustRun(t, ".", append(append([]string{"go", "build", "-o", stock}, c.job.Flags...), pkg)...)
-	if found, err := binary.Read(stock); err != nil || len(found.Levels) > 0 || !found.Stock {
+	if found, err := binary.Read(stock); err != nil || len(found.Levels) > 0 || !found.Stock && !usesTLS || usesTLS && found.StdGCM != binary.Stock {
 		t.Errorf("stock build: %+v, %v", found, err)
 	}
 	if c.job.GOOS != "" {
@@ -524,14 +534,14 @@ func TestVerify(t *testing.T) {
 		{all[len(all)-1:], true, true, true},
 		{nil, true, true, false},
 	} {
-		if err := verify(&binary.Program{Levels: c.levels, Called: c.called}, "amd64", c.portable); (err == nil) != c.ok {
+		if err := verify(&binary.Program{Levels: c.levels, Called: c.called}, "amd64", Job{AllowPortable: c.portable}); (err == nil) != c.ok {
 			t.Errorf("%v: %v", c.levels, err)
 		}
 	}
-	if err := verify(&binary.Program{Levels: all, Called: true, Stock: true}, "amd64", false); err == nil {
+	if err := verify(&binary.Program{Levels: all, Called: true, Stock: true}, "amd64", Job{}); err == nil {
 		t.Error("the stock cipher is still there")
 	}
-	if err := verify(&binary.Program{Levels: all, Uses: true}, "amd64", false); err == nil {
+	if err := verify(&binary.Program{Levels: all, Uses: true}, "amd64", Job{}); err == nil {
 		t.Error("only the program itself uses sealane")
 	}
 }

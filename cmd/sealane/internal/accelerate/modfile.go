@@ -21,6 +21,15 @@ func (b *build) moduleFlags() []string {
 	return flags
 }
 
+// goFlags are moduleFlags and the overlay.
+func (b *build) goFlags() []string {
+	flags := b.moduleFlags()
+	if b.overlay != "" {
+		flags = append(flags, "-overlay="+b.overlay)
+	}
+	return flags
+}
+
 // incomplete says whether the go command would get further if it could complete the modfile.
 func (b *build) incomplete(err error) bool {
 	return !b.workspace() && b.mode != "mod" &&
@@ -140,8 +149,11 @@ func versioned(path, version string) string {
 	return path + "@" + version
 }
 
-// replace copies the program's x/crypto, has the copy call sealane, and puts both in the modfile.
+// replace copies the program's x/crypto, if it has one, has the copy call sealane, and puts both in the modfile.
 func (b *build) replace(crypto *module) error {
+	if crypto == nil {
+		crypto = &module{}
+	}
 	b.crypto = crypto.Version
 	path, version := crypto.Path, crypto.Version
 	if crypto.Main {
@@ -152,13 +164,16 @@ func (b *build) replace(crypto *module) error {
 			path, version = r.Path, r.Version
 		}
 	}
-	copied, err := cryptoSource(crypto.Dir, crypto.Main)
-	if err != nil {
-		return err
-	}
-	edit, err := b.drop(cryptoModule)
-	if err != nil {
-		return err
+	copied := tree{}
+	var edit []string
+	if crypto.Path != "" {
+		var err error
+		if copied, err = cryptoSource(crypto.Dir, crypto.Main); err != nil {
+			return err
+		}
+		if edit, err = b.drop(cryptoModule); err != nil {
+			return err
+		}
 	}
 	var own module
 	if b.json(&own, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sealaneModule)...) != nil {
@@ -177,7 +192,7 @@ func (b *build) replace(crypto *module) error {
 		}
 		b.require = "\nrequire " + require + "\n"
 		copied["go.mod"] = append(copied["go.mod"], b.require...)
-		if b.oldSys() {
+		if crypto.Path != "" && b.oldSys() {
 			copied["go.mod"] = append(copied["go.mod"], "\nrequire "+sysModule+" "+oldestSys+"\n"...)
 			if !b.workspace() {
 				b.mode = "mod"
@@ -187,8 +202,12 @@ func (b *build) replace(crypto *module) error {
 			edit = append(edit, "-require="+strings.Replace(require, " ", "@", 1))
 		}
 		edit = append(edit, "-replace="+sealaneModule+"="+served)
+	} else if b.job.Std {
+		return fmt.Errorf("%s requires %s itself: --std cannot give the standard library another copy of it; build without --std", b.program, sealaneModule)
 	}
-	if crypto.Main {
+	switch {
+	case crypto.Path == "":
+	case crypto.Main:
 		inside, err := filepath.Rel(crypto.Dir, b.dir)
 		if err != nil {
 			return err
@@ -198,12 +217,55 @@ func (b *build) replace(crypto *module) error {
 			return err
 		}
 		b.dir = filepath.Join(dir, inside)
-	} else {
+	default:
 		served, err := b.serve(path, version, copied)
 		if err != nil {
 			return err
 		}
 		edit = append(edit, "-replace="+cryptoModule+"="+served)
+	}
+	if b.workspace() && crypto.Path == "" {
+		// Some module of the workspace has to require sealane.
+		dir := filepath.Join(b.scratch, "requires")
+		if err := (tree{"go.mod": []byte("module " + sealaneModule + "/requires\n\ngo 1.17\n\nrequire " + sealaneModule + " " + b.version() + "\n")}).write(dir); err != nil {
+			return err
+		}
+		edit = append(edit, "-use="+dir)
+	}
+	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
+	_, err := b.output(append(append([]string{kind, "edit"}, edit...), b.modfile)...)
+	return err
+}
+
+// replaceModule has the program use a copy of one of its modules.
+func (b *build) replaceModule(m *module, copied tree) (err error) {
+	var edit []string
+	switch {
+	case m.Main:
+		dir := filepath.Join(b.scratch, "main")
+		if err := copied.write(dir); err != nil {
+			return err
+		}
+		if inside, err := filepath.Rel(m.Dir, b.dir); err == nil && filepath.IsLocal(inside) {
+			b.dir = filepath.Join(dir, inside)
+		}
+		if !b.workspace() {
+			return nil
+		}
+		edit = []string{"-dropuse=" + m.Dir, "-use=" + dir}
+	default:
+		if edit, err = b.drop(m.Path); err != nil {
+			return err
+		}
+		path, version := m.Path, m.Version
+		if r := m.Replace; r != nil && r.Version != "" {
+			path, version = r.Path, r.Version
+		}
+		served, err := b.serve(path, version, copied)
+		if err != nil {
+			return err
+		}
+		edit = append(edit, "-replace="+m.Path+"="+served)
 	}
 	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
 	_, err = b.output(append(append([]string{kind, "edit"}, edit...), b.modfile)...)

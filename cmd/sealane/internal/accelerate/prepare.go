@@ -28,9 +28,13 @@ type build struct {
 	program     string // its import path
 	crypto      string // the version of x/crypto, in words
 	workers     string // the module whose workers take batches, in words
+	fork        string // the module that was made to use x/crypto, in words
 	modfile     string // the go.mod or go.work that the go command reads instead of the user's
 	mode        string // -mod
 	userModfile string // -modfile
+	userOverlay string // -overlay
+	overlay     string // what the go command gets
+	started     string // the folder we are in
 	require     string // the line for modules that call sealane; empty: the program has its own
 }
 
@@ -42,6 +46,7 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 	if b.dir, err = os.Getwd(); err != nil {
 		return nil, err
 	}
+	b.started = b.dir
 	if b.scratch, err = os.MkdirTemp("", "sealane-"); err != nil {
 		return nil, err
 	}
@@ -64,11 +69,19 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 			return nil, err
 		}
 	}
-	if err := b.json(&b.env, "env", "-json", "GOMOD", "GOWORK", "GOFLAGS", "GOVERSION", "GOOS", "GOARCH", "GOMODCACHE"); err != nil {
+	if err := b.json(&b.env, "env", "-json", "GOMOD", "GOWORK", "GOFLAGS", "GOVERSION", "GOOS", "GOARCH", "GOMODCACHE", "GOROOT", "GOFIPS140", "GOEXPERIMENT", "GODEBUG"); err != nil {
 		return nil, err
 	}
 	if err := b.settings(); err != nil {
 		return nil, err
+	}
+	if job.Std {
+		if err := b.checkStd(); err != nil {
+			return nil, err
+		}
+		if err := b.linkRoot(); err != nil {
+			return nil, err
+		}
 	}
 	if b.env.GOMOD == "" || b.env.GOMOD == os.DevNull {
 		return nil, fmt.Errorf("%s is not in a module: change to the program's folder, or name a package with its version, as in golang.zx2c4.com/wireguard@latest", b.dir)
@@ -91,11 +104,19 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 	if err := b.choose(found, test); err != nil {
 		return nil, err
 	}
+	if job.Std {
+		if err := b.overlayStd(); err != nil {
+			return nil, err
+		}
+	}
 	if err := b.replace(found.crypto); err != nil {
 		return nil, err
 	}
+	if err := b.replaceFork(found.fork, test); err != nil {
+		return nil, err
+	}
 	if job.Batch {
-		if err := b.batchWorkers(found.device, test); err != nil {
+		if err := b.batchWorkers(found.device, found.fork, test); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +129,7 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 		return nil, err
 	}
 	if !replaced.sealane {
-		return nil, fmt.Errorf("the go command did not take the copy of %s: nothing was built", cryptoModule)
+		return nil, errors.New("the go command did not take what was to replace the program's ciphers: nothing was built")
 	}
 	return b, nil
 }
@@ -139,6 +160,8 @@ func (b *build) settings() error {
 			return fmt.Errorf("%s cannot be passed on to the go command: use sealane's own -o, or change the folder", f)
 		case name == "mod" && !joined:
 			return fmt.Errorf("write %s with =, as in -mod=mod", strings.Join(b.job.Flags[i:min(i+2, len(b.job.Flags))], " "))
+		case name == "overlay" && b.job.Std && !joined:
+			return fmt.Errorf("write %s with =, as in -overlay=overlay.json", strings.Join(b.job.Flags[i:min(i+2, len(b.job.Flags))], " "))
 		case name == "modfile" && !joined:
 			return fmt.Errorf("write %s with =, as in -modfile=other.mod", strings.Join(b.job.Flags[i:min(i+2, len(b.job.Flags))], " "))
 		}
@@ -160,6 +183,8 @@ func (b *build) moduleFlag(f string) bool {
 		b.mode = value
 	case name == "modfile":
 		b.userModfile = value
+	case name == "overlay" && b.job.Std:
+		b.userOverlay = value
 	default:
 		return false
 	}
@@ -220,7 +245,8 @@ func (b *build) fetch(pkg, version string) error {
 				b.job.Flags = append([]string{"-buildvcs=false"}, b.job.Flags...)
 				return nil
 			}
-			if first == nil {
+			// A module that is there but needs another Go says more than one that is not there.
+			if first == nil || strings.Contains(err.Error(), "requires go ") {
 				first = err
 			}
 			if b.ctx.Err() != nil {
@@ -262,8 +288,10 @@ type listing struct {
 	roots     []listed
 	crypto    *module
 	device    *module // of wireguard-go
+	fork      *module // tailscale's wireguard-go
 	sealane   bool
 	cryptoTLS bool
+	std       bool // one of the standard library's two packages
 }
 
 type listed struct {
@@ -283,7 +311,7 @@ func (b *build) list(test bool) (*listing, error) {
 	if test {
 		args = append(args, "-test")
 	}
-	args = append(args, b.moduleFlags()...)
+	args = append(args, b.goFlags()...)
 	args = append(args, listFlags(b.job.Flags)...)
 	out, err := b.output(append(args, "--", b.target)...)
 	if err != nil {
@@ -302,10 +330,14 @@ func (b *build) list(test bool) (*listing, error) {
 			l.crypto = p.Module
 		case wireguardDevice:
 			l.device = p.Module
+		case forkDevice:
+			l.fork = p.Module
 		case sealaneKernel:
 			l.sealane = true
 		case "crypto/tls":
 			l.cryptoTLS = true
+		case stdCipher, stdGCM:
+			l.std = true
 		}
 		if !p.DepOnly && p.ForTest == "" && !strings.HasSuffix(p.ImportPath, ".test") {
 			l.roots = append(l.roots, p)
@@ -325,8 +357,12 @@ func (b *build) choose(found *listing, test bool) error {
 	}
 	b.program = found.roots[0].ImportPath
 	switch c := found.crypto; {
+	case c == nil && b.job.Std && found.std:
+		return nil
+	case c == nil && b.job.Std:
+		return fmt.Errorf("%s uses neither %s nor the standard library's AES-GCM or ChaCha20-Poly1305: there is nothing to accelerate", b.program, cipherPath)
 	case c == nil && found.cryptoTLS:
-		return fmt.Errorf("%s does not use %s, only crypto/tls, whose copy of it belongs to the standard library: there is nothing to accelerate", b.program, cipherPath)
+		return fmt.Errorf("%s does not use %s, only crypto/tls, whose ciphers belong to the standard library: --std replaces those", b.program, cipherPath)
 	case c == nil:
 		return fmt.Errorf("%s does not use %s: there is nothing to accelerate; programs that import it, directly or through other packages, can be", b.program, cipherPath)
 	case c.Main && !test:
@@ -352,7 +388,7 @@ func listFlags(flags []string) (some []string) {
 
 // stream runs go build or go test.
 func (b *build) stream(command string, args []string) error {
-	cmd := b.command(append(append([]string{command}, b.moduleFlags()...), args...)...)
+	cmd := b.command(append(append([]string{command}, b.goFlags()...), args...)...)
 	cmd.Stdout, cmd.Stderr = b.job.Stdout, b.job.Stderr
 	if err := cmd.Run(); err != nil {
 		if b.ctx.Err() != nil {

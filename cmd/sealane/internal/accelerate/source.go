@@ -88,7 +88,16 @@ func sealaneSource() (tree, error) {
 			return nil, err
 		}
 	}
-	return t, t.addInternal("aead")
+	if err := t.addInternal("aead"); err != nil {
+		return nil, err
+	}
+	// What the standard library calls is below crypto, which cannot import what is internal to another module.
+	if err := t.addInternal("gcm"); err != nil {
+		return nil, err
+	}
+	t["gcm/gcm.go"] = t["internal/gcm/gcm.go"]
+	delete(t, "internal/gcm/gcm.go")
+	return t, nil
 }
 
 // addInternal adds one of sealane's internal packages, and those that it imports.
@@ -168,7 +177,7 @@ func inLanguage(content []byte, version string) ([]byte, error) {
 
 // Kernels returns the levels that sealane has assembly for on an architecture, best first.
 func Kernels(goarch string) []string {
-	return kernelsOf("ChaCha20Poly1305", []string{"avx512", "avx2", "ssse3", "neon6", "neon", "armv6"}, goarch)
+	return kernelsOf("ChaCha20Poly1305", []string{"avx512", "avx512vl", "avx2", "ssse3", "neon6", "neon", "armv6"}, goarch)
 }
 
 func kernelsOf(primitive string, best []string, goarch string) (levels []string) {

@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,7 +28,10 @@ var workers = []struct{ file, function, method, constructor string }{
 
 // batchWorkers copies the program's wireguard-go, has the copy's workers give sealane all packets at hand in one call, and
 // puts it in the modfile.
-func (b *build) batchWorkers(device *module, tests bool) error {
+func (b *build) batchWorkers(device, fork *module, tests bool) error {
+	if device == nil && fork != nil {
+		return fmt.Errorf("the workers of %s use each packet as soon as it is sealed, and cannot take batches: build without --batch", forkDevice)
+	}
 	if device == nil {
 		return fmt.Errorf("%s does not use %s: only its workers can be made to take batches", b.program, wireguardDevice)
 	}
@@ -49,37 +51,7 @@ func (b *build) batchWorkers(device *module, tests bool) error {
 		}
 		copied["device/"+w.file] = content
 	}
-	var edit []string
-	switch {
-	case device.Main:
-		dir := filepath.Join(b.scratch, "main")
-		if err := copied.write(dir); err != nil {
-			return err
-		}
-		if inside, err := filepath.Rel(device.Dir, b.dir); err == nil && filepath.IsLocal(inside) {
-			b.dir = filepath.Join(dir, inside)
-		}
-		if !b.workspace() {
-			return nil
-		}
-		edit = []string{"-dropuse=" + device.Dir, "-use=" + dir}
-	default:
-		if edit, err = b.drop(device.Path); err != nil {
-			return err
-		}
-		path, version := device.Path, device.Version
-		if r := device.Replace; r != nil && r.Version != "" {
-			path, version = r.Path, r.Version
-		}
-		served, err := b.serve(path, version, copied)
-		if err != nil {
-			return err
-		}
-		edit = append(edit, "-replace="+device.Path+"="+served)
-	}
-	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
-	_, err = b.output(append(append([]string{kind, "edit"}, edit...), b.modfile)...)
-	return err
+	return b.replaceModule(device, copied)
 }
 
 // patchWorker changes a worker's loop in four places: it makes a worker of ours, takes containers through it, and leaves

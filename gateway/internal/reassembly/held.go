@@ -1,0 +1,266 @@
+package reassembly
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/sealane/sealane/gateway/internal/packet"
+)
+
+// After tells whether sequence number a comes after b (RFC 9293, section 3.4).
+func After(a, b uint32) bool { return int32(a-b) > 0 }
+
+// A Pool recycles the memory of segments, and bounds it. It belongs to one core.
+type Pool struct {
+	Limit int // bytes that all directions may hold
+	Held  int
+	free  [len(sizes)][][]byte
+}
+
+// Sizes of buffers. What is longer gets a buffer of its own.
+var sizes = [...]int{64, 256, 2048}
+
+// segmentBytes is what a segment takes besides its buffer.
+const segmentBytes = 64
+
+func sizeOf(n int) (size, class int) {
+	for i, s := range sizes {
+		if n <= s {
+			return s, i
+		}
+	}
+	return n, -1
+}
+
+func (p *Pool) room(n int) bool {
+	size, _ := sizeOf(n)
+	return p.Held+size+segmentBytes <= p.Limit
+}
+
+func (p *Pool) take(data []byte) []byte {
+	size, class := sizeOf(len(data))
+	p.Held += size + segmentBytes
+	if class >= 0 {
+		if f := p.free[class]; len(f) > 0 {
+			b := f[len(f)-1]
+			p.free[class] = f[:len(f)-1]
+			return b[:copy(b[:size], data)]
+		}
+	}
+	b := make([]byte, size)
+	return b[:copy(b, data)]
+}
+
+func (p *Pool) give(b []byte) {
+	size, class := cap(b), -1
+	for i, s := range sizes {
+		if s == size {
+			class = i
+		}
+	}
+	p.Held -= size + segmentBytes
+	if class >= 0 && len(p.free[class]) < 1<<12 {
+		p.free[class] = append(p.free[class], b[:0])
+	}
+}
+
+// A Class is what a packet says about its way: who is not on the path of the sender has the same only by chance.
+type Class struct {
+	TTL   uint8
+	Sum   packet.Sum
+	Known bool
+}
+
+// ClassOf computes it. It looks at all of the packet.
+func ClassOf(s *packet.Segment) Class { return Class{s.TTL(), s.Sum(), true} }
+
+// rank tells how much a packet is like those that were authenticated in its direction.
+func (c Class) rank(usual Class) int {
+	n := 0
+	if c.Sum == packet.SumGood || usual.Known && usual.Sum != packet.SumGood || !c.Known {
+		n += 2
+	}
+	if !usual.Known || !c.Known || c.TTL == usual.TTL {
+		n++
+	}
+	return n
+}
+
+type segment struct {
+	seq   uint32
+	class Class
+	buf   []byte // of the pool
+	order uint64 // of arrival
+	mark  int64
+}
+
+func (s *segment) end() uint32 { return s.seq + uint32(len(s.buf)) }
+
+// covers returns the bytes of s from a place on, or nil.
+func (s *segment) from(at uint32) []byte {
+	if n := at - s.seq; uint64(n) < uint64(len(s.buf)) {
+		return s.buf[n:]
+	}
+	return nil
+}
+
+// held are segments of one direction, by sequence number and then by arrival. They may overlap, where copies differ.
+type held struct {
+	segs    []segment
+	bytes   int
+	longest int
+}
+
+// Limits of one direction.
+const (
+	MaxBytes    = 1 << 20
+	MaxSegments = 1024
+	// MaxAhead is the largest window of TCP (RFC 7323, section 2.3). What is further ahead is not of this stream.
+	MaxAhead = 1 << 30
+)
+
+// near returns the first segment that may reach beyond at.
+func (h *held) near(at uint32) int {
+	at -= uint32(h.longest)
+	i, j := 0, len(h.segs)
+	for i < j {
+		if m := int(uint(i+j) >> 1); After(at, h.segs[m].seq) {
+			i = m + 1
+		} else {
+			j = m
+		}
+	}
+	return i
+}
+
+// same returns how many bytes two slices have in common, from the front.
+func same(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// novel cuts off from both ends what is held already with the same bytes. conflict tells whether other bytes are held for a
+// place in what is left.
+func (h *held) novel(seq uint32, data []byte) (from uint32, rest []byte, conflict bool) {
+	first := h.near(seq)
+	for again := true; again && len(data) > 0; {
+		again = false
+		for i := first; i < len(h.segs) && !After(h.segs[i].seq, seq); i++ {
+			if n := same(h.segs[i].from(seq), data); n > 0 {
+				seq, data, again = seq+uint32(n), data[n:], true
+				if len(data) == 0 {
+					return seq, nil, false
+				}
+			}
+		}
+	}
+	end := seq + uint32(len(data))
+	for again := true; again; {
+		again = false
+		for i := first; i < len(h.segs) && After(end, h.segs[i].seq); i++ {
+			s := &h.segs[i]
+			if s.from(end-1) == nil {
+				continue
+			}
+			a, b := s.buf[:end-s.seq], data
+			n := 0
+			for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+				n++
+			}
+			if n == len(data) {
+				return seq, nil, false
+			}
+			if n > 0 {
+				data, end, again = data[:len(data)-n], end-uint32(n), true
+			}
+		}
+	}
+	for i := first; i < len(h.segs) && After(end, h.segs[i].seq); i++ {
+		a, b := h.segs[i].buf, data
+		if at := int32(h.segs[i].seq - seq); at >= 0 {
+			b = b[at:]
+		} else {
+			a = a[min(int(-at), len(a)):]
+		}
+		conflict = conflict || same(a, b) < min(len(a), len(b))
+	}
+	return seq, data, conflict
+}
+
+func (h *held) insert(p *Pool, s segment, data []byte) {
+	s.buf = p.take(data)
+	h.bytes += len(data)
+	h.longest = max(h.longest, len(data))
+	if n := len(h.segs); n == 0 || After(s.seq, h.segs[n-1].seq) {
+		h.segs = append(h.segs, s)
+		return
+	}
+	i, _ := slices.BinarySearchFunc(h.segs, s, func(a, b segment) int {
+		if a.seq != b.seq {
+			return int(int32(a.seq - b.seq))
+		}
+		if a.order <= b.order {
+			return -1
+		}
+		return 1
+	})
+	h.segs = slices.Insert(h.segs, i, s)
+}
+
+func (h *held) remove(p *Pool, i int) {
+	h.bytes -= len(h.segs[i].buf)
+	p.give(h.segs[i].buf)
+	h.segs = slices.Delete(h.segs, i, i+1)
+}
+
+// prune lets go of what lies before a place.
+func (h *held) prune(p *Pool, base uint32) {
+	kept := h.segs[:0]
+	for _, s := range h.segs {
+		if After(s.end(), base) {
+			kept = append(kept, s)
+			continue
+		}
+		h.bytes -= len(s.buf)
+		p.give(s.buf)
+	}
+	clear(h.segs[len(kept):])
+	h.segs = kept
+	if len(kept) == 0 {
+		h.longest = 0
+	}
+}
+
+// covered returns the end of the bytes that are held without a hole from a place on, at most limit of them, of those segments
+// that came no later than order.
+func (h *held) covered(at uint32, limit int, order uint64) uint32 {
+	end := at
+	for i := h.near(at); i < len(h.segs) && !After(h.segs[i].seq, end); i++ {
+		if s := &h.segs[i]; After(s.end(), end) && s.order <= order {
+			end = s.end()
+		}
+		if int(end-at) >= limit {
+			return at + uint32(limit)
+		}
+	}
+	return end
+}
+
+// Like tells whether a packet is like those that were authenticated; false if there were none.
+func (c Class) Like(usual Class) bool { return usual.Known && c.Known && c.rank(usual) == 3 }
+
+// ends tells whether nothing is held behind a place, or with a hole before it.
+func (h *held) ends(at uint32) bool {
+	n := len(h.segs)
+	return n == 0 || h.segs[n-1].end() == at
+}

@@ -1,0 +1,948 @@
+// Package reassembly puts the segments of TCP in order on a wire that strangers write to.
+//
+// Only a tag decides which bytes are real. A direction holds what no tag has confirmed, and of places for which different
+// bytes came, up to a bound, all copies. The record that opens commits its bytes; what else there was for their places goes.
+// Nothing else ends or advances a connection: a hole is given up when a record behind it opens.
+//
+//	a direction is   what comes in order            what is before that, and differs      when its next record does not open
+//	beginning        is kept and fed to TLS         is kept; copies are tried from the    copies are tried from the beginning
+//	                                                beginning
+//	streaming        is fed to TLS                  is kept                               contested
+//	contested        is kept; copies are tried      is kept; copies are tried             a record further on is looked for
+//	unprotected      is fed to TLS                  goes                                  it has no keys: records are only counted
+//
+// A direction begins until a record of it opens. Before that nothing was delivered, so the whole handshake can be read again
+// from other copies; the hellos that count are those with which a record opens. It is unprotected when its keys are not there
+// and not waited for.
+package reassembly
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math"
+	"slices"
+
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+// Stats count what strangers did, or loss.
+type Stats struct {
+	Repeated  uint64 // segments seen before
+	Reordered uint64 // segments that came before their turn
+	Conflicts uint64 // segments that contradict bytes held for the same place
+	Holes     uint64 // holes that were given up
+	HoleBytes uint64
+	Unrelated uint64 // segments outside of the window
+	Evicted   uint64 // segments dropped because too many were held
+	Contested uint64 // records that did not open with the first copy of their bytes
+	Settled   uint64 // of these, other copies opened
+	Replays   uint64 // handshakes read again, from other copies
+	Deferred  uint64 // times that copies were not tried because too many had been
+}
+
+// A Direction is what one direction holds that no tag has confirmed.
+type Direction struct {
+	Since     int64 // when it came to a stop
+	held      held
+	origin    uint32 // where it begins, while it does
+	base      uint32 // of what is contested, or where TLS stopped in the beginning
+	begun     bool   // origin is known
+	beginning bool
+	contested bool
+	conflict  bool // copies differ
+	fresh     bool // something came since the last try
+	policy    uint8
+	fed       []fed // bytes that TLS got last
+	credit    int   // bytes that may be tried
+	failed    []uint64
+	owner     *Pair
+}
+
+// fed are bytes that were fed to TLS, up to a place.
+type fed struct {
+	end   uint32
+	order uint64 // of their arrival
+}
+
+// A Pair is what hangs on a connection.
+type Pair struct {
+	TLS   *tls.Conn
+	Next  [2]*uint32 // sequence numbers that are due, by side of TLS
+	Dir   [2]*Direction
+	Usual [2]Class // of packets that were authenticated
+}
+
+// A Reassembler serves many connections. It belongs to one core.
+type Reassembler struct {
+	Dec   *tls.Decrypter
+	Pool  Pool
+	Stats Stats
+
+	now     int64
+	order   uint64
+	free    []*Direction
+	seed    maphash.Seed
+	largest *Direction
+	list    []int
+	record  []byte
+	other   []byte
+}
+
+// New returns a Reassembler that feeds d.
+func New(d *tls.Decrypter, limit int) *Reassembler {
+	d.Dispute = true
+	return &Reassembler{Dec: d, Pool: Pool{Limit: limit}, seed: maphash.MakeSeed(), record: make([]byte, maxRecord), other: make([]byte, maxRecord)}
+}
+
+const (
+	maxRecord = 5 + 1<<14 + 2048
+	// What is kept of a handshake, for reading it again.
+	maxBeginning = 256 << 10
+	// Work that one direction may have done for it: some of it at once, and the rest by what comes.
+	burst      = 1 << 20
+	perByte    = 2
+	perSegment = 128
+	maxFailed  = 512
+	maxOdd     = 24
+	maxFed     = 64
+)
+
+// Begin has a direction kept from its beginning on.
+func (r *Reassembler) Begin(p *Pair) {
+	for side := range p.Dir {
+		d := r.direction(p, side)
+		d.beginning = true
+	}
+}
+
+func (r *Reassembler) direction(p *Pair, side int) *Direction {
+	if p.Dir[side] == nil {
+		if n := len(r.free); n > 0 {
+			p.Dir[side] = r.free[n-1]
+			r.free = r.free[:n-1]
+		} else {
+			p.Dir[side] = new(Direction)
+		}
+		p.Dir[side].owner, p.Dir[side].credit, p.Dir[side].Since = p, burst, r.now
+	}
+	return p.Dir[side]
+}
+
+func (r *Reassembler) release(p *Pair, side int) {
+	d := p.Dir[side]
+	if d == nil {
+		return
+	}
+	for _, s := range d.held.segs {
+		r.Pool.give(s.buf)
+	}
+	clear(d.held.segs)
+	*d = Direction{held: held{segs: d.held.segs[:0]}, failed: d.failed[:0], fed: d.fed[:0]}
+	if r.largest == d {
+		r.largest = nil
+	}
+	if len(r.free) < 1<<12 {
+		r.free = append(r.free, d)
+	}
+	p.Dir[side] = nil
+}
+
+// Release forgets what a connection holds.
+func (r *Reassembler) Release(p *Pair) {
+	r.release(p, 0)
+	r.release(p, 1)
+}
+
+// Stalled tells whether a direction waits for bytes, or for copies of them.
+func (p *Pair) Stalled(side uint8) bool {
+	d := p.Dir[side]
+	if d == nil {
+		return false
+	}
+	return d.contested || len(d.held.segs) > 0 && After(d.held.segs[len(d.held.segs)-1].end(), *p.Next[side])
+}
+
+// Idle tells whether nothing is held of a direction, and it can be read on elsewhere.
+func (p *Pair) Idle(side uint8) bool { return p.Dir[side] == nil && !p.TLS.InDispute(side) }
+
+// Hopeless tells whether much has come of a direction of which no record opens.
+func (p *Pair) Hopeless(side uint8) bool {
+	d := p.Dir[side]
+	return d != nil && d.contested && d.held.bytes > 32<<10 && !p.TLS.Opened(side)
+}
+
+// Contested tells whether a handshake has copies that differ.
+func (p *Pair) Contested() bool {
+	for _, d := range p.Dir {
+		if d != nil && d.beginning && d.conflict {
+			return true
+		}
+	}
+	return false
+}
+
+// A Result is what became of a segment.
+type Result uint8
+
+// Results.
+const (
+	Taken Result = iota // its bytes were due
+	Held
+	Repeated
+	Unrelated // it cannot be of the stream
+)
+
+// Segment takes a segment that is not simply the next one of a direction that streams.
+func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, class Class, now int64) Result {
+	d := r.direction(p, int(side))
+	r.now = now
+	if d.beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.ends(seq) && d.held.bytes+len(data) < maxBeginning &&
+		!r.full(d, len(data)) && !p.TLS.InDispute(side) {
+		// A handshake as it should be.
+		if !d.begun {
+			d.begun, d.origin = true, seq
+		}
+		d.Since = now
+		r.order++
+		d.held.insert(&r.Pool, segment{seq: seq, class: class, order: r.order, mark: r.Dec.Mark}, data)
+		*p.Next[side] += uint32(len(data))
+		r.Dec.Feed(p.TLS, side, data)
+		for s := range p.Dir {
+			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
+				r.settle(p, side, now)
+				break
+			}
+		}
+		return Taken
+	}
+	r.Dec.Flush(p.TLS)
+	r.collect(p, side)
+	d.credit = min(d.credit+len(data)*perByte+perSegment, 4*burst)
+	result := r.segment(p, d, side, seq, data, class, now)
+	r.settle(p, side, now)
+	return result
+}
+
+func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class, now int64) Result {
+	next := p.Next[side]
+	if d.beginning && !d.begun {
+		if seq != *next && looksLikeHello(data, side) && len(d.held.segs) == 0 {
+			*next = seq // whatever the SYN said
+		}
+		d.begun, d.origin = true, *next
+	}
+	base := r.base(p, d, side)
+	if old := base - seq; int32(old) > 0 && !(d.beginning && looksLikeHello(data, side)) {
+		if uint64(old) >= uint64(len(data)) {
+			r.Stats.Repeated++
+			return Repeated
+		}
+		seq, data = seq+old, data[old:]
+	}
+	if seq-base > MaxAhead && !(d.beginning && looksLikeHello(data, side)) {
+		r.Stats.Unrelated++
+		return Unrelated
+	}
+	ahead := int32(seq - *next)
+	if !p.Stalled(side) {
+		d.Since = now
+	}
+	if d.beginning {
+		r.begin(p, d, side, seq, data, class, now)
+	} else if d.contested || ahead > 0 {
+		if r.keep(p, d, side, seq, data, class, now) == Repeated {
+			return Repeated
+		}
+	} else {
+		// What is fed to TLS and not confirmed yet.
+		if n := min(-int(ahead), len(data)); n > 0 {
+			pending := r.Dec.Pending(p.TLS, side)
+			if at := int(seq - base); at+n <= len(pending) && !bytes.Equal(pending[at:at+n], data[:n]) {
+				r.Stats.Conflicts++
+				d.conflict = true
+				r.keep(p, d, side, seq, data, class, now)
+				if d.contested || seq+uint32(n) != *next {
+					return Taken // to make room, something else was tried
+				}
+			}
+			seq, data = seq+uint32(n), data[n:]
+			if len(data) == 0 {
+				r.Stats.Repeated++
+				return Repeated
+			}
+		}
+		*next += uint32(len(data))
+		r.order++
+		d.feeds(*next, r.order)
+		r.Dec.Feed(p.TLS, side, data)
+		return Taken
+	}
+	if ahead > 0 {
+		r.Stats.Reordered++
+		return Held
+	}
+	return Taken
+}
+
+// base returns the place of the first byte that no tag has confirmed.
+func (r *Reassembler) base(p *Pair, d *Direction, side uint8) uint32 {
+	switch {
+	case d.beginning:
+		return d.origin
+	case d.contested:
+		return d.base
+	}
+	return *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
+}
+
+// keep puts a segment among those that are held, and makes room if there is none.
+func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class, now int64) Result {
+	if len(d.held.segs) == 0 {
+		d.Since = now
+	}
+	for {
+		from, rest, conflict := d.held.novel(seq, data)
+		if len(rest) == 0 {
+			r.Stats.Repeated++
+			return Repeated
+		}
+		if !r.full(d, len(rest)) {
+			if conflict {
+				r.Stats.Conflicts++
+				d.conflict = true
+			}
+			r.order++
+			d.held.insert(&r.Pool, segment{seq: from, class: class, order: r.order, mark: r.Dec.Mark}, rest)
+			d.fresh = d.fresh || int32(from-d.base) < maxRecord
+			if r.largest == nil || d.held.bytes > r.largest.held.bytes {
+				r.largest = d
+			}
+			return Held
+		}
+		// What is missing may not come.
+		if d.credit > burst/2 && !d.beginning && r.seek(p, d, side) {
+			r.stream(p, d, side)
+			if old := r.base(p, d, side) - seq; int32(old) > 0 {
+				if uint64(old) >= uint64(len(data)) {
+					return Repeated
+				}
+				seq, data = seq+old, data[old:]
+			}
+			continue
+		}
+		if !r.evict(p, d, side, from, len(rest), class) {
+			r.Stats.Evicted++
+			return Repeated
+		}
+	}
+}
+
+func (r *Reassembler) full(d *Direction, n int) bool {
+	return d.held.bytes+n > MaxBytes && len(d.held.segs) > 0 || len(d.held.segs) >= MaxSegments || !r.Pool.room(n)
+}
+
+// evict makes room for a segment at a place: who holds most pays first, with what is least like the rest, and furthest from
+// where it is due; if there are too many segments, with the smallest. It returns false if that is the new one.
+func (r *Reassembler) evict(p *Pair, d *Direction, side uint8, seq uint32, n int, class Class) bool {
+	if d.held.bytes <= MaxBytes && len(d.held.segs) < MaxSegments && r.largest != nil && r.largest != d && len(r.largest.held.segs) > 0 &&
+		r.largest.held.bytes > d.held.bytes {
+		l := r.largest
+		r.Stats.Evicted++
+		l.held.remove(&r.Pool, len(l.held.segs)-1)
+		return true
+	}
+	base, usual := r.base(p, d, side), p.Usual[side]
+	few := len(d.held.segs) < MaxSegments
+	// badness is lower where a segment matters less.
+	badness := func(seq uint32, n int, class Class) (int, int, int) {
+		far := -int(seq - base)
+		if few {
+			n = 0
+		}
+		return class.rank(usual), n, far
+	}
+	worst := -1
+	rank, size, far := badness(seq, n, class)
+	for i := range d.held.segs {
+		s := &d.held.segs[i]
+		a, b, c := badness(s.seq, len(s.buf), s.class)
+		if a < rank || a == rank && (b < size || b == size && c < far) {
+			worst, rank, size, far = i, a, b, c
+		}
+	}
+	if worst < 0 {
+		return false
+	}
+	r.Stats.Evicted++
+	d.held.remove(&r.Pool, worst)
+	return true
+}
+
+// collect takes what TLS stopped at.
+func (r *Reassembler) collect(p *Pair, side uint8) {
+	if !p.TLS.InDispute(side) {
+		return
+	}
+	b := r.Dec.TakeDisputed(p.TLS, side)
+	d := r.direction(p, int(side))
+	if d.beginning && !p.TLS.Proved(side) {
+		if len(b) > 0 {
+			d.base = *p.Next[side] - uint32(len(b))
+		}
+		d.conflict = true
+		return // it is all there
+	}
+	if len(b) == 0 && d.contested {
+		return
+	}
+	next := p.Next[side]
+	base := *next - uint32(len(b))
+	if !d.contested {
+		d.contested, d.base, d.fresh = true, base, true
+		d.beginning = false
+		d.failed = d.failed[:0]
+		r.Stats.Contested++
+		d.Since = r.now
+		d.held.prune(&r.Pool, base)
+	}
+	*next = d.base
+	fed := d.fed
+	for at := base; len(b) > 0; {
+		n, order := min(len(b), 1<<15), uint64(0)
+		for len(fed) > 0 && !After(fed[0].end, at) {
+			fed = fed[1:]
+		}
+		if len(fed) > 0 {
+			n, order = min(n, int(fed[0].end-at)), fed[0].order
+		}
+		if from, rest, conflict := d.held.novel(at, b[:n]); len(rest) > 0 {
+			d.conflict = d.conflict || conflict
+			d.held.insert(&r.Pool, segment{seq: from, order: order, mark: r.Dec.Mark}, rest)
+		}
+		at, b = at+uint32(n), b[n:]
+	}
+	d.fed = d.fed[:0]
+}
+
+// feeds notes when bytes were fed to TLS.
+func (d *Direction) feeds(end uint32, order uint64) {
+	if len(d.fed) == maxFed {
+		d.fed = append(d.fed[:0], d.fed[maxFed/2:]...)
+	}
+	d.fed = append(d.fed, fed{end, order})
+}
+
+// settle brings a direction as far as it comes.
+func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
+	for s := range uint8(2) {
+		d := p.Dir[s]
+		if d == nil && !p.TLS.InDispute(s) {
+			continue
+		}
+		r.collect(p, s)
+		if d = p.Dir[s]; d == nil {
+			continue
+		}
+		if d.beginning {
+			r.advance(p, d, s)
+			if p.TLS.Proved(s) {
+				r.prove(p, d, s)
+			} else if d.conflict && d.begun && s == side && r.replay(p) {
+				r.settle(p, 1-side, now)
+			}
+			if d = p.Dir[s]; d == nil || d.beginning {
+				continue
+			}
+		}
+		if !d.contested {
+			r.stream(p, d, s)
+		}
+		for d.contested && d.fresh && r.try(p, d, s) {
+			r.Stats.Settled++
+			r.stream(p, d, s)
+			d.Since = now
+		}
+		if !d.contested && len(d.held.segs) == 0 {
+			r.release(p, int(s))
+		}
+	}
+}
+
+// stream feeds what is held and due. It ends where nothing is, or a record does not open.
+func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
+	r.advance(p, d, side)
+	if !d.contested {
+		base := r.base(p, d, side)
+		d.held.prune(&r.Pool, base)
+		if len(d.held.segs) == 0 {
+			d.conflict = false
+		}
+	}
+}
+
+func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
+	next := p.Next[side]
+	for !d.contested {
+		if p.TLS.InDispute(side) {
+			r.collect(p, side)
+			return
+		}
+		s := r.best(p, d, side, *next)
+		if s == nil {
+			return
+		}
+		mark := r.Dec.Mark
+		if d.beginning {
+			r.Dec.Mark = max(mark, s.mark)
+		}
+		b := s.from(*next)
+		*next += uint32(len(b))
+		d.feeds(*next, s.order)
+		d.Since = r.now
+		r.Dec.Feed(p.TLS, side, b)
+		r.Dec.Mark = mark
+		if !d.beginning && !p.TLS.InDispute(side) {
+			d.held.prune(&r.Pool, r.base(p, d, side))
+		}
+	}
+}
+
+// best returns the segment to go on with at a place.
+func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best *segment) {
+	usual := p.Usual[side]
+	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at); i++ {
+		s := &d.held.segs[i]
+		if s.from(at) == nil {
+			continue
+		}
+		if best == nil || s.class.rank(usual) > best.class.rank(usual) ||
+			s.class.rank(usual) == best.class.rank(usual) && (s.order < best.order) == (d.policy&1 == 0) {
+			best = s
+		}
+	}
+	return best
+}
+
+// A policy is an order of copies. The first ones come first, or the last ones; rank goes before that, or not.
+const policies = 4
+
+// arrange puts those segments that overlap a range into the order in which they are painted: the best last.
+func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, policy uint8) []int {
+	l := r.list[:0]
+	for i := d.held.near(base); i < len(d.held.segs) && After(end, d.held.segs[i].seq); i++ {
+		if After(d.held.segs[i].end(), base) {
+			l = append(l, i)
+		}
+	}
+	slices.SortStableFunc(l, func(i, j int) int {
+		a, b := &d.held.segs[i], &d.held.segs[j]
+		if policy < 2 {
+			if x, y := a.class.rank(usual), b.class.rank(usual); x != y {
+				return x - y
+			}
+		}
+		if (a.order > b.order) == (policy&1 == 0) {
+			return -1
+		}
+		return 1
+	})
+	r.list = l
+	return l
+}
+
+// paint puts the bytes from base on into b.
+func (d *Direction) paint(list []int, base uint32, b []byte) {
+	for _, i := range list {
+		s := &d.held.segs[i]
+		if at := int32(s.seq - base); at >= 0 {
+			if int(at) < len(b) {
+				copy(b[at:], s.buf)
+			}
+		} else if int(-at) < len(s.buf) {
+			copy(b, s.buf[-at:])
+		}
+	}
+}
+
+// frame returns how long a record with a header is, or 0 if it is none.
+func frame(b []byte) int {
+	n := 5 + int(b[3])<<8 + int(b[4])
+	if b[0] < 20 || b[0] > 23 || b[1] != 3 || b[2] > 4 || n == 5 || n > maxRecord {
+		return 0
+	}
+	return n
+}
+
+// try looks for copies with which the record at base opens.
+func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
+	base := d.base
+	d.fresh = false
+	have := int(d.held.covered(base, maxRecord, math.MaxUint64) - base)
+	if have < 5 {
+		return false
+	}
+	usual := p.Usual[side]
+	end := base + uint32(have)
+	done, stop := false, false
+	// one paints in an order, and tries what that gives.
+	one := func(list []int) []byte {
+		b := r.record[:have]
+		d.paint(list, base, b)
+		d.credit -= have / 4
+		n := frame(b)
+		if n == 0 || n > have {
+			return b
+		}
+		h := maphash.Bytes(r.seed, b[:n])
+		if slices.Contains(d.failed, h) {
+			return b[:n]
+		}
+		if d.credit < 0 || len(d.failed) >= maxFailed {
+			r.Stats.Deferred++
+			stop, d.fresh = true, true
+			return b[:n]
+		}
+		d.credit -= n
+		switch r.Dec.TryRecord(p.TLS, side, b[:n]) {
+		case tls.Taken:
+			r.learn(p, d, side, base, b[:n])
+			d.base += uint32(n)
+			*p.Next[side] = d.base
+			d.contested, d.failed, done = false, d.failed[:0], true
+		case tls.Refused:
+			d.failed = append(d.failed, h)
+		case tls.Postponed:
+			stop, d.fresh = true, true
+		}
+		return b[:n]
+	}
+	if d.credit < 0 {
+		r.Stats.Deferred++
+		d.fresh = true
+		return false
+	}
+	var first []byte
+	for i := range uint8(policies) {
+		policy := d.policy ^ i
+		b := one(r.arrange(d, usual, base, end, policy))
+		if done {
+			d.policy = policy
+			return true
+		}
+		if stop {
+			return false
+		}
+		if i == 0 {
+			first = append(r.other[:0], b...)
+			if !d.conflict {
+				return false
+			}
+		}
+	}
+	if d.credit < burst/4 {
+		r.Stats.Deferred++
+		return false
+	}
+	// Those that differ from the first choice, each alone and then together.
+	list := slices.Clone(r.arrange(d, usual, base, end, d.policy))
+	var odd []int
+	for _, i := range list {
+		s := &d.held.segs[i]
+		at := int32(s.seq - base)
+		b := s.buf
+		if at < 0 {
+			b, at = b[-at:], 0
+		}
+		if int(at) < len(first) && same(first[at:], b) < min(len(b), len(first)-int(at)) {
+			odd = append(odd, i)
+		}
+	}
+	// A real segment is rarely the smallest.
+	slices.SortStableFunc(odd, func(i, j int) int { return len(d.held.segs[j].buf) - len(d.held.segs[i].buf) })
+	odd = odd[:min(len(odd), maxOdd)]
+	order := make([]int, 0, len(list)+len(odd))
+	for k := range odd {
+		order = append(append(order[:0], list...), odd[k])
+		if one(order); done || stop || d.credit < burst/8 {
+			return done
+		}
+	}
+	if n := len(odd); n <= 8 {
+		for set := uint(1); set < 1<<n; set++ {
+			if set&(set-1) == 0 {
+				continue
+			}
+			order = append(order[:0], list...)
+			for k := range odd {
+				if set>>k&1 != 0 {
+					order = append(order, odd[k])
+				}
+			}
+			if one(order); done || stop || d.credit < burst/8 {
+				return done
+			}
+		}
+	}
+	return false
+}
+
+// learn remembers what the packets are like that were authenticated: those whose bytes are in what has opened.
+func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []byte) {
+	for i := d.held.near(base); i < len(d.held.segs); i++ {
+		s := &d.held.segs[i]
+		at := int32(s.seq - base)
+		if at >= int32(len(b)) {
+			return
+		}
+		if s.class.Known && at >= 0 && len(s.buf) >= 5 && same(b[at:], s.buf) == min(len(s.buf), len(b)-int(at)) {
+			p.Usual[side] = s.class
+		}
+	}
+}
+
+// prove is called when the first record of a direction has opened.
+func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
+	next := *p.Next[side]
+	base := next - uint32(len(r.Dec.Pending(p.TLS, side)))
+	if !d.conflict {
+		for i := range d.held.segs {
+			if s := &d.held.segs[i]; After(base, s.seq) {
+				p.Usual[side] = s.class
+			}
+		}
+	} else if n := int(base - d.origin); n > 0 && n <= maxBeginning {
+		b := make([]byte, 0, n)
+		for at := d.origin; at != base; {
+			s := r.best(p, d, side, at)
+			if s == nil {
+				break
+			}
+			x := s.from(at)
+			x = x[:min(len(x), int(base-at))]
+			b = append(b, x...)
+			at += uint32(len(x))
+		}
+		r.learn(p, d, side, d.origin, b)
+	}
+	d.beginning = false
+	d.held.prune(&r.Pool, base)
+	if len(d.held.segs) == 0 {
+		d.conflict = false
+	}
+}
+
+// Tick looks after a direction that is stalled. wait is how long it may be before something behind it is looked for.
+func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
+	d := p.Dir[side]
+	if d == nil || now-d.Since < wait {
+		return
+	}
+	d.Since, r.now = now, now
+	r.Dec.Flush(p.TLS)
+	r.collect(p, side)
+	d.credit = max(d.credit, burst/4)
+	if d.beginning {
+		r.settle(p, side, now)
+		if d = p.Dir[side]; d != nil && d.beginning {
+			d.credit = max(d.credit, burst/4)
+			r.leave(p, d, side, now)
+		}
+		return
+	}
+	d.failed = d.failed[:0]
+	if r.seek(p, d, side) {
+		r.settle(p, side, now)
+	}
+}
+
+// leave looks for a record further on in a direction that begins, and of which a part is missing or does not open. If there is
+// one, the beginning is over.
+func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) bool {
+	if !p.TLS.Protected(side) || p.TLS.Proved(side) {
+		return false
+	}
+	next := *p.Next[side]
+	if !p.TLS.InDispute(side) {
+		d.base = next
+		r.Dec.Stop(p.TLS, side)
+		if !p.TLS.InDispute(side) {
+			return false
+		}
+	}
+	r.collect(p, side)
+	d.beginning, d.contested = false, true
+	*p.Next[side] = d.base
+	if r.seek(p, d, side) {
+		r.settle(p, side, now)
+		return true
+	}
+	d.beginning, d.contested = true, false
+	*p.Next[side] = next
+	return false
+}
+
+// seek looks for a record that opens behind what is missing or does not open.
+func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
+	if !p.TLS.Protected(side) {
+		return !p.TLS.Waiting() && r.concede(p, d, side)
+	}
+	if !d.contested {
+		r.Dec.Stop(p.TLS, side)
+		if !p.TLS.InDispute(side) {
+			return r.concede(p, d, side) // it is searched already
+		}
+		d.base = *p.Next[side] // for who has nothing pending
+		r.collect(p, side)
+		if !d.contested {
+			d.contested, d.base, d.fresh = true, *p.Next[side], true
+		}
+	}
+	if r.try(p, d, side) {
+		return true
+	}
+	base := d.base
+	bad := uint64(0) // whether there is a whole record that does not open
+	if n := int(d.held.covered(base, maxRecord, math.MaxUint64) - base); n >= 5 {
+		b := r.record[:n]
+		d.paint(r.arrange(d, p.Usual[side], base, base+uint32(n), d.policy), base, b)
+		if n := frame(b); n > 0 && n <= len(b) {
+			bad = 1
+		}
+	}
+	const most = 128 << 10
+	if cap(r.other) < most {
+		r.other = make([]byte, most)
+	}
+	tried := 0
+	for i := 0; i < len(d.held.segs) && tried < 16 && d.credit > 0; tried++ {
+		start := d.held.segs[i].seq
+		if !After(d.held.segs[i].end(), base) {
+			i++
+			continue
+		}
+		if After(base, start) {
+			start = base
+		}
+		end := d.held.covered(start, most, math.MaxUint64)
+		for j := i; ; j++ {
+			if j == len(d.held.segs) || After(d.held.segs[j].seq, end) {
+				i = max(j, i+1)
+				break
+			}
+		}
+		n := int(end - start)
+		if n < 5 {
+			continue
+		}
+		for k := range uint8(policies) {
+			if k > 0 && !d.conflict {
+				break
+			}
+			b := r.other[:n]
+			d.paint(r.arrange(d, p.Usual[side], start, end, d.policy^k), start, b)
+			skip := 0
+			if start == base {
+				skip = 1 // it is the one that does not open
+			}
+			d.credit -= n / 4
+			if m := r.Dec.Seek(p.TLS, side, b[skip:], int(start-base)+skip, &d.credit); m > 0 {
+				if r.Dec.Stats.BadRecords += bad; start != base {
+					r.Stats.Holes++
+					r.Stats.HoleBytes += uint64(start - base)
+				}
+				*p.Next[side] = start + uint32(skip+m)
+				d.contested, d.failed = false, d.failed[:0]
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// concede gives up what is missing in a direction that nothing can be looked for in.
+func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
+	if d.beginning || len(d.held.segs) == 0 {
+		return false
+	}
+	next := p.Next[side]
+	for i := range d.held.segs {
+		if s := &d.held.segs[i]; After(s.seq, *next) {
+			n := int(s.seq - *next)
+			r.Stats.Holes++
+			r.Stats.HoleBytes += uint64(n)
+			*next = s.seq
+			r.Dec.Lose(p.TLS, side, n)
+			return true
+		}
+	}
+	return false
+}
+
+// Jump says that all before a place was read elsewhere: TLS knows.
+func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
+	*p.Next[side] = seq
+	d := p.Dir[side]
+	if d == nil {
+		return
+	}
+	d.contested, d.fed = false, d.fed[:0]
+	d.held.prune(&r.Pool, seq)
+	r.settle(p, side, now)
+}
+
+// Finish reads what can be read of a direction at its end; nothing more will come.
+func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
+	r.now = now
+	r.Dec.Flush(p.TLS)
+	r.collect(p, side)
+	d := p.Dir[side]
+	if d == nil {
+		return
+	}
+	d.credit = max(d.credit, 4*burst)
+	r.settle(p, side, now)
+	if d = p.Dir[side]; d != nil && d.beginning {
+		d.credit = 4 * burst
+		r.leave(p, d, side, now)
+	}
+	for i := 0; i < 1<<12; i++ {
+		if d = p.Dir[side]; d == nil || d.beginning || !d.contested && !p.Stalled(side) || !p.TLS.Protected(side) {
+			break
+		}
+		if !r.seek(p, d, side) {
+			break
+		}
+		r.settle(p, side, now)
+	}
+	// What is left is counted.
+	d = p.Dir[side]
+	if d == nil {
+		return
+	}
+	next := p.Next[side]
+	if p.TLS.InDispute(side) {
+		*next = d.base
+	}
+	r.Dec.Dispute = false
+	r.Dec.Resume(p.TLS, side)
+	d.contested, d.beginning = false, false
+	for {
+		r.Dec.Flush(p.TLS)
+		if s := r.best(p, d, side, *next); s != nil {
+			b := s.from(*next)
+			*next += uint32(len(b))
+			r.Dec.Feed(p.TLS, side, b)
+		} else if !r.concede(p, d, side) {
+			break
+		}
+	}
+	r.Dec.Dispute = true
+	r.release(p, int(side))
+}
+
+// Retry is called when keys may have come, or will not.
+func (r *Reassembler) Retry(p *Pair, now int64) {
+	r.now = now
+	r.settle(p, 0, now)
+	r.settle(p, 1, now)
+}

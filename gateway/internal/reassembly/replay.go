@@ -1,0 +1,299 @@
+package reassembly
+
+import (
+	"math"
+	"slices"
+)
+
+// looksLikeHello tells whether data begins with what a side says first.
+func looksLikeHello(data []byte, side uint8) bool {
+	return len(data) >= 6 && data[0] == 22 && data[1] == 3 && data[2] <= 4 && data[5] == side+1
+}
+
+const (
+	maxOrigins    = 4
+	maxCandidates = 80
+)
+
+// Much of a beginning is not needed to see a record of it open; the less there is, the fewer copies differ in it.
+var lengths = [...]int{4 << 10, 40 << 10}
+
+// A candidate is what a direction may have begun with.
+type candidate struct {
+	origin uint32
+	bytes  []byte
+	steps  []step // how it came
+}
+
+type step struct {
+	order uint64
+	mark  int64
+	end   int
+}
+
+// begin keeps a segment of a direction that begins.
+func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class, now int64) {
+	if d.held.bytes+len(data) > maxBeginning && !d.conflict && len(d.held.segs) > 0 {
+		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
+		d.beginning = false
+		base := r.base(p, d, side)
+		d.held.prune(&r.Pool, base)
+		if seq == *p.Next[side] && !d.contested {
+			*p.Next[side] += uint32(len(data))
+			r.Dec.Feed(p.TLS, side, data)
+			return
+		}
+		r.keep(p, d, side, seq, data, class, now)
+		return
+	}
+	r.keep(p, d, side, seq, data, class, now)
+	if looksLikeHello(data, side) && seq != d.origin && (After(d.origin, seq) || seq-d.origin > maxBeginning) {
+		d.conflict = true // another beginning
+	}
+}
+
+// looksLikeHello tells whether what is held at a place does.
+func (d *Direction) looksLikeHello(at uint32, side uint8) bool {
+	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at); i++ {
+		if looksLikeHello(d.held.segs[i].from(at), side) {
+			return true
+		}
+	}
+	return false
+}
+
+// candidates returns what a direction may have begun with, the likeliest first.
+func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (all []candidate) {
+	origins := []uint32{d.origin}
+	for i := range d.held.segs {
+		s := &d.held.segs[i]
+		if !looksLikeHello(s.buf, side) || slices.Contains(origins, s.seq) || len(origins) == maxOrigins {
+			continue
+		}
+		// After a HelloRetryRequest there is a second one.
+		if !slices.ContainsFunc(origins, func(o uint32) bool {
+			return s.seq-o < maxBeginning && d.looksLikeHello(o, side) && !After(s.seq, d.held.covered(o, maxBeginning, math.MaxUint64))
+		}) {
+			origins = append(origins, s.seq)
+		}
+	}
+	add := func(origin uint32, list []int, n int) []byte {
+		b := make([]byte, n)
+		d.paint(list, origin, b)
+		d.credit -= n / 4
+		if len(all) >= maxCandidates || n >= 1 && b[0] != 22 && b[0] != 21 ||
+			slices.ContainsFunc(all, func(c candidate) bool { return c.origin == origin && slices.Equal(c.bytes, b) }) {
+			return b
+		}
+		all = append(all, candidate{origin: origin, bytes: b})
+		return b
+	}
+	usual := p.Usual[side]
+	for _, origin := range origins {
+		end := d.held.covered(origin, most, math.MaxUint64)
+		n := int(end - origin)
+		if n == 0 {
+			continue
+		}
+		var first []byte
+		for policy := range uint8(policies) {
+			b := add(origin, r.arrange(d, usual, origin, end, policy), n)
+			if policy == 0 {
+				first = b
+			}
+		}
+		list := slices.Clone(r.arrange(d, usual, origin, end, 0))
+		var odd []int
+		for _, i := range list {
+			s := &d.held.segs[i]
+			at := int32(s.seq - origin)
+			if at >= 0 && int(at) < n && same(first[at:], s.buf) < min(len(s.buf), n-int(at)) {
+				add(origin, append(slices.Clone(list), i), n)
+				odd = append(odd, i)
+			}
+		}
+		if len(odd) > 6 {
+			continue
+		}
+		for set := range uint(1) << len(odd) {
+			order := slices.Clone(list)
+			for k := range odd {
+				if set>>k&1 != 0 {
+					order = append(order, odd[k])
+				}
+			}
+			add(origin, order, n)
+		}
+	}
+	for i := range all {
+		all[i].steps = d.steps(&all[i])
+	}
+	return all
+}
+
+// steps tells how far a candidate had come with each segment.
+func (d *Direction) steps(c *candidate) (all []step) {
+	var orders []step
+	for i := range d.held.segs {
+		s := &d.held.segs[i]
+		orders = append(orders, step{s.order, s.mark, 0})
+	}
+	slices.SortFunc(orders, func(a, b step) int { return int(int64(a.order - b.order)) })
+	if len(orders) > 64 {
+		orders = orders[len(orders)-64:]
+	}
+	last := 0
+	for _, s := range orders {
+		if n := int(d.held.covered(c.origin, len(c.bytes), s.order) - c.origin); n > last {
+			all = append(all, step{s.order, s.mark, n})
+			last = n
+		}
+	}
+	return all
+}
+
+// replay reads a handshake again, from copies of it that differ, until a record opens. It returns whether one did.
+func (r *Reassembler) replay(p *Pair) bool {
+	if r.Dec == nil || p.TLS.Proved(0) && p.TLS.Proved(1) {
+		return false
+	}
+	mark := r.Dec.Mark
+	defer func() { r.Dec.Mark = mark }()
+	for i, most := range lengths {
+		more := false
+		for _, d := range p.Dir {
+			more = more || d != nil && d.beginning && d.begun && int(d.held.covered(d.origin, most, math.MaxUint64)-d.origin) == most
+		}
+		if r.search(p, most) {
+			return true
+		}
+		if !more || i == len(lengths)-1 {
+			break
+		}
+	}
+	return false
+}
+
+// search is replay with at most so many bytes of each direction.
+func (r *Reassembler) search(p *Pair, most int) bool {
+	var all [2][]candidate
+	for side, d := range p.Dir {
+		if d != nil && d.beginning && d.begun && !p.TLS.Proved(uint8(side)) {
+			if d.credit < 0 {
+				r.Stats.Deferred++
+				return false
+			}
+			all[side] = r.candidates(p, d, uint8(side), most)
+		}
+		if len(all[side]) == 0 {
+			all[side] = []candidate{{}}
+		}
+	}
+	best, score := [2]int{}, -1
+search:
+	for sum := 0; sum < len(all[0])+len(all[1])-1; sum++ {
+		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
+			j := sum - i
+			stats := r.Dec.Stats
+			n := r.read(p, &all[0][i], &all[1][j])
+			if n == proved {
+				return true
+			}
+			r.Dec.Stats = stats // it was only tried
+			if n > score {
+				best, score = [2]int{i, j}, n
+			}
+			for _, d := range p.Dir {
+				if d != nil && d.credit < 0 {
+					break search
+				}
+			}
+		}
+	}
+	r.read(p, &all[0][best[0]], &all[1][best[1]])
+	// What is not needed to see a record open comes behind it.
+	for side := range uint8(2) {
+		if d := p.Dir[side]; d != nil && d.beginning && d.begun {
+			r.advance(p, d, side)
+		}
+	}
+	return false
+}
+
+// How good a reading is.
+const (
+	hopeless = iota
+	possible
+	waiting
+	proved
+)
+
+// read feeds two beginnings to TLS.
+func (r *Reassembler) read(p *Pair, client, server *candidate) int {
+	r.Stats.Replays++
+	before := [2]bool{p.TLS.Proved(0), p.TLS.Proved(1)}
+	both := [2]*candidate{client, server}
+	if before == [2]bool{} {
+		r.Dec.Reset(p.TLS)
+	}
+	var begun [2]bool
+	for side := range uint8(2) {
+		if d := p.Dir[side]; d != nil && d.beginning && d.begun && !before[side] {
+			begun[side] = true
+			if before[1-side] {
+				r.Dec.Rewind(p.TLS, side)
+			}
+			if both[side].bytes != nil {
+				d.origin = both[side].origin
+			}
+			*p.Next[side] = d.origin
+			d.credit -= len(both[side].bytes) + perSegment
+		}
+	}
+	at, done := [2]int{}, [2]int{}
+	for {
+		side := uint8(0)
+		switch a, b := client.steps[at[0]:], server.steps[at[1]:]; {
+		case len(a) == 0 && len(b) == 0:
+			goto fed
+		case len(a) == 0 || len(b) > 0 && b[0].order < a[0].order:
+			side = 1
+		}
+		s := both[side].steps[at[side]]
+		at[side]++
+		if !begun[side] {
+			continue
+		}
+		r.Dec.Mark = s.mark
+		b := both[side].bytes[done[side]:s.end]
+		done[side] = s.end
+		*p.Next[side] += uint32(len(b))
+		r.Dec.Feed(p.TLS, side, b)
+	}
+fed:
+	result := hopeless
+	for side := range uint8(2) {
+		if p.TLS.Proved(side) && !before[side] {
+			d := p.Dir[side]
+			d.beginning = false
+			base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
+			if n := int(base - d.origin); n > 0 && n <= len(both[side].bytes) {
+				r.learn(p, d, side, d.origin, both[side].bytes[:n])
+			}
+			d.held.prune(&r.Pool, base)
+			result = proved
+		}
+		if result != proved && begun[side] && p.TLS.Promising(side) {
+			result = max(result, possible)
+		}
+	}
+	if result != proved && p.TLS.Waiting() {
+		result = waiting
+	}
+	for side := range uint8(2) {
+		if p.TLS.InDispute(side) {
+			r.collect(p, side)
+		}
+	}
+	return result
+}

@@ -1,0 +1,218 @@
+package tls
+
+// A direction whose next record does not open stops there, if the user asks for that with Decrypter.Dispute: the bytes may be
+// forged, and other copies of them may be there or come. The user takes what waits, and decides how it goes on:
+//
+//	state      what happens                              state after it
+//	reading    a record does not open, or is none        disputed; Disputed tells, TakeDisputed has the bytes
+//	disputed   TryRecord: another copy opens             reading, behind it
+//	disputed   Seek: a record further on opens           reading, behind it; what is before it is lost
+//	disputed   Concede: nothing else will come           reading, as without Dispute
+//	any        Rewind, Reset: before any record opened   reading, from the beginning
+
+func (d *Decrypter) dispute(c *Conn, side uint8) {
+	c.half[side].mode = disputed
+	if d.Disputed != nil {
+		d.Disputed(c)
+	}
+}
+
+// keep adds to what a disputed direction has.
+func (d *Decrypter) keep(c *Conn, side uint8, p []byte) {
+	r := &c.rest[side]
+	r.held = append(r.held, p...)
+	d.held += len(p)
+}
+
+// InDispute tells whether a direction has stopped.
+func (c *Conn) InDispute(side uint8) bool { return c.half[side].mode == disputed }
+
+// Proved tells whether a record of a direction was opened: its keys, and the hellos that they follow from, are right.
+func (c *Conn) Proved(side uint8) bool { return c.proved[side] || c.given }
+
+// Opened tells whether a record of a direction was opened.
+func (c *Conn) Opened(side uint8) bool { return c.proved[side] }
+
+// Protected tells whether the tag of its next record decides what a direction is: its keys are there.
+func (c *Conn) Protected(side uint8) bool {
+	h := &c.half[side]
+	return h.aead != nil && h.mode != ignoring && h.mode != counting
+}
+
+// Hello tells whether a ClientHello was read.
+func (c *Conn) Hello() bool { return c.hello[Client] }
+
+// Pending returns the bytes that were fed last and that no tag has confirmed: the beginning of a record, or what waits. They
+// are valid until the next call.
+func (d *Decrypter) Pending(c *Conn, side uint8) []byte {
+	h, r := &c.half[side], &c.rest[side]
+	switch h.mode {
+	case holding, disputed:
+		return r.held
+	case reading, counting:
+		return d.takePart(c, side)
+	}
+	return nil
+}
+
+// TakeDisputed returns what waits in a disputed direction, and leaves nothing there.
+func (d *Decrypter) TakeDisputed(c *Conn, side uint8) []byte {
+	r := &c.rest[side]
+	b := r.held
+	r.held = nil
+	d.held -= len(b)
+	return b
+}
+
+// An Outcome is what became of a record that was tried.
+type Outcome uint8
+
+// Outcomes.
+const (
+	Refused Outcome = iota // it does not open; nothing has changed
+	Taken
+	Postponed // the keys may still come
+)
+
+// TryRecord takes a record as the next one of a disputed direction, if it opens.
+func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Outcome {
+	h := &c.half[side]
+	d.settle(c)
+	h.mode = reading
+	disputed0 := d.Disputed
+	d.Disputed = nil
+	ok := d.whole(c, side, rec)
+	d.Disputed = disputed0
+	switch {
+	case h.mode == disputed:
+		return Refused
+	case !ok:
+		h.mode = disputed
+		return Postponed
+	}
+	d.wakeUp(c)
+	c.arm(side)
+	return Taken
+}
+
+// Resume has a disputed direction go on with what is fed next, which is what it stopped at or another copy of it.
+func (d *Decrypter) Resume(c *Conn, side uint8) {
+	if h := &c.half[side]; h.mode == disputed {
+		h.mode = reading
+	}
+}
+
+// Seek looks in b, which follows after gap bytes that are missing or do not open, for a record that opens, and takes it. It
+// returns how far it is taken then, 0 if there is none: then nothing has changed. Of work it takes the bytes that it tried to
+// open, and stops when there is none left.
+func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int {
+	h, r := &c.half[side], &c.rest[side]
+	if h.aead == nil {
+		return 0
+	}
+	d.settle(c)
+	mode0, doubt0, missing0, gone0, trials0, hs0 := h.mode, h.doubt, h.missing, r.gone, c.trials, r.hs
+	for i := 0; len(b)-i >= headerBytes && *work > 0; i++ {
+		if !plausible(b[i:]) || h.epoch != protected12 && b[i] != typeData {
+			continue
+		}
+		size := headerBytes + int(be.Uint16(b[i+3:]))
+		if len(b)-i < size {
+			continue
+		}
+		if rest := b[i+size:]; len(rest) >= headerBytes && !plausible(rest) {
+			continue
+		}
+		before := gap + i
+		h.doubt = uint32(min(int(doubt0)+before/shortest+1, maxTrials, max(1, *work/(size+trialBytes))))
+		h.missing = uint32(min(uint64(missing0)+uint64(before), 1<<30))
+		h.mode, c.trials = scanning, 0
+		r.hs.reset()
+		r.hs.lost = h.epoch == handshake || h.epoch == early
+		disputed0 := d.Disputed
+		d.Disputed = nil
+		ok := d.find(c, side, b[i:i+size], 0)
+		d.Disputed = disputed0
+		*work -= int(c.trials) * (size + trialBytes)
+		if ok {
+			d.Stats.Resyncs++
+			d.Stats.LostBytes += uint64(before)
+			c.trials = trials0
+			d.wakeUp(c)
+			c.arm(side)
+			return i + size
+		}
+		h.mode, h.doubt, h.missing, r.gone, c.trials, r.hs = mode0, doubt0, missing0, gone0, trials0, hs0
+	}
+	return 0
+}
+
+// trialBytes is what the opening of a record costs besides its bytes.
+const trialBytes = 64
+
+// Concede ends a dispute: what is fed next is read as if there were nothing else. A record that does not open is passed over.
+func (d *Decrypter) Concede(c *Conn, side uint8, b []byte) {
+	d.settle(c)
+	d.Resume(c, side)
+	dispute0 := d.Dispute
+	d.Dispute = false
+	d.feed(c, side, b)
+	d.wakeUp(c)
+	d.Dispute = dispute0
+	c.arm(side)
+}
+
+// Stop has a direction wait as if its next record had not opened.
+func (d *Decrypter) Stop(c *Conn, side uint8) {
+	d.settle(c)
+	if h := &c.half[side]; h.mode == reading {
+		h.mode = disputed
+		d.keep(c, side, d.takePart(c, side))
+		d.dropPart(c, side)
+	}
+}
+
+// Reset has a connection of which no record was opened begin anew.
+func (d *Decrypter) Reset(c *Conn) {
+	d.settle(c)
+	if c.waits != nil {
+		d.held -= len(c.waits.early) + len(c.waits.order)*partBytes
+		clear(c.waits.early)
+		c.waits = nil
+	}
+	for s := range uint8(2) {
+		d.rewind(c, s)
+	}
+	d.dropSecrets(c)
+	c.found, c.hello, c.version, c.state, c.early, c.retried, c.suite, c.hellos = false, [2]bool{}, 0, Starting, earlyNone, false, nil, 0
+	c.random = [2][32]byte{}
+	c.waiting, c.wake = false, [2]bool{}
+}
+
+func (d *Decrypter) rewind(c *Conn, side uint8) {
+	h, r := &c.half[side], &c.rest[side]
+	d.held -= len(r.held)
+	d.dropPart(c, side)
+	d.dropKeys(c, side)
+	*h, *r = half{line: h.line, age: h.age + 1}, rest{}
+}
+
+// Rewind has one direction, of which no record was opened, begin anew. Of the other one, records were.
+func (d *Decrypter) Rewind(c *Conn, side uint8) {
+	d.settle(c)
+	d.held -= c.drop(side)
+	d.rewind(c, side)
+	h := &c.half[side]
+	if c.version == version13 {
+		h.next = handshake
+		if side == Client && (c.early == earlyOffered || c.early == earlyAccepted) {
+			h.next = early
+		}
+	}
+}
+
+// Promising tells whether what was read of a direction may be the beginning of one that can be read.
+func (c *Conn) Promising(side uint8) bool {
+	m := c.half[side].mode
+	return c.hello[Client] && m != ignoring && m != counting && m != disputed
+}
