@@ -24,7 +24,10 @@ const aead = "AEAD (encryption)"
 var parts = []struct{ prefix, part string }{
 	{"golang.org/x/crypto/chacha20", aead}, // and chacha20poly1305
 	{"golang.org/x/crypto/internal/poly1305", aead},
-	{"github.com/sealane/sealane/", aead},
+	{"github.com/sealane/sealane/internal/", aead},
+	{"github.com/sealane/sealane/gcm.", aead},
+	{"github.com/sealane/sealane/chacha20poly1305.", aead},
+	{"github.com/sealane/sealane/batch.", aead},
 	{"crypto/internal/fips140/aes/gcm.", aead},
 	{"vendor/golang.org/x/crypto/chacha20", aead},
 	{"crypto/tls.", "TLS besides the AEAD"},
