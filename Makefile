@@ -26,7 +26,7 @@ C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams) afalg/vm/run gateway/demo
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) afalg/vm/run gateway/demo
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib
@@ -222,6 +222,7 @@ $(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/a
 $(eval $(call suite,streams,$(B)/stream_example,test/streams $(CURDIR)/$(B)/stream_example))
 $(eval $(call suite,streams-planted,$(addprefix $(B)/planted/stream_,tag last number),\
     --must-fail "test/streams $(CURDIR)/$(B)/planted/stream_%" tag last number))
+$(eval $(call suite,unused,,test/unused $(CC)))
 $(eval $(call suite,residue,$(B)/residue,$(B)/residue))
 $(eval $(call suite,residue-clang,$(B)/clang/residue,$(B)/clang/residue))
 $(eval $(call suite,residue-limbs26,$(B)/limbs26/residue,$(B)/limbs26/residue))
@@ -243,6 +244,10 @@ $(eval $(call suite,unwind-planted,$(B)/unwind,--must-fail "$(B)/unwind --plant=
 $(eval $(call suite,secret-trace,$(B)/secret_trace,$(B)/secret_trace))
 $(eval $(call suite,secret-trace-planted,$(B)/secret_trace,\
     --must-fail "$(B)/secret_trace --plant=%" branch table compare divide))
+endif
+ifeq ($(ISA),aarch64)
+$(eval $(call suite,unwind,$(B)/unwind,$(B)/unwind))
+$(eval $(call suite,dit,$(B)/dit,$(B)/dit))
 endif
 $(eval $(call suite,installed,lib $(B)/vectors.txt,test/installed $(B)))
 $(eval $(call suite,assembles,,test/assembles $(B)))
@@ -290,7 +295,7 @@ $(foreach t,windows-amd64 darwin-arm64 freebsd-amd64 linux-386 js-wasm,\
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif
 
--include test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
+-include tools/prove/prove.mk test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
 
 check-suites: $(CHECK_SUITES:%=test-%)
 

@@ -9,10 +9,11 @@
  *   on failure  out is zeroed, and so is the tag that a seal would have written: a caller who does not look at the
  *               result sends zeroes instead of plaintext, and reads zeroes instead of what a stranger wrote. In place
  *               the input is gone then. Only where in_bytes is over the limit, and more likely a subtraction gone
- *               wrong than a length, nothing is written.
+ *               wrong than a length, out is left alone. Under an invalid key, whose tags have an unknown length, 12
+ *               bytes of tag are zeroed.
  *   threads     a key that is not being written may be used by any number of threads; a stream by one at a time.
- *   memory      nothing is allocated; about 5 KiB of stack is used (16 KiB by the first key set-up in a process), and
- *               secrets are wiped from it.
+ *   memory      nothing is allocated; about 6 KiB of stack is used (10 KiB by AES-GCM in portable code, 16 KiB by the
+ *               first key set-up in a process), and secrets are wiped from it.
  *   time        depends on lengths only, and on whether a tag was right. On AArch64 CPUs that have a mode for it
  *               (PSTATE.DIT, FEAT_DIT) it is on while a call runs.
  *
@@ -195,7 +196,7 @@ typedef struct sealane_op {
  * may fail or hold the wrong bytes. Inputs, keys, nonces and associated data may be shared.
  *
  * Give as many packets at once as there are, best some dozens of them; their order does not matter. About 24 KiB of
- * stack is used (40 KiB by the first batch in a process, which runs a known-answer test). */
+ * stack is used (up to 52 KiB by the first batch in a process, which runs a known-answer test). */
 SEALANE_API SEALANE_CHECKED size_t sealane_seal_batch(sealane_op *ops, size_t n);
 SEALANE_API SEALANE_CHECKED size_t sealane_open_batch(sealane_op *ops, size_t n);
 

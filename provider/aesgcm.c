@@ -15,6 +15,7 @@
 
 #include "cipher.h"
 #include "gcm_packet.h"
+#include "skey.h"
 
 enum { TAG_BYTES = 16, TLS_AAD_BYTES = 13, TLS_FIXED_BYTES = 4, TLS_EXPLICIT_BYTES = 8, IV_BYTES = 12, IV_MAX = 128 };
 
@@ -345,6 +346,21 @@ static int decrypt_init(void *v, const unsigned char *key, size_t key_bytes, con
     return init(v, key, key_bytes, iv, iv_bytes, params, 0);
 }
 
+/* OpenSSL 3.5: with a key that is an object. */
+static int encrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return encrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
+static int decrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return decrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
 /* The part of a TLS 1.2 record behind its header, in place: explicit IV, text, tag. */
 static int record(context *c, uint8_t *out, size_t *out_bytes, const uint8_t *in, size_t bytes)
 {
@@ -472,6 +488,8 @@ static int final(void *v, unsigned char *out, size_t *out_bytes, size_t out_size
         FUNCTION(DUPCTX, duplicate),                                                        \
         FUNCTION(ENCRYPT_INIT, encrypt_init),                                               \
         FUNCTION(DECRYPT_INIT, decrypt_init),                                               \
+        FUNCTION(ENCRYPT_SKEY_INIT, encrypt_skey_init),                                     \
+        FUNCTION(DECRYPT_SKEY_INIT, decrypt_skey_init),                                     \
         FUNCTION(UPDATE, update),                                                           \
         FUNCTION(FINAL, final),                                                             \
         FUNCTION(CIPHER, cipher),                                                           \

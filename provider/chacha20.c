@@ -7,6 +7,7 @@
 #include <openssl/params.h>
 
 #include "keystream.h"
+#include "skey.h"
 
 static const cipher_shape shape = {.key_bytes = 32, .iv_bytes = 16, .mode = 0, .aead = 0};
 
@@ -213,6 +214,21 @@ static int init(void *v, const unsigned char *key, size_t key_bytes, const unsig
     return set_params(c, params);
 }
 
+/* OpenSSL 3.5: with a key that is an object. */
+static int encrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
+static int decrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
 static int key_set(const context *c)
 {
     if (!c->key_set)
@@ -255,6 +271,8 @@ const OSSL_DISPATCH chacha20_functions[] = {
     FUNCTION(DUPCTX, duplicate),
     FUNCTION(ENCRYPT_INIT, init),
     FUNCTION(DECRYPT_INIT, init),
+    FUNCTION(ENCRYPT_SKEY_INIT, encrypt_skey_init),
+    FUNCTION(DECRYPT_SKEY_INIT, decrypt_skey_init),
     FUNCTION(UPDATE, update),
     FUNCTION(FINAL, final),
     FUNCTION(CIPHER, update),

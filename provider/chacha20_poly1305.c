@@ -5,6 +5,7 @@
  * new IV, where the default provider goes on under the same key stream or the same Poly1305 key. */
 #include "cipher.h"
 #include "packet.h"
+#include "skey.h"
 
 #include <openssl/params.h>
 
@@ -247,6 +248,21 @@ static int decrypt_init(void *v, const unsigned char *key, size_t key_bytes, con
     return init(v, key, key_bytes, iv, iv_bytes, params, 0);
 }
 
+/* OpenSSL 3.5: with a key that is an object. */
+static int encrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return encrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
+static int decrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return decrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
 /* The end of a record whose text is done: its tag goes behind it, or is compared with what lies there. */
 static int end_record(context *c, uint8_t *out, size_t *out_bytes, const uint8_t *in_tag, size_t bytes,
                       const uint8_t tag[TAG_BYTES])
@@ -378,6 +394,8 @@ const OSSL_DISPATCH chacha20_poly1305_functions[] = {
     FUNCTION(DUPCTX, duplicate),
     FUNCTION(ENCRYPT_INIT, encrypt_init),
     FUNCTION(DECRYPT_INIT, decrypt_init),
+    FUNCTION(ENCRYPT_SKEY_INIT, encrypt_skey_init),
+    FUNCTION(DECRYPT_SKEY_INIT, decrypt_skey_init),
     FUNCTION(UPDATE, update),
     FUNCTION(FINAL, final),
     FUNCTION(CIPHER, cipher),

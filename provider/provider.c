@@ -16,6 +16,7 @@
 #include "cipher.h"
 #include "keystream.h"
 #include "selftest.h"
+#include "skey.h"
 
 /* Every cipher that there is. Names are those of the default provider, so that a fetch by any of them finds both. */
 static const OSSL_ALGORITHM ciphers[] = {
@@ -64,7 +65,9 @@ static const OSSL_ALGORITHM *query(void *provider, int operation, int *no_cache)
 {
     const core *c = provider;
     *no_cache = 0;
-    return operation == OSSL_OP_CIPHER && !atomic_load(&c->failed) ? c->offered : NULL;
+    if (atomic_load(&c->failed))
+        return NULL;
+    return operation == OSSL_OP_CIPHER ? c->offered : operation == OSSL_OP_SKEYMGMT ? skey_algorithms : NULL;
 }
 
 static const OSSL_PARAM *gettable(void *provider)

@@ -63,10 +63,15 @@ CPU_NAME := $(shell awk -F': ' '/^model name/ { n = tolower($$2) } /^cpu family/
     END { gsub(/[^a-z0-9]+/, "-", n); print n "-family-" f "-model-" m }' /proc/cpuinfo 2>/dev/null)
 PROVIDER_RESULTS = bench/results/provider-$(CPU_NAME).md
 
-.PHONY: bench-provider
-bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench $(B)/bench-c ## the provider beside OpenSSL's default one; writes bench/results
+.PHONY: bench-provider bench-provider-versions
+bench-provider-versions: $(B)/provider/sealane.so ## the provider beside the newest of each line of OpenSSL, with AVX-512 and without
+	provider/test/versions bench $(B) > $(B)/provider/versions.md
+	cp $(B)/provider/versions.md bench/results/provider-versions-$(CPU_NAME).md
+	cat $(B)/provider/versions.md
+
+bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench $(B)/bench-c bench-provider-versions ## the provider beside OpenSSL's default one; writes bench/results
 	@tools/bootstrap bench
-	{ sed 's|@MACHINE@|$(CPU_NAME)|; s|@OPENSSL@|'"$$(openssl version | cut -d' ' -f1-2)"'|' provider/figures.md.in && \
+	{ sed 's|@MACHINE@|$(CPU_NAME)|; s|@OPENSSL@|'"$$(openssl version | sed 's/.*Library: \(OpenSSL [^ ]*\).*/\1/')"'|' provider/figures.md.in && \
 	    SEALANE_BENCH_CLASS="$$($(B)/bench-c --class)" $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 12 && \
 	    echo && provider/bulk $(B)/provider/sealane.so 512 12 TLS_AES_128_GCM_SHA256 ""; } > $(B)/provider/figures.md
 	cp $(B)/provider/figures.md $(PROVIDER_RESULTS)
@@ -108,7 +113,7 @@ $(eval $(call suite,provider-programs-planted,$(PROVIDER),\
 LOADING := $(PROVIDER) $(B)/broken/provider/sealane.so $(B)/provider/test-config
 $(eval $(call suite,provider-loading,$(LOADING),provider/test/loading $(B)))
 $(eval $(call suite,provider-loading-planted,$(LOADING),\
-    --must-fail "provider/test/loading $(B) --plant=%" broken name symbols python included on odd))
+    --must-fail "provider/test/loading $(B) --plant=%" broken name symbols python included on gone odd))
 $(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(B)/vectors.txt,\
     $(B)/clang/provider/test-evp $(B)/clang/provider $(B)/vectors.txt))
 

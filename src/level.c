@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #if !defined(_WIN32)
 #include <unistd.h>
 #endif
@@ -36,8 +37,10 @@
 
 /* Versions of clang-format differ on braces in a macro. */
 /* clang-format off */
-#define LEVEL(primitive, level, needs, batch) \
-    {#level, (needs), sealane_##primitive##_##level, sealane_##primitive##_##level##_constants, batch}
+#define LEVEL_OF(timed, primitive, level, needs, ...) \
+    {#level, (needs), sealane_##primitive##_##level, sealane_##primitive##_##level##_constants, __VA_ARGS__, timed}
+#define LEVEL(primitive, level, needs, batch) LEVEL_OF(0, primitive, level, needs, batch)
+#define TIMED_LEVEL(primitive, level, needs, batch) LEVEL_OF(1, primitive, level, needs, batch)
 /* clang-format on */
 
 /* The level's batch kernel, and when it pays: see sealane_batch. */
@@ -112,21 +115,21 @@ KERNEL(aesgcm, armv6)
 
 const sealane_level sealane_levels[] = {
 #if defined(HAVE_X86_64_KERNELS)
-    LEVEL(chacha20poly1305, avx512,
-          SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL |
-              SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA,
-          AVX512_BATCH),
-    LEVEL(chacha20poly1305, avx512vl,
-          SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F |
-              SEALANE_X86_AVX512VL,
-          AVX512VL_BATCH),
-    LEVEL(chacha20poly1305, avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2,
-          AVX2_BATCH),
+    TIMED_LEVEL(chacha20poly1305, avx512,
+                SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL |
+                    SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA,
+                AVX512_BATCH),
+    TIMED_LEVEL(chacha20poly1305, avx512vl,
+                SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F |
+                    SEALANE_X86_AVX512VL,
+                AVX512VL_BATCH),
+    TIMED_LEVEL(chacha20poly1305, avx2, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2,
+                AVX2_BATCH),
     LEVEL(chacha20poly1305, ssse3, SEALANE_X86_SSSE3, NO_BATCH),
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
-    LEVEL(chacha20poly1305, neon6, SEALANE_ARM_NEON, NEON6_BATCH),
-    LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NEON_BATCH),
+    TIMED_LEVEL(chacha20poly1305, neon6, SEALANE_ARM_NEON, NEON6_BATCH),
+    TIMED_LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NEON_BATCH),
 #endif
 #if defined(HAVE_ARM_KERNELS)
     LEVEL(chacha20poly1305, neon, SEALANE_ARM_NEON, NEON_BATCH),
@@ -136,7 +139,8 @@ const sealane_level sealane_levels[] = {
      0,
      sealane_chacha20poly1305_portable,
      NULL,
-     {sealane_chacha20poly1305_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}},
+     {sealane_chacha20poly1305_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
+     0},
 };
 
 _Static_assert(sizeof sealane_levels / sizeof sealane_levels[0] <= SEALANE_LEVELS_MAX, "too many levels");
@@ -166,7 +170,8 @@ static const sealane_level aesgcm_levels[] = {
      0,
      sealane_aesgcm_portable,
      NULL,
-     {sealane_aesgcm_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}}},
+     {sealane_aesgcm_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
+     0},
 };
 
 _Static_assert(sizeof aesgcm_levels / sizeof aesgcm_levels[0] <= SEALANE_LEVELS_MAX, "too many levels");
@@ -303,58 +308,101 @@ static unsigned best_allowed(const sealane_table *table, int cap)
     return table->count - 1;
 }
 
-/* Whether levels i and j need the same of the CPU. */
-static int rivals(const sealane_table *table, unsigned i, unsigned j)
+int sealane_level_fastest(const sealane_table *table, int first, uint32_t features, sealane_ticks *ticks,
+                          uint64_t limit, void (*failed)(const sealane_level *))
 {
-    return j < table->count && table->levels[i].needs == table->levels[j].needs;
+    enum { TURNS = 4, TURNS_AT_LEAST = 2, SIZES = 2 };
+    static const size_t sizes[SIZES] = {64, 1420};
+    uint64_t least[SEALANE_LEVELS_MAX][SIZES], spent = 0;
+    unsigned rivals[SEALANE_LEVELS_MAX], count = 0;
+    for (unsigned i = (unsigned)first; i < table->count && table->levels[first].timed; i++) {
+        const sealane_level *level = &table->levels[i];
+        if (!level->timed || (level->needs & ~features) != 0)
+            continue;
+        if (i == (unsigned)first || table->selftest(level))
+            rivals[count++] = i;
+        else
+            failed(level);
+    }
+    for (unsigned turn = 0; count > 1 && turn < TURNS && (turn < TURNS_AT_LEAST || spent <= limit); turn++)
+        for (unsigned i = 0; i < count; i++)
+            for (unsigned j = 0; j < SIZES; j++) {
+                uint64_t t = ticks(&table->levels[rivals[i]], sizes[j]);
+                t = t > UINT32_MAX ? UINT32_MAX : t;
+                spent += t;
+                if (turn == 0 || t < least[i][j])
+                    least[i][j] = t;
+            }
+    unsigned best = 0;
+    for (unsigned i = 1; i < count; i++) {
+        const uint64_t ours = least[i][0] * least[i][1], product = least[best][0] * least[best][1];
+        if (ours < product - product / 16)
+            best = i;
+    }
+    return count == 0 ? first : (int)rivals[best];
 }
 
-int sealane_level_fastest(const sealane_table *table, int first, uint64_t (*ticks)(const sealane_level *),
-                          void (*failed)(const sealane_level *))
-{
-    enum { TURNS = 3 };
-    const unsigned from = (unsigned)first;
-    uint64_t least = UINT64_MAX;
-    int best = first;
-    uint32_t works = 0; /* bit i: level from + i */
-    for (unsigned i = from; rivals(table, from, i); i++) {
-        if (i == from || table->selftest(&table->levels[i]))
-            works |= (uint32_t)1 << (i - from);
-        else
-            failed(&table->levels[i]);
-    }
-    for (int turn = 0; works > 1 && turn < TURNS; turn++)
-        for (unsigned i = from; rivals(table, from, i); i++) {
-            const uint64_t t = works >> (i - from) & 1 ? ticks(&table->levels[i]) : UINT64_MAX;
-            if (t < least) {
-                least = t;
-                best = (int)i;
-            }
-        }
-    return best;
-}
+#if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_X86_64_KERNELS)
+#define MEASURE_LEVELS
+enum { LIMIT_NS = 30000 }; /* for two turns, so that all ends within twice that */
 
 #if defined(HAVE_AARCH64_KERNELS)
-/* Virtual counter ticks for a typical packet. The counter is slow, 8 to 50 ns, but such a packet takes microseconds. */
-static uint64_t ticks_of_packet(const sealane_level *level)
+/* The virtual counter is slow, 8 to 50 ns, but even a short packet takes a microsecond where the choice matters. */
+static uint64_t counter(void)
 {
-    enum { BYTES = 1420 };
+    uint64_t now;
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(now) : : "memory");
+    return now;
+}
+
+static uint64_t limit(void)
+{
+    uint64_t frequency;
+    __asm__("mrs %0, cntfrq_el0" : "=r"(frequency));
+    return frequency * LIMIT_NS / 1000000000;
+}
+#elif defined(_WIN32)
+static uint64_t counter(void)
+{
+    uint64_t low, high;
+    __asm__ volatile("lfence\n\trdtsc" : "=a"(low), "=d"(high) : : "memory");
+    return high << 32 | low;
+}
+
+static uint64_t limit(void)
+{
+    return (uint64_t)LIMIT_NS * 3; /* at about 3 GHz */
+}
+#else
+static uint64_t counter(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_MONOTONIC, &t) == 0 ? (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec : 0;
+}
+
+static uint64_t limit(void)
+{
+    return LIMIT_NS;
+}
+#endif
+
+/* A packet of up to 1420 bytes. */
+static uint64_t ticks_of_packet(const sealane_level *level, size_t bytes)
+{
     static const uint8_t key[32], nonce[12];
-    uint8_t text[BYTES] = {0}, tag[16];
+    uint8_t text[1420] = {0}, tag[16];
     _Alignas(64) uint8_t scratch[SEALANE_SCRATCH_BYTES];
     const sealane_args args = {.out = slot(text),
                                .in = slot(text),
-                               .bytes = BYTES,
-                               .total = BYTES,
+                               .bytes = bytes,
+                               .total = bytes,
                                .key = slot(key),
                                .nonce = slot(nonce),
                                .tag = slot(tag),
                                .flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST};
-    uint64_t start, end;
-    __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(start) : : "memory");
+    const uint64_t start = counter();
     level->kernel(&args, scratch, level->consts);
-    __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(end) : : "memory");
-    return end - start;
+    return counter() - start;
 }
 #endif
 
@@ -377,10 +425,11 @@ int sealane_level_of_process(const sealane_table *table)
         const int cap = cap_of_process();
         const unsigned start = best_allowed(table, cap);
         int level = sealane_level_choose(table, start, sealane_cpu_features(), report_failed);
-#if defined(HAVE_AARCH64_KERNELS)
-        if (level >= 0 && table == &sealane_tables[SEALANE_CHACHA20POLY1305] &&
-            strcmp(known_names[cap], table->levels[level].name) != 0)
-            level = sealane_level_fastest(table, level, ticks_of_packet, report_failed);
+#if defined(MEASURE_LEVELS)
+        /* What is to be the same each time is not measured: a level that somebody names, a program with more rights. */
+        if (level >= 0 && table == &sealane_tables[SEALANE_CHACHA20POLY1305] && cap == 0 && !privileged())
+            level =
+                sealane_level_fastest(table, level, sealane_cpu_features(), ticks_of_packet, limit(), report_failed);
 #endif
         known = level + 2;
         atomic_store_explicit(outcome, known, memory_order_release);

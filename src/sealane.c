@@ -172,7 +172,8 @@ static ALWAYS_INLINE inline void run_at(const sealane_level *level, const packet
     level->kernel(&a, scratch, level->consts);
 }
 
-static inline void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction)
+/* One scratch area for all that come by here. */
+static NOINLINE void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction)
 {
     run_at(key_level(p->key), p, key, nonce, tag, direction);
 }

@@ -1228,41 +1228,54 @@ static int check_selftest(void)
 static const uint64_t *turns_of[3];
 static unsigned turn_of[3];
 
-static uint64_t ticks_told(const sealane_level *level)
+static uint64_t ticks_told(const sealane_level *level, size_t bytes)
 {
-    const unsigned i = (unsigned)(level->name[0] - 'a');
-    return turns_of[i][turn_of[i]++ % (corrupting_is("fastest") ? 1 : 3)];
+    const unsigned i = (unsigned)(level->name[0] - 'a'), turn = turn_of[i];
+    turn_of[i] += bytes > 64;
+    return turns_of[i][turn % (corrupting_is("fastest") ? 1 : 3)] * (bytes > 64 ? 100 : 10);
 }
 
-/* Among levels that need the same, the one with the shortest time of all is taken, unless its self-test fails. */
+/* Among timed levels that the CPU runs, the one with the least product of its shortest times is taken, unless its
+ * self-test fails or it is hardly faster; the limit ends turns, but not before the second. */
 static int check_fastest(void)
 {
+    enum { A = 1, B = 2, ALL = A | B };
     static const struct {
         uint64_t ticks[3][3];
-        int first, want;
+        int first, want, broken;
+        uint32_t features;
+        uint64_t limit;
     } cases[] = {
-        {{{9, 8, 7}, {9, 9, 9}, {9, 9, 9}}, 0, 0},  {{{9, 9, 9}, {9, 9, 8}, {9, 9, 9}}, 0, 1},
-        {{{5, 9, 9}, {6, 6, 6}, {9, 9, 9}}, 0, 0},  {{{9, 9, 9}, {9, 9, 9}, {1, 1, 1}}, 0, 0},
-        {{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, 0, 0},  {{{1, 1, 1}, {9, 9, 9}, {1, 1, 1}}, 1, 1},
-        {{{7, 7, 7}, {0, 0, 0}, {0, 0, 0}}, -1, 0},
+        {{{9, 8, 7}, {9, 9, 9}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 9}, {9, 9, 8}, {9, 9, 9}}, 0, 1, 0, ALL, UINT64_MAX},
+        {{{5, 9, 9}, {6, 6, 6}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 9}, {9, 9, 9}, {1, 1, 1}}, 0, 0, 0, ALL, UINT64_MAX}, /* the last is not timed */
+        {{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{1, 1, 1}, {9, 9, 9}, {1, 1, 1}}, 1, 1, 0, ALL, UINT64_MAX},
+        {{{7, 7, 7}, {0, 0, 0}, {0, 0, 0}}, 0, 0, 1, ALL, UINT64_MAX},
+        {{{100, 100, 100}, {98, 98, 98}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 9}, {1, 1, 1}, {9, 9, 9}}, 0, 0, 0, A, UINT64_MAX},
+        {{{9, 9, 1}, {8, 8, 8}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 1}, {8, 8, 8}, {9, 9, 9}}, 0, 1, 0, ALL, 0},
+        {{{9, 8, 8}, {9, 1, 9}, {9, 9, 9}}, 0, 1, 0, ALL, 0},
+        {{{1, 1, 1}, {9, 9, 9}, {5, 5, 5}}, 2, 2, 0, ALL, UINT64_MAX},
     };
-    sealane_level levels[] = {
-        {.name = "a", .needs = 1, .kernel = sealane_chacha20poly1305_portable},
-        {.name = "b", .needs = 1, .kernel = sealane_chacha20poly1305_portable},
-        {.name = "c", .kernel = sealane_chacha20poly1305_portable},
-        {.name = "broken", .needs = 1, .kernel = wrong_tag},
-    };
-    sealane_table table = sealane_tables[SEALANE_CHACHA20POLY1305];
-    table.levels = levels, table.count = 3;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int first = cases[i].first;
+        sealane_level levels[] = {
+            {.name = "a", .needs = A, .kernel = sealane_chacha20poly1305_portable, .timed = 1},
+            {.name = "b", .needs = B, .kernel = sealane_chacha20poly1305_portable, .timed = 1},
+            {.name = "c", .kernel = sealane_chacha20poly1305_portable},
+        };
+        sealane_table table = sealane_tables[SEALANE_CHACHA20POLY1305];
+        table.levels = levels, table.count = 3;
+        if (cases[i].broken)
+            levels[1].name = "broken", levels[1].kernel = wrong_tag;
         for (int j = 0; j < 3; j++)
             turns_of[j] = cases[i].ticks[j], turn_of[j] = 0;
         reported = 0;
-        if (first < 0) /* the rival fails its self-test */
-            levels[1] = levels[3], first = 0;
-        if (sealane_level_fastest(&table, first, ticks_told, count_report) != cases[i].want ||
-            reported != (cases[i].first < 0))
+        if (sealane_level_fastest(&table, cases[i].first, cases[i].features, ticks_told, cases[i].limit,
+                                  count_report) != cases[i].want ||
+            reported != (unsigned)cases[i].broken)
             return fail("case %zu: the fastest level was not taken", i);
     }
     return 1;

@@ -22,9 +22,10 @@ const aead = "AEAD (encryption)"
 
 // parts names what a function is a part of. The first that fits counts.
 var parts = []struct{ prefix, part string }{
-	{"golang.org/x/crypto/chacha20poly1305.", aead},
+	{"golang.org/x/crypto/chacha20", aead}, // and chacha20poly1305
+	{"golang.org/x/crypto/internal/poly1305", aead},
 	{"github.com/sealane/sealane/", aead},
-	{"crypto/internal/fips140/aes", aead},
+	{"crypto/internal/fips140/aes/gcm.", aead},
 	{"vendor/golang.org/x/crypto/chacha20", aead},
 	{"crypto/tls.", "TLS besides the AEAD"},
 	{"crypto/internal/fips140/tls", "TLS besides the AEAD"},

@@ -19,10 +19,17 @@ type Row struct {
 	Needs   []string                // CPU features, as Has takes them
 	Test    func(corrupt bool) bool // the known-answer test; told to corrupt the answer, it must fail
 
-	// Sample does a typical packet. Rows that have it follow each other, and which of them is fastest depends on a CPU's
-	// pipeline, which no feature tells: the times of their samples decide, unless the environment names one of them.
-	Sample func()
+	// Samples do a short and a long packet. Which row with samples is fastest depends on a CPU's pipeline, which no feature
+	// tells: their times decide. Nothing is measured where the choice is to be the same each time: SEALANE_CPU is set, the
+	// program set a level, or it has more rights than who started it.
+	Samples Samples
 }
+
+// Samples are the work that rows are compared by: short and long packets.
+type Samples [2]func()
+
+// Times are the shortest times of a row's samples.
+type Times [2]time.Duration
 
 // A Table lists the implementations of one primitive, best first. The last needs no feature: it is portable code.
 type Table struct {
@@ -32,8 +39,8 @@ type Table struct {
 	works  [16]atomic.Uint32 // by level: what Works knows
 	chosen atomic.Uint32     // a level; 0 before the choice, none if no row passed
 	mu     sync.Mutex
-	tests  map[string]bool          // outcomes of the known-answer tests that have run
-	times  map[string]time.Duration // of samples, if they were compared
+	tests  map[string]bool  // outcomes of the known-answer tests that have run
+	times  map[string]Times // if samples were compared
 }
 
 const none = 1 << 8
@@ -81,8 +88,13 @@ func (t *Table) choose() uint32 {
 	return chosen
 }
 
-// turns is how often each row runs its sample, in turn with its rivals. The shortest time counts: interruptions only add.
-const turns = 3
+// Each row runs its samples in turn with its rivals. The shortest time counts: interruptions only add. No turn but the first
+// two begins after the limit, so that all ends within twice that where the choice matters.
+const (
+	turns        = 4
+	turnsAtLeast = 2
+	measureLimit = 30 * time.Microsecond
+)
 
 // now is the time since some moment.
 var now = func() func() time.Duration {
@@ -90,45 +102,56 @@ var now = func() func() time.Duration {
 	return func() time.Duration { return time.Since(start) }
 }()
 
-// fastest returns row i, which has passed its known-answer test, or a faster one of those that follow and have samples
-// like it. The caller holds mu.
+// fastest returns row i, which has passed its known-answer test, or of those behind it that have samples too one with a
+// clearly smaller product of its times. The caller holds mu.
 func (t *Table) fastest(i int) Row {
-	if t.Rows[i].Sample == nil || t.named(i) {
+	rows := t.rivals(i)
+	if len(rows) < 2 {
 		return t.Rows[i]
 	}
-	var rows []Row
-	for _, r := range t.Rows[i:] {
-		if r.Sample == nil {
-			break
+	times := make([]Times, len(rows))
+	start := now()
+	for turn := 0; turn < turnsAtLeast || turn < turns && now()-start <= measureLimit; turn++ {
+		for j, r := range rows {
+			for k, sample := range r.Samples {
+				began := now()
+				sample()
+				if took := now() - began; turn == 0 || took < times[j][k] {
+					times[j][k] = took
+				}
+			}
 		}
-		if len(r.Lacks()) > 0 {
-			continue
-		}
-		if !t.test(r) {
-			t.tellFailed(r)
-			continue
-		}
-		rows = append(rows, r)
-	}
-	if len(rows) == 1 {
-		return rows[0]
 	}
 	best := 0
-	t.times = make(map[string]time.Duration)
-	for range turns {
-		for j, r := range rows {
-			start := now()
-			r.Sample()
-			took := now() - start
-			if least, ran := t.times[r.Name]; !ran || took < least {
-				t.times[r.Name] = took
-			}
-			if t.times[r.Name] < t.times[rows[best].Name] {
-				best = j
-			}
+	t.times = make(map[string]Times)
+	for j, r := range rows {
+		t.times[r.Name] = times[j]
+		if ours, least := times[j].product(), times[best].product(); ours < least-least/16 {
+			best = j
 		}
 	}
 	return rows[best]
+}
+
+// product is a figure to compare rows by: half the time for a short packet makes up for twice that for a long one.
+func (t Times) product() float64 { return float64(t[0]) * float64(t[1]) }
+
+// rivals returns row i and those behind it that its samples are to be compared with; row i alone if nothing is to be measured.
+func (t *Table) rivals(i int) []Row {
+	rows := []Row{t.Rows[i]}
+	if e := environment(); t.Rows[i].Samples[0] == nil || e.cpu != "" || e.max != "" || e.privileged {
+		return rows
+	}
+	for _, r := range t.Rows[i+1:] {
+		switch {
+		case r.Samples[0] == nil || len(r.Lacks()) > 0:
+		case t.test(r):
+			rows = append(rows, r)
+		default:
+			t.tellFailed(r)
+		}
+	}
+	return rows
 }
 
 func (t *Table) tellFailed(r Row) {
@@ -223,7 +246,7 @@ type Outcome struct {
 	Passed   bool     // its known-answer test
 	Capped   bool     // the environment rules it out
 	Compared bool     // with others by their samples
-	Took     time.Duration
+	Took     Times
 }
 
 // Outcomes makes the choice if it was not made, runs the known-answer tests that the CPU can run and that have not run,

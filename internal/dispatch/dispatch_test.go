@@ -95,46 +95,58 @@ func TestChoice(t *testing.T) {
 }
 
 // TestFastest compares rows by a clock that only their samples move: a counts the first time, which is not its shortest.
+// A long packet takes a hundred times as long as a short one.
 func TestFastest(t *testing.T) {
+	type times = [dispatch.Turns]time.Duration
+	const slow = 100 * time.Microsecond // ends after the turns that there are at least
 	cases := []struct {
 		name     string
 		cpu      string
-		a, b, c  [dispatch.Turns]time.Duration
+		a, b, c  times
 		fails    string
 		want     string
 		whyA     string
 		compared bool
 	}{
-		{"first", "", [...]time.Duration{5, 5, 5}, [...]time.Duration{6, 6, 6}, [...]time.Duration{9, 9, 9}, "", "a", "the fastest on this CPU: 5ns for a packet", true},
-		{"second", "", [...]time.Duration{5, 5, 5}, [...]time.Duration{4, 6, 6}, [...]time.Duration{9, 9, 9}, "", "b", "slower on this CPU: 5ns for a packet", true},
-		{"late", "", [...]time.Duration{9, 9, 3}, [...]time.Duration{4, 4, 4}, [...]time.Duration{9, 9, 9}, "", "a", "the fastest on this CPU: 3ns for a packet", true},
-		{"alike", "", [...]time.Duration{0, 0, 0}, [...]time.Duration{0, 0, 0}, [...]time.Duration{0, 0, 0}, "", "a", "the fastest on this CPU: 0s for a packet", true},
-		{"named", "a", [...]time.Duration{5, 5, 5}, [...]time.Duration{4, 4, 4}, [...]time.Duration{1, 1, 1}, "", "a", "SEALANE_CPU=a names it", false},
-		{"capped", "b", [...]time.Duration{1, 1, 1}, [...]time.Duration{4, 4, 4}, [...]time.Duration{1, 1, 1}, "", "b", "SEALANE_CPU=b rules it out", false},
-		{"failing", "", [...]time.Duration{5, 5, 5}, [...]time.Duration{1, 1, 1}, [...]time.Duration{6, 6, 6}, "b", "a", "the fastest on this CPU: 5ns for a packet", true},
-		{"rival fails first", "", [...]time.Duration{1, 1, 1}, [...]time.Duration{5, 5, 5}, [...]time.Duration{4, 4, 4}, "a", "c", "its known-answer test failed", true},
+		{"first", "", times{5, 5, 5, 5}, times{6, 6, 6, 6}, times{9, 9, 9, 9}, "", "a", "the fastest on this CPU: 5ns for a short packet, 500ns for a long one", true},
+		{"second", "", times{5, 5, 5, 5}, times{6, 4, 6, 6}, times{9, 9, 9, 9}, "", "b", "slower on this CPU: 5ns for a short packet, 500ns for a long one", true},
+		{"late", "", times{9, 9, 9, 3}, times{4, 4, 4, 4}, times{9, 9, 9, 9}, "", "a", "the fastest on this CPU: 3ns for a short packet, 300ns for a long one", true},
+		{"too late", "", times{9 * slow, 9 * slow, 3, 3}, times{4, 4, 4, 4}, times{9, 9, 9, 9}, "", "b", "slower on this CPU: 900µs for a short packet, 90ms for a long one", true},
+		{"interrupted", "", times{4, 4, 4, 4}, times{9 * slow, 3, 9, 9}, times{9, 9, 9, 9}, "", "b", "slower on this CPU: 4ns for a short packet, 400ns for a long one", true},
+		{"alike", "", times{}, times{}, times{}, "", "a", "the fastest on this CPU: 0s for a short packet, 0s for a long one", true},
+		{"hardly faster", "", times{100, 100, 100, 100}, times{98, 98, 98, 98}, times{99, 99, 99, 99}, "", "a", "the fastest on this CPU: 100ns for a short packet, 10µs for a long one", true},
+		{"named", "a", times{5, 5, 5, 5}, times{4, 4, 4, 4}, times{1, 1, 1, 1}, "", "a", "SEALANE_CPU=a names it", false},
+		{"capped", "b", times{1, 1, 1, 1}, times{4, 4, 4, 4}, times{1, 1, 1, 1}, "", "b", "SEALANE_CPU=b rules it out", false},
+		{"privileged", "set-uid", times{5, 5, 5, 5}, times{4, 4, 4, 4}, times{1, 1, 1, 1}, "", "a", "the best level that this CPU runs", false},
+		{"failing", "", times{5, 5, 5, 5}, times{1, 1, 1, 1}, times{6, 6, 6, 6}, "b", "a", "the fastest on this CPU: 5ns for a short packet, 500ns for a long one", true},
+		{"rival fails first", "", times{1, 1, 1, 1}, times{5, 5, 5, 5}, times{4, 4, 4, 4}, "a", "c", "its known-answer test failed", true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			dispatch.SetEnvironment(t, c.cpu, "")
+			if c.cpu == "set-uid" {
+				dispatch.SetPrivileged(t)
+			} else {
+				dispatch.SetEnvironment(t, c.cpu, "")
+			}
 			clock := time.Duration(0)
 			dispatch.SetClock(t, func() time.Duration { return clock })
 			ran := false
-			row := func(level uint8, name string, times [dispatch.Turns]time.Duration) dispatch.Row {
+			row := func(level uint8, name string, took times) dispatch.Row {
 				turn := 0
 				return dispatch.Row{
 					Level: level, Name: name,
-					Test:   func(bool) bool { return name != c.fails },
-					Sample: func() { clock += times[turn]; turn++; ran = true },
+					Test: func(bool) bool { return name != c.fails },
+					Samples: dispatch.Samples{
+						func() { clock += took[turn]; ran = true },
+						func() { clock += 100 * took[turn]; turn++ },
+					},
 				}
 			}
 			table := &dispatch.Table{Primitive: "test", Rows: []dispatch.Row{
-				row(4, "a", c.a), row(3, "b", c.b), row(2, "c", c.c),
-				{Level: 1, Name: "portable", Test: func(bool) bool { return true }},
+				row(4, "a", c.a), row(3, "b", c.b),
+				{Level: 5, Name: "untimed", Test: func(bool) bool { return true }},
+				row(2, "c", c.c), {Level: 1, Name: "portable", Test: func(bool) bool { return true }},
 			}}
-			if c.cpu == "b" {
-				table.Rows = append(table.Rows[:2:2], table.Rows[3])
-			}
 			level, _ := table.Choose()
 			if got := table.Name(level); got != c.want || ran != c.compared {
 				t.Errorf("chose %s, compared %v; want %s, %v", got, ran, c.want, c.compared)

@@ -9,16 +9,18 @@ type env struct {
 	cpu string // SEALANE_CPU: the best level allowed
 	asm string // SEALANE_ASM: 0 for portable code
 	max string // the best level that the program allows, or ""
+
+	privileged bool // the program has more rights than who started it
 }
 
 // environment reads the variables once, when the process makes its first key: what is set later has no effect, and the
 // same for all primitives. Whoever starts a set-uid program does not choose its code.
 var environment = sync.OnceValue(func() env {
-	return env{cpu: Getenv("SEALANE_CPU"), asm: Getenv("SEALANE_ASM"), max: limit.settle()}
+	return env{cpu: Getenv("SEALANE_CPU"), asm: Getenv("SEALANE_ASM"), max: ceiling.settle(), privileged: privileged()}
 })
 
-// limit is what the program allows, until the first key is made.
-var limit maxLevel
+// ceiling is what the program allows, until the first key is made.
+var ceiling maxLevel
 
 type maxLevel struct {
 	mu      sync.Mutex
@@ -44,7 +46,7 @@ func (l *maxLevel) set(level string) bool {
 
 // SetMaxLevel caps the levels of this process, by a name of AllLevels. It says whether that was in time: before any
 // choice.
-func SetMaxLevel(name string) bool { return limit.set(name) }
+func SetMaxLevel(name string) bool { return ceiling.set(name) }
 
 // allLevels are the names of the levels of all architectures, best first. The C library has the same list.
 var allLevels = []string{"avx512", "avx512vl", "avx2", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "portable"}
@@ -71,12 +73,6 @@ func (t *Table) capped(i int) bool {
 		return i < len(t.Rows)-1
 	}
 	return i < max(t.best(e.cpu, levels), t.best(e.max, allLevels))
-}
-
-// named says whether the cap of the environment or the program is row i by its name.
-func (t *Table) named(i int) bool {
-	e := environment()
-	return t.Rows[i].Name == e.cpu || t.Rows[i].Name == e.max
 }
 
 // best returns the first row that a cap allows: the one it names, or if it is another of these levels, the first of those

@@ -34,6 +34,12 @@ func SetEnvironment(t testing.TB, cpu, asm string) {
 	OnChoice, OnFailure = nil, nil
 }
 
+// SetPrivileged makes the process believe that it has more rights than who started it, for a test's time.
+func SetPrivileged(t testing.TB) {
+	SetEnvironment(t, "", "")
+	environment = func() env { return env{privileged: true} }
+}
+
 // SetLevels gives the architecture other levels for a test's time.
 func SetLevels(t testing.TB, names ...string) {
 	l := levels

@@ -13,6 +13,7 @@ func chaCha20Poly1305Rows() []dispatch.Row {
 			Summary: "up to 32 blocks at a time in 512-bit vectors, Poly1305 with 52-bit multiply-add",
 			Needs:   []string{"avx", "avx2", "bmi", "bmi2", "avx512f", "avx512vl", "avx512bw", "avx512ifma"},
 			Test:    chaCha20Poly1305TestOf(AVX512),
+			Samples: chaCha20Poly1305SamplesOf(AVX512),
 		},
 		{
 			Level:   uint8(AVX512VL),
@@ -20,6 +21,7 @@ func chaCha20Poly1305Rows() []dispatch.Row {
 			Summary: "2 to 8 blocks at a time in 256-bit vectors with a rotation, Poly1305 in integer registers meanwhile",
 			Needs:   []string{"sse2", "ssse3", "sse4.1", "avx", "avx2", "bmi2", "avx512f", "avx512vl"},
 			Test:    chaCha20Poly1305TestOf(AVX512VL),
+			Samples: chaCha20Poly1305SamplesOf(AVX512VL),
 		},
 		{
 			Level:   uint8(AVX2),
@@ -27,6 +29,7 @@ func chaCha20Poly1305Rows() []dispatch.Row {
 			Summary: "2 to 8 blocks at a time in 256-bit vectors, Poly1305 in integer registers meanwhile",
 			Needs:   []string{"sse2", "ssse3", "sse4.1", "avx", "avx2", "bmi2"},
 			Test:    chaCha20Poly1305TestOf(AVX2),
+			Samples: chaCha20Poly1305SamplesOf(AVX2),
 		},
 		{
 			Level:   uint8(SSSE3),

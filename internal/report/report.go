@@ -59,7 +59,7 @@ func Levels(t *dispatch.Table) []Level {
 	var levels []Level
 	for i, o := range outcomes {
 		l := Level{Row: o.Row, Tested: len(o.Lacking) == 0, Passed: o.Passed}
-		took := o.Took.String() + " for a packet"
+		took := o.Took[0].String() + " for a short packet, " + o.Took[1].String() + " for a long one"
 		switch {
 		case !l.Tested:
 			l.Status, l.Why = Unsupported, "the CPU lacks "+strings.Join(o.Lacking, ", ")
@@ -71,7 +71,7 @@ func Levels(t *dispatch.Table) []Level {
 			l.Status, l.Why = Lesser, "slower on this CPU: "+took
 		case o.Level != chosen:
 			l.Status, l.Why = Lesser, "a better level was chosen"
-		case o.Sample != nil && (o.Name == cpu || o.Name == name):
+		case o.Samples[0] != nil && (o.Name == cpu || o.Name == name):
 			l.Status, l.Why = Chosen, limit+" names it"
 		case o.Compared:
 			l.Status, l.Why = Chosen, "the fastest on this CPU: "+took

@@ -494,6 +494,60 @@ static void check_self_test(const char *folder)
     verdict("the self-test is heard, may be asked for, and ends all work if it fails", ok);
 }
 
+/* Keys as objects: sealane's for its ciphers, and by preference still those of the default provider, for all others. */
+#if OPENSSL_VERSION_NUMBER >= 0x30500000L
+static int skey_works(const char *key_type, const char *keys, const char *cipher_name, const char *properties)
+{
+    uint8_t key[32] = {1}, iv[16] = {2}, text[2][100] = {{3}, {3}}, *raw;
+    size_t raw_bytes = 0;
+    int n, ok;
+    EVP_CIPHER *cipher = fetch(NULL, cipher_name, properties);
+    const size_t bytes = (size_t)EVP_CIPHER_get_key_length(cipher), iv_bytes = (size_t)EVP_CIPHER_get_iv_length(cipher);
+    EVP_SKEY *k = EVP_SKEY_import_raw_key(NULL, key_type, key, bytes, keys);
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *d = EVP_CIPHER_CTX_new();
+    ok = k != NULL && EVP_SKEY_get0_raw_key(k, (const unsigned char **)&raw, &raw_bytes) && raw_bytes == bytes &&
+         memcmp(raw, key, bytes) == 0 && EVP_CipherInit_SKEY(c, cipher, k, iv, iv_bytes, 1, NULL) &&
+         EVP_CipherInit_ex(d, cipher, NULL, key, iv, 1) && EVP_CipherUpdate(c, text[0], &n, text[0], 96) &&
+         EVP_CipherUpdate(d, text[1], &n, text[1], 96) && memcmp(text[0], text[1], 96) == 0;
+    ok = ok && EVP_CipherInit_SKEY(c, NULL, k, iv, iv_bytes, 0, NULL) && EVP_CipherInit_ex(d, NULL, NULL, key, iv, 0) &&
+         EVP_CipherUpdate(c, text[0], &n, text[0], 96) && EVP_CipherUpdate(d, text[1], &n, text[1], 96) &&
+         memcmp(text[0], text[1], 96) == 0;
+    EVP_CIPHER_CTX_free(c);
+    EVP_CIPHER_CTX_free(d);
+    EVP_SKEY_free(k);
+    EVP_CIPHER_free(cipher);
+    ERR_clear_error();
+    return ok;
+}
+
+static int check_skeys(void)
+{
+    static const char *const own[] = {"ChaCha20-Poly1305", "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "ChaCha20"};
+    static uint8_t key[65];
+    int ok = 1;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (is_offered(NULL, own[i]))
+            ok &= skey_works(i == 1 ? "AES" : "GENERIC-SECRET", planted("skeys") ? NULL : "provider=sealane-keys",
+                             own[i], "provider=sealane");
+    ok &= EVP_SKEY_import_raw_key(NULL, "AES", key, 65, "provider=sealane-keys") == NULL;
+    /* What is on when `sealane-openssl on` has been run. */
+    EVP_set_default_properties(NULL, "?provider=sealane");
+    EVP_SKEY *k = EVP_SKEY_import_raw_key(NULL, "AES", key, 16, NULL);
+    ok &= k != NULL && strcmp(EVP_SKEY_get0_provider_name(k), "default") == 0;
+    ok &= skey_works("AES", NULL, "AES-128-CBC", NULL) && skey_works("AES", NULL, "AES-128-GCM", "provider=default");
+    EVP_SKEY_free(k);
+    EVP_set_default_properties(NULL, "");
+    ERR_clear_error();
+    verdict("keys as objects, of sealane for its ciphers and of nobody else's by preference", ok);
+    return 0;
+}
+#else
+static int check_skeys(void)
+{
+    return 1; /* not run: this OpenSSL has none */
+}
+#endif
+
 static const struct {
     const char *name;
     unsigned vectors; /* that Wycheproof has at least */
@@ -528,6 +582,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof aeads / sizeof aeads[0]; i++)
         not_run += !check_aead(aeads[i].name, argv[2], aeads[i].vectors);
     check_stream();
+    not_run += check_skeys();
     check_reloading(argv[1]);
     check_self_test(argv[1]);
     unload_providers(&loaded);

@@ -181,6 +181,7 @@ var elsewhere = map[string]struct{ file, text string }{
 	"make bench-arm":      {"tools/armcost/armcost.mk", "test_armcost.py"},
 	"make test-vm":        {"afalg/afalg.mk", "test-vm"},
 	"make wireguard-demo": {"wireguard/wireguard.mk", "demonstration -size"},
+	"make https-demo":     {"https/https.mk", "demonstration -tls $$s -size 0.125"},
 	"make gateway":        {"gateway/gateway.mk", "suite,gateway-demo,gateway"},
 	"sudo gateway/demo":   {"gateway/gateway.mk", "gateway/demo $(B)/sealane-gateway"},
 	"go test -run NONE -bench . github.com/sealane/sealane/afalg": {"afalg/packets_linux_test.go", "func Benchmark"},
@@ -191,7 +192,9 @@ var substitutes = map[string]string{
 	"go install github.com/sealane/sealane/cmd/sealane@latest": `go build -C "$SEALANE_ROOT/cmd/sealane" -o "$GOBIN/sealane" .`,
 
 	"sealane build ./cmd/thing -- -trimpath -tags netgo": `cd $HOME/module && sealane build ./cmd/thing -- -trimpath -tags netgo && ./thing`,
-	"sealane test ./...": `cd $HOME/module && sealane test ./...`,
+	"sealane build --std ./cmd/thing":                    `cd $HOME/module && sealane build --std ./cmd/thing && ./thing`,
+	"sealane info --binary thing":                        `cd $HOME/module && sealane info --binary thing | grep 'runs on sealane'`,
+	"sealane test ./...":                                 `cd $HOME/module && sealane test ./...`,
 
 	"sudo ldconfig":                               `PATH=$PATH:/sbin:/usr/sbin ldconfig -n $HOME/usr/lib`,
 	"make lib":                                    `make -C "$SEALANE_ROOT" lib B=$B`,

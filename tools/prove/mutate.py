@@ -16,11 +16,13 @@ import signal
 import sys
 import time
 
+import capstone
 import kernels
 import prove
 import reduction
 import terms
 import x86
+from capstone import x86_const as X
 from terms import Unproved
 
 TRIES = 8  # calls that a mutant is run for, at most
@@ -53,6 +55,24 @@ def begin(path):
         found.sort(key=lambda t: t[:2])
 
 
+def independent(first, second):
+    """Whether two instructions can change places: neither writes what the other reads or writes."""
+    reads1, writes1 = (set(map(first.reg_name, r)) for r in first.regs_access())
+    reads2, writes2 = (set(map(second.reg_name, r)) for r in second.regs_access())
+    # A vector register by its number, an integer register as a whole.
+    whole = lambda names: {n[1:] if n[1:3] == "mm" else x86.GENERAL[n][0] if n in x86.GENERAL else n for n in names}
+    reads1, writes1, reads2, writes2 = map(whole, (reads1, writes1, reads2, writes2))
+    if writes1 & (reads2 | writes2) or writes2 & reads1:
+        return False
+    (m1, w1), (m2, w2) = (([o for o in i.operands if o.type == X.X86_OP_MEM and i.mnemonic != "lea"],
+                           any(o.type == X.X86_OP_MEM and o.access & capstone.CS_AC_WRITE for o in i.operands)) for i in (first, second))
+    if not m1 or not m2 or not (w1 or w2):
+        return True
+    a, b = m1[0], m2[0]
+    return (a.mem.base, a.mem.index, a.mem.scale) == (b.mem.base, b.mem.index, b.mem.scale) and \
+        (a.mem.disp + a.size <= b.mem.disp or b.mem.disp + b.size <= a.mem.disp)
+
+
 def mutants(rng, count):
     """(address, what was done, code)"""
     code, md = _kernel.code, x86.decoder()
@@ -69,7 +89,7 @@ def mutants(rng, count):
             what = f"without {insn.mnemonic} {insn.op_str}"
         elif kind < 0.25 and at + insn.size in insns and not insn.mnemonic.startswith("j"):
             after = insns[at + insn.size]
-            if after.mnemonic.startswith("j") or after.mnemonic == "ret":
+            if after.mnemonic.startswith("j") or after.mnemonic == "ret" or independent(insn, after):
                 continue
             both = code[at:at + insn.size], code[after.address:after.address + after.size]
             new[at:after.address + after.size] = both[1] + both[0]
@@ -81,6 +101,9 @@ def mutants(rng, count):
             if other is None or other.size != insn.size or other.mnemonic in ("syscall", "int3", "hlt") or \
                     (other.mnemonic == insn.mnemonic and other.op_str == insn.op_str):
                 continue
+            if other.mnemonic == insn.mnemonic in ("rol", "ror") and insn.operands[1].type == other.operands[1].type == X.X86_OP_IMM \
+                    and insn.operands[0].reg == other.operands[0].reg and (insn.operands[1].imm - other.operands[1].imm) % 32 == 0:
+                continue  # the same rotation
             what = f"{other.mnemonic} {other.op_str} for {insn.mnemonic} {insn.op_str}"
         new = bytes(new)
         if new == code or new in seen:
@@ -126,6 +149,7 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--least", type=int, default=0, help="per cent that must be refused, else exit status 1")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
     refused = survived = 0
@@ -152,7 +176,7 @@ def main():
         refused, survived = refused + len(tasks) - len(alive), survived + len(alive)
         terms.forget()
     print(f"{refused} mutants refused, {survived} not")
-    return 0
+    return 1 if 100 * refused < args.least * (refused + survived) else 0
 
 
 if __name__ == "__main__":

@@ -245,7 +245,8 @@ func (b *build) fetch(pkg, version string) error {
 				b.job.Flags = append([]string{"-buildvcs=false"}, b.job.Flags...)
 				return nil
 			}
-			if first == nil {
+			// A module that is there but needs another Go says more than one that is not there.
+			if first == nil || strings.Contains(err.Error(), "requires go ") {
 				first = err
 			}
 			if b.ctx.Err() != nil {
