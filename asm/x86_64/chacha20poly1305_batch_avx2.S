@@ -9,8 +9,8 @@
  * Branches and addresses depend on flags, pointers and lengths only.
  *
  * Packets are taken in waves of at most eight. A wave's blocks, block 0 of all packets (their Poly1305 keys), then
- * block 1 of all that have it, and so on, fill 8 slots a pass; a register is one word of eight slots' states. The words of
- * a wave's keys and nonces are laid beside each other once, [word][packet]; a pass picks from there.
+ * block 1 of all that have it, and so on, fill 8 slots a pass; a register is one word of eight slots' states. The
+ * words of a wave's keys and nonces are laid beside each other once, [word][packet]; a pass picks from there.
  *
  * While vectors make the keystream of a pass, integer registers finish the slots of the pass before, one in each double
  * round: they take r and s from it, or add text to Poly1305, h = (h + m) r mod 2^130 - 5 (2.5), until the tag. With
