@@ -214,15 +214,124 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     return steps
 
 
+class GcmShape(Shape):
+    """Of AES-GCM: with the length of the key, and a nonce of 12 bytes or any J0."""
+
+    def __init__(self, size, bits=128, j0=False, **more):
+        super().__init__(size, **more)
+        self.bits, self.j0 = bits, j0
+
+    def __str__(self):
+        return f"AES-{self.bits}, {super().__str__()}" + (", any J0" if self.j0 else "")
+
+
+class Setup:
+    """The call that makes a key."""
+
+    def __init__(self, bits):
+        self.bits = bits
+
+    def __str__(self):
+        return f"AES-{self.bits}, key set-up"
+
+
+_keys = {}
+
+
+def gcm_key(kernel, bits, trace=None):
+    """The memory of a key after set-up, and how many instructions that took."""
+    found = _keys.get((kernel.name, kernel.code, bits))
+    if found is None or found[2] is not symbol("key0", 32) or trace is not None:
+        call = Call(kernel, A["SCRATCH_BYTES"])
+        call.machine.wide = "aesni" not in kernel.name
+        call.regions(("key", KEY, A["GCM_KEY_BYTES"], True, True))
+        call.arguments(key=KEY, flags=A["FLAG_SETUP"])
+        call.memory.poke(KEY + A["GCM_KEY_ROUNDS"], const(bits // 32 + 6, 64))
+        call.memory.poke(KEY + A["GCM_KEY_SCHEDULE"], cat(*(symbol(f"key{i}", 32) for i in range(bits // 32))))
+        steps = call.run(trace)
+        cells = {a: v for a, v in call.memory.cells.items() if KEY <= a < KEY + A["GCM_KEY_BYTES"]}
+        found = _keys[kernel.name, kernel.code, bits] = (cells, steps, symbol("key0", 32))
+    return found[:2]
+
+
+def aesgcm(kernel, shape, trace=None, function=True):
+    """One call of an AES-GCM kernel, with a key that the kernel has set up. What the key holds is the level's own, so the
+    set-up is shown by what packets under it are."""
+    cells, steps = gcm_key(kernel, shape.bits, trace if isinstance(shape, Setup) else None)
+    if isinstance(shape, Setup):
+        return steps
+    first, last = shape.flags & FIRST, shape.flags & LAST
+    call = Call(kernel, A["SCRATCH_BYTES"])
+    call.machine.wide = "aesni" not in kernel.name
+    n, o = shape.size, shape.offset
+    source, target, ad_at = IN + o, (IN if shape.in_place else OUT) + o, AD + o
+    regions = [("key", KEY, A["GCM_KEY_BYTES"], True, False), ("nonce", NONCE, 16 if shape.j0 else 12, True, False)]
+    if first:
+        regions.append(("ad", ad_at, shape.ad, True, False))
+    if last:
+        regions.append(("tag", TAG, 16, False, True))
+    if not first or not last:
+        regions.append(("state", STATE, A["GCM_STATE_BYTES"], True, not last))
+    regions.append(("in", source, n, True, shape.in_place))
+    if not shape.in_place:
+        regions.append(("out", target, n, True, True))
+    call.regions(*regions)
+    flags = shape.flags | (OPEN if shape.opens else 0) | (0 if shape.j0 else A["FLAG_NONCE"])
+    call.arguments(out=target, **{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, nonce=NONCE, tag=TAG,
+                   state=0 if first and last else STATE, total=shape.total, flags=flags)
+    memory = call.memory
+    memory.cells.update(cells)
+    j0 = cat(*(symbol(f"nonce{i}", 32) for i in range(3)), symbol("nonce3", 32) if shape.j0 else const(1 << 24, 32))
+    memory.poke(NONCE, cut(j0, 0, 128 if shape.j0 else 96))
+    ad, text = text_symbols("ad", shape.ad), text_symbols("text", n)
+    if ad and first:
+        memory.poke(ad_at, ad)
+    if text:
+        memory.poke(source, text)
+    schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
+    mask = spec.aes(schedule, j0)
+    h = spec.field_element(spec.aes(schedule, const(0, 128)))
+    y, counter = 0, 1
+    if not first:
+        counter = shape.counter
+        before = cat(*(symbol(f"y{i}", 32) for i in range(4)))
+        y = spec.field_element(before)
+        memory.poke(STATE + A["GCM_STATE_Y"], before)
+        memory.poke(STATE + A["GCM_STATE_COUNTER"], spec.counter_block(j0, counter))
+        memory.poke(STATE + A["GCM_STATE_MASK"], mask)
+    steps = call.run(trace)
+    if not function:
+        return steps
+    result = spec.gcm_text(schedule, j0, counter, text)
+    call.expect("the text", target, result)
+    authenticated = text if shape.opens else result
+    if first:
+        y = spec.ghash(y, h, ad)
+    y = spec.ghash(y, h, authenticated)
+    if last:
+        lengths = cat(spec.reverse(const(8 * shape.ad, 64)), spec.reverse(const(8 * shape.total, 64)))
+        y = spec.ghash(y, h, lengths)
+        if spec.field_element(memory.peek(TAG, 16)) != y ^ spec.field_element(mask):
+            raise Unproved("the tag is not that of the specification")
+    else:
+        if spec.field_element(memory.peek(STATE + A["GCM_STATE_Y"], 16)) != y:
+            raise Unproved("GHASH in the state is not that of the specification")
+        call.expect("the counter in the state", STATE + A["GCM_STATE_COUNTER"], spec.counter_block(j0, counter + n // 16))
+        call.expect("the mask in the state", STATE + A["GCM_STATE_MASK"], mask)
+    return steps
+
+
 def shapes(kernel, quick):
     import prove as shapes_of
-    return list(shapes_of.chacha_shapes(quick))
+    return list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick))
 
 
 def prove(kernel, shape, folder):
-    return chacha20poly1305(kernel, shape, folder)
+    return aesgcm(kernel, shape) if "aesgcm" in kernel.name else chacha20poly1305(kernel, shape, folder)
 
 
 def run(kernel, shape, trace):
     """Without looking at the result: which instructions are reached."""
+    if "aesgcm" in kernel.name:
+        return aesgcm(kernel, shape, trace, False)
     return chacha20poly1305(kernel, shape, None, trace, False)

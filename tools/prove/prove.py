@@ -12,7 +12,7 @@ import time
 
 import kernels
 import terms
-from kernels import FIRST, LAST, Shape
+from kernels import FIRST, LAST, GcmShape, Setup, Shape
 from terms import Unproved
 
 # Where x86-64 kernels change from one way to the next: blocks, rows, sets of blocks, areas, and twice.
@@ -43,6 +43,38 @@ def chacha_shapes(quick):
         for n in ((0, 1, 200) if quick else (0, 1, 16, 63, 64, 65, 128, 200, 511, 512, 513, 1000, 1500, 2100)):
             yield Shape(n, ad=20, opens=opens, flags=LAST, counter=9, total=512 + n)
             yield Shape(n, opens=opens, flags=LAST, counter=(1 << 32) - (n + 63) // 64 - 1, total=(1 << 38) - 64)
+
+
+# Of AES-GCM: blocks, and four, eight, sixteen .. of them.
+GCM_BORDERS = (16, 32, 48, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+
+
+def gcm_shapes(quick):
+    both = (False, True)
+    keys = (128, 256) if quick else (128, 192, 256)
+    for bits in (128, 192, 256):
+        yield Setup(bits)
+    sizes = sorted({0, 1, 15, 16, 17, 64, 65, 100, 300} | {b + d for b in GCM_BORDERS[5::3] for d in (0, 1)}) if quick else \
+        sorted(set(range(321)) | {b + d for b in GCM_BORDERS for d in (-1, 0, 1)} | {1420, 3000})
+    for n in sizes:
+        for opens in both:
+            yield GcmShape(n, opens=opens, bits=keys[n % len(keys)])
+    for ad in ((1, 13, 64, 130) if quick else ADS):
+        for n in (0, 61, 200):
+            yield GcmShape(n, ad=ad, opens=bool(ad & 1) != bool(n & 1))
+    for n in ((100, 700) if quick else (0, 1, 16, 100, 200, 333, 512, 700, 1111, 1500)):
+        for opens in both:
+            yield GcmShape(n, ad=5, opens=opens, in_place=True)
+            yield GcmShape(n, ad=3, opens=opens, offset=1, in_place=n % 2 == 0, bits=256)
+            yield GcmShape(n, opens=opens, j0=True)
+    for opens in both:
+        for n in ((0, 64, 512) if quick else (0, 64, 128, 192, 256, 512, 576, 1024, 1536)):
+            yield GcmShape(n, ad=20, opens=opens, flags=FIRST)
+            yield GcmShape(n, opens=opens, flags=0, counter=5, j0=bool(n & 128))
+            yield GcmShape(n, opens=opens, flags=0, counter=(1 << 32) - 3)
+        for n in ((0, 1, 200) if quick else (0, 1, 16, 63, 64, 65, 128, 200, 511, 512, 513, 1000)):
+            yield GcmShape(n, ad=20, opens=opens, flags=LAST, counter=9, total=512 + n)
+            yield GcmShape(n, opens=opens, flags=LAST, counter=(1 << 32) - 2, total=(1 << 36) - 32, bits=192)
 
 
 def chosen(text):
@@ -87,7 +119,7 @@ def main():
     for path in args.objects:
         kernel = kernels.Kernel(path)
         shapes = kernels.shapes(kernel, args.quick) if args.sizes is None else \
-            [Shape(n, opens=o) for n in args.sizes for o in (False, True)]
+            [(GcmShape if "aesgcm" in kernel.name else Shape)(n, opens=o) for n in args.sizes for o in (False, True)]
         begun, steps, wrong = time.time(), 0, []
         with multiprocessing.Pool(args.jobs, begin, (path,)) as pool:
             tasks = [(s, args.queries) for s in shapes]

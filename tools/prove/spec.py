@@ -4,7 +4,7 @@ Poly1305 is not followed step by step: its accumulator is a polynomial, of which
 its last step, the one full reduction and the addition of s, is formula().
 """
 import terms
-from terms import P, X127, add, add_modular, aes_round, cat, const, cut, extend, field_product, rotate_left, sbox, xor
+from terms import P, X127, add_modular, aes_round, cat, const, cut, extend, field_product, rotate_left, sbox, xor
 
 
 # ---- ChaCha20-Poly1305 (RFC 8439) -----------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def field_element(block):
 def counter_block(j0, n):
     """inc32 n times: the last four bytes, big endian."""
     low = reverse(cut(j0, 96, 32))
-    return cat(cut(j0, 0, 96), reverse(add(32, low, const(n, 32))[0]))
+    return cat(cut(j0, 0, 96), reverse(add_modular(low, const(n, 32))))
 
 
 def gcm_text(schedule, j0, first, text):

@@ -179,10 +179,10 @@ class Atom:
             return 0
         r = self.images.get(low)
         if r is None:
-            if low == 0 and self.kind == "xor":
-                r = constant_image(self.extra)
+            if self.kind == "xor":  # a part of it is that of its operands
+                r = constant_image(self.extra >> low)
                 for v in self.operands:
-                    r ^= v.image
+                    r ^= cut(v, low, self.width - low).image
             elif low == 0 and self.kind == "clmul":
                 r = field_product(self.operands[0].image, self.operands[1].image)
             else:
@@ -425,6 +425,8 @@ def exact_sum(terms, constant=0, fit=0):
         r = const(total, max(1, total.bit_length()))
     elif len(live) == 1 and total == 0 and live[0][0] > 0:
         r = live[0][1]
+    elif len(live) == 2 and total == 0 and live[0] == live[1] and live[0][0] > 0:
+        r = shift_left(live[0][1], 1, live[0][1].width + 1)
     else:
         ones, disjoint = total, all(sign > 0 for sign, _ in live)
         for _, v in live:
@@ -751,6 +753,8 @@ _clmuls = {}
 
 def carryless(a, b):
     """The product of two polynomials over GF(2) of 64 bits, 128 bits wide (the top one is 0)."""
+    if a.constant == 0 or b.constant == 0:
+        return const(0, 128)  # whatever the other is
     if not (a.defined and b.defined):
         return undefined(128)
     r = _clmuls.get((a, b))
@@ -762,8 +766,6 @@ def carryless(a, b):
                 if (cb >> i) & 1:
                     x ^= ca << i
             r = const(x, 128)
-        elif ca == 0 or cb == 0:
-            r = const(0, 128)
         else:
             width = max(1, a.ones.bit_length() + b.ones.bit_length() - 1)
             r = extend(atom("clmul", (a, b) if a.pieces <= b.pieces else (b, a), None, width, (1 << width) - 1), 128)

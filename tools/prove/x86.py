@@ -201,6 +201,8 @@ def arithmetic(insn):
             m.overflow = overflow_add(x, y, r)
         else:
             r, m.carry = subtract(width, x, y, c)
+            if width == 32 and c is None and y.constant is not None:
+                r = add_modular(x, const(-y.constant, 32))
             m.overflow = overflow_subtract(x, y, r)
         m.result = r
         if name != "cmp":
@@ -280,6 +282,13 @@ def load_address(insn):
     disp = mem.disp & ((1 << 64) - 1)
 
     def run(m):
+        if width == 32:  # as additions of 32 bits, so that counters come out as those do
+            values = [cut(shift_left(m.general[n], s.bit_length() - 1), 0, 32) for n, s in parts]
+            total = const(disp, 32)
+            for v in values:
+                total = add_modular(v, total)
+            put(m, total)
+            return
         values = [shift_left(m.general[n], s.bit_length() - 1) for n, s in parts]
         if mem.disp < 0 and len(values) == 1 and values[0].constant is None:
             put(m, cut(subtract(64, values[0], const(-mem.disp, 64))[0], 0, width))
