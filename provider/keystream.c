@@ -104,9 +104,8 @@ TARGET static void keystream_16(const uint8_t key[32], const uint8_t nonce[12], 
 #pragma GCC unroll 16
     for (int i = 0; i < 16; i++)
         x[i] += first[i];
-        /* Behind the next loop x[4 * i + j] has, in its 16 bytes number l, words 4 * i to 4 * i + 3 of block 4 * l + j.
-         */
 #pragma GCC unroll 16
+    /* Now x[4 * i + j] gets, in its 16 bytes number l, words 4 * i to 4 * i + 3 of block 4 * l + j. */
     for (int i = 0; i < 16; i += 4) {
         const words ab = WORDS_LOW(x[i], x[i + 1]), cd = WORDS_LOW(x[i + 2], x[i + 3]), AB = WORDS_HIGH(x[i], x[i + 1]),
                     CD = WORDS_HIGH(x[i + 2], x[i + 3]);

@@ -1,5 +1,5 @@
-/* ChaCha20 (RFC 8439, 2.3) of 8 blocks on 256-bit vectors: a vector has one word of each. What includes this defines, for
- * scratch at rsi,
+/* ChaCha20 (RFC 8439, 2.3) of 8 blocks on 256-bit vectors: a vector has one word of each. What includes this defines,
+ * for scratch at rsi,
  *
  *     MASKS       such that the bytes of words <<< 8 and 16 lie at MASKS + 4*8 and MASKS + 4*16, for vpshufb
  *     C_ROW(3)    where c3 lies: 16 words and a temporary want 17 registers

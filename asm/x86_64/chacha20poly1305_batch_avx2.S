@@ -8,9 +8,9 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers and lengths only.
  *
- * Packets are taken in waves of at most eight. A wave's blocks, block 0 of all packets (their Poly1305 keys), then block 1
- * of all that have it, and so on, fill 8 slots a pass; a register is one word of eight slots' states. The words of a wave's
- * keys and nonces are laid beside each other once, [word][packet]; a pass picks from there.
+ * Packets are taken in waves of at most eight. A wave's blocks, block 0 of all packets (their Poly1305 keys), then
+ * block 1 of all that have it, and so on, fill 8 slots a pass; a register is one word of eight slots' states. The
+ * words of a wave's keys and nonces are laid beside each other once, [word][packet]; a pass picks from there.
  *
  * While vectors make the keystream of a pass, integer registers finish the slots of the pass before, one in each double
  * round: they take r and s from it, or add text to Poly1305, h = (h + m) r mod 2^130 - 5 (2.5), until the tag. With
@@ -106,7 +106,7 @@
 
 #include "chacha20_columns.h"
 
-/* Eight words each of eight blocks, ymm0 to ymm7, transposed by way of ymm8 to ymm15: the order of blocks is 0, 1, .. 7. */
+/* Eight words each of eight blocks, ymm0 to ymm7, transposed by way of ymm8 to ymm15: the blocks are 0, 1, .. 7. */
 .macro transpose
     vpunpckldq ymm8, ymm0, ymm1
     vpunpckhdq ymm9, ymm0, ymm1
@@ -219,7 +219,7 @@
     adc rbx, \h1
     mulx rax, \h1, [\r]                                                         /* y += h1 r0 */
     mov rdx, \h2
-    imul rdx, [\r + 16]                                                         /* y += h2 s1, h2 < 12: below 2^64 with x1 */
+    imul rdx, [\r + 16]                                                         /* y += h2 s1, h2 < 12: fits with x1 */
     imul \h2, [\r]                                                              /* z = h2 r0 */
     add \h1, rcx
     adc rax, rdi

@@ -51,8 +51,8 @@
 #define NONCE_ROW 48        /* row d of the next block: counter, nonce */
 #define MASKS (64-4*8)      /* + 4 left: the bytes of words <<< 8, then 16 */
 #define S 128
-#define STREAM 224          /* key stream of up to 8 blocks; block 0 before it */
-#define POWERS 736          /* r^2, r^4, r^8, r^16, three words each */
+#define POWERS 160          /* r^2, r^4, r^8, r^16, three words each */
+#define STREAM 320          /* key stream of up to 8 blocks; block 0 before it */
 #define C_ROW(i) (832+32*(i))
 #define END 960
 
@@ -819,24 +819,23 @@ function KERNEL_NAME
     mov rax, [rsi+IN]
     mov rdi, [rsi+OUT]
     lea rbx, [rsi+STREAM]
-    cmp ecx, 32
+    sub ecx, 32
     jb 2f
-    vmovdqu ymm1, [rax+rcx-32]
-    vpxor ymm1, ymm1, [rbx+rcx-32]
-    lea r11, [rdi+rcx-32]
+    vmovdqu ymm1, [rax+rcx]
+    vpxor ymm1, ymm1, [rbx+rcx]
+    xor edx, edx
     jmp 3f
-1:  vmovdqu ymm0, [rax]
-    vpxor ymm0, ymm0, [rbx]
-    vmovdqu [rdi], ymm0
-    add rax, 32
-    add rbx, 32
-    add rdi, 32
-3:  cmp rdi, r11
+1:  vmovdqu ymm0, [rax+rdx]
+    vpxor ymm0, ymm0, [rbx+rdx]
+    vmovdqu [rdi+rdx], ymm0
+    add edx, 32
+3:  cmp edx, ecx
     jb 1b
-    vmovdqu [r11], ymm1
+    vmovdqu [rdi+rcx], ymm1
     jmp .Lpassed
 
-2:  cmp ecx, 16
+2:  add ecx, 32
+    cmp ecx, 16
     jb 2f
     vmovdqu xmm0, [rax]
     vmovdqu xmm1, [rax+rcx-16]
@@ -1025,20 +1024,28 @@ function KERNEL_NAME
     add rcx, rdx
     mov [rax+SEALANE_STATE_COUNTER], rcx
 
-2:  mov rbx, [r11+SEALANE_ARG_BYTES]        // wipe: pointers, h, r, s, and the key stream of one text block
+2:  mov rbx, [r11+SEALANE_ARG_BYTES]        // wipe: all up to the key stream of one text block,
     vpxor xmm0, xmm0, xmm0
-  .irp place, -128, -96, -64, -32, 0, 32, 128, 224, 256
+  .irp place, -128, -96, -64, -32, 0, 32, 128, STREAM, STREAM+32
     vmovdqa [rsi+\place], ymm0
   .endr
     test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jz 1f
     cmp rbx, 64
     jbe 2f
-1:  lea rax, [rsi+64]
-    lea rcx, [rsi+END]
+    lea rcx, [rsi+STREAM+192]               // of three, or five,
+    cmp rbx, 192
+    jbe 3f
+    lea rcx, [rsi+STREAM+320]
+    cmp rbx, 320
+    jbe 3f
+1:  lea rcx, [rsi+END]                      // or everything
+3:  lea rax, [rsi+64]
 1:  vmovdqa [rax], ymm0
     vmovdqa [rax+32], ymm0
-    add rax, 64
+    vmovdqa [rax+64], ymm0
+    vmovdqa [rax+96], ymm0
+    sub rax, -128
     cmp rax, rcx
     jb 1b
 2:  vzeroall

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -22,8 +23,16 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sealane: "+strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", " "))
-		os.Exit(1)
+		os.Exit(exitStatus(err))
 	}
+}
+
+// exitStatus is 3 for what bench --check finds, and 1 for all else.
+func exitStatus(err error) int {
+	if errors.Is(err, errSlower) {
+		return 3
+	}
+	return 1
 }
 
 func root() *cobra.Command {

@@ -20,8 +20,8 @@ type Row struct {
 	Test    func(corrupt bool) bool // the known-answer test; told to corrupt the answer, it must fail
 
 	// Samples do a short and a long packet. Which row with samples is fastest depends on a CPU's pipeline, which no feature
-	// tells: their times decide. Nothing is measured where the choice is to be the same each time: SEALANE_CPU is set, or the
-	// program has more rights than who started it.
+	// tells: their times decide. Nothing is measured where the choice is to be the same each time: SEALANE_CPU is set, the
+	// program set a level, or it has more rights than who started it.
 	Samples Samples
 }
 
@@ -93,7 +93,7 @@ func (t *Table) choose() uint32 {
 const (
 	turns        = 4
 	turnsAtLeast = 2
-	limit        = 30 * time.Microsecond
+	measureLimit = 30 * time.Microsecond
 )
 
 // now is the time since some moment.
@@ -111,7 +111,7 @@ func (t *Table) fastest(i int) Row {
 	}
 	times := make([]Times, len(rows))
 	start := now()
-	for turn := 0; turn < turnsAtLeast || turn < turns && now()-start <= limit; turn++ {
+	for turn := 0; turn < turnsAtLeast || turn < turns && now()-start <= measureLimit; turn++ {
 		for j, r := range rows {
 			for k, sample := range r.Samples {
 				began := now()

@@ -28,7 +28,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x30ce840f; WORD $0x0000 // je 0x3124
+	LONG $0x30c5840f; WORD $0x0000 // je 0x311b
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
 	WORD $0x6376 // jbe 0xc3
@@ -119,8 +119,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
@@ -242,16 +242,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
-	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
-	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
@@ -420,24 +420,24 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
-	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
-	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
 	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
-	QUAD $0x000001a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm12
-	QUAD $0x000001c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm13
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
 	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
-	QUAD $0x000001e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm12
-	QUAD $0x00000200ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm13
+	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
+	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
@@ -606,7 +606,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xfd7b850f; WORD $0xffff // jne 0x8df
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
-	LONG $0xa08e8d48; WORD $0x0000; BYTE $0x00 // lea rcx,[rsi+0xa0]
+	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
 	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
@@ -703,9 +703,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	QUAD $0x000000a0866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0xa0]
+	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x42dbf9c5; BYTE $0x10 // vpand xmm0,xmm0,XMMWORD PTR [rdx+0x10]
-	QUAD $0x000000b08e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0xb0]
+	QUAD $0x000001108e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0x110]
 	LONG $0x7ef9e1c4; BYTE $0xc0 // vmovq rax,xmm0
 	LONG $0x16f9e3c4; WORD $0x01c1 // vpextrq rcx,xmm0,0x1
 	QUAD $0x000000808e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm1
@@ -722,8 +722,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000141a07e8148 // cmp QWORD PTR [rsi-0x60],0x141
 	WORD $0xd983; BYTE $0xff // sbb ecx,0xffffffff
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	LONG $0xe0b68d4c; WORD $0x0002; BYTE $0x00 // lea r14,[rsi+0x2e0]
-	QUAD $0x000002e00ebc8d4c // lea r15,[rsi+rcx*1+0x2e0]
+	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
+	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
@@ -909,11 +909,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
 	WORD $0x1f72 // jb 0x10b5
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
 	WORD $0x0c72 // jb 0x10b5
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
 // 0x10b5:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
@@ -1195,69 +1195,68 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 // 0x14ac:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x1db6840f; WORD $0x0000 // je 0x326d
+	LONG $0x1dad840f; WORD $0x0000 // je 0x3264
 // 0x14b7:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
-	LONG $0xe09e8d48; WORD $0x0000; BYTE $0x00 // lea rbx,[rsi+0xe0]
-	WORD $0xf983; BYTE $0x20 // cmp ecx,0x20
-	WORD $0x3772 // jb 0x1506
-	LONG $0x4c6ffec5; WORD $0xe008 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1-0x20]
-	LONG $0x4ceff5c5; WORD $0xe00b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1-0x20]
-	LONG $0x0f5c8d4c; BYTE $0xe0 // lea r11,[rdi+rcx*1-0x20]
-	WORD $0x18eb // jmp 0x14fa
-// 0x14e2:
-	LONG $0x006ffec5 // vmovdqu ymm0,YMMWORD PTR [rax]
-	LONG $0x03effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rbx]
-	LONG $0x077ffec5 // vmovdqu YMMWORD PTR [rdi],ymm0
-	LONG $0x20c08348 // add rax,0x20
-	LONG $0x20c38348 // add rbx,0x20
-	LONG $0x20c78348 // add rdi,0x20
+	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
+	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
+	WORD $0x2b72 // jb 0x14fa
+	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
+	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
+	WORD $0xd231 // xor edx,edx
+	WORD $0x12eb // jmp 0x14ef
+// 0x14dd:
+	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
+	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
+	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
+	WORD $0xc283; BYTE $0x20 // add edx,0x20
+// 0x14ef:
+	WORD $0xca39 // cmp edx,ecx
+	WORD $0xea72 // jb 0x14dd
+	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
+	WORD $0x77eb // jmp 0x1571
 // 0x14fa:
-	WORD $0x394c; BYTE $0xdf // cmp rdi,r11
-	WORD $0xe372 // jb 0x14e2
-	LONG $0x7f7ec1c4; BYTE $0x0b // vmovdqu YMMWORD PTR [r11],ymm1
-	WORD $0x74eb // jmp 0x157a
-// 0x1506:
+	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x152b
+	WORD $0x2072 // jb 0x1522
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x157a
-// 0x152b:
+	WORD $0x4feb // jmp 0x1571
+// 0x1522:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x154a
+	WORD $0x1a72 // jb 0x1541
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x157a
-// 0x154a:
+	WORD $0x30eb // jmp 0x1571
+// 0x1541:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x1576
+	WORD $0x2772 // jb 0x156d
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x157a
-// 0x1566:
+	WORD $0x14eb // jmp 0x1571
+// 0x155d:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x1576:
+// 0x156d:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x1566
-// 0x157a:
+	WORD $0xec75 // jne 0x155d
+// 0x1571:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1271,20 +1270,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x009c850f; WORD $0x0000 // jne 0x164a
+	LONG $0x009c850f; WORD $0x0000 // jne 0x1641
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1ca7850f; WORD $0x0000 // jne 0x3262
+	LONG $0x1ca7850f; WORD $0x0000 // jne 0x3259
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x15e5
+	WORD $0x1f72 // jb 0x15dc
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x15e5
+	WORD $0x0c72 // jb 0x15dc
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
-// 0x15e5:
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x15dc:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1303,21 +1302,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1632
+	WORD $0x0f74 // je 0x1629
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1632:
+// 0x1629:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1645
+	WORD $0x0f74 // je 0x163c
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1645:
-	LONG $0xfffacbe9; BYTE $0xff // jmp 0x1115
-// 0x164a:
+// 0x163c:
+	LONG $0xfffad4e9; BYTE $0xff // jmp 0x1115
+// 0x1641:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1326,22 +1325,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0c3c860f; WORD $0x0000 // jbe 0x22b2
+	LONG $0x0c3c860f; WORD $0x0000 // jbe 0x22a9
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x0fee860f; WORD $0x0000 // jbe 0x2670
+	LONG $0x0fee860f; WORD $0x0000 // jbe 0x2667
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x14b2860f; WORD $0x0000 // jbe 0x2b40
+	LONG $0x14b2860f; WORD $0x0000 // jbe 0x2b37
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x16b8
+	WORD $0x1f72 // jb 0x16af
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x16b8
+	WORD $0x0c72 // jb 0x16af
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
-// 0x16b8:
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x16af:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1360,19 +1359,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1705
+	WORD $0x0f74 // je 0x16fc
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1705:
+// 0x16fc:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1718
+	WORD $0x0f74 // je 0x170f
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1718:
+// 0x170f:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1398,7 +1397,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x587d62c4; WORD $0x1060 // vpbroadcastd ymm12,DWORD PTR [rax+0x10]
 	LONG $0x587d62c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [rax+0x14]
 	LONG $0x587d62c4; WORD $0x1870 // vpbroadcastd ymm14,DWORD PTR [rax+0x18]
-// 0x17b8:
+// 0x17af:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
@@ -1422,7 +1421,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x1891
+	WORD $0x6d74 // je 0x1888
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1451,7 +1450,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1891:
+// 0x1888:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -1486,7 +1485,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x19a3
+	WORD $0x6d74 // je 0x199a
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1515,7 +1514,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x19a3:
+// 0x199a:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1550,7 +1549,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x1ab5
+	WORD $0x6d74 // je 0x1aac
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1579,7 +1578,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1ab5:
+// 0x1aac:
 	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
@@ -1625,7 +1624,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x1c00
+	WORD $0x6d74 // je 0x1bf7
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1654,12 +1653,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1c00:
+// 0x1bf7:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfbae850f; WORD $0xffff // jne 0x17b8
+	LONG $0xfbae850f; WORD $0xffff // jne 0x17af
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x019e840f; WORD $0x0000 // je 0x1db6
+	LONG $0x019e840f; WORD $0x0000 // je 0x1dad
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1684,7 +1683,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0139840f; WORD $0x0000 // je 0x1db6
+	LONG $0x0139840f; WORD $0x0000 // je 0x1dad
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1769,15 +1768,15 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x1db6:
+// 0x1dad:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
-	LONG $0xe08e8d48; WORD $0x0000; BYTE $0x00 // lea rcx,[rsi+0xe0]
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x02a8850f; WORD $0x0000 // jne 0x2085
+	LONG $0x02a8850f; WORD $0x0000 // jne 0x207c
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
@@ -1892,8 +1891,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff4f5e9; BYTE $0xff // jmp 0x157a
-// 0x2085:
+	LONG $0xfff4f5e9; BYTE $0xff // jmp 0x1571
+// 0x207c:
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
 	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
@@ -1990,19 +1989,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff10fe9; BYTE $0xff // jmp 0x13c1
-// 0x22b2:
+	LONG $0xfff118e9; BYTE $0xff // jmp 0x13c1
+// 0x22a9:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x22dc
+	WORD $0x1f72 // jb 0x22d3
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x22dc
+	WORD $0x0c72 // jb 0x22d3
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
-// 0x22dc:
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x22d3:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2021,19 +2020,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2329
+	WORD $0x0f74 // je 0x2320
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2329:
+// 0x2320:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x233c
+	WORD $0x0f74 // je 0x2333
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x233c:
+// 0x2333:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2044,7 +2043,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x2376:
+// 0x236d:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2065,7 +2064,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2441
+	WORD $0x6d74 // je 0x2438
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2094,9 +2093,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2441:
+// 0x2438:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x24b4
+	WORD $0x6d74 // je 0x24ab
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2125,7 +2124,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x24b4:
+// 0x24ab:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2146,7 +2145,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x257f
+	WORD $0x6d74 // je 0x2576
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2175,9 +2174,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x257f:
+// 0x2576:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x25f2
+	WORD $0x6d74 // je 0x25e9
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2206,9 +2205,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x25f2:
+// 0x25e9:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd7a850f; WORD $0xffff // jne 0x2376
+	LONG $0xfd7a850f; WORD $0xffff // jne 0x236d
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2222,25 +2221,25 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
-	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
-	LONG $0xffeaa5e9; BYTE $0xff // jmp 0x1115
-// 0x2670:
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	LONG $0xffeaaee9; BYTE $0xff // jmp 0x1115
+// 0x2667:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x269a
+	WORD $0x1f72 // jb 0x2691
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x269a
+	WORD $0x0c72 // jb 0x2691
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
-// 0x269a:
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x2691:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2259,19 +2258,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x26e7
+	WORD $0x0f74 // je 0x26de
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x26e7:
+// 0x26de:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x26fa
+	WORD $0x0f74 // je 0x26f1
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x26fa:
+// 0x26f1:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2286,7 +2285,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x2745:
+// 0x273c:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2326,7 +2325,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2868
+	WORD $0x6d74 // je 0x285f
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2355,9 +2354,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2868:
+// 0x285f:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x28db
+	WORD $0x6d74 // je 0x28d2
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2386,7 +2385,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x28db:
+// 0x28d2:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2426,7 +2425,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x29fe
+	WORD $0x6d74 // je 0x29f5
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2455,9 +2454,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x29fe:
+// 0x29f5:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2a71
+	WORD $0x6d74 // je 0x2a68
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2486,9 +2485,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2a71:
+// 0x2a68:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfcca850f; WORD $0xffff // jne 0x2745
+	LONG $0xfcca850f; WORD $0xffff // jne 0x273c
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2507,33 +2506,33 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
-	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
-	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000001a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm12
-	QUAD $0x000001c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm13
-	LONG $0xffe5d5e9; BYTE $0xff // jmp 0x1115
-// 0x2b40:
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
+	LONG $0xffe5dee9; BYTE $0xff // jmp 0x1115
+// 0x2b37:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x2b6a
+	WORD $0x1f72 // jb 0x2b61
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2b6a
+	WORD $0x0c72 // jb 0x2b61
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
-// 0x2b6a:
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x2b61:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2552,19 +2551,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2bb7
+	WORD $0x0f74 // je 0x2bae
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2bb7:
+// 0x2bae:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2bca
+	WORD $0x0f74 // je 0x2bc1
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2bca:
+// 0x2bc1:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2583,7 +2582,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x2c26:
+// 0x2c1d:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2642,7 +2641,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2da2
+	WORD $0x6d74 // je 0x2d99
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2671,9 +2670,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2da2:
+// 0x2d99:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2e15
+	WORD $0x6d74 // je 0x2e0c
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2702,7 +2701,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2e15:
+// 0x2e0c:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2761,7 +2760,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2f91
+	WORD $0x6d74 // je 0x2f88
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2790,9 +2789,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2f91:
+// 0x2f88:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x3004
+	WORD $0x6d74 // je 0x2ffb
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2821,9 +2820,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x3004:
+// 0x2ffb:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc18850f; WORD $0xffff // jne 0x2c26
+	LONG $0xfc18850f; WORD $0xffff // jne 0x2c1d
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2847,30 +2846,30 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x5afe25c5; BYTE $0x60 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+0x60]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
-	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
-	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000001a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm12
-	QUAD $0x000001c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm13
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
 	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
 	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
-	QUAD $0x000001e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm12
-	QUAD $0x00000200ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm13
+	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
+	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
 	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
-	QUAD $0x00000220a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm12
-	QUAD $0x00000240ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm13
-	LONG $0xffdff1e9; BYTE $0xff // jmp 0x1115
-// 0x3124:
+	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
+	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
+	LONG $0xffdffae9; BYTE $0xff // jmp 0x1115
+// 0x311b:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -2893,12 +2892,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
 	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	LONG $0xe0b68d4c; WORD $0x0002; BYTE $0x00 // lea r14,[rsi+0x2e0]
-	QUAD $0x000002e00ebc8d4c // lea r15,[rsi+rcx*1+0x2e0]
+	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
+	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x319b:
+// 0x3192:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -2952,16 +2951,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x319b
-	LONG $0xffe318e9; BYTE $0xff // jmp 0x157a
-// 0x3262:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x3192
+	LONG $0xffe318e9; BYTE $0xff // jmp 0x1571
+// 0x3259:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x326d:
+// 0x3264:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x009f840f; WORD $0x0000 // je 0x331e
+	LONG $0x009f840f; WORD $0x0000 // je 0x3315
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -3001,8 +3000,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x3389
-// 0x331e:
+	WORD $0x6beb // jmp 0x3380
+// 0x3315:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -3024,14 +3023,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x337a
+	WORD $0x0475 // jne 0x3371
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x337a:
+// 0x3371:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x3389:
+// 0x3380:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -3041,22 +3040,31 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x067ffdc5 // vmovdqa YMMWORD PTR [rsi],ymm0
 	LONG $0x467ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rsi+0x20],ymm0
 	QUAD $0x00000080867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm0
-	QUAD $0x000000e0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm0
-	QUAD $0x00000100867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm0
+	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
+	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x0674 // je 0x33d6
+	WORD $0x2674 // je 0x33ed
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x1d76 // jbe 0x33f3
-// 0x33d6:
-	LONG $0x40468d48 // lea rax,[rsi+0x40]
+	WORD $0x4776 // jbe 0x3414
+	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
+	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
+	WORD $0x1776 // jbe 0x33f4
+	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
+	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
+	WORD $0x0776 // jbe 0x33f4
+// 0x33ed:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x33e1:
+// 0x33f4:
+	LONG $0x40468d48 // lea rax,[rsi+0x40]
+// 0x33f8:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
-	LONG $0x40c08348 // add rax,0x40
+	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
+	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
+	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xee72 // jb 0x33e1
-// 0x33f3:
+	WORD $0xe472 // jb 0x33f8
+// 0x3414:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

@@ -28,7 +28,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x2e44840f; WORD $0x0000 // je 0x2e9a
+	LONG $0x2e3b840f; WORD $0x0000 // je 0x2e91
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
 	WORD $0x6376 // jbe 0xc3
@@ -109,8 +109,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
@@ -214,16 +214,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
-	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
-	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
@@ -366,24 +366,24 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
-	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
-	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
 	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
-	QUAD $0x000001a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm12
-	QUAD $0x000001c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm13
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
 	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
-	QUAD $0x000001e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm12
-	QUAD $0x00000200ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm13
+	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
+	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
@@ -512,7 +512,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe07850f; WORD $0xffff // jne 0x81a
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
-	LONG $0xa08e8d48; WORD $0x0000; BYTE $0x00 // lea rcx,[rsi+0xa0]
+	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
@@ -610,9 +610,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	QUAD $0x000000a0866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0xa0]
+	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x42dbf9c5; BYTE $0x10 // vpand xmm0,xmm0,XMMWORD PTR [rdx+0x10]
-	QUAD $0x000000b08e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0xb0]
+	QUAD $0x000001108e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0x110]
 	LONG $0x7ef9e1c4; BYTE $0xc0 // vmovq rax,xmm0
 	LONG $0x16f9e3c4; WORD $0x01c1 // vpextrq rcx,xmm0,0x1
 	QUAD $0x000000808e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm1
@@ -629,8 +629,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x00000141a07e8148 // cmp QWORD PTR [rsi-0x60],0x141
 	WORD $0xd983; BYTE $0xff // sbb ecx,0xffffffff
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	LONG $0xe0b68d4c; WORD $0x0002; BYTE $0x00 // lea r14,[rsi+0x2e0]
-	QUAD $0x000002e00ebc8d4c // lea r15,[rsi+rcx*1+0x2e0]
+	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
+	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
@@ -816,11 +816,11 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
 	WORD $0x1f72 // jb 0xf6c
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
 	WORD $0x0c72 // jb 0xf6c
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
 // 0xf6c:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
@@ -1102,69 +1102,68 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 // 0x1363:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x1c75840f; WORD $0x0000 // je 0x2fe3
+	LONG $0x1c6c840f; WORD $0x0000 // je 0x2fda
 // 0x136e:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
-	LONG $0xe09e8d48; WORD $0x0000; BYTE $0x00 // lea rbx,[rsi+0xe0]
-	WORD $0xf983; BYTE $0x20 // cmp ecx,0x20
-	WORD $0x3772 // jb 0x13bd
-	LONG $0x4c6ffec5; WORD $0xe008 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1-0x20]
-	LONG $0x4ceff5c5; WORD $0xe00b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1-0x20]
-	LONG $0x0f5c8d4c; BYTE $0xe0 // lea r11,[rdi+rcx*1-0x20]
-	WORD $0x18eb // jmp 0x13b1
-// 0x1399:
-	LONG $0x006ffec5 // vmovdqu ymm0,YMMWORD PTR [rax]
-	LONG $0x03effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rbx]
-	LONG $0x077ffec5 // vmovdqu YMMWORD PTR [rdi],ymm0
-	LONG $0x20c08348 // add rax,0x20
-	LONG $0x20c38348 // add rbx,0x20
-	LONG $0x20c78348 // add rdi,0x20
+	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
+	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
+	WORD $0x2b72 // jb 0x13b1
+	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
+	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
+	WORD $0xd231 // xor edx,edx
+	WORD $0x12eb // jmp 0x13a6
+// 0x1394:
+	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
+	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
+	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
+	WORD $0xc283; BYTE $0x20 // add edx,0x20
+// 0x13a6:
+	WORD $0xca39 // cmp edx,ecx
+	WORD $0xea72 // jb 0x1394
+	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
+	WORD $0x77eb // jmp 0x1428
 // 0x13b1:
-	WORD $0x394c; BYTE $0xdf // cmp rdi,r11
-	WORD $0xe372 // jb 0x1399
-	LONG $0x7f7ec1c4; BYTE $0x0b // vmovdqu YMMWORD PTR [r11],ymm1
-	WORD $0x74eb // jmp 0x1431
-// 0x13bd:
+	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x13e2
+	WORD $0x2072 // jb 0x13d9
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x1431
-// 0x13e2:
+	WORD $0x4feb // jmp 0x1428
+// 0x13d9:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x1401
+	WORD $0x1a72 // jb 0x13f8
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x1431
-// 0x1401:
+	WORD $0x30eb // jmp 0x1428
+// 0x13f8:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x142d
+	WORD $0x2772 // jb 0x1424
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x1431
-// 0x141d:
+	WORD $0x14eb // jmp 0x1428
+// 0x1414:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x142d:
+// 0x1424:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x141d
-// 0x1431:
+	WORD $0xec75 // jne 0x1414
+// 0x1428:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1178,20 +1177,20 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x009c850f; WORD $0x0000 // jne 0x1501
+	LONG $0x009c850f; WORD $0x0000 // jne 0x14f8
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1b66850f; WORD $0x0000 // jne 0x2fd8
+	LONG $0x1b66850f; WORD $0x0000 // jne 0x2fcf
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x149c
+	WORD $0x1f72 // jb 0x1493
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x149c
+	WORD $0x0c72 // jb 0x1493
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
-// 0x149c:
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x1493:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1210,21 +1209,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x14e9
+	WORD $0x0f74 // je 0x14e0
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x14e9:
+// 0x14e0:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x14fc
+	WORD $0x0f74 // je 0x14f3
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x14fc:
-	LONG $0xfffacbe9; BYTE $0xff // jmp 0xfcc
-// 0x1501:
+// 0x14f3:
+	LONG $0xfffad4e9; BYTE $0xff // jmp 0xfcc
+// 0x14f8:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1233,22 +1232,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0ba3860f; WORD $0x0000 // jbe 0x20d0
+	LONG $0x0ba3860f; WORD $0x0000 // jbe 0x20c7
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x0f31860f; WORD $0x0000 // jbe 0x246a
+	LONG $0x0f31860f; WORD $0x0000 // jbe 0x2461
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x13bd860f; WORD $0x0000 // jbe 0x2902
+	LONG $0x13bd860f; WORD $0x0000 // jbe 0x28f9
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x156f
+	WORD $0x1f72 // jb 0x1566
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x156f
+	WORD $0x0c72 // jb 0x1566
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
-// 0x156f:
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x1566:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1267,19 +1266,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x15bc
+	WORD $0x0f74 // je 0x15b3
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x15bc:
+// 0x15b3:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x15cf
+	WORD $0x0f74 // je 0x15c6
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x15cf:
+// 0x15c6:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1301,7 +1300,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x587d62c4; WORD $0x1060 // vpbroadcastd ymm12,DWORD PTR [rax+0x10]
 	LONG $0x587d62c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [rax+0x14]
 	LONG $0x587d62c4; WORD $0x1870 // vpbroadcastd ymm14,DWORD PTR [rax+0x18]
-// 0x1652:
+// 0x1649:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
@@ -1321,7 +1320,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x1721
+	WORD $0x6d74 // je 0x1718
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1350,7 +1349,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1721:
+// 0x1718:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -1376,7 +1375,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x1810
+	WORD $0x6d74 // je 0x1807
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1405,7 +1404,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1810:
+// 0x1807:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1431,7 +1430,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x18ff
+	WORD $0x6d74 // je 0x18f6
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1460,7 +1459,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x18ff:
+// 0x18f6:
 	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1492,7 +1491,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x1a0e
+	WORD $0x6d74 // je 0x1a05
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1521,12 +1520,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1a0e:
+// 0x1a05:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc3a850f; WORD $0xffff // jne 0x1652
+	LONG $0xfc3a850f; WORD $0xffff // jne 0x1649
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x019e840f; WORD $0x0000 // je 0x1bc4
+	LONG $0x019e840f; WORD $0x0000 // je 0x1bbb
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1551,7 +1550,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0139840f; WORD $0x0000 // je 0x1bc4
+	LONG $0x0139840f; WORD $0x0000 // je 0x1bbb
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1636,15 +1635,15 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x1bc4:
+// 0x1bbb:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
-	LONG $0xe08e8d48; WORD $0x0000; BYTE $0x00 // lea rcx,[rsi+0xe0]
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x02b0850f; WORD $0x0000 // jne 0x1e9b
+	LONG $0x02b0850f; WORD $0x0000 // jne 0x1e92
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
@@ -1760,8 +1759,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff596e9; BYTE $0xff // jmp 0x1431
-// 0x1e9b:
+	LONG $0xfff596e9; BYTE $0xff // jmp 0x1428
+// 0x1e92:
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
@@ -1859,19 +1858,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff1a8e9; BYTE $0xff // jmp 0x1278
-// 0x20d0:
+	LONG $0xfff1b1e9; BYTE $0xff // jmp 0x1278
+// 0x20c7:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x20fa
+	WORD $0x1f72 // jb 0x20f1
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x20fa
+	WORD $0x0c72 // jb 0x20f1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
-// 0x20fa:
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x20f1:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1890,19 +1889,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2147
+	WORD $0x0f74 // je 0x213e
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2147:
+// 0x213e:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x215a
+	WORD $0x0f74 // je 0x2151
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x215a:
+// 0x2151:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1911,7 +1910,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
 	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x2184:
+// 0x217b:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1928,7 +1927,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2245
+	WORD $0x6d74 // je 0x223c
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1957,9 +1956,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2245:
+// 0x223c:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x22b8
+	WORD $0x6d74 // je 0x22af
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -1988,7 +1987,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x22b8:
+// 0x22af:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2005,7 +2004,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2379
+	WORD $0x6d74 // je 0x2370
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2034,9 +2033,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2379:
+// 0x2370:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x23ec
+	WORD $0x6d74 // je 0x23e3
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2065,9 +2064,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x23ec:
+// 0x23e3:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd8e850f; WORD $0xffff // jne 0x2184
+	LONG $0xfd8e850f; WORD $0xffff // jne 0x217b
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2081,25 +2080,25 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
-	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
-	LONG $0xffeb62e9; BYTE $0xff // jmp 0xfcc
-// 0x246a:
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	LONG $0xffeb6be9; BYTE $0xff // jmp 0xfcc
+// 0x2461:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x2494
+	WORD $0x1f72 // jb 0x248b
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2494
+	WORD $0x0c72 // jb 0x248b
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
-// 0x2494:
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x248b:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2118,19 +2117,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x24e1
+	WORD $0x0f74 // je 0x24d8
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x24e1:
+// 0x24d8:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x24f4
+	WORD $0x0f74 // je 0x24eb
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x24f4:
+// 0x24eb:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2143,7 +2142,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x252f:
+// 0x2526:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2175,7 +2174,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x263e
+	WORD $0x6d74 // je 0x2635
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2204,9 +2203,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x263e:
+// 0x2635:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x26b1
+	WORD $0x6d74 // je 0x26a8
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2235,7 +2234,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x26b1:
+// 0x26a8:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2267,7 +2266,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x27c0
+	WORD $0x6d74 // je 0x27b7
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2296,9 +2295,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x27c0:
+// 0x27b7:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2833
+	WORD $0x6d74 // je 0x282a
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2327,9 +2326,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2833:
+// 0x282a:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfcf2850f; WORD $0xffff // jne 0x252f
+	LONG $0xfcf2850f; WORD $0xffff // jne 0x2526
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2348,33 +2347,33 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
-	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
-	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000001a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm12
-	QUAD $0x000001c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm13
-	LONG $0xffe6cae9; BYTE $0xff // jmp 0xfcc
-// 0x2902:
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
+	LONG $0xffe6d3e9; BYTE $0xff // jmp 0xfcc
+// 0x28f9:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x292c
+	WORD $0x1f72 // jb 0x2923
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-	LONG $0x10968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x310]
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x292c
+	WORD $0x0c72 // jb 0x2923
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	LONG $0x28968d48; WORD $0x0003; BYTE $0x00 // lea rdx,[rsi+0x328]
-// 0x292c:
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x2923:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2393,19 +2392,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2979
+	WORD $0x0f74 // je 0x2970
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2979:
+// 0x2970:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x298c
+	WORD $0x0f74 // je 0x2983
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x298c:
+// 0x2983:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2422,7 +2421,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x29d8:
+// 0x29cf:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2469,7 +2468,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2b36
+	WORD $0x6d74 // je 0x2b2d
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2498,9 +2497,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2b36:
+// 0x2b2d:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2ba9
+	WORD $0x6d74 // je 0x2ba0
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2529,7 +2528,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2ba9:
+// 0x2ba0:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2576,7 +2575,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2d07
+	WORD $0x6d74 // je 0x2cfe
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2605,9 +2604,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2d07:
+// 0x2cfe:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2d7a
+	WORD $0x6d74 // je 0x2d71
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2636,9 +2635,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2d7a:
+// 0x2d71:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc54850f; WORD $0xffff // jne 0x29d8
+	LONG $0xfc54850f; WORD $0xffff // jne 0x29cf
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2662,30 +2661,30 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x5afe25c5; BYTE $0x60 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+0x60]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x000000e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm12
-	QUAD $0x00000100ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000120a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm12
-	QUAD $0x00000140ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm13
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000160a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm12
-	QUAD $0x00000180ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm13
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000001a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm12
-	QUAD $0x000001c0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm13
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
 	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
 	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
-	QUAD $0x000001e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm12
-	QUAD $0x00000200ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm13
+	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
+	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
 	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
-	QUAD $0x00000220a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm12
-	QUAD $0x00000240ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm13
-	LONG $0xffe132e9; BYTE $0xff // jmp 0xfcc
-// 0x2e9a:
+	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
+	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
+	LONG $0xffe13be9; BYTE $0xff // jmp 0xfcc
+// 0x2e91:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -2708,12 +2707,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
 	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	LONG $0xe0b68d4c; WORD $0x0002; BYTE $0x00 // lea r14,[rsi+0x2e0]
-	QUAD $0x000002e00ebc8d4c // lea r15,[rsi+rcx*1+0x2e0]
+	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
+	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2f11:
+// 0x2f08:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -2767,16 +2766,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x2f11
-	LONG $0xffe459e9; BYTE $0xff // jmp 0x1431
-// 0x2fd8:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x2f08
+	LONG $0xffe459e9; BYTE $0xff // jmp 0x1428
+// 0x2fcf:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x2fe3:
+// 0x2fda:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x009f840f; WORD $0x0000 // je 0x3094
+	LONG $0x009f840f; WORD $0x0000 // je 0x308b
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -2816,8 +2815,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x30ff
-// 0x3094:
+	WORD $0x6beb // jmp 0x30f6
+// 0x308b:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -2839,14 +2838,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x30f0
+	WORD $0x0475 // jne 0x30e7
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x30f0:
+// 0x30e7:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x30ff:
+// 0x30f6:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -2856,22 +2855,31 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x067ffdc5 // vmovdqa YMMWORD PTR [rsi],ymm0
 	LONG $0x467ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rsi+0x20],ymm0
 	QUAD $0x00000080867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm0
-	QUAD $0x000000e0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0xe0],ymm0
-	QUAD $0x00000100867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm0
+	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
+	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x0674 // je 0x314c
+	WORD $0x2674 // je 0x3163
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x1d76 // jbe 0x3169
-// 0x314c:
-	LONG $0x40468d48 // lea rax,[rsi+0x40]
+	WORD $0x4776 // jbe 0x318a
+	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
+	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
+	WORD $0x1776 // jbe 0x316a
+	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
+	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
+	WORD $0x0776 // jbe 0x316a
+// 0x3163:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x3157:
+// 0x316a:
+	LONG $0x40468d48 // lea rax,[rsi+0x40]
+// 0x316e:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
-	LONG $0x40c08348 // add rax,0x40
+	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
+	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
+	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xee72 // jb 0x3157
-// 0x3169:
+	WORD $0xe472 // jb 0x316e
+// 0x318a:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

@@ -117,7 +117,8 @@ def rows(options: argparse.Namespace, has_avx512: bool) -> list[Row]:
                 groups = [("aesni", cpus)] if same else [(k, tuple(v)) for k, v in classes.items() if v]
                 found += [Row(language, algorithm, name, op, int(size), peers, group)
                           for peers, group in groups for op in OPS for size in options.sizes.split(",")]
-    return [row for row in found if options.only in row.title()]
+    ours = [row for row in found if row.candidate.startswith("sealane ")] if options.peers_from else found
+    return [row for row in ours if options.only in row.title()]
 
 
 def host() -> tuple[str, str | None]:
@@ -142,6 +143,17 @@ class Figures:
                     key = ("C", peer["algorithm"], "seal", int(size), cpu)
                     if key in self.cycles and not set(peer["needs"]) - x86cost.HAS[cpu]:
                         self.cycles[key][f"{peer['name']}*"] = count
+
+    def add_peers(self, path: Path) -> None:
+        """Those of an earlier table, of the same LLVM, before sealane's own."""
+        earlier = json.loads(path.read_text())
+        if earlier["llvm"] != x86cost.llvm_version():
+            raise x86cost.X86costError(f"{path} is of LLVM {earlier['llvm']}")
+        for cell in earlier["cells"]:
+            key = (cell["language"], cell["algorithm"], cell["op"], cell["bytes"], cell["cpu"])
+            peers = {n: c for n, c in cell["modelled"].items() if not n.startswith("sealane ")}
+            if key in self.cycles:
+                self.cycles[key] = peers | self.cycles[key]
 
     def at(self, *key) -> dict[str, int]:
         return self.cycles.setdefault(key, {})
@@ -234,6 +246,7 @@ def main() -> int:
     parser.add_argument("--cpus", default=",".join(x86cost.CPUS))
     parser.add_argument("--sizes", default="64,256,576,1024,1420,4096,16384")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose title has it")
+    parser.add_argument("--peers-from", type=Path, metavar="JSON", help="the peers' figures of an earlier table")
     parser.add_argument("--measured", type=Path, nargs="*", default=[], help="make bench's results on the CPU at hand")
     parser.add_argument("output", type=Path, help="a .md file; - for the terminal")
     options = parser.parse_args()
@@ -253,6 +266,8 @@ def main() -> int:
             return 1
         listed = json.loads((HERE / "peers.json").read_text())["peers"]
         figures = Figures(done, [peer for peer in listed if peer.get("elsewhere")])
+        if options.peers_from:
+            figures.add_peers(options.peers_from)
         factors = {}
         for path in options.measured if at_hand[1] else []:
             factors |= calibration(path, figures, at_hand[1])

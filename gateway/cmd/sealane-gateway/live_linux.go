@@ -48,6 +48,9 @@ type live struct {
 	table  *engine.Keys
 	counts output.Counts // of all frames sent
 	cores  []*core
+
+	grouping sync.Mutex
+	groups   map[string]*uint16 // of rings, by interface
 }
 
 // core is what one goroutine runs. Only the atomic fields are for others.
@@ -247,11 +250,15 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 func (c *core) open(name string) (*capture.Live, error) {
 	o := capture.LiveOptions{Promiscuous: c.live.promisc, Blocks: c.live.ring, Incoming: c.live.inline != "", Headers: c.live.inline != ""}
 	if c.live.workers > 1 {
-		face, err := net.InterfaceByName(name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		c.live.grouping.Lock()
+		defer c.live.grouping.Unlock()
+		if c.live.groups == nil {
+			c.live.groups = make(map[string]*uint16)
 		}
-		o.Group = uint16(os.Getpid()<<4) ^ uint16(face.Index) | 1
+		if c.live.groups[name] == nil {
+			c.live.groups[name] = new(uint16)
+		}
+		o.Group = c.live.groups[name]
 	}
 	return capture.OpenLive(name, o)
 }

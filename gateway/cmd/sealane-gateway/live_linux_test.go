@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -282,16 +283,46 @@ func TestChromium(t *testing.T) {
 	}
 }
 
+// datagrams sends some from the first namespace to the last, and returns how many arrive.
+func (l *lab) datagrams(n int) int {
+	var to, from net.PacketConn
+	if err := errors.Join(l.in(2, func() (err error) {
+		to, err = net.ListenPacket("udp", "10.99.0.2:7777")
+		return err
+	}), l.in(0, func() (err error) {
+		from, err = net.ListenPacket("udp", "10.99.0.1:7777")
+		return err
+	})); err != nil {
+		l.t.Fatal(err)
+	}
+	defer to.Close()
+	defer from.Close()
+	for range n {
+		from.WriteTo([]byte("datagram"), &net.UDPAddr{IP: net.IPv4(10, 99, 0, 2), Port: 7777})
+	}
+	arrived := 0
+	b := make([]byte, 100)
+	for to.SetReadDeadline(time.Now().Add(3 * time.Second)); ; {
+		if _, _, err := to.ReadFrom(b); err != nil {
+			return arrived
+		}
+		arrived++
+		to.SetReadDeadline(time.Now().Add(time.Second))
+	}
+}
+
 func TestInline(t *testing.T) {
-	for _, unread := range []string{"pass", "drop"} {
-		t.Run(unread, func(t *testing.T) {
+	for _, c := range []string{"pass 1", "drop 1", "pass 2"} {
+		unread, workers, _ := strings.Cut(c, " ")
+		t.Run(c, func(t *testing.T) {
 			l := newLab(t, 3)
 			keyLog := l.file("keys.log")
 			os.WriteFile(keyLog, nil, 0o600)
 			if _, err := l.curl(keyLog, "secret-page", "--connect-timeout", "1"); err == nil {
 				t.Fatal("there is a way around the gateway")
 			}
-			g := l.gateway(1, "--inline", "left=right", "--unread", unread, "--keys", keyLog, "--tap", "plain", "--key-wait", "500ms")
+			g := l.gateway(1, "--inline", "left=right", "--unread", unread, "--workers", workers, "--keys", keyLog, "--tap", "plain",
+				"--key-wait", "500ms")
 			shark := l.tshark(1, "-i", "plain")
 			for _, page := range []string{"secret-page", "large"} {
 				if n, err := l.curl(keyLog, page); err != nil || n < 20 {
@@ -300,6 +331,10 @@ func TestInline(t *testing.T) {
 				shark.waitFor(t, "/"+page, 1)
 			}
 			shark.waitFor(t, "\t200\t1048576", 1)
+			// Nothing comes twice, or goes around.
+			if n := l.datagrams(10); n != 10 {
+				t.Errorf("of 10 datagrams %d arrived", n)
+			}
 			// The keys of this one are nobody's business. It is large, as what is sent before the wait is over passes.
 			n, err := l.curl("", "large", "--limit-rate", "200K", "--max-time", "4")
 			switch unread {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -38,7 +41,7 @@ type outputs struct {
 }
 
 func (o *outputs) flags(f *pflag.FlagSet) {
-	f.StringVarP(&o.write, "write", "w", "", "write a capture with the plaintext; pcapng if the name ends so, - is standard output")
+	f.StringVarP(&o.write, "write", "w", "", "write a capture with the plaintext; pcapng if the name ends so, - is standard output. A file that is there stays: the new one gets a number")
 	f.StringVar(&o.streams, "streams", "", "write the bytes of each connection to files in this folder")
 	f.IntVar(&o.segment, "segment", output.DefaultSegment, "most bytes of plaintext in one packet; on an interface what fits into 1500 bytes, unless given")
 	o.given = f.Changed
@@ -111,9 +114,12 @@ func (o *outputs) open() error {
 	if o.write != "" {
 		var w io.Writer = os.Stdout
 		if o.write != "-" {
-			f, err := os.OpenFile(o.write, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+			f, err := create(o.write)
 			if err != nil {
 				return err
+			}
+			if f.Name() != o.write {
+				slog.Info("the file is there already, and stays as it is", "file", o.write, "instead", f.Name())
 			}
 			o.closers = append(o.closers, f)
 			w = f
@@ -145,6 +151,25 @@ func (o *outputs) open() error {
 		}
 	}
 	return nil
+}
+
+// create makes a file, with a number before its ending if there is one already: what was captured before is evidence. Devices and
+// pipes are written to as they are.
+func create(name string) (*os.File, error) {
+	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() {
+		return os.OpenFile(name, os.O_WRONLY, 0)
+	}
+	end := filepath.Ext(name)
+	for n := 0; ; n++ {
+		try := name
+		if n > 0 {
+			try = fmt.Sprintf("%s.%d%s", strings.TrimSuffix(name, end), n, end)
+		}
+		f, err := os.OpenFile(try, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if !errors.Is(err, fs.ErrExist) || n == 1e6 {
+			return f, err
+		}
+	}
 }
 
 // sink returns where one core puts plaintext.

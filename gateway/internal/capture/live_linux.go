@@ -18,15 +18,16 @@ import (
 // A Live reads packets of an interface from a ring that the kernel fills (TPACKET_V3, see packet(7) and the kernel's
 // packet_mmap.rst). Several with the same group share the packets: both directions of a connection go to the same one.
 type Live struct {
-	fd     int
-	ring   []byte
-	block  int // the next one to look at
-	link   packet.LinkType
-	tags   bool  // VLAN tags go back to where they were
-	err    error // that Wait has found
-	frames []Frame
-	drops  atomic.Uint64
-	count  atomic.Uint64
+	fd       int
+	ring     []byte
+	block    int // the next one to look at
+	link     packet.LinkType
+	tags     bool // VLAN tags go back to where they were
+	incoming bool
+	err      error // that Wait has found
+	frames   []Frame
+	drops    atomic.Uint64
+	count    atomic.Uint64
 }
 
 const (
@@ -38,7 +39,7 @@ const (
 
 // LiveOptions of a ring.
 type LiveOptions struct {
-	Group       uint16 // of rings that share an interface; 0: this one has all
+	Group       *uint16 // of rings that share an interface; the first one, which finds 0 there, sets it. nil: this one has all
 	Promiscuous bool
 	Incoming    bool // leave out what this machine sends
 	Blocks      int  // memory, in MiB; 64 if 0
@@ -68,7 +69,7 @@ func OpenLive(name string, o LiveOptions) (*Live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: packet socket: %w (it needs CAP_NET_RAW)", name, err)
 	}
-	l := &Live{fd: fd, link: packet.LinkEthernet, tags: o.Headers}
+	l := &Live{fd: fd, link: packet.LinkEthernet, tags: o.Headers, incoming: o.Incoming}
 	fail := func(what string, err error) (*Live, error) {
 		l.Close()
 		return nil, fmt.Errorf("%s: %s: %w", name, what, err)
@@ -109,14 +110,34 @@ func OpenLive(name string, o LiveOptions) (*Live, error) {
 			return fail("promiscuous mode", err)
 		}
 	}
-	if o.Group != 0 {
-		// The hash is the same for both directions; fragments are put together first.
-		const kind = unix.PACKET_FANOUT_HASH | unix.PACKET_FANOUT_FLAG_DEFRAG
-		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, int(o.Group)|kind<<16); err != nil {
+	if o.Group != nil {
+		if err := l.share(&o); err != nil {
 			return fail("fan-out", err)
 		}
 	}
 	return l, nil
+}
+
+// share has the ring take part in a group. The first one asks the kernel for a number that nobody has.
+func (l *Live) share(o *LiveOptions) error {
+	// The hash is the same for both directions. Who only listens gets fragments put together; who forwards needs them as they are.
+	kind := unix.PACKET_FANOUT_HASH
+	if !o.Headers {
+		kind |= unix.PACKET_FANOUT_FLAG_DEFRAG
+	}
+	if o.Incoming {
+		kind |= unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING // the group does not know what its members asked for
+	}
+	if *o.Group != 0 {
+		// If all others are gone, the kernel makes a group with that number again.
+		return unix.SetsockoptInt(l.fd, unix.SOL_PACKET, unix.PACKET_FANOUT, int(*o.Group)|kind<<16)
+	}
+	if err := unix.SetsockoptInt(l.fd, unix.SOL_PACKET, unix.PACKET_FANOUT, (kind|unix.PACKET_FANOUT_FLAG_UNIQUEID)<<16); err != nil {
+		return err
+	}
+	n, err := unix.GetsockoptInt(l.fd, unix.SOL_PACKET, unix.PACKET_FANOUT)
+	*o.Group = uint16(n)
+	return err
 }
 
 // ErrGone says that the interface is not there any more, or down.
@@ -149,6 +170,14 @@ func (l *Live) Read(wait time.Duration, each func([]Frame)) error {
 		end := begin + int(h.Snaplen)
 		if begin < at || end > len(block) {
 			break
+		}
+		// struct sockaddr_ll comes behind the header; older kernels' groups have what is sent as well.
+		if kind := at + (int(unsafe.Sizeof(*h))+15)&^15 + 10; l.incoming && kind < len(block) && block[kind] == unix.PACKET_OUTGOING {
+			if h.Next_offset == 0 {
+				break
+			}
+			at += int(h.Next_offset)
+			continue
 		}
 		if l.tags && h.Status&unix.TP_STATUS_VLAN_VALID != 0 && begin-virtioHeader-tagBytes > at && end-begin >= 14 {
 			tag(block[begin-virtioHeader-tagBytes:end], h)

@@ -38,6 +38,9 @@ const embryonicIdle = 30e9
 // So does one that a FIN or RST may have ended.
 const closingIdle = 5e9
 
+// What the receiver has not acknowledged is waited for so many times longer.
+const patience = 10
+
 // Stats count what a Worker saw.
 type Stats struct {
 	Frames      uint64
@@ -412,19 +415,22 @@ func (w *Worker) setClient(e *entry, side uint8) {
 	}
 }
 
+// What is so far from the bytes that are due is of another connection, if there may be one.
+const farAway = 1 << 20
+
 // rivalZone marks the connection that may take the place of another with the same tuple.
 const rivalZone = 1 << 15
 
 // control handles SYN and RST. It returns nil if the connection is over.
 //
 //	             nothing was sent yet                     data was sent
-//	RST          over; a ClientHello begins anew          over if nothing more comes for a while
+//	RST          over if nothing more comes for a while   over if nothing more comes for a while
 //	SYN          the connection begins there              a rival begins, which takes over when a record of it opens
 //	SYN-ACK      if it answers the SYN, begins there      for the rival only
 func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *entry {
 	side := s.Side
 	if s.Flags&packet.RST != 0 {
-		if e.Conn == 0 {
+		if e.Conn == 0 && e.Flags&flow.Ignored != 0 {
 			w.end(e)
 			return nil
 		}
@@ -436,6 +442,9 @@ func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *
 	known := e.Flags&started(side) != 0
 	switch {
 	case e.Conn != 0:
+		if c := w.conn(e.Conn); s.Flags&packet.ACK != 0 {
+			c.pair.Maybe(side^c.client, next)
+		}
 		if known && e.Next[side] != next && s.Flags&packet.ACK == 0 {
 			w.Stats.Doubtful++
 			if e.Tuple.Zone&rivalZone == 0 {
@@ -487,7 +496,9 @@ func (w *Worker) renew(s *packet.Segment, hash uint64, e *entry, time int64) {
 	t.Tuple.Zone |= rivalZone
 	rivalHash := t.Tuple.Hash()
 	rival := w.table.Find(rivalHash, &t.Tuple)
-	if rival == nil && s.Flags&(packet.SYN|packet.ACK|packet.RST) != packet.SYN {
+	// It gets what can be none of this connection.
+	far := s.Seq - e.Next[s.Side] + farAway
+	if s.Flags&packet.SYN == 0 && (far < 2*farAway || rival == nil) || rival == nil && s.Flags&(packet.ACK|packet.RST) != 0 {
 		return
 	}
 	w.segment(&t, rivalHash, rival, time)
@@ -495,11 +506,11 @@ func (w *Worker) renew(s *packet.Segment, hash uint64, e *entry, time int64) {
 		return
 	}
 	switch r := w.conn(rival.Conn); {
-	case r.tls.State() != tls.Readable:
+	case !r.tls.Hello():
 	case r.tls.Random() == w.conn(e.Conn).tls.Random():
 		w.end(rival) // it is the same again
 		e.Flags &^= flow.Renewing
-	default:
+	case r.tls.State() == tls.Readable:
 		w.end(e)
 	}
 }
@@ -529,7 +540,8 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 	side := s.Side
 	p := s.Payload
 	if e.Flags&flow.Ignored != 0 || e.Conn == 0 {
-		hello := len(p) >= 6 && tls.LooksLikeClientHello(p)
+		hello := len(p) >= 6 && tls.LooksLikeClientHello(p) ||
+			seq == e.Next[side] && p[0] == 22 && (len(p) < 3 || tls.LooksLikeClientHello(p)) && e.Flags&flow.Ignored != 0
 		if e.Flags&flow.Ignored != 0 {
 			if !hello {
 				return
@@ -571,7 +583,12 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 	w.order.Segment(&c.pair, side^c.client, seq, p, reassembly.ClassOf(s), w.now)
 	w.fed(c)
 	w.mark(c, e)
-	if c.tls.State() == tls.NotTLS && !c.tls.Hello() {
+	if c.tls.State() == tls.NotTLS && !c.tls.Hello() && !c.pair.Contested() {
+		for side := range uint8(2) {
+			if at, ok := c.pair.Origin(side ^ c.client); ok {
+				e.Next[side] = at // what is there may come yet
+			}
+		}
 		w.ignore(e)
 	}
 }
@@ -623,7 +640,11 @@ const finished = flow.Fin0 | flow.Fin1
 // over ends a connection whose sides have said so and have acknowledged it, or leaves it until its keys come.
 func (w *Worker) over(e *entry) {
 	if e.Conn == 0 {
-		w.end(e)
+		if e.Flags&flow.Ignored != 0 {
+			w.end(e)
+		} else {
+			e.Flags |= flow.Closing
+		}
 		return
 	}
 	for side := range e.Next {
@@ -810,8 +831,11 @@ func (w *Worker) due() {
 }
 
 func (w *Worker) age(e *entry) uint32 {
-	if e.Conn == 0 {
+	if e.Conn == 0 && e.Flags&flow.Closing == 0 {
 		return flow.Tick(embryonicIdle)
+	}
+	if e.Conn == 0 {
+		return flow.Tick(closingIdle)
 	}
 	if e.Flags&(flow.Closing|flow.Fin0|flow.Fin1) != 0 && !w.conn(e.Conn).tls.Waiting() {
 		return flow.Tick(closingIdle)
@@ -864,7 +888,11 @@ func (w *Worker) pollQueued(now int64) {
 			w.dec.Mark = w.clock.last
 			for side := range uint8(2) {
 				if c.pair.Stalled(side) || c.tls.InDispute(side) {
-					w.order.Tick(&c.pair, side, now, w.o.HoleWait)
+					wait := w.o.HoleWait
+					if of := side ^ c.client; e.Flags&(flow.Acked0<<of) != 0 && !reassembly.After(e.Acked[of], e.Next[of]) {
+						wait *= patience // the receiver has not got it either: it will be sent again
+					}
+					w.order.Tick(&c.pair, side, now, wait)
 				}
 			}
 			w.mark(c, e)

@@ -14,14 +14,13 @@ type files struct {
 
 // Streams is a Sink that writes the bytes of each connection to files in a folder: ADDRESS_PORT-ADDRESS_PORT.client for
 // what the client sent, .server for what the server sent. Connections with the same addresses one after another get a
-// number in between. Where bytes are missing, a file just goes on; a third file, .gaps, lists the places.
+// number in between, and so do those whose files are there from before: nothing is ever written over or deleted. Where bytes are missing, a file just goes on; a third file, .gaps, lists the places.
 //
 // It opens and closes a file for each piece, so that the number of connections does not matter. It is meant for looking
 // at captures, not for speed.
 type Streams struct {
 	dir    string
 	used   map[string]int // how often addresses were used
-	many   bool           // more often than is remembered: files that are there tell
 	failed func(error)
 	err    error
 }
@@ -29,9 +28,12 @@ type Streams struct {
 const maxUsed = 1 << 16
 
 func there(base string) bool {
-	_, err1 := os.Lstat(base + ".client")
-	_, err2 := os.Lstat(base + ".server")
-	return err1 == nil || err2 == nil
+	for _, end := range []string{".client", ".server", ".gaps"} {
+		if _, err := os.Lstat(base + end); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // NewStreams returns a Sink that writes to a folder, which must be there.
@@ -55,7 +57,6 @@ func (s *Streams) open(f *Flow) *files {
 			fmt.Sprintf("%v_%d-%v_%d", f.Client.Addr(), f.Client.Port(), f.Server.Addr(), f.Server.Port()))
 		if len(s.used) == maxUsed {
 			clear(s.used)
-			s.many = true
 		}
 		name := func() string {
 			if n := s.used[base]; n > 1 {
@@ -63,14 +64,12 @@ func (s *Streams) open(f *Flow) *files {
 			}
 			return filepath.Join(s.dir, base)
 		}
-		for s.used[base]++; s.many && there(name()); {
+		// What is there already is evidence.
+		for s.used[base]++; there(name()); {
 			s.used[base]++
 		}
 		base = name()
 		f.files = &files{name: [2]string{base + ".client", base + ".server"}}
-		for _, n := range append(f.files.name[:], base+".gaps") {
-			os.Remove(n)
-		}
 	}
 	return f.files
 }

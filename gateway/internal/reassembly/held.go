@@ -149,52 +149,50 @@ func same(a, b []byte) int {
 	return i
 }
 
-// novel cuts off from both ends what is held already with the same bytes. conflict tells whether other bytes are held for a
-// place in what is left.
-func (h *held) novel(seq uint32, data []byte) (from uint32, rest []byte, conflict bool) {
-	first := h.near(seq)
-	for again := true; again && len(data) > 0; {
-		again = false
-		for i := first; i < len(h.segs) && !After(h.segs[i].seq, seq); i++ {
-			if n := same(h.segs[i].from(seq), data); n > 0 {
-				seq, data, again = seq+uint32(n), data[n:], true
-				if len(data) == 0 {
-					return seq, nil, false
-				}
-			}
-		}
-	}
+// novel tells whether bytes are new, or for the same place others are held. Where nothing is in doubt it cuts off from both
+// ends what is held already; else a copy is kept whole, as its parts belong together, unless one that counts no less has it all.
+func (h *held) novel(seq uint32, data []byte, class, usual Class) (from uint32, rest []byte, conflict bool) {
+	first, rank := h.near(seq), class.rank(usual)
 	end := seq + uint32(len(data))
-	for again := true; again; {
-		again = false
-		for i := first; i < len(h.segs) && After(end, h.segs[i].seq); i++ {
-			s := &h.segs[i]
-			if s.from(end-1) == nil {
-				continue
-			}
-			a, b := s.buf[:end-s.seq], data
-			n := 0
-			for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
-				n++
-			}
-			if n == len(data) {
-				return seq, nil, false
-			}
-			if n > 0 {
-				data, end, again = data[:len(data)-n], end-uint32(n), true
-			}
-		}
-	}
+	whole := false
 	for i := first; i < len(h.segs) && After(end, h.segs[i].seq); i++ {
-		a, b := h.segs[i].buf, data
-		if at := int32(h.segs[i].seq - seq); at >= 0 {
+		s := &h.segs[i]
+		if !After(s.end(), seq) {
+			continue
+		}
+		a, b, inside := s.buf, data, false
+		if at := int32(s.seq - seq); at > 0 {
 			b = b[at:]
 		} else {
-			a = a[min(int(-at), len(a)):]
+			a, inside = a[-at:], true
 		}
-		conflict = conflict || same(a, b) < min(len(a), len(b))
+		n := min(len(a), len(b))
+		if same(a[:n], b[:n]) < n {
+			conflict = true
+		} else if inside && n == len(data) && s.class.rank(usual) >= rank {
+			whole = true
+		}
 	}
-	return seq, data, conflict
+	if whole {
+		return seq, nil, false
+	}
+	if conflict {
+		return seq, data, true
+	}
+	for i := first; i < len(h.segs) && !After(h.segs[i].seq, seq); i++ {
+		if s := &h.segs[i]; s.class.rank(usual) >= rank && After(s.end(), seq) {
+			n := min(int(s.end()-seq), len(data))
+			seq, data = seq+uint32(n), data[n:]
+		}
+	}
+	for i := len(h.segs) - 1; i >= first && len(data) > 0; i-- {
+		s := &h.segs[i]
+		if After(end, s.seq) && !After(end, s.end()) && s.class.rank(usual) >= rank {
+			n := min(int(end-s.seq), len(data))
+			data, end = data[:len(data)-n], end-uint32(n)
+		}
+	}
+	return seq, data, false
 }
 
 func (h *held) insert(p *Pool, s segment, data []byte) {

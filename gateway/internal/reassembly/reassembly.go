@@ -44,13 +44,15 @@ type Stats struct {
 type Direction struct {
 	Since     int64 // when it came to a stop
 	held      held
-	origin    uint32 // where it begins, while it does
-	base      uint32 // of what is contested, or where TLS stopped in the beginning
-	begun     bool   // origin is known
+	origin    uint32    // where it begins, while it does
+	maybe     [2]uint32 // where else it may begin; 0 is nowhere
+	base      uint32    // of what is contested, or where TLS stopped in the beginning
+	begun     bool      // origin is known
 	beginning bool
 	contested bool
 	conflict  bool // copies differ
 	fresh     bool // something came since the last try
+	deep      bool // it is stalled: all that differs is tried
 	policy    uint8
 	fed       []fed // bytes that TLS got last
 	credit    int   // bytes that may be tried
@@ -62,6 +64,7 @@ type Direction struct {
 type fed struct {
 	end   uint32
 	order uint64 // of their arrival
+	class Class
 }
 
 // A Pair is what hangs on a connection.
@@ -79,6 +82,8 @@ type Reassembler struct {
 	Stats Stats
 
 	now     int64
+	spare   int   // bytes that may be tried in directions that are stalled
+	spared  int64 // when that was computed
 	order   uint64
 	free    []*Direction
 	seed    maphash.Seed
@@ -100,11 +105,16 @@ const (
 	maxBeginning = 256 << 10
 	// Work that one direction may have done for it: some of it at once, and the rest by what comes.
 	burst      = 1 << 20
+	maxCredit  = 4 * burst
 	perByte    = 2
 	perSegment = 128
 	maxFailed  = 512
-	maxOdd     = 24
-	maxFed     = 64
+	// Directions that are stalled share 100 MB of trials in a second, a few percent of what a core opens.
+	nanosecondsPerByte = 10
+	maxSpare           = 16 << 20
+	maxOdd             = 24
+	maxInvolved        = 20
+	maxFed             = 64
 )
 
 // Begin has a direction kept from its beginning on.
@@ -162,6 +172,22 @@ func (p *Pair) Stalled(side uint8) bool {
 	return d.contested || len(d.held.segs) > 0 && After(d.held.segs[len(d.held.segs)-1].end(), *p.Next[side])
 }
 
+// Maybe says that a direction may begin at a place.
+func (p *Pair) Maybe(side uint8, seq uint32) {
+	if d := p.Dir[side]; d != nil && d.beginning && d.begun && seq != d.origin && d.maybe[1] != seq {
+		d.maybe[0], d.maybe[1] = d.maybe[1], seq
+		d.conflict = true
+	}
+}
+
+// Origin returns where a direction begins, while it does.
+func (p *Pair) Origin(side uint8) (seq uint32, ok bool) {
+	if d := p.Dir[side]; d != nil && d.beginning && d.begun {
+		return d.origin, true
+	}
+	return 0, false
+}
+
 // Idle tells whether nothing is held of a direction, and it can be read on elsewhere.
 func (p *Pair) Idle(side uint8) bool { return p.Dir[side] == nil && !p.TLS.InDispute(side) }
 
@@ -217,7 +243,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 	}
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
-	d.credit = min(d.credit+len(data)*perByte+perSegment, 4*burst)
+	d.credit = min(d.credit+len(data)*perByte+perSegment, maxCredit)
 	result := r.segment(p, d, side, seq, data, class, now)
 	r.settle(p, side, now)
 	return result
@@ -232,14 +258,14 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		d.begun, d.origin = true, *next
 	}
 	base := r.base(p, d, side)
-	if old := base - seq; int32(old) > 0 && !(d.beginning && looksLikeHello(data, side)) {
+	if old := base - seq; int32(old) > 0 && !(d.beginning && (old < maxBeginning || looksLikeHello(data, side))) {
 		if uint64(old) >= uint64(len(data)) {
 			r.Stats.Repeated++
 			return Repeated
 		}
 		seq, data = seq+old, data[old:]
 	}
-	if seq-base > MaxAhead && !(d.beginning && looksLikeHello(data, side)) {
+	if seq-base > MaxAhead && !(d.beginning && (base-seq < maxBeginning || looksLikeHello(data, side))) {
 		r.Stats.Unrelated++
 		return Unrelated
 	}
@@ -261,8 +287,12 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 				r.Stats.Conflicts++
 				d.conflict = true
 				r.keep(p, d, side, seq, data, class, now)
+				if !d.contested && seq+uint32(n) == *next {
+					r.Dec.Stop(p.TLS, side)
+					r.collect(p, side)
+				}
 				if d.contested || seq+uint32(n) != *next {
-					return Taken // to make room, something else was tried
+					return Taken
 				}
 			}
 			seq, data = seq+uint32(n), data[n:]
@@ -273,7 +303,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		}
 		*next += uint32(len(data))
 		r.order++
-		d.feeds(*next, r.order)
+		d.feeds(*next, r.order, class)
 		r.Dec.Feed(p.TLS, side, data)
 		return Taken
 	}
@@ -301,7 +331,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 		d.Since = now
 	}
 	for {
-		from, rest, conflict := d.held.novel(seq, data)
+		from, rest, conflict := d.held.novel(seq, data, class, p.Usual[side])
 		if len(rest) == 0 {
 			r.Stats.Repeated++
 			return Repeated
@@ -408,16 +438,16 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 	*next = d.base
 	fed := d.fed
 	for at := base; len(b) > 0; {
-		n, order := min(len(b), 1<<15), uint64(0)
+		n, order, class := min(len(b), 1<<15), uint64(0), Class{}
 		for len(fed) > 0 && !After(fed[0].end, at) {
 			fed = fed[1:]
 		}
 		if len(fed) > 0 {
-			n, order = min(n, int(fed[0].end-at)), fed[0].order
+			n, order, class = min(n, int(fed[0].end-at)), fed[0].order, fed[0].class
 		}
-		if from, rest, conflict := d.held.novel(at, b[:n]); len(rest) > 0 {
+		if from, rest, conflict := d.held.novel(at, b[:n], class, p.Usual[side]); len(rest) > 0 {
 			d.conflict = d.conflict || conflict
-			d.held.insert(&r.Pool, segment{seq: from, order: order, mark: r.Dec.Mark}, rest)
+			d.held.insert(&r.Pool, segment{seq: from, class: class, order: order, mark: r.Dec.Mark}, rest)
 		}
 		at, b = at+uint32(n), b[n:]
 	}
@@ -425,11 +455,11 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 }
 
 // feeds notes when bytes were fed to TLS.
-func (d *Direction) feeds(end uint32, order uint64) {
+func (d *Direction) feeds(end uint32, order uint64, class Class) {
 	if len(d.fed) == maxFed {
 		d.fed = append(d.fed[:0], d.fed[maxFed/2:]...)
 	}
-	d.fed = append(d.fed, fed{end, order})
+	d.fed = append(d.fed, fed{end, order, class})
 }
 
 // settle brings a direction as far as it comes.
@@ -471,6 +501,14 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 // stream feeds what is held and due. It ends where nothing is, or a record does not open.
 func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	r.advance(p, d, side)
+	if !d.contested && d.conflict {
+		// What TLS has may never become a record, and another copy of it be one already.
+		if next := *p.Next[side]; len(r.Dec.Pending(p.TLS, side)) > 0 && len(d.held.segs) > 0 && After(next, d.held.segs[0].seq) &&
+			After(d.held.segs[d.held.near(r.base(p, d, side))].end(), r.base(p, d, side)) {
+			r.Dec.Stop(p.TLS, side)
+			r.collect(p, side)
+		}
+	}
 	if !d.contested {
 		base := r.base(p, d, side)
 		d.held.prune(&r.Pool, base)
@@ -497,7 +535,7 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 		}
 		b := s.from(*next)
 		*next += uint32(len(b))
-		d.feeds(*next, s.order)
+		d.feeds(*next, s.order, s.class)
 		d.Since = r.now
 		r.Dec.Feed(p.TLS, side, b)
 		r.Dec.Mark = mark
@@ -639,10 +677,6 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 			}
 		}
 	}
-	if d.credit < burst/4 {
-		r.Stats.Deferred++
-		return false
-	}
 	// Those that differ from the first choice, each alone and then together.
 	list := slices.Clone(r.arrange(d, usual, base, end, d.policy))
 	var odd []int
@@ -659,31 +693,75 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	}
 	// A real segment is rarely the smallest.
 	slices.SortStableFunc(odd, func(i, j int) int { return len(d.held.segs[j].buf) - len(d.held.segs[i].buf) })
+	if !d.deep {
+		// What came last has not been tried in any order.
+		last := uint64(0)
+		for _, i := range odd {
+			last = max(last, d.held.segs[i].order)
+		}
+		odd = slices.DeleteFunc(odd, func(i int) bool { return d.held.segs[i].order != last })
+	}
 	odd = odd[:min(len(odd), maxOdd)]
 	order := make([]int, 0, len(list)+len(odd))
 	for k := range odd {
 		order = append(append(order[:0], list...), odd[k])
-		if one(order); done || stop || d.credit < burst/8 {
+		if one(order); done || stop {
 			return done
 		}
 	}
-	if n := len(odd); n <= 8 {
-		for set := uint(1); set < 1<<n; set++ {
-			if set&(set-1) == 0 {
-				continue
-			}
-			order = append(order[:0], list...)
-			for k := range odd {
-				if set>>k&1 != 0 {
-					order = append(order, odd[k])
+	if !d.deep {
+		return false
+	}
+	// Forged ones are left out, one and two at a time.
+	involved := d.involved(list)
+	for policy := range uint8(2) {
+		list = append(list[:0], r.arrange(d, usual, base, end, policy)...)
+		for a := range involved {
+			for b := range a + 1 {
+				order = without(order, list, involved[a], involved[b])
+				if one(order); done || stop {
+					return done
 				}
-			}
-			if one(order); done || stop || d.credit < burst/8 {
-				return done
 			}
 		}
 	}
 	return false
+}
+
+// without puts two of a list in front, where they count only if nothing else is there.
+func without(into, list []int, a, b int) []int {
+	into = into[:0]
+	for _, i := range list {
+		if i == a || i == b {
+			into = append(into, i)
+		}
+	}
+	for _, i := range list {
+		if i != a && i != b {
+			into = append(into, i)
+		}
+	}
+	return into
+}
+
+// involved returns those of a list that differ from another, at most maxInvolved.
+func (d *Direction) involved(list []int) (all []int) {
+	for _, i := range list {
+		for _, j := range list {
+			a, b := &d.held.segs[i], &d.held.segs[j]
+			if After(a.seq, b.seq) {
+				a, b = b, a
+			}
+			if x := a.from(b.seq); i != j && x != nil && same(x, b.buf) < min(len(x), len(b.buf)) {
+				all = append(all, i)
+				break
+			}
+		}
+		if len(all) == maxInvolved {
+			break
+		}
+	}
+	return all
 }
 
 // learn remembers what the packets are like that were authenticated: those whose bytes are in what has opened.
@@ -740,11 +818,13 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	d.Since, r.now = now, now
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
-	d.credit = max(d.credit, burst/4)
+	r.allow(d, now)
 	if d.beginning {
+		d.deep = d.conflict
 		r.settle(p, side, now)
 		if d = p.Dir[side]; d != nil && d.beginning {
-			d.credit = max(d.credit, burst/4)
+			d.deep = false
+			r.allow(d, now)
 			r.leave(p, d, side, now)
 		}
 		return
@@ -752,6 +832,16 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	d.failed = d.failed[:0]
 	if r.seek(p, d, side) {
 		r.settle(p, side, now)
+	}
+}
+
+// allow gives a direction that is stalled more work to be done, out of what there is for all of them.
+func (r *Reassembler) allow(d *Direction, now int64) {
+	r.spare = min(r.spare+int(min(now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
+	r.spared = now
+	if n := min(maxCredit-d.credit, r.spare); n > 0 {
+		d.credit += n
+		r.spare -= n
 	}
 }
 
@@ -797,7 +887,9 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 			d.contested, d.base, d.fresh = true, *p.Next[side], true
 		}
 	}
-	if r.try(p, d, side) {
+	d.deep = true
+	tried0 := r.try(p, d, side)
+	if d.deep = false; tried0 {
 		return true
 	}
 	base := d.base
@@ -899,10 +991,14 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	if d == nil {
 		return
 	}
-	d.credit = max(d.credit, 4*burst)
+	d.credit = 4 * maxCredit
+	d.deep = d.beginning
 	r.settle(p, side, now)
-	if d = p.Dir[side]; d != nil && d.beginning {
-		d.credit = 4 * burst
+	if d = p.Dir[side]; d != nil {
+		d.deep = false
+	}
+	if d != nil && d.beginning {
+		d.credit = 4 * maxCredit
 		r.leave(p, d, side, now)
 	}
 	for i := 0; i < 1<<12; i++ {

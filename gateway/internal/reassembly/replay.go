@@ -3,6 +3,8 @@ package reassembly
 import (
 	"math"
 	"slices"
+
+	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
 // looksLikeHello tells whether data begins with what a side says first.
@@ -11,8 +13,8 @@ func looksLikeHello(data []byte, side uint8) bool {
 }
 
 const (
-	maxOrigins    = 4
-	maxCandidates = 80
+	maxOrigins    = 6
+	maxCandidates = 200
 )
 
 // Much of a beginning is not needed to see a record of it open; the less there is, the fewer copies differ in it.
@@ -47,7 +49,7 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 		return
 	}
 	r.keep(p, d, side, seq, data, class, now)
-	if looksLikeHello(data, side) && seq != d.origin && (After(d.origin, seq) || seq-d.origin > maxBeginning) {
+	if After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
 		d.conflict = true // another beginning
 	}
 }
@@ -65,6 +67,11 @@ func (d *Direction) looksLikeHello(at uint32, side uint8) bool {
 // candidates returns what a direction may have begun with, the likeliest first.
 func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (all []candidate) {
 	origins := []uint32{d.origin}
+	for _, at := range d.maybe {
+		if at != 0 && at != d.origin {
+			origins = append(origins, at)
+		}
+	}
 	for i := range d.held.segs {
 		s := &d.held.segs[i]
 		if !looksLikeHello(s.buf, side) || slices.Contains(origins, s.seq) || len(origins) == maxOrigins {
@@ -108,27 +115,55 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 			s := &d.held.segs[i]
 			at := int32(s.seq - origin)
 			if at >= 0 && int(at) < n && same(first[at:], s.buf) < min(len(s.buf), n-int(at)) {
-				add(origin, append(slices.Clone(list), i), n)
 				odd = append(odd, i)
 			}
 		}
-		if len(odd) > 6 {
+		order := make([]int, 0, len(list)+1)
+		for k, i := range odd {
+			// What came last has not been tried in any order.
+			if d.deep || d.held.segs[i].order == r.order || k < 4 {
+				order = append(append(order[:0], list...), i)
+				add(origin, order, n)
+			}
+		}
+		if !d.deep {
 			continue
 		}
-		for set := range uint(1) << len(odd) {
-			order := slices.Clone(list)
-			for k := range odd {
-				if set>>k&1 != 0 {
-					order = append(order, odd[k])
+		involved := d.involved(list)
+		for policy := range uint8(2) {
+			list = append(list[:0], r.arrange(d, usual, origin, end, policy)...)
+			for a := range involved {
+				for b := range a + 1 {
+					add(origin, without(order, list, involved[a], involved[b]), n)
 				}
 			}
-			add(origin, order, n)
 		}
 	}
 	for i := range all {
 		all[i].steps = d.steps(&all[i])
 	}
 	return all
+}
+
+// likely returns those candidates for what a client said whose random has secrets, one for each, or all of them if none has:
+// of the hellos nothing else matters to the other side's keys.
+func (r *Reassembler) likely(all []candidate) []candidate {
+	var kept []candidate
+	var randoms [][32]byte
+	for _, c := range all {
+		random, ok := tls.ClientRandom(c.bytes)
+		if !ok || !r.Dec.Store.Has(&random) || slices.Contains(randoms, random) {
+			continue
+		}
+		randoms = append(randoms, random)
+		if kept = append(kept, c); len(kept) == 4 {
+			break
+		}
+	}
+	if len(kept) == 0 {
+		return all[:min(len(all), 8)]
+	}
+	return kept
 }
 
 // steps tells how far a candidate had come with each segment.
@@ -188,6 +223,9 @@ func (r *Reassembler) search(p *Pair, most int) bool {
 		if len(all[side]) == 0 {
 			all[side] = []candidate{{}}
 		}
+	}
+	if !p.TLS.Proved(0) && !p.TLS.Proved(1) {
+		all[0] = r.likely(all[0])
 	}
 	best, score := [2]int{}, -1
 search:

@@ -444,7 +444,7 @@ func (d *Decrypter) abandon(c *Conn, side uint8) {
 }
 
 // giveUp ends the reading of a connection because of what one side sent; the other side's is read on if a record of it was
-// opened.
+// opened, or may be.
 func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
 	c.disarm(Client)
 	c.disarm(Server)
@@ -452,8 +452,8 @@ func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
 		c.state = why
 	}
 	for s := range uint8(2) {
-		if s != side && c.proved[s] {
-			continue
+		if s != side && (c.proved[s] || d.Dispute && c.hello[side]) {
+			continue // this side's hello is enough for the other one
 		}
 		h, r := &c.half[s], &c.rest[s]
 		d.held -= c.drop(s)
@@ -570,7 +570,8 @@ func (d *Decrypter) serverHello(c *Conn, body []byte) {
 	}
 	if c.proved != [2]bool{} && c.suite != nil {
 		c.hello[Server] = true
-		if !hello.retry && c.random[Server] != hello.random {
+		// In TLS 1.3 no key that is used here follows from it.
+		if c.version == version12 && c.random[Server] != hello.random {
 			d.giveUp(c, Server, NotTLS)
 		}
 		return

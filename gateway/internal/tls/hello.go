@@ -198,3 +198,17 @@ func (m *messages) unfinished() int {
 
 // reset says that the next record begins with a message.
 func (m *messages) reset() { *m = messages{} }
+
+// ClientRandom returns the random of a ClientHello that begins with b and is whole in one record.
+func ClientRandom(b []byte) (random [32]byte, ok bool) {
+	if len(b) < headerBytes+4 || !LooksLikeClientHello(b) {
+		return random, false
+	}
+	record := int(be.Uint16(b[3:]))
+	size := int(be.Uint32(b[headerBytes:]) & 0xffffff)
+	if size+4 > record || len(b) < headerBytes+record {
+		return random, false
+	}
+	h, ok := parseClientHello(b[headerBytes+4:][:size])
+	return h.random, ok
+}
