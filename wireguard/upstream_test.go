@@ -33,7 +33,7 @@ func TestUpstream(t *testing.T) {
 		{"--batch", wireguard + "/device"},
 		{"--batch", wireguard + "/device@" + versions[0]},
 	} {
-		if out := run(append([]string{sealane, "test"}, append(args, "--", "-count=1")...)...); !strings.Contains(out, "\npassed with "+crypto) {
+		if out := run(append([]string{sealane, "test"}, append(args, "--", "-count=1")...)...); !strings.Contains(out, "\n"+crypto+" ") || !strings.Contains(out, "\npassed") {
 			t.Errorf("%v did not pass", args)
 		}
 	}

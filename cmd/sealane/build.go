@@ -74,6 +74,7 @@ func testCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			printFork(result)
 			printWorkers(result)
 			printReplaced(result, job.Version)
 			fmt.Printf("passed%s\n", here(result))

@@ -169,13 +169,17 @@ func authenticate(key [32]byte, nonce [12]byte, text, ad []byte) []byte {
 	clamp, _ := new(big.Int).SetString("0ffffffc0ffffffc0ffffffc0fffffff", 16)
 	r.And(r, clamp)
 	p := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 130), big.NewInt(5))
-	sum := new(big.Int)
+	sum, n, product, quotient := new(big.Int), new(big.Int), new(big.Int), new(big.Int)
 	for _, part := range [][]byte{ad, text, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(len(ad))), uint64(len(text)))} {
 		for len(part) > 0 {
+			// Section 2.5.1: a little-endian number with one bit more; big.Int reads the other way round.
 			var b [17]byte
-			part = part[copy(b[:16], part):]
-			b[16] = 1
-			sum.Add(sum, number(b[:])).Mul(sum, r).Mod(sum, p)
+			b[0] = 1
+			for i, x := range part[:min(16, len(part))] {
+				b[16-i] = x
+			}
+			part = part[min(16, len(part)):]
+			quotient.QuoRem(product.Mul(sum.Add(sum, n.SetBytes(b[:])), r), p, sum)
 		}
 	}
 	sum.Add(sum, s)
