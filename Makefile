@@ -1,4 +1,4 @@
-# sealane. The two commands: make run, make test.
+# sealane. The two commands: make run, make test. At each step of a change: make check.
 
 CC ?= cc
 CLANG ?= clang
@@ -9,6 +9,7 @@ INCLUDEDIR ?= $(PREFIX)/include
 DESTDIR ?=
 GO ?= go
 B ?= build
+comma := ,
 
 VERSION := $(shell sed -n 's/^.define SEALANE_VERSION "\(.*\)"/\1/p' include/sealane.h)
 SONAME := libsealane.so.0
@@ -25,10 +26,10 @@ C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite installed assembles emulated setuid arm windows) afalg/vm/run gateway/demo
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) afalg/vm/run gateway/demo
 
 .DEFAULT_GOAL := all
-.PHONY: all help lib check
+.PHONY: all help lib
 all: lib $(B)/check ## library and check program
 
 help: ## the targets there are
@@ -50,10 +51,19 @@ $(1)/libsealane.a: $(C_SOURCES:%.c=$(1)/%.o) $(ASM_SOURCES:%.S=$(1)/%.o)
 	$(AR) rcs $$@ $$^
 
 $(1)/check: test/check.c $(wildcard test/abi_$(ISA).S) $(1)/libsealane.a
-	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/api: test/api.c $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+
+$(1)/residue: test/residue.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+
+$(1)/unwind: test/unwind.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+
+$(1)/dit: test/dit.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
 endef
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -67,15 +77,22 @@ $(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_TEST
 $(eval $(call variant,$(B)/valgrind,$(CC),-DSEALANE_TEST_VALGRIND))
 
 lib: $(B)/libsealane.a $(B)/$(SONAME) ## static and shared library
-check: $(B)/check
 
 $(B)/$(SONAME): $(B)/libsealane.a src/libsealane.map
 	$(CC) $(CFLAGS) -shared -o $@ -Wl,-soname,$(SONAME) -Wl,--version-script=src/libsealane.map -Wl,-z,defs \
 	    -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,now -Wl,--whole-archive $< -Wl,--no-whole-archive $(LDFLAGS)
 	ln -sf $(SONAME) $(B)/libsealane.so
 
-.PHONY: install clean
-install: lib ## into $(DESTDIR)$(PREFIX): header, libraries, pkg-config file, CMake package
+# What is installed, below $(DESTDIR): uninstall removes the same list.
+INSTALLED = $(INCLUDEDIR)/sealane.h $(addprefix $(LIBDIR)/,libsealane.a $(SONAME).$(VERSION) $(SONAME) libsealane.so \
+    pkgconfig/sealane.pc cmake/sealane/sealaneConfig.cmake cmake/sealane/sealaneConfigVersion.cmake)
+
+.PHONY: install install-files uninstall clean
+install: install-files ## into $(DESTDIR)$(PREFIX): library, header, pkg-config file, CMake package; the provider, where OpenSSL 3 is
+	@[ -n "$(DESTDIR)" ] || PATH=$$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q ' $(LIBDIR)/$(SONAME)$$' || \
+	    echo "Programs find $(SONAME) after: sudo ldconfig; or with LD_LIBRARY_PATH=$(LIBDIR)"
+
+install-files: lib
 	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/sealane
 	install -m 644 include/sealane.h $(DESTDIR)$(INCLUDEDIR)
 	install -m 644 $(B)/libsealane.a $(DESTDIR)$(LIBDIR)
@@ -89,12 +106,16 @@ install: lib ## into $(DESTDIR)$(PREFIX): header, libraries, pkg-config file, CM
 	        -e "s|@INCLUDE_FROM_HERE@|$$(realpath -m --relative-to=$(LIBDIR)/cmake/sealane $(INCLUDEDIR))|" -e 's|@VERSION@|$(VERSION)|' packaging/$$f.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sealane/$$f.cmake || exit 1; \
 	done
 
+uninstall: ## remove what install with the same PREFIX, LIBDIR, INCLUDEDIR and DESTDIR has put there
+	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
+	@rmdir $(addprefix $(DESTDIR),$(LIBDIR)/cmake/sealane $(PREFIX)/share/sealane) 2>/dev/null || true
+
 clean: ## remove build/
 	rm -rf $(B)
 
 # ---- What the parts of the project add ----
 
--include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk
+-include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk https/https.mk
 
 # ---- make run ----
 
@@ -109,30 +130,46 @@ run: bootstrap ## build everything and show it at work; ends with a WireGuard tu
 	@if [ -d cmd/sealane ]; then echo "== The command, and the Go package"; \
 	    $(MAKE) --no-print-directory -s $(B)/sealane && $(B)/sealane info && $(B)/sealane bench; fi
 	@if [ -f wireguard/wireguard.mk ]; then echo "== The tunnel"; $(MAKE) --no-print-directory -s wireguard-demo; fi
+	@if [ -f https/https.mk ]; then echo "== HTTPS"; $(MAKE) --no-print-directory -s https-demo; fi
 
 # ---- make test: every suite runs, then the sum is taken ----
 
 SUITE := B=$(B) test/suite
 
-.PHONY: test test-long suites long-suites
+BOOTSTRAP := tools/bootstrap
+
+# Which suites there are depends on what is installed. So a make that starts after the bootstrap has them all, and their sum.
+.PHONY: check check-suites test test-long installed-test installed-test-long suites long-suites
+check: ## what to run at each step of a change: needs a C compiler and Go alone, and at most 2 minutes
+	+@$(SUITE) --begin $(words $(CHECK_SUITES))
+	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget check-suites || true
+	+@$(SUITE) --sum $(CHECK_SUITES)
+
 test: ## all tests
-	@tools/bootstrap test
-	@$(SUITE) --begin
-	@$(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
-	@$(SUITE) --sum $(SUITES)
+	@$(BOOTSTRAP) test
+	@$(MAKE) --no-print-directory installed-test
+
+installed-test:
+	+@$(SUITE) --begin $(words $(SUITES))
+	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
+	+@$(SUITE) --sum $(SUITES)
 
 SUITES :=
 LONG_SUITES :=
+# Seconds: no suite of make test-long may take longer.
+LONG_LIMIT ?= 1800
+CHECK_SUITES := check gofmt gen-check
 
 # $(call suite,name,what it needs,command): a target test-name, and its place in the sum of make test; long_suite: of
-# make test-long.
+# make test-long; check_suite: of make check, which has some of the others too.
 suite = $(call suite_of,SUITES,$(1),$(2),$(3))
-long_suite = $(call suite_of,LONG_SUITES,$(1),$(2),$(3))
+long_suite = $(call suite_of,LONG_SUITES,$(1),$(2),$(3),SUITE_LIMIT=$(LONG_LIMIT))
+check_suite = $(call suite_of,CHECK_SUITES,$(1),$(2),$(3))
 define suite_of
 $(1) += $(2)
 .PHONY: test-$(2)
 test-$(2): $(3)
-	+@$(SUITE) $(2) $(4)
+	+@$(5) $(SUITE) $(2) $(4)
 endef
 
 -include provider/provider.mk
@@ -154,7 +191,19 @@ $(B)/secret_valgrind: test/secret_valgrind.c $(B)/valgrind/libsealane.a
 $(B)/secret_trace: test/secret_trace.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -static -o $@ $^
 
-LEVELS := avx512 avx2 aesni ssse3 portable
+$(B)/stream_example: test/stream_example.c $(B)/libsealane.a
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^
+
+# The example with one mistake each: the tag's verdict is not looked at, the last chunk is not marked, chunks have no number.
+PLANT_tag := s/_open_final(&s, part) == 0/_open_final(\&s, part) <= 0/
+PLANT_last := s/(uint8_t)is_last/0 * is_last/
+PLANT_number := s/(uint8_t)(number >>/(uint8_t)(0 * number >>/
+$(B)/planted/stream_%: test/stream_example.c $(B)/libsealane.a
+	@mkdir -p $(@D)
+	sed '$(PLANT_$*)' $< >$@.c
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $@.c $(B)/libsealane.a
+
+LEVELS := avx512 avx512vl avx2 aesni ssse3 portable
 
 $(eval $(call suite,check,$(B)/check,$(B)/check))
 $(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))
@@ -164,13 +213,22 @@ $(eval $(call suite,check-clang,$(B)/clang/check,$(B)/clang/check))
 $(eval $(call suite,check-asan,$(B)/asan/check,$(B)/asan/check))
 $(eval $(call suite,check-asan-clang,$(B)/asan-clang/check,$(B)/asan-clang/check))
 $(eval $(call suite,check-limbs26,$(B)/limbs26/check,$(B)/limbs26/check))
+$(eval $(call check_suite,api,$(B)/api $(B)/vectors.txt,$(B)/api $(B)/vectors.txt))
 $(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/vectors.txt,\
     env SEALANE_CPU=$(l) $(B)/api $(B)/vectors.txt)))
 $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/vectors.txt,$(B)/asan-clang/api $(B)/vectors.txt))
 $(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/vectors.txt,$(B)/tsan/api $(B)/vectors.txt))
 $(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/api $(B)/vectors.txt))
+$(eval $(call suite,streams,$(B)/stream_example,test/streams $(CURDIR)/$(B)/stream_example))
+$(eval $(call suite,streams-planted,$(addprefix $(B)/planted/stream_,tag last number),\
+    --must-fail "test/streams $(CURDIR)/$(B)/planted/stream_%" tag last number))
+$(eval $(call suite,unused,,test/unused $(CC)))
+$(eval $(call suite,residue,$(B)/residue,$(B)/residue))
+$(eval $(call suite,residue-clang,$(B)/clang/residue,$(B)/clang/residue))
+$(eval $(call suite,residue-limbs26,$(B)/limbs26/residue,$(B)/limbs26/residue))
+$(eval $(call suite,residue-planted,$(B)/residue,--must-fail "$(B)/residue --plant=%" copy spill tag))
 $(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/vectors.txt,test/emulated $(B)))
-$(eval $(call suite,setuid,$(B)/api,test/setuid $(B)))
+$(eval $(call suite,setuid,$(B)/api,test/setuid $(B)/api))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
@@ -180,12 +238,20 @@ ifeq ($(ISA),x86_64)
 $(eval $(call suite,check-win64,$(B)/win64/check,$(B)/win64/check))
 $(eval $(call suite,corrupters-win64,$(B)/win64/check,\
     --must-fail "$(B)/win64/check --level=portable --corrupt=%" rbx rdi rsi xmm6 xmm15))
+$(eval $(call suite,unwind,$(B)/unwind,$(B)/unwind))
+$(eval $(call suite,unwind-win64,$(B)/win64/unwind,$(B)/win64/unwind))
+$(eval $(call suite,unwind-planted,$(B)/unwind,--must-fail "$(B)/unwind --plant=%" register stack silence))
 $(eval $(call suite,secret-trace,$(B)/secret_trace,$(B)/secret_trace))
 $(eval $(call suite,secret-trace-planted,$(B)/secret_trace,\
     --must-fail "$(B)/secret_trace --plant=%" branch table compare divide))
 endif
+ifeq ($(ISA),aarch64)
+$(eval $(call suite,unwind,$(B)/unwind,$(B)/unwind))
+$(eval $(call suite,dit,$(B)/dit,$(B)/dit))
+endif
 $(eval $(call suite,installed,lib $(B)/vectors.txt,test/installed $(B)))
 $(eval $(call suite,assembles,,test/assembles $(B)))
+$(eval $(call suite,suites,,test/suites))
 $(eval $(call suite,clang-format,,clang-format --dry-run -Werror $(C_FILES)))
 $(eval $(call suite,shellcheck,,shellcheck $(SHELL_FILES)))
 
@@ -206,31 +272,43 @@ endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
     $(GO_ENV) $(GO) test -C $(m) -v ./...)))
 ifneq ($(wildcard wireguard/wireguard.mk),)
-$(eval $(call suite,upstream,,$(MAKE) --no-print-directory test-wireguard))
+$(eval $(call suite,upstream,,$(MAKE) --no-print-directory wireguard-transfers))
+$(eval $(call suite,https-demo,,$(MAKE) --no-print-directory -s https-transfers))
 endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$(GO_ENV) $(GO) vet -C $(m) ./...)))
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
-GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/...
+GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/... ./test/peers/...
+$(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY))))
+$(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
-$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race $(GO_LIBRARY)))
+# A kernel by itself runs in one goroutine: make test-long has those tests too.
+$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race -short $(patsubst ./internal/...,./internal/aead ./internal/dispatch,$(GO_LIBRARY))))
+$(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
+$(eval $(call long_suite,long-go-fips140,,env GOWORK=off $(GO) test -v -count=1 -run "^TestFIPS140" ./internal/aead -toolchains=go1.24.0$(comma)go1.25.0$(comma)local))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
     env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
-$(foreach t,windows-amd64 darwin-amd64 darwin-arm64 freebsd-amd64 linux-arm64 linux-arm linux-386 linux-s390x js-wasm,\
+# One of each kind: long-platforms-vet has all of them, and those for ARM run under qemu.
+$(foreach t,windows-amd64 darwin-arm64 freebsd-amd64 linux-386 js-wasm,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
-    GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./...)))
+    GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif
 
--include test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
+-include tools/prove/prove.mk test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
+
+check-suites: $(CHECK_SUITES:%=test-%)
 
 suites: $(SUITES:%=test-%)
 
 long-suites: $(LONG_SUITES:%=test-%)
 
 test-long: ## the long tests, of minutes each: fuzzing, all traces, all systems, the gateway with a browser
-	@tools/bootstrap test
-	@tools/bootstrap long
-	@$(SUITE) --begin
-	@$(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget long-suites || true
-	@$(SUITE) --sum $(LONG_SUITES)
+	@$(BOOTSTRAP) test
+	@$(BOOTSTRAP) long
+	@$(MAKE) --no-print-directory installed-test-long
+
+installed-test-long:
+	+@$(SUITE) --begin $(words $(LONG_SUITES))
+	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget long-suites || true
+	+@$(SUITE) --sum $(LONG_SUITES)

@@ -5,9 +5,14 @@ package sealane
 
 import (
 	"crypto/cipher"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/report"
 )
 
 // A Cipher is a primitive with all its implementations.
@@ -40,14 +45,14 @@ type Feature struct {
 func Ciphers() []Cipher {
 	var ciphers []Cipher
 	for _, t := range []*dispatch.Table{&kernel.ChaCha20Poly1305Levels, &kernel.AESGCMLevels} {
-		c := Cipher{Name: t.Primitive, EnvironmentError: t.Environment()}
-		for _, r := range t.Report() {
+		c := Cipher{Name: t.Primitive, EnvironmentError: report.Environment(t)}
+		for _, r := range report.Levels(t) {
 			l := Level{
 				Name:        r.Name,
 				Description: r.Summary,
 				Supported:   r.Tested,
 				Passed:      r.Passed,
-				Chosen:      r.Status == dispatch.Chosen,
+				Chosen:      r.Status == report.Chosen,
 				Why:         r.Why,
 			}
 			for _, f := range r.Needs {
@@ -58,6 +63,23 @@ func Ciphers() []Cipher {
 		ciphers = append(ciphers, c)
 	}
 	return ciphers
+}
+
+// SetMaxLevel caps the levels that this process picks from: name is the best one to use, as in SEALANE_CPU ("avx2",
+// "neon", ..., "portable"; [Implementation] tells a key's). A cipher that has no level of that name takes the next below,
+// and names of other architectures may be given. The environment can lower this cap and not raise it.
+//
+// It is to be called before the process makes its first key, from any goroutine; of several calls the last one counts. The
+// first key, and the first call of [Ciphers], ends that: from then on this returns an error and changes nothing. Of a call
+// at the same time as the first key the outcome is the one or the other: no error if and only if all keys keep to the cap.
+func SetMaxLevel(name string) error {
+	if all := dispatch.AllLevels(); !slices.Contains(all, name) {
+		return errors.New("sealane: no level " + strconv.Quote(name) + ": there are " + strings.Join(all, " "))
+	}
+	if !dispatch.SetMaxLevel(name) {
+		return errors.New("sealane: level " + name + " comes too late: the process has chosen its levels")
+	}
+	return nil
 }
 
 // Implementation returns the name of the level that a cipher of this module runs at, or "" for other ciphers.

@@ -1,6 +1,8 @@
 package sealane_test
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -13,9 +15,8 @@ import (
 	"syscall"
 	"testing"
 
-	xcrypto "golang.org/x/crypto/chacha20poly1305"
-
 	"github.com/sealane/sealane"
+	"github.com/sealane/sealane/aesgcm"
 	"github.com/sealane/sealane/chacha20poly1305"
 	"github.com/sealane/sealane/internal/dispatch"
 )
@@ -25,6 +26,9 @@ type outcome struct {
 	Used, UsedX string
 	Levels      []sealane.Level
 	Error       string
+
+	UsedGCM, ChosenGCM     string // the next key's level, and what is reported of it
+	MaxLevelError, TooLate string // of SetMaxLevel, before the first key and after it
 }
 
 // TestMain is also the process that TestEnvironment starts.
@@ -35,6 +39,7 @@ func TestMain(m *testing.M) {
 	}
 	dispatch.Corrupt = os.Getenv("SEALANE_TEST_CORRUPT")
 	var o outcome
+	o.MaxLevelError = setMaxLevel(os.Getenv("SEALANE_TEST_MAX"))
 	key := make([]byte, chacha20poly1305.KeySize)
 	if aead, err := chacha20poly1305.New(key); err != nil {
 		o.Error = err.Error()
@@ -43,6 +48,19 @@ func TestMain(m *testing.M) {
 	}
 	if aead, err := chacha20poly1305.NewX(key); err == nil {
 		o.UsedX = sealane.Implementation(aead)
+	}
+	// What the environment says now comes too late.
+	os.Setenv("SEALANE_ASM", "0")
+	if os.Getenv("SEALANE_TEST_MAX") != "" {
+		o.TooLate = setMaxLevel("portable")
+	}
+	if aead, err := aesgcm.New(key); err == nil {
+		o.UsedGCM = sealane.Implementation(aead)
+	}
+	for _, l := range sealane.Ciphers()[1].Levels {
+		if l.Chosen {
+			o.ChosenGCM = l.Name
+		}
 	}
 	c := sealane.Ciphers()[0]
 	o.Levels = c.Levels
@@ -113,6 +131,87 @@ func rivals(levels []sealane.Level, name string) []string {
 		}
 	}
 	return same
+}
+
+func setMaxLevel(name string) string {
+	if name == "" {
+		return ""
+	}
+	if err := sealane.SetMaxLevel(name); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// TestEnvironmentOnce sets SEALANE_ASM=0 between the first key, of ChaCha20-Poly1305, and the next, of AES-GCM: it has no
+// effect, although it has one at the start.
+func TestEnvironmentOnce(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, runnable := names(sealane.Ciphers()[1].Levels)
+	o, _ := start(t, program, nil)
+	if o.UsedGCM != runnable[0] || o.ChosenGCM != runnable[0] {
+		t.Errorf("AES-GCM uses %q, chosen %q, want %q", o.UsedGCM, o.ChosenGCM, runnable[0])
+	}
+	if o, _ := start(t, program, nil, "SEALANE_ASM=0"); o.UsedGCM != "portable" {
+		t.Errorf("with SEALANE_ASM=0 from the start AES-GCM uses %q", o.UsedGCM)
+	}
+}
+
+func TestSetMaxLevel(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels := [][]sealane.Level{sealane.Ciphers()[0].Levels, sealane.Ciphers()[1].Levels}
+	order := dispatch.AllLevels()
+	// below is the best level that runs here and is not above a cap.
+	below := func(levels []sealane.Level, cap string) string {
+		for _, l := range levels {
+			if l.Supported && slices.Index(order, l.Name) >= slices.Index(order, cap) {
+				return l.Name
+			}
+		}
+		return ""
+	}
+	for _, l := range slices.Concat(levels...) {
+		if !slices.Contains(order, l.Name) {
+			t.Errorf("level %s is not among all levels", l.Name)
+		}
+	}
+	for _, name := range order {
+		o, stderr := start(t, program, nil, "SEALANE_TEST_MAX="+name)
+		want, wantGCM := below(levels[0], name), below(levels[1], name)
+		if want != name && slices.Contains(rivals(levels[0], want), o.Used) {
+			want = o.Used // measured
+		}
+		if o.Used != want || o.UsedGCM != wantGCM || o.MaxLevelError != "" || stderr != "" {
+			t.Errorf("SetMaxLevel(%s): %q and %q, want %q and %q; error %q, %s", name, o.Used, o.UsedGCM, want, wantGCM, o.MaxLevelError, stderr)
+		}
+		if !strings.Contains(o.TooLate, "too late") {
+			t.Errorf("a second SetMaxLevel, after the first key: error %q", o.TooLate)
+		}
+		for _, l := range o.Levels {
+			if l.Chosen != (l.Name == o.Used) || l.Supported && !l.Chosen && slices.Index(order, l.Name) < slices.Index(order, name) &&
+				!strings.Contains(l.Why, "SetMaxLevel("+name+") rules it out") {
+				t.Errorf("SetMaxLevel(%s): %+v", name, l)
+			}
+		}
+	}
+	// The environment lowers the cap and does not raise it.
+	for _, c := range []struct{ max, environment, want string }{
+		{order[0], "SEALANE_CPU=portable", "portable"}, {order[0], "SEALANE_ASM=0", "portable"},
+		{"portable", "SEALANE_CPU=" + levels[0][0].Name, "portable"},
+	} {
+		if o, _ := start(t, program, nil, "SEALANE_TEST_MAX="+c.max, c.environment); o.Used != c.want {
+			t.Errorf("SetMaxLevel(%s) and %s: %q, want %q", c.max, c.environment, o.Used, c.want)
+		}
+	}
+	if o, _ := start(t, program, nil, "SEALANE_TEST_MAX=sse9"); !strings.Contains(o.MaxLevelError, `no level "sse9"`) {
+		t.Errorf("an unknown level: error %q", o.MaxLevelError)
+	}
 }
 
 func TestEnvironment(t *testing.T) {
@@ -223,13 +322,16 @@ func TestSetUID(t *testing.T) {
 }
 
 func TestImplementation(t *testing.T) {
-	key := make([]byte, 32)
-	theirs, err := xcrypto.New(key)
+	block, err := aes.NewCipher(make([]byte, 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := cipher.NewGCM(block)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := sealane.Implementation(theirs); got != "" {
-		t.Errorf("x/crypto is said to be %q", got)
+		t.Errorf("the standard library is said to be %q", got)
 	}
 }
 

@@ -42,16 +42,29 @@ func New(key []byte) (cipher.AEAD, error) {
 	return a, err
 }
 
-// NewWithNonceSize is like [New], with nonces of the given size, which must not be 0. Other sizes than 12 are slower, and
-// for compatibility with existing systems only.
+// NewWithNonceSize is like [New], with nonces of the given size, which must not be 0. It is
+// [cipher.NewGCMWithNonceSize]. Other sizes than 12 are slower, and for compatibility with existing systems only.
 func NewWithNonceSize(key []byte, size int) (cipher.AEAD, error) {
 	return newAEAD(key, size, Overhead)
 }
 
-// NewWithTagSize is like [New], with tags of the given size, from 12 to 16 bytes. Short tags are easier to forge, and for
-// compatibility with existing systems only.
+// NewWithTagSize is like [New], with tags of the given size, from 12 to 16 bytes. It is [cipher.NewGCMWithTagSize]. Short
+// tags are easier to forge, and for compatibility with existing systems only.
 func NewWithTagSize(key []byte, tagSize int) (cipher.AEAD, error) {
 	return newAEAD(key, NonceSize, tagSize)
+}
+
+// NewWithRandomNonce returns an AES-GCM AEAD that makes the nonces itself, as [cipher.NewGCMWithRandomNonce] does: Seal
+// prepends a random one of 12 bytes to the ciphertext, Open reads it there. Its NonceSize is 0, and nonces given to it must be
+// empty; its Overhead is 28. For in-place operation dst is plaintext[:0] or ciphertext[:0], as with the others; the contents of
+// dst up to its capacity may be overwritten. A key must not seal more than 2^32 packets, by which two of them share a nonce
+// with a probability of 2^-33.
+func NewWithRandomNonce(key []byte) (cipher.AEAD, error) {
+	level, err := aead.AESGCMLevel()
+	if err != nil {
+		return nil, err
+	}
+	return aead.NewAESGCMWithRandomNonce(level, key)
 }
 
 func newAEAD(key []byte, nonceSize, tagSize int) (cipher.AEAD, error) {

@@ -16,6 +16,7 @@ install-afalg: $(B)/libsealane_afalg.a
 	install -m 644 $< $(DESTDIR)$(LIBDIR)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' packaging/sealane_afalg.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/sealane_afalg.pc
+INSTALLED += $(INCLUDEDIR)/sealane_afalg.h $(LIBDIR)/libsealane_afalg.a $(LIBDIR)/pkgconfig/sealane_afalg.pc
 endif
 
 VM := $(CURDIR)/$(B)/vm

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/offload"
+	"github.com/sealane/sealane/internal/report"
 )
 
 // The measurement before the choice: the smallest time per packet of some short runs of either side, in turns.
@@ -39,7 +40,7 @@ var wanted = sync.OnceValue(func() bool {
 		return true
 	case "", "0", "off":
 	default:
-		dispatch.Warn(fmt.Sprintf("%s=%q has no effect: it may be auto or off", autoVariable, v))
+		report.Warn(fmt.Sprintf("%s=%q has no effect: it may be auto or off", autoVariable, v))
 	}
 	return false
 })

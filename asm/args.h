@@ -68,7 +68,7 @@
 #define SEALANE_GCM_STATE_BYTES 64
 
 /* Scratch memory: 64-byte aligned, uninitialised. The kernel wipes what it wrote there before it returns. */
-#define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: registers that the C calling convention preserves */
+#define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: of the macros, which need none at present */
 #define SEALANE_SCRATCH_SAVE_BYTES 256 /* kernels use what lies behind */
 #define SEALANE_SCRATCH_BYTES 4096
 #define SEALANE_BATCH_SCRATCH_BYTES 11776 /* of the kernels of many packets in one call */

@@ -9,19 +9,34 @@
  *         ...                            ; leaf: no stack, no calls, no relocations, no data
  *     endfunction                        ; the only way out: jump to its end to return early
  *
- * x86-64: rdi = args, rsi = scratch, rdx = consts. rsp and rbp may not be mentioned. At endfunction rsi must hold scratch
- * again; everything else may hold anything, the upper vector halves zero.
+ * x86-64: rdi = args, rsi = scratch, rdx = consts. rsp and rbp may not be mentioned. At endfunction everything else may
+ * hold anything, but the upper vector halves, which are zero.
  * arm (.arm mode): r0 = args, r1 = scratch, r2 = consts. r10, r13, r14 may not be mentioned, nor pc outside branches.
  * aarch64: x0 = args, x1 = scratch, x2 = consts. sp, x18, x28, x29, x30 may not be mentioned.
- * On both r1/x1 must hold scratch again at endfunction; everything else may hold anything.
- * Scratch is 64-byte aligned. consts is 64-byte aligned in C, and in Go 32-byte on arm64, 16-byte on amd64 and 8-byte on
- * arm, where loads from it can have no alignment hints.
+ * On both everything else may hold anything at endfunction.
+ * Scratch is 64-byte aligned. consts is 64-byte aligned in C, and in Go 32-byte, but 8-byte on arm, where loads from it can
+ * have no alignment hints.
  * Built with SEALANE_GO the prologue and epilogue are empty, and the final return becomes Go's.
+ *
+ * In C the macros keep what the calling convention preserves on the stack, and say where (.cfi, on Windows .seh): debuggers,
+ * profilers and exceptions find the caller, and its registers, from every instruction of a kernel. Bodies do not touch the
+ * stack pointer, so one rule holds from prologue to epilogue; test/unwind.c goes through them step by step.
  *
  * Constants are written between `constants name` and `endconstants`, in a read-only section: a kernel gets their
  * address as its third argument. Tables that Go needs are translated from there.
  */
 #include "args.h"
+
+/* Where the kernel's scratch memory ends, before its function, if it needs less than there is: a Go frame has no more.
+ * make gen sees what it can see of that, test/check.c the rest. */
+.macro scratch_end bytes
+#if defined(SEALANE_GO)
+    .if (\bytes) > SEALANE_SCRATCH_BYTES
+    .error "more scratch memory than there is"
+    .endif
+    .set sealane_scratch_end, \bytes
+#endif
+.endm
 
 #if defined(__APPLE__)
 #define SEALANE_SYMBOL(name) _##name
@@ -109,62 +124,114 @@ _\name:
 /* The calling convention of Windows; the tests also build it for Linux, to run it there. */
 #if defined(_WIN32) || defined(SEALANE_TEST_WIN64)
 #define SEALANE_WIN64_CALLS
+#define WIN64_FRAME 216     /* xmm6 to xmm15 and seven others; keeps the stack at multiples of 16 */
 #endif
+
+/* A vector register into the frame, and the same for unwinding. DWARF numbers it 17 + n. */
+.macro win64_save_vector n
+    movaps [rsp + 16*(\n - 6)], xmm\n
+#if defined(_WIN32)
+    .seh_savexmm xmm\n, 16*(\n - 6)
+#else
+    .cfi_rel_offset 17 + \n, 16*(\n - 6)
+#endif
+.endm
+
+.macro win64_save name, dwarf, at
+    mov [rsp + \at], \name
+#if defined(_WIN32)
+    .seh_savereg \name, \at
+#else
+    .cfi_rel_offset \dwarf, \at
+#endif
+.endm
 
 .macro function name
     begin_function \name
 #if !defined(SEALANE_GO)
+#if defined(_WIN32)
+    .seh_proc \name
+#else
+    .cfi_startproc
+#endif
 #if defined(__CET__) && (__CET__ & 1)
     .byte 0xf3, 0x0f, 0x1e, 0xfa    /* endbr64, which the isa line may have switched off */
 #endif
 #if defined(SEALANE_WIN64_CALLS)
-    mov [rdx + SEALANE_SCRATCH_SAVE + 40], rdi
-    mov [rdx + SEALANE_SCRATCH_SAVE + 48], rsi
+    sub rsp, WIN64_FRAME
+#if defined(_WIN32)
+    .seh_stackalloc WIN64_FRAME
+#else
+    .cfi_adjust_cfa_offset WIN64_FRAME
+#endif
+    .irp n, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    win64_save_vector \n
+    .endr
+    win64_save rbx, 3, 160
+    win64_save r12, 12, 168
+    win64_save r13, 13, 176
+    win64_save r14, 14, 184
+    win64_save r15, 15, 192
+    win64_save rdi, 5, 200
+    win64_save rsi, 4, 208
+#if defined(_WIN32)
+    .seh_endprologue
+#endif
     mov rdi, rcx
     mov rsi, rdx
     mov rdx, r8
-    movups [rsi + SEALANE_SCRATCH_SAVE + 64], xmm6
-    movups [rsi + SEALANE_SCRATCH_SAVE + 80], xmm7
-    movups [rsi + SEALANE_SCRATCH_SAVE + 96], xmm8
-    movups [rsi + SEALANE_SCRATCH_SAVE + 112], xmm9
-    movups [rsi + SEALANE_SCRATCH_SAVE + 128], xmm10
-    movups [rsi + SEALANE_SCRATCH_SAVE + 144], xmm11
-    movups [rsi + SEALANE_SCRATCH_SAVE + 160], xmm12
-    movups [rsi + SEALANE_SCRATCH_SAVE + 176], xmm13
-    movups [rsi + SEALANE_SCRATCH_SAVE + 192], xmm14
-    movups [rsi + SEALANE_SCRATCH_SAVE + 208], xmm15
+#else
+    /* The red zone: 128 bytes below the stack pointer that belong to a leaf. */
+    mov [rsp - 8], rbx
+    mov [rsp - 16], r12
+    mov [rsp - 24], r13
+    mov [rsp - 32], r14
+    mov [rsp - 40], r15
+    .cfi_offset 3, -16
+    .cfi_offset 12, -24
+    .cfi_offset 13, -32
+    .cfi_offset 14, -40
+    .cfi_offset 15, -48
 #endif
-    mov [rsi + SEALANE_SCRATCH_SAVE], rbx
-    mov [rsi + SEALANE_SCRATCH_SAVE + 8], r12
-    mov [rsi + SEALANE_SCRATCH_SAVE + 16], r13
-    mov [rsi + SEALANE_SCRATCH_SAVE + 24], r14
-    mov [rsi + SEALANE_SCRATCH_SAVE + 32], r15
 #endif
 .endm
 
 .macro endfunction
 #if !defined(SEALANE_GO)
-    mov rbx, [rsi + SEALANE_SCRATCH_SAVE]
-    mov r12, [rsi + SEALANE_SCRATCH_SAVE + 8]
-    mov r13, [rsi + SEALANE_SCRATCH_SAVE + 16]
-    mov r14, [rsi + SEALANE_SCRATCH_SAVE + 24]
-    mov r15, [rsi + SEALANE_SCRATCH_SAVE + 32]
 #if defined(SEALANE_WIN64_CALLS)
-    movups xmm6, [rsi + SEALANE_SCRATCH_SAVE + 64]
-    movups xmm7, [rsi + SEALANE_SCRATCH_SAVE + 80]
-    movups xmm8, [rsi + SEALANE_SCRATCH_SAVE + 96]
-    movups xmm9, [rsi + SEALANE_SCRATCH_SAVE + 112]
-    movups xmm10, [rsi + SEALANE_SCRATCH_SAVE + 128]
-    movups xmm11, [rsi + SEALANE_SCRATCH_SAVE + 144]
-    movups xmm12, [rsi + SEALANE_SCRATCH_SAVE + 160]
-    movups xmm13, [rsi + SEALANE_SCRATCH_SAVE + 176]
-    movups xmm14, [rsi + SEALANE_SCRATCH_SAVE + 192]
-    movups xmm15, [rsi + SEALANE_SCRATCH_SAVE + 208]
-    mov rdi, [rsi + SEALANE_SCRATCH_SAVE + 40]
-    mov rsi, [rsi + SEALANE_SCRATCH_SAVE + 48]
+    .irp n, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    movaps xmm\n, [rsp + 16*(\n - 6)]
+    .endr
+    mov rbx, [rsp + 160]
+    mov r12, [rsp + 168]
+    mov r13, [rsp + 176]
+    mov r14, [rsp + 184]
+    mov r15, [rsp + 192]
+    mov rdi, [rsp + 200]
+    mov rsi, [rsp + 208]
+    add rsp, WIN64_FRAME
+#if !defined(_WIN32)
+    .cfi_adjust_cfa_offset -WIN64_FRAME
+    .irp n, 3, 4, 5, 12, 13, 14, 15, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32
+    .cfi_restore \n
+    .endr
+#endif
+#else
+    mov rbx, [rsp - 8]
+    mov r12, [rsp - 16]
+    mov r13, [rsp - 24]
+    mov r14, [rsp - 32]
+    mov r15, [rsp - 40]
 #endif
 #endif
     ret
+#if !defined(SEALANE_GO)
+#if defined(_WIN32)
+    .seh_endproc
+#else
+    .cfi_endproc
+#endif
+#endif
 #if defined(__ELF__)
     endfunction_size
 #endif
@@ -181,16 +248,23 @@ _\name:
     .endr
 .endm
 
+/* DWARF numbers d0 256. */
 .macro isa_neon
     .arch armv7-a
     .fpu neon
     .macro save_vectors
-        add r3, r1, #SEALANE_SCRATCH_SAVE + 64
-        vstmia r3, {d8-d15}
+        vpush {d8-d15}
+        .cfi_adjust_cfa_offset 64
+        .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+        .cfi_rel_offset 264 + \n, 8*\n
+        .endr
     .endm
     .macro restore_vectors
-        add r3, r1, #SEALANE_SCRATCH_SAVE + 64
-        vldmia r3, {d8-d15}
+        vpop {d8-d15}
+        .cfi_adjust_cfa_offset -64
+        .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+        .cfi_restore 264 + \n
+        .endr
     .endm
 .endm
 
@@ -212,12 +286,21 @@ _\name:
     .endm
 .endm
 
-/* Callers may be Thumb code: the symbol's type and instruction set make calls change over, and bx returns to either. */
+/* Callers may be Thumb code: the symbol's type and instruction set make calls change over, and bx returns to either.
+ * What debuggers and profilers unwind by is in .debug_frame; the C around has no tables for exceptions, and so neither
+ * have kernels. */
 .macro function name
     .arm
     begin_function \name
 #if !defined(SEALANE_GO)
-    stm r1, {r4-r9, r11}
+    .cfi_sections .debug_frame
+    .cfi_startproc
+    push {r4-r9, r11}
+    .cfi_adjust_cfa_offset 28
+    .irp n, 4, 5, 6, 7, 8, 9
+    .cfi_rel_offset \n, 4*(\n - 4)
+    .endr
+    .cfi_rel_offset 11, 24
     save_vectors
 #endif
 .endm
@@ -225,9 +308,16 @@ _\name:
 .macro endfunction
 #if !defined(SEALANE_GO)
     restore_vectors
-    ldm r1, {r4-r9, r11}
+    pop {r4-r9, r11}
+    .cfi_adjust_cfa_offset -28
+    .irp n, 4, 5, 6, 7, 8, 9, 11
+    .cfi_restore \n
+    .endr
 #endif
     bx lr
+#if !defined(SEALANE_GO)
+    .cfi_endproc
+#endif
 #if defined(__ELF__)
     endfunction_size
 #endif
@@ -253,37 +343,99 @@ _\name:
 .macro isa_pmull
 .endm
 
+#define FRAME_BYTES 144     /* d8 to d15, x19 to x27, and nothing */
+
+/* Two registers of a frame, and the same for unwinding: DWARF's number of the first, what Windows calls the pair. */
+.macro save_pair x, y, dwarf, at, seh
+    stp \x, \y, [sp, #\at]
+#if defined(_WIN32)
+    \seh \x, \at
+#else
+    .cfi_rel_offset \dwarf, \at
+    .cfi_rel_offset \dwarf + 1, \at + 8
+#endif
+.endm
+
+.macro restore_pair x, y, dwarf, at, seh
+    ldp \x, \y, [sp, #\at]
+#if defined(_WIN32)
+    \seh \x, \at
+#else
+    .cfi_restore \dwarf
+    .cfi_restore \dwarf + 1
+#endif
+.endm
+
+.macro all_pairs do
+    \do d8, d9, 72, 0, .seh_save_fregp
+    \do d10, d11, 74, 16, .seh_save_fregp
+    \do d12, d13, 76, 32, .seh_save_fregp
+    \do d14, d15, 78, 48, .seh_save_fregp
+    \do x19, x20, 19, 64, .seh_save_regp
+    \do x21, x22, 21, 80, .seh_save_regp
+    \do x23, x24, 23, 96, .seh_save_regp
+    \do x25, x26, 25, 112, .seh_save_regp
+.endm
+
 .macro function name
     begin_function \name
 #if !defined(SEALANE_GO)
+#if defined(_WIN32)
+    .seh_proc \name
+#else
+    .cfi_startproc
+#endif
 #if defined(__ARM_FEATURE_BTI_DEFAULT)
     hint #34    /* bti c */
+#if defined(_WIN32)
+    .seh_nop
 #endif
-    stp x19, x20, [x1, #SEALANE_SCRATCH_SAVE]
-    stp x21, x22, [x1, #SEALANE_SCRATCH_SAVE + 16]
-    stp x23, x24, [x1, #SEALANE_SCRATCH_SAVE + 32]
-    stp x25, x26, [x1, #SEALANE_SCRATCH_SAVE + 48]
-    str x27, [x1, #SEALANE_SCRATCH_SAVE + 64]
-    stp d8, d9, [x1, #SEALANE_SCRATCH_SAVE + 80]
-    stp d10, d11, [x1, #SEALANE_SCRATCH_SAVE + 96]
-    stp d12, d13, [x1, #SEALANE_SCRATCH_SAVE + 112]
-    stp d14, d15, [x1, #SEALANE_SCRATCH_SAVE + 128]
+#endif
+    sub sp, sp, #FRAME_BYTES
+#if defined(_WIN32)
+    .seh_stackalloc FRAME_BYTES
+#else
+    .cfi_adjust_cfa_offset FRAME_BYTES
+#endif
+    all_pairs save_pair
+    str x27, [sp, #128]
+#if defined(_WIN32)
+    .seh_save_reg x27, 128
+    .seh_endprologue
+#else
+    .cfi_rel_offset 27, 128
+#endif
 #endif
 .endm
 
 .macro endfunction
 #if !defined(SEALANE_GO)
-    ldp x19, x20, [x1, #SEALANE_SCRATCH_SAVE]
-    ldp x21, x22, [x1, #SEALANE_SCRATCH_SAVE + 16]
-    ldp x23, x24, [x1, #SEALANE_SCRATCH_SAVE + 32]
-    ldp x25, x26, [x1, #SEALANE_SCRATCH_SAVE + 48]
-    ldr x27, [x1, #SEALANE_SCRATCH_SAVE + 64]
-    ldp d8, d9, [x1, #SEALANE_SCRATCH_SAVE + 80]
-    ldp d10, d11, [x1, #SEALANE_SCRATCH_SAVE + 96]
-    ldp d12, d13, [x1, #SEALANE_SCRATCH_SAVE + 112]
-    ldp d14, d15, [x1, #SEALANE_SCRATCH_SAVE + 128]
+#if defined(_WIN32)
+    .seh_startepilogue
+#endif
+    ldr x27, [sp, #128]
+#if defined(_WIN32)
+    .seh_save_reg x27, 128
+#else
+    .cfi_restore 27
+#endif
+    all_pairs restore_pair
+    add sp, sp, #FRAME_BYTES
+#if defined(_WIN32)
+    .seh_stackalloc FRAME_BYTES
+    .seh_endepilogue
+#else
+    .cfi_adjust_cfa_offset -FRAME_BYTES
+#endif
 #endif
     ret
+#if !defined(SEALANE_GO)
+#if defined(_WIN32)
+    .seh_endproc
+#else
+    .cfi_endproc
+#endif
+#endif
 #if defined(__ELF__)
     endfunction_size
 #endif

@@ -16,6 +16,8 @@
 //		}
 //	}
 //
+// Command github.com/sealane/sealane/batch/example is a complete program.
+//
 // Some dozens of packets at once are best; their order does not matter. Nothing is allocated but what a Dst lacks in
 // capacity, and seldom some memory to work in. Running time depends on lengths, on the number of packets, and on which
 // tags were right.

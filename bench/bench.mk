@@ -8,18 +8,21 @@ BENCH_FLAGS ?=
 # A number sign would start a comment in some versions of make.
 bench_peer = $(shell printf '\043include <%s>\n' '$(1)' | $(CC) -E -x c - >/dev/null 2>&1 && echo $(2))
 BENCH_LIBS = $(call bench_peer,openssl/evp.h,-lcrypto) $(call bench_peer,sodium.h,-lsodium) \
+    $(call bench_peer,gcrypt.h,-lgcrypt) \
     $(call bench_peer,intel-ipsec-mb.h,-lIPSec_MB)
 
 $(B)/bench-c: bench/c/bench.c bench/c/peers.c bench/c/peers.h $(HEADERS) $(B)/libsealane.a
-	$(CC) $(CFLAGS) -std=c11 -Iinclude -Wall -Wextra -Werror -o $@ bench/c/bench.c bench/c/peers.c $(B)/libsealane.a $(BENCH_LIBS)
+	$(CC) $(CFLAGS) -std=c11 -Iinclude -Wall -Wextra -Werror -no-pie -o $@ bench/c/bench.c bench/c/peers.c $(B)/libsealane.a $(BENCH_LIBS)
 
-.PHONY: bench bench-measure bench-check
+.PHONY: bench bench-measure bench-check $(B)/bench-go
+$(B)/bench-go:
+	cd bench && CGO_ENABLED=0 $(GO) build -o $(abspath $@) .
+
 bench: ## sealane beside its peers, in about 7 minutes; writes bench/results
 	@tools/bootstrap bench
 	@$(MAKE) --no-print-directory bench-measure
 
-bench-measure: $(B)/bench-c
-	cd bench && CGO_ENABLED=0 go build -o $(abspath $(B))/bench-go .
+bench-measure: $(B)/bench-c $(B)/bench-go
 	cd bench && for a in $(BENCH_ALGORITHMS); do \
 	    case $$a in AES*) t=$(BENCH_GCM_TIME) ;; *) t=$(BENCH_TIME) ;; esac; \
 	    $(abspath $(B))/bench-go -c $(abspath $(B)/bench-c) -alg $$a -time $$t $(BENCH_FLAGS) || exit 1; \
@@ -28,6 +31,9 @@ bench-measure: $(B)/bench-c
 # The harness itself: all candidates agree, and a wrong byte in any of them is found.
 bench-check: $(B)/bench-c ## the benchmark itself: it finds a wrong byte in any candidate
 	cd bench && CGO_ENABLED=0 go test .
+ifeq ($(ISA),x86_64)
+	$(B)/bench-c --class | grep -qE '^(avx512(vl)?|avx2|ssse3)/[0-9]+$$'
+endif
 	for a in $(BENCH_ALGORITHMS); do \
 	    $(B)/bench-c --alg $$a --seconds 0.1 >$(B)/bench-check.json || exit 1; \
 	    $(B)/bench-c --alg $$a --list | while IFS= read -r peer; do \

@@ -8,6 +8,7 @@ import (
 	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/kernel"
+	levels "github.com/sealane/sealane/internal/report"
 )
 
 func sealaneCandidates() []goCandidate {
@@ -28,7 +29,7 @@ func sealaneGCMCandidates() []goCandidate {
 func levelCandidates(table *dispatch.Table, name string, public func([]byte) (cipher.AEAD, error),
 	at func(level uint8, key []byte) (cipher.AEAD, error)) []goCandidate {
 	var all []goCandidate
-	for _, r := range table.Report() {
+	for _, r := range levels.Levels(table) {
 		if !r.Passed {
 			continue
 		}
@@ -37,7 +38,7 @@ func levelCandidates(table *dispatch.Table, name string, public func([]byte) (ci
 				How: "level " + r.Name},
 			func(key []byte) (cipher.AEAD, error) { return at(r.Level, key) },
 		}
-		if r.Status == dispatch.Chosen {
+		if r.Status == levels.Chosen {
 			c.How, c.New = name, public
 		}
 		all = append(all, c)

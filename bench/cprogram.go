@@ -25,6 +25,7 @@ func runC(program string, d time.Duration, cpu int) (*table, error) {
 	var report struct {
 		ClockGHz    float64 `json:"clock_ghz"`
 		Repetitions int
+		Class       string
 		Candidates  []candidate
 		Cells       []struct {
 			cell
@@ -34,7 +35,7 @@ func runC(program string, d time.Duration, cpu int) (*table, error) {
 	if err := json.Unmarshal(out, &report); err != nil {
 		return nil, fmt.Errorf("%s: %w", program, err)
 	}
-	t := &table{Candidates: report.Candidates, ClockGHz: report.ClockGHz, Repetitions: report.Repetitions,
+	t := &table{Candidates: report.Candidates, ClockGHz: report.ClockGHz, Repetitions: report.Repetitions, Class: report.Class,
 		Ns: make(map[cell]map[string]float64)}
 	for _, c := range report.Cells {
 		t.Ns[c.cell] = c.Ns

@@ -8,8 +8,11 @@ import (
 
 // A floor is the least ratio of throughputs, sealane's to a peer's, that is accepted at each size; for one key unless Keys
 // says otherwise, and no associated data; of ChaCha20-Poly1305 unless Algorithm says otherwise. With Batch it is for that
-// many packets in one call. The numbers hold for CPUs with AVX-512 IFMA of the Zen 5 class.
+// many packets in one call. Peer is a library, or any: the fastest of all of that language. It holds for CPUs of one class,
+// or all.
 type floor struct {
+	Class     string // see machine
+	NotHeld   bool   `json:"not_held"` // no run of make bench on such a CPU has met it yet
 	Algorithm string
 	Title     string
 	Language  string
@@ -26,6 +29,7 @@ var floorsJSON []byte
 const (
 	batchOfOneNs = 10 // more than the call for a single packet
 	sweepFloor   = 1  // at every size
+	anyPeer      = "any"
 )
 
 // An outcome is one floor at one size.
@@ -70,6 +74,12 @@ func (r *results) outcomes() ([]outcome, error) {
 		}
 		if f.Algorithm != alg.Name {
 			continue
+		}
+		if f.Class != "" && f.Class != r.Machine.Class {
+			continue
+		}
+		if f.NotHeld {
+			f.Title += " (not held by a run yet)"
 		}
 		t := r.tables[f.Language]
 		for _, op := range []string{"seal", "open"} {
@@ -132,6 +142,13 @@ func (r *results) setupOutcome(language string) outcome {
 // ratio returns how many times as fast as a peer's fastest interface a level of sealane is; 0 if either is not there.
 func (t *table) ratio(c cell, level, peer string) float64 {
 	ours, theirs := t.libraryNs(c, "sealane", level), t.libraryNs(c, peer, "")
+	if peer == anyPeer {
+		for _, p := range t.peers() {
+			if ns := t.libraryNs(c, p, ""); ns > 0 && (theirs == 0 || ns < theirs) {
+				theirs = ns
+			}
+		}
+	}
 	if ours == 0 || theirs == 0 {
 		return 0
 	}

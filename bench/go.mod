@@ -2,10 +2,9 @@ module github.com/sealane/sealane/bench
 
 go 1.26.0
 
-replace github.com/sealane/sealane => ../
 
 require (
-	github.com/sealane/sealane v0.0.0-00010101000000-000000000000
+	github.com/sealane/sealane v0.1.0
 	github.com/tailscale/wireguard-go v0.0.0-20260928213032-417aef361226
 	golang.org/x/crypto v0.58.0
 	golang.org/x/sys v0.49.0

@@ -15,6 +15,10 @@ type machine struct {
 	CPU  string `json:"cpu"` // with family and model, as the name alone may say little
 	OS   string `json:"os"`
 	Arch string `json:"arch"`
+
+	// Class is what floors go by: on x86-64 the best set of features that a level may need, and how many cycles a vector
+	// addition takes, which the C program measures: avx512/2. Empty elsewhere, and where there is no C program.
+	Class string `json:"class,omitempty"`
 }
 
 func thisMachine() machine {

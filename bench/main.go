@@ -41,6 +41,10 @@ type options struct {
 	fault   string
 	alg     string
 	strict  bool
+	region  string
+	bytes   int
+	open    bool
+	list    bool
 }
 
 const (
@@ -61,6 +65,10 @@ func main() {
 	flag.StringVar(&o.fault, "fault", "", "spoil the output of this Go `candidate`, to see that the check finds it")
 	flag.StringVar(&o.alg, "alg", alg.Name, "the `algorithm`: ChaCha20-Poly1305, AES-128-GCM or AES-256-GCM")
 	flag.BoolVar(&o.strict, "strict", false, "exit with 1 if a floor is missed")
+	flag.StringVar(&o.region, "region", "", "measure nothing; have this Go `candidate` seal packets for tools/x86cost to watch")
+	flag.BoolVar(&o.list, "list", false, "measure nothing; name the Go candidates")
+	flag.IntVar(&o.bytes, "bytes", 1420, "`size` of those packets")
+	flag.BoolVar(&o.open, "open", false, "open them")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -74,7 +82,16 @@ func run(o options) error {
 		return fmt.Errorf("there is no algorithm %q", o.alg)
 	}
 	alg = algorithms[chosen]
+	if o.list {
+		for _, c := range goCandidates() {
+			fmt.Println(c.Name)
+		}
+		return nil
+	}
 	debug.SetGCPercent(-1) // the collector runs between passes
+	if o.region != "" {
+		return region(o.region, o.open, o.bytes)
+	}
 	cpu := pin()
 	candidates := goCandidates()
 	b, err := newGoBench(candidates, o.fault)
@@ -132,6 +149,7 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 				return err
 			}
 			merge("C", t)
+			r.Machine.Class = t.Class
 		}
 		t, err := b.pass(part(roundGo))
 		if err != nil {

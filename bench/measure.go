@@ -44,16 +44,16 @@ type goRow struct {
 	repeat []int // packets in one repetition
 }
 
-func newGoBench(candidates []goCandidate, fault string) (*goBench, error) {
+// newGoSpace makes the memory and the keys of a goBench.
+func newGoSpace() *goBench {
 	const page = 4096
 	space := make([]byte, page+2*maxBytes+outputAt+16)
 	space = space[-uintptr(unsafe.Pointer(&space[0]))%page:]
 	b := &goBench{
-		candidates: candidates,
-		text:       space[:maxBytes],
-		ad:         bytes.Repeat([]byte{0xad}, 64),
-		out:        space[maxBytes+outputAt : maxBytes+outputAt],
-		nonce:      make([]byte, 12),
+		text:  space[:maxBytes],
+		ad:    bytes.Repeat([]byte{0xad}, 64),
+		out:   space[maxBytes+outputAt : maxBytes+outputAt],
+		nonce: make([]byte, 12),
 	}
 	for i := range b.text {
 		b.text[i] = byte(7*i + i>>8)
@@ -65,6 +65,12 @@ func newGoBench(candidates []goCandidate, fault string) (*goBench, error) {
 		}
 		b.keys = append(b.keys, key)
 	}
+	return b
+}
+
+func newGoBench(candidates []goCandidate, fault string) (*goBench, error) {
+	b := newGoSpace()
+	b.candidates = candidates
 	for _, c := range candidates {
 		var sessions []cipher.AEAD
 		for _, key := range b.keys {

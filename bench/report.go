@@ -90,6 +90,11 @@ func (r *results) markdown(name string, outcomes []outcome) string {
 	w.line("one process, pinned to one CPU; the two processes alternate. Each figure is the smallest time of many short")
 	w.line("batches. The clock of such a machine drifts: compare figures of one run only, and trust the ratios.")
 	w.line("%.0f s, %d rounds; the last round made %.1f %% of the times smaller by more than 1 %%.\n", r.Seconds, r.Rounds, r.Moved*100)
+	if r.Machine.Class != "" {
+		features, cycles, _ := strings.Cut(r.Machine.Class, "/")
+		w.line("The CPU is of class %s: features as level %s needs them, vector additions of %s cycles. Floors go by it.\n",
+			r.Machine.Class, features, cycles)
+	}
 	w.line("![throughput beside the peers](%s.svg)\n", name)
 	r.writeCandidates(w)
 	writeOutcomes(w, outcomes)

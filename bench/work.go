@@ -103,12 +103,13 @@ type table struct {
 	Candidates  []candidate
 	ClockGHz    float64
 	Repetitions int
+	Class       string // of the CPU, as machine has it; empty if it was not found
 	Ns          map[cell]map[string]float64
 }
 
 // merge takes over what u found smaller, and returns how many of how many times moved by more than stable.
 func (t *table) merge(u *table) (moved, of int) {
-	t.Candidates = u.Candidates
+	t.Candidates, t.Class = u.Candidates, u.Class
 	t.ClockGHz = max(t.ClockGHz, u.ClockGHz)
 	t.Repetitions += u.Repetitions
 	if t.Ns == nil {

@@ -9,7 +9,7 @@ require (
 	github.com/nats-io/nats.go v1.48.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/schollz/progressbar/v3 v3.18.0
-	github.com/sealane/sealane v0.0.0
+	github.com/sealane/sealane v0.1.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	golang.org/x/sys v0.41.0
@@ -40,4 +40,3 @@ require (
 	google.golang.org/protobuf v1.36.8 // indirect
 )
 
-replace github.com/sealane/sealane => ../

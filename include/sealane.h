@@ -2,16 +2,27 @@
  *
  * Conventions of every function here, unless its comment says otherwise:
  *
- *   result      0, or -1 with nothing written. There is no errno and no global state.
- *   input       NULL is allowed where the length beside it is 0, and nowhere else: -1.
- *   aliasing    in == out, or the two are disjoint; a partial overlap returns -1. What is written may not overlap
- *               associated data or nonce. The attached layout of most protocols is tag = out + in_bytes.
- *   on failure  a failed open has zeroed out, and no plaintext was revealed.
+ *   result      0, or a negative sealane_status that says why not. There is no errno.
+ *   input       NULL is allowed where the length beside it is 0, and nowhere else: SEALANE_NULL.
+ *   aliasing    in == out, or the two are disjoint; a partial overlap is SEALANE_OVERLAP. What is written may not
+ *               overlap associated data or nonce. The attached layout of most protocols is tag = out + in_bytes.
+ *   on failure  out is zeroed, and so is the tag that a seal would have written: a caller who does not look at the
+ *               result sends zeroes instead of plaintext, and reads zeroes instead of what a stranger wrote. In place
+ *               the input is gone then. Only where in_bytes is over the limit, and more likely a subtraction gone
+ *               wrong than a length, out is left alone. Under an invalid key, whose tags have an unknown length, 12
+ *               bytes of tag are zeroed.
  *   threads     a key that is not being written may be used by any number of threads; a stream by one at a time.
- *   memory      nothing is allocated; about 5 KiB of stack is used (16 KiB by the first key set-up in a process), and
- *               secrets are wiped from it.
- *   time        depends on lengths only, and on whether a tag was right.
- */
+ *   memory      nothing is allocated; about 6 KiB of stack is used (10 KiB by AES-GCM in portable code, 16 KiB by the
+ *               first key set-up in a process), and secrets are wiped from it.
+ *   time        depends on lengths only, and on whether a tag was right. On AArch64 CPUs that have a mode for it
+ *               (PSTATE.DIT, FEAT_DIT) it is on while a call runs.
+ *
+ * Shared memory. Input is read twice: ciphertext to authenticate it, and again to decrypt it; in which order is the
+ * level's affair. Nobody may change in, ad, nonce or tag while a call runs: text that changes in between is decrypted
+ * without having been authenticated. Where another process can write to them (shared memory, rings of a device), copy
+ * them first. While sealane_open, sealane_openv and sealane_open_batch run, out has plaintext that is not authenticated
+ * yet; that nothing of a forgery is revealed holds when they have returned. Where others can read out, open to memory
+ * of your own and copy what was authentic. */
 #ifndef SEALANE_H
 #define SEALANE_H
 
@@ -50,6 +61,27 @@
 extern "C" {
 #endif
 
+/* What became of a call, or of one packet of a batch. A test for 0 is enough; the rest tells a forged packet from a
+ * mistake of the program's own. Mistakes are found before the key is used, from lengths and addresses alone, and all
+ * forgeries are one and the same, in result and in time: whoever made the packet learns nothing from either but that it
+ * was refused. */
+typedef enum {
+    SEALANE_OK = 0,
+    SEALANE_NOT_AUTHENTIC = -1, /* open: the tag is wrong, whatever the reason */
+    /* The caller's mistakes. */
+    SEALANE_INVALID_KEY = -2,    /* NULL, never set up, wiped or damaged; to be set up: wrong alg or key_bytes */
+    SEALANE_INVALID_NONCE = -3,  /* its length is not what the key's algorithm asks for */
+    SEALANE_TOO_LONG = -4,       /* text or associated data over the limit, or too many pieces */
+    SEALANE_NULL = -5,           /* a NULL where something must be */
+    SEALANE_OVERLAP = -6,        /* out overlaps in elsewhere than exactly, or ad, nonce or tag; sealing: tag overlaps
+                                    ad or nonce */
+    SEALANE_INVALID_TAG = -7,    /* to be set up: the algorithm has no tags of that length */
+    SEALANE_INVALID_STREAM = -8, /* no packet in progress, or not one that this can be asked of now */
+    SEALANE_INVALID_LEVEL = -9,  /* no level has that name */
+    SEALANE_TOO_LATE = -10,      /* the process has chosen its levels */
+    SEALANE_NO_LEVEL = -11       /* no level gives the known answers on this CPU */
+} sealane_status;
+
 #define SEALANE_TAG_BYTES 16
 
 /* RFC 8439: 32-byte keys, 12-byte nonces, at most 2^38 - 64 bytes of text. */
@@ -83,15 +115,39 @@ typedef struct sealane_key {
 
 /* Makes a key ready for use by all the functions below.
  *
- * key_bytes must be what alg asks for. The first call in a process for ChaCha20-Poly1305 of either kind, and the first
- * for AES-GCM, also picks the fastest implementation that this CPU can run and that passes a known-answer test; the
- * environment variables SEALANE_CPU (the name of the best level to
- * use) and SEALANE_ASM=0 (portable code only) restrict the choice, except in set-uid programs.
- * -1: unknown or unsupported alg, wrong key_bytes, NULL, or no implementation works. */
+ * key_bytes must be what alg asks for. The first call in a process picks the fastest level (implementation) of
+ * ChaCha20-Poly1305, or of AES-GCM, that this CPU can run, that is allowed, and that passes a known-answer test.
+ * Allowed are all but what sealane_set_max_level and the environment forbid: SEALANE_CPU (the name of the best level to
+ * use) and SEALANE_ASM=0 (portable code only), read once, and not at all in programs that have more rights than who
+ * starts them (set-uid, set-gid, file capabilities). What was picked holds for the process's life.
+ * SEALANE_INVALID_KEY, SEALANE_NULL, or SEALANE_NO_LEVEL; then *k is all zeroes and no valid key, whatever it was. */
 SEALANE_API SEALANE_CHECKED int sealane_key_init(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes);
 
-/* Overwrites all of *k with zeroes; it is an invalid key from then on, and every use of it returns -1. NULL is ignored.
- */
+/* sealane_key_init for protocols that cut AES-GCM's tag off (IPsec ESP with an ICV of 12 bytes, RFC 4106): everything
+ * that is done with this key writes and reads tags of tag_bytes, 12 to 16, in place of SEALANE_TAG_BYTES, and nothing
+ * behind them. Packets with such tags are never put into the lanes of a batch.
+ *
+ * The length belongs to the key, and not to a call, since it must never come from a packet: who may choose how much of
+ * a tag is compared, forges. Each byte less makes a forgery 256 times as likely, and with GCM one forgery that succeeds
+ * helps to find the hash key, and thus all others (Ferguson 2005); so tags below 12 bytes, which NIST SP 800-38D
+ * (section 5.2.1.2, appendix C) allows with limits on the number and the length of packets that a library cannot see,
+ * are refused: SEALANE_INVALID_TAG. So are all but 16 bytes with ChaCha20-Poly1305 and XChaCha20-Poly1305, which have
+ * no other (RFC 8439, RFC 7634). */
+SEALANE_API SEALANE_CHECKED int sealane_key_init_with_tag(sealane_key *k, sealane_alg alg, const uint8_t *key,
+                                                          size_t key_bytes, size_t tag_bytes);
+
+/* Caps the levels that this process picks from: name is the best one to use, as in SEALANE_CPU ("avx2", "neon", ...,
+ * "portable"; sealane_impl_name tells a key's). A cipher that has no level of that name takes the next below, and names
+ * of other architectures may be given. The environment can lower this cap and not raise it.
+ *
+ * To be called before the process makes its first key, from any thread; of several calls the last one counts. The first
+ * sealane_key_init ends that: from then on this returns SEALANE_TOO_LATE and changes nothing. Of a call at the same
+ * time as the first sealane_key_init the outcome is the one or the other: 0 if and only if all keys keep to the cap.
+ * SEALANE_NULL, SEALANE_INVALID_LEVEL: nothing is changed. */
+SEALANE_API SEALANE_CHECKED int sealane_set_max_level(const char *name);
+
+/* Overwrites all of *k with zeroes; it is an invalid key from then on, and every use of it, also by a stream that was
+ * begun with it, is refused. NULL is ignored. */
 SEALANE_API void sealane_key_wipe(sealane_key *k);
 
 /* Name of the implementation that k uses, such as "avx512", "neon" or "portable"; "none" if *k is no valid key. Keys of
@@ -101,34 +157,21 @@ SEALANE_API SEALANE_CHECKED const char *sealane_impl_name(const sealane_key *k);
 /* Encrypts in_bytes of in to out, and writes the tag that authenticates them together with the ad_bytes of ad.
  *
  * The nonce must have the length that the key's algorithm asks for (AES-GCM: any but 0), and must never be used twice
- * under one key for different packets: that reveals both plaintexts and lets others forge packets. -1: invalid key,
- * wrong nonce_bytes, in_bytes or ad_bytes over the limit, a NULL with a length, an overlap. */
+ * under one key for different packets: that reveals both plaintexts and lets others forge packets.
+ * SEALANE_INVALID_KEY, _INVALID_NONCE, _TOO_LONG, _NULL, _OVERLAP: out and tag are zeroed. */
 SEALANE_API SEALANE_CHECKED int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[SEALANE_TAG_BYTES],
                                              const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                                              size_t ad_bytes, const uint8_t *in, size_t in_bytes);
 
 /* Checks the tag of in_bytes of ciphertext and ad_bytes of ad, and decrypts to out.
  *
- * -1 with out zeroed (also where out == in): the packet is not authentic.
- * -1 with nothing written: the caller's mistakes, as for sealane_seal. */
+ * SEALANE_NOT_AUTHENTIC, or the caller's mistakes as for sealane_seal: out is zeroed, also where out == in. */
 SEALANE_API SEALANE_CHECKED int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[SEALANE_TAG_BYTES],
                                              const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                                              size_t ad_bytes, const uint8_t *in, size_t in_bytes);
 
 /* Batches: many packets in one call. Small packets of a batch run side by side in the lanes of the CPU's vectors,
  * several times as fast as one by one; nothing else is different. */
-
-/* What became of one packet of a batch. */
-typedef enum {
-    SEALANE_OK = 0,
-    SEALANE_NOT_AUTHENTIC = -1, /* open: the tag is wrong, whatever the reason; out is zeroed */
-    /* The caller's mistakes; nothing was written. */
-    SEALANE_INVALID_KEY = -2,   /* NULL, never set up, or wiped */
-    SEALANE_INVALID_NONCE = -3, /* its length is not what the key's algorithm asks for */
-    SEALANE_TOO_LONG = -4,      /* in_bytes is over the limit */
-    SEALANE_NULL = -5,          /* a NULL where something must be */
-    SEALANE_OVERLAP = -6        /* out overlaps in elsewhere than exactly, or ad, nonce or tag */
-} sealane_status;
 
 /* One packet: what sealane_seal and sealane_open take, in a structure. Only status is written. */
 typedef struct sealane_op {
@@ -145,15 +188,16 @@ typedef struct sealane_op {
 } sealane_op;
 
 /* Seals or opens n packets, any mix of keys, algorithms and lengths, and returns when all are done: how many have
- * SEALANE_OK. A packet that fails does not affect the others.
+ * SEALANE_OK. A packet that fails does not affect the others; its out, and its tag if it was to be sealed, are zeroed.
+ * ops is NULL: 0.
  *
  * Within a packet the rules are those of sealane_seal and sealane_open, and are checked. What one packet writes (out,
  * tag, status) must not overlap anything of another packet; that is not checked, and packets of which it is not true
  * may fail or hold the wrong bytes. Inputs, keys, nonces and associated data may be shared.
  *
  * Give as many packets at once as there are, best some dozens of them; their order does not matter. About 24 KiB of
- * stack is used (40 KiB by the first batch in a process, which runs a known-answer test). */
-SEALANE_API size_t sealane_seal_batch(sealane_op *ops, size_t n);
+ * stack is used (up to 52 KiB by the first batch in a process, which runs a known-answer test). */
+SEALANE_API SEALANE_CHECKED size_t sealane_seal_batch(sealane_op *ops, size_t n);
 SEALANE_API SEALANE_CHECKED size_t sealane_open_batch(sealane_op *ops, size_t n);
 
 /* Scatter/gather: one piece of a packet. Pieces of any length, also 0, make up the text in the order given. For
@@ -164,12 +208,13 @@ typedef struct sealane_iovec {
     size_t bytes;
 } sealane_iovec;
 
-#define SEALANE_IOV_MAX 1024 /* pieces of text in one call */
+#define SEALANE_IOV_MAX 1024 /* pieces of text in one call; more are SEALANE_TOO_LONG */
 
 /* sealane_seal and sealane_open of a packet in pieces; the result is that of their concatenation.
  *
  * For every piece in == out, or the two are disjoint; and no piece's out may overlap another piece's in or out.
- * This is checked for all pairs, so the cost grows with the square of the pieces. */
+ * This is checked for all pairs, so the cost grows with the square of the pieces. On failure every piece's out is
+ * zeroed, but of a piece that is over the limit by itself. */
 SEALANE_API SEALANE_CHECKED int sealane_sealv(const sealane_key *k, uint8_t tag[SEALANE_TAG_BYTES],
                                               const uint8_t *nonce, size_t nonce_bytes, const sealane_iovec *ad,
                                               size_t ad_pieces, const sealane_iovec *text, size_t text_pieces);
@@ -179,32 +224,61 @@ SEALANE_API SEALANE_CHECKED int sealane_openv(const sealane_key *k, const uint8_
 
 /* One packet in the making, for callers whose own interface is a stream (OpenSSL's EVP). Where a packet is at hand as a
  * whole, sealane_seal and sealane_open are faster and safer. The caller's memory, its contents private; it holds key
- * material until final or wipe, and must not be copied. */
+ * material until final or wipe, and must not be copied.
+ *
+ * What a stream decrypts is not authenticated before its end, and is not taken back: here a failed open leaves
+ * plaintext behind. Two ways of safe use; test/stream_example.c has both in full:
+ *
+ *   keep it back   decrypt to a temporary file, or to memory that nobody looks at, and keep that only after
+ *                  sealane_stream_open_final has returned 0:
+ *
+ *                      sealane_stream_init(&s, &key, SEALANE_STREAM_OPEN, nonce, 12);
+ *                      while ((n = read(in, part, sizeof part)) > 0) {
+ *                          sealane_stream_update(&s, part, part, n);
+ *                          write(temporary, part, n);
+ *                      }
+ *                      if (sealane_stream_open_final(&s, tag) == 0)
+ *                          rename(temporary_name, name);
+ *                      else
+ *                          unlink(temporary_name);
+ *
+ *   cut it up      better: no stream at all. Seal chunks of, say, 64 KiB by sealane_seal, each with its own tag; the
+ *                  nonce is a prefix that is new for each file, the chunk's number, and a last byte that is 1 in the
+ *                  last chunk and else 0. Each chunk is authentic before it is used, one that is missing, repeated or
+ *                  moved does not open, and neither does a file that was cut off (Hoang et al. 2015, "STREAM"):
+ *
+ *                      memcpy(nonce, prefix, 7), store_be32(nonce + 7, number), nonce[11] = is_last;
+ *                      if (sealane_open(&key, chunk, tag, nonce, 12, NULL, 0, chunk, n) != 0)
+ *                          return error;
+ */
 typedef struct sealane_stream {
     uint64_t opaque[64];
 } sealane_stream;
 
 typedef enum { SEALANE_STREAM_SEAL = 0, SEALANE_STREAM_OPEN = 1 } sealane_direction;
 
-/* Begins a packet. *k must stay valid until the stream ends. */
+/* Begins a packet. *k must stay where it is and what it is until the stream ends: once it was wiped or holds another
+ * algorithm, every call but sealane_stream_wipe returns SEALANE_INVALID_KEY.
+ * SEALANE_NULL, _INVALID_KEY, _INVALID_NONCE, _INVALID_STREAM (no such direction): *s is not written. */
 SEALANE_API SEALANE_CHECKED int sealane_stream_init(sealane_stream *s, const sealane_key *k,
                                                     sealane_direction direction, const uint8_t *nonce,
                                                     size_t nonce_bytes);
 
-/* Adds associated data, in any number of pieces of any length; -1 after the first update with text in it. */
+/* Adds associated data, in any number of pieces of any length; SEALANE_INVALID_STREAM after the first update with text
+ * in it. On failure the stream is unchanged. */
 SEALANE_API SEALANE_CHECKED int sealane_stream_ad(sealane_stream *s, const uint8_t *ad, size_t ad_bytes);
 
 /* Encrypts or decrypts the next bytes of text to as many of out; any number of pieces of any length, fastest where
  * they are multiples of 64.
  *
  * When opening, what this writes is UNVERIFIED PLAINTEXT. It must not be used in any way before
- * sealane_stream_open_final has returned 0, and must be erased by the caller if it returned -1.
- * -1: over the limit, a NULL with a length, a partial overlap, or no stream in progress; the stream is unchanged. */
+ * sealane_stream_open_final has returned 0, and must be erased by the caller if it did not.
+ * SEALANE_TOO_LONG, _NULL, _OVERLAP, _INVALID_STREAM, _INVALID_KEY: out is zeroed, the stream is unchanged. */
 SEALANE_API SEALANE_CHECKED int sealane_stream_update(sealane_stream *s, uint8_t *out, const uint8_t *in,
                                                       size_t in_bytes);
 
-/* Ends a packet: writes its tag, or returns 0 if and only if the tag is right. Wipes the stream in any case but that
- * of NULL or the wrong direction. */
+/* Ends a packet: writes its tag, or returns 0 if and only if the tag is right, SEALANE_NOT_AUTHENTIC if it is wrong.
+ * Wipes the stream in any case but SEALANE_NULL and SEALANE_INVALID_STREAM. */
 SEALANE_API SEALANE_CHECKED int sealane_stream_seal_final(sealane_stream *s, uint8_t tag[SEALANE_TAG_BYTES]);
 SEALANE_API SEALANE_CHECKED int sealane_stream_open_final(sealane_stream *s, const uint8_t tag[SEALANE_TAG_BYTES]);
 

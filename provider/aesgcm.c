@@ -15,6 +15,7 @@
 
 #include "cipher.h"
 #include "gcm_packet.h"
+#include "skey.h"
 
 enum { TAG_BYTES = 16, TLS_AAD_BYTES = 13, TLS_FIXED_BYTES = 4, TLS_EXPLICIT_BYTES = 8, IV_BYTES = 12, IV_MAX = 128 };
 
@@ -47,7 +48,7 @@ const sealane_level *aesgcm_level(void)
 static void *new_context(void *provider, const cipher_shape *shape)
 {
     const core *from = provider;
-    context *c = core_allocate(from, sizeof *c);
+    context *c = core_is_well(from) ? core_allocate(from, sizeof *c) : NULL;
     if (c != NULL) {
         c->core = from;
         c->shape = shape;
@@ -195,6 +196,8 @@ static int set_params(void *v, const OSSL_PARAM params[])
     const OSSL_PARAM *p;
     if (params == NULL)
         return 1;
+    if (is_tag_alone(params))
+        return set_tag(c, params);
     find_params(&found, params);
     if ((p = found.at[PARAM_TAG]) != NULL && !set_tag(c, p))
         return 0;
@@ -259,6 +262,8 @@ static int get_params(void *v, OSSL_PARAM params[])
 {
     context *c = v;
     found_params found;
+    if (is_tag_alone(params))
+        return get_tag(c, params);
     find_params(&found, params);
     if (!cipher_answer(c->core, found.at[PARAM_IVLEN], c->iv_bytes) ||
         !cipher_answer(c->core, found.at[PARAM_KEYLEN], c->shape->key_bytes) ||
@@ -318,6 +323,8 @@ static int init(context *c, const unsigned char *key, size_t key_bytes, const un
     if (key != NULL) {
         if (key_bytes != c->shape->key_bytes)
             return raise(c, PROV_R_INVALID_KEY_LENGTH);
+        if (!core_is_well(c->core))
+            return 0;
         gcm_packet_set_key(&c->packet, key, key_bytes);
         c->has_key = 1;
         c->records = 0;
@@ -337,6 +344,21 @@ static int decrypt_init(void *v, const unsigned char *key, size_t key_bytes, con
                         const OSSL_PARAM params[])
 {
     return init(v, key, key_bytes, iv, iv_bytes, params, 0);
+}
+
+/* OpenSSL 3.5: with a key that is an object. */
+static int encrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return encrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
+static int decrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return decrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
 }
 
 /* The part of a TLS 1.2 record behind its header, in place: explicit IV, text, tag. */
@@ -371,7 +393,7 @@ static int end_packet(context *c)
 {
     uint8_t tag[TAG_BYTES];
     if (!c->enc && c->tag_bytes == NO_TAG)
-        return 0;
+        return raise(c, PROV_R_TAG_NOT_SET);
     gcm_packet_tag(&c->packet, tag);
     if (!c->enc && !cipher_equal(tag, c->tag, c->tag_bytes)) {
         c->iv_state = IV_USED;
@@ -466,6 +488,8 @@ static int final(void *v, unsigned char *out, size_t *out_bytes, size_t out_size
         FUNCTION(DUPCTX, duplicate),                                                        \
         FUNCTION(ENCRYPT_INIT, encrypt_init),                                               \
         FUNCTION(DECRYPT_INIT, decrypt_init),                                               \
+        FUNCTION(ENCRYPT_SKEY_INIT, encrypt_skey_init),                                     \
+        FUNCTION(DECRYPT_SKEY_INIT, decrypt_skey_init),                                     \
         FUNCTION(UPDATE, update),                                                           \
         FUNCTION(FINAL, final),                                                             \
         FUNCTION(CIPHER, cipher),                                                           \

@@ -7,6 +7,7 @@
 #include <openssl/params.h>
 
 #include "keystream.h"
+#include "skey.h"
 
 static const cipher_shape shape = {.key_bytes = 32, .iv_bytes = 16, .mode = 0, .aead = 0};
 
@@ -18,7 +19,7 @@ typedef struct {
     size_t used, made; /* bytes of keystream */
     uint64_t next;     /* counter of the first block that is not in keystream */
     uint64_t at;       /* counter of the block that the last byte lies in, unless that byte ended a run of blocks, */
-    unsigned part;     /* and how many of its bytes are spent: a new key without an IV starts at this block */
+    unsigned part;     /* and how many of its bytes are spent: a new key without an IV starts behind this block */
     uint8_t key[32];
     uint8_t nonce[12]; /* the first 4 bytes count with the counter, and are written anew for each use */
     uint8_t keystream[KEYSTREAM_AHEAD];
@@ -27,7 +28,7 @@ typedef struct {
 static void *new_context(void *provider)
 {
     const core *from = provider;
-    context *c = core_allocate(from, sizeof *c);
+    context *c = core_is_well(from) ? core_allocate(from, sizeof *c) : NULL;
     if (c != NULL) {
         c->core = from;
         c->level = chacha20_level();
@@ -116,6 +117,12 @@ static void count(context *c, size_t bytes)
     c->part = bytes % KEYSTREAM_BLOCK;
 }
 
+/* The first block of which no byte is spent. */
+static uint64_t next_block(const context *c)
+{
+    return c->at + (c->part + KEYSTREAM_BLOCK - 1) / KEYSTREAM_BLOCK;
+}
+
 /* ---- What EVP calls ---- */
 
 static int set_params(void *v, const OSSL_PARAM params[])
@@ -128,19 +135,49 @@ static int set_params(void *v, const OSSL_PARAM params[])
     return cipher_set_lengths(c->core, &shape, &found);
 }
 
+/* The IV that goes on behind the block of the last byte. */
+static int get_updated_iv(const context *c, OSSL_PARAM *p)
+{
+    uint8_t iv[16];
+    if (p == NULL)
+        return 1;
+    store64(iv, next_block(c));
+    memcpy(iv + 8, c->nonce + 4, 8);
+    p->return_size = sizeof iv;
+    if (p->data_type != OSSL_PARAM_OCTET_STRING || (p->data != NULL && p->data_size < sizeof iv)) {
+        RAISE(c->core, PROV_R_FAILED_TO_SET_PARAMETER);
+        return 0;
+    }
+    if (p->data != NULL)
+        memcpy(p->data, iv, sizeof iv);
+    return 1;
+}
+
 static int get_params(void *v, OSSL_PARAM params[])
 {
     const context *c = v;
     found_params found;
     find_params(&found, params);
-    return cipher_get_lengths(c->core, &shape, &found);
+    return cipher_get_lengths(c->core, &shape, &found) && get_updated_iv(c, found.at[PARAM_UPDATED_IV]);
 }
 
-static const OSSL_PARAM *lengths(void *v, void *provider)
+static const OSSL_PARAM *settable(void *v, void *provider)
 {
     static const OSSL_PARAM known[] = {
         OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, NULL),
         OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_IVLEN, NULL),
+        OSSL_PARAM_END,
+    };
+    (void)v, (void)provider;
+    return known;
+}
+
+static const OSSL_PARAM *gettable(void *v, void *provider)
+{
+    static const OSSL_PARAM known[] = {
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, NULL),
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_IVLEN, NULL),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_UPDATED_IV, NULL, 0),
         OSSL_PARAM_END,
     };
     (void)v, (void)provider;
@@ -164,15 +201,32 @@ static int init(void *v, const unsigned char *key, size_t key_bytes, const unsig
     }
     if (iv != NULL) {
         c->at = load64(iv);
+        c->part = 0;
         memcpy(c->nonce, (const uint8_t *)iv + 4, sizeof c->nonce);
     }
     if (key != NULL || iv != NULL) {
-        c->next = c->at;
+        /* OpenSSL before 3.6 starts in the midst of what is spent; with the same key, that is the same key stream. */
+        c->next = c->at = next_block(c);
         c->part = 0;
         c->used = c->made = 0;
         c->ahead = 0;
     }
     return set_params(c, params);
+}
+
+/* OpenSSL 3.5: with a key that is an object. */
+static int encrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
+static int decrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
 }
 
 static int key_set(const context *c)
@@ -217,14 +271,16 @@ const OSSL_DISPATCH chacha20_functions[] = {
     FUNCTION(DUPCTX, duplicate),
     FUNCTION(ENCRYPT_INIT, init),
     FUNCTION(DECRYPT_INIT, init),
+    FUNCTION(ENCRYPT_SKEY_INIT, encrypt_skey_init),
+    FUNCTION(DECRYPT_SKEY_INIT, decrypt_skey_init),
     FUNCTION(UPDATE, update),
     FUNCTION(FINAL, final),
     FUNCTION(CIPHER, update),
     FUNCTION(GET_PARAMS, shape_params),
     FUNCTION(GETTABLE_PARAMS, cipher_gettable_params),
     FUNCTION(GET_CTX_PARAMS, get_params),
-    FUNCTION(GETTABLE_CTX_PARAMS, lengths),
+    FUNCTION(GETTABLE_CTX_PARAMS, gettable),
     FUNCTION(SET_CTX_PARAMS, set_params),
-    FUNCTION(SETTABLE_CTX_PARAMS, lengths),
+    FUNCTION(SETTABLE_CTX_PARAMS, settable),
     {0, NULL},
 };

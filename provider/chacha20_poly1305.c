@@ -1,8 +1,11 @@
 /* ChaCha20-Poly1305 (RFC 8439; in TLS, RFC 7905) as OpenSSL's default provider has it: the same results, return values
- * and errors for any order of calls, and two differences on the safe side. Opening without a tag is an error, where the
- * default provider of 3.0 accepts; and text over RFC 8439's limit is refused, where it wraps into the nonce. */
+ * and errors for any order of calls, and differences on the safe side. Opening without a tag is an error, where the
+ * default provider of 3.0 accepts; text over RFC 8439's limit is refused, where it wraps into the nonce; so is
+ * associated data after text, which 3.6 refuses too; and a packet that has ended takes nothing more until there is a
+ * new IV, where the default provider goes on under the same key stream or the same Poly1305 key. */
 #include "cipher.h"
 #include "packet.h"
+#include "skey.h"
 
 #include <openssl/params.h>
 
@@ -15,6 +18,7 @@ static const cipher_shape shape = {.key_bytes = 32, .iv_bytes = 12, .mode = 0, .
 typedef struct {
     const core *core;
     int enc;
+    int ended;           /* there has been a tag, or a failure, under this nonce */
     size_t record_bytes; /* of text in the TLS record whose header has been set, or NO_RECORD */
     size_t tag_bytes;    /* how many of a tag count; 0 until one is set */
     size_t tls_pad;
@@ -29,7 +33,7 @@ typedef struct {
 static void *new_context(void *provider)
 {
     const core *from = provider;
-    context *c = core_allocate(from, sizeof *c);
+    context *c = core_is_well(from) ? core_allocate(from, sizeof *c) : NULL;
     if (c != NULL) {
         c->core = from;
         c->record_bytes = NO_RECORD;
@@ -71,6 +75,7 @@ static size_t begin_record(context *c, const uint8_t *aad, size_t aad_bytes)
         c->tls_aad[TLS_AAD_BYTES - 1] = (uint8_t)bytes;
     }
     c->record_bytes = bytes;
+    c->ended = 0;
     packet_reset(&c->packet);
     memcpy(c->packet.nonce, c->iv, 4);
     for (int i = 4; i < 12; i++)
@@ -134,6 +139,8 @@ static int set_params(void *v, const OSSL_PARAM params[])
     found_params found;
     if (params == NULL)
         return 1;
+    if (is_tag_alone(params))
+        return set_bytes(c, params, set_tag);
     find_params(&found, params);
     return cipher_set_lengths(c->core, &shape, &found) && set_bytes(c, found.at[PARAM_TAG], set_tag) &&
            set_bytes(c, found.at[PARAM_TLS_AAD], set_record) &&
@@ -164,6 +171,8 @@ static int get_params(void *v, OSSL_PARAM params[])
 {
     const context *c = v;
     found_params found;
+    if (is_tag_alone(params))
+        return get_tag(c, params);
     find_params(&found, params);
     return cipher_get_lengths(c->core, &shape, &found) &&
            cipher_answer(c->core, found.at[PARAM_TAGLEN], c->tag_bytes) &&
@@ -205,7 +214,8 @@ static int shape_params(OSSL_PARAM params[])
 
 /* ---- Packets ---- */
 
-/* A new IV, or a new key with the old IV, begins a packet; without either the packet in the making goes on. */
+/* A new IV begins a packet, and so does a new key with an IV under which none has ended; without either the packet in
+ * the making goes on. */
 static int init(context *c, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
                 const OSSL_PARAM params[], int enc)
 {
@@ -221,6 +231,7 @@ static int init(context *c, const unsigned char *key, size_t key_bytes, const un
     if (iv != NULL) {
         memcpy(c->iv, iv, sizeof c->iv);
         memcpy(c->packet.nonce, iv, sizeof c->iv);
+        c->ended = 0;
     }
     return set_params(c, params);
 }
@@ -237,10 +248,26 @@ static int decrypt_init(void *v, const unsigned char *key, size_t key_bytes, con
     return init(v, key, key_bytes, iv, iv_bytes, params, 0);
 }
 
+/* OpenSSL 3.5: with a key that is an object. */
+static int encrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return encrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
+static int decrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return decrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
 /* The end of a record whose text is done: its tag goes behind it, or is compared with what lies there. */
 static int end_record(context *c, uint8_t *out, size_t *out_bytes, const uint8_t *in_tag, size_t bytes,
                       const uint8_t tag[TAG_BYTES])
 {
+    c->ended = 1;
     if (c->enc) {
         memcpy(c->tag, tag, TAG_BYTES);
         memcpy(out + bytes, tag, TAG_BYTES);
@@ -304,6 +331,7 @@ static int end_packet(context *c)
 {
     uint8_t tag[TAG_BYTES];
     packet_tag(&c->packet, tag);
+    c->ended = 1;
     if (c->enc) {
         memcpy(c->tag, tag, TAG_BYTES);
         return 1;
@@ -324,18 +352,22 @@ static int cipher(void *v, unsigned char *out, size_t *out_bytes, size_t out_siz
         RAISE(c->core, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
         return 0;
     }
+    if (c->ended) {
+        RAISE(c->core, PROV_R_CIPHER_OPERATION_FAILED);
+        return 0;
+    }
     if (c->record_bytes != NO_RECORD && !packet_begun(&c->packet)) {
         if (out != NULL && (in == NULL || bytes != c->record_bytes + TAG_BYTES))
             return 0;
         if (out != NULL)
             return record(c, out, out_bytes, in);
-        packet_ad(&c->packet, c->tls_aad, TLS_AAD_BYTES);
+        (void)packet_ad(&c->packet, c->tls_aad, TLS_AAD_BYTES);
     }
     if (in != NULL && out != NULL)
         return text(c, out, out_bytes, in, bytes);
-    if (in != NULL)
-        packet_ad(&c->packet, in, bytes);
-    const int ok = in != NULL || end_packet(c);
+    const int ok = in == NULL ? end_packet(c) : packet_ad(&c->packet, in, bytes);
+    if (!ok && in != NULL)
+        RAISE(c->core, PROV_R_INVALID_AAD);
     *out_bytes = ok ? bytes : 0;
     return ok;
 }
@@ -362,6 +394,8 @@ const OSSL_DISPATCH chacha20_poly1305_functions[] = {
     FUNCTION(DUPCTX, duplicate),
     FUNCTION(ENCRYPT_INIT, encrypt_init),
     FUNCTION(DECRYPT_INIT, decrypt_init),
+    FUNCTION(ENCRYPT_SKEY_INIT, encrypt_skey_init),
+    FUNCTION(DECRYPT_SKEY_INIT, decrypt_skey_init),
     FUNCTION(UPDATE, update),
     FUNCTION(FINAL, final),
     FUNCTION(CIPHER, cipher),

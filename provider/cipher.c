@@ -88,5 +88,5 @@ int cipher_init_lengths(const core *c, const cipher_shape *shape, const void *ke
         RAISE(c, PROV_R_INVALID_KEY_LENGTH);
         return 0;
     }
-    return 1;
+    return key == NULL || core_is_well(c);
 }

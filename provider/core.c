@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include <openssl/err.h>
+#include <openssl/proverr.h>
 
 void core_raise(const core *c, const char *file, int line, const char *function, int reason, const char *format, ...)
 {
@@ -14,6 +15,14 @@ void core_raise(const core *c, const char *file, int line, const char *function,
     c->set_error_debug(c->handle, file, line, function);
     c->vset_error(c->handle, ERR_PACK(ERR_LIB_PROV, 0, reason), format, arguments);
     va_end(arguments);
+}
+
+int core_is_well(const core *c)
+{
+    const int failed = atomic_load_explicit(&c->failed, memory_order_relaxed);
+    if (failed)
+        RAISE(c, PROV_R_SELF_TEST_KAT_FAILURE);
+    return !failed;
 }
 
 void *core_allocate(const core *c, size_t bytes)

@@ -5,6 +5,7 @@
 #ifndef SEALANE_PROVIDER_CORE_H
 #define SEALANE_PROVIDER_CORE_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,9 @@ typedef struct core {
     OSSL_FUNC_core_vset_error_fn *vset_error;
     OSSL_FUNC_CRYPTO_zalloc_fn *zalloc;
     OSSL_FUNC_CRYPTO_clear_free_fn *clear_free;
+    OSSL_FUNC_core_get_libctx_fn *get_libctx;
+    OSSL_FUNC_self_test_cb_fn *self_test_callback;
+    atomic_int failed; /* a self-test has: nothing is done any more */
     char build_info[64];
     OSSL_ALGORITHM offered[CORE_CIPHERS + 1];
 } core;
@@ -29,6 +33,9 @@ typedef struct core {
 void core_raise(const core *c, const char *file, int line, const char *function, int reason, const char *format, ...);
 
 #define RAISE(c, reason) core_raise((c), __FILE__, __LINE__, __func__, (reason), NULL)
+
+/* 0 with the error raised after a failed self-test: asked when a context is made, and when it gets a key. */
+int core_is_well(const core *c);
 
 void *core_allocate(const core *c, size_t bytes); /* zeroed; NULL with the error raised */
 void core_free(const core *c, void *p, size_t bytes);

@@ -1,5 +1,7 @@
 #include "gcm_packet.h"
 
+#include "../src/dit.h"
+
 enum { NONE = 0, HOLDING, AD, TEXT };
 
 static uint64_t direction(int open)
@@ -7,14 +9,16 @@ static uint64_t direction(int open)
     return open ? SEALANE_FLAG_OPEN : 0;
 }
 
-static void run(const gcm_packet *p, const sealane_args *given, uint64_t flags)
+/* Sets what is the same in all calls. */
+static inline void run(const gcm_packet *p, sealane_args *a, uint64_t flags)
 {
     SEALANE_SCRATCH(scratch);
-    sealane_args a = *given;
-    a.key = slot(&p->key);
-    a.nonce = slot(p->nonce);
-    a.flags = flags | (p->is_j0 ? 0 : SEALANE_FLAG_NONCE);
-    p->level->kernel(&a, scratch, p->level->consts);
+    a->key = slot(&p->key);
+    a->nonce = slot(p->nonce);
+    a->flags = flags | (p->is_j0 ? 0 : SEALANE_FLAG_NONCE);
+    const uint64_t dit = dit_on();
+    p->level->kernel(a, scratch, p->level->consts);
+    dit_restore(dit);
 }
 
 /* What has to go before the first text: the held associated data, while there is no state. */
@@ -26,7 +30,7 @@ static uint64_t first(const gcm_packet *p)
 /* Whole 64-byte blocks into the state. */
 static void run_blocks(gcm_packet *p, uint8_t *out, const uint8_t *in, size_t bytes, uint64_t flags)
 {
-    const sealane_args a = {
+    sealane_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,
@@ -42,18 +46,22 @@ static void run_blocks(gcm_packet *p, uint8_t *out, const uint8_t *in, size_t by
 /* Text that ends the packet, and its tag; the state stays what it was. */
 static void run_end(const gcm_packet *p, uint8_t *out, const uint8_t *in, size_t bytes, uint64_t flags, uint8_t tag[16])
 {
-    sealane_gcm_state state = p->state;
-    const sealane_args a = {
+    sealane_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,
         .ad = slot(p->held),
         .ad_bytes = p->ad_bytes,
         .tag = slot(tag),
-        .state = slot(&state),
         .total = p->done + bytes,
     };
-    run(p, &a, flags | first(p) | SEALANE_FLAG_LAST);
+    if (p->phase == HOLDING) { /* all of a packet needs no state */
+        run(p, &a, flags | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST);
+        return;
+    }
+    sealane_gcm_state state = p->state;
+    a.state = slot(&state);
+    run(p, &a, flags | SEALANE_FLAG_LAST);
     wipe(&state, sizeof state);
 }
 
@@ -98,7 +106,7 @@ static void absorb(gcm_packet *p, const uint8_t *in, size_t bytes)
     memcpy(counter, p->state.counter, sizeof counter);
     while (bytes >= 64) {
         const size_t whole = bytes - bytes % 64, n = whole < sizeof p->copy ? whole : sizeof p->copy;
-        const sealane_args a = {.out = slot(p->copy), .in = slot(in), .bytes = n, .state = slot(&p->state)};
+        sealane_args a = {.out = slot(p->copy), .in = slot(in), .bytes = n, .state = slot(&p->state)};
         run(p, &a, SEALANE_FLAG_OPEN);
         wipe(p->copy, n);
         in += n, bytes -= n;
@@ -111,7 +119,7 @@ static void absorb(gcm_packet *p, const uint8_t *in, size_t bytes)
 /* Associated data that is too long to be held: as much of it as possible into a new state. */
 static void stop_holding(gcm_packet *p, const uint8_t *ad, size_t bytes)
 {
-    const sealane_args a = {.ad = slot(ad), .ad_bytes = bytes - bytes % 16, .state = slot(&p->state)};
+    sealane_args a = {.ad = slot(ad), .ad_bytes = bytes - bytes % 16, .state = slot(&p->state)};
     run(p, &a, SEALANE_FLAG_FIRST);
     memmove(p->held, ad + (bytes - bytes % 16), bytes % 16);
     p->phase = AD;
@@ -170,7 +178,7 @@ static void make_keystream(gcm_packet *p)
 {
     static const uint8_t zeroes[64];
     sealane_gcm_state state = p->state; /* what is sealed here is not authenticated */
-    const sealane_args a = {
+    sealane_args a = {
         .out = slot(p->keystream), .in = slot(zeroes), .bytes = sizeof p->keystream, .state = slot(&state)};
     run(p, &a, 0);
     wipe(&state, sizeof state);
@@ -267,7 +275,7 @@ void gcm_packet_tag(gcm_packet *p, uint8_t tag[16])
 void gcm_packet_whole(gcm_packet *p, uint8_t *out, uint8_t tag[16], const uint8_t *ad, size_t ad_bytes,
                       const uint8_t *in, size_t bytes, int open)
 {
-    const sealane_args a = {
+    sealane_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,

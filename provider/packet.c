@@ -1,11 +1,15 @@
 #include "packet.h"
 
+#include "../src/dit.h"
+
 enum { IDLE = 0, HOLDING, WHOLE, STREAM };
 
 static void run(const packet *p, const sealane_args *a)
 {
     SEALANE_SCRATCH(scratch);
+    const uint64_t dit = dit_on();
     p->level->kernel(a, scratch, p->level->consts);
+    dit_restore(dit);
 }
 
 static uint64_t direction(int open)
@@ -162,19 +166,22 @@ void packet_set_nonce(packet *p, const uint8_t nonce[12])
     memcpy(p->nonce, nonce, sizeof p->nonce);
 }
 
-void packet_ad(packet *p, const uint8_t *ad, size_t bytes)
+int packet_ad(packet *p, const uint8_t *ad, size_t bytes)
 {
     if (p->phase == IDLE)
         begin(p);
+    if (p->text_bytes != 0)
+        return 0;
     if (p->phase == HOLDING && bytes <= PACKET_HELD - p->ad_bytes) {
         memcpy(p->held + p->ad_bytes, ad, bytes);
         p->ad_bytes += bytes;
-        return;
+        return 1;
     }
     settle(p);
     absorb(p, ad, bytes);
     p->ad_bytes += bytes;
     p->ad_open = 1;
+    return 1;
 }
 
 /* ---- Text ---- */
@@ -212,8 +219,7 @@ static void text_of_stream(packet *p, uint8_t *out, const uint8_t *in, size_t by
     const size_t to_block = (size_t)(-p->text_bytes % 64), n = bytes < to_block ? bytes : to_block;
     text_short(p, out, in, n, open);
     in += n, out += n, bytes -= n;
-    /* Only associated data in the midst of text leaves a part of a Poly1305 block here. */
-    if (bytes >= KEYSTREAM_SMALL && p->part_bytes == 0) {
+    if (bytes >= KEYSTREAM_SMALL) {
         const size_t blocks = bytes - bytes % 64;
         p->state.counter = counter_at(p->text_bytes);
         run_blocks(p, out, in, blocks, direction(open));

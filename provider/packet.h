@@ -46,7 +46,8 @@ void packet_reset(packet *p);
 /* Changes the nonce, even of a packet in the making: from the next block of the key stream on. */
 void packet_set_nonce(packet *p, const uint8_t nonce[12]);
 
-void packet_ad(packet *p, const uint8_t *ad, size_t bytes);
+/* 0 if there has been text. */
+int packet_ad(packet *p, const uint8_t *ad, size_t bytes);
 
 /* open: 1 decrypts, 0 encrypts; a packet may even change. 0 over the length limit, with nothing written. */
 int packet_text(packet *p, uint8_t *out, const uint8_t *in, size_t bytes, int open);

@@ -86,6 +86,14 @@ static inline param_name param_named(const char *key)
     }
 }
 
+/* Whether there is one parameter, and it is the tag: for nearly every packet the only one that is asked for. */
+static inline int is_tag_alone(const OSSL_PARAM params[])
+{
+    const char *key = params[0].key;
+    _Static_assert(sizeof OSSL_CIPHER_PARAM_AEAD_TAG == 4, "\"tag\"");
+    return key != NULL && key[0] == 't' && key[1] == 'a' && key[2] == 'g' && key[3] == 0 && params[1].key == NULL;
+}
+
 /* The first parameter of each name; the others are NULL. */
 typedef struct {
     OSSL_PARAM *at[PARAM_COUNT];

@@ -16,6 +16,7 @@
 #include "cipher.h"
 #include "keystream.h"
 #include "selftest.h"
+#include "skey.h"
 
 /* Every cipher that there is. Names are those of the default provider, so that a fetch by any of them finds both. */
 static const OSSL_ALGORITHM ciphers[] = {
@@ -64,7 +65,9 @@ static const OSSL_ALGORITHM *query(void *provider, int operation, int *no_cache)
 {
     const core *c = provider;
     *no_cache = 0;
-    return operation == OSSL_OP_CIPHER ? c->offered : NULL;
+    if (atomic_load(&c->failed))
+        return NULL;
+    return operation == OSSL_OP_CIPHER ? c->offered : operation == OSSL_OP_SKEYMGMT ? skey_algorithms : NULL;
 }
 
 static const OSSL_PARAM *gettable(void *provider)
@@ -102,9 +105,23 @@ static int get_params(void *provider, OSSL_PARAM params[])
         else if (strcmp(p->key, OSSL_PROV_PARAM_BUILDINFO) == 0)
             ok &= answer_text(p, c->build_info);
         else if (strcmp(p->key, OSSL_PROV_PARAM_STATUS) == 0)
-            ok &= param_set_size(p, 1);
+            ok &= param_set_size(p, !atomic_load(&c->failed));
     }
     return ok;
+}
+
+/* OSSL_PROVIDER_self_test. Contexts that have a key go on; there are no new ones, and no new keys. */
+static int self_test(void *provider)
+{
+    core *c = provider;
+    if (!core_is_well(c))
+        return 0;
+    const char *failure = selftest(c);
+    if (failure == NULL)
+        return 1;
+    atomic_store(&c->failed, 1);
+    core_raise(c, __FILE__, __LINE__, __func__, PROV_R_SELF_TEST_KAT_FAILURE, "%s", failure);
+    return 0;
 }
 
 static void teardown(void *provider)
@@ -118,6 +135,7 @@ static const OSSL_DISPATCH functions[] = {
     {OSSL_FUNC_PROVIDER_GETTABLE_PARAMS, (void (*)(void))gettable},
     {OSSL_FUNC_PROVIDER_GET_PARAMS, (void (*)(void))get_params},
     {OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))query},
+    {OSSL_FUNC_PROVIDER_SELF_TEST, (void (*)(void))self_test},
     {0, NULL},
 };
 
@@ -133,6 +151,12 @@ static int take_functions(core *c, const OSSL_DISPATCH *in)
             break;
         case OSSL_FUNC_CORE_VSET_ERROR:
             c->vset_error = OSSL_FUNC_core_vset_error(in);
+            break;
+        case OSSL_FUNC_CORE_GET_LIBCTX:
+            c->get_libctx = OSSL_FUNC_core_get_libctx(in);
+            break;
+        case OSSL_FUNC_SELF_TEST_CB:
+            c->self_test_callback = OSSL_FUNC_self_test_cb(in);
             break;
         case OSSL_FUNC_CRYPTO_ZALLOC:
             c->zalloc = OSSL_FUNC_CRYPTO_zalloc(in);

@@ -3,12 +3,11 @@
 PROVIDER_SOURCES := $(sort $(wildcard provider/*.c))
 PROVIDER_HEADERS := $(wildcard provider/*.h)
 C_FILES += $(wildcard provider/*.[ch] provider/test/*.[ch])
-SHELL_FILES += provider/bulk provider/test/programs provider/test/loading
+SHELL_FILES += provider/bulk $(addprefix provider/test/,programs loading versions) provider/sealane-openssl.in
 
-comma := ,
-
-# Where OpenSSL looks for providers; empty where there is no OpenSSL 3 to build for, and then nothing is installed.
-MODULESDIR ?= $(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null && pkg-config --variable=modulesdir libcrypto)
+# Below PREFIX like all else that is installed: the configuration names the module by its full path. A package that wants
+# it where OpenSSL looks for providers by name says MODULESDIR=$(pkg-config --variable=modulesdir libcrypto).
+MODULESDIR ?= $(LIBDIR)/ossl-modules
 PROVIDER_CNF := $(PREFIX)/share/sealane/sealane.cnf
 
 # $(call provider,folder,compiler,flags,linker flags): the provider over the library that is built there. It may need
@@ -34,12 +33,20 @@ $(eval $(call provider,$(B)/asan,$(CC),$(SANITIZE)))
 .PHONY: provider install-provider
 provider: $(B)/provider/sealane.so ## the OpenSSL 3 provider, sealane.so
 
-install-provider: provider ## the provider alone: into OpenSSL's modules directory, and a configuration to include
-	install -d $(DESTDIR)$(MODULESDIR) $(DESTDIR)$(dir $(PROVIDER_CNF))
-	install -m 755 $(B)/provider/sealane.so $(DESTDIR)$(MODULESDIR)
-	sed -e 's|@MODULE@|$(MODULESDIR)/sealane.so|g' -e 's|@CNF@|$(PROVIDER_CNF)|g' provider/sealane.cnf.in > $(DESTDIR)$(PROVIDER_CNF)
+PROVIDER_TEMPLATE = sed -e 's|@MODULE@|$(MODULESDIR)/sealane.so|g' -e 's|@CNF@|$(PROVIDER_CNF)|g'
 
-ifneq ($(MODULESDIR),)
+install-provider: provider ## the provider alone: into OpenSSL's modules directory, and sealane-openssl, which turns it on
+	install -d $(DESTDIR)$(MODULESDIR) $(DESTDIR)$(dir $(PROVIDER_CNF)) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(B)/provider/sealane.so $(DESTDIR)$(MODULESDIR)
+	$(PROVIDER_TEMPLATE) provider/sealane.cnf.in > $(DESTDIR)$(PROVIDER_CNF)
+	$(PROVIDER_TEMPLATE) provider/sealane-program.cnf.in > $(DESTDIR)$(PROVIDER_CNF:%.cnf=%-program.cnf)
+	$(PROVIDER_TEMPLATE) provider/sealane-openssl.in > $(DESTDIR)$(PREFIX)/bin/sealane-openssl
+	chmod 755 $(DESTDIR)$(PREFIX)/bin/sealane-openssl
+
+INSTALLED += $(MODULESDIR)/sealane.so $(PROVIDER_CNF) $(PROVIDER_CNF:%.cnf=%-program.cnf) $(PREFIX)/bin/sealane-openssl
+
+# Together with the library, where there is an OpenSSL 3 to build for.
+ifneq ($(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null && echo 3),)
 install: install-provider
 endif
 
@@ -56,11 +63,16 @@ CPU_NAME := $(shell awk -F': ' '/^model name/ { n = tolower($$2) } /^cpu family/
     END { gsub(/[^a-z0-9]+/, "-", n); print n "-family-" f "-model-" m }' /proc/cpuinfo 2>/dev/null)
 PROVIDER_RESULTS = bench/results/provider-$(CPU_NAME).md
 
-.PHONY: bench-provider
-bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench ## the provider beside OpenSSL's default one; writes bench/results
+.PHONY: bench-provider bench-provider-versions
+bench-provider-versions: $(B)/provider/sealane.so ## the provider beside the newest of each line of OpenSSL, with AVX-512 and without
+	provider/test/versions bench $(B) > $(B)/provider/versions.md
+	cp $(B)/provider/versions.md bench/results/provider-versions-$(CPU_NAME).md
+	cat $(B)/provider/versions.md
+
+bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench $(B)/bench-c bench-provider-versions ## the provider beside OpenSSL's default one; writes bench/results
 	@tools/bootstrap bench
-	{ sed 's|@MACHINE@|$(CPU_NAME)|; s|@OPENSSL@|'"$$(openssl version | cut -d' ' -f1-2)"'|' provider/figures.md.in && \
-	    $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 12 && \
+	{ sed 's|@MACHINE@|$(CPU_NAME)|; s|@OPENSSL@|'"$$(openssl version | sed 's/.*Library: \(OpenSSL [^ ]*\).*/\1/')"'|' provider/figures.md.in && \
+	    SEALANE_BENCH_CLASS="$$($(B)/bench-c --class)" $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 12 && \
 	    echo && provider/bulk $(B)/provider/sealane.so 512 12 TLS_AES_128_GCM_SHA256 ""; } > $(B)/provider/figures.md
 	cp $(B)/provider/figures.md $(PROVIDER_RESULTS)
 	cat $(PROVIDER_RESULTS)
@@ -86,7 +98,10 @@ $(eval $(call suite,provider-evp-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-e
     $(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/vectors.txt))
 $(eval $(call suite,provider-evp-planted,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(B)/vectors.txt,\
     --must-fail "$(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/vectors.txt --plant=%" \
-    vectors stream copies tampering allocations threads reloading leak))
+    vectors stream copies tampering refusals allocations threads reloading self-test leak))
+# A level that has no ChaCha20 of its own.
+$(eval $(call suite,provider-evp-planted-avx2,$(PROVIDER) $(B)/provider/test-evp $(B)/vectors.txt,\
+    --must-fail "env SEALANE_CPU=avx2 $(B)/provider/test-evp $(B)/provider $(B)/vectors.txt --plant=%" vectors stream))
 $(eval $(call suite,provider-tls,$(PROVIDER) $(B)/provider/test-tls,$(B)/provider/test-tls $(B)/provider))
 $(eval $(call suite,provider-tls-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-tls,\
     $(leaks) $(B)/asan/provider/test-tls $(B)/asan/provider))
@@ -95,11 +110,19 @@ $(eval $(call suite,provider-tls-planted,$(PROVIDER) $(B)/provider/test-tls,\
 $(eval $(call suite,provider-programs,$(PROVIDER),provider/test/programs $(PROVIDER)))
 $(eval $(call suite,provider-programs-planted,$(PROVIDER),\
     --must-fail "provider/test/programs $(PROVIDER) --plant=%" stock data))
-$(eval $(call suite,provider-loading,$(PROVIDER) $(B)/broken/provider/sealane.so,provider/test/loading $(B)))
-$(eval $(call suite,provider-loading-planted,$(PROVIDER) $(B)/broken/provider/sealane.so,\
-    --must-fail "provider/test/loading $(B) --plant=%" broken name symbols python))
+LOADING := $(PROVIDER) $(B)/broken/provider/sealane.so $(B)/provider/test-config
+$(eval $(call suite,provider-loading,$(LOADING),provider/test/loading $(B)))
+$(eval $(call suite,provider-loading-planted,$(LOADING),\
+    --must-fail "provider/test/loading $(B) --plant=%" broken name symbols python included on gone odd))
 $(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(B)/vectors.txt,\
     $(B)/clang/provider/test-evp $(B)/clang/provider $(B)/vectors.txt))
+
+# Every other OpenSSL that Debian has, by line: the newest of each, and the rest in make test-long. Neither is installed.
+OPENSSL_LINES := 3.0 3.5 3.6 4.0
+$(foreach l,$(OPENSSL_LINES),$(eval $(call suite,provider-openssl-$(l),$(LOADING) $(B)/vectors.txt,\
+    provider/test/versions test $(B) newest $(l) 1)))
+$(foreach l,$(OPENSSL_LINES),$(eval $(call long_suite,provider-openssl-$(l)-programs,$(LOADING) $(B)/vectors.txt,\
+    provider/test/versions test $(B) all $(l) 60 nginx-light curl haproxy nodejs python3)))
 
 .PHONY: test-provider
 test-provider: $(filter test-provider-%,$(SUITES:%=test-%)) ## the provider's own suites

@@ -4,6 +4,7 @@
 
 #include <openssl/core_names.h>
 #include <openssl/params.h>
+#include <openssl/self_test.h>
 
 #include "cipher.h"
 
@@ -59,6 +60,17 @@ static const uint8_t gcm_128_sealed[] = {
 static const uint8_t gcm_128_tag[] = {
     0x8d, 0x91, 0x1d, 0x15, 0xfe, 0xc0, 0x4b, 0x3d, 0xcc, 0x4a, 0xd1, 0xb9, 0x38, 0x4a, 0x2e, 0x26,
 };
+static const uint8_t gcm_192_sealed[] = {
+    0x00, 0x4b, 0xca, 0x67, 0x78, 0x23, 0x6a, 0x4a, 0x08, 0x9c, 0x40, 0xf0, 0x23, 0xc6, 0x52, 0xa6, 0x08, 0x85, 0x4c,
+    0x66, 0x4b, 0xc4, 0x9d, 0xd2, 0xe7, 0xae, 0xae, 0x32, 0x85, 0x79, 0xd0, 0x30, 0x6f, 0x48, 0x60, 0x45, 0x56, 0x91,
+    0x69, 0x59, 0x8c, 0xa4, 0x64, 0x80, 0x8b, 0x71, 0xf1, 0x3e, 0xf2, 0x6e, 0xcc, 0x45, 0xdf, 0x88, 0xe7, 0x81, 0xea,
+    0x5f, 0x9a, 0x23, 0xac, 0x95, 0xde, 0x4e, 0xb5, 0xfc, 0x19, 0x4d, 0xeb, 0x56, 0xe8, 0x12, 0x0a, 0x44, 0x81, 0xc5,
+    0x4b, 0x6c, 0x61, 0x00, 0x3e, 0xb2, 0xab, 0xc5, 0x64, 0x68, 0x6a, 0x8d, 0x48, 0xa0, 0xa8, 0x89, 0x00, 0x01, 0xd6,
+    0x14, 0x23, 0x4c, 0xe7, 0xec, 0x80, 0x9b, 0xbc, 0x7c, 0x9e, 0x0c, 0xfd, 0x4e, 0xd9, 0xdd, 0x5c, 0xb3, 0x6e, 0xb5,
+};
+static const uint8_t gcm_192_tag[] = {
+    0x2b, 0xbf, 0xf1, 0x62, 0xa5, 0x81, 0x52, 0x67, 0x20, 0xcf, 0xfd, 0xcd, 0xc6, 0xf5, 0x65, 0x2d,
+};
 static const uint8_t gcm_256_sealed[] = {
     0x7c, 0x0d, 0xf6, 0x1c, 0x33, 0xf0, 0xc9, 0x98, 0xdb, 0xe5, 0x16, 0x79, 0x7c, 0x79, 0x08, 0xdc, 0xdf, 0xd5, 0x2f,
     0x1f, 0x10, 0xec, 0x0b, 0x5a, 0xe2, 0xe4, 0xde, 0x99, 0x42, 0xce, 0xd8, 0x5e, 0xee, 0xc8, 0xb9, 0x53, 0x38, 0x52,
@@ -72,26 +84,28 @@ static const uint8_t gcm_256_tag[] = {
 };
 
 typedef struct {
-    const char *failure;
+    const char *name, *failure;
     const OSSL_DISPATCH *functions;
     const uint8_t *key, *iv, *ad, *sealed, *tag; /* ad and tag are NULL for a stream cipher */
     size_t key_bytes, iv_bytes, ad_bytes;
 } answer;
 
 static const answer answers[] = {
-    {"ChaCha20-Poly1305 fails its self-test", chacha20_poly1305_functions, aead_key, aead_iv, aead_ad, aead_sealed,
-     aead_tag, sizeof aead_key, sizeof aead_iv, sizeof aead_ad},
-    {"ChaCha20 fails its self-test", chacha20_functions, stream_key, stream_iv, NULL, stream_sealed, NULL,
+    {"ChaCha20-Poly1305", "ChaCha20-Poly1305 fails its self-test", chacha20_poly1305_functions, aead_key, aead_iv,
+     aead_ad, aead_sealed, aead_tag, sizeof aead_key, sizeof aead_iv, sizeof aead_ad},
+    {"ChaCha20", "ChaCha20 fails its self-test", chacha20_functions, stream_key, stream_iv, NULL, stream_sealed, NULL,
      sizeof stream_key, sizeof stream_iv, 0},
-    {"AES-128-GCM fails its self-test", aes_128_gcm_functions, aead_key, aead_iv, aead_ad, gcm_128_sealed, gcm_128_tag,
-     16, sizeof aead_iv, sizeof aead_ad},
-    {"AES-256-GCM fails its self-test", aes_256_gcm_functions, aead_key, aead_iv, aead_ad, gcm_256_sealed, gcm_256_tag,
-     32, sizeof aead_iv, sizeof aead_ad},
+    {"AES-128-GCM", "AES-128-GCM fails its self-test", aes_128_gcm_functions, aead_key, aead_iv, aead_ad,
+     gcm_128_sealed, gcm_128_tag, 16, sizeof aead_iv, sizeof aead_ad},
+    {"AES-192-GCM", "AES-192-GCM fails its self-test", aes_192_gcm_functions, aead_key, aead_iv, aead_ad,
+     gcm_192_sealed, gcm_192_tag, 24, sizeof aead_iv, sizeof aead_ad},
+    {"AES-256-GCM", "AES-256-GCM fails its self-test", aes_256_gcm_functions, aead_key, aead_iv, aead_ad,
+     gcm_256_sealed, gcm_256_tag, 32, sizeof aead_iv, sizeof aead_ad},
 };
 
 enum { TEXT = sizeof sunscreen - 1 };
 _Static_assert(sizeof aead_sealed == TEXT && sizeof stream_sealed == TEXT && sizeof gcm_128_sealed == TEXT &&
-                   sizeof gcm_256_sealed == TEXT,
+                   sizeof gcm_192_sealed == TEXT && sizeof gcm_256_sealed == TEXT,
                "the text's length");
 
 static void (*find(const OSSL_DISPATCH *functions, int id))(void)
@@ -113,14 +127,14 @@ static int run(const answer *a, void *v, uint8_t *out, const uint8_t *in, size_t
            update(v, out, &done, n, in, n) && update(v, out + n, &done, TEXT - n, in + n, TEXT - n);
 }
 
-static int seals(const answer *a, void *v, size_t n)
+static int seals(const answer *a, void *v, size_t n, int corrupt)
 {
     uint8_t out[TEXT], tag[16] = {0};
     size_t done;
     OSSL_PARAM get[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, sizeof tag), OSSL_PARAM_END};
     return CALL(a, ENCRYPT_INIT, encrypt_init)(v, a->key, a->key_bytes, a->iv, a->iv_bytes, NULL) &&
            run(a, v, out, (const uint8_t *)sunscreen, n) && CALL(a, FINAL, final)(v, out, &done, 0) &&
-           memcmp(out, a->sealed, TEXT) == 0 &&
+           (out[0] ^= (uint8_t)corrupt, memcmp(out, a->sealed, TEXT) == 0) &&
            (a->tag == NULL ||
             (CALL(a, GET_CTX_PARAMS, get_ctx_params)(v, get) && memcmp(tag, a->tag, sizeof tag) == 0));
 }
@@ -137,11 +151,11 @@ static int opens(const answer *a, void *v, size_t n, uint8_t flip)
            run(a, v, out, a->sealed, n) && memcmp(out, sunscreen, TEXT) == 0 && CALL(a, FINAL, final)(v, out, &done, 0);
 }
 
-static int answers_well(const answer *a, void *v)
+static int answers_well(const answer *a, void *v, int corrupt)
 {
     static const size_t cuts[] = {TEXT, 64, 37};
     for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
-        if (!seals(a, v, cuts[i]) || !opens(a, v, cuts[i], 0))
+        if (!seals(a, v, cuts[i], corrupt) || !opens(a, v, cuts[i], 0))
             return 0;
         if (a->tag != NULL && opens(a, v, cuts[i], 0x80))
             return 0;
@@ -149,15 +163,51 @@ static int answers_well(const answer *a, void *v)
     return 1;
 }
 
+/* ---- Who wants to know (OSSL_SELF_TEST_set_callback) ---- */
+
+typedef struct {
+    OSSL_CALLBACK *callback;
+    void *argument;
+} listener;
+
+static listener find_listener(const core *c)
+{
+    listener l = {NULL, NULL};
+    if (c->get_libctx != NULL && c->self_test_callback != NULL)
+        c->self_test_callback(c->get_libctx(c->handle), &l.callback, &l.argument);
+    return l;
+}
+
+static int tell(const listener *l, const char *phase, const char *cipher)
+{
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_utf8_string(OSSL_PROV_PARAM_SELF_TEST_PHASE, (char *)phase, strlen(phase)),
+        OSSL_PARAM_utf8_string(OSSL_PROV_PARAM_SELF_TEST_TYPE, (char *)OSSL_SELF_TEST_TYPE_KAT_CIPHER,
+                               sizeof OSSL_SELF_TEST_TYPE_KAT_CIPHER - 1),
+        OSSL_PARAM_utf8_string(OSSL_PROV_PARAM_SELF_TEST_DESC, (char *)cipher, strlen(cipher)),
+        OSSL_PARAM_END,
+    };
+    return l->callback == NULL || l->callback(params, l->argument);
+}
+
+/* A listener that answers no to "Corrupt" has the test fail, to see that it can. */
+static int test(core *c, const listener *l, const answer *a)
+{
+    tell(l, OSSL_SELF_TEST_PHASE_START, a->name);
+    const int corrupt = !tell(l, OSSL_SELF_TEST_PHASE_CORRUPT, a->name);
+    void *v = CALL(a, NEWCTX, newctx)(c);
+    const int ok = v != NULL && answers_well(a, v, corrupt);
+    CALL(a, FREECTX, freectx)(v);
+    tell(l, ok ? OSSL_SELF_TEST_PHASE_PASS : OSSL_SELF_TEST_PHASE_FAIL, a->name);
+    return ok;
+}
+
 const char *selftest(core *c)
 {
-    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
-        const answer *a = &answers[i];
-        void *v = CALL(a, NEWCTX, newctx)(c);
-        const int ok = v != NULL && answers_well(a, v);
-        CALL(a, FREECTX, freectx)(v);
-        if (!ok)
-            return a->failure;
-    }
-    return NULL;
+    const listener l = find_listener(c);
+    const char *failure = NULL;
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        if (!test(c, &l, &answers[i]) && failure == NULL)
+            failure = answers[i].failure;
+    return failure;
 }

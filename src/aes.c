@@ -218,6 +218,7 @@ void sealane_aes_encrypt(const aes_keys *keys, uint8_t out[AES_BATCH], const uin
         put_block(q, lane, column);
     }
     encrypt_out(q, keys, out);
+    wipe(q, sizeof q);
 }
 
 void sealane_aes_counters(const aes_keys *keys, uint8_t out[AES_BATCH], const uint8_t prefix[12], uint32_t counter)
@@ -230,6 +231,7 @@ void sealane_aes_counters(const aes_keys *keys, uint8_t out[AES_BATCH], const ui
         put_block(q, lane, column);
     }
     encrypt_out(q, keys, out);
+    wipe(q, sizeof q);
 }
 
 /* ---- Key schedule (FIPS 197, section 5.2) ---- */

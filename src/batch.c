@@ -2,6 +2,7 @@
  */
 #include "batch.h"
 
+#include "dit.h"
 #include "key.h"
 
 /* Packets that are planned together. More fill the lanes better when lengths are mixed, and take stack: an Internet mix
@@ -9,54 +10,17 @@
 enum { CHUNK = 64 };
 
 /* Keeps the rest from taking registers from the loop that matters. */
-#if defined(__GNUC__)
-#define OUT_OF_LINE __attribute__((noinline))
-#define ALWAYS_INLINE __attribute__((always_inline))
-#else
-#define OUT_OF_LINE
-#define ALWAYS_INLINE
-#endif
-
-/* The caller's mistakes in one packet; SEALANE_OK if there is none. */
-static inline sealane_status mistake(const sealane_op *op)
-{
-    if (!key_valid(op->key))
-        return SEALANE_INVALID_KEY;
-    const sealane_alg alg = key_alg(op->key);
-    const uint64_t bytes = op->in_bytes, ad_bytes = op->ad_bytes; /* size_t may be too narrow for the comparison */
-    if (!nonce_fits(alg, op->nonce_bytes))
-        return SEALANE_INVALID_NONCE;
-    if (bytes > text_max(alg) || ad_bytes > ad_max(alg))
-        return SEALANE_TOO_LONG;
-    if (op->nonce == NULL || op->tag == NULL || (op->ad_bytes != 0 && op->ad == NULL))
-        return SEALANE_NULL;
-    if (bytes != 0) {
-        if (op->in == NULL || op->out == NULL)
-            return SEALANE_NULL;
-        if ((op->out != op->in && overlap(op->out, op->in_bytes, op->in, op->in_bytes)) ||
-            overlap(op->out, op->in_bytes, op->nonce, op->nonce_bytes) ||
-            overlap(op->out, op->in_bytes, op->tag, SEALANE_TAG_BYTES) ||
-            overlap(op->out, op->in_bytes, op->ad, op->ad_bytes))
-            return SEALANE_OVERLAP;
-    }
-    return SEALANE_OK;
-}
+#define OUT_OF_LINE NOINLINE
 
 /* One packet by itself; 1 if it succeeded. */
 static int alone(sealane_op *op, uint64_t direction)
 {
-    const int failed = direction == SEALANE_FLAG_OPEN
-                           ? sealane_open(op->key, op->out, op->tag, op->nonce, op->nonce_bytes, op->ad, op->ad_bytes,
-                                          op->in, op->in_bytes)
-                           : sealane_seal(op->key, op->out, op->tag, op->nonce, op->nonce_bytes, op->ad, op->ad_bytes,
-                                          op->in, op->in_bytes);
-    op->status = SEALANE_OK;
-    if (failed) {
-        op->status = mistake(op);
-        if (op->status == SEALANE_OK)
-            op->status = SEALANE_NOT_AUTHENTIC;
-    }
-    return !failed;
+    op->status = (sealane_status)(direction == SEALANE_FLAG_OPEN
+                                      ? sealane_open(op->key, op->out, op->tag, op->nonce, op->nonce_bytes, op->ad,
+                                                     op->ad_bytes, op->in, op->in_bytes)
+                                      : sealane_seal(op->key, op->out, op->tag, op->nonce, op->nonce_bytes, op->ad,
+                                                     op->ad_bytes, op->in, op->in_bytes));
+    return op->status == SEALANE_OK;
 }
 
 /* What a packet counts towards a batch that pays: PAYS / from, rounded up. */
@@ -151,9 +115,9 @@ static inline int touches(const void *p, size_t n, const void *out, size_t bytes
     return (uintptr_t)p - (uintptr_t)out + (n - 1) < bytes + (n - 1);
 }
 
-/* 1 if a packet with a nonce of 12 bytes and a text of some class is without mistakes: what mistake finds, in fewer
- * instructions. 0 also if there is very much associated data, and for some without text. */
-static ALWAYS_INLINE inline int well_formed(const sealane_op *op)
+/* 1 if a packet with a nonce of 12 bytes and a text of some class is without mistakes: what sealane_mistake finds, in
+ * fewer instructions. 0 also if there is very much associated data, and for some without text. */
+static ALWAYS_INLINE inline int well_formed(const sealane_op *op, int open)
 {
     const uint8_t *const out = op->out, *const in = op->in, *const nonce = op->nonce, *const tag = op->tag;
     const size_t n = op->in_bytes, ad_bytes = op->ad_bytes;
@@ -161,7 +125,10 @@ static ALWAYS_INLINE inline int well_formed(const sealane_op *op)
         return 0;
     if (out != in && touches(in, n, out, n))
         return 0;
-    if (ad_bytes != 0 && (ad_bytes > INT32_MAX || op->ad == NULL || touches(op->ad, ad_bytes, out, n)))
+    if (!open && touches(nonce, 12, tag, 16))
+        return 0;
+    if (ad_bytes != 0 && (ad_bytes > INT32_MAX || op->ad == NULL || touches(op->ad, ad_bytes, out, n) ||
+                          (!open && touches(op->ad, ad_bytes, tag, 16))))
         return 0;
     return n == 0 || (!touches(nonce, 12, out, n) && !touches(tag, 16, out, n));
 }
@@ -184,7 +151,7 @@ static planner planner_of(const sealane_key *k, uint64_t direction, sealane_batc
     _Static_assert(SEALANE_AES_256_GCM == SEALANE_AES_128_GCM + 1 && SEALANE_AES_192_GCM == SEALANE_AES_128_GCM + 2,
                    "AES-GCM's numbers are not in a row");
     r.batch = choice(r.table, r.level);
-    r.key_word = (uint32_t)key_word(gcm ? SEALANE_AES_128_GCM : SEALANE_CHACHA20_POLY1305, index);
+    r.key_word = (uint32_t)key_word(gcm ? SEALANE_AES_128_GCM : SEALANE_CHACHA20_POLY1305, index, SEALANE_TAG_BYTES);
     r.more_words = gcm ? 2 : 0;
     r.key_at = gcm ? (size_t)((const uint8_t *)gcm_key_of(k) - (const uint8_t *)k)
                    : (size_t)(key_bytes_of(k) - (const uint8_t *)k);
@@ -199,7 +166,7 @@ static inline int has_lane(const planner *r, size_t class)
 
 static inline int is_plain_key(const planner *r, const sealane_key *k)
 {
-    return key_valid(k) && (uint32_t)k->opaque[0] - r->key_word <= r->more_words;
+    return key_marked(k) && (uint32_t)k->opaque[0] - r->key_word <= r->more_words;
 }
 
 static inline int goes_alone(const planner *r, const sealane_op *op)
@@ -219,7 +186,7 @@ static ALWAYS_INLINE inline unsigned fill(plan *p, sealane_op *ops, unsigned n, 
         sealane_op *op = &ops[i];
         const sealane_key *const key = op->key; /* loaded side by side */
         const size_t beyond = op->in_bytes - least, nonce_bytes = op->nonce_bytes;
-        if (key == NULL || beyond >= span || nonce_bytes != 12 || !is_plain_key(r, key) || !well_formed(op))
+        if (key == NULL || beyond >= span || nonce_bytes != 12 || !is_plain_key(r, key) || !well_formed(op, open))
             break;
         set_lane(l, op, (uintptr_t)op->key + key_at, op->nonce, open ? *tag++ : op->tag);
     }
@@ -264,9 +231,9 @@ OUT_OF_LINE static int plan_special(plan *p, sealane_op *op, unsigned n, const p
     if (!has_lane(r, class) || !key_valid(op->key) || key_alg(op->key) != SEALANE_XCHACHA20_POLY1305 ||
         key_level(op->key) != r->level)
         return alone(op, r->direction);
-    op->status = mistake(op);
+    op->status = sealane_mistake(op, r->direction == SEALANE_FLAG_OPEN);
     if (op->status != SEALANE_OK)
-        return 0;
+        return alone(op, r->direction);
     uint8_t *subkey = p->subkey[p->subkeys], *subnonce = p->subnonce[p->subkeys];
     p->subkeys++;
     xchacha_begin(subkey, subnonce, op->key, op->nonce);
@@ -332,7 +299,7 @@ static size_t authenticate(plan *p, sealane_op *ops)
     return good;
 }
 
-static size_t side_by_side(plan *p, sealane_op *ops, const planner *r)
+OUT_OF_LINE static size_t side_by_side(plan *p, sealane_op *ops, const planner *r)
 {
     SEALANE_BATCH_SCRATCH(scratch);
     const sealane_args a = {.in = slot(sorted_lanes(p)), .bytes = p->count, .flags = r->direction};
@@ -363,14 +330,17 @@ static unsigned better_alone(const plan *p, const sealane_batch *batch)
 }
 
 /* What was planned. */
-static size_t carry_out(plan *p, sealane_op *ops, const planner *r)
+OUT_OF_LINE static size_t carry_out(plan *p, sealane_op *ops, const planner *r)
 {
     size_t good = 0;
     for (unsigned left = better_alone(p, r->batch); left > 0; left--)
         p->count--, good += (size_t)alone(&ops[op_of(p, p->count)], r->direction);
     if (p->count > 0)
         good += side_by_side(p, ops, r);
-    wipe(p->subkey, sizeof p->subkey[0] * p->subkeys);
+    if (p->subkeys != 0) {
+        wipe(p->subkey, sizeof p->subkey[0] * p->subkeys);
+        sealane_burn_stack();
+    }
     return good;
 }
 
@@ -425,10 +395,12 @@ size_t sealane_batch_run(sealane_op *ops, size_t n, uint64_t direction, sealane_
         return 0;
     if (n == 1)
         return (size_t)alone(ops, direction);
+    const uint64_t dit = dit_on();
     for (size_t at = 0; at < n; at += CHUNK) {
         const size_t left = n - at;
         good += run_chunk(ops + at, left < CHUNK ? (unsigned)left : CHUNK, direction, choice);
     }
+    dit_restore(dit);
     return good;
 }
 

@@ -6,6 +6,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__GNUC__)
+#define NOINLINE __attribute__((noinline))
+#define ALWAYS_INLINE __attribute__((always_inline))
+#else
+#define NOINLINE
+#define ALWAYS_INLINE
+#endif
+
 static inline uint32_t load32(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -88,12 +96,8 @@ static inline uint64_t hide(uint64_t v)
 /* 1 if the two tags are equal, else 0; the time does not depend on where they differ. */
 static inline int equal16(const uint8_t *a, const uint8_t *b)
 {
-    uint64_t a0, a1, b0, b1;
-    memcpy(&a0, a, 8);
-    memcpy(&a1, a + 8, 8);
-    memcpy(&b0, b, 8);
-    memcpy(&b1, b + 8, 8);
-    int equal = hide((a0 ^ b0) | (a1 ^ b1)) == 0;
+    /* Not by memcpy: some compilers for ARM keep the copies in memory. */
+    int equal = hide((load64(a) ^ load64(b)) | (load64(a + 8) ^ load64(b + 8))) == 0;
     DECLASSIFY(equal);
     return equal;
 }

@@ -1,5 +1,7 @@
 #include "cpu.h"
 
+#include <stddef.h>
+
 #if defined(__x86_64__) && defined(__GNUC__)
 
 #include <cpuid.h>
@@ -68,8 +70,26 @@ uint32_t sealane_cpu_features(void)
 
 #elif defined(__aarch64__)
 
+#include "dit.h"
+
 #if defined(__linux__)
 #include <sys/auxv.h>
+
+/* Some emulators have it and do not tell, but as the register that Linux lets programs read where there is CPUID. */
+int sealane_cpu_has_dit(void)
+{
+    const unsigned long cpuid = 1 << 11, dit = 1 << 24; /* HWCAP_CPUID, HWCAP_DIT */
+    const unsigned long has = getauxval(AT_HWCAP);
+    uint64_t pfr0 = 0;
+
+    if (has & dit)
+        return 1;
+#if defined(__GNUC__)
+    if (has & cpuid)
+        __asm__("mrs %0, s3_0_c0_c4_0" : "=r"(pfr0)); /* ID_AA64PFR0_EL1 */
+#endif
+    return (pfr0 >> 48 & 15) != 0;
+}
 
 uint32_t sealane_cpu_features(void)
 {
@@ -86,12 +106,26 @@ uint32_t sealane_cpu_features(void)
     return found;
 }
 #elif defined(__APPLE__)
+extern int sysctlbyname(const char *, void *, size_t *, void *, size_t); /* of sys/sysctl.h */
+
+int sealane_cpu_has_dit(void)
+{
+    int has = 0;
+    size_t bytes = sizeof has;
+    return sysctlbyname("hw.optional.arm.FEAT_DIT", &has, &bytes, NULL, 0) == 0 && has != 0;
+}
+
 uint32_t sealane_cpu_features(void)
 {
     return SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL; /* of every processor of theirs */
 }
 #elif defined(_WIN32)
 #include <windows.h>
+
+int sealane_cpu_has_dit(void)
+{
+    return 0; /* Windows does not tell */
+}
 
 uint32_t sealane_cpu_features(void)
 {
@@ -100,6 +134,13 @@ uint32_t sealane_cpu_features(void)
 }
 #elif defined(__FreeBSD__)
 #include <sys/auxv.h>
+
+int sealane_cpu_has_dit(void)
+{
+    const unsigned long dit = 1 << 24; /* HWCAP_DIT */
+    unsigned long has = 0;
+    return elf_aux_info(AT_HWCAP, &has, sizeof has) == 0 && (has & dit) != 0;
+}
 
 uint32_t sealane_cpu_features(void)
 {
@@ -118,9 +159,25 @@ uint32_t sealane_cpu_features(void)
     return found;
 }
 #else
+int sealane_cpu_has_dit(void)
+{
+    return 0;
+}
+
 uint32_t sealane_cpu_features(void)
 {
     return SEALANE_ARM_NEON; /* part of every AArch64 system that has floating point */
+}
+#endif
+
+#if defined(__GNUC__)
+_Atomic unsigned char sealane_dit;
+
+unsigned char sealane_ask_for_dit(void)
+{
+    const unsigned char dit = sealane_cpu_has_dit() ? DIT_PRESENT : DIT_ABSENT;
+    atomic_store_explicit(&sealane_dit, dit, memory_order_relaxed);
+    return dit;
 }
 #endif
 

@@ -60,4 +60,7 @@ enum {
 /* The features that are present and whose registers the operating system saves; 0 on other architectures. */
 uint32_t sealane_cpu_features(void);
 
+/* AArch64: whether there is PSTATE.DIT (dit.h), as far as the operating system says. */
+int sealane_cpu_has_dit(void);
+
 #endif

@@ -8,16 +8,20 @@
 #include "level.h"
 #include "portable.h"
 
-/* opaque[0]: a mark in the upper half, by which a key that was never set up or was wiped is told; below it the level's
- * index and the algorithm. opaque[1] to [4]: the 32 bytes of a ChaCha20 key. opaque[8] to [127]: an AES-GCM key. */
+/* opaque[0]: a mark in the upper half, by which a key that was never set up or was wiped is told; below it, a byte
+ * each, how many bytes of the tag are cut off, the level's index and the algorithm. opaque[1] to [4]: the 32 bytes of a
+ * ChaCha20 key. opaque[8] to [127]: an AES-GCM key. */
 #define KEY_MARK 0x736c6b31
 
-static inline uint64_t key_word(sealane_alg alg, int level)
+enum { SHORTEST_TAG = 12 }; /* that a key can have */
+
+static inline uint64_t key_word(sealane_alg alg, int level, size_t tag_bytes)
 {
-    return (uint64_t)KEY_MARK << 32 | (uint64_t)level << 8 | (uint64_t)alg;
+    return (uint64_t)KEY_MARK << 32 | (uint64_t)(SEALANE_TAG_BYTES - tag_bytes) << 16 | (uint64_t)level << 8 |
+           (uint64_t)alg;
 }
 
-static inline int key_valid(const sealane_key *k)
+static inline int key_marked(const sealane_key *k)
 {
     return k != NULL && k->opaque[0] >> 32 == KEY_MARK;
 }
@@ -27,9 +31,25 @@ static inline sealane_alg key_alg(const sealane_key *k)
     return (sealane_alg)(k->opaque[0] & 0xff);
 }
 
+static inline unsigned key_index(const sealane_key *k)
+{
+    return k->opaque[0] >> 8 & 0xff;
+}
+
+static inline size_t key_tag_bytes(const sealane_key *k)
+{
+    return SEALANE_TAG_BYTES - (size_t)(k->opaque[0] >> 16 & 0xff);
+}
+
 static inline int is_gcm(sealane_alg alg)
 {
     return alg == SEALANE_AES_128_GCM || alg == SEALANE_AES_192_GCM || alg == SEALANE_AES_256_GCM;
+}
+
+/* The lengths of tags that an algorithm has. */
+static inline int tag_fits(sealane_alg alg, size_t tag_bytes)
+{
+    return tag_bytes <= SEALANE_TAG_BYTES && tag_bytes >= (is_gcm(alg) ? SHORTEST_TAG : SEALANE_TAG_BYTES);
 }
 
 /* The table that an algorithm's levels are in. */
@@ -38,9 +58,22 @@ static inline const sealane_table *table_of(sealane_alg alg)
     return &sealane_tables[is_gcm(alg) ? SEALANE_AESGCM : SEALANE_CHACHA20POLY1305];
 }
 
+/* Keys are memory that a fault elsewhere may overwrite: whatever stands there, no index leaves its table. */
+static inline int key_valid(const sealane_key *k)
+{
+    return key_marked(k) && key_alg(k) >= SEALANE_CHACHA20_POLY1305 && key_alg(k) <= SEALANE_AES_192_GCM &&
+           key_index(k) < table_of(key_alg(k))->count && tag_fits(key_alg(k), key_tag_bytes(k));
+}
+
+/* The same in fewer instructions, for keys of a table with whole tags. */
+static inline int key_valid_in(int table, const sealane_key *k)
+{
+    return (uint32_t)k->opaque[0] >> 8 < sealane_tables[table].count;
+}
+
 static inline const sealane_level *level_of(int table, const sealane_key *k)
 {
-    return &sealane_tables[table].levels[k->opaque[0] >> 8 & 0xff];
+    return &sealane_tables[table].levels[key_index(k)];
 }
 
 static inline const sealane_level *key_level(const sealane_key *k)
@@ -74,6 +107,19 @@ void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonc
 
 /* sealane_key_init with a level of the caller's choice; for tests and benchmarks. */
 int sealane_key_init_at(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, int level);
+
+/* The caller's mistakes in one packet; SEALANE_OK if there is none. */
+sealane_status sealane_mistake(const sealane_op *op, int open);
+
+/* Zeroes what a packet or a piece of one that is refused would have been written to, unless no text under k can be so
+ * long; k need not be valid. Returns why. */
+int sealane_refuse(sealane_status why, const sealane_key *k, uint8_t *out, size_t bytes);
+
+/* The same, and the tag that sealing would have written. */
+int sealane_refuse_to_seal(sealane_status why, const sealane_key *k, uint8_t *out, size_t bytes, uint8_t *tag);
+
+/* 1 if the tag of a packet under k is the one that belongs to it. expected is wiped. */
+int sealane_same_tag(const sealane_key *k, uint8_t expected[SEALANE_TAG_BYTES], const uint8_t *tag);
 
 /* RFC 8439, section 2.8: the block counter has 32 bits, and block 0 makes the Poly1305 key. */
 #define CHACHA20_TEXT_MAX (((uint64_t)1 << 38) - 64)

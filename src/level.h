@@ -26,6 +26,7 @@ typedef struct sealane_level {
     sealane_kernel *kernel;
     const void *consts;
     sealane_batch batch;
+    uint8_t timed; /* 1: a measurement decides between this level and other timed ones (sealane_level_fastest) */
 } sealane_level;
 
 typedef struct sealane_table {
@@ -52,11 +53,14 @@ int sealane_level_find(const sealane_table *table, const char *name);
 int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t features,
                          void (*failed)(const sealane_level *));
 
-/* Of levels that need the same features, which stand together, the pipeline decides which is fastest, and no feature
- * tells that. Of those from first on, which works, the one with the shortest time of any: they take turns, and
- * interruptions only add. failed is called with each that does not pass its known-answer test. */
-int sealane_level_fastest(const sealane_table *table, int first, uint64_t (*ticks)(const sealane_level *),
-                          void (*failed)(const sealane_level *));
+/* Which of the timed levels is fastest a CPU's pipeline decides, and no feature tells. Of level first, if it is timed,
+ * and the timed ones behind it that the features allow and that work, the one with the least product of its shortest
+ * times for a short and a long packet; but one further up the table if it is not clearly slower. They take turns, and
+ * interruptions only add. ticks is in any unit; past the limit no third turn begins. failed is called with each that
+ * does not pass its known-answer test. */
+typedef uint64_t sealane_ticks(const sealane_level *, size_t bytes);
+int sealane_level_fastest(const sealane_table *table, int first, uint32_t features, sealane_ticks *ticks,
+                          uint64_t limit, void (*failed)(const sealane_level *));
 
 /* The level of one of sealane_tables for this process: chosen at the first call, the same ever after. -1 if not even
  * portable works. */

@@ -3,6 +3,20 @@
 
 #include "bytes.h"
 
+NOINLINE void sealane_burn_stack(void)
+{
+    uint8_t room[1024];
+    wipe(room, sizeof room);
+}
+
+NOINLINE void sealane_burn_little(void)
+{
+    uint64_t room[48];
+    for (size_t i = 0; i < sizeof room / sizeof *room; i += 8) {
+        wipe(room + i, 64);
+    }
+}
+
 /* ---- ChaCha20 (RFC 8439, section 2.1 to 2.4) ---- */
 
 static inline uint32_t rotl(uint32_t v, int n)
@@ -255,7 +269,7 @@ static void text_tail(uint32_t chacha[16], sealane_state *s, uint8_t *out, const
     wipe(block, sizeof block);
 }
 
-void SEALANE_KERNEL_ABI sealane_chacha20poly1305_portable(const sealane_args *a, void *scratch, const void *consts)
+static NOINLINE void run(const sealane_args *a)
 {
     uint8_t *out = slot_bytes(a->out);
     const uint8_t *in = slot_bytes(a->in);
@@ -264,7 +278,6 @@ void SEALANE_KERNEL_ABI sealane_chacha20poly1305_portable(const sealane_args *a,
     const uint8_t *key = slot_bytes(a->key), *nonce = slot_bytes(a->nonce);
     sealane_state s;
     uint32_t chacha[16];
-    (void)scratch, (void)consts;
 
     if (a->flags & SEALANE_FLAG_FIRST) {
         uint8_t block[64];
@@ -290,6 +303,13 @@ void SEALANE_KERNEL_ABI sealane_chacha20poly1305_portable(const sealane_args *a,
         memcpy(slot_bytes(a->state), &s, sizeof s);
     wipe(&s, sizeof s);
     wipe(chacha, sizeof chacha);
+}
+
+void SEALANE_KERNEL_ABI sealane_chacha20poly1305_portable(const sealane_args *a, void *scratch, const void *consts)
+{
+    (void)scratch, (void)consts;
+    run(a);
+    sealane_burn_stack();
 }
 
 void SEALANE_KERNEL_ABI sealane_chacha20poly1305_batch_portable(const sealane_args *a, void *scratch,

@@ -10,6 +10,13 @@ sealane_kernel sealane_chacha20poly1305_portable;
 /* Its batch kernel: one packet after the other. */
 sealane_kernel sealane_chacha20poly1305_batch_portable;
 
+/* C cannot say what a compiler keeps in memory for want of registers. This overwrites a kibibyte of the stack below the
+ * caller's frame, where the functions of this file and of ghash.h, that it has called, had theirs. */
+void sealane_burn_stack(void);
+
+/* Less, and faster: enough for sealane_hchacha20. */
+void sealane_burn_little(void);
+
 /* One 64-byte block of ChaCha20 key stream (RFC 8439, section 2.3). */
 void sealane_chacha20_block(uint8_t out[64], const uint8_t key[32], const uint8_t nonce[12], uint32_t counter);
 

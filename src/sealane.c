@@ -1,14 +1,7 @@
 /* The front end: checks what callers hand in, and runs whole packets through a kernel. */
+#include "dit.h"
 #include "ghash.h"
 #include "key.h"
-
-#if defined(__GNUC__)
-#define NOINLINE __attribute__((noinline))
-#define ALWAYS_INLINE __attribute__((always_inline))
-#else
-#define NOINLINE
-#define ALWAYS_INLINE
-#endif
 
 enum { PLAIN_BYTES = 1 << 30 };
 
@@ -38,23 +31,47 @@ static void set_up_gcm(sealane_key *k, const uint8_t *key, size_t key_bytes)
     level->kernel(&a, scratch, level->consts);
 }
 
-int sealane_key_init_at(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, int level)
+static int init(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, size_t tag_bytes, int level)
 {
-    if (k == NULL || key == NULL || key_bytes == 0 || key_bytes != key_bytes_for(alg) || level < 0)
-        return -1;
-    k->opaque[0] = key_word(alg, level);
+    const uint64_t dit = dit_on();
+    k->opaque[0] = key_word(alg, level, tag_bytes);
     if (is_gcm(alg))
         set_up_gcm(k, key, key_bytes);
     else
         memcpy(&k->opaque[1], key, 32);
-    return 0;
+    dit_restore(dit);
+    return SEALANE_OK;
+}
+
+int sealane_key_init_at(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, int level)
+{
+    if (k == NULL || key == NULL || key_bytes == 0 || key_bytes != key_bytes_for(alg) || level < 0 ||
+        (unsigned)level >= table_of(alg)->count)
+        return SEALANE_INVALID_KEY;
+    return init(k, alg, key, key_bytes, SEALANE_TAG_BYTES, level);
+}
+
+static int refuse_key(sealane_status why, sealane_key *k)
+{
+    sealane_key_wipe(k);
+    return why;
+}
+
+int sealane_key_init_with_tag(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, size_t tag_bytes)
+{
+    if (k == NULL || key == NULL)
+        return refuse_key(SEALANE_NULL, k);
+    if (key_bytes == 0 || key_bytes != key_bytes_for(alg))
+        return refuse_key(SEALANE_INVALID_KEY, k);
+    if (!tag_fits(alg, tag_bytes))
+        return refuse_key(SEALANE_INVALID_TAG, k);
+    const int level = sealane_level_of_process(table_of(alg));
+    return level < 0 ? refuse_key(SEALANE_NO_LEVEL, k) : init(k, alg, key, key_bytes, tag_bytes, level);
 }
 
 int sealane_key_init(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes)
 {
-    if (key_bytes_for(alg) == 0)
-        return -1;
-    return sealane_key_init_at(k, alg, key, key_bytes, sealane_level_of_process(table_of(alg)));
+    return sealane_key_init_with_tag(k, alg, key, key_bytes, SEALANE_TAG_BYTES);
 }
 
 void sealane_key_wipe(sealane_key *k)
@@ -82,25 +99,59 @@ static inline int apart(uintptr_t end, size_t bytes, const void *x, size_t x_byt
     return (uintptr_t)x - end <= 0 - bytes - x_bytes;
 }
 
-static inline int well_formed(const packet *p, const uint8_t *tag)
+static sealane_status mistake(const packet *p, const uint8_t *tag, int open)
 {
-    if (!key_valid(p->key) || p->nonce == NULL || tag == NULL)
-        return 0;
+    if (!key_valid(p->key))
+        return SEALANE_INVALID_KEY;
     const sealane_alg alg = key_alg(p->key);
+    const size_t tag_bytes = key_tag_bytes(p->key);
     const uint64_t bytes = p->bytes, ad_bytes = p->ad_bytes; /* size_t may be too narrow for the comparison */
-    if (!nonce_fits(alg, p->nonce_bytes) || bytes > text_max(alg) || ad_bytes > ad_max(alg))
-        return 0;
-    if (p->ad_bytes != 0 && (p->ad == NULL || overlap(p->out, p->bytes, p->ad, p->ad_bytes)))
-        return 0;
-    if (p->bytes != 0) {
-        if (p->in == NULL || p->out == NULL)
-            return 0;
-        if (p->out != p->in && overlap(p->out, p->bytes, p->in, p->bytes))
-            return 0;
-        if (overlap(p->out, p->bytes, p->nonce, p->nonce_bytes) || overlap(p->out, p->bytes, tag, SEALANE_TAG_BYTES))
-            return 0;
-    }
-    return 1;
+    if (!nonce_fits(alg, p->nonce_bytes))
+        return SEALANE_INVALID_NONCE;
+    if (bytes > text_max(alg) || ad_bytes > ad_max(alg))
+        return SEALANE_TOO_LONG;
+    if (p->nonce == NULL || tag == NULL || (ad_bytes != 0 && p->ad == NULL) ||
+        (bytes != 0 && (p->in == NULL || p->out == NULL)))
+        return SEALANE_NULL;
+    if (!open && (overlap(tag, tag_bytes, p->ad, p->ad_bytes) || overlap(tag, tag_bytes, p->nonce, p->nonce_bytes)))
+        return SEALANE_OVERLAP;
+    if ((p->out != p->in && overlap(p->out, p->bytes, p->in, p->bytes)) ||
+        overlap(p->out, p->bytes, p->ad, p->ad_bytes) || overlap(p->out, p->bytes, p->nonce, p->nonce_bytes) ||
+        overlap(p->out, p->bytes, tag, tag_bytes))
+        return SEALANE_OVERLAP;
+    return SEALANE_OK;
+}
+
+sealane_status sealane_mistake(const sealane_op *op, int open)
+{
+    const packet p = {op->key, op->out, op->nonce, op->ad, op->in, op->nonce_bytes, op->ad_bytes, op->in_bytes};
+    return mistake(&p, op->tag, open);
+}
+
+int sealane_refuse(sealane_status why, const sealane_key *k, uint8_t *out, size_t bytes)
+{
+    const uint64_t most = key_valid(k) ? text_max(key_alg(k)) : CHACHA20_TEXT_MAX, n = bytes;
+    if (out != NULL && n != 0 && n <= most && n <= PTRDIFF_MAX)
+        memset(out, 0, bytes);
+    return why;
+}
+
+int sealane_refuse_to_seal(sealane_status why, const sealane_key *k, uint8_t *out, size_t bytes, uint8_t *tag)
+{
+    if (tag != NULL)
+        memset(tag, 0, key_valid(k) ? key_tag_bytes(k) : SHORTEST_TAG);
+    return sealane_refuse(why, k, out, bytes);
+}
+
+int sealane_same_tag(const sealane_key *k, uint8_t expected[16], const uint8_t *tag)
+{
+    uint8_t given[16];
+    memcpy(given, expected, sizeof given);
+    memcpy(given, tag, key_tag_bytes(k)); /* what is cut off is as if it were right */
+    const int same = equal16(expected, given);
+    wipe(expected, 16);
+    wipe(given, sizeof given);
+    return same;
 }
 
 static ALWAYS_INLINE inline void run_at(const sealane_level *level, const packet *p, const void *key,
@@ -121,7 +172,8 @@ static ALWAYS_INLINE inline void run_at(const sealane_level *level, const packet
     level->kernel(&a, scratch, level->consts);
 }
 
-static inline void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction)
+/* One scratch area for all that come by here. */
+static NOINLINE void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction)
 {
     run_at(key_level(p->key), p, key, nonce, tag, direction);
 }
@@ -132,12 +184,13 @@ static void run_xchacha(const packet *p, uint8_t *tag, uint64_t direction)
     xchacha_begin(subkey, subnonce, p->key, p->nonce);
     run(p, subkey, subnonce, tag, direction);
     wipe(subkey, sizeof subkey);
+    sealane_burn_little();
 }
 
 /* Runs the first part of a packet that has no text and a J0 of zeroes: the state has GHASH of the associated data, and
  * for a mask the hash key H, the encrypted block of zeroes. */
-static void run_ad(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *key, const uint8_t *ad,
-                   size_t ad_bytes)
+static NOINLINE void run_ad(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *key,
+                            const uint8_t *ad, size_t ad_bytes)
 {
     static const uint8_t zero[16] = {0};
     SEALANE_SCRATCH(scratch);
@@ -162,8 +215,8 @@ void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const seala
 
 /* J0 is GHASH of the nonce and its length: what a kernel makes of associated data, but for the lengths' block, which is
  * of the associated data here, or where it would have to be copied far is added by portable code. */
-void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
-                            const uint8_t *nonce, size_t nonce_bytes)
+static NOINLINE void hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
+                                const uint8_t *nonce, size_t nonce_bytes)
 {
     uint8_t blocks[128] = {0};
     const size_t padded = (nonce_bytes + 15) / 16 * 16;
@@ -181,8 +234,18 @@ void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const se
         sealane_ghash_lengths(&s, &k, 0, nonce_bytes);
         store64_be(j0, s.y[1]), store64_be(j0 + 8, s.y[0]);
         wipe(&k, sizeof k);
+        wipe(&s, sizeof s);
+        sealane_burn_stack();
     }
+    wipe(blocks, sizeof blocks);
     wipe(&state, sizeof state);
+}
+
+void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
+                            const uint8_t *nonce, size_t nonce_bytes)
+{
+    hash_nonce(j0, level, key, nonce, nonce_bytes);
+    sealane_burn_stack();
 }
 
 void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes)
@@ -218,21 +281,27 @@ static inline void run_any(const packet *p, uint8_t *tag, uint64_t direction)
         run_gcm(p, tag, direction);
 }
 
-/* A nonce of 12 bytes, some text, and beyond doubt well formed: what nearly all packets are, told in few instructions.
- * Anything else may be well formed too. */
-static ALWAYS_INLINE inline int is_plain(const packet *p, const uint8_t *tag)
+/* A nonce of 12 bytes, a whole tag, some text, and beyond doubt well formed: what nearly all packets are, told in few
+ * instructions. Anything else may be well formed too. */
+static ALWAYS_INLINE inline int is_plain(const packet *p, const uint8_t *tag, int open)
 {
-    if (!key_valid(p->key) || key_alg(p->key) == SEALANE_XCHACHA20_POLY1305 || p->nonce_bytes != 12)
+    if (!key_marked(p->key) || key_alg(p->key) == SEALANE_XCHACHA20_POLY1305 || p->nonce_bytes != 12)
+        return 0;
+    if (!key_valid_in(key_alg(p->key) == SEALANE_CHACHA20_POLY1305 ? SEALANE_CHACHA20POLY1305 : SEALANE_AESGCM, p->key))
         return 0;
     if (p->out == NULL || p->in == NULL || p->nonce == NULL || tag == NULL)
         return 0;
     const uint64_t bytes = p->bytes, ad_bytes = p->ad_bytes;
     if (bytes == 0 || (bytes | ad_bytes) >= PLAIN_BYTES)
         return 0;
-    const uintptr_t end = (uintptr_t)p->out + p->bytes;
+    const uintptr_t end = (uintptr_t)p->out + p->bytes, tag_end = (uintptr_t)tag + SEALANE_TAG_BYTES;
+    if (!open && !apart(tag_end, SEALANE_TAG_BYTES, p->nonce, 12))
+        return 0;
+    if (p->ad_bytes != 0 && (p->ad == NULL || !apart(end, p->bytes, p->ad, p->ad_bytes) ||
+                             (!open && !apart(tag_end, SEALANE_TAG_BYTES, p->ad, p->ad_bytes))))
+        return 0;
     return (p->out == p->in || apart(end, p->bytes, p->in, p->bytes)) && apart(end, p->bytes, tag, SEALANE_TAG_BYTES) &&
-           apart(end, p->bytes, p->nonce, 12) &&
-           (p->ad_bytes == 0 || (p->ad != NULL && apart(end, p->bytes, p->ad, p->ad_bytes)));
+           apart(end, p->bytes, p->nonce, 12);
 }
 
 static ALWAYS_INLINE inline void run_plain(const packet *p, uint8_t *tag, uint64_t direction)
@@ -244,56 +313,69 @@ static ALWAYS_INLINE inline void run_plain(const packet *p, uint8_t *tag, uint64
 }
 
 /* Whatever may come. */
-static NOINLINE int seal_any(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint8_t *nonce,
-                             size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+static NOINLINE int seal_any(const sealane_key *k, uint8_t *out, uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes,
+                             const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
 {
     const packet p = {k, out, nonce, ad, in, nonce_bytes, ad_bytes, in_bytes};
-    if (!well_formed(&p, tag))
-        return -1;
-    run_any(&p, tag, 0);
-    return 0;
+    const sealane_status why = mistake(&p, tag, 0);
+    uint8_t whole[SEALANE_TAG_BYTES];
+    if (why != SEALANE_OK)
+        return sealane_refuse_to_seal(why, k, out, in_bytes, tag);
+    const uint64_t dit = dit_on();
+    run_any(&p, whole, 0);
+    memcpy(tag, whole, key_tag_bytes(k));
+    wipe(whole, sizeof whole);
+    dit_restore(dit);
+    return SEALANE_OK;
 }
 
 int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
                  const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
 {
     const packet p = {k, out, nonce, ad, in, nonce_bytes, ad_bytes, in_bytes};
-    if (!is_plain(&p, tag))
+    if (!is_plain(&p, tag, 0))
         return seal_any(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    const uint64_t dit = dit_on();
     run_plain(&p, tag, 0);
-    return 0;
+    dit_restore(dit);
+    return SEALANE_OK;
 }
 
-/* 0, or -1 and the text is erased. */
-static inline int verdict(const packet *p, uint8_t expected[16], const uint8_t tag[16])
+static inline int verdict(const packet *p, int authentic)
 {
-    const int authentic = equal16(expected, tag);
-    wipe(expected, 16);
     if (authentic)
-        return 0;
+        return SEALANE_OK;
     if (p->bytes != 0)
         memset(p->out, 0, p->bytes);
-    return -1;
+    return SEALANE_NOT_AUTHENTIC;
 }
 
-static NOINLINE int open_any(const sealane_key *k, uint8_t *out, const uint8_t tag[16], const uint8_t *nonce,
+static NOINLINE int open_any(const sealane_key *k, uint8_t *out, const uint8_t *tag, const uint8_t *nonce,
                              size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
 {
     const packet p = {k, out, nonce, ad, in, nonce_bytes, ad_bytes, in_bytes};
-    uint8_t expected[16];
-    if (!well_formed(&p, tag))
-        return -1;
+    const sealane_status why = mistake(&p, tag, 1);
+    uint8_t expected[SEALANE_TAG_BYTES];
+    if (why != SEALANE_OK)
+        return sealane_refuse(why, k, out, in_bytes);
+    const uint64_t dit = dit_on();
     run_any(&p, expected, SEALANE_FLAG_OPEN);
-    return verdict(&p, expected, tag);
+    const int authentic = sealane_same_tag(k, expected, tag);
+    dit_restore(dit);
+    return verdict(&p, authentic);
 }
 
 int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
                  const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
 {
     const packet p = {k, out, nonce, ad, in, nonce_bytes, ad_bytes, in_bytes};
-    uint8_t expected[16];
-    if (!is_plain(&p, tag))
+    uint8_t expected[SEALANE_TAG_BYTES];
+    if (!is_plain(&p, tag, 1))
         return open_any(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    const uint64_t dit = dit_on();
     run_plain(&p, expected, SEALANE_FLAG_OPEN);
-    return verdict(&p, expected, tag);
+    const int authentic = equal16(expected, tag);
+    wipe(expected, sizeof expected);
+    dit_restore(dit);
+    return verdict(&p, authentic);
 }

@@ -3,6 +3,7 @@
  * The state is the kernels' own, so whole 64-byte blocks go through the kernel of the key's level. The ends of pieces
  * go through portable code for ChaCha20-Poly1305; for AES-GCM, whose keys only their level can read, through the kernel
  * too: zeroes sealed give the key stream, and a block is authenticated by opening it once more. */
+#include "dit.h"
 #include "ghash.h"
 #include "key.h"
 
@@ -19,8 +20,8 @@ enum { HOLDING_AD = 1, ABSORBING_AD = 2, TEXT = 3 };
 typedef struct MAY_ALIAS stream {
     uint64_t mark; /* KEY_MARK while a packet is in progress */
     uint64_t phase, direction;
-    const sealane_level *level;
-    const sealane_gcm_key *gcm; /* NULL: ChaCha20-Poly1305 */
+    const sealane_key *key_of; /* of AES-GCM it is read to the end; of ChaCha20-Poly1305 only looked at */
+    uint64_t key_word;         /* its first word; another one, and the key is no longer the same */
     uint64_t ad_bytes, text_bytes, text_max, ad_max;
     uint64_t flags; /* of all calls */
     union {
@@ -40,53 +41,75 @@ static stream *in_progress(sealane_stream *handle)
     return s != NULL && s->mark == KEY_MARK ? s : NULL;
 }
 
+/* A wiped key would go on as one of zeroes. */
+static int key_is_there(const stream *s)
+{
+    return key_valid(s->key_of) && s->key_of->opaque[0] == s->key_word;
+}
+
+/* The kernel's key; NULL: not of AES-GCM. */
+static const sealane_gcm_key *gcm_of(const stream *s)
+{
+    return is_gcm(key_alg(s->key_of)) ? gcm_key_of(s->key_of) : NULL;
+}
+
 int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_direction direction, const uint8_t *nonce,
                         size_t nonce_bytes)
 {
     stream *s = (stream *)handle;
-    if (s == NULL || !key_valid(k) || nonce == NULL || !nonce_fits(key_alg(k), nonce_bytes))
-        return -1;
+    if (s == NULL)
+        return SEALANE_NULL;
+    if (!key_valid(k))
+        return SEALANE_INVALID_KEY;
+    if (!nonce_fits(key_alg(k), nonce_bytes))
+        return SEALANE_INVALID_NONCE;
+    if (nonce == NULL)
+        return SEALANE_NULL;
     if (direction != SEALANE_STREAM_SEAL && direction != SEALANE_STREAM_OPEN)
-        return -1;
+        return SEALANE_INVALID_STREAM;
     s->mark = KEY_MARK;
     s->phase = HOLDING_AD;
     s->direction = direction;
-    s->level = key_level(k);
+    s->key_of = k;
+    s->key_word = k->opaque[0];
     s->ad_bytes = s->text_bytes = 0;
     s->text_max = text_max(key_alg(k)), s->ad_max = ad_max(key_alg(k));
     s->flags = 0;
-    s->gcm = NULL;
+    const uint64_t dit = dit_on();
     if (is_gcm(key_alg(k))) {
-        s->gcm = gcm_key_of(k);
         s->flags = nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES ? SEALANE_FLAG_NONCE : 0;
         sealane_begin_gcm(s->nonce, k, nonce, nonce_bytes);
     } else if (key_alg(k) == SEALANE_XCHACHA20_POLY1305) {
         xchacha_begin(s->key, s->nonce, k, nonce);
+        sealane_burn_little();
     } else {
         memcpy(s->key, key_bytes_of(k), 32);
         memcpy(s->nonce, nonce, 12);
     }
+    dit_restore(dit);
     return 0;
 }
 
-static void run_kernel(stream *s, void *state, uint8_t *out, const uint8_t *in, size_t bytes, size_t ad_bytes,
-                       uint8_t *tag, uint64_t flags)
+static NOINLINE void run_kernel(stream *s, void *state, uint8_t *out, const uint8_t *in, size_t bytes, size_t ad_bytes,
+                                uint8_t *tag, uint64_t flags)
 {
     SEALANE_SCRATCH(scratch);
+    const sealane_level *level = key_level(s->key_of);
+    const sealane_gcm_key *gcm = gcm_of(s);
     const sealane_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,
         .ad = slot(s->block),
         .ad_bytes = flags & SEALANE_FLAG_LAST ? s->ad_bytes : ad_bytes,
-        .key = s->gcm ? slot(s->gcm) : slot(s->key),
+        .key = gcm ? slot(gcm) : slot(s->key),
         .nonce = slot(s->nonce),
         .tag = slot(tag),
         .state = slot(state),
         .total = s->text_bytes,
         .flags = s->flags | flags,
     };
-    s->level->kernel(&a, scratch, s->level->consts);
+    level->kernel(&a, scratch, level->consts);
 }
 
 void sealane_gcm_absorb(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *k,
@@ -101,15 +124,17 @@ void sealane_gcm_absorb(sealane_gcm_state *state, const sealane_level *level, co
     store64_be(state->y, sum.y[1]), store64_be(state->y + 8, sum.y[0]);
     wipe(h, sizeof h);
     wipe(&key, sizeof key);
+    wipe(&sum, sizeof sum);
 }
 
 /* Authenticates blocks that the kernel is not given: associated data, and ChaCha20-Poly1305's ends of pieces. */
 static void absorb(stream *s, const uint8_t *in, size_t blocks)
 {
-    if (s->gcm == NULL)
+    const sealane_gcm_key *gcm = gcm_of(s);
+    if (gcm == NULL)
         sealane_poly1305_blocks(&s->state, in, blocks);
     else
-        sealane_gcm_absorb(&s->gcm_state, s->level, s->gcm, in, blocks);
+        sealane_gcm_absorb(&s->gcm_state, key_level(s->key_of), gcm, in, blocks);
 }
 
 static void absorb_ad(stream *s, const uint8_t *ad, size_t ad_bytes)
@@ -136,7 +161,7 @@ static void stop_holding(stream *s)
     uint8_t held[sizeof s->block];
     const size_t n = (size_t)s->ad_bytes;
     s->phase = ABSORBING_AD;
-    if (s->gcm) {
+    if (gcm_of(s)) {
         run_kernel(s, &s->gcm_state, NULL, NULL, 0, n - n % 16, NULL, SEALANE_FLAG_FIRST);
         memmove(s->block, s->block + (n - n % 16), n % 16);
         return;
@@ -152,8 +177,14 @@ static void stop_holding(stream *s)
 int sealane_stream_ad(sealane_stream *handle, const uint8_t *ad, size_t ad_bytes)
 {
     stream *s = in_progress(handle);
-    if (s == NULL || s->phase == TEXT || (ad == NULL && ad_bytes != 0) || ad_bytes > s->ad_max - s->ad_bytes)
-        return -1;
+    if (s == NULL || s->phase == TEXT)
+        return SEALANE_INVALID_STREAM;
+    if (!key_is_there(s))
+        return SEALANE_INVALID_KEY;
+    if (ad == NULL && ad_bytes != 0)
+        return SEALANE_NULL;
+    if (ad_bytes > s->ad_max - s->ad_bytes)
+        return SEALANE_TOO_LONG;
     if (ad_bytes == 0)
         return 0;
     if (s->phase == HOLDING_AD && ad_bytes <= sizeof s->block - s->ad_bytes) {
@@ -161,15 +192,18 @@ int sealane_stream_ad(sealane_stream *handle, const uint8_t *ad, size_t ad_bytes
         s->ad_bytes += ad_bytes;
         return 0;
     }
+    const uint64_t dit = dit_on();
     if (s->phase == HOLDING_AD)
         stop_holding(s);
     absorb_ad(s, ad, ad_bytes);
+    sealane_burn_stack();
+    dit_restore(dit);
     return 0;
 }
 
 static void begin_text(stream *s)
 {
-    if (s->phase == HOLDING_AD && s->gcm) {
+    if (s->phase == HOLDING_AD && gcm_of(s)) {
         run_kernel(s, &s->gcm_state, NULL, NULL, 0, s->ad_bytes, NULL, SEALANE_FLAG_FIRST);
         s->phase = TEXT;
     }
@@ -185,7 +219,7 @@ static void begin_text(stream *s)
 /* The key stream of the next 64 bytes. */
 static void make_keystream(stream *s)
 {
-    if (s->gcm == NULL) {
+    if (gcm_of(s) == NULL) {
         sealane_chacha20_block(s->keystream, s->key, s->nonce, (uint32_t)s->state.counter++);
         return;
     }
@@ -198,7 +232,7 @@ static void make_keystream(stream *s)
 /* Authenticates the 64 bytes whose key stream was used up. */
 static void absorb_text(stream *s)
 {
-    if (s->gcm == NULL)
+    if (gcm_of(s) == NULL)
         absorb(s, s->block, 4);
     else
         run_kernel(s, &s->gcm_state, s->keystream, s->block, sizeof s->block, 0, NULL, SEALANE_FLAG_OPEN);
@@ -228,17 +262,30 @@ static void update_blocks(stream *s, uint8_t *out, const uint8_t *in, size_t byt
     s->text_bytes += bytes;
 }
 
+static sealane_status mistake(const stream *s, const uint8_t *out, const uint8_t *in, size_t in_bytes)
+{
+    if (s == NULL)
+        return SEALANE_INVALID_STREAM;
+    if (!key_is_there(s))
+        return SEALANE_INVALID_KEY;
+    if (in_bytes == 0)
+        return SEALANE_OK;
+    if (in_bytes > s->text_max - s->text_bytes)
+        return SEALANE_TOO_LONG;
+    if (in == NULL || out == NULL)
+        return SEALANE_NULL;
+    return out != in && overlap(out, in_bytes, in, in_bytes) ? SEALANE_OVERLAP : SEALANE_OK;
+}
+
 int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *in, size_t in_bytes)
 {
     stream *s = in_progress(handle);
-    if (s == NULL)
-        return -1;
+    const sealane_status why = mistake(s, out, in, in_bytes);
+    if (why != SEALANE_OK)
+        return sealane_refuse(why, NULL, out, in_bytes);
     if (in_bytes == 0)
-        return 0;
-    if (in == NULL || out == NULL || in_bytes > s->text_max - s->text_bytes)
-        return -1;
-    if (out != in && overlap(out, in_bytes, in, in_bytes))
-        return -1;
+        return SEALANE_OK;
+    const uint64_t dit = dit_on();
     if (in_bytes < 64 || s->phase == ABSORBING_AD)
         begin_text(s);
 
@@ -255,41 +302,72 @@ int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *i
         make_keystream(s);
         update_within_block(s, out + whole, in + whole, in_bytes - whole);
     }
+    sealane_burn_stack();
+    dit_restore(dit);
     return 0;
 }
 
-static void finish(stream *s, uint8_t tag[16])
+static NOINLINE void make_tag(stream *s, uint8_t tag[16])
 {
     begin_text(s);
-    if (s->gcm) {
+    if (gcm_of(s)) {
         run_kernel(s, &s->gcm_state, s->keystream, s->block, s->text_bytes % 64, 0, tag,
                    SEALANE_FLAG_OPEN | SEALANE_FLAG_LAST);
     } else {
         sealane_poly1305_padded(&s->state, s->block, s->text_bytes % 64);
         sealane_poly1305_finish(&s->state, tag, s->ad_bytes, s->text_bytes);
     }
+}
+
+static void finish(stream *s, uint8_t tag[16])
+{
+    make_tag(s, tag);
     wipe(s, sizeof *s);
+    sealane_burn_stack();
+}
+
+/* Why the packet cannot be ended now: a stream whose key is gone is wiped. */
+static sealane_status cannot_end(stream *s, const uint8_t *tag, sealane_direction direction)
+{
+    if (s == NULL || s->direction != (uint64_t)direction)
+        return SEALANE_INVALID_STREAM;
+    if (tag == NULL)
+        return SEALANE_NULL;
+    if (key_is_there(s))
+        return SEALANE_OK;
+    wipe(s, sizeof *s);
+    return SEALANE_INVALID_KEY;
 }
 
 int sealane_stream_seal_final(sealane_stream *handle, uint8_t tag[16])
 {
+    uint8_t whole[SEALANE_TAG_BYTES];
     stream *s = in_progress(handle);
-    if (s == NULL || tag == NULL || s->direction != SEALANE_STREAM_SEAL)
-        return -1;
-    finish(s, tag);
-    return 0;
+    const sealane_status why = cannot_end(s, tag, SEALANE_STREAM_SEAL);
+    if (why != SEALANE_OK)
+        return sealane_refuse_to_seal(why, NULL, NULL, 0, tag);
+    const size_t tag_bytes = key_tag_bytes(s->key_of);
+    const uint64_t dit = dit_on();
+    finish(s, whole);
+    memcpy(tag, whole, tag_bytes);
+    wipe(whole, sizeof whole);
+    dit_restore(dit);
+    return SEALANE_OK;
 }
 
 int sealane_stream_open_final(sealane_stream *handle, const uint8_t tag[16])
 {
-    uint8_t expected[16];
+    uint8_t expected[SEALANE_TAG_BYTES];
     stream *s = in_progress(handle);
-    if (s == NULL || tag == NULL || s->direction != SEALANE_STREAM_OPEN)
-        return -1;
+    const sealane_status why = cannot_end(s, tag, SEALANE_STREAM_OPEN);
+    if (why != SEALANE_OK)
+        return why;
+    const sealane_key *k = s->key_of;
+    const uint64_t dit = dit_on();
     finish(s, expected);
-    const int authentic = equal16(expected, tag);
-    wipe(expected, sizeof expected);
-    return authentic ? 0 : -1;
+    const int authentic = sealane_same_tag(k, expected, tag);
+    dit_restore(dit);
+    return authentic ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
 }
 
 void sealane_stream_wipe(sealane_stream *handle)
@@ -300,51 +378,69 @@ void sealane_stream_wipe(sealane_stream *handle)
 
 /* ---- Scatter/gather ---- */
 
-static int pieces_well_formed(const sealane_iovec *text, size_t pieces, const sealane_iovec *ad, size_t ad_pieces,
-                              const uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes, sealane_alg alg)
+static sealane_status mistake_in_pieces(const sealane_key *k, int open, const uint8_t *tag, const uint8_t *nonce,
+                                        size_t nonce_bytes, const sealane_iovec *ad, size_t ad_pieces,
+                                        const sealane_iovec *text, size_t pieces)
 {
     uint64_t total = 0, ad_total = 0;
-    if ((text == NULL && pieces != 0) || (ad == NULL && ad_pieces != 0) || pieces > SEALANE_IOV_MAX)
-        return 0;
+    if (!key_valid(k))
+        return SEALANE_INVALID_KEY;
+    const sealane_alg alg = key_alg(k);
+    const size_t tag_bytes = key_tag_bytes(k);
+    if (!nonce_fits(alg, nonce_bytes))
+        return SEALANE_INVALID_NONCE;
+    if (pieces > SEALANE_IOV_MAX)
+        return SEALANE_TOO_LONG;
+    if (tag == NULL || nonce == NULL || (text == NULL && pieces != 0) || (ad == NULL && ad_pieces != 0))
+        return SEALANE_NULL;
+    if (!open && overlap(tag, tag_bytes, nonce, nonce_bytes))
+        return SEALANE_OVERLAP;
     for (size_t j = 0; j < ad_pieces; j++) {
-        if ((ad[j].in == NULL && ad[j].bytes != 0) || ad[j].bytes > ad_max(alg) - ad_total)
-            return 0;
+        if (ad[j].bytes > ad_max(alg) - ad_total)
+            return SEALANE_TOO_LONG;
+        if (ad[j].in == NULL && ad[j].bytes != 0)
+            return SEALANE_NULL;
+        if (!open && overlap(tag, tag_bytes, ad[j].in, ad[j].bytes))
+            return SEALANE_OVERLAP;
         ad_total += ad[j].bytes;
     }
     for (size_t i = 0; i < pieces; i++) {
         const sealane_iovec *t = &text[i];
         if (t->bytes == 0)
             continue;
-        if (t->in == NULL || t->out == NULL || t->bytes > text_max(alg) - total)
-            return 0;
+        if (t->bytes > text_max(alg) - total)
+            return SEALANE_TOO_LONG;
+        if (t->in == NULL || t->out == NULL)
+            return SEALANE_NULL;
         total += t->bytes;
-        if (overlap(t->out, t->bytes, nonce, nonce_bytes) || overlap(t->out, t->bytes, tag, SEALANE_TAG_BYTES))
-            return 0;
+        if (overlap(t->out, t->bytes, nonce, nonce_bytes) || overlap(t->out, t->bytes, tag, tag_bytes))
+            return SEALANE_OVERLAP;
         for (size_t j = 0; j < ad_pieces; j++)
             if (overlap(t->out, t->bytes, ad[j].in, ad[j].bytes))
-                return 0;
+                return SEALANE_OVERLAP;
         for (size_t j = 0; j < pieces; j++) {
             if (overlap(t->out, t->bytes, text[j].in, text[j].bytes) && !(i == j && t->in == t->out))
-                return 0;
+                return SEALANE_OVERLAP;
             if (j < i && overlap(t->out, t->bytes, text[j].out, text[j].bytes))
-                return 0;
+                return SEALANE_OVERLAP;
         }
     }
-    return 1;
+    return SEALANE_OK;
 }
 
-/* All of a packet but its tag; -1 for the caller's mistakes. */
-static int run_pieces(sealane_stream *s, const sealane_key *k, sealane_direction direction, const uint8_t *tag,
-                      const uint8_t *nonce, size_t nonce_bytes, const sealane_iovec *ad, size_t ad_pieces,
-                      const sealane_iovec *text, size_t text_pieces)
+static int refuse_pieces(sealane_status why, const sealane_key *k, const sealane_iovec *text, size_t pieces)
 {
-    int failed = 0;
-    if (tag == NULL || nonce == NULL || !key_valid(k))
-        return -1;
-    if (!pieces_well_formed(text, text_pieces, ad, ad_pieces, tag, nonce, nonce_bytes, key_alg(k)))
-        return -1;
-    if (sealane_stream_init(s, k, direction, nonce, nonce_bytes) != 0)
-        return -1;
+    for (size_t i = 0; text != NULL && i < pieces; i++)
+        sealane_refuse(why, k, text[i].out, text[i].bytes);
+    return why;
+}
+
+/* All of a packet that is without mistakes but its tag. */
+static int run_pieces(sealane_stream *s, const sealane_key *k, sealane_direction direction, const uint8_t *nonce,
+                      size_t nonce_bytes, const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text,
+                      size_t text_pieces)
+{
+    int failed = sealane_stream_init(s, k, direction, nonce, nonce_bytes);
     for (size_t i = 0; i < ad_pieces; i++)
         failed |= sealane_stream_ad(s, ad[i].in, ad[i].bytes);
     for (size_t i = 0; i < text_pieces; i++)
@@ -356,21 +452,29 @@ int sealane_sealv(const sealane_key *k, uint8_t tag[16], const uint8_t *nonce, s
                   const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text, size_t text_pieces)
 {
     sealane_stream s;
-    if (run_pieces(&s, k, SEALANE_STREAM_SEAL, tag, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces) != 0)
-        return -1;
-    return sealane_stream_seal_final(&s, tag);
+    sealane_status why = mistake_in_pieces(k, 0, tag, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces);
+    if (why == SEALANE_OK) {
+        if (run_pieces(&s, k, SEALANE_STREAM_SEAL, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces) == 0 &&
+            sealane_stream_seal_final(&s, tag) == 0)
+            return SEALANE_OK;
+        why = SEALANE_INVALID_KEY; /* wiped while the call ran */
+        sealane_stream_wipe(&s);
+    }
+    refuse_pieces(why, k, text, text_pieces);
+    return sealane_refuse_to_seal(why, k, NULL, 0, tag);
 }
 
 int sealane_openv(const sealane_key *k, const uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
                   const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text, size_t text_pieces)
 {
     sealane_stream s;
-    if (run_pieces(&s, k, SEALANE_STREAM_OPEN, tag, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces) != 0)
-        return -1;
-    if (sealane_stream_open_final(&s, tag) == 0)
-        return 0;
-    for (size_t i = 0; i < text_pieces; i++)
-        if (text[i].bytes != 0)
-            memset(text[i].out, 0, text[i].bytes);
-    return -1;
+    sealane_status why = mistake_in_pieces(k, 1, tag, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces);
+    if (why == SEALANE_OK) {
+        why = SEALANE_INVALID_KEY; /* unless it is not wiped while the call runs */
+        if (run_pieces(&s, k, SEALANE_STREAM_OPEN, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces) == 0)
+            why = (sealane_status)sealane_stream_open_final(&s, tag);
+        else
+            sealane_stream_wipe(&s);
+    }
+    return why == SEALANE_OK ? SEALANE_OK : refuse_pieces(why, k, text, text_pieces);
 }

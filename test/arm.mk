@@ -2,32 +2,40 @@
 
 ARM_TRIPLES := arm-linux-gnueabihf arm-linux-gnueabi aarch64-linux-gnu
 
-# $(call arm,triple): build/cross/<triple>/check and api, static, by a make of their own, since the compiler decides on the sources.
+# $(call arm,triple): build/cross/<triple>/check, api, residue and on AArch64 unwind and dit, static, by a make of their own, since the compiler decides on the sources.
 define arm
 .PHONY: $(B)/cross/$(1)/built
 $(B)/cross/$(1)/built:
-	+@$(MAKE) --no-print-directory -s B=$(B)/cross/$(1) CC=$(1)-gcc CFLAGS="-O2 -static" $(B)/cross/$(1)/check $(B)/cross/$(1)/api
+	+@$(MAKE) --no-print-directory -s B=$(B)/cross/$(1) CC=$(1)-gcc CFLAGS="-O2 -static" $(B)/cross/$(1)/check $(B)/cross/$(1)/api $(B)/cross/$(1)/residue $(if $(findstring aarch64,$(1)),$(B)/cross/$(1)/unwind $(B)/cross/$(1)/dit)
 
 $$(eval $$(call suite,$(1),$(B)/cross/$(1)/built $(B)/vectors.txt,test/arm $(B) $(1)))
+$$(eval $$(call long_suite,long-$(1),$(B)/cross/$(1)/built $(B)/vectors.txt,test/arm --all $(B) $(1)))
 endef
 
-# $(call go_arm,name,environment,qemu and its options). Tests that start programs find the emulator in SEALANE_TEST_EXEC.
+# $(call go_arm,suite or long_suite,name,environment,qemu and its options,options and packages). Tests that start programs find the
+# emulator in SEALANE_TEST_EXEC.
 define go_arm
-$$(eval $$(call suite,go-$(1),,env CGO_ENABLED=0 $(2) SEALANE_TEST_EXEC="$(3)" $(GO) test -v -exec "$(3)" $(GO_LIBRARY)))
+$$(eval $$(call $(1),$(2),,env CGO_ENABLED=0 $(3) SEALANE_TEST_EXEC="$(4)" $(GO) test -v -exec "$(4)" $(5)))
 endef
+
+# A kernel gives the same results on each CPU that has it: each runs in full on one, and the other CPUs show what they choose.
+GO_CHOICE := -short . ./aesgcm ./batch ./chacha20poly1305 ./internal/dispatch
 
 # Without the compilers or qemu-user there is one suite that says so.
 ifneq ($(filter x86_64,$(ISA)),)
 $(foreach t,$(ARM_TRIPLES),$(if $(shell command -v $(t)-gcc),$(eval $(call arm,$(t))),$(eval $(call suite,$(t),,test/arm --missing $(t)-gcc))))
 ifneq ($(shell command -v qemu-arm),)
-$(eval $(call go_arm,arm926,GOARCH=arm GOARM=5,qemu-arm -cpu arm926))
-$(eval $(call go_arm,arm1176,GOARCH=arm GOARM=5,qemu-arm -cpu arm1176))
-$(eval $(call go_arm,arm-cortex-a7,GOARCH=arm GOARM=5,qemu-arm -cpu cortex-a7))
-$(eval $(call go_arm,arm-cortex-a15,GOARCH=arm GOARM=7,qemu-arm -cpu cortex-a15))
+$(eval $(call go_arm,suite,go-arm926,GOARCH=arm GOARM=5,qemu-arm -cpu arm926,-short $(GO_LIBRARY)))
+$(eval $(call go_arm,suite,go-arm1176,GOARCH=arm GOARM=5,qemu-arm -cpu arm1176,$(GO_LIBRARY)))
+$(eval $(call go_arm,suite,go-arm-cortex-a7,GOARCH=arm GOARM=5,qemu-arm -cpu cortex-a7,$(GO_LIBRARY)))
+$(eval $(call go_arm,suite,go-arm-cortex-a15,GOARCH=arm GOARM=7,qemu-arm -cpu cortex-a15,$(GO_CHOICE)))
+$(eval $(call go_arm,long_suite,long-go-arm926,GOARCH=arm GOARM=5,qemu-arm -cpu arm926,$(GO_LIBRARY)))
+$(eval $(call go_arm,long_suite,long-go-arm-cortex-a15,GOARCH=arm GOARM=7,qemu-arm -cpu cortex-a15,$(GO_LIBRARY)))
 $(eval $(call suite,go-arm-max,,env CGO_ENABLED=0 GOARCH=arm GOARM=7 SEALANE_TEST_EXEC="qemu-arm -cpu max" \
     $(GO) test -v -exec "qemu-arm -cpu max" -run "^(TestAll.*|TestAssociatedData|TestParts|TestRandomLengths|TestEdgeBytes|TestWipe|TestPeer|TestTamper|TestWycheproof|TestNIST)/(aesgcm|AES)/ce32" ./internal/kernel ./internal/aead))
-$(eval $(call go_arm,arm64-cortex-a53,GOARCH=arm64,qemu-aarch64 -cpu cortex-a53))
-$(eval $(call go_arm,arm64-cortex-a72,GOARCH=arm64,qemu-aarch64 -cpu cortex-a72))
+$(eval $(call go_arm,suite,go-arm64-cortex-a53,GOARCH=arm64,qemu-aarch64 -cpu cortex-a53,$(GO_LIBRARY)))
+$(eval $(call go_arm,suite,go-arm64-cortex-a72,GOARCH=arm64,qemu-aarch64 -cpu cortex-a72,$(GO_CHOICE)))
+$(eval $(call go_arm,long_suite,long-go-arm64-cortex-a72,GOARCH=arm64,qemu-aarch64 -cpu cortex-a72,$(GO_LIBRARY)))
 else
 $(eval $(call suite,go-arm,,test/arm --missing qemu-arm))
 endif

@@ -14,6 +14,7 @@
 #define _GNU_SOURCE
 #endif
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 #include "../src/cpu.h"
 #include "../src/ghash.h"
 #include "../src/key.h"
+#include "scratch.h"
 
 /* ---- Random numbers (splitmix64) ---- */
 
@@ -392,17 +394,30 @@ static int same_state(const state_of_either *either, const state_of_either *want
     return 1;
 }
 
-static int scratch_wiped(const arena *a, uint8_t pattern)
+/* Where the scratch memory of a level's kernel ends; a Go frame has no more. */
+static size_t scratch_end(const sealane_level *level)
+{
+    for (size_t i = 0; scratch_ends[i].level != NULL; i++)
+        if (strcmp(scratch_ends[i].primitive, now.gcm ? "aesgcm" : "chacha20poly1305") == 0 &&
+            strcmp(scratch_ends[i].level, level->name) == 0)
+            return scratch_ends[i].end;
+    return SEALANE_SCRATCH_BYTES;
+}
+
+static int scratch_wiped(const arena *a, size_t end, uint8_t pattern)
 {
     const uint8_t *scratch = a->base;
-    for (size_t i = SEALANE_SCRATCH_SAVE_BYTES; i < a->room; i++)
-        if (scratch[i] != pattern && scratch[i] != 0)
-            return fail("scratch byte %zu was written and not wiped", i);
+    for (size_t i = a->room; i-- > SEALANE_SCRATCH_SAVE_BYTES;)
+        if (scratch[i] != pattern && (scratch[i] != 0 || i >= end))
+            return fail(i < end ? "scratch byte %zu was written and not wiped"
+                                : "scratch byte %zu was written, behind the end that the kernel states",
+                        i);
     return 1;
 }
 
 /* One call of a kernel, its arguments and scratch memory watched. */
-static int call_kernel(const sealane_args *a, sealane_kernel *kernel, const void *consts, const arena *scratch)
+static int call_kernel(const sealane_args *a, sealane_kernel *kernel, const void *consts, const arena *scratch,
+                       size_t end)
 {
     sealane_args *args = (void *)arena_place(&arena_args, sizeof *args, 1, 0);
     const uint8_t pattern = (uint8_t)(random64() | 1);
@@ -414,12 +429,12 @@ static int call_kernel(const sealane_args *a, sealane_kernel *kernel, const void
         return fail("%s", violation);
     if (memcmp(args, a, sizeof *a) != 0)
         return fail("the arguments were changed");
-    return kernel == sealane_chacha20poly1305_portable || scratch_wiped(scratch, pattern);
+    return kernel == sealane_chacha20poly1305_portable || scratch_wiped(scratch, end, pattern);
 }
 
 static int call_part(const sealane_args *a, const sealane_level *level)
 {
-    return call_kernel(a, level->kernel, level->consts, &arena_scratch);
+    return call_kernel(a, level->kernel, level->consts, &arena_scratch, scratch_end(level));
 }
 
 static int run_parts(sealane_args a, state_of_either *state, uint8_t *tag)
@@ -877,6 +892,14 @@ CORRUPTER(corrupt_scratch)
     memcpy((uint8_t *)scratch + SEALANE_SCRATCH_BYTES - 8, slot_bytes(a->key), 8);
 }
 
+/* Writes, and wipes, a byte that the kernel states not to use. Where none states that, it leaves one. */
+CORRUPTER(corrupt_scratch_end)
+{
+    INNER();
+    const size_t end = scratch_end(&now.level);
+    ((volatile uint8_t *)scratch)[end < SEALANE_SCRATCH_BYTES ? end : end - 1] = end == SEALANE_SCRATCH_BYTES;
+}
+
 CORRUPTER(corrupt_write_behind_scratch)
 {
     INNER();
@@ -1055,6 +1078,7 @@ static const corrupter corrupters[] = {
     {"read-behind-nonce", corrupt_read_behind_nonce, NULL},
     {"write-behind-tag", corrupt_write_behind_tag, NULL},
     {"write-behind-scratch", corrupt_write_behind_scratch, NULL},
+    {"scratch-end", corrupt_scratch_end, NULL},
     {"input", corrupt_input, NULL},
     {"arguments", corrupt_arguments, NULL},
     {"long-ad", corrupt_long_ad, NULL},
@@ -1204,41 +1228,54 @@ static int check_selftest(void)
 static const uint64_t *turns_of[3];
 static unsigned turn_of[3];
 
-static uint64_t ticks_told(const sealane_level *level)
+static uint64_t ticks_told(const sealane_level *level, size_t bytes)
 {
-    const unsigned i = (unsigned)(level->name[0] - 'a');
-    return turns_of[i][turn_of[i]++ % (corrupting_is("fastest") ? 1 : 3)];
+    const unsigned i = (unsigned)(level->name[0] - 'a'), turn = turn_of[i];
+    turn_of[i] += bytes > 64;
+    return turns_of[i][turn % (corrupting_is("fastest") ? 1 : 3)] * (bytes > 64 ? 100 : 10);
 }
 
-/* Among levels that need the same, the one with the shortest time of all is taken, unless its self-test fails. */
+/* Among timed levels that the CPU runs, the one with the least product of its shortest times is taken, unless its
+ * self-test fails or it is hardly faster; the limit ends turns, but not before the second. */
 static int check_fastest(void)
 {
+    enum { A = 1, B = 2, ALL = A | B };
     static const struct {
         uint64_t ticks[3][3];
-        int first, want;
+        int first, want, broken;
+        uint32_t features;
+        uint64_t limit;
     } cases[] = {
-        {{{9, 8, 7}, {9, 9, 9}, {9, 9, 9}}, 0, 0},  {{{9, 9, 9}, {9, 9, 8}, {9, 9, 9}}, 0, 1},
-        {{{5, 9, 9}, {6, 6, 6}, {9, 9, 9}}, 0, 0},  {{{9, 9, 9}, {9, 9, 9}, {1, 1, 1}}, 0, 0},
-        {{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, 0, 0},  {{{1, 1, 1}, {9, 9, 9}, {1, 1, 1}}, 1, 1},
-        {{{7, 7, 7}, {0, 0, 0}, {0, 0, 0}}, -1, 0},
+        {{{9, 8, 7}, {9, 9, 9}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 9}, {9, 9, 8}, {9, 9, 9}}, 0, 1, 0, ALL, UINT64_MAX},
+        {{{5, 9, 9}, {6, 6, 6}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 9}, {9, 9, 9}, {1, 1, 1}}, 0, 0, 0, ALL, UINT64_MAX}, /* the last is not timed */
+        {{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{1, 1, 1}, {9, 9, 9}, {1, 1, 1}}, 1, 1, 0, ALL, UINT64_MAX},
+        {{{7, 7, 7}, {0, 0, 0}, {0, 0, 0}}, 0, 0, 1, ALL, UINT64_MAX},
+        {{{100, 100, 100}, {98, 98, 98}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 9}, {1, 1, 1}, {9, 9, 9}}, 0, 0, 0, A, UINT64_MAX},
+        {{{9, 9, 1}, {8, 8, 8}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 1}, {8, 8, 8}, {9, 9, 9}}, 0, 1, 0, ALL, 0},
+        {{{9, 8, 8}, {9, 1, 9}, {9, 9, 9}}, 0, 1, 0, ALL, 0},
+        {{{1, 1, 1}, {9, 9, 9}, {5, 5, 5}}, 2, 2, 0, ALL, UINT64_MAX},
     };
-    sealane_level levels[] = {
-        {.name = "a", .needs = 1, .kernel = sealane_chacha20poly1305_portable},
-        {.name = "b", .needs = 1, .kernel = sealane_chacha20poly1305_portable},
-        {.name = "c", .kernel = sealane_chacha20poly1305_portable},
-        {.name = "broken", .needs = 1, .kernel = wrong_tag},
-    };
-    sealane_table table = sealane_tables[SEALANE_CHACHA20POLY1305];
-    table.levels = levels, table.count = 3;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int first = cases[i].first;
+        sealane_level levels[] = {
+            {.name = "a", .needs = A, .kernel = sealane_chacha20poly1305_portable, .timed = 1},
+            {.name = "b", .needs = B, .kernel = sealane_chacha20poly1305_portable, .timed = 1},
+            {.name = "c", .kernel = sealane_chacha20poly1305_portable},
+        };
+        sealane_table table = sealane_tables[SEALANE_CHACHA20POLY1305];
+        table.levels = levels, table.count = 3;
+        if (cases[i].broken)
+            levels[1].name = "broken", levels[1].kernel = wrong_tag;
         for (int j = 0; j < 3; j++)
             turns_of[j] = cases[i].ticks[j], turn_of[j] = 0;
         reported = 0;
-        if (first < 0) /* the rival fails its self-test */
-            levels[1] = levels[3], first = 0;
-        if (sealane_level_fastest(&table, first, ticks_told, count_report) != cases[i].want ||
-            reported != (cases[i].first < 0))
+        if (sealane_level_fastest(&table, cases[i].first, cases[i].features, ticks_told, cases[i].limit,
+                                  count_report) != cases[i].want ||
+            reported != (unsigned)cases[i].broken)
             return fail("case %zu: the fastest level was not taken", i);
     }
     return 1;
@@ -1326,6 +1363,132 @@ static int check_environment(void)
     return 1;
 }
 
+/* ---- sealane_set_max_level; each case in a process of its own, which ends with 0 if all is right ---- */
+
+static int process_level(int t)
+{
+    return sealane_level_of_process(&sealane_tables[t]);
+}
+
+static int has_only_portable(int t)
+{
+    const sealane_table *table = &sealane_tables[t];
+    return sealane_level_choose(table, 0, sealane_cpu_features(), count_report) == (int)table->count - 1;
+}
+
+static int is_portable(int t)
+{
+    return process_level(t) == (int)sealane_tables[t].count - 1;
+}
+
+static int cap_holds(void)
+{
+    return sealane_set_max_level("portable") == SEALANE_OK && is_portable(0) && is_portable(1);
+}
+
+static int last_cap_counts(void)
+{
+    return sealane_set_max_level("avx512") == SEALANE_OK && sealane_set_max_level("portable") == SEALANE_OK &&
+           is_portable(0) && is_portable(1);
+}
+
+static int cap_is_lifted(void)
+{
+    setenv("SEALANE_CPU", "portable", 1); /* the environment is not */
+    return sealane_set_max_level("portable") == SEALANE_OK && sealane_set_max_level("avx512") == SEALANE_OK &&
+           is_portable(0) && is_portable(1);
+}
+
+static int environment_cannot_raise(void)
+{
+    setenv("SEALANE_CPU", "avx512", 1);
+    setenv("SEALANE_ASM", "1", 1);
+    return sealane_set_max_level("portable") == SEALANE_OK && is_portable(0) && is_portable(1);
+}
+
+static int wrong_caps_are_refused(void)
+{
+    return sealane_set_max_level(NULL) == SEALANE_NULL && sealane_set_max_level("") == SEALANE_INVALID_LEVEL &&
+           sealane_set_max_level("avx-512") == SEALANE_INVALID_LEVEL && is_portable(1) == has_only_portable(1);
+}
+
+static int cap_comes_too_late(void)
+{
+    sealane_key k;
+    const int before = sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, (const uint8_t[32]){0}, 32),
+              level = process_level(0);
+    const int late = sealane_set_max_level("portable");
+    return before == SEALANE_OK && late == SEALANE_TOO_LATE && process_level(0) == level &&
+           is_portable(1) == has_only_portable(1);
+}
+
+static int wrong_key_settles_nothing(void)
+{
+    sealane_key k;
+    return sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, (const uint8_t[32]){0}, 31) == SEALANE_INVALID_KEY &&
+           sealane_set_max_level("portable") == SEALANE_OK && is_portable(0);
+}
+
+static int environment_is_read_once(void)
+{
+    process_level(0);
+    setenv("SEALANE_CPU", "portable", 1);
+    return is_portable(1) == has_only_portable(1);
+}
+
+static void *set_portable(void *result)
+{
+    *(int *)result = sealane_set_max_level("portable");
+    return NULL;
+}
+
+static int race_has_one_outcome(void)
+{
+    pthread_t thread;
+    int result = 1;
+    if (pthread_create(&thread, NULL, set_portable, &result) != 0)
+        return 0;
+    for (unsigned i = 0, n = (unsigned)below(1 << 16); i < n; i++)
+        keep_stores(&i);
+    const int portable = is_portable(0);
+    pthread_join(thread, NULL);
+    return has_only_portable(0) || (portable ? result == SEALANE_OK : result == SEALANE_TOO_LATE && !is_portable(1));
+}
+
+static int check_max_level(void)
+{
+    static const struct {
+        const char *name;
+        int (*holds)(void);
+        int times;
+    } cases[] = {
+        {"a cap", cap_holds, 1},
+        {"the last of two caps", last_cap_counts, 1},
+        {"a cap that is lifted", cap_is_lifted, 1},
+        {"a higher level in the environment", environment_cannot_raise, 1},
+        {"names that there are not", wrong_caps_are_refused, 1},
+        {"a cap after the first key", cap_comes_too_late, 1},
+        {"a wrong key", wrong_key_settles_nothing, 1},
+        {"the environment after the first key", environment_is_read_once, 1},
+        {"a cap beside the first key", race_has_one_outcome, 40},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int n = 0; n < cases[i].times; n++) {
+            int status = -1;
+            fflush(stdout);
+            below(2);
+            const pid_t child = fork();
+            if (child == 0) {
+                unsetenv("SEALANE_CPU"), unsetenv("SEALANE_ASM");
+                _exit(!cases[i].holds());
+            }
+            waitpid(child, &status, 0);
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+                return fail("%s", cases[i].name);
+        }
+    return 1;
+}
+
 /* The features that the isa line of an assembly file names; 0 and a failure, or -1 if there is no such file. */
 static int isa_line(const char *path, uint32_t *named)
 {
@@ -1397,7 +1560,7 @@ static int check_isa(void)
                     return found;
                 if (strcmp(folder, "x86_64") == 0 && (named & SEALANE_X86_AVX2))
                     named &= ~(uint32_t)SEALANE_X86_AVX; /* implied */
-                if (named != level->needs)
+                if (strcmp(name, level->name) == 0 ? named != level->needs : (named & ~level->needs) != 0)
                     return fail("%s: the isa line names %#x, the table %#x", path, named, level->needs);
             }
     return 1;
@@ -1492,6 +1655,7 @@ static const group process_groups[] = {
     {"self-test is obeyed", check_selftest},
     {"fastest of its kind", check_fastest},
     {"environment is obeyed", check_environment},
+    {"the program's cap is obeyed", check_max_level},
     {"isa lines agree with the table", check_isa},
 };
 

@@ -1,14 +1,18 @@
 # make test-long: suites that take minutes, a fuzzer on one processor each.
 
-# Of each fuzzer.
+# Of each fuzzer, of the traces of each level, and of what else goes on until its time is up.
 LONG_SECONDS ?= 180
+# Of each level in a random test of all of them.
+LONG_LEVEL_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) / 12 + 1)))
 
-$(eval $(call long_suite,long-check,$(B)/check,sh -ec 'for i in $$$$(seq 100); do \
-    $(B)/check >$(B)/long-check.log || { cat $(B)/long-check.log; exit 1; }; done'))
-$(eval $(call long_suite,long-secret-trace,$(B)/secret_trace,$(B)/secret_trace --long))
-$(eval $(call long_suite,long-platforms,,$(GO_ENV) $(GO) test . -v -count=1 -timeout 1h -run Platforms -args -long))
-$(eval $(call long_suite,long-go,,$(GO_ENV) $(GO) test -v -count=1 -timeout 1h ./internal/kernel ./internal/aead \
-    -run 'RandomLengths|BatchMixes|Stress' -args -long))
+$(eval $(call long_suite,long-check,$(B)/check,sh -ec 'end=$$$$(($$$$(date +%s) + $(LONG_SECONDS))); n=0; \
+    while [ $$$$(date +%s) -lt $$$$end ]; do $(B)/check >$(B)/long-check.log || { cat $(B)/long-check.log; exit 1; }; n=$$$$((n + 1)); done; \
+    tail -n 1 $(B)/long-check.log; echo "$$$$n times"'))
+$(eval $(call long_suite,long-secret-trace,$(B)/secret_trace,$(B)/secret_trace --long=$(LONG_SECONDS)))
+$(foreach part,vet test,$(eval $(call long_suite,long-platforms-$(part),,$(GO_ENV) $(GO) test . -v -count=1 -timeout $(LONG_LIMIT)s \
+    -run Platforms/$(part) -args -long)))
+$(eval $(call long_suite,long-go,,$(GO_ENV) $(GO) test -v -count=1 -timeout $(LONG_LIMIT)s ./internal/kernel ./internal/aead \
+    -run 'RandomLengths|BatchMixes|Stress' -args -long $(LONG_LEVEL_SECONDS)s))
 $(eval $(call long_suite,long-fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=$(LONG_SECONDS)))
 $(eval $(call long_suite,long-fuzz-libfuzzer,$(B)/fuzz_libfuzzer,sh -ec 'mkdir -p $(B)/corpus; \
     $(B)/fuzz_libfuzzer -max_total_time=$(LONG_SECONDS) -max_len=9000 -artifact_prefix=$(B)/ $(B)/corpus'))
@@ -18,3 +22,7 @@ define go_fuzzer
 $(call long_suite,long-$(3),,$(GO_ENV) $(GO) test -C $(1) ./$(2) -run '^$$$$' -fuzz '^$(3)$$$$' -fuzztime $(LONG_SECONDS)s -parallel 1)
 endef
 $(foreach f,FuzzPeer FuzzBatch,$(eval $(call go_fuzzer,.,internal/aead,$(f))))
+$(eval $(call long_suite,long-govulncheck,,$(GO_ENV) $(GO) test -C cmd/sealane ./internal/accelerate -v -count=1 -run Govulncheck -args -long))
+$(eval $(call long_suite,long-std,,$(GO_ENV) $(GO) test -C cmd/sealane ./internal/accelerate -v -count=1 -timeout 2h -run Std -args -long))
+$(eval $(call long_suite,long-gains,https-programs,$(GO_ENV) SEALANE=$(CURDIR)/$(B)/sealane DEMONSTRATION=$(HTTPS)/demonstration \
+    $(GO) test -C test/long/gains -v -count=1 -timeout 2h .))

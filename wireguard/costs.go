@@ -18,17 +18,25 @@ type costs struct {
 	Samples int                `json:"samples"`
 }
 
-const aead = "ChaCha20-Poly1305"
+const aead = "AEAD (encryption)"
 
 // parts names what a function is a part of. The first that fits counts.
 var parts = []struct{ prefix, part string }{
-	{"golang.org/x/crypto/chacha20poly1305.", aead},
-	{"github.com/sealane/sealane/", aead},
+	{"golang.org/x/crypto/chacha20", aead}, // and chacha20poly1305
+	{"golang.org/x/crypto/internal/poly1305", aead},
+	{"github.com/sealane/sealane/internal/", aead},
+	{"github.com/sealane/sealane/gcm.", aead},
+	{"github.com/sealane/sealane/chacha20poly1305.", aead},
+	{"github.com/sealane/sealane/batch.", aead},
+	{"crypto/internal/fips140/aes/gcm.", aead},
+	{"vendor/golang.org/x/crypto/chacha20", aead},
+	{"crypto/tls.", "TLS besides the AEAD"},
+	{"crypto/internal/fips140/tls", "TLS besides the AEAD"},
 	{"crypto/sha256", "SHA-256 of the file"},
 	{"crypto/internal/fips140/sha256", "SHA-256 of the file"},
-	{"internal/runtime/syscall.", "system calls (UDP)"},
-	{"syscall.", "system calls (UDP)"},
-	{"golang.org/x/sys/", "system calls (UDP)"},
+	{"internal/runtime/syscall.", "system calls"},
+	{"syscall.", "system calls"},
+	{"golang.org/x/sys/", "system calls"},
 	{"gvisor.dev/", "TCP/IP in user space (gVisor)"},
 	{"golang.zx2c4.com/", "wireguard-go"},
 	{"runtime.mallocgc", "Go: memory"},
@@ -86,8 +94,8 @@ func frames(s *profile.Sample) (functions []string) {
 
 func partOf(functions []string) string {
 	for _, f := range functions {
-		for _, p := range parts[:2] {
-			if strings.HasPrefix(f, p.prefix) && p.part == aead {
+		for _, p := range parts {
+			if p.part == aead && strings.HasPrefix(f, p.prefix) {
 				return aead
 			}
 		}

@@ -4,6 +4,7 @@
 // the stock ciphers, once with sealane and once with sealane in batches, in turns, and tells what each download cost.
 //
 // The programs that it runs are built from the same source, tunnel/, by go build, sealane build and sealane build --batch.
+// With -tls they are ../https, built by go build and sealane build --std, and the download is by HTTPS.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -30,6 +32,7 @@ func main() {
 	stock := flag.String("stock", "", "program built by go build")
 	sealane := flag.String("sealane", "", "program built by sealane build")
 	batch := flag.String("batch", "", "program built by sealane build --batch; none if empty")
+	suite := flag.String("tls", "", "the programs download by HTTPS, with this cipher suite of TLS 1.3")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -38,7 +41,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "wireguard: -stock and -sealane name the two programs, -size and -rounds are positive (see -help)")
 		os.Exit(2)
 	}
-	d := demonstration{programs: []program{{name: "x/crypto", file: *stock}, {name: "sealane", file: *sealane}}, bytes: bytes}
+	d := demonstration{programs: []program{{name: "x/crypto", file: *stock}, {name: "sealane", file: *sealane}}, bytes: bytes, suite: *suite}
+	if *suite != "" {
+		d.programs[0].name = "go build"
+		for i := range d.programs {
+			d.programs[i].suite = *suite
+		}
+	}
 	if *batch != "" {
 		d.programs = append(d.programs, program{name: "batches", file: *batch})
 	}
@@ -57,11 +66,12 @@ func main() {
 type demonstration struct {
 	programs []program
 	bytes    int64
+	suite    string // of TLS; empty: the tunnel
 }
 
 type program struct {
-	name, file string
-	downloads  []download
+	name, file, suite string
+	downloads         []download
 }
 
 // A download is what one run of a program measured.
@@ -102,7 +112,16 @@ func (d *demonstration) run(ctx context.Context, rounds int, limit time.Duration
 }
 
 func (p *program) download(ctx context.Context, bytes int64, profileFile, round string) (*download, error) {
-	cmd := exec.CommandContext(ctx, p.file, fmt.Sprintf("-size=%d", bytes), "-profile="+profileFile)
+	args := []string{fmt.Sprintf("-size=%d", bytes), "-profile=" + profileFile}
+	if p.suite != "" {
+		args = append(args, "-suite="+p.suite)
+	}
+	cmd := exec.CommandContext(ctx, p.file, args...)
+	if strings.Contains(p.suite, "CHACHA20") {
+		// Go prefers it where a CPU lacks the instructions for AES-GCM: let crypto/tls think so.
+		feature := map[string]string{"amd64": "pclmulqdq", "arm64": "pmull"}[runtime.GOARCH]
+		cmd.Env = append(os.Environ(), "GODEBUG=cpu."+feature+"=off")
+	}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -5,7 +5,6 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -13,9 +12,6 @@ import (
 // TestUpstream runs wireguard-go's own device tests and x/crypto's own cipher tests on sealane, the former in batches,
 // too, and builds wireguard-go by name. The module cache must be the same afterwards.
 func TestUpstream(t *testing.T) {
-	if runtime.GOARCH != "amd64" {
-		t.Skip("NOT RUN: sealane has no kernel for " + runtime.GOARCH)
-	}
 	dir := t.TempDir()
 	run := func(args ...string) string {
 		t.Helper()
@@ -37,7 +33,7 @@ func TestUpstream(t *testing.T) {
 		{"--batch", wireguard + "/device"},
 		{"--batch", wireguard + "/device@" + versions[0]},
 	} {
-		if out := run(append([]string{sealane, "test"}, append(args, "--", "-count=1")...)...); !strings.Contains(out, "\npassed with "+crypto) {
+		if out := run(append([]string{sealane, "test"}, append(args, "--", "-count=1")...)...); !strings.Contains(out, "\n"+crypto+" ") || !strings.Contains(out, "\npassed") {
 			t.Errorf("%v did not pass", args)
 		}
 	}

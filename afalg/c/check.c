@@ -77,7 +77,8 @@ static int packet(both *b, size_t bytes, size_t ad_bytes, int in_place)
     if (in_place)
         memcpy(got, want, bytes);
     tag[1][bytes % 16] ^= 0x10;
-    if (sealane_afalg_open(&b->kernel, got, tag[1], nonce, 12, ad, ad_bytes, in_place ? got : want, bytes) != -1)
+    if (sealane_afalg_open(&b->kernel, got, tag[1], nonce, 12, ad, ad_bytes, in_place ? got : want, bytes) !=
+        SEALANE_NOT_AUTHENTIC)
         return 0;
     for (size_t i = 0; i < bytes; i++)
         if (got[i] != 0)
@@ -118,7 +119,8 @@ static void tamper(size_t kind)
     for (size_t bit = 0; bit < 8 * sizeof bytes; bit++) {
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
         memset(out, 0xa5, sizeof out);
-        good &= sealane_afalg_open(&b.kernel, out, tag, nonce, 12, ad, 7, text, 33) == -1 && out[33] == 0xa5;
+        good &= sealane_afalg_open(&b.kernel, out, tag, nonce, 12, ad, 7, text, 33) == SEALANE_NOT_AUTHENTIC &&
+                out[33] == 0xa5;
         for (size_t i = 0; i < 33; i++)
             good &= out[i] == 0;
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -126,7 +128,8 @@ static void tamper(size_t kind)
     good &= sealane_afalg_open(&b.kernel, out, tag, nonce, 12, ad, 7, text, 33) == 0;
     outcome(good && sealane_afalg_in_process(&b.kernel) == 0, kinds[kind].name, "every bit of a packet changed");
     sealane_afalg_close(&b.kernel);
-    outcome(sealane_afalg_seal(&b.kernel, out, tag, nonce, 12, NULL, 0, text, 33) == -1, kinds[kind].name, "closed");
+    outcome(sealane_afalg_seal(&b.kernel, out, tag, nonce, 12, NULL, 0, text, 33) == SEALANE_INVALID_KEY,
+            kinds[kind].name, "closed");
 }
 
 static void mistakes(void)
@@ -144,15 +147,15 @@ static void mistakes(void)
                 sealane_afalg_init(NULL, SEALANE_AES_128_GCM, m, 16) == SEALANE_AFALG_INVALID &&
                 sealane_afalg_init(&a, SEALANE_AES_128_GCM, NULL, 16) == SEALANE_AFALG_INVALID,
             "init", "wrong keys and algorithms");
-    outcome(sealane_afalg_seal(NULL, m, m + 100, m + 120, 12, NULL, 0, m, 50) == -1 &&
-                sealane_afalg_seal(k, m, m + 100, m + 120, 11, NULL, 0, m, 50) == -1 &&
-                sealane_afalg_seal(k, m, m + 100, NULL, 12, NULL, 0, m, 50) == -1 &&
-                sealane_afalg_seal(k, m, NULL, m + 120, 12, NULL, 0, m, 50) == -1 &&
-                sealane_afalg_seal(k, NULL, m + 100, m + 120, 12, NULL, 0, m, 50) == -1 &&
-                sealane_afalg_seal(k, m, m + 100, m + 120, 12, NULL, 1, m, 50) == -1 &&
-                sealane_afalg_seal(k, m + 1, m + 100, m + 120, 12, NULL, 0, m, 50) == -1 &&
-                sealane_afalg_seal(k, m, m + 100, m + 120, 12, m + 40, 20, m + 50, 50) == -1 &&
-                sealane_afalg_open(k, m + 1, m + 100, m + 120, 12, NULL, 0, m, 50) == -1,
+    outcome(sealane_afalg_seal(NULL, m, m + 100, m + 120, 12, NULL, 0, m, 50) == SEALANE_INVALID_KEY &&
+                sealane_afalg_seal(k, m, m + 100, m + 120, 11, NULL, 0, m, 50) == SEALANE_INVALID_NONCE &&
+                sealane_afalg_seal(k, m, m + 100, NULL, 12, NULL, 0, m, 50) == SEALANE_NULL &&
+                sealane_afalg_seal(k, m, NULL, m + 120, 12, NULL, 0, m, 50) == SEALANE_NULL &&
+                sealane_afalg_seal(k, NULL, m + 100, m + 120, 12, NULL, 0, m, 50) == SEALANE_NULL &&
+                sealane_afalg_seal(k, m, m + 100, m + 120, 12, NULL, 1, m, 50) == SEALANE_NULL &&
+                sealane_afalg_seal(k, m + 1, m + 100, m + 120, 12, NULL, 0, m, 50) == SEALANE_OVERLAP &&
+                sealane_afalg_seal(k, m, m + 100, m + 120, 12, m + 40, 20, m + 50, 50) == SEALANE_OVERLAP &&
+                sealane_afalg_open(k, m + 1, m + 100, m + 120, 12, NULL, 0, m, 50) == SEALANE_OVERLAP,
             "seal", "mistakes");
     sealane_afalg_close(k);
 }
@@ -294,8 +297,8 @@ int main(int count, char **arguments)
         for (size_t k = 0; k < KINDS; k++) {
             outcome(sealane_afalg_init(&a, kinds[k].alg, key, kinds[k].key_bytes) == SEALANE_AFALG_UNSUPPORTED,
                     kinds[k].name, "said not to be there");
-            outcome(sealane_afalg_seal(&a, NULL, (uint8_t[16]){0}, key, 12, NULL, 0, NULL, 0) == -1, kinds[k].name,
-                    "no valid key");
+            outcome(sealane_afalg_seal(&a, NULL, (uint8_t[16]){0}, key, 12, NULL, 0, NULL, 0) == SEALANE_INVALID_KEY,
+                    kinds[k].name, "no valid key");
         }
     } else {
         for (size_t k = 0; k < KINDS; k++)

@@ -181,11 +181,9 @@ int sealane_afalg_seal(sealane_afalg *a, uint8_t *out, uint8_t tag[SEALANE_TAG_B
 {
     const packet p = {ALG_OP_ENCRYPT, out, tag, nonce, ad, in, ad_bytes, in_bytes};
 
-    if (a == NULL)
-        return -1;
-    return by_kernel(a, &p, nonce_bytes) == 0
-               ? 0
-               : sealane_seal(&a->key, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    return a != NULL && by_kernel(a, &p, nonce_bytes) == 0
+               ? SEALANE_OK
+               : sealane_seal(a ? &a->key : NULL, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
 }
 
 int sealane_afalg_open(sealane_afalg *a, uint8_t *out, const uint8_t tag[SEALANE_TAG_BYTES], const uint8_t *nonce,
@@ -193,17 +191,15 @@ int sealane_afalg_open(sealane_afalg *a, uint8_t *out, const uint8_t tag[SEALANE
 {
     const packet p = {ALG_OP_DECRYPT, out, (uint8_t *)(uintptr_t)tag, nonce, ad, in, ad_bytes, in_bytes};
 
-    if (a == NULL)
-        return -1;
-    switch (by_kernel(a, &p, nonce_bytes)) {
+    switch (a != NULL ? by_kernel(a, &p, nonce_bytes) : EAGAIN) {
     case 0:
-        return 0;
+        return SEALANE_OK;
     case EBADMSG:
         if (in_bytes != 0)
             memset(out, 0, in_bytes);
-        return -1;
+        return SEALANE_NOT_AUTHENTIC;
     }
-    return sealane_open(&a->key, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    return sealane_open(a ? &a->key : NULL, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
 }
 
 static sealane_afalg_status status(int error)

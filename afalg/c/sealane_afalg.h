@@ -48,7 +48,8 @@ SEALANE_CHECKED sealane_afalg_status sealane_afalg_init(sealane_afalg *a, sealan
                                                         size_t key_bytes);
 
 /* sealane_seal and sealane_open, by the kernel. What the kernel refuses or fails to do is done in the process, with the
- * same result; only a wrong tag is final. Any number of threads may use a key at once. */
+ * same result; only a wrong tag is final. Any number of threads may use a key at once. a is NULL or closed:
+ * SEALANE_INVALID_KEY. */
 SEALANE_CHECKED int sealane_afalg_seal(sealane_afalg *a, uint8_t *out, uint8_t tag[SEALANE_TAG_BYTES],
                                        const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes,
                                        const uint8_t *in, size_t in_bytes);

@@ -882,6 +882,7 @@
     .endif
 .endm
 
+    scratch_end SCRATCH_END
     function sealane_aesgcm_ce
     ldr the_key, [args, #SEALANE_ARG_KEY]
     ldr flags, [args, #SEALANE_ARG_FLAGS]

@@ -644,6 +644,7 @@
     trn1 \x\().2d, v0.2d, v1.2d
 .endm
 
+    scratch_end (SCRATCH_END + 63) & ~63 /* wiped 64 bytes at a time */
     function sealane_aesgcm_neon
     ldr flags, [args, #SEALANE_ARG_FLAGS]
     ldr key, [args, #SEALANE_ARG_KEY]

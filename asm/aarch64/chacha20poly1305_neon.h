@@ -325,6 +325,7 @@
 #define KEY_PENDING 9
 #define FIRST_RUN 10
 
+scratch_end 608
 function KERNEL
     str x0, [scratch, #ARGS]
     ldp q24, q20, [x2, #CONST_SIGMA]        /* q20: rotate8 */

@@ -320,6 +320,7 @@ endconstants
 
 /* ---- the kernel ---- */
 
+scratch_end 1568
 function sealane_aesgcm_armv6
     ldr r3, [r0, #SEALANE_ARG_FLAGS]
     str r0, [r1, #ARGS]

@@ -119,6 +119,7 @@ endconstants
 
 /* ---- the kernel ---- */
 
+scratch_end 640
 function sealane_aesgcm_ce32
     ldr r3, [r0, #SEALANE_ARG_FLAGS]
     str r0, [r1, #ARGS]

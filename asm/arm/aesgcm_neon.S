@@ -370,6 +370,7 @@ endconstants
 
 /* ---- the kernel ---- */
 
+scratch_end 3936
 function sealane_aesgcm_neon
     ldr r3, [r0, #SEALANE_ARG_FLAGS]
     ldr r4, [r0, #SEALANE_ARG_KEY]

@@ -180,6 +180,7 @@ isa armv6
 
 /* ---- the kernel ---- */
 
+scratch_end 544
 function sealane_chacha20poly1305_armv6
     begin
     str r3, [r1, #FLAGS]

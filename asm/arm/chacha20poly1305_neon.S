@@ -107,6 +107,7 @@ isa neon
 
 /* ---- the kernel ---- */
 
+scratch_end 800
 function sealane_chacha20poly1305_neon
     begin
     vld1.32 {q0}, [r2]

@@ -9,7 +9,8 @@
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
  * Counter mode (6.5) makes eight blocks of keystream at a time, and GHASH takes in eight between the rounds: sealing, the
- * eight before; opening, the same.
+ * eight before; opening, the same. The last one to eight blocks, the tail, are made four at a time; sealing, the eight
+ * before them are taken in meanwhile and not reduced but with the tail, for which there are so many powers of H.
  *
  * GHASH (6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c; here Y := (Y + c) H^8 + c' H^7 + .. with
  * one reduction. GCM numbers the bits of a block from its first byte's highest, so a block with its bytes reversed is a
@@ -33,6 +34,7 @@
 #define FOUR 80      /* 4, 4, 4, 4 */
 #define REVERSE4 96  /* of the bytes of a dword */
 #define MASKS 112    /* 16 bytes from 16 - n on: n ones, 16 - n zeroes */
+#define ONE 144      /* the last word of J0 */
 
     constants sealane_aesgcm_aesni_constants
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
@@ -43,36 +45,40 @@
     .long 4, 4, 4, 4
     .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
     .quad -1, -1, 0, 0
+    .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1
     endconstants
 
 /* Scratch. */
-#define J0 256       /* J0 and the first round key */
-#define COUNTERS 272 /* of the next four blocks */
-#define WORD3 288    /* the first round key's last word, four times */
-#define MASK 304     /* the encrypted J0 */
-#define STREAM 320   /* the last blocks' keystream */
+#define J0 256       /* J0 or a later counter block, and the first round key */
+#define MASK 272     /* the encrypted J0 */
+#define BLOCKS 288   /* the next eight counter blocks, and the first round key */
+#define SUMS 416     /* of the halves of four blocks */
 #define SCRATCH_END 448
 
-/* The key's table: powers of H from H^9 to H, each followed by the sum of its halves and that of the next lower one's. */
-#define H(i) (SEALANE_GCM_KEY_TABLE + 32*(9 - (i)))
+/* The key's table: powers of H from H^17 to H, each followed by the sum of its halves and that of the next lower one's. */
+#define POWERS 17    /* eight blocks, eight of the tail, the lengths */
+#define H(i) (SEALANE_GCM_KEY_TABLE + 32*(POWERS - (i)))
 #define S(i) (H(i) + 16)
 
 /* Integer registers. */
 #define args rdi
 #define scratch rsi
 #define consts rdx
+#define counter ecx  /* of the next block */
 #define src r8
 #define dst r9
 #define mac r10      /* what is authenticated next */
-#define left r11
+#define left r11     /* bytes of the tail: 1 to 128, or 0 if there is no text */
 #define key r12
-#define power r13    /* key less 32 (9 - m): its H(9) is H^m */
+#define power r13    /* key less 32 m: its H(i) is H^(m+i) */
+#define word3 r13d   /* the first round key's last word */
 #define steps r14    /* of eight blocks, to be encrypted */
 #define flags r15d
-#define rounds ebx
+#define rounds ebx   /* times 16 */
 
 /* Vector registers: 0 .. 7 keystream, and */
 #define rk xmm8
+#define y xmm8       /* in the tail: GHASH so far */
 #define lo xmm9
 #define mi xmm10
 #define hi xmm11     /* between blocks: GHASH so far */
@@ -133,8 +139,20 @@
     .endr
 .endm
 
-/* Two of eight blocks at mac, cut into steps to put between other work. */
-.macro multiply_pair step, pair
+/* The sum of the halves of a block at \at, in integer registers: two shuffles less for the port that has the most to do
+ * on some CPUs. Of pairs 1 and 3 that is; doing so for all of them would be too many instructions for others. */
+.macro scalar_sum step, i, at:vararg
+    .if \step == 0
+    mov rax, [\at]
+    xor rax, [\at + 8]
+    .else
+    bswap rax
+    mov [scratch + SUMS + 8*\i], rax
+    .endif
+.endm
+
+/* Two of eight blocks at mac times powers of H, from base + H(8) on, cut into steps to put between other work. */
+.macro multiply_pair step, pair, base
     .if \step == 0
     movdqu a, [mac + 32*\pair]
     pshufb a, [consts + REVERSE]
@@ -145,65 +163,122 @@
     movdqu b, [mac + 32*\pair + 16]
     .elseif \step == 2
     pshufb b, [consts + REVERSE]
+    .elseif \step == 3 && !(\pair & 1)
     movdqa t, a
-    .elseif \step == 3
     punpcklqdq t, b
+    .elseif \step == 4 && !(\pair & 1)
     movdqa u, a
-    .elseif \step == 4
     punpckhqdq u, b
-    .elseif \step == 5
+    .elseif \step == 5 && !(\pair & 1)
     pxor t, u                                                                   /* sums of halves of a and of b */
     .elseif \step == 6
-    product (\pair == 0), lo, [key + H(8 - 2*\pair)], a, 0x00
+    product (\pair == 0), lo, [\base + H(8 - 2*\pair)], a, 0x00
     .elseif \step == 8
-    product (\pair == 0), hi, [key + H(8 - 2*\pair)], a, 0x11
+    product (\pair == 0), hi, [\base + H(8 - 2*\pair)], a, 0x11
     .elseif \step == 10
-    product 0, lo, [key + H(7 - 2*\pair)], b, 0x00
+    product 0, lo, [\base + H(7 - 2*\pair)], b, 0x00
     .elseif \step == 12
-    product 0, hi, [key + H(7 - 2*\pair)], b, 0x11
+    product 0, hi, [\base + H(7 - 2*\pair)], b, 0x11
+    .elseif \step == 14 && !(\pair & 1)
+    product (\pair == 0), mi, [\base + S(8 - 2*\pair)], t, 0x00
+    .elseif \step == 15 && !(\pair & 1)
+    product 0, mi, [\base + S(8 - 2*\pair)], t, 0x11
     .elseif \step == 14
-    product (\pair == 0), mi, [key + S(8 - 2*\pair)], t, 0x00
+    movq t, qword ptr [scratch + SUMS + 8*(\pair - 1)]
+    product 0, mi, [\base + S(8 - 2*\pair)], t, 0x00
     .elseif \step == 15
-    product 0, mi, [key + S(8 - 2*\pair)], t, 0x11
+    movq t, qword ptr [scratch + SUMS + 8*\pair]
+    product 0, mi, [\base + S(8 - 2*\pair)], t, 0x01
+    .endif
+    .if !(\pair & 1) && (\step == 7 || \step == 9)
+    scalar_sum ((\step - 7)/2), \pair, mac + 32*\pair + 32
+    .elseif !(\pair & 1) && (\step == 11 || \step == 13)
+    scalar_sum ((\step - 11)/2), (\pair + 1), mac + 32*\pair + 48
     .endif
 .endm
 
-.macro hash_step step
+/* All of eight blocks in 64 steps, and one reduction in 12 more. */
+.macro hash_step step, base
     .if (\step) < 64
-    multiply_pair ((\step) & 15), ((\step)/16)
+    multiply_pair ((\step) & 15), ((\step)/16), \base
     .elseif ((\step) & 1) && (\step) < 76
     reduce ((\step-65)/2)
     .endif
 .endm
 
-/* ---- AES ------------------------------------------------------------------------------------------------------- */
-
-/* Counter blocks, and the first round key, for four blocks. */
-.macro counters x0, x1, x2, x3
-    movdqa t, [scratch + COUNTERS]
-    movdqa u, [consts + FOUR]
-    paddd u, t
-    movdqa [scratch + COUNTERS], u
-    pshufb t, [consts + REVERSE4]
-    pxor t, [scratch + WORD3]
-    movdqa \x0, [scratch + J0]
-    movdqa \x1, \x0
-    movdqa \x2, \x0
-    movdqa \x3, \x0
-    insertps \x0, t, 0x30                                                       /* its word i instead of the last */
-    insertps \x1, t, 0x70
-    insertps \x2, t, 0xb0
-    insertps \x3, t, 0xf0
+/* a := the block of the lengths in bits, its bytes reversed. */
+.macro lengths
+    movq a, qword ptr [args + SEALANE_ARG_TOTAL]
+    movhps a, qword ptr [args + SEALANE_ARG_AD_BYTES]
+    psllq a, 3
 .endm
 
-.macro round n, extra, number, hash=0
+/* ---- AES ------------------------------------------------------------------------------------------------------- */
+
+/* The next n counter blocks and the first round key, from xmm0, which has the same nonce, and rk, that round key. */
+.macro counters n
+    .if \n == 8
+    move_counters t, mi
+    movdqa u, [consts + FOUR]
+    paddd u, t
+    pshufb u, [consts + REVERSE4]
+    pxor u, mi
+    .else
+    move_counters t, xmm4
+    .endif
+    pshufb t, [consts + REVERSE4]
+    .if \n == 8
+    pxor t, mi
+    .else
+    pxor t, xmm4
+    .endif
+    .irp i, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    movdqa xmm\i, xmm0
+    .endif
+    .if \i < \n && \i < 4
+    insertps xmm\i, t, 0x30 + 64*\i                                             /* its word i instead of the last */
+    .elseif \i < \n
+    insertps xmm\i, u, 0x30 + 64*(\i - 4)
+    .endif
+    .endr
+    insertps xmm0, t, 0x30
+    add counter, \n
+.endm
+
+/* To t four counters, and the first round key's last word four times. */
+.macro move_counters to, word
+    movd \to, counter
+    pshufd \word, rk, 0xff
+    pshufd \to, \to, 0
+    paddd \to, [consts + COUNT]
+.endm
+
+/* Block i of the next eight, to be read when this eight is done: a block is read as a whole. */
+.macro next_counter i
+    lea eax, [rcx + \i]
+    bswap eax
+    xor eax, word3
+    mov [scratch + BLOCKS + 16*\i + 12], eax
+.endm
+
+/* A round of n blocks and, extra, of xmm12; number 0: the one whose number times 16 is in rax. hash: so many steps of
+ * hashing with each block, from the base. */
+.macro round n, extra, number, hash=0, base
+    .if \number
     movdqu rk, [key + SEALANE_GCM_KEY_SCHEDULE + 16*\number]
+    .else
+    movdqu rk, [key + rax + SEALANE_GCM_KEY_SCHEDULE]
+    .endif
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
     aesenc xmm\i, rk
+    .if \hash == 1
+    hash_step (\n*(\number-1)+\i), \base
+    .elseif \hash == 2 && \n*(\number-1)+\i < 32
+    hash_step (2*(\n*(\number-1)+\i)), \base
+    hash_step (2*(\n*(\number-1)+\i)+1), \base
     .endif
-    .if \hash
-    hash_step (8*(\number-1)+\i)
     .endif
     .endr
     .if \extra
@@ -211,61 +286,110 @@
     .endif
 .endm
 
-/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. */
-.macro rounds_but_last n, extra, hash=0
-    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    round \n, \extra, \i, \hash
+/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. next: the counters of the next eight blocks
+ * besides, if there are any. */
+.macro rounds_but_last n, extra, next=0, hash=0, base
+    round \n, \extra, 1, \hash, \base
+    round \n, \extra, 2, \hash, \base
+    .if \next
+    cmp steps, 1
+    je 2f
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    next_counter \i
     .endr
-    cmp rounds, 12
-    jb 1f
-    round \n, \extra, 10
-    round \n, \extra, 11
-    je 1f
-    round \n, \extra, 12
-    round \n, \extra, 13
+2:
+    .endif
+    .irp i, 3, 4, 5, 6, 7, 8, 9
+    round \n, \extra, \i, \hash, \base
+    .endr
+    mov eax, 160
+    cmp rounds, eax
+    je 2f
 1:
-    mov eax, rounds
-    shl eax, 4
-    movdqu rk, [key + rax + SEALANE_GCM_KEY_SCHEDULE]
+    round \n, \extra, 0
+    add eax, 16
+    cmp eax, rounds
+    jb 1b
+2:
+    movdqu rk, [key + rbx + SEALANE_GCM_KEY_SCHEDULE]
+    .if \extra
+    aesenclast xmm12, rk
+    movdqa [scratch + MASK], xmm12
+    .endif
 .endm
 
-.macro encrypt hash=0
-    counters xmm0, xmm1, xmm2, xmm3
-    counters xmm4, xmm5, xmm6, xmm7
-    rounds_but_last 8, 0, \hash
+/* Eight blocks, whose counters are there. */
+.macro encrypt extra, hash=0
+    rounds_but_last 8, \extra, 1, \hash, key
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     movdqu a, [src + 16*\i]
     pxor a, rk
     aesenclast xmm\i, a
     movdqu [dst + 16*\i], xmm\i
     .if \hash
-    hash_step (72+\i)
+    hash_step (72+\i), key
     .endif
     .endr
     sub src, -128
     sub dst, -128
+    add counter, 8
 .endm
 
-/* The last n blocks' keystream, and the encrypted J0, to scratch. */
-.macro stream n
-    counters xmm0, xmm1, xmm2, xmm3
-    .if \n > 4
-    counters xmm4, xmm5, xmm6, xmm7
-    .endif
-    movdqa xmm12, [scratch + J0]
-    rounds_but_last \n, 1
-    aesenclast xmm12, rk
-    movdqa [scratch + MASK], xmm12
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \n
+/* The next four blocks' keystream, from the first counter block in xmm0. */
+.macro stream extra, hash=0
+    counters 4
+    rounds_but_last 4, \extra, 0, \hash, power
+    .irp i, 0, 1, 2, 3
     aesenclast xmm\i, rk
-    movdqa [scratch + STREAM + 16*\i], xmm\i
-    .endif
     .endr
+.endm
+
+/* power for the blocks of the tail and, LAST, that of the lengths; leaves whether it is LAST in the zero flag. */
+.macro tail_powers
+    lea rax, [left + 15]
+    and eax, 0xf0
+    add eax, eax
+    mov power, key
+    sub power, rax
+    test flags, SEALANE_FLAG_LAST
+    jz 1f
+    sub power, 32                                                               /* not 0 */
+1:
+.endm
+
+/* Block i of the tail, if it is there and whole, with keystream k. */
+.macro tail_block i, k
+    cmp left, 16*\i + 16
+    jb .Ltail_end_\i
+    movdqu a, [src + 16*\i]
+    pxor \k, a
+    movdqu [dst + 16*\i], \k
+    test flags, SEALANE_FLAG_OPEN
+    jnz 1f
+    movdqa a, \k
+1:
+    pshufb a, [consts + REVERSE]
+    .if \i == 0
+    pxor a, y
+    pxor y, y
+    .endif
+    multiply 0, power + H(-\i)
+.endm
+
+.macro tail_end i, k
+.Ltail_end_\i:
+    test left, 15
+    jz .Lreduce
+    movdqa b, \k
+    add src, 16*\i
+    add dst, 16*\i
+    add power, 32*\i
+    jmp .Ltail_ragged
 .endm
 
 #include "aesgcm_text.h"
 
+    scratch_end SCRATCH_END
     function sealane_aesgcm_aesni
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]
@@ -281,25 +405,24 @@
     test flags, SEALANE_FLAG_NONCE
     jnz .Lnonce
     movdqu xmm0, [rax]
-    mov ebx, [rax + 12]
-    bswap ebx
-    inc ebx
+    mov counter, [rax + 12]
+    bswap counter
+    inc counter
     jmp .Lad_begin
 .Lnonce:                                                                        /* word by word, as it may have been written */
     movd xmm0, dword ptr [rax]
     pinsrd xmm0, [rax + 4], 1
     pinsrd xmm0, [rax + 8], 2
-    mov ebx, 0x01000000
-    pinsrd xmm0, ebx, 3
-    mov ebx, 2
+    pxor xmm0, [consts + ONE]
+    mov counter, 2
 .Lad_begin:
-    movd xmm7, ebx
     mov steps, [args + SEALANE_ARG_AD_BYTES]
-    mov mac, [args + SEALANE_ARG_AD]
     test steps, steps
     jz .Lbegun
 
     /* Associated data, up to eight blocks at a time. */
+    mov mac, [args + SEALANE_ARG_AD]
+    movd xmm7, counter
 .Lad:
     mov power, 128
     cmp steps, power
@@ -342,6 +465,7 @@
     reduce_all
     test steps, steps
     jnz .Lad
+    movd counter, xmm7
     jmp .Lbegun
 
     /* Another part of a packet. */
@@ -350,130 +474,145 @@
     movdqu hi, [rax + SEALANE_GCM_STATE_Y]
     pshufb hi, [consts + REVERSE]
     movdqu xmm0, [rax + SEALANE_GCM_STATE_COUNTER]
-    mov ebx, [rax + SEALANE_GCM_STATE_COUNTER + 12]
-    bswap ebx
-    movd xmm7, ebx
+    mov counter, [rax + SEALANE_GCM_STATE_COUNTER + 12]
+    bswap counter
 
 .Lbegun:
-    mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
+    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
+    shl rounds, 4
     movdqu rk, [key + SEALANE_GCM_KEY_SCHEDULE]
-    pshufd t, rk, 0xff
     pxor xmm0, rk
     movdqa [scratch + J0], xmm0
-    movdqa [scratch + WORD3], t
-    pshufd xmm7, xmm7, 0
-    paddd xmm7, [consts + COUNT]
-    movdqa [scratch + COUNTERS], xmm7
-
-    /* Eight blocks at a time. Seal: encryption is a step ahead of authentication. */
-    mov steps, left
-    and left, 127
+    test left, left
+    jz .Lno_text
+    lea steps, [left - 1]
     shr steps, 7
-    jz .Ltail
+    jz .Ltail_alone
+
+    /* Eight blocks at a time. Seal: encryption is a step ahead of authentication, and encrypts J0 with the first. */
+    mov rax, steps
+    shl rax, 7
+    sub left, rax
+    mov word3, [key + SEALANE_GCM_KEY_SCHEDULE + 12]
+    cmp steps, 1
+    je .Lone_eight
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    movdqa [scratch + BLOCKS + 16*\i], xmm0
+    .endr
+.Lone_eight:
+    movdqa xmm12, xmm0
+    counters 8
     mov mac, src
     test flags, SEALANE_FLAG_OPEN
-    jnz .Lloop
+    jnz .Lloop_counted
     mov mac, dst
-    encrypt
-    dec steps
-    jz .Llast_eight
-.Lloop:
     encrypt 1
+    dec steps
+    jz .Leights_end
+.Lloop:
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    movdqa xmm\i, [scratch + BLOCKS + 16*\i]
+    .endr
+.Lloop_counted:
+    encrypt 0, 1
     sub mac, -128
     dec steps
     jnz .Lloop
+    pxor t, t
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    movdqa [scratch + BLOCKS + 16*\i], t
+    .endr
+.Leights_end:
+    sub counter, 8
+    movdqa xmm0, [scratch + J0]
+    movdqu rk, [key + SEALANE_GCM_KEY_SCHEDULE]
     test flags, SEALANE_FLAG_OPEN
-    jnz .Ltail
-.Llast_eight:
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    multiply_pair \i, 0
-    .endr
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    multiply_pair \i, 1
-    .endr
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    multiply_pair \i, 2
-    .endr
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    multiply_pair \i, 3
-    .endr
-    reduce_all
+    jz .Ltail_behind
 
-    /* What is left: fewer than eight blocks, block by block, and that of the lengths. */
-.Ltail:
-    cmp left, 64
-    ja .Ltail_eight
-    stream 4
-    jmp .Ltail_stream
-.Ltail_eight:
-    stream 8
-.Ltail_stream:
-    movdqa xmm0, hi
-    lea power, [left + 15]
-    shr power, 4
-    mov eax, flags
-    and eax, SEALANE_FLAG_LAST
-    shr eax, 1
-    add power, rax
-    jz .Lfinish                                                                 /* no blocks at all */
-    shl power, 5
-    neg power
-    add power, key
-    lea mac, [scratch + STREAM]
+    /* The tail: up to eight blocks, four at a time. One reduction is for all of them, the lengths, which come first as they
+     * are known, and, sealing, the last of the eights. */
+.Ltail_alone:
+    movdqa xmm12, xmm0
+    stream 1
+    test steps, steps
+    jnz .Ltail_more
+    tail_powers
+    movdqa y, hi
+    jnz .Ltail_lengths
     pxor lo, lo
     pxor mi, mi
     pxor hi, hi
-    mov steps, left
-    sub steps, 16
-    jb .Ltail_partial
-.Ltail_block:
-    movdqu a, [src]
-    movdqa b, [mac]
-    pxor b, a
-    movdqu [dst], b
-    test flags, SEALANE_FLAG_OPEN
-    jnz .Ltail_multiply
-    movdqa a, b
-.Ltail_multiply:
-    pshufb a, [consts + REVERSE]
-    pxor a, xmm0
-    pxor xmm0, xmm0
-    multiply 0, power + H(0)
-    add power, 32
-    add src, 16
-    add dst, 16
-    add mac, 16
-    sub steps, 16
-    jae .Ltail_block
-.Ltail_partial:
-    add steps, 16
-    jz .Ltail_lengths
-    mov eax, r14d
+    jmp .Ltail_blocks
+.Ltail_lengths:
+    lengths
+    multiply 1, key + H(1)
+    jmp .Ltail_blocks
+.Ltail_behind:
+    tail_powers
+    stream 0, 2
+    pxor y, y
+    test flags, SEALANE_FLAG_LAST
+    jz .Ltail_blocks
+    lengths
+    multiply 0, key + H(1)
+.Ltail_blocks:
+    tail_block 0, xmm0
+    tail_block 1, xmm1
+    tail_block 2, xmm2
+    tail_block 3, xmm3
+    cmp left, 64
+    je .Lreduce
+    movdqa xmm0, [scratch + J0]
+    movdqu rk, [key + SEALANE_GCM_KEY_SCHEDULE]
+    inc steps
+    jmp .Ltail_alone                                                            /* which encrypts J0, or what is there, again */
+.Ltail_more:
+    pxor y, y
+    tail_block 4, xmm0
+    tail_block 5, xmm1
+    tail_block 6, xmm2
+    tail_block 7, xmm3
+    jmp .Lreduce
+    tail_end 7, xmm3
+    tail_end 6, xmm2
+    tail_end 5, xmm1
+    tail_end 3, xmm3
+    tail_end 2, xmm2
+    tail_end 1, xmm1
+.Ltail_end_4:
+    sub src, -64
+    sub dst, -64
+    sub power, -128
+.Ltail_end_0:
+    movdqa b, xmm0
+.Ltail_ragged:
+    mov eax, r11d
+    and eax, 15
     load_partial a, src, t
-    movdqa b, a
-    pxor b, [mac]
+    pxor b, a
     mov mac, power
     store_partial b, dst
     mov power, mac
     test flags, SEALANE_FLAG_OPEN
-    jnz .Ltail_last
+    jnz .Ltail_ragged_multiply
     neg rax
     movdqu a, [consts + rax + MASKS + 16]
     pand a, b
-.Ltail_last:
+.Ltail_ragged_multiply:
     pshufb a, [consts + REVERSE]
-    pxor a, xmm0
-    pxor xmm0, xmm0
+    pxor a, y
     multiply 0, power + H(0)
-.Ltail_lengths:
+    jmp .Lreduce
+
+.Lno_text:
+    movdqa xmm12, xmm0
+    rounds_but_last 0, 1
     test flags, SEALANE_FLAG_LAST
-    jz .Ltail_reduce
-    movq a, qword ptr [args + SEALANE_ARG_TOTAL]
-    movhps a, qword ptr [args + SEALANE_ARG_AD_BYTES]
-    psllq a, 3
-    pxor a, xmm0
-    multiply 0, key + H(1)
-.Ltail_reduce:
+    jz .Lfinish
+    lengths
+    pxor a, hi
+    multiply 1, key + H(1)
+.Lreduce:
     reduce_all
 .Lfinish:
     mov rax, [args + SEALANE_ARG_STATE]
@@ -496,16 +635,14 @@
     movdqu xmm0, [key + SEALANE_GCM_KEY_SCHEDULE]
     pxor xmm0, [scratch + J0]
     movdqu [rax + SEALANE_GCM_STATE_COUNTER], xmm0
-    mov ebx, [scratch + COUNTERS]                                               /* 4 more than before the tail */
-    shr left, 4
-    lea ebx, [rbx + left - 4]
-    bswap ebx
-    mov [rax + SEALANE_GCM_STATE_COUNTER + 12], ebx
+    bswap counter
+    mov [rax + SEALANE_GCM_STATE_COUNTER + 12], counter
 .Lwipe:
     pxor xmm0, xmm0
-    .irp i, 0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176
-    movdqa [scratch + J0 + \i], xmm0
-    .endr
+    movdqa [scratch + J0], xmm0
+    movdqa [scratch + MASK], xmm0
+    movdqa [scratch + SUMS], xmm0
+    movdqa [scratch + SUMS + 16], xmm0
     jmp .Ldone
 
     /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
@@ -553,12 +690,12 @@
     por xmm0, xmm1
     pxor xmm0, xmm2
 
-    /* Its powers. */
-    pshufd xmm1, xmm0, 0x4e
-    pxor xmm1, xmm0
+    /* Its powers: H^2, and from then on the last but one times that, so that two are on their way. */
     pxor xmm2, xmm2                                                             /* the lower power's sum */
     movdqa a, xmm0
+    movdqa xmm3, xmm0
     lea rax, [key + H(1)]
+    mov rcx, rax
 .Lpowers:
     movdqu [rax], a
     pshufd t, a, 0x4e
@@ -567,17 +704,25 @@
     punpcklqdq b, xmm2
     movdqu [rax + 16], b
     movdqa xmm2, t
+    pshufd xmm1, xmm0, 0x4e
+    pxor xmm1, xmm0
+    pshufd mi, xmm3, 0x4e
+    pxor mi, xmm3
     movdqa lo, xmm0
-    pclmulqdq lo, a, 0x00
+    pclmulqdq lo, xmm3, 0x00
     movdqa hi, xmm0
-    pclmulqdq hi, a, 0x11
-    movdqa mi, xmm1
-    pclmulqdq mi, t, 0x00
+    pclmulqdq hi, xmm3, 0x11
+    pclmulqdq mi, xmm1, 0x00
     reduce_all
+    movdqa xmm3, a
     movdqa a, hi
-    sub rax, 32
-    lea rcx, [key + H(9)]
     cmp rax, rcx
+    jne 1f
+    movdqa xmm0, hi
+1:
+    sub rax, 32
+    lea r8, [key + H(POWERS)]
+    cmp rax, r8
     jae .Lpowers
 
 .Ldone:

@@ -320,6 +320,7 @@
     reduce_all
 .endm
 
+    scratch_end SCRATCH_END
     function sealane_aesgcm_avx2
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]

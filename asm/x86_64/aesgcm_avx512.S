@@ -417,6 +417,7 @@
 
 #include "aesgcm_text.h"
 
+    scratch_end 256
     function sealane_aesgcm_avx512
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]

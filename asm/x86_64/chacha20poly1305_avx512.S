@@ -824,6 +824,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------------- */
 
+    scratch_end SECOND + 16*64
     function sealane_chacha20poly1305_avx512
 
     /* The initial state; the first block of text is number 1. */

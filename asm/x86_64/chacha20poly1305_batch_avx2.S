@@ -8,11 +8,12 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers and lengths only.
  *
- * Packets are taken in waves of at most eight. A wave's blocks, block 0 of all packets (their Poly1305 keys), then block 1 of
- * all that have it, and so on, fill 16 slots a pass, two sets of eight; a register is one word of eight slots' states. The words of a wave's
- * keys and nonces are laid beside each other once, [word][packet]; a pass picks from there.
+ * Packets are taken in waves of at most eight. A wave's blocks, block 0 of all packets (their Poly1305 keys), then
+ * block 1 of all that have it, and so on, fill 8 slots a pass; a register is one word of eight slots' states. The
+ * words of a wave's keys and nonces are laid beside each other once, [word][packet]; a pass picks from there.
  *
- * While vectors make the keystream of a pass, integer registers finish the slots of the pass before, one in each round: they take r and s from it, or add text to Poly1305, h = (h + m) r mod 2^130 - 5 (2.5), until the tag. With
+ * While vectors make the keystream of a pass, integer registers finish the slots of the pass before, one in each double
+ * round: they take r and s from it, or add text to Poly1305, h = (h + m) r mod 2^130 - 5 (2.5), until the tag. With
  * h = h0 + 2^64 h1 + 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
  *   h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without these bits.
  */
@@ -59,7 +60,7 @@
 #define NEXT_SLOTS 344 /* of the next */
 #define VACANT 348    /* of these, those that no block has been handed out to */
 #define HAND_OUT 352  /* -> the next of them */
-#define COUNT 360     /* pairs of rounds, or slots, to go */
+#define COUNT 360     /* pairs of double rounds, or of slots, to go */
 #define ROUNDS 364    /* are there rounds? */
 #define STATES 368    /* offset of this wave's */
 #define STEP 372      /* 1 between the halves of a pair of slots */
@@ -71,24 +72,22 @@
 #define TABLE_STATES 136
 #define TABLE_BYTES 160
 #define MODE 768      /* 32 bytes: all ones to seal, 0 to open */
-#define MASK16 800
-#define MASK8 832
+#define MASKS (800 - 4*8) /* + 4 left: the bytes of words <<< 8, then 16 */
 #define COPY 864      /* 64 bytes of a partial block, then with its keystream */
 #define WORDS 992     /* [word 4 .. 11, 13 .. 15][packet]: keys and nonces */
-#define ONCE 1344     /* two sets' words 4 to 15 as a pass begins */
-#define ONCE_SET 384
-#define ROW(i) (2112 + 32*(i)) /* word i of the first set of eight blocks */
-#define AREA 512      /* from there to the second */
-#define STREAM 3136   /* 16 blocks of keystream, then what is authenticated */
-#define PAIR_R 4160   /* two slots' r, while they are finished together; */
-#define PAIR_STATE 4224
-#define PAIR_LANE 4240
-#define PAIR_AFTER 4256 /* bytes of text behind their blocks */
-#define STATE 4288    /* two waves' eight packets, 64 bytes each: */
+#define ONCE 1344     /* words 4 to 15 as a pass begins */
+#define C_ROW(i) (1728 + 32*(i))
+#define D_ROW(i) (1856 + 32*(i))
+#define STREAM 1984   /* 8 blocks of keystream, then what is authenticated */
+#define PAIR_R 2496   /* two slots' r, while they are finished together; */
+#define PAIR_STATE 2560
+#define PAIR_LANE 2576
+#define PAIR_AFTER 2592 /* bytes of text behind their blocks */
+#define STATE 2624    /* two waves' eight packets, 64 bytes each: */
 #define STATE_R 0     /* r0, r1, s1 */
 #define STATE_H 24    /* h0, h1, h2 */
 #define STATE_S 48
-#define END 5312
+#define END 3648
 
 /* Registers. */
 #define args rdi
@@ -105,113 +104,9 @@
 #define after r14     /* bytes of text behind this block */
 #define stream r15
 
-#define KA0 ymm8      /* places 0 and 2 */
-#define KA2 ymm9
-#define KD0 ymm10
-#define KD2 ymm11
-#define KC0 ymm12
-#define KC2 ymm13
-#define KT0 ymm14
-#define KT2 ymm15
-#define KA1 ymm10     /* places 1 and 3, while what is left of the others waits for its place */
-#define KA3 ymm11
-#define KD1 ymm14
-#define KD3 ymm15
-#define KC1 ymm8
-#define KC3 ymm9
-#define KT1 ymm12
-#define KT3 ymm13
-#define T0 ymm14
-#define T1 ymm15
+#include "chacha20_columns.h"
 
-/* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
-
-/* A round of a set: a += b; d ^= a; d <<<= 16;  c += d; b ^= c; b <<<= 12;  and again with 8 and 7. Row b is in registers, as
- * it closes a round and opens the next; a, c, d are in memory. The word of a, b, c, d at place p is put where the next round
- * wants it, at place 1-p, 2-p, 3-p, -p mod 4: this turns columns into diagonals and back, so every round is the same code.
- * GNU as and clang choose the same encoding of vpxor and vpor if a low register is the last operand.
- */
-.macro round area, b0, b1, b2, b3
-    vpaddd KA0, \b0, [scratch + AREA*\area + ROW(0)]
-    vpaddd KA2, \b2, [scratch + AREA*\area + ROW(2)]
-    vpxor KD0, KA0, [scratch + AREA*\area + ROW(12)]
-    vpxor KD2, KA2, [scratch + AREA*\area + ROW(14)]
-    vpshufb KD0, KD0, [scratch + MASK16]
-    vpshufb KD2, KD2, [scratch + MASK16]
-    vpaddd KC0, KD0, [scratch + AREA*\area + ROW(8)]
-    vpaddd KC2, KD2, [scratch + AREA*\area + ROW(10)]
-    vpxor \b0, KC0, \b0
-    vpxor \b2, KC2, \b2
-    vpslld KT0, \b0, 12
-    vpslld KT2, \b2, 12
-    vpsrld \b0, \b0, 20
-    vpsrld \b2, \b2, 20
-    vpor \b0, KT0, \b0
-    vpor \b2, KT2, \b2
-    vpaddd KA0, KA0, \b0
-    vpaddd KA2, KA2, \b2
-    vpxor KD0, KD0, KA0
-    vpxor KD2, KD2, KA2
-    vpshufb KD0, KD0, [scratch + MASK8]
-    vpshufb KD2, KD2, [scratch + MASK8]
-    vmovdqa [scratch + AREA*\area + ROW(12)], KD0
-    vmovdqa [scratch + AREA*\area + ROW(14)], KD2
-    vpaddd KC0, KC0, KD0
-    vpaddd KC2, KC2, KD2
-    vpxor \b0, KC0, \b0
-    vpxor \b2, KC2, \b2
-    vpslld KT0, \b0, 7
-    vpslld KT2, \b2, 7
-    vpsrld KD0, \b0, 25
-    vpsrld KD2, \b2, 25
-    vpor \b2, KD0, KT0
-    vpor \b0, KD2, KT2
-
-    vpaddd KA1, \b1, [scratch + AREA*\area + ROW(1)]
-    vpaddd KA3, \b3, [scratch + AREA*\area + ROW(3)]
-    vmovdqa [scratch + AREA*\area + ROW(1)], KA0
-    vmovdqa [scratch + AREA*\area + ROW(3)], KA2
-    vpxor KD1, KA1, [scratch + AREA*\area + ROW(13)]
-    vpxor KD3, KA3, [scratch + AREA*\area + ROW(15)]
-    vpshufb KD1, KD1, [scratch + MASK16]
-    vpshufb KD3, KD3, [scratch + MASK16]
-    vpaddd KC1, KD1, [scratch + AREA*\area + ROW(9)]
-    vpaddd KC3, KD3, [scratch + AREA*\area + ROW(11)]
-    vmovdqa [scratch + AREA*\area + ROW(11)], KC0
-    vmovdqa [scratch + AREA*\area + ROW(9)], KC2
-    vpxor \b1, KC1, \b1
-    vpxor \b3, KC3, \b3
-    vpslld KT1, \b1, 12
-    vpslld KT3, \b3, 12
-    vpsrld \b1, \b1, 20
-    vpsrld \b3, \b3, 20
-    vpor \b1, KT1, \b1
-    vpor \b3, KT3, \b3
-    vpaddd KA1, KA1, \b1
-    vpaddd KA3, KA3, \b3
-    vmovdqa [scratch + AREA*\area + ROW(0)], KA1
-    vmovdqa [scratch + AREA*\area + ROW(2)], KA3
-    vpxor KD1, KD1, KA1
-    vpxor KD3, KD3, KA3
-    vpshufb KD1, KD1, [scratch + MASK8]
-    vpshufb KD3, KD3, [scratch + MASK8]
-    vmovdqa [scratch + AREA*\area + ROW(15)], KD1
-    vmovdqa [scratch + AREA*\area + ROW(13)], KD3
-    vpaddd KC1, KC1, KD1
-    vpaddd KC3, KC3, KD3
-    vmovdqa [scratch + AREA*\area + ROW(10)], KC1
-    vmovdqa [scratch + AREA*\area + ROW(8)], KC3
-    vpxor \b1, KC1, \b1
-    vpxor \b3, KC3, \b3
-    vpslld KT1, \b1, 7
-    vpslld KT3, \b3, 7
-    vpsrld \b1, \b1, 25
-    vpsrld \b3, \b3, 25
-    vpor \b1, KT1, \b1
-    vpor \b3, KT3, \b3
-.endm
-
-/* Eight words each of eight blocks, ymm0 to ymm7, transposed by way of ymm8 to ymm15: the order of blocks is 0, 1, .. 7. */
+/* Eight words each of eight blocks, ymm0 to ymm7, transposed by way of ymm8 to ymm15: the blocks are 0, 1, .. 7. */
 .macro transpose
     vpunpckldq ymm8, ymm0, ymm1
     vpunpckhdq ymm9, ymm0, ymm1
@@ -250,59 +145,64 @@
     vmovdqa [scratch + \to + 7*\stride], ymm11
 .endm
 
-/* The last addition, and [word][slot] -> [slot][word]; row b is ready in ymm4 to ymm7. */
-.macro set_end set
+/* The last addition, and [word][slot] -> [slot][word]. */
+.macro pass_end
+    vmovdqa [scratch + C_ROW(0)], C0
+    vmovdqa [scratch + C_ROW(1)], C1
+    vmovdqa [scratch + C_ROW(2)], C2
+    vmovdqa [scratch + D_ROW(0)], D0
+    vmovdqa [scratch + D_ROW(1)], D1
+    vmovdqa [scratch + D_ROW(2)], D2
+    vmovdqa [scratch + D_ROW(3)], D3
     .irp word, 0, 1, 2, 3
-    vpbroadcastd ymm\word, [consts + SIGMA + 4*\word]
-    vpaddd ymm\word, ymm\word, [scratch + AREA*\set + ROW(\word)]
+    vpbroadcastd T0, [consts + SIGMA + 4*\word]
+    vpaddd ymm\word, ymm\word, T0
+    .endr
+    vpaddd B0, B0, [scratch + ONCE]
+    vpaddd B1, B1, [scratch + ONCE + 32]
+    vpaddd B2, B2, [scratch + ONCE + 64]
+    vpaddd B3, B3, [scratch + ONCE + 96]
+    transpose
+    transposed STREAM, 64
+    .irp word, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa ymm\word, [scratch + C_ROW(\word)]
+    vpaddd ymm\word, ymm\word, [scratch + ONCE + 128 + 32*\word]
     .endr
     transpose
-    transposed STREAM + 512*\set, 64
-    set_end_words \set, ymm0, 8
-    set_end_words \set, ymm1, 9
-    set_end_words \set, ymm2, 10
-    set_end_words \set, ymm3, 11
-    set_end_words \set, ymm4, 12
-    set_end_words \set, ymm5, 13
-    set_end_words \set, ymm6, 14
-    set_end_words \set, ymm7, 15
-    transpose
-    transposed STREAM + 512*\set + 32, 64
+    transposed STREAM + 32, 64
 .endm
 
-.macro set_end_words set, to, word
-    vmovdqa \to, [scratch + AREA*\set + ROW(\word)]
-    vpaddd \to, \to, [scratch + ONCE + ONCE_SET*\set + 32*(\word - 4)]
-.endm
-
-/* Rows b, c and d of a set begin: words of keys and nonces by packets T0, counters T1. */
-.macro word_begin set, word, row, to
+/* Rows b, c and d begin: words of keys and nonces by packets T0. */
+.macro word_begin word, row, to
     vpermd \to, T0, [scratch + WORDS + 32*\row]
-    vmovdqa [scratch + ONCE + ONCE_SET*\set + 32*(\word - 4)], \to
-    .if \word > 7
-    vmovdqa [scratch + AREA*\set + ROW(\word)], \to
-    .endif
+    vmovdqa [scratch + ONCE + 32*(\word - 4)], \to
 .endm
 
-.macro set_begin set, b0, b1, b2, b3
-    vmovdqa T0, [r14 + 32*\set]
-    vmovdqa T1, [r14 + TABLE_BLOCKS + 32*\set]
-    vmovdqa [scratch + ONCE + ONCE_SET*\set + 32*8], T1
-    vmovdqa [scratch + AREA*\set + ROW(12)], T1
-    word_begin \set, 4, 0, \b0
-    word_begin \set, 5, 1, \b1
-    word_begin \set, 6, 2, \b2
-    word_begin \set, 7, 3, \b3
-    word_begin \set, 8, 4, ymm8
-    word_begin \set, 9, 5, ymm9
-    word_begin \set, 10, 6, ymm10
-    word_begin \set, 11, 7, ymm11
-    word_begin \set, 13, 8, ymm8
-    word_begin \set, 14, 9, ymm9
-    word_begin \set, 15, 10, ymm10
+.macro double_round
+    columns_part1
+    columns_part2
+    columns_part3
+    columns_part4
+.endm
+
+.macro pass_begin
+    vmovdqa T0, [r14]
+    word_begin 11, 7, C0
+    vmovdqa [scratch + C_ROW(3)], C0
+    vmovdqa D0, [r14 + TABLE_BLOCKS]
+    vmovdqa [scratch + ONCE + 32*8], D0
+    word_begin 4, 0, B0
+    word_begin 5, 1, B1
+    word_begin 6, 2, B2
+    word_begin 7, 3, B3
+    word_begin 8, 4, C0
+    word_begin 9, 5, C1
+    word_begin 10, 6, C2
+    word_begin 13, 8, D1
+    word_begin 14, 9, D2
+    word_begin 15, 10, D3
     .irp word, 0, 1, 2, 3
-    vpbroadcastd ymm12, [consts + SIGMA + 4*\word]
-    vmovdqa [scratch + AREA*\set + ROW(\word)], ymm12
+    vpbroadcastd ymm\word, [consts + SIGMA + 4*\word]
     .endr
 .endm
 
@@ -319,7 +219,7 @@
     adc rbx, \h1
     mulx rax, \h1, [\r]                                                         /* y += h1 r0 */
     mov rdx, \h2
-    imul rdx, [\r + 16]                                                         /* y += h2 s1, h2 < 12: below 2^64 with x1 */
+    imul rdx, [\r + 16]                                                         /* y += h2 s1, h2 < 12: fits with x1 */
     imul \h2, [\r]                                                              /* z = h2 r0 */
     add \h1, rcx
     adc rax, rdi
@@ -365,20 +265,15 @@
 
 /* 64 bytes of text: rdi + rcx - 64 -> rdx + rcx - 64. What is authenticated takes the place of their keystream. */
 .macro crypt stream
-    vmovdqu ymm8, [rdi + rcx - 64]
-    vmovdqu ymm9, [rdi + rcx - 32]
-    vmovdqa ymm10, [\stream]
-    vmovdqa ymm11, [\stream + 32]
-    vpxor ymm12, ymm8, ymm10
-    vpxor ymm13, ymm9, ymm11
-    vpand ymm10, ymm10, [scratch + MODE]
-    vpand ymm11, ymm11, [scratch + MODE]
-    vmovdqu [rdx + rcx - 64], ymm12
-    vmovdqu [rdx + rcx - 32], ymm13
-    vpxor ymm10, ymm10, ymm8
-    vpxor ymm11, ymm11, ymm9
-    vmovdqa [\stream], ymm10
-    vmovdqa [\stream + 32], ymm11
+    .irp i, 0, 32
+    vmovdqu T0, [rdi + rcx - 64 + \i]
+    vpxor T0, T0, [\stream + \i]
+    vmovdqu [rdx + rcx - 64 + \i], T0
+    vmovdqa T0, [scratch + MODE]
+    vpandn T0, T0, [\stream + \i]
+    vpxor T0, T0, [rdx + rcx - 64 + \i]
+    vmovdqa [\stream + \i], T0
+    .endr
 .endm
 
 /* Copies eax < 64 bytes, rdi -> rbx. */
@@ -392,8 +287,8 @@
 174:
     test al, 16
     jz 172f
-    vmovdqu xmm14, [rdi]
-    vmovdqu [rbx], xmm14
+    vmovdqu xmm15, [rdi]
+    vmovdqu [rbx], xmm15
     add rdi, 16
     add rbx, 16
 172:
@@ -476,8 +371,8 @@
     mov [scratch + SAVED_CONSTS], consts
     vmovdqu ymm0, [consts + ROTATE16]
     vmovdqu ymm1, [consts + ROTATE8]
-    vmovdqa [scratch + MASK16], ymm0
-    vmovdqa [scratch + MASK8], ymm1
+    vmovdqa [scratch + MASKS + 4*16], ymm0
+    vmovdqa [scratch + MASKS + 4*8], ymm1
     mov eax, [args + SEALANE_ARG_FLAGS]
     shr eax, 2
     and eax, 1
@@ -538,7 +433,7 @@
     vmovdqa [rcx + TABLE_BLOCKS + 32], ymm1
     lea rax, [rcx + 4*r8]
     mov [scratch + HAND_OUT], rax
-    mov eax, 16
+    mov eax, 8
     sub eax, r8d
     cmp eax, r9d
     cmova eax, r9d
@@ -593,7 +488,7 @@
 .Lpass:
     mov r14, [scratch + TABLE]
     mov eax, [scratch + TODO]
-    mov ecx, 16
+    mov ecx, 8
     cmp eax, ecx
     cmova eax, ecx
     sub [scratch + TODO], eax
@@ -603,19 +498,13 @@
     add rax, scratch
     sub rax, r14
     mov [scratch + HAND_OUT], rax                                               /* the other table */
-    set_begin 0, ymm0, ymm1, ymm2, ymm3
-    mov dword ptr [scratch + COUNT], 10
+    pass_begin
+    mov dword ptr [scratch + COUNT], 5
     mov dword ptr [scratch + ROUNDS], 1
-    cmp dword ptr [scratch + SLOTS], 8
-    jbe .Lround
-    set_begin 1, ymm4, ymm5, ymm6, ymm7
 .Lround:
-    round 0, ymm0, ymm1, ymm2, ymm3
-    cmp dword ptr [scratch + SLOTS], 8
-    jbe .Lfirst
-    round 1, ymm4, ymm5, ymm6, ymm7
+    double_round
 
-    /* Slots of the pass before: two with whole blocks of different packets, for two rounds, or one. */
+    /* Slots of the pass before: two with whole blocks of different packets, for two double rounds, or one. */
 .Lfirst:
     mov dword ptr [scratch + STEP], 0
     mov eax, [scratch + DONE_AT]
@@ -649,10 +538,10 @@
     jb .Lslot
     mov [scratch + DONE_AT], ecx
     mov dword ptr [scratch + STEP], 1
-    vmovdqa ymm8, [r10]
-    vmovdqa ymm9, [r11]
-    vmovdqa [scratch + PAIR_R], ymm8
-    vmovdqa [scratch + PAIR_R + 32], ymm9
+    vmovdqa T0, [r10]
+    vmovdqa [scratch + PAIR_R], T0
+    vmovdqa T0, [r11]
+    vmovdqa [scratch + PAIR_R + 32], T0
     mov [scratch + PAIR_STATE], r10
     mov [scratch + PAIR_STATE + 8], r11
     mov [scratch + PAIR_LANE], r12
@@ -684,10 +573,7 @@
     hand_out_one
     cmp dword ptr [scratch + ROUNDS], 0
     je .Lsecond
-    round 0, ymm0, ymm1, ymm2, ymm3
-    cmp dword ptr [scratch + SLOTS], 8
-    jbe .Lsecond
-    round 1, ymm4, ymm5, ymm6, ymm7
+    double_round
 .Lsecond:
     sub dword ptr [scratch + STEP], 1
     jnz .Lslot
@@ -805,8 +691,8 @@
     mov rdi, mac
     lea mac, [scratch + COPY]
     mov rbx, mac
-    vpxor xmm14, xmm14, xmm14
-    vmovdqa [mac], xmm14
+    vpxor xmm15, xmm15, xmm15
+    vmovdqa [mac], xmm15
     copy_few
     block h0, h1, h2, state, mac
 .Lad_done:
@@ -816,7 +702,7 @@
 
     /* The last bytes of text. */
 .Lpartial:
-    vpxor xmm14, xmm14, xmm14
+    vpxor xmm15, xmm15, xmm15
     vmovdqa [scratch + COPY], T0
     vmovdqa [scratch + COPY + 32], T0
     lea eax, [after + 64]
@@ -828,14 +714,13 @@
     neg rcx
     .irp i, 0, 32
     vmovdqa T0, [scratch + COPY + \i]
-    vmovdqa T1, [stream + \i]
-    vpxor T1, T0, T1
-    vmovdqa [scratch + COPY + 64 + \i], T1
-    vmovdqa T1, [stream + \i]
-    vpand T1, T1, [scratch + MODE]
-    vpand T1, T1, [rdx + rcx + ONES + 64 + \i]
-    vpxor T1, T0, T1
-    vmovdqa [stream + \i], T1
+    vpxor T0, T0, [stream + \i]
+    vmovdqa [scratch + COPY + 64 + \i], T0
+    vmovdqa T0, [stream + \i]
+    vpand T0, T0, [scratch + MODE]
+    vpand T0, T0, [rdx + rcx + ONES + 64 + \i]
+    vpxor T0, T0, [scratch + COPY + \i]
+    vmovdqa [stream + \i], T0
     .endr
     mov rbx, [lane + SEALANE_LANE_OUT]
     mov rcx, [lane + SEALANE_LANE_BYTES]
@@ -860,27 +745,7 @@
     mov consts, [scratch + SAVED_CONSTS]
     cmp dword ptr [scratch + ROUNDS], 0
     je .Lfinished
-    vpaddd ymm4, ymm4, [scratch + ONCE + ONCE_SET]
-    vpaddd ymm5, ymm5, [scratch + ONCE + ONCE_SET + 32]
-    vpaddd ymm6, ymm6, [scratch + ONCE + ONCE_SET + 64]
-    vpaddd ymm7, ymm7, [scratch + ONCE + ONCE_SET + 96]
-    vmovdqa [scratch + AREA + ROW(4)], ymm4
-    vmovdqa [scratch + AREA + ROW(5)], ymm5
-    vmovdqa [scratch + AREA + ROW(6)], ymm6
-    vmovdqa [scratch + AREA + ROW(7)], ymm7
-    vpaddd ymm4, ymm0, [scratch + ONCE]
-    vpaddd ymm5, ymm1, [scratch + ONCE + 32]
-    vpaddd ymm6, ymm2, [scratch + ONCE + 64]
-    vpaddd ymm7, ymm3, [scratch + ONCE + 96]
-    set_end 0
-    cmp dword ptr [scratch + SLOTS], 8
-    jbe .Lset_done
-    vmovdqa ymm4, [scratch + AREA + ROW(4)]
-    vmovdqa ymm5, [scratch + AREA + ROW(5)]
-    vmovdqa ymm6, [scratch + AREA + ROW(6)]
-    vmovdqa ymm7, [scratch + AREA + ROW(7)]
-    set_end 1
-.Lset_done:
+    pass_end
     mov rax, [scratch + TABLE]
     mov ecx, [scratch + SLOTS]
     mov [scratch + DONE], rax

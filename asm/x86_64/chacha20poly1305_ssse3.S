@@ -489,6 +489,7 @@ isa .sse2 .ssse3
 
 /* ---- the kernel ---- */
 
+scratch_end 1216
 function sealane_chacha20poly1305_ssse3
     add rsi, FRAME
     mov eax, [rdi + SEALANE_ARG_FLAGS]
@@ -944,7 +945,8 @@ function sealane_chacha20poly1305_ssse3
 .Lsave:
     mov r15, [r15 + SEALANE_ARG_STATE]
     shr rax, 6
-    add eax, [rsi + COUNTER]
+    mov edx, [rsi + COUNTER]
+    add rax, rdx                            // may be 2^32: behind the last block that there can be
     mov [r15 + SEALANE_STATE_COUNTER], rax
     mov [r15 + SEALANE_STATE_H], h0
     mov [r15 + SEALANE_STATE_H + 8], h1

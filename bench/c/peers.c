@@ -41,6 +41,14 @@ static void add(peer p)
     peers[peer_count++] = p;
 }
 
+/* Whether other libraries are to do without an extension: SEALANE_BENCH_PEERS is aesni (neither), vaes or empty (all).
+ * It says what they would do on another CPU, for tools/x86cost; OpenSSL has OPENSSL_ia32cap for that. */
+__attribute__((unused)) static int peers_below(const char *extension)
+{
+    const char *most = getenv("SEALANE_BENCH_PEERS");
+    return most && *most && (strcmp(most, "aesni") == 0 || strcmp(most, extension) != 0);
+}
+
 /* Libraries without a per-key state take the raw key. Unused if none of them is there. */
 __attribute__((unused)) static void *copy_key(const peer *self, const uint8_t *key)
 {
@@ -184,6 +192,72 @@ static void add_sodium(void)
 }
 #endif
 
+#if __has_include(<gcrypt.h>)
+#include <gcrypt.h>
+
+static const char *gcrypt_version(void)
+{
+    return gcry_check_version(NULL);
+}
+
+static int gcrypt_rekey(void *session, const uint8_t *key)
+{
+    return gcry_cipher_setkey(session, key, alg->key_bytes) != 0;
+}
+
+static void *gcrypt_start(const peer *self, const uint8_t *key)
+{
+    (void)self;
+    const int cipher = is_chacha()            ? GCRY_CIPHER_CHACHA20
+                       : alg->key_bytes == 16 ? GCRY_CIPHER_AES128
+                                              : GCRY_CIPHER_AES256;
+    gcry_cipher_hd_t handle;
+    if (gcry_cipher_open(&handle, cipher, is_chacha() ? GCRY_CIPHER_MODE_POLY1305 : GCRY_CIPHER_MODE_GCM, 0) != 0)
+        return NULL;
+    return gcrypt_rekey(handle, key) ? NULL : handle;
+}
+
+static int gcrypt_begin(gcry_cipher_hd_t handle, const uint8_t nonce[12], const uint8_t *ad, size_t ad_bytes)
+{
+    if (gcry_cipher_setiv(handle, nonce, 12) != 0 || (ad_bytes && gcry_cipher_authenticate(handle, ad, ad_bytes) != 0))
+        return -1;
+    return gcry_cipher_final(handle) != 0;
+}
+
+static int gcrypt_seal(void *session, uint8_t *out, uint8_t tag[16], const uint8_t nonce[12], const uint8_t *ad,
+                       size_t ad_bytes, const uint8_t *in, size_t bytes)
+{
+    return gcrypt_begin(session, nonce, ad, ad_bytes) || gcry_cipher_encrypt(session, out, bytes, in, bytes) != 0 ||
+           gcry_cipher_gettag(session, tag, 16) != 0;
+}
+
+static int gcrypt_open(void *session, uint8_t *out, const uint8_t tag[16], const uint8_t nonce[12], const uint8_t *ad,
+                       size_t ad_bytes, const uint8_t *in, size_t bytes)
+{
+    return gcrypt_begin(session, nonce, ad, ad_bytes) || gcry_cipher_decrypt(session, out, bytes, in, bytes) != 0 ||
+           gcry_cipher_checktag(session, tag, 16) != 0;
+}
+
+static void add_gcrypt(void)
+{
+    /* Before the first other call, which sets the library up. */
+    if (peers_below("vaes"))
+        gcry_control(GCRYCTL_DISABLE_HWF, "intel-vaes-vpclmul", NULL);
+    if (peers_below("avx512"))
+        gcry_control(GCRYCTL_DISABLE_HWF, "intel-avx512", NULL); /* unknown to old versions, which do without */
+    if (!gcry_check_version(NULL))
+        return;
+    gcry_control(GCRYCTL_DISABLE_SECMEM, 0);
+    gcry_control(GCRYCTL_INITIALIZATION_FINISHED, 0);
+    add((peer){"libgcrypt", "libgcrypt", "one handle per key", gcrypt_version, gcrypt_start, gcrypt_rekey, gcrypt_seal,
+               gcrypt_open, NULL, NULL, NULL});
+}
+#else
+static void add_gcrypt(void)
+{
+}
+#endif
+
 #if __has_include(<intel-ipsec-mb.h>)
 #include <intel-ipsec-mb.h>
 
@@ -308,7 +382,10 @@ static void add_ipsec(void)
     manager = alloc_mb_mgr(0);
     if (!manager)
         return;
-    init_mb_mgr_auto(manager, NULL);
+    if (peers_below("avx512"))
+        init_mb_mgr_avx2(manager);
+    else
+        init_mb_mgr_auto(manager, NULL);
     if (imb_get_errno(manager) != 0)
         return;
     if (!is_chacha()) {
@@ -414,6 +491,7 @@ void gather_peers(void)
 {
     add_openssl();
     add_sodium();
+    add_gcrypt();
     add_ipsec();
     add_sealane();
 }

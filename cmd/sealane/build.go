@@ -25,11 +25,17 @@ program is built with the copy. No file of the program, go.mod and go.sum includ
 only if sealane's kernels are found in it. A program that is named with a version is built like in its own repository:
 to itself it is version (devel).
 
+With --std the AES-GCM and ChaCha20-Poly1305 of the standard library call sealane as well, and with them crypto/tls, net/http
+and everything that uses crypto/cipher. The go command sees other files in three packages of the standard library, by its
+-overlay; the Go installation stays as it is. That is done for releases of Go whose files are known, and never for FIPS 140-3:
+a program so built stops with a message if its environment turns that mode on.
+
 With --batch the workers of wireguard-go, in the program itself or in a module that it uses, give sealane all packets that
 are waiting in one call. That changes a few lines of two loops in a copy of wireguard-go; a version with other loops is
 refused.`,
 		Example: `  sealane build -o wireguard-go golang.zx2c4.com/wireguard@latest
   sealane build --batch golang.zx2c4.com/wireguard@latest
+  sealane build --std ./cmd/server
   sealane build ./cmd/thing -- -trimpath -tags netgo
   sealane build --goos windows filippo.io/age/cmd/age@v1.2.1`,
 		Args: onePackage(&job),
@@ -38,8 +44,12 @@ refused.`,
 			if err != nil {
 				return err
 			}
-			fmt.Printf("golang.org/x/crypto %s: New and NewX of chacha20poly1305 call sealane %s; all else is as it was\n", result.Crypto, job.Version)
+			printReplaced(result, job.Version)
+			printFork(result)
 			printWorkers(result)
+			for _, other := range result.Others {
+				fmt.Printf("%s has a ChaCha20-Poly1305 of its own, which stays as it is\n", other)
+			}
 			fmt.Printf("%s for %s/%s: has the levels %s%s\n", result.Output, result.GOOS, result.GOARCH, strings.Join(result.Levels, " "), here(result))
 			return nil
 		},
@@ -64,8 +74,10 @@ func testCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			printFork(result)
 			printWorkers(result)
-			fmt.Printf("passed with golang.org/x/crypto %s calling sealane %s%s\n", result.Crypto, job.Version, here(result))
+			printReplaced(result, job.Version)
+			fmt.Printf("passed%s\n", here(result))
 			return nil
 		},
 	}
@@ -74,9 +86,34 @@ func testCommand() *cobra.Command {
 }
 
 func buildFlags(c *cobra.Command, job *accelerate.Job) {
+	c.Flags().BoolVar(&job.Std, "std", false, "also replace the AES-GCM and ChaCha20-Poly1305 of the standard library: crypto/tls, net/http, crypto/cipher")
 	c.Flags().BoolVar(&job.Batch, "batch", false, "have wireguard-go's workers seal and open many packets in one call")
 	c.Flags().StringVar(&job.GOOS, "goos", "", "build for this operating system (default: GOOS)")
 	c.Flags().StringVar(&job.GOARCH, "goarch", "", "build for this architecture (default: GOARCH)")
+}
+
+// printFork says what was done to tailscale's wireguard-go.
+func printFork(result *accelerate.Result) {
+	if result.Fork != "" {
+		fmt.Printf("%s: takes its cipher from x/crypto instead of its own tsasm\n", result.Fork)
+	}
+}
+
+// printReplaced says what calls sealane.
+func printReplaced(result *accelerate.Result, version string) {
+	if result.Crypto != "" {
+		fmt.Printf("golang.org/x/crypto %s: New and NewX of chacha20poly1305 call sealane %s; all else is as it was\n", result.Crypto, version)
+	}
+	var std []string
+	if result.StdGCM {
+		std = append(std, "AES-GCM")
+	}
+	if result.StdCipher {
+		std = append(std, "ChaCha20-Poly1305")
+	}
+	if len(std) > 0 {
+		fmt.Printf("the standard library: %s, as crypto/tls, crypto/cipher and others use it, is sealane's %s; all else is as it was\n", strings.Join(std, " and "), version)
+	}
 }
 
 func printWorkers(result *accelerate.Result) {

@@ -197,16 +197,34 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 		name += strings.TrimSuffix(", module "+p.Module+" "+p.Version, " ")
 	}
 	fmt.Fprintf(w, "%s\n%s, %s/%s\n", name, p.Go, p.GOOS, p.GOARCH)
-	switch {
-	case len(p.Levels) > 0:
+	if p.Uses || p.StdGCM == binary.OnSealane || p.StdCipher == binary.OnSealane {
 		fmt.Fprintf(w, "carries sealane %s with the levels %s\n", p.Sealane, strings.Join(p.Levels, " "))
-		if p.Private {
-			fmt.Fprintf(w, "golang.org/x/crypto %s is a copy whose chacha20poly1305 calls sealane\n", p.Crypto)
-		}
+	} else {
+		fmt.Fprintln(w, "does not carry sealane")
+	}
+	xcrypto := ""
+	switch {
+	case p.Called:
+		xcrypto = binary.OnSealane
 	case p.Stock:
-		fmt.Fprintf(w, "does not carry sealane: uses chacha20poly1305 of golang.org/x/crypto %s, which sealane build replaces\n", p.Crypto)
-	default:
-		fmt.Fprintln(w, "does not carry sealane, nor golang.org/x/crypto/chacha20poly1305, which sealane build could replace")
+		xcrypto = binary.Stock
+	}
+	for _, cipher := range []struct{ name, runs, with string }{
+		{strings.TrimSpace("golang.org/x/crypto "+p.Crypto) + ", ChaCha20-Poly1305", xcrypto, "sealane build"},
+		{"standard library, ChaCha20-Poly1305", p.StdCipher, "sealane build --std"},
+		{"standard library, AES-GCM", p.StdGCM, "sealane build --std"},
+	} {
+		switch cipher.runs {
+		case binary.OnSealane:
+			fmt.Fprintf(w, "%s: runs on sealane\n", cipher.name)
+		case binary.Stock:
+			fmt.Fprintf(w, "%s: stock; %s replaces it\n", cipher.name, cipher.with)
+		default:
+			fmt.Fprintf(w, "%s: not in the program\n", cipher.name)
+		}
+	}
+	for _, other := range p.Others {
+		fmt.Fprintf(w, "%s has a ChaCha20-Poly1305 of its own\n", other)
 	}
 	return nil
 }

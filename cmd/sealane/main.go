@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/report"
 )
 
 func main() {
@@ -21,8 +23,16 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sealane: "+strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", " "))
-		os.Exit(1)
+		os.Exit(exitStatus(err))
 	}
+}
+
+// exitStatus is 3 for what bench --check finds, and 1 for all else.
+func exitStatus(err error) int {
+	if errors.Is(err, errSlower) {
+		return 3
+	}
+	return 1
 }
 
 func root() *cobra.Command {
@@ -46,4 +56,4 @@ func version() string {
 }
 
 // environment refuses SEALANE_CPU and SEALANE_ASM if they have no effect. Libraries only warn of it.
-func environment() error { return kernel.ChaCha20Poly1305Levels.Environment() }
+func environment() error { return report.Environment(&kernel.ChaCha20Poly1305Levels) }

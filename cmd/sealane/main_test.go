@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +51,7 @@ func TestOneLineErrors(t *testing.T) {
 		{nil, []string{"bench", "--size", "-1"}, "-1 bytes: sizes are from 0 to"},
 		{nil, []string{"bench", "--size", "x"}, "invalid argument"},
 		{nil, []string{"bench", "--keys", "0"}, "0 keys"},
+		{nil, []string{"bench", "--cipher", "des"}, `no cipher "des": --cipher takes chacha20poly1305, aes-128-gcm, aes-256-gcm`},
 		{nil, []string{"bench", "--repeats", "0"}, "0 repeats"},
 		{nil, []string{"build", "a", "b"}, "takes one package"},
 		{[]string{"PATH="}, []string{"build"}, "no go command in PATH"},
@@ -110,11 +112,14 @@ func TestSelftest(t *testing.T) {
 	}
 }
 
-// TestInfoBinary looks into this very program, which has sealane and the stock cipher both.
+// TestInfoBinary looks into this very program, which has sealane and the stock ciphers all.
 func TestInfoBinary(t *testing.T) {
 	out, _, err := command(nil, "info", "--binary", os.Args[0])
-	if err != nil || !strings.Contains(out, "carries sealane") || !strings.Contains(out, "github.com/sealane/sealane/cmd/sealane") {
-		t.Errorf("%v\n%s", err, out)
+	for _, want := range []string{"carries sealane", "github.com/sealane/sealane/cmd/sealane", ", ChaCha20-Poly1305: stock; sealane build replaces it\n",
+		"standard library, AES-GCM: stock; sealane build --std replaces it\n", "standard library, ChaCha20-Poly1305: not in the program\n"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%v, want %q in\n%s", err, want, out)
+		}
 	}
 	gofmt := filepath.Join(strings.TrimSpace(run(t, "go", "env", "GOROOT")), "bin", "gofmt")
 	if _, err := os.Stat(gofmt); err != nil {
@@ -141,21 +146,29 @@ func TestBench(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(out), &report) != nil {
 		t.Fatal(err, out)
 	}
-	implementations := 1
-	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
-		if row.Lacks() == nil {
-			implementations++
+	want := map[string]int{}
+	for _, c := range benchCiphers {
+		want[c.name+" "+c.peer] = 2 * 2
+		for _, row := range c.table.Rows {
+			if row.Lacks() == nil {
+				want[c.name+" "+row.Name] = 2 * 2
+			}
 		}
 	}
-	if want := 2 * 2 * implementations; len(report.Results) != want {
-		t.Errorf("%d results, want %d", len(report.Results), want)
-	}
+	got := map[string]int{}
 	for _, r := range report.Results {
-		if r.NS <= 0 || r.MBs <= 0 || r.Ratio <= 0 || r.Level == peer && r.Ratio != 1 || r.AD != 13 || r.Keys != 2 {
+		got[r.Cipher+" "+r.Level]++
+		if r.NS <= 0 || r.MBs <= 0 || r.Ratio <= 0 || r.Peer && r.Ratio != 1 || r.AD != 13 || r.Keys != 2 {
 			t.Errorf("%+v", r)
 		}
 	}
-	if out, _, err := command(nil, "bench", "--size", "64", "--ad", "0", "--keys", "1", "--repeats", "1"); err != nil || strings.Count(out, "\n|    64 |") != 2 {
+	if !maps.Equal(got, want) {
+		t.Errorf("results %v, want %v", got, want)
+	}
+	if out, _, err := command(nil, "bench", "--size", "64", "--ad", "0", "--keys", "1", "--repeats", "1"); err != nil || strings.Count(out, "\n|    64 |") != 2*len(benchCiphers) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, _, err := command(nil, "bench", "--cipher", "aes-256-gcm", "--size", "64", "--repeats", "1"); err != nil || strings.Contains(out, "chacha") || !strings.Contains(out, "crypto/cipher ns") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

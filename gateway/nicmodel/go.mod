@@ -2,10 +2,9 @@ module github.com/sealane/sealane/gateway/nicmodel
 
 go 1.26.0
 
-replace github.com/sealane/sealane => ../..
 
 require (
-	github.com/sealane/sealane v0.0.0-00010101000000-000000000000
+	github.com/sealane/sealane v0.1.0
 	gonum.org/v1/plot v0.17.0
 )
 

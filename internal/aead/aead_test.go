@@ -10,14 +10,15 @@ import (
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/packet"
 )
 
 // TestPeer compares with x/crypto around the lengths where the code takes another way.
 func TestPeer(t *testing.T) {
-	lengths := []int{0, 1, 63, 64, 65, 1420, 16384, partBytes - 1, partBytes, partBytes + 1, partBytes + 63, partBytes + 64,
-		2*partBytes - 1, 2 * partBytes, 2*partBytes + 1, 3*partBytes + 100, 200 << 10}
+	lengths := []int{0, 1, 63, 64, 65, 1420, 16384, packet.PartBytes - 1, packet.PartBytes, packet.PartBytes + 1, packet.PartBytes + 63, packet.PartBytes + 64,
+		2*packet.PartBytes - 1, 2 * packet.PartBytes, 2*packet.PartBytes + 1, 3*packet.PartBytes + 100, 200 << 10}
 	if raceEnabled {
-		lengths = []int{0, 1, 65, 1420, partBytes + 65}
+		lengths = []int{0, 1, 65, 1420, packet.PartBytes + 65}
 	}
 	forEach(t, func(t *testing.T, v variant, level kernel.Level) {
 		r := newRand()
@@ -138,12 +139,12 @@ func TestTamper(t *testing.T) {
 			}
 		}
 		// Long packets are written in parts before the tag is known.
-		text := random(r, 2*partBytes+100)
+		text := random(r, 2*packet.PartBytes+100)
 		nonce := make([]byte, v.nonceSize)
 		a, err := v.ours(level, make([]byte, v.keySize))
 		a = must(t, a, err)
 		sealed := a.Seal(nil, nonce, text, nil)
-		for _, at := range []int{0, partBytes, 2 * partBytes, len(sealed) - 1} {
+		for _, at := range []int{0, packet.PartBytes, 2 * packet.PartBytes, len(sealed) - 1} {
 			sealed[at] ^= 1
 			out := random(r, len(text))
 			if _, err := a.Open(out[:0], nonce, sealed, nil); err != v.errOpen || !bytes.Equal(out, make([]byte, len(out))) {
@@ -259,7 +260,7 @@ func TestNoAllocations(t *testing.T) {
 	forEach(t, func(t *testing.T, v variant, level kernel.Level) {
 		a, err := v.ours(level, make([]byte, v.keySize))
 		a = must(t, a, err)
-		for _, n := range []int{0, 64, 1420, partBytes + 1000} {
+		for _, n := range []int{0, 64, 1420, packet.PartBytes + 1000} {
 			buffer := make([]byte, n, n+v.tagSize)
 			nonce, ad := make([]byte, v.nonceSize), make([]byte, 13)
 			// On the stack, where what escapes would be moved to the heap.

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/packet"
 )
 
 const (
@@ -170,48 +171,9 @@ func differs(tag *[2]uint64, came []byte) bool {
 }
 
 func (k *aesGCM) run(args *kernel.Args) {
-	if args.Bytes > partBytes || k.nonceSize != gcmNonceSize {
-		k.runSeldom(args)
+	if (args.Bytes|args.ADBytes) > packet.PartBytes || k.nonceSize != gcmNonceSize {
+		packet.AESGCM(k.level, args, k.nonceSize)
 	} else {
 		kernel.AESGCM(k.level, args)
 	}
-}
-
-// runSeldom does a packet whose nonce is not of 12 bytes, or which is longer than partBytes.
-//
-//go:noinline
-func (k *aesGCM) runSeldom(args *kernel.Args) {
-	packet := *args
-	var j0 [16]byte
-	if k.nonceSize != gcmNonceSize {
-		kernel.AESGCMNonce(k.level, &k.key, &j0, unsafe.Slice((*byte)(args.Nonce), k.nonceSize))
-		packet.Nonce = unsafe.Pointer(&j0)
-		packet.Flags &^= kernel.FlagNonce
-	}
-	if packet.Bytes > partBytes {
-		k.inParts(&packet)
-	} else {
-		kernel.AESGCM(k.level, &packet)
-	}
-	j0 = [16]byte{}
-}
-
-// inParts does a packet of more than partBytes.
-func (k *aesGCM) inParts(packet *kernel.Args) {
-	var state kernel.GCMState
-	part := *packet
-	part.State = state.State()
-	later := packet.Flags & (kernel.FlagOpen | kernel.FlagNonce)
-	part.Flags = packet.Flags &^ kernel.FlagLast
-	part.Bytes = partBytes
-	left := packet.Total
-	for ; left > partBytes; left -= partBytes {
-		kernel.AESGCM(k.level, &part)
-		part.Out, part.In = unsafe.Add(part.Out, partBytes), unsafe.Add(part.In, partBytes)
-		part.Flags = later
-	}
-	part.Bytes = left
-	part.Flags |= kernel.FlagLast
-	kernel.AESGCM(k.level, &part)
-	state = kernel.GCMState{}
 }

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/packet"
+	_ "github.com/sealane/sealane/internal/report" // warns of what dispatch meets
 )
 
 const (
@@ -20,9 +22,6 @@ const (
 
 	// The 32-bit block counter starts at 1 (RFC 8439, section 2.8).
 	maxText = 1<<38 - 64
-
-	// Longer inputs are fed in parts, so that the scheduler can stop a goroutine in between.
-	partBytes = 64 << 10
 )
 
 const (
@@ -121,15 +120,17 @@ func (o *oneTime) derive(key *[keySize]byte, nonce *[nonceSizeX]byte) {
 	copy(o.nonce[4:], nonce[16:])
 }
 
+// wipe is deferred: what follows derive may panic.
+func (o *oneTime) wipe() { o.key = [keySize]byte{} }
+
 func (k *xChaCha20Poly1305) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	if len(nonce) != nonceSizeX {
 		panic("chacha20poly1305: bad nonce length passed to Seal")
 	}
 	var o oneTime
+	defer o.wipe()
 	o.derive(&k.key, (*[nonceSizeX]byte)(nonce))
-	ret := seal(k.level, &o.key, dst, &o.nonce, plaintext, additionalData)
-	clear(o.key[:])
-	return ret
+	return seal(k.level, &o.key, dst, &o.nonce, plaintext, additionalData)
 }
 
 func (k *xChaCha20Poly1305) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
@@ -137,10 +138,9 @@ func (k *xChaCha20Poly1305) Open(dst, nonce, ciphertext, additionalData []byte) 
 		panic("chacha20poly1305: bad nonce length passed to Open")
 	}
 	var o oneTime
+	defer o.wipe()
 	o.derive(&k.key, (*[nonceSizeX]byte)(nonce))
-	ret, err := open(k.level, &o.key, dst, &o.nonce, ciphertext, additionalData)
-	clear(o.key[:])
-	return ret, err
+	return open(k.level, &o.key, dst, &o.nonce, ciphertext, additionalData)
 }
 
 func seal(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]byte, plaintext, ad []byte) []byte {
@@ -168,8 +168,8 @@ func seal(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 	args.Tag = unsafe.Pointer(&out[n])
 	args.Total = uint64(n)
 	args.Flags = kernel.FlagFirst | kernel.FlagLast
-	if n > partBytes {
-		inParts(level, &args)
+	if (args.Bytes | args.ADBytes) > packet.PartBytes {
+		packet.ChaCha20Poly1305(level, &args)
 	} else {
 		kernel.ChaCha20Poly1305(level, &args)
 	}
@@ -206,8 +206,8 @@ func open(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 	args.Tag = unsafe.Pointer(&tag)
 	args.Total = uint64(n)
 	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen
-	if n > partBytes {
-		inParts(level, &args)
+	if (args.Bytes | args.ADBytes) > packet.PartBytes {
+		packet.ChaCha20Poly1305(level, &args)
 	} else {
 		kernel.ChaCha20Poly1305(level, &args)
 	}
@@ -218,31 +218,6 @@ func open(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 		return nil, errOpen
 	}
 	return ret, nil
-}
-
-// inParts does a packet of more than partBytes.
-//
-//go:noinline
-func inParts(level kernel.Level, packet *kernel.Args) {
-	// The first parts may overwrite a nonce that lies in the output.
-	nonce := *(*[nonceSize]byte)(packet.Nonce)
-	var state kernel.State
-	part := *packet
-	part.Nonce = unsafe.Pointer(&nonce)
-	part.State = &state
-	open := packet.Flags & kernel.FlagOpen
-	part.Flags = kernel.FlagFirst | open
-	part.Bytes = partBytes
-	left := packet.Total
-	for ; left > partBytes; left -= partBytes {
-		kernel.ChaCha20Poly1305(level, &part)
-		part.Out, part.In = unsafe.Add(part.Out, partBytes), unsafe.Add(part.In, partBytes)
-		part.Flags = open
-	}
-	part.Bytes = left
-	part.Flags |= kernel.FlagLast
-	kernel.ChaCha20Poly1305(level, &part)
-	state = kernel.State{}
 }
 
 // extend returns dst with n more bytes, in its own array if they fit.

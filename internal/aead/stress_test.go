@@ -21,10 +21,7 @@ import (
 // that are stopped and moved, and stacks that grow in the kernel's prologue. Results must be right all the while, and
 // the profile must show the kernels with their callers: the runtime can walk the stack from inside.
 func TestStress(t *testing.T) {
-	duration := 600 * time.Millisecond
-	if *long {
-		duration = 20 * time.Second
-	}
+	duration := max(600*time.Millisecond, *long)
 	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
 		t.Run(row.Name, func(t *testing.T) {
 			skipUnsupported(t, row)
@@ -147,7 +144,7 @@ func profiled(profile io.Reader, level kernel.Level) error {
 	if err != nil {
 		return err
 	}
-	name := map[kernel.Level]string{kernel.AVX512: "AVX512", kernel.AVX2: "AVX2", kernel.SSSE3: "SSSE3", kernel.NEON: "NEON", kernel.ARMv6: "ARMv6", kernel.Portable: "Portable"}[level]
+	name := map[kernel.Level]string{kernel.AVX512: "AVX512", kernel.AVX512VL: "AVX512VL", kernel.AVX2: "AVX2", kernel.SSSE3: "SSSE3", kernel.NEON: "NEON", kernel.ARMv6: "ARMv6", kernel.Portable: "Portable"}[level]
 	for _, function := range []string{"internal/kernel.ChaCha20Poly1305" + name, "internal/aead.seal", "internal/aead.(*chaCha20Poly1305).Open"} {
 		if !strings.Contains(string(content), function) {
 			return errors.New("the profile does not have " + function)

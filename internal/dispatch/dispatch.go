@@ -1,10 +1,11 @@
 // Package dispatch chooses, for each primitive, the best implementation that this process may use: one whose CPU
 // features are there, that the environment does not rule out, and that has just passed its known-answer test.
+//
+// This package and package kernel are the core: they import so little that any package of the standard library could
+// import them. What they have to tell people is in package report.
 package dispatch
 
 import (
-	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +19,17 @@ type Row struct {
 	Needs   []string                // CPU features, as Has takes them
 	Test    func(corrupt bool) bool // the known-answer test; told to corrupt the answer, it must fail
 
-	// Sample does a typical packet. Rows that have it follow each other, and which of them is fastest depends on a CPU's
-	// pipeline, which no feature tells: the times of their samples decide, unless the environment names one of them.
-	Sample func()
+	// Samples do a short and a long packet. Which row with samples is fastest depends on a CPU's pipeline, which no feature
+	// tells: their times decide. Nothing is measured where the choice is to be the same each time: SEALANE_CPU is set, the
+	// program set a level, or it has more rights than who started it.
+	Samples Samples
 }
+
+// Samples are the work that rows are compared by: short and long packets.
+type Samples [2]func()
+
+// Times are the shortest times of a row's samples.
+type Times [2]time.Duration
 
 // A Table lists the implementations of one primitive, best first. The last needs no feature: it is portable code.
 type Table struct {
@@ -31,14 +39,20 @@ type Table struct {
 	works  [16]atomic.Uint32 // by level: what Works knows
 	chosen atomic.Uint32     // a level; 0 before the choice, none if no row passed
 	mu     sync.Mutex
-	tests  map[string]bool          // outcomes of the known-answer tests that have run
-	times  map[string]time.Duration // of samples, if they were compared
+	tests  map[string]bool  // outcomes of the known-answer tests that have run
+	times  map[string]Times // if samples were compared
 }
 
 const none = 1 << 8
 
 // Corrupt names a level whose known-answer tests fail. Only tests set it, before the level is first tested.
 var Corrupt string
+
+// Package report sets these when it is initialised. Nothing is reported without it.
+var (
+	OnChoice  func(t *Table)             // after a table's environment was read, before its choice
+	OnFailure func(t *Table, failed Row) // of a known-answer test
+)
 
 // Choose returns the level to use, and whether there is one: there is none if even the portable code failed. The
 // first call tests and chooses, the others read the outcome.
@@ -56,8 +70,8 @@ func (t *Table) choose() uint32 {
 	if chosen := t.chosen.Load(); chosen != 0 {
 		return chosen
 	}
-	if err := t.Environment(); err != nil {
-		warn(err.Error())
+	if OnChoice != nil {
+		OnChoice(t)
 	}
 	chosen := uint32(none)
 	for i, r := range t.Rows {
@@ -68,14 +82,19 @@ func (t *Table) choose() uint32 {
 			chosen = uint32(t.fastest(i).Level)
 			break
 		}
-		t.warnFailed(r)
+		t.tellFailed(r)
 	}
 	t.chosen.Store(chosen)
 	return chosen
 }
 
-// turns is how often each row runs its sample, in turn with its rivals. The shortest time counts: interruptions only add.
-const turns = 3
+// Each row runs its samples in turn with its rivals. The shortest time counts: interruptions only add. No turn but the first
+// two begins after the limit, so that all ends within twice that where the choice matters.
+const (
+	turns        = 4
+	turnsAtLeast = 2
+	measureLimit = 30 * time.Microsecond
+)
 
 // now is the time since some moment.
 var now = func() func() time.Duration {
@@ -83,49 +102,62 @@ var now = func() func() time.Duration {
 	return func() time.Duration { return time.Since(start) }
 }()
 
-// fastest returns row i, which has passed its known-answer test, or a faster one of those that follow and have samples
-// like it. The caller holds mu.
+// fastest returns row i, which has passed its known-answer test, or of those behind it that have samples too one with a
+// clearly smaller product of its times. The caller holds mu.
 func (t *Table) fastest(i int) Row {
-	if t.Rows[i].Sample == nil || environment().cpu == t.Rows[i].Name {
+	rows := t.rivals(i)
+	if len(rows) < 2 {
 		return t.Rows[i]
 	}
-	var rows []Row
-	for _, r := range t.Rows[i:] {
-		if r.Sample == nil {
-			break
+	times := make([]Times, len(rows))
+	start := now()
+	for turn := 0; turn < turnsAtLeast || turn < turns && now()-start <= measureLimit; turn++ {
+		for j, r := range rows {
+			for k, sample := range r.Samples {
+				began := now()
+				sample()
+				if took := now() - began; turn == 0 || took < times[j][k] {
+					times[j][k] = took
+				}
+			}
 		}
-		if len(r.Lacks()) > 0 {
-			continue
-		}
-		if !t.test(r) {
-			t.warnFailed(r)
-			continue
-		}
-		rows = append(rows, r)
-	}
-	if len(rows) == 1 {
-		return rows[0]
 	}
 	best := 0
-	t.times = make(map[string]time.Duration)
-	for range turns {
-		for j, r := range rows {
-			start := now()
-			r.Sample()
-			took := now() - start
-			if least, ran := t.times[r.Name]; !ran || took < least {
-				t.times[r.Name] = took
-			}
-			if t.times[r.Name] < t.times[rows[best].Name] {
-				best = j
-			}
+	t.times = make(map[string]Times)
+	for j, r := range rows {
+		t.times[r.Name] = times[j]
+		if ours, least := times[j].product(), times[best].product(); ours < least-least/16 {
+			best = j
 		}
 	}
 	return rows[best]
 }
 
-func (t *Table) warnFailed(r Row) {
-	warn(t.Primitive + ": level " + r.Name + " fails its known-answer test and is not used")
+// product is a figure to compare rows by: half the time for a short packet makes up for twice that for a long one.
+func (t Times) product() float64 { return float64(t[0]) * float64(t[1]) }
+
+// rivals returns row i and those behind it that its samples are to be compared with; row i alone if nothing is to be measured.
+func (t *Table) rivals(i int) []Row {
+	rows := []Row{t.Rows[i]}
+	if e := environment(); t.Rows[i].Samples[0] == nil || e.cpu != "" || e.max != "" || e.privileged {
+		return rows
+	}
+	for _, r := range t.Rows[i+1:] {
+		switch {
+		case r.Samples[0] == nil || len(r.Lacks()) > 0:
+		case t.test(r):
+			rows = append(rows, r)
+		default:
+			t.tellFailed(r)
+		}
+	}
+	return rows
+}
+
+func (t *Table) tellFailed(r Row) {
+	if OnFailure != nil {
+		OnFailure(t, r)
+	}
 }
 
 // test runs the known-answer test of r, once. The caller holds mu.
@@ -169,7 +201,7 @@ func (t *Table) testLevel(level uint8) bool {
 			if _, done := t.tests[r.Name]; t.test(r) {
 				return true
 			} else if !done {
-				t.warnFailed(r)
+				t.tellFailed(r)
 			}
 		}
 	}
@@ -207,68 +239,27 @@ func (r Row) Lacks() []string {
 	return lacks
 }
 
-// Has says whether the CPU, and the operating system where it matters, has a feature. The names are those of the
-// kernels' isa lines, without the dot.
-func Has(feature string) bool {
-	has := features[feature]
-	return has != nil && *has
-}
-
-// A Status says what became of a level.
-type Status uint8
-
-const (
-	Chosen      Status = iota + 1
-	Lesser             // a better level was chosen
-	Failed             // its known-answer test failed
-	Capped             // the environment rules it out
-	Unsupported        // the CPU lacks a feature
-)
-
-// A Report is what became of a row.
-type Report struct {
+// An Outcome is what became of a row.
+type Outcome struct {
 	Row
-	Status Status
-	Tested bool // the CPU can run it
-	Passed bool
-	Why    string // the status in words
+	Lacking  []string // features: with any, the CPU cannot run it, and it is not tested
+	Passed   bool     // its known-answer test
+	Capped   bool     // the environment rules it out
+	Compared bool     // with others by their samples
+	Took     Times
 }
 
-// Report makes the choice if it was not made, runs the known-answer tests that the CPU can run and that have not run,
-// and says for each row what became of it.
-func (t *Table) Report() []Report {
-	chosen, _ := t.Choose()
+// Outcomes makes the choice if it was not made, runs the known-answer tests that the CPU can run and that have not run,
+// and returns the level that was chosen, 0 if none, and the outcome of each row.
+func (t *Table) Outcomes() (chosen uint8, outcomes []Outcome) {
+	chosen, _ = t.Choose()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var reports []Report
 	for i, row := range t.Rows {
-		r := Report{Row: row}
-		lacks := row.Lacks()
-		if lacks == nil {
-			r.Tested, r.Passed = true, t.test(row)
-		}
-		switch {
-		case lacks != nil:
-			r.Status, r.Why = Unsupported, "the CPU lacks "+strings.Join(lacks, ", ")
-		case !r.Passed:
-			r.Status, r.Why = Failed, "its known-answer test failed"
-		case t.capped(i):
-			r.Status, r.Why = Capped, environment().limit()+" rules it out"
-		case row.Level != chosen:
-			r.Status, r.Why = Lesser, "a better level was chosen"
-			if took, compared := t.times[row.Name]; compared {
-				r.Why = fmt.Sprintf("slower on this CPU: %v for a packet", took)
-			}
-		case row.Sample != nil && row.Name == environment().cpu:
-			r.Status, r.Why = Chosen, environment().limit()+" names it"
-		case len(t.times) > 0:
-			r.Status, r.Why = Chosen, fmt.Sprintf("the fastest on this CPU: %v for a packet", t.times[row.Name])
-		case i > 0 && t.capped(i-1):
-			r.Status, r.Why = Chosen, "the best level that "+environment().limit()+" allows"
-		default:
-			r.Status, r.Why = Chosen, "the best level that this CPU runs"
-		}
-		reports = append(reports, r)
+		o := Outcome{Row: row, Lacking: row.Lacks(), Capped: t.capped(i)}
+		o.Passed = len(o.Lacking) == 0 && t.test(row)
+		o.Took, o.Compared = t.times[row.Name]
+		outcomes = append(outcomes, o)
 	}
-	return reports
+	return chosen, outcomes
 }

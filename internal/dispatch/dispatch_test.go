@@ -1,27 +1,28 @@
-package dispatch
+package dispatch_test
 
 import (
-	"io"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sealane/sealane/internal/dispatch"
+	"github.com/sealane/sealane/internal/report"
 )
 
 // table returns a table whose levels a and b the CPU runs, and c not.
-func table(passes map[string]bool) *Table {
-	row := func(level uint8, name string, needs ...string) Row {
-		return Row{Level: level, Name: name, Needs: needs, Test: func(corrupt bool) bool { return passes[name] && !corrupt }}
+func table(passes map[string]bool) *dispatch.Table {
+	row := func(level uint8, name string, needs ...string) dispatch.Row {
+		return dispatch.Row{Level: level, Name: name, Needs: needs, Test: func(corrupt bool) bool { return passes[name] && !corrupt }}
 	}
-	return &Table{Primitive: "test", Rows: []Row{row(4, "c", "no such feature"), row(3, "a"), row(2, "b"), row(1, "portable")}}
+	return &dispatch.Table{Primitive: "test", Rows: []dispatch.Row{row(4, "c", "no such feature"), row(3, "a"), row(2, "b"), row(1, "portable")}}
 }
 
+// env is SEALANE_CPU and SEALANE_ASM.
+type env struct{ cpu, asm string }
+
 func TestChoice(t *testing.T) {
-	defer func(w io.Writer) { stderr = w }(stderr)
-	stderr = io.Discard
-	defer func(e func() env) { environment = e }(environment)
-	defer func(l []string) { levels = l }(levels)
-	levels = []string{"c", "a0", "a", "a1", "b", "b0", "portable"}
+	dispatch.SetLevels(t, "c", "a0", "a", "a1", "b", "b0", "portable")
 	all := map[string]bool{"a": true, "b": true, "c": true, "portable": true}
 	but := func(names ...string) map[string]bool {
 		m := make(map[string]bool)
@@ -34,7 +35,7 @@ func TestChoice(t *testing.T) {
 		return m
 	}
 	const (
-		chosen, lesser, failed, capped, no = Chosen, Lesser, Failed, Capped, Unsupported
+		chosen, lesser, failed, capped, no = report.Chosen, report.Lesser, report.Failed, report.Capped, report.Unsupported
 	)
 	cases := []struct {
 		name    string
@@ -42,42 +43,42 @@ func TestChoice(t *testing.T) {
 		corrupt string
 		passes  map[string]bool
 		want    uint8
-		status  []Status
+		status  []report.Status
 		err     string
 	}{
-		{"best", env{}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
-		{"capped to best", env{cpu: "a"}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
-		{"capped", env{cpu: "b"}, "", all, 2, []Status{no, capped, chosen, lesser}, ""},
-		{"capped to portable", env{cpu: "portable"}, "", all, 1, []Status{no, capped, capped, chosen}, ""},
-		{"capped to what the CPU lacks", env{cpu: "c"}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
-		{"capped to another primitive's best", env{cpu: "a0"}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
-		{"capped to another primitive's level between", env{cpu: "a1"}, "", all, 2, []Status{no, capped, chosen, lesser}, ""},
-		{"capped to another primitive's least", env{cpu: "b0"}, "", all, 1, []Status{no, capped, capped, chosen}, ""},
-		{"no assembly", env{asm: "0"}, "", all, 1, []Status{no, capped, capped, chosen}, ""},
-		{"no assembly and a cap", env{asm: "0", cpu: "a"}, "", all, 1, []Status{no, capped, capped, chosen}, ""},
-		{"assembly", env{asm: "1"}, "", all, 3, []Status{no, chosen, lesser, lesser}, ""},
-		{"unknown level", env{cpu: "sse9"}, "", all, 3, []Status{no, chosen, lesser, lesser}, `SEALANE_CPU="sse9" has no effect: the levels here are c a0 a a1 b b0 portable`},
-		{"unknown switch", env{asm: "no"}, "", all, 3, []Status{no, chosen, lesser, lesser}, `SEALANE_ASM="no" has no effect: it may be 0 or 1`},
-		{"failing", env{}, "", but("a"), 2, []Status{no, failed, chosen, lesser}, ""},
-		{"corrupted", env{}, "a", all, 2, []Status{no, failed, chosen, lesser}, ""},
-		{"lesser fails", env{}, "", but("b"), 3, []Status{no, chosen, failed, lesser}, ""},
-		{"two fail", env{}, "", but("a", "b"), 1, []Status{no, failed, failed, chosen}, ""},
-		{"all fail", env{}, "", but("a", "b", "portable"), 0, []Status{no, failed, failed, failed}, ""},
-		{"capped one fails", env{cpu: "b"}, "b", all, 1, []Status{no, capped, failed, chosen}, ""},
+		{"best", env{}, "", all, 3, []report.Status{no, chosen, lesser, lesser}, ""},
+		{"capped to best", env{cpu: "a"}, "", all, 3, []report.Status{no, chosen, lesser, lesser}, ""},
+		{"capped", env{cpu: "b"}, "", all, 2, []report.Status{no, capped, chosen, lesser}, ""},
+		{"capped to portable", env{cpu: "portable"}, "", all, 1, []report.Status{no, capped, capped, chosen}, ""},
+		{"capped to what the CPU lacks", env{cpu: "c"}, "", all, 3, []report.Status{no, chosen, lesser, lesser}, ""},
+		{"capped to another primitive's best", env{cpu: "a0"}, "", all, 3, []report.Status{no, chosen, lesser, lesser}, ""},
+		{"capped to another primitive's level between", env{cpu: "a1"}, "", all, 2, []report.Status{no, capped, chosen, lesser}, ""},
+		{"capped to another primitive's least", env{cpu: "b0"}, "", all, 1, []report.Status{no, capped, capped, chosen}, ""},
+		{"no assembly", env{asm: "0"}, "", all, 1, []report.Status{no, capped, capped, chosen}, ""},
+		{"no assembly and a cap", env{asm: "0", cpu: "a"}, "", all, 1, []report.Status{no, capped, capped, chosen}, ""},
+		{"assembly", env{asm: "1"}, "", all, 3, []report.Status{no, chosen, lesser, lesser}, ""},
+		{"unknown level", env{cpu: "sse9"}, "", all, 3, []report.Status{no, chosen, lesser, lesser}, `SEALANE_CPU="sse9" has no effect: the levels here are c a0 a a1 b b0 portable`},
+		{"unknown switch", env{asm: "no"}, "", all, 3, []report.Status{no, chosen, lesser, lesser}, `SEALANE_ASM="no" has no effect: it may be 0 or 1`},
+		{"failing", env{}, "", but("a"), 2, []report.Status{no, failed, chosen, lesser}, ""},
+		{"corrupted", env{}, "a", all, 2, []report.Status{no, failed, chosen, lesser}, ""},
+		{"lesser fails", env{}, "", but("b"), 3, []report.Status{no, chosen, failed, lesser}, ""},
+		{"two fail", env{}, "", but("a", "b"), 1, []report.Status{no, failed, failed, chosen}, ""},
+		{"all fail", env{}, "", but("a", "b", "portable"), 0, []report.Status{no, failed, failed, failed}, ""},
+		{"capped one fails", env{cpu: "b"}, "b", all, 1, []report.Status{no, capped, failed, chosen}, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			environment = func() env { return c.env }
-			Corrupt = c.corrupt
-			defer func() { Corrupt = "" }()
+			dispatch.SetEnvironment(t, c.env.cpu, c.env.asm)
+			dispatch.Corrupt = c.corrupt
+			defer func() { dispatch.Corrupt = "" }()
 			table := table(c.passes)
 			for range 2 {
 				if got, ok := table.Choose(); got != c.want || ok != (c.want != 0) {
 					t.Errorf("chose %d, %v, want %d", got, ok, c.want)
 				}
 			}
-			var status []Status
-			for _, r := range table.Report() {
+			var status []report.Status
+			for _, r := range report.Levels(table) {
 				status = append(status, r.Status)
 				if r.Why == "" || r.Tested != (r.Name != "c") || r.Passed != (r.Tested && c.passes[r.Name] && r.Name != c.corrupt) {
 					t.Errorf("%+v", r)
@@ -86,7 +87,7 @@ func TestChoice(t *testing.T) {
 			if !reflect.DeepEqual(status, c.status) {
 				t.Errorf("status %d, want %d", status, c.status)
 			}
-			if err := table.Environment(); (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+			if err := report.Environment(table); (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
 				t.Errorf("environment: %v", err)
 			}
 		})
@@ -94,55 +95,63 @@ func TestChoice(t *testing.T) {
 }
 
 // TestFastest compares rows by a clock that only their samples move: a counts the first time, which is not its shortest.
+// A long packet takes a hundred times as long as a short one.
 func TestFastest(t *testing.T) {
-	defer func(w io.Writer) { stderr = w }(stderr)
-	stderr = io.Discard
-	defer func(e func() env) { environment = e }(environment)
-	defer func(f func() time.Duration) { now = f }(now)
+	type times = [dispatch.Turns]time.Duration
+	const slow = 100 * time.Microsecond // ends after the turns that there are at least
 	cases := []struct {
 		name     string
 		cpu      string
-		a, b, c  [turns]time.Duration
+		a, b, c  times
 		fails    string
 		want     string
 		whyA     string
 		compared bool
 	}{
-		{"first", "", [...]time.Duration{5, 5, 5}, [...]time.Duration{6, 6, 6}, [...]time.Duration{9, 9, 9}, "", "a", "the fastest on this CPU: 5ns for a packet", true},
-		{"second", "", [...]time.Duration{5, 5, 5}, [...]time.Duration{4, 6, 6}, [...]time.Duration{9, 9, 9}, "", "b", "slower on this CPU: 5ns for a packet", true},
-		{"late", "", [...]time.Duration{9, 9, 3}, [...]time.Duration{4, 4, 4}, [...]time.Duration{9, 9, 9}, "", "a", "the fastest on this CPU: 3ns for a packet", true},
-		{"alike", "", [...]time.Duration{0, 0, 0}, [...]time.Duration{0, 0, 0}, [...]time.Duration{0, 0, 0}, "", "a", "the fastest on this CPU: 0s for a packet", true},
-		{"named", "a", [...]time.Duration{5, 5, 5}, [...]time.Duration{4, 4, 4}, [...]time.Duration{1, 1, 1}, "", "a", "SEALANE_CPU=a names it", false},
-		{"capped", "b", [...]time.Duration{1, 1, 1}, [...]time.Duration{4, 4, 4}, [...]time.Duration{1, 1, 1}, "", "b", "SEALANE_CPU=b rules it out", false},
-		{"failing", "", [...]time.Duration{5, 5, 5}, [...]time.Duration{1, 1, 1}, [...]time.Duration{6, 6, 6}, "b", "a", "the fastest on this CPU: 5ns for a packet", true},
-		{"rival fails first", "", [...]time.Duration{1, 1, 1}, [...]time.Duration{5, 5, 5}, [...]time.Duration{4, 4, 4}, "a", "c", "its known-answer test failed", true},
+		{"first", "", times{5, 5, 5, 5}, times{6, 6, 6, 6}, times{9, 9, 9, 9}, "", "a", "the fastest on this CPU: 5ns for a short packet, 500ns for a long one", true},
+		{"second", "", times{5, 5, 5, 5}, times{6, 4, 6, 6}, times{9, 9, 9, 9}, "", "b", "slower on this CPU: 5ns for a short packet, 500ns for a long one", true},
+		{"late", "", times{9, 9, 9, 3}, times{4, 4, 4, 4}, times{9, 9, 9, 9}, "", "a", "the fastest on this CPU: 3ns for a short packet, 300ns for a long one", true},
+		{"too late", "", times{9 * slow, 9 * slow, 3, 3}, times{4, 4, 4, 4}, times{9, 9, 9, 9}, "", "b", "slower on this CPU: 900µs for a short packet, 90ms for a long one", true},
+		{"interrupted", "", times{4, 4, 4, 4}, times{9 * slow, 3, 9, 9}, times{9, 9, 9, 9}, "", "b", "slower on this CPU: 4ns for a short packet, 400ns for a long one", true},
+		{"alike", "", times{}, times{}, times{}, "", "a", "the fastest on this CPU: 0s for a short packet, 0s for a long one", true},
+		{"hardly faster", "", times{100, 100, 100, 100}, times{98, 98, 98, 98}, times{99, 99, 99, 99}, "", "a", "the fastest on this CPU: 100ns for a short packet, 10µs for a long one", true},
+		{"named", "a", times{5, 5, 5, 5}, times{4, 4, 4, 4}, times{1, 1, 1, 1}, "", "a", "SEALANE_CPU=a names it", false},
+		{"capped", "b", times{1, 1, 1, 1}, times{4, 4, 4, 4}, times{1, 1, 1, 1}, "", "b", "SEALANE_CPU=b rules it out", false},
+		{"privileged", "set-uid", times{5, 5, 5, 5}, times{4, 4, 4, 4}, times{1, 1, 1, 1}, "", "a", "the best level that this CPU runs", false},
+		{"failing", "", times{5, 5, 5, 5}, times{1, 1, 1, 1}, times{6, 6, 6, 6}, "b", "a", "the fastest on this CPU: 5ns for a short packet, 500ns for a long one", true},
+		{"rival fails first", "", times{1, 1, 1, 1}, times{5, 5, 5, 5}, times{4, 4, 4, 4}, "a", "c", "its known-answer test failed", true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			environment = func() env { return env{cpu: c.cpu} }
+			if c.cpu == "set-uid" {
+				dispatch.SetPrivileged(t)
+			} else {
+				dispatch.SetEnvironment(t, c.cpu, "")
+			}
 			clock := time.Duration(0)
-			now = func() time.Duration { return clock }
+			dispatch.SetClock(t, func() time.Duration { return clock })
 			ran := false
-			row := func(level uint8, name string, times [turns]time.Duration) Row {
+			row := func(level uint8, name string, took times) dispatch.Row {
 				turn := 0
-				return Row{
+				return dispatch.Row{
 					Level: level, Name: name,
-					Test:   func(bool) bool { return name != c.fails },
-					Sample: func() { clock += times[turn]; turn++; ran = true },
+					Test: func(bool) bool { return name != c.fails },
+					Samples: dispatch.Samples{
+						func() { clock += took[turn]; ran = true },
+						func() { clock += 100 * took[turn]; turn++ },
+					},
 				}
 			}
-			table := &Table{Primitive: "test", Rows: []Row{
-				row(4, "a", c.a), row(3, "b", c.b), row(2, "c", c.c),
-				{Level: 1, Name: "portable", Test: func(bool) bool { return true }},
+			table := &dispatch.Table{Primitive: "test", Rows: []dispatch.Row{
+				row(4, "a", c.a), row(3, "b", c.b),
+				{Level: 5, Name: "untimed", Test: func(bool) bool { return true }},
+				row(2, "c", c.c), {Level: 1, Name: "portable", Test: func(bool) bool { return true }},
 			}}
-			if c.cpu == "b" {
-				table.Rows = append(table.Rows[:2:2], table.Rows[3])
-			}
 			level, _ := table.Choose()
 			if got := table.Name(level); got != c.want || ran != c.compared {
 				t.Errorf("chose %s, compared %v; want %s, %v", got, ran, c.want, c.compared)
 			}
-			if why := table.Report()[0].Why; why != c.whyA {
+			if why := report.Levels(table)[0].Why; why != c.whyA {
 				t.Errorf("why %q, want %q", why, c.whyA)
 			}
 		})
@@ -151,36 +160,21 @@ func TestFastest(t *testing.T) {
 
 // TestTestsOnce counts known-answer tests: none twice, and none below the chosen level before a report.
 func TestTestsOnce(t *testing.T) {
-	defer func(w io.Writer) { stderr = w }(stderr)
-	stderr = io.Discard
+	dispatch.SetEnvironment(t, "", "")
 	var ran []string
 	count := func(name string) func(bool) bool {
 		return func(bool) bool { ran = append(ran, name); return name != "a" }
 	}
-	table := &Table{Rows: []Row{{Level: 3, Name: "a", Test: count("a")}, {Level: 2, Name: "b", Test: count("b")}, {Level: 1, Name: "portable", Test: count("portable")}}}
+	table := &dispatch.Table{Rows: []dispatch.Row{{Level: 3, Name: "a", Test: count("a")}, {Level: 2, Name: "b", Test: count("b")}, {Level: 1, Name: "portable", Test: count("portable")}}}
 	table.Choose()
 	table.Choose()
 	if got := strings.Join(ran, " "); got != "a b" {
 		t.Errorf("tested %s", got)
 	}
-	table.Report()
-	table.Report()
+	report.Levels(table)
+	report.Levels(table)
 	if got := strings.Join(ran, " "); got != "a b portable" {
 		t.Errorf("tested %s", got)
-	}
-}
-
-// TestWarnings wants each message once.
-func TestWarnings(t *testing.T) {
-	defer func(w io.Writer) { stderr = w }(stderr)
-	var text strings.Builder
-	stderr = &text
-	for range 2 {
-		warn("one")
-		warn("two")
-	}
-	if text.String() != "sealane: one\nsealane: two\n" {
-		t.Errorf("%q", &text)
 	}
 }
 

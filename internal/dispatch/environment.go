@@ -1,91 +1,104 @@
 package dispatch
 
 import (
-	"fmt"
-	"io"
-	"os"
-	"slices"
-	"strings"
 	"sync"
+	"syscall"
 )
 
 type env struct {
 	cpu string // SEALANE_CPU: the best level allowed
 	asm string // SEALANE_ASM: 0 for portable code
+	max string // the best level that the program allows, or ""
+
+	privileged bool // the program has more rights than who started it
 }
 
-// environment reads the variables once. Whoever starts a set-uid program does not choose its code.
+// environment reads the variables once, when the process makes its first key: what is set later has no effect, and the
+// same for all primitives. Whoever starts a set-uid program does not choose its code.
 var environment = sync.OnceValue(func() env {
-	if privileged() {
-		return env{}
-	}
-	return env{cpu: os.Getenv("SEALANE_CPU"), asm: os.Getenv("SEALANE_ASM")}
+	return env{cpu: Getenv("SEALANE_CPU"), asm: Getenv("SEALANE_ASM"), max: ceiling.settle(), privileged: privileged()}
 })
+
+// ceiling is what the program allows, until the first key is made.
+var ceiling maxLevel
+
+type maxLevel struct {
+	mu      sync.Mutex
+	level   string
+	settled bool
+}
+
+func (l *maxLevel) settle() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settled = true
+	return l.level
+}
+
+func (l *maxLevel) set(level string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.settled {
+		l.level = level
+	}
+	return !l.settled
+}
+
+// SetMaxLevel caps the levels of this process, by a name of AllLevels. It says whether that was in time: before any
+// choice.
+func SetMaxLevel(name string) bool { return ceiling.set(name) }
+
+// allLevels are the names of the levels of all architectures, best first. The C library has the same list.
+var allLevels = []string{"avx512", "avx512vl", "avx2", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "portable"}
+
+// AllLevels returns the names of the levels of all architectures, best first.
+func AllLevels() []string { return allLevels }
 
 // Getenv returns a variable of the environment; "" in set-uid programs, as if nothing were set.
 func Getenv(name string) string {
 	if privileged() {
 		return ""
 	}
-	return os.Getenv(name)
+	value, _ := syscall.Getenv(name)
+	return value
 }
 
-// limit names the variable that rules levels out.
-func (e env) limit() string {
-	if e.asm == "0" {
-		return "SEALANE_ASM=0"
-	}
-	return "SEALANE_CPU=" + e.cpu
-}
+// Levels returns the names of the levels of all primitives, best first.
+func Levels() []string { return levels }
 
-// capped says whether the environment rules row i out.
+// capped says whether the environment or the program rules row i out.
 func (t *Table) capped(i int) bool {
 	e := environment()
 	if e.asm == "0" {
 		return i < len(t.Rows)-1
 	}
-	return i < t.best(e.cpu)
+	return i < max(t.best(e.cpu, levels), t.best(e.max, allLevels))
 }
 
-// best returns the first row that a cap allows: the one it names, or if another primitive has that level, the first of
-// those below; -1 if no primitive has it.
-func (t *Table) best(name string) int {
+// best returns the first row that a cap allows: the one it names, or if it is another of these levels, the first of those
+// below; -1 if it is none of them.
+func (t *Table) best(name string, levels []string) int {
 	if i := t.index(name); i >= 0 {
 		return i
 	}
-	if at := slices.Index(levels, name); at >= 0 {
-		for _, lesser := range levels[at:] {
-			if i := t.index(lesser); i >= 0 {
-				return i
-			}
+	below := false
+	for _, lesser := range levels {
+		below = below || lesser == name
+		if i := t.index(lesser); below && i >= 0 {
+			return i
 		}
 	}
 	return -1
 }
 
-// Environment returns an error if a variable has a value that means nothing to t, and so has no effect.
-func (t *Table) Environment() error {
+// Environment returns the variables as they were read, and whether each means something to t.
+func (t *Table) Environment() (cpu string, cpuOK bool, asm string, asmOK bool) {
 	e := environment()
-	if e.asm != "" && e.asm != "0" && e.asm != "1" {
-		return fmt.Errorf("SEALANE_ASM=%q has no effect: it may be 0 or 1", e.asm)
-	}
-	if e.cpu != "" && t.best(e.cpu) < 0 {
-		return fmt.Errorf("SEALANE_CPU=%q has no effect: the levels here are %s", e.cpu, strings.Join(levels, " "))
-	}
-	return nil
+	return e.cpu, e.cpu == "" || t.best(e.cpu, levels) >= 0, e.asm, e.asm == "" || e.asm == "0" || e.asm == "1"
 }
 
-var (
-	warned sync.Map
-	stderr io.Writer = os.Stderr
-)
-
-// Warn writes a line to the standard error, once for each message.
-func Warn(message string) { warn(message) }
-
-// warn writes a line to the standard error, once for each message.
-func warn(message string) {
-	if _, again := warned.LoadOrStore(message, true); !again {
-		fmt.Fprintln(stderr, "sealane: "+message)
-	}
+// MaxLevel returns the level that the program allows, or "", and whether that is the lower cap.
+func (t *Table) MaxLevel() (name string, rules bool) {
+	e := environment()
+	return e.max, e.asm != "0" && t.best(e.max, allLevels) > t.best(e.cpu, levels)
 }

@@ -1,30 +1,69 @@
 package dispatch
 
-import "golang.org/x/sys/cpu"
-
-var hasVAES, hasVPCLMULQDQ = cpu.X86.HasAVX512VAES, cpu.X86.HasAVX512VPCLMULQDQ
-
-var features = map[string]*bool{
-	"sse2":         &cpu.X86.HasSSE2,
-	"sse4.1":       &cpu.X86.HasSSE41,
-	"ssse3":        &cpu.X86.HasSSSE3,
-	"aes":          &cpu.X86.HasAES,
-	"pclmul":       &cpu.X86.HasPCLMULQDQ,
-	"avx":          &cpu.X86.HasAVX,
-	"avx2":         &cpu.X86.HasAVX2,
-	"adx":          &cpu.X86.HasADX,
-	"bmi":          &cpu.X86.HasBMI1,
-	"bmi2":         &cpu.X86.HasBMI2,
-	"avx512f":      &cpu.X86.HasAVX512F,
-	"avx512vl":     &cpu.X86.HasAVX512VL,
-	"avx512bw":     &cpu.X86.HasAVX512BW,
-	"avx512dq":     &cpu.X86.HasAVX512DQ,
-	"avx512ifma":   &cpu.X86.HasAVX512IFMA,
-	"avx512_vbmi":  &cpu.X86.HasAVX512VBMI,
-	"avx512_vbmi2": &cpu.X86.HasAVX512VBMI2,
-	"vaes":         &hasVAES,
-	"vpclmulqdq":   &hasVPCLMULQDQ,
+// detect asks the CPU (Intel SDM, volume 2, CPUID), and whether the operating system saves the vectors (volume 1, 13.3).
+func detect() []feature {
+	var c1, d1, b7, c7 uint32
+	highest, _, _, _ := cpuid(0, 0)
+	if highest >= 1 {
+		_, _, c1, d1 = cpuid(1, 0)
+	}
+	if highest >= 7 {
+		_, b7, c7, _ = cpuid(7, 0)
+	}
+	const (
+		xsaveEnabled = 1 << 27 // of c1
+		vectors256   = 1<<1 | 1<<2
+		vectors512   = vectors256 | 1<<5 | 1<<6 | 1<<7
+	)
+	var saved uint32
+	if c1&xsaveEnabled != 0 {
+		saved, _ = xgetbv()
+	}
+	avx := saved&vectors256 == vectors256 && c1>>28&1 != 0
+	avx2 := avx && b7>>5&1 != 0
+	// Package x/sys/cpu has VAES and VPCLMULQDQ only where there is AVX-512; vectors of 256 bits are enough.
+	avx512 := avx && (saved&vectors512 == vectors512 || savedOnDemand()) && b7>>16&1 != 0
+	return []feature{
+		{"sse2", d1>>26&1 != 0},
+		{"ssse3", c1>>9&1 != 0},
+		{"sse4.1", c1>>19&1 != 0},
+		{"aes", c1>>25&1 != 0},
+		{"pclmul", c1>>1&1 != 0},
+		{"avx", avx},
+		{"avx2", avx2},
+		{"adx", b7>>19&1 != 0},
+		{"bmi", b7>>3&1 != 0},
+		{"bmi2", b7>>8&1 != 0},
+		{"avx512f", avx512},
+		{"avx512vl", avx512 && b7>>31&1 != 0},
+		{"avx512bw", avx512 && b7>>30&1 != 0},
+		{"avx512dq", avx512 && b7>>17&1 != 0},
+		{"avx512ifma", avx512 && b7>>21&1 != 0},
+		{"avx512_vbmi", avx512 && c7>>1&1 != 0},
+		{"avx512_vbmi2", avx512 && c7>>6&1 != 0},
+		{"vaes", avx2 && c7>>9&1 != 0},
+		{"vpclmulqdq", avx2 && c7>>10&1 != 0},
+	}
 }
 
 // levels are the names of the levels of all primitives, best first.
-var levels = []string{"avx512", "avx2", "aesni", "ssse3", "portable"}
+var levels = []string{"avx512", "avx512vl", "avx2", "aesni", "ssse3", "portable"}
+
+// atLeast says whether a release such as 21.3.0 is of that version or a later one.
+func atLeast(release string, major, minor int) bool {
+	var version [2]int
+	part := 0
+	for _, c := range []byte(release) {
+		switch {
+		case '0' <= c && c <= '9' && version[part] < 1<<20:
+			version[part] = 10*version[part] + int(c-'0')
+		case c == '.' && part == 0:
+			part = 1
+		case c == '.':
+			return version[0] > major || version[0] == major && version[1] >= minor
+		default:
+			return false
+		}
+	}
+	return version[0] > major || version[0] == major && part == 1 && version[1] >= minor
+}

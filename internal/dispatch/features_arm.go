@@ -1,17 +1,25 @@
 package dispatch
 
-import "golang.org/x/sys/cpu"
-
-var features = map[string]*bool{
-	"neon":  &cpu.ARM.HasNEON,
-	"armv6": &hasARMv6,
-	"aes":   &cpu.ARM.HasAES,
-	"pmull": &cpu.ARM.HasPMULL,
+// detect reads what Linux tells of the CPU (arch/arm/include/uapi/asm/hwcap.h). Other systems tell nothing.
+func detect() []feature {
+	hwcap, hwcap2 := hwcaps()
+	const (
+		neon     = 1 << 12
+		vfpv3    = 1 << 13
+		vfpv3d16 = 1 << 14
+		tls      = 1 << 15
+		aes2     = 1 << 0
+		pmull2   = 1 << 1
+	)
+	// Builds for ARMv6 and later know it of themselves. Others ask for what came with ARMv6: the system tells of the thread
+	// register or of later floating-point units, and never of them before.
+	return []feature{
+		{"neon", hwcap&neon != 0},
+		{"armv6", builtForARMv6 || hwcap&(neon|vfpv3|vfpv3d16|tls) != 0},
+		{"aes", hwcap2&aes2 != 0},
+		{"pmull", hwcap2&pmull2 != 0},
+	}
 }
-
-// hasARMv6 is known to builds for ARMv6 and later. Others ask for what came with ARMv6: the system tells of the thread
-// register or of later floating-point units, and never of them before.
-var hasARMv6 = builtForARMv6 || cpu.ARM.HasTLS || cpu.ARM.HasVFPv3 || cpu.ARM.HasVFPv3D16 || cpu.ARM.HasNEON
 
 // levels are the names of the levels of all primitives, best first.
 var levels = []string{"ce32", "neon", "armv6", "portable"}

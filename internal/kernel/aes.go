@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"unsafe"
 )
@@ -276,10 +275,10 @@ func (q *aesPlanes) store(out *[aesBatch]byte) {
 	for lane := range aesLanes {
 		c0, c1, c2, c3 := q.get(lane)
 		o := out[16*lane : 16*lane+16]
-		binary.LittleEndian.PutUint32(o[0:], c0)
-		binary.LittleEndian.PutUint32(o[4:], c1)
-		binary.LittleEndian.PutUint32(o[8:], c2)
-		binary.LittleEndian.PutUint32(o[12:], c3)
+		lePutUint32(o[0:], c0)
+		lePutUint32(o[4:], c1)
+		lePutUint32(o[8:], c2)
+		lePutUint32(o[12:], c3)
 	}
 }
 
@@ -312,7 +311,7 @@ func aesSubWord(x uint32) uint32 {
 func aesExpand(w *[4 * (aesRounds + 1)]uint32, key []byte, rounds int) {
 	length := rounds - 6
 	for i := range length {
-		w[i] = binary.LittleEndian.Uint32(key[4*i:])
+		w[i] = leUint32(key[4*i:])
 	}
 	constant := uint32(1)
 	for i, place := length, 0; i < 4*(rounds+1); i++ { // place: i modulo length

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"unsafe"
 )
 
@@ -28,7 +27,7 @@ type gcmStream struct {
 
 func (s *gcmStream) start(prefix *[12]byte, counter uint32) {
 	for i := range s.prefix {
-		s.prefix[i] = binary.LittleEndian.Uint32(prefix[4*i:])
+		s.prefix[i] = leUint32(prefix[4*i:])
 	}
 	s.counter = counter
 	s.left = 0
@@ -51,7 +50,7 @@ func (s *gcmStream) xor(out, in []byte) {
 		n := min(len(in), len(stream))
 		o, i, k := out[:n], in[:n], stream[:n]
 		for len(i) >= 8 && len(o) >= 8 && len(k) >= 8 {
-			binary.LittleEndian.PutUint64(o, binary.LittleEndian.Uint64(i)^binary.LittleEndian.Uint64(k))
+			lePutUint64(o, leUint64(i)^leUint64(k))
 			o, i, k = o[8:], i[8:], k[8:]
 		}
 		for j := range i {
@@ -90,7 +89,7 @@ func AESGCMPortable(a *Args) {
 	if a.Flags&FlagFirst != 0 {
 		counter := uint32(1)
 		if a.Flags&FlagNonce == 0 {
-			counter = binary.BigEndian.Uint32((*[16]byte)(a.Nonce)[12:])
+			counter = beUint32((*[16]byte)(a.Nonce)[12:])
 		}
 		s.start((*[12]byte)(a.Nonce), counter)
 		s.refill() // the block J0 is not for the text
@@ -99,9 +98,9 @@ func AESGCMPortable(a *Args) {
 		g.padded(&key.hash, unsafe.Slice((*byte)(a.AD), int(a.ADBytes)))
 	} else {
 		state := a.gcmState()
-		s.start((*[12]byte)(state.Counter[:]), binary.BigEndian.Uint32(state.Counter[12:]))
+		s.start((*[12]byte)(state.Counter[:]), beUint32(state.Counter[12:]))
 		mask = state.Mask
-		g.high, g.low = binary.BigEndian.Uint64(state.Y[:8]), binary.BigEndian.Uint64(state.Y[8:])
+		g.high, g.low = beUint64(state.Y[:8]), beUint64(state.Y[8:])
 	}
 
 	// In pieces that stay in the first-level cache between the two passes.
@@ -121,16 +120,16 @@ func AESGCMPortable(a *Args) {
 	if a.Flags&FlagLast != 0 {
 		g.lengths(&key.hash, a.ADBytes, a.Total)
 		tag := (*[16]byte)(a.Tag)
-		binary.BigEndian.PutUint64(tag[:8], g.high^binary.BigEndian.Uint64(mask[:8]))
-		binary.BigEndian.PutUint64(tag[8:], g.low^binary.BigEndian.Uint64(mask[8:]))
+		bePutUint64(tag[:8], g.high^beUint64(mask[:8]))
+		bePutUint64(tag[8:], g.low^beUint64(mask[8:]))
 	} else {
 		state := a.gcmState()
-		binary.BigEndian.PutUint64(state.Y[:8], g.high)
-		binary.BigEndian.PutUint64(state.Y[8:], g.low)
+		bePutUint64(state.Y[:8], g.high)
+		bePutUint64(state.Y[8:], g.low)
 		for i, x := range s.prefix {
-			binary.LittleEndian.PutUint32(state.Counter[4*i:], x)
+			lePutUint32(state.Counter[4*i:], x)
 		}
-		binary.BigEndian.PutUint32(state.Counter[12:], s.counter-uint32(s.left/16))
+		bePutUint32(state.Counter[12:], s.counter-uint32(s.left/16))
 		state.Mask = mask
 	}
 	s = gcmStream{}
@@ -159,7 +158,7 @@ func AESGCMNonce(level Level, key *GCMKey, j0 *[16]byte, nonce []byte) {
 	a.Key, a.Nonce, a.State, a.Flags = unsafe.Pointer(key), unsafe.Pointer(&zero), state.State(), FlagFirst
 	if padded := (len(nonce) + 15) &^ 15; padded <= len(blocks)-16 {
 		copy(blocks[:], nonce)
-		binary.BigEndian.PutUint64(blocks[padded+8:padded+16], 8*uint64(len(nonce)))
+		bePutUint64(blocks[padded+8:padded+16], 8*uint64(len(nonce)))
 		a.AD, a.ADBytes = unsafe.Pointer(&blocks), uint64(padded+16)
 		AESGCM(level, &a)
 		*j0 = state.Y
@@ -168,13 +167,25 @@ func AESGCMNonce(level Level, key *GCMKey, j0 *[16]byte, nonce []byte) {
 		AESGCM(level, &a)
 		var k ghashKey
 		k.init(&state.Mask)
-		g := ghash{high: binary.BigEndian.Uint64(state.Y[:8]), low: binary.BigEndian.Uint64(state.Y[8:])}
+		g := ghash{high: beUint64(state.Y[:8]), low: beUint64(state.Y[8:])}
 		g.lengths(&k, 0, uint64(len(nonce)))
-		binary.BigEndian.PutUint64(j0[:8], g.high)
-		binary.BigEndian.PutUint64(j0[8:], g.low)
+		bePutUint64(j0[:8], g.high)
+		bePutUint64(j0[8:], g.low)
 		k, g = ghashKey{}, ghash{}
 	}
 	state = GCMState{}
+}
+
+// Absorb adds b, padded with zeroes to whole blocks, to what s has authenticated. h is the hash key, the encrypted block of
+// zeroes. It is portable code, for what is too short for a kernel.
+func (s *GCMState) Absorb(h *[16]byte, b []byte) {
+	var k ghashKey
+	k.init(h)
+	g := ghash{high: beUint64(s.Y[:8]), low: beUint64(s.Y[8:])}
+	g.padded(&k, b)
+	bePutUint64(s.Y[:8], g.high)
+	bePutUint64(s.Y[8:], g.low)
+	k, g = ghashKey{}, ghash{}
 }
 
 // aesGCMAnswer is the last tag; TestAnswer computes it with another implementation.
@@ -203,7 +214,7 @@ func aesGCMTest(level Level, corrupt bool) bool {
 		nonceFlag = FlagNonce
 		if i%2 != 0 {
 			nonceFlag = 0
-			binary.BigEndian.PutUint32(j0[12:], -uint32(i))
+			bePutUint32(j0[12:], -uint32(i))
 		}
 		pattern(plain[:], n)
 		copy(ad[:], prev[:])

@@ -5,44 +5,43 @@
 #include "textflag.h"
 
 // func AESGCMAESNI(a *Args)
-TEXT ·AESGCMAESNI(SB), 0, $4160-8
+TEXT ·AESGCMAESNI(SB), 0, $256-8
 	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
+	LEAQ -193(SP), SI
 	ANDQ $-64, SI
 	LEAQ aesgcm_aesni_constants<>(SB), DX
 	PCALIGN $64
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x1cc1850f; WORD $0x0000 // jne 0x1cd6
+	LONG $0x1e8c850f; WORD $0x0000 // jne 0x1ea1
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	LONG $0x01e5840f; WORD $0x0000 // je 0x212
+	LONG $0x01e6840f; WORD $0x0000 // je 0x213
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
 	WORD $0x0d75 // jne 0x4c
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x588b; BYTE $0x0c // mov ebx,DWORD PTR [rax+0xc]
-	WORD $0xcb0f // bswap ebx
-	WORD $0xc3ff // inc ebx
-	WORD $0x22eb // jmp 0x6e
+	WORD $0x488b; BYTE $0x0c // mov ecx,DWORD PTR [rax+0xc]
+	WORD $0xc90f // bswap ecx
+	WORD $0xc1ff // inc ecx
+	WORD $0x1feb // jmp 0x6b
 // 0x4c:
 	LONG $0x006e0f66 // movd xmm0,DWORD PTR [rax]
 	LONG $0x223a0f66; WORD $0x0440; BYTE $0x01 // pinsrd xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x223a0f66; WORD $0x0840; BYTE $0x02 // pinsrd xmm0,DWORD PTR [rax+0x8],0x2
-	LONG $0x000000bb; BYTE $0x01 // mov ebx,0x1000000
-	LONG $0x223a0f66; WORD $0x03c3 // pinsrd xmm0,ebx,0x3
-	LONG $0x000002bb; BYTE $0x00 // mov ebx,0x2
-// 0x6e:
-	LONG $0xfb6e0f66 // movd xmm7,ebx
+	QUAD $0x0000009082ef0f66 // pxor xmm0,XMMWORD PTR [rdx+0x90]
+	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
+// 0x6b:
 	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
-	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x01ac840f; WORD $0x0000 // je 0x22f
-// 0x83:
+	LONG $0x01b4840f; WORD $0x0000 // je 0x22c
+	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
+	LONG $0xf96e0f66 // movd xmm7,ecx
+// 0x80:
 	LONG $0x80c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x80
 	WORD $0x394d; BYTE $0xee // cmp r14,r13
 	LONG $0xee420f4d // cmovb r13,r14
@@ -54,15 +53,15 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xd2ef0f66 // pxor xmm2,xmm2
 	LONG $0xdbef0f66 // pxor xmm3,xmm3
-// 0xae:
+// 0xab:
 	LONG $0x10fe8349 // cmp r14,0x10
-	WORD $0x0a72 // jb 0xbe
+	WORD $0x0a72 // jb 0xbb
 	LONG $0x6f0f45f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [r10]
-	LONG $0x000085e9; BYTE $0x00 // jmp 0x143
-// 0xbe:
+	LONG $0x000085e9; BYTE $0x00 // jmp 0x140
+// 0xbb:
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2372 // jb 0xe9
+	WORD $0x2372 // jb 0xe6
 	LONG $0x025c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r10+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -71,18 +70,18 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e0f45f3; BYTE $0x22 // movq xmm12,QWORD PTR [r10]
 	LONG $0x3a0f4c66; WORD $0xe322; BYTE $0x01 // pinsrq xmm12,rbx,0x1
-	WORD $0x53eb // jmp 0x13c
-// 0xe9:
+	WORD $0x53eb // jmp 0x139
+// 0xe6:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x10a
+	WORD $0x1c72 // jb 0x107
 	LONG $0x025c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r10+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x0a // mov ecx,DWORD PTR [r10]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6e0f4c66; BYTE $0xe3 // movq xmm12,rbx
-	WORD $0x32eb // jmp 0x13c
-// 0x10a:
+	WORD $0x32eb // jmp 0x139
+// 0x107:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x0a // movzx ebx,BYTE PTR [r10+rcx*1]
@@ -96,18 +95,18 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0x6e0f4466; BYTE $0xf3 // movd xmm14,ebx
 	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
-// 0x13c:
+// 0x139:
 	LONG $0x10c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x10
-// 0x143:
+// 0x140:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x0002208d6f0f45f3; BYTE $0x00 // movdqu xmm9,XMMWORD PTR [r13+0x220]
+	QUAD $0x0003208d6f0f45f3; BYTE $0x00 // movdqu xmm9,XMMWORD PTR [r13+0x320]
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
-	QUAD $0x0002209d6f0f45f3; BYTE $0x00 // movdqu xmm11,XMMWORD PTR [r13+0x220]
+	QUAD $0x0003209d6f0f45f3; BYTE $0x00 // movdqu xmm11,XMMWORD PTR [r13+0x320]
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
-	QUAD $0x000230956f0f45f3; BYTE $0x00 // movdqu xmm10,XMMWORD PTR [r13+0x230]
+	QUAD $0x000330956f0f45f3; BYTE $0x00 // movdqu xmm10,XMMWORD PTR [r13+0x330]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
 	LONG $0xef0f4166; BYTE $0xc9 // pxor xmm1,xmm9
 	LONG $0xef0f4166; BYTE $0xd2 // pxor xmm2,xmm10
@@ -115,11 +114,11 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
 	LONG $0x10c28349 // add r10,0x10
 	LONG $0x10ee8349 // sub r14,0x10
-	WORD $0x0d74 // je 0x1b4
+	WORD $0x0d74 // je 0x1b1
 	LONG $0x20c58349 // add r13,0x20
 	WORD $0x394d; BYTE $0xe5 // cmp r13,r12
-	LONG $0xfefa850f; WORD $0xffff // jne 0xae
-// 0x1b4:
+	LONG $0xfefa850f; WORD $0xffff // jne 0xab
+// 0x1b1:
 	LONG $0x6f0f4466; BYTE $0xc9 // movdqa xmm9,xmm1
 	LONG $0x6f0f4466; BYTE $0xd2 // movdqa xmm10,xmm2
 	LONG $0x6f0f4466; BYTE $0xdb // movdqa xmm11,xmm3
@@ -136,62 +135,73 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0xfe73850f; WORD $0xffff // jne 0x83
-	WORD $0x1deb // jmp 0x22f
-// 0x212:
+	LONG $0xfe73850f; WORD $0xffff // jne 0x80
+	LONG $0xf97e0f66 // movd ecx,xmm7
+	WORD $0x19eb // jmp 0x22c
+// 0x213:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x6f0f44f3; BYTE $0x18 // movdqu xmm11,XMMWORD PTR [rax]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x406f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+0x10]
-	WORD $0x588b; BYTE $0x1c // mov ebx,DWORD PTR [rax+0x1c]
-	WORD $0xcb0f // bswap ebx
-	LONG $0xfb6e0f66 // movd xmm7,ebx
-// 0x22f:
+	WORD $0x488b; BYTE $0x1c // mov ecx,DWORD PTR [rax+0x1c]
+	WORD $0xc90f // bswap ecx
+// 0x22c:
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+0x10]
-	LONG $0x700f4566; WORD $0xfff0 // pshufd xmm14,xmm8,0xff
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
-	QUAD $0x000120b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x120],xmm14
-	LONG $0xff700f66; BYTE $0x00 // pshufd xmm7,xmm7,0x0
-	LONG $0x7afe0f66; BYTE $0x40 // paddd xmm7,XMMWORD PTR [rdx+0x40]
-	QUAD $0x00000110be7f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm7
-	WORD $0x894d; BYTE $0xde // mov r14,r11
-	LONG $0x7fe38349 // and r11,0x7f
+	WORD $0x854d; BYTE $0xdb // test r11,r11
+	LONG $0x1a6b840f; WORD $0x0000 // je 0x1cbb
+	LONG $0xff738d4d // lea r14,[r11-0x1]
 	LONG $0x07eec149 // shr r14,0x7
-	LONG $0x0f2e840f; WORD $0x0000 // je 0x11a7
+	LONG $0x0c4a840f; WORD $0x0000 // je 0xea8
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x07e0c148 // shl rax,0x7
+	WORD $0x2949; BYTE $0xc3 // sub r11,rax
+	LONG $0x246c8b45; BYTE $0x1c // mov r13d,DWORD PTR [r12+0x1c]
+	LONG $0x01fe8349 // cmp r14,0x1
+	WORD $0x4074 // je 0x2b3
+	QUAD $0x00000120867f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm0
+	QUAD $0x00000130867f0f66 // movdqa XMMWORD PTR [rsi+0x130],xmm0
+	QUAD $0x00000140867f0f66 // movdqa XMMWORD PTR [rsi+0x140],xmm0
+	QUAD $0x00000150867f0f66 // movdqa XMMWORD PTR [rsi+0x150],xmm0
+	QUAD $0x00000160867f0f66 // movdqa XMMWORD PTR [rsi+0x160],xmm0
+	QUAD $0x00000170867f0f66 // movdqa XMMWORD PTR [rsi+0x170],xmm0
+	QUAD $0x00000180867f0f66 // movdqa XMMWORD PTR [rsi+0x180],xmm0
+	QUAD $0x00000190867f0f66 // movdqa XMMWORD PTR [rsi+0x190],xmm0
+// 0x2b3:
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
+	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
+	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
+	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
+	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
+	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
+	LONG $0x380f4466; WORD $0x7a00; BYTE $0x60 // pshufb xmm15,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0f4566; BYTE $0xfa // pxor xmm15,xmm10
+	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0f4566; BYTE $0xf2 // pxor xmm14,xmm10
+	LONG $0xc86f0f66 // movdqa xmm1,xmm0
+	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
+	LONG $0xd06f0f66 // movdqa xmm2,xmm0
+	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
+	LONG $0xd86f0f66 // movdqa xmm3,xmm0
+	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0x3a0f4166; WORD $0xe721; BYTE $0x30 // insertps xmm4,xmm15,0x30
+	LONG $0xe86f0f66 // movdqa xmm5,xmm0
+	LONG $0x3a0f4166; WORD $0xef21; BYTE $0x70 // insertps xmm5,xmm15,0x70
+	LONG $0xf06f0f66 // movdqa xmm6,xmm0
+	LONG $0x3a0f4166; WORD $0xf721; BYTE $0xb0 // insertps xmm6,xmm15,0xb0
+	LONG $0xf86f0f66 // movdqa xmm7,xmm0
+	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
+	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
+	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	WORD $0x894d; BYTE $0xc2 // mov r10,r8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x047b850f; WORD $0x0000 // jne 0x704
+	LONG $0x0413850f; WORD $0x0000 // jne 0x76c
 	WORD $0x894d; BYTE $0xca // mov r10,r9
-	QUAD $0x000110b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0x110]
-	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
-	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
-	QUAD $0x000110be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm15
-	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	QUAD $0x000120b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x120]
-	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0xd06f0f66 // movdqa xmm2,xmm0
-	LONG $0xd86f0f66 // movdqa xmm3,xmm0
-	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
-	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
-	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
-	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
-	QUAD $0x000110b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0x110]
-	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
-	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
-	QUAD $0x000110be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm15
-	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	QUAD $0x000120b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x120]
-	QUAD $0x00000100a66f0f66 // movdqa xmm4,XMMWORD PTR [rsi+0x100]
-	LONG $0xec6f0f66 // movdqa xmm5,xmm4
-	LONG $0xf46f0f66 // movdqa xmm6,xmm4
-	LONG $0xfc6f0f66 // movdqa xmm7,xmm4
-	LONG $0x3a0f4166; WORD $0xe621; BYTE $0x30 // insertps xmm4,xmm14,0x30
-	LONG $0x3a0f4166; WORD $0xee21; BYTE $0x70 // insertps xmm5,xmm14,0x70
-	LONG $0x3a0f4166; WORD $0xf621; BYTE $0xb0 // insertps xmm6,xmm14,0xb0
-	LONG $0x3a0f4166; WORD $0xfe21; BYTE $0xf0 // insertps xmm7,xmm14,0xf0
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -201,6 +211,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -210,6 +221,42 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x01fe8349 // cmp r14,0x1
+	WORD $0x6f74 // je 0x44b
+	WORD $0x018d // lea eax,[rcx]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x012c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x12c],eax
+	WORD $0x418d; BYTE $0x01 // lea eax,[rcx+0x1]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x013c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],eax
+	WORD $0x418d; BYTE $0x02 // lea eax,[rcx+0x2]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x014c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],eax
+	WORD $0x418d; BYTE $0x03 // lea eax,[rcx+0x3]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x015c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x15c],eax
+	WORD $0x418d; BYTE $0x04 // lea eax,[rcx+0x4]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x016c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],eax
+	WORD $0x418d; BYTE $0x05 // lea eax,[rcx+0x5]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x017c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x17c],eax
+	WORD $0x418d; BYTE $0x06 // lea eax,[rcx+0x6]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
+	WORD $0x418d; BYTE $0x07 // lea eax,[rcx+0x7]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x019c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x19c],eax
+// 0x44b:
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -219,6 +266,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -228,6 +276,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -237,6 +286,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -246,6 +296,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -255,6 +306,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -264,6 +316,7 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -273,49 +326,28 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00ea820f; WORD $0x0000 // jb 0x631
-	QUAD $0x00b024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xb0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x00c024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xc0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	WORD $0x7474 // je 0x631
-	QUAD $0x00d024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xd0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x00e024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xe0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-// 0x631:
-	WORD $0xd889 // mov eax,ebx
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x4474 // je 0x64c
+// 0x608:
 	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xbc72 // jb 0x608
+// 0x64c:
+	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
+	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x380f4166; WORD $0xc4dd // aesenclast xmm0,xmm12
@@ -350,37 +382,19 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
 	LONG $0x80e88349 // sub r8,0xffffffffffffff80
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
+	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0x0796840f; WORD $0x0000 // je 0xe9a
-// 0x704:
-	QUAD $0x000110b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0x110]
-	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
-	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
-	QUAD $0x000110be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm15
-	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	QUAD $0x000120b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x120]
-	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0xd06f0f66 // movdqa xmm2,xmm0
-	LONG $0xd86f0f66 // movdqa xmm3,xmm0
-	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
-	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
-	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
-	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
-	QUAD $0x000110b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0x110]
-	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
-	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
-	QUAD $0x000110be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm15
-	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	QUAD $0x000120b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x120]
-	QUAD $0x00000100a66f0f66 // movdqa xmm4,XMMWORD PTR [rsi+0x100]
-	LONG $0xec6f0f66 // movdqa xmm5,xmm4
-	LONG $0xf46f0f66 // movdqa xmm6,xmm4
-	LONG $0xfc6f0f66 // movdqa xmm7,xmm4
-	LONG $0x3a0f4166; WORD $0xe621; BYTE $0x30 // insertps xmm4,xmm14,0x30
-	LONG $0x3a0f4166; WORD $0xee21; BYTE $0x70 // insertps xmm5,xmm14,0x70
-	LONG $0x3a0f4166; WORD $0xf621; BYTE $0xb0 // insertps xmm6,xmm14,0xb0
-	LONG $0x3a0f4166; WORD $0xfe21; BYTE $0xf0 // insertps xmm7,xmm14,0xf0
+	LONG $0x075d840f; WORD $0x0000 // je 0xe89
+// 0x72c:
+	QUAD $0x00000120866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x120]
+	QUAD $0x000001308e6f0f66 // movdqa xmm1,XMMWORD PTR [rsi+0x130]
+	QUAD $0x00000140966f0f66 // movdqa xmm2,XMMWORD PTR [rsi+0x140]
+	QUAD $0x000001509e6f0f66 // movdqa xmm3,XMMWORD PTR [rsi+0x150]
+	QUAD $0x00000160a66f0f66 // movdqa xmm4,XMMWORD PTR [rsi+0x160]
+	QUAD $0x00000170ae6f0f66 // movdqa xmm5,XMMWORD PTR [rsi+0x170]
+	QUAD $0x00000180b66f0f66 // movdqa xmm6,XMMWORD PTR [rsi+0x180]
+	QUAD $0x00000190be6f0f66 // movdqa xmm7,XMMWORD PTR [rsi+0x190]
+// 0x76c:
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x6f0f45f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [r10]
@@ -390,40 +404,83 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x6f0f45f3; WORD $0x106a // movdqu xmm13,XMMWORD PTR [r10+0x10]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
 	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
 	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x0120248c6f0f45f3; WORD $0x0000 // movdqu xmm9,XMMWORD PTR [r12+0x120]
+	QUAD $0x0220248c6f0f45f3; WORD $0x0000 // movdqu xmm9,XMMWORD PTR [r12+0x220]
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x20428b49 // mov rax,QWORD PTR [r10+0x20]
+	LONG $0x28423349 // xor rax,QWORD PTR [r10+0x28]
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x0120249c6f0f45f3; WORD $0x0000 // movdqu xmm11,XMMWORD PTR [r12+0x120]
+	QUAD $0x0220249c6f0f45f3; WORD $0x0000 // movdqu xmm11,XMMWORD PTR [r12+0x220]
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x014024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x140]
+	QUAD $0x024024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x240]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x30428b49 // mov rax,QWORD PTR [r10+0x30]
+	LONG $0x38423349 // xor rax,QWORD PTR [r10+0x38]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x014024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x140]
+	QUAD $0x024024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x240]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x013024946f0f45f3; WORD $0x0000 // movdqu xmm10,XMMWORD PTR [r12+0x130]
+	QUAD $0x023024946f0f45f3; WORD $0x0000 // movdqu xmm10,XMMWORD PTR [r12+0x230]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x013024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x130]
+	QUAD $0x023024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x230]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x01fe8349 // cmp r14,0x1
+	WORD $0x6f74 // je 0x91d
+	WORD $0x018d // lea eax,[rcx]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x012c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x12c],eax
+	WORD $0x418d; BYTE $0x01 // lea eax,[rcx+0x1]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x013c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],eax
+	WORD $0x418d; BYTE $0x02 // lea eax,[rcx+0x2]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x014c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],eax
+	WORD $0x418d; BYTE $0x03 // lea eax,[rcx+0x3]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x015c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x15c],eax
+	WORD $0x418d; BYTE $0x04 // lea eax,[rcx+0x4]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x016c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],eax
+	WORD $0x418d; BYTE $0x05 // lea eax,[rcx+0x5]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x017c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x17c],eax
+	WORD $0x418d; BYTE $0x06 // lea eax,[rcx+0x6]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
+	WORD $0x418d; BYTE $0x07 // lea eax,[rcx+0x7]
+	WORD $0xc80f // bswap eax
+	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
+	LONG $0x019c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x19c],eax
+// 0x91d:
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x2062 // movdqu xmm12,XMMWORD PTR [r10+0x20]
@@ -432,42 +489,39 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x6f0f45f3; WORD $0x306a // movdqu xmm13,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x016024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x160]
+	QUAD $0x026024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x260]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x016024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x160]
+	QUAD $0x026024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x260]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x018024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x180]
+	QUAD $0x028024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x280]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x018024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x180]
+	QUAD $0x028024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x280]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x017024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x170]
+	QUAD $0x0001a0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a0]
+	QUAD $0x027024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x270]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x017024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x170]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
+	QUAD $0x0001a8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a8]
+	QUAD $0x027024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x270]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
@@ -477,41 +531,49 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x6f0f45f3; WORD $0x506a // movdqu xmm13,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
 	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
 	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x01a024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1a0]
+	QUAD $0x02a024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2a0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x60428b49 // mov rax,QWORD PTR [r10+0x60]
+	LONG $0x68423349 // xor rax,QWORD PTR [r10+0x68]
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x01a024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1a0]
+	QUAD $0x02a024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2a0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x01c024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1c0]
+	QUAD $0x02c024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2c0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x70428b49 // mov rax,QWORD PTR [r10+0x70]
+	LONG $0x78423349 // xor rax,QWORD PTR [r10+0x78]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x01c024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1c0]
+	QUAD $0x02c024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2c0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x01b024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1b0]
+	QUAD $0x02b024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2b0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x01b024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1b0]
+	QUAD $0x02b024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2b0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
@@ -522,42 +584,39 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x6f0f45f3; WORD $0x706a // movdqu xmm13,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x01e024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1e0]
+	QUAD $0x02e024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2e0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x01e024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1e0]
+	QUAD $0x02e024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2e0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x020024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x200]
+	QUAD $0x030024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x300]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x020024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x200]
+	QUAD $0x030024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x300]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x01f024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1f0]
+	QUAD $0x0001b0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b0]
+	QUAD $0x02f024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2f0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x01f024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1f0]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
+	QUAD $0x0001b8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b8]
+	QUAD $0x02f024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2f0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
@@ -577,49 +636,24 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00ea820f; WORD $0x0000 // jb 0xda6
-	QUAD $0x00b024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xb0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x00c024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xc0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	WORD $0x7474 // je 0xda6
-	QUAD $0x00d024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xd0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x00e024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xe0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-// 0xda6:
-	WORD $0xd889 // mov eax,ebx
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x3e74 // je 0xd57
+// 0xd19:
 	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xc272 // jb 0xd19
+// 0xd57:
+	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x380f4166; WORD $0xc4dd // aesenclast xmm0,xmm12
@@ -657,148 +691,41 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
 	LONG $0x80e88349 // sub r8,0xffffffffffffff80
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
+	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	LONG $0x80ea8349 // sub r10,0xffffffffffffff80
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0xf877850f; WORD $0xffff // jne 0x704
+	LONG $0xf8f0850f; WORD $0xffff // jne 0x72c
+	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
+	QUAD $0x000120b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x120],xmm14
+	QUAD $0x000130b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x130],xmm14
+	QUAD $0x000140b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x140],xmm14
+	QUAD $0x000150b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x150],xmm14
+	QUAD $0x000160b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x160],xmm14
+	QUAD $0x000170b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x170],xmm14
+	QUAD $0x000180b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x180],xmm14
+	QUAD $0x000190b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x190],xmm14
+// 0xe89:
+	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+0x10]
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x030d850f; WORD $0x0000 // jne 0x11a7
-// 0xe9a:
-	LONG $0x6f0f45f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [r10]
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
-	LONG $0x6f0f45f3; WORD $0x106a // movdqu xmm13,XMMWORD PTR [r10+0x10]
-	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
-	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
-	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
-	QUAD $0x0120248c6f0f45f3; WORD $0x0000 // movdqu xmm9,XMMWORD PTR [r12+0x120]
-	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
-	QUAD $0x0120249c6f0f45f3; WORD $0x0000 // movdqu xmm11,XMMWORD PTR [r12+0x120]
-	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
-	QUAD $0x014024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x140]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x014024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x140]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x013024946f0f45f3; WORD $0x0000 // movdqu xmm10,XMMWORD PTR [r12+0x130]
-	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
-	QUAD $0x013024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x130]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x2062 // movdqu xmm12,XMMWORD PTR [r10+0x20]
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x6f0f45f3; WORD $0x306a // movdqu xmm13,XMMWORD PTR [r10+0x30]
-	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
-	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
-	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
-	QUAD $0x016024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x160]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x016024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x160]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x018024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x180]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x018024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x180]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x017024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x170]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x017024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x170]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x4062 // movdqu xmm12,XMMWORD PTR [r10+0x40]
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x6f0f45f3; WORD $0x506a // movdqu xmm13,XMMWORD PTR [r10+0x50]
-	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
-	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
-	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
-	QUAD $0x01a024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1a0]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x01a024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1a0]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x01c024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1c0]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x01c024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1c0]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x01b024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1b0]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x01b024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1b0]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x6062 // movdqu xmm12,XMMWORD PTR [r10+0x60]
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x6f0f45f3; WORD $0x706a // movdqu xmm13,XMMWORD PTR [r10+0x70]
-	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
-	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
-	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
-	QUAD $0x01e024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1e0]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x01e024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1e0]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x020024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x200]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x020024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x200]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x01f024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1f0]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x01f024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x1f0]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
-	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
-	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
-	LONG $0xef0f4566; BYTE $0xd3 // pxor xmm10,xmm11
-	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
-	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
-	LONG $0xef0f4566; BYTE $0xd6 // pxor xmm10,xmm14
-	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
-	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
-	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
-	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
-	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
-// 0x11a7:
-	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x02bf870f; WORD $0x0000 // ja 0x1470
-	QUAD $0x000110b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0x110]
-	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
-	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
-	QUAD $0x000110be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm15
+	LONG $0x02a2840f; WORD $0x0000 // je 0x114a
+// 0xea8:
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
+	LONG $0x700f4166; WORD $0xffe0 // pshufd xmm4,xmm8,0xff
+	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
+	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
 	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	QUAD $0x000120b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x120]
-	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
+	LONG $0xef0f4466; BYTE $0xf4 // pxor xmm14,xmm4
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0xd06f0f66 // movdqa xmm2,xmm0
-	LONG $0xd86f0f66 // movdqa xmm3,xmm0
-	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
+	LONG $0xd06f0f66 // movdqa xmm2,xmm0
 	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
+	LONG $0xd86f0f66 // movdqa xmm3,xmm0
 	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
-	QUAD $0x000100a66f0f4466; BYTE $0x00 // movdqa xmm12,XMMWORD PTR [rsi+0x100]
+	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
+	WORD $0xc183; BYTE $0x04 // add ecx,0x4
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -853,287 +780,516 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00a2820f; WORD $0x0000 // jb 0x1418
-	QUAD $0x00b024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xb0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x00c024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xc0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	WORD $0x5074 // je 0x1418
-	QUAD $0x00d024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xd0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x00e024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xe0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-// 0x1418:
-	WORD $0xd889 // mov eax,ebx
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2c74 // je 0x1086
+// 0x105a:
 	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xd472 // jb 0x105a
+// 0x1086:
+	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
-	QUAD $0x000130a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x130],xmm12
+	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
-	QUAD $0x00000140867f0f66 // movdqa XMMWORD PTR [rsi+0x140],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
-	QUAD $0x000001508e7f0f66 // movdqa XMMWORD PTR [rsi+0x150],xmm1
 	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
-	QUAD $0x00000160967f0f66 // movdqa XMMWORD PTR [rsi+0x160],xmm2
 	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
-	QUAD $0x000001709e7f0f66 // movdqa XMMWORD PTR [rsi+0x170],xmm3
-	LONG $0x00048be9; BYTE $0x00 // jmp 0x18fb
-// 0x1470:
-	QUAD $0x000110b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0x110]
-	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
-	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
-	QUAD $0x000110be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm15
-	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	QUAD $0x000120b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x120]
-	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0xd06f0f66 // movdqa xmm2,xmm0
-	LONG $0xd86f0f66 // movdqa xmm3,xmm0
-	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
-	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
-	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
-	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
-	QUAD $0x000110b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0x110]
-	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
-	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
-	QUAD $0x000110be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm15
-	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	QUAD $0x000120b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x120]
-	QUAD $0x00000100a66f0f66 // movdqa xmm4,XMMWORD PTR [rsi+0x100]
-	LONG $0xec6f0f66 // movdqa xmm5,xmm4
-	LONG $0xf46f0f66 // movdqa xmm6,xmm4
-	LONG $0xfc6f0f66 // movdqa xmm7,xmm4
-	LONG $0x3a0f4166; WORD $0xe621; BYTE $0x30 // insertps xmm4,xmm14,0x30
-	LONG $0x3a0f4166; WORD $0xee21; BYTE $0x70 // insertps xmm5,xmm14,0x70
-	LONG $0x3a0f4166; WORD $0xf621; BYTE $0xb0 // insertps xmm6,xmm14,0xb0
-	LONG $0x3a0f4166; WORD $0xfe21; BYTE $0xf0 // insertps xmm7,xmm14,0xf0
-	QUAD $0x000100a66f0f4466; BYTE $0x00 // movdqa xmm12,XMMWORD PTR [rsi+0x100]
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x0106820f; WORD $0x0000 // jb 0x1870
-	QUAD $0x00b024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xb0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x00c024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xc0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x0080840f; WORD $0x0000 // je 0x1870
-	QUAD $0x00d024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xd0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x00e024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xe0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-// 0x1870:
-	WORD $0xd889 // mov eax,ebx
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
-	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
-	QUAD $0x000130a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x130],xmm12
-	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
-	QUAD $0x00000140867f0f66 // movdqa XMMWORD PTR [rsi+0x140],xmm0
-	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
-	QUAD $0x000001508e7f0f66 // movdqa XMMWORD PTR [rsi+0x150],xmm1
-	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
-	QUAD $0x00000160967f0f66 // movdqa XMMWORD PTR [rsi+0x160],xmm2
-	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
-	QUAD $0x000001709e7f0f66 // movdqa XMMWORD PTR [rsi+0x170],xmm3
-	LONG $0x380f4166; WORD $0xe0dd // aesenclast xmm4,xmm8
-	QUAD $0x00000180a67f0f66 // movdqa XMMWORD PTR [rsi+0x180],xmm4
-	LONG $0x380f4166; WORD $0xe8dd // aesenclast xmm5,xmm8
-	QUAD $0x00000190ae7f0f66 // movdqa XMMWORD PTR [rsi+0x190],xmm5
-	LONG $0x380f4166; WORD $0xf0dd // aesenclast xmm6,xmm8
-	QUAD $0x000001a0b67f0f66 // movdqa XMMWORD PTR [rsi+0x1a0],xmm6
-	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-	QUAD $0x000001b0be7f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm7
-// 0x18fb:
-	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
-	LONG $0x0f6b8d4d // lea r13,[r11+0xf]
-	LONG $0x04edc149 // shr r13,0x4
-	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
-	WORD $0xe083; BYTE $0x02 // and eax,0x2
-	WORD $0xe8d1 // shr eax,1
-	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	LONG $0x02e3840f; WORD $0x0000 // je 0x1bfc
-	LONG $0x05e5c149 // shl r13,0x5
-	WORD $0xf749; BYTE $0xdd // neg r13
-	WORD $0x014d; BYTE $0xe5 // add r13,r12
-	LONG $0x40968d4c; WORD $0x0001; BYTE $0x00 // lea r10,[rsi+0x140]
+	WORD $0x854d; BYTE $0xf6 // test r14,r14
+	LONG $0x07cb850f; WORD $0x0000 // jne 0x1888
+	LONG $0x0f438d49 // lea rax,[r11+0xf]
+	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
+	WORD $0xc001 // add eax,eax
+	WORD $0x894d; BYTE $0xe5 // mov r13,r12
+	WORD $0x2949; BYTE $0xc5 // sub r13,rax
+	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
+	WORD $0x0474 // je 0x10db
+	LONG $0x20ed8349 // sub r13,0x20
+// 0x10db:
+	LONG $0x6f0f4566; BYTE $0xc3 // movdqa xmm8,xmm11
+	WORD $0x1475 // jne 0x10f6
 	LONG $0xef0f4566; BYTE $0xc9 // pxor xmm9,xmm9
 	LONG $0xef0f4566; BYTE $0xd2 // pxor xmm10,xmm10
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
-	WORD $0x894d; BYTE $0xde // mov r14,r11
-	LONG $0x10ee8349 // sub r14,0x10
-	LONG $0x0095820f; WORD $0x0000 // jb 0x19db
-// 0x1946:
-	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
-	LONG $0x6f0f4566; BYTE $0x2a // movdqa xmm13,XMMWORD PTR [r10]
-	LONG $0xef0f4566; BYTE $0xec // pxor xmm13,xmm12
-	LONG $0x7f0f45f3; BYTE $0x29 // movdqu XMMWORD PTR [r9],xmm13
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x1968
-	LONG $0x6f0f4566; BYTE $0xe5 // movdqa xmm12,xmm13
-// 0x1968:
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0xef0f4466; BYTE $0xe0 // pxor xmm12,xmm0
-	LONG $0xc0ef0f66 // pxor xmm0,xmm0
+	LONG $0x000585e9; BYTE $0x00 // jmp 0x167b
+// 0x10f6:
+	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
+	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
+	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x000220bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x220]
+	QUAD $0x0300248c6f0f45f3; WORD $0x0000 // movdqu xmm9,XMMWORD PTR [r12+0x300]
+	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
+	QUAD $0x0300249c6f0f45f3; WORD $0x0000 // movdqu xmm11,XMMWORD PTR [r12+0x300]
+	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
+	QUAD $0x031024946f0f45f3; WORD $0x0000 // movdqu xmm10,XMMWORD PTR [r12+0x310]
+	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
+	LONG $0x000531e9; BYTE $0x00 // jmp 0x167b
+// 0x114a:
+	LONG $0x0f438d49 // lea rax,[r11+0xf]
+	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
+	WORD $0xc001 // add eax,eax
+	WORD $0x894d; BYTE $0xe5 // mov r13,r12
+	WORD $0x2949; BYTE $0xc5 // sub r13,rax
+	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
+	WORD $0x0474 // je 0x1168
+	LONG $0x20ed8349 // sub r13,0x20
+// 0x1168:
+	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
+	LONG $0x700f4166; WORD $0xffe0 // pshufd xmm4,xmm8,0xff
+	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
+	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
+	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0f4466; BYTE $0xf4 // pxor xmm14,xmm4
+	LONG $0xc86f0f66 // movdqa xmm1,xmm0
+	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
+	LONG $0xd06f0f66 // movdqa xmm2,xmm0
+	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
+	LONG $0xd86f0f66 // movdqa xmm3,xmm0
+	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
+	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
+	WORD $0xc183; BYTE $0x04 // add ecx,0x4
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x6f0f45f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [r10]
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
+	LONG $0x6f0f45f3; WORD $0x106a // movdqu xmm13,XMMWORD PTR [r10+0x10]
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
+	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
+	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
+	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	QUAD $0x0002208d6f0f45f3; BYTE $0x00 // movdqu xmm9,XMMWORD PTR [r13+0x220]
+	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
+	LONG $0x20428b49 // mov rax,QWORD PTR [r10+0x20]
+	LONG $0x28423349 // xor rax,QWORD PTR [r10+0x28]
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	QUAD $0x0002209d6f0f45f3; BYTE $0x00 // movdqu xmm11,XMMWORD PTR [r13+0x220]
+	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	QUAD $0x000240bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x240]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x30428b49 // mov rax,QWORD PTR [r10+0x30]
+	LONG $0x38423349 // xor rax,QWORD PTR [r10+0x38]
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	QUAD $0x000240bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x240]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	QUAD $0x000230956f0f45f3; BYTE $0x00 // movdqu xmm10,XMMWORD PTR [r13+0x230]
+	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
+	QUAD $0x000230bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x230]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x6f0f45f3; WORD $0x2062 // movdqu xmm12,XMMWORD PTR [r10+0x20]
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x6f0f45f3; WORD $0x306a // movdqu xmm13,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	QUAD $0x000260bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x260]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x000220bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x220]
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	QUAD $0x000260bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x260]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x000230bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x230]
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	QUAD $0x000280bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x280]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	QUAD $0x000280bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x280]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	QUAD $0x0001a0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a0]
+	QUAD $0x000270bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x270]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x20c58349 // add r13,0x20
+	QUAD $0x0001a8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a8]
+	QUAD $0x000270bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x270]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x6f0f45f3; WORD $0x4062 // movdqu xmm12,XMMWORD PTR [r10+0x40]
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x6f0f45f3; WORD $0x506a // movdqu xmm13,XMMWORD PTR [r10+0x50]
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
+	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
+	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
+	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	QUAD $0x0002a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2a0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x60428b49 // mov rax,QWORD PTR [r10+0x60]
+	LONG $0x68423349 // xor rax,QWORD PTR [r10+0x68]
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	QUAD $0x0002a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2a0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	QUAD $0x0002c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2c0]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x70428b49 // mov rax,QWORD PTR [r10+0x70]
+	LONG $0x78423349 // xor rax,QWORD PTR [r10+0x78]
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	QUAD $0x0002c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2c0]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	QUAD $0x0002b0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2b0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	QUAD $0x0002b0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2b0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x6f0f45f3; WORD $0x6062 // movdqu xmm12,XMMWORD PTR [r10+0x60]
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x6f0f45f3; WORD $0x706a // movdqu xmm13,XMMWORD PTR [r10+0x70]
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	QUAD $0x0002e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2e0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	QUAD $0x0002e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2e0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	QUAD $0x000300bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x300]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	QUAD $0x000300bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x300]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	QUAD $0x0001b0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b0]
+	QUAD $0x0002f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2f0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	QUAD $0x0001b8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0002f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2f0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2674 // je 0x15f0
+// 0x15ca:
+	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xda72 // jb 0x15ca
+// 0x15f0:
+	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
+	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
+	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
+	WORD $0x5e74 // je 0x167b
+	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
+	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
+	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0x030024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x300]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0x030024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x300]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0x031024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x310]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+// 0x167b:
+	LONG $0x10fb8349 // cmp r11,0x10
+	LONG $0x04cb820f; WORD $0x0000 // jb 0x1b50
+	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
+	LONG $0xef0f4166; BYTE $0xc4 // pxor xmm0,xmm12
+	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0575 // jne 0x16a2
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+// 0x16a2:
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
+	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0x000320bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x320]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0x000320bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x320]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0x000330bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x330]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x20fb8349 // cmp r11,0x20
+	LONG $0x041e820f; WORD $0x0000 // jb 0x1b24
+	LONG $0x6f0f45f3; WORD $0x1060 // movdqu xmm12,XMMWORD PTR [r8+0x10]
+	LONG $0xef0f4166; BYTE $0xcc // pxor xmm1,xmm12
+	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0575 // jne 0x1725
+	LONG $0x6f0f4466; BYTE $0xe1 // movdqa xmm12,xmm1
+// 0x1725:
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0x000340bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x340]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0x000340bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x340]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0x000350bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x350]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x30fb8349 // cmp r11,0x30
+	LONG $0x0385820f; WORD $0x0000 // jb 0x1b04
+	LONG $0x6f0f45f3; WORD $0x2060 // movdqu xmm12,XMMWORD PTR [r8+0x20]
+	LONG $0xef0f4166; BYTE $0xd4 // pxor xmm2,xmm12
+	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0575 // jne 0x179e
+	LONG $0x6f0f4466; BYTE $0xe2 // movdqa xmm12,xmm2
+// 0x179e:
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0x000360bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x360]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0x000360bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x360]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0x000370bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x370]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x02ec820f; WORD $0x0000 // jb 0x1ae4
+	LONG $0x6f0f45f3; WORD $0x3060 // movdqu xmm12,XMMWORD PTR [r8+0x30]
+	LONG $0xef0f4166; BYTE $0xdc // pxor xmm3,xmm12
+	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0575 // jne 0x1817
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+// 0x1817:
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0x000380bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x380]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0x000380bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x380]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0x000390bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x390]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x0561840f; WORD $0x0000 // je 0x1dd2
+	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+0x10]
+	WORD $0xff49; BYTE $0xc6 // inc r14
+	LONG $0xfff620e9; BYTE $0xff // jmp 0xea8
+// 0x1888:
+	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
+	LONG $0x50fb8349 // cmp r11,0x50
+	LONG $0x02ad820f; WORD $0x0000 // jb 0x1b44
+	LONG $0x6f0f45f3; WORD $0x4060 // movdqu xmm12,XMMWORD PTR [r8+0x40]
+	LONG $0xef0f4166; BYTE $0xc4 // pxor xmm0,xmm12
+	LONG $0x7f0f41f3; WORD $0x4041 // movdqu XMMWORD PTR [r9+0x40],xmm0
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0575 // jne 0x18b6
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+// 0x18b6:
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0x0003a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3a0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0x0003a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3a0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0x0003b0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3b0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x60fb8349 // cmp r11,0x60
+	LONG $0x01b1820f; WORD $0x0000 // jb 0x1ac1
+	LONG $0x6f0f45f3; WORD $0x5060 // movdqu xmm12,XMMWORD PTR [r8+0x50]
+	LONG $0xef0f4166; BYTE $0xcc // pxor xmm1,xmm12
+	LONG $0x7f0f41f3; WORD $0x5049 // movdqu XMMWORD PTR [r9+0x50],xmm1
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0575 // jne 0x192f
+	LONG $0x6f0f4466; BYTE $0xe1 // movdqa xmm12,xmm1
+// 0x192f:
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0x0003c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3c0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0x0003c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3c0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0x0003d0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3d0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x70fb8349 // cmp r11,0x70
+	LONG $0x0112820f; WORD $0x0000 // jb 0x1a9b
+	LONG $0x6f0f45f3; WORD $0x6060 // movdqu xmm12,XMMWORD PTR [r8+0x60]
+	LONG $0xef0f4166; BYTE $0xd4 // pxor xmm2,xmm12
+	LONG $0x7f0f41f3; WORD $0x6051 // movdqu XMMWORD PTR [r9+0x60],xmm2
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0575 // jne 0x19a8
+	LONG $0x6f0f4466; BYTE $0xe2 // movdqa xmm12,xmm2
+// 0x19a8:
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0x0003e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3e0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0x0003e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3e0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0x0003f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3f0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	WORD $0x7472 // jb 0x1a75
+	LONG $0x6f0f45f3; WORD $0x7060 // movdqu xmm12,XMMWORD PTR [r8+0x70]
+	LONG $0xef0f4166; BYTE $0xdc // pxor xmm3,xmm12
+	LONG $0x7f0f41f3; WORD $0x7059 // movdqu XMMWORD PTR [r9+0x70],xmm3
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0575 // jne 0x1a20
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+// 0x1a20:
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0x000400bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x400]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0x000400bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x400]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0x000410bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x410]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x00035de9; BYTE $0x00 // jmp 0x1dd2
+// 0x1a75:
+	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
+	LONG $0x0350840f; WORD $0x0000 // je 0x1dd2
+	LONG $0x6f0f4466; BYTE $0xeb // movdqa xmm13,xmm3
+	LONG $0x70c08349 // add r8,0x70
+	LONG $0x70c18349 // add r9,0x70
+	LONG $0xe0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xe0
+	LONG $0x0000bae9; BYTE $0x00 // jmp 0x1b55
+// 0x1a9b:
+	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
+	LONG $0x032a840f; WORD $0x0000 // je 0x1dd2
+	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
+	LONG $0x60c08349 // add r8,0x60
+	LONG $0x60c18349 // add r9,0x60
+	LONG $0xc0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xc0
+	LONG $0x000094e9; BYTE $0x00 // jmp 0x1b55
+// 0x1ac1:
+	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
+	LONG $0x0304840f; WORD $0x0000 // je 0x1dd2
+	LONG $0x6f0f4466; BYTE $0xe9 // movdqa xmm13,xmm1
+	LONG $0x50c08349 // add r8,0x50
+	LONG $0x50c18349 // add r9,0x50
+	LONG $0xa0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xa0
+	WORD $0x71eb // jmp 0x1b55
+// 0x1ae4:
+	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
+	LONG $0x02e1840f; WORD $0x0000 // je 0x1dd2
+	LONG $0x6f0f4466; BYTE $0xeb // movdqa xmm13,xmm3
+	LONG $0x30c08349 // add r8,0x30
+	LONG $0x30c18349 // add r9,0x30
+	LONG $0x60c58349 // add r13,0x60
+	WORD $0x51eb // jmp 0x1b55
+// 0x1b04:
+	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
+	LONG $0x02c1840f; WORD $0x0000 // je 0x1dd2
+	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
+	LONG $0x20c08349 // add r8,0x20
+	LONG $0x20c18349 // add r9,0x20
+	LONG $0x40c58349 // add r13,0x40
+	WORD $0x31eb // jmp 0x1b55
+// 0x1b24:
+	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
+	LONG $0x02a1840f; WORD $0x0000 // je 0x1dd2
+	LONG $0x6f0f4466; BYTE $0xe9 // movdqa xmm13,xmm1
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
-	LONG $0x10c28349 // add r10,0x10
-	LONG $0x10ee8349 // sub r14,0x10
-	LONG $0xff6b830f; WORD $0xffff // jae 0x1946
-// 0x19db:
-	LONG $0x10c68349 // add r14,0x10
-	LONG $0x0167840f; WORD $0x0000 // je 0x1b4c
-	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
+	LONG $0x20c58349 // add r13,0x20
+	WORD $0x11eb // jmp 0x1b55
+// 0x1b44:
+	LONG $0xc0e88349 // sub r8,0xffffffffffffffc0
+	LONG $0xc0e98349 // sub r9,0xffffffffffffffc0
+	LONG $0x80ed8349 // sub r13,0xffffffffffffff80
+// 0x1b50:
+	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
+// 0x1b55:
+	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
+	WORD $0xe083; BYTE $0x0f // and eax,0xf
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2372 // jb 0x1a10
+	WORD $0x2372 // jb 0x1b83
 	LONG $0x005c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -1142,18 +1298,18 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e0f45f3; BYTE $0x20 // movq xmm12,QWORD PTR [r8]
 	LONG $0x3a0f4c66; WORD $0xe322; BYTE $0x01 // pinsrq xmm12,rbx,0x1
-	WORD $0x53eb // jmp 0x1a63
-// 0x1a10:
+	WORD $0x53eb // jmp 0x1bd6
+// 0x1b83:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x1a31
+	WORD $0x1c72 // jb 0x1ba4
 	LONG $0x005c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6e0f4c66; BYTE $0xe3 // movq xmm12,rbx
-	WORD $0x32eb // jmp 0x1a63
-// 0x1a31:
+	WORD $0x32eb // jmp 0x1bd6
+// 0x1ba4:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x08 // movzx ebx,BYTE PTR [r8+rcx*1]
@@ -1167,28 +1323,27 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0x6e0f4466; BYTE $0xf3 // movd xmm14,ebx
 	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
-// 0x1a63:
-	LONG $0x6f0f4566; BYTE $0xec // movdqa xmm13,xmm12
-	LONG $0xef0f4566; BYTE $0x2a // pxor xmm13,XMMWORD PTR [r10]
+// 0x1bd6:
+	LONG $0xef0f4566; BYTE $0xec // pxor xmm13,xmm12
 	WORD $0x894d; BYTE $0xea // mov r10,r13
 	LONG $0x7e0f4c66; BYTE $0xeb // movq rbx,xmm13
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1c72 // jb 0x1a96
+	WORD $0x1c72 // jb 0x1c04
 	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
 	LONG $0x3a0f4d66; WORD $0xed16; BYTE $0x01 // pextrq r13,xmm13,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xebad0f4c // shrd rbx,r13,cl
 	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3feb // jmp 0x1ad5
-// 0x1a96:
+	WORD $0x3feb // jmp 0x1c43
+// 0x1c04:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x1aaf
+	WORD $0x1472 // jb 0x1c1d
 	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x26eb // jmp 0x1ad5
-// 0x1aaf:
+	WORD $0x26eb // jmp 0x1c43
+// 0x1c1d:
 	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
@@ -1200,47 +1355,76 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
 	WORD $0xd349; BYTE $0xee // shr r14,cl
 	LONG $0x01748845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x1ad5:
+// 0x1c43:
 	WORD $0x894d; BYTE $0xd5 // mov r13,r10
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1275 // jne 0x1af3
+	WORD $0x1275 // jne 0x1c61
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	QUAD $0x008002a46f0f44f3; WORD $0x0000 // movdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
 	LONG $0xdb0f4566; BYTE $0xe5 // pand xmm12,xmm13
-// 0x1af3:
+// 0x1c61:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0xef0f4466; BYTE $0xe0 // pxor xmm12,xmm0
-	LONG $0xc0ef0f66 // pxor xmm0,xmm0
+	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x000220bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x220]
+	QUAD $0x000320bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x320]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x000220bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x220]
+	QUAD $0x000320bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x320]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x000230bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x230]
+	QUAD $0x000330bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x330]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-// 0x1b4c:
+	LONG $0x000117e9; BYTE $0x00 // jmp 0x1dd2
+// 0x1cbb:
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x1474 // je 0x1d5b
+// 0x1d47:
+	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xec72 // jb 0x1d47
+// 0x1d5b:
+	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
+	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x6374 // je 0x1bb8
+	LONG $0x0098840f; WORD $0x0000 // je 0x1e16
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
-	LONG $0xef0f4466; BYTE $0xe0 // pxor xmm12,xmm0
+	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x020024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x200]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x020024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x200]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x021024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x210]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-// 0x1bb8:
+	QUAD $0x0300248c6f0f45f3; WORD $0x0000 // movdqu xmm9,XMMWORD PTR [r12+0x300]
+	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
+	QUAD $0x0300249c6f0f45f3; WORD $0x0000 // movdqu xmm11,XMMWORD PTR [r12+0x300]
+	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
+	QUAD $0x031024946f0f45f3; WORD $0x0000 // movdqu xmm10,XMMWORD PTR [r12+0x310]
+	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
+// 0x1dd2:
 	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
@@ -1253,48 +1437,37 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
-// 0x1bfc:
+// 0x1e16:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
-	QUAD $0x00000130866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x130]
+	QUAD $0x00000110866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x110]
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0575 // jne 0x1c16
+	WORD $0x0575 // jne 0x1e30
 	LONG $0x406f0ff3; BYTE $0x20 // movdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x1c16:
+// 0x1e30:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1674 // je 0x1c35
+	WORD $0x1674 // je 0x1e4f
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
-	WORD $0x38eb // jmp 0x1c6d
-// 0x1c35:
+	WORD $0x29eb // jmp 0x1e78
+// 0x1e4f:
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407f0ff3; BYTE $0x20 // movdqu XMMWORD PTR [rax+0x20],xmm0
 	LONG $0x6f0f41f3; WORD $0x2444; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r12+0x10]
 	QUAD $0x0000010086ef0f66 // pxor xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x407f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rax+0x10],xmm0
-	LONG $0x01109e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x110]
-	LONG $0x04ebc149 // shr r11,0x4
-	LONG $0x1b5c8d42; BYTE $0xfc // lea ebx,[rbx+r11*1-0x4]
-	WORD $0xcb0f // bswap ebx
-	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-// 0x1c6d:
+	WORD $0xc90f // bswap ecx
+	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
+// 0x1e78:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x00000110867f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm0
-	QUAD $0x00000120867f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm0
-	QUAD $0x00000130867f0f66 // movdqa XMMWORD PTR [rsi+0x130],xmm0
-	QUAD $0x00000140867f0f66 // movdqa XMMWORD PTR [rsi+0x140],xmm0
-	QUAD $0x00000150867f0f66 // movdqa XMMWORD PTR [rsi+0x150],xmm0
-	QUAD $0x00000160867f0f66 // movdqa XMMWORD PTR [rsi+0x160],xmm0
-	QUAD $0x00000170867f0f66 // movdqa XMMWORD PTR [rsi+0x170],xmm0
-	QUAD $0x00000180867f0f66 // movdqa XMMWORD PTR [rsi+0x180],xmm0
-	QUAD $0x00000190867f0f66 // movdqa XMMWORD PTR [rsi+0x190],xmm0
 	QUAD $0x000001a0867f0f66 // movdqa XMMWORD PTR [rsi+0x1a0],xmm0
 	QUAD $0x000001b0867f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm0
-	LONG $0x0001ace9; BYTE $0x00 // jmp 0x1e82
-// 0x1cd6:
+	LONG $0x0001c8e9; BYTE $0x00 // jmp 0x2069
+// 0x1ea1:
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1307,19 +1480,19 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1d07:
+// 0x1ed2:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x1d2c
+	WORD $0x2074 // je 0x1ef7
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x1d49
+	WORD $0x3775 // jne 0x1f14
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x1d49
+	WORD $0x3175 // jne 0x1f14
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x1d49
-// 0x1d2c:
+	WORD $0x1deb // jmp 0x1f14
+// 0x1ef7:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -1327,28 +1500,28 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x1d49:
+// 0x1f14:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x1d62
+	WORD $0x0372 // jb 0x1f2d
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1d62:
+// 0x1f2d:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1d07
+	WORD $0xa072 // jb 0x1ed2
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x1d71:
+// 0x1f3c:
 	LONG $0x6f0f45f3; WORD $0x0604 // movdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0874 // je 0x1d88
+	WORD $0x0874 // je 0x1f53
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	WORD $0xe9eb // jmp 0x1d71
-// 0x1d88:
+	WORD $0xe9eb // jmp 0x1f3c
+// 0x1f53:
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x00380f66; BYTE $0x02 // pshufb xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
@@ -1361,12 +1534,12 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0xc0d40f66 // paddq xmm0,xmm0
 	LONG $0xc1eb0f66 // por xmm0,xmm1
 	LONG $0xc2ef0f66 // pxor xmm0,xmm2
-	LONG $0xc8700f66; BYTE $0x4e // pshufd xmm1,xmm0,0x4e
-	LONG $0xc8ef0f66 // pxor xmm1,xmm0
 	LONG $0xd2ef0f66 // pxor xmm2,xmm2
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
-	QUAD $0x0000020024848d49 // lea rax,[r12+0x200]
-// 0x1ddb:
+	LONG $0xd86f0f66 // movdqa xmm3,xmm0
+	QUAD $0x0000030024848d49 // lea rax,[r12+0x300]
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+// 0x1fa4:
 	LONG $0x7f0f44f3; BYTE $0x20 // movdqu XMMWORD PTR [rax],xmm12
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1374,12 +1547,15 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x6c0f4466; BYTE $0xea // punpcklqdq xmm13,xmm2
 	LONG $0x7f0f44f3; WORD $0x1068 // movdqu XMMWORD PTR [rax+0x10],xmm13
 	LONG $0x6f0f4166; BYTE $0xd6 // movdqa xmm2,xmm14
+	LONG $0xc8700f66; BYTE $0x4e // pshufd xmm1,xmm0,0x4e
+	LONG $0xc8ef0f66 // pxor xmm1,xmm0
+	LONG $0x700f4466; WORD $0x4ed3 // pshufd xmm10,xmm3,0x4e
+	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
 	LONG $0x6f0f4466; BYTE $0xc8 // movdqa xmm9,xmm0
-	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
+	LONG $0x3a0f4466; WORD $0xcb44; BYTE $0x00 // pclmullqlqdq xmm9,xmm3
 	LONG $0x6f0f4466; BYTE $0xd8 // movdqa xmm11,xmm0
-	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
-	LONG $0x6f0f4466; BYTE $0xd1 // movdqa xmm10,xmm1
-	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
+	LONG $0x3a0f4466; WORD $0xdb44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm3
+	LONG $0x3a0f4466; WORD $0xd144; BYTE $0x00 // pclmullqlqdq xmm10,xmm1
 	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
@@ -1392,12 +1568,17 @@ TEXT ·AESGCMAESNI(SB), 0, $4160-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
+	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
 	LONG $0x6f0f4566; BYTE $0xe3 // movdqa xmm12,xmm11
-	LONG $0x20e88348 // sub rax,0x20
-	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff59830f; WORD $0xffff // jae 0x1ddb
-// 0x1e82:
+	WORD $0x0575 // jne 0x2054
+	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
+// 0x2054:
+	LONG $0x20e88348 // sub rax,0x20
+	QUAD $0x0000010024848d4d // lea r8,[r12+0x100]
+	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
+	LONG $0xff3b830f; WORD $0xffff // jae 0x1fa4
+// 0x2069:
 	RET
 
 DATA aesgcm_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -1419,7 +1600,7 @@ DATA aesgcm_aesni_constants<>+120(SB)/8, $0xffffffffffffffff
 DATA aesgcm_aesni_constants<>+128(SB)/8, $0x0000000000000000
 DATA aesgcm_aesni_constants<>+136(SB)/8, $0x0000000000000000
 DATA aesgcm_aesni_constants<>+144(SB)/8, $0x0000000000000000
-DATA aesgcm_aesni_constants<>+152(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+152(SB)/8, $0x0100000000000000
 DATA aesgcm_aesni_constants<>+160(SB)/8, $0x0000000000000000
 DATA aesgcm_aesni_constants<>+168(SB)/8, $0x0000000000000000
 DATA aesgcm_aesni_constants<>+176(SB)/8, $0x0000000000000000

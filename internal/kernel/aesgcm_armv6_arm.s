@@ -5,9 +5,9 @@
 #include "textflag.h"
 
 // func AESGCMARMv6(a *Args)
-TEXT ·AESGCMARMv6(SB), 0, $4160-4
+TEXT ·AESGCMARMv6(SB), 0, $1376-4
 	MOVW a+0(FP), R0
-	ADD $67, R13, R1
+	SUB $189, R13, R1
 	BIC $63, R1
 	MOVW $aesgcm_armv6_constants<>(SB), R2
 	BL aesgcm_armv6_body<>(SB)

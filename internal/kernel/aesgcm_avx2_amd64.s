@@ -5,9 +5,9 @@
 #include "textflag.h"
 
 // func AESGCMAVX2(a *Args)
-TEXT ·AESGCMAVX2(SB), 0, $4160-8
+TEXT ·AESGCMAVX2(SB), 0, $448-8
 	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
+	LEAQ -193(SP), SI
 	ANDQ $-64, SI
 	LEAQ aesgcm_avx2_constants<>(SB), DX
 	PCALIGN $64

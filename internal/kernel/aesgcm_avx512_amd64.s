@@ -5,10 +5,8 @@
 #include "textflag.h"
 
 // func AESGCMAVX512(a *Args)
-TEXT ·AESGCMAVX512(SB), 0, $4160-8
+TEXT ·AESGCMAVX512(SB), 0, $0-8
 	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
-	ANDQ $-64, SI
 	LEAQ aesgcm_avx512_constants<>(SB), DX
 	PCALIGN $64
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]

@@ -4,11 +4,10 @@
 
 #include "textflag.h"
 
-// func AESGCMBatchAVX512(a *Args)
-TEXT ·AESGCMBatchAVX512(SB), 0, $11840-8
+// func AESGCMBatchAVX512(a *Args, scratch *BatchScratch)
+TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
-	ANDQ $-64, SI
+	MOVQ scratch+8(FP), SI
 	LEAQ aesgcm_batch_avx512_constants<>(SB), DX
 	PCALIGN $64
 	LONG $0x10778b4c // mov r14,QWORD PTR [rdi+0x10]

@@ -5,9 +5,9 @@
 #include "textflag.h"
 
 // func AESGCMCE32(a *Args)
-TEXT ·AESGCMCE32(SB), 0, $4160-4
+TEXT ·AESGCMCE32(SB), 0, $448-4
 	MOVW a+0(FP), R0
-	ADD $67, R13, R1
+	SUB $189, R13, R1
 	BIC $63, R1
 	MOVW $aesgcm_ce32_constants<>(SB), R2
 	BL aesgcm_ce32_body<>(SB)

@@ -5,9 +5,16 @@
 #include "textflag.h"
 
 // func AESGCMCE(a *Args)
-TEXT ·AESGCMCE(SB), 0, $4160-8
+TEXT ·AESGCMCE(SB), 0, $544-8
+	MOVBU ·hasDIT(SB), R3
+	MOVD $0x1000000, R4
+	CBZ R3, ready
+	WORD $0xd53b42a4 // mrs x4, dit
+	WORD $0xd503415f // msr dit, #1
+ready:
+	MOVD R4, dit-8(SP)
 	MOVD a+0(FP), R0
-	ADD $71, RSP, R1
+	SUB $185, RSP, R1
 	AND $~63, R1
 	MOVD $aesgcm_ce_constants<>(SB), R2
 	PCALIGN $64
@@ -2971,6 +2978,10 @@ TEXT ·AESGCMCE(SB), 0, $4160-8
 	WORD $0xf100058c // subs x12, x12, #0x1
 	WORD $0x54fffdc1 // b.ne 0x2ce0
 // 0x2d2c:
+	MOVD dit-8(SP), R4
+	TBNZ $24, R4, done
+	WORD $0xd503405f // msr dit, #0
+done:
 	RET
 
 DATA aesgcm_ce_constants<>+0(SB)/8, $0xc200000000000000

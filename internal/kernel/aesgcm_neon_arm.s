@@ -5,9 +5,9 @@
 #include "textflag.h"
 
 // func AESGCMNEON(a *Args)
-TEXT ·AESGCMNEON(SB), 0, $4160-4
+TEXT ·AESGCMNEON(SB), 0, $3744-4
 	MOVW a+0(FP), R0
-	ADD $67, R13, R1
+	SUB $189, R13, R1
 	BIC $63, R1
 	MOVW $aesgcm_neon_constants<>(SB), R2
 	BL aesgcm_neon_body<>(SB)

@@ -5,9 +5,16 @@
 #include "textflag.h"
 
 // func AESGCMNEON(a *Args)
-TEXT ·AESGCMNEON(SB), 0, $4160-8
+TEXT ·AESGCMNEON(SB), 0, $3472-8
+	MOVBU ·hasDIT(SB), R3
+	MOVD $0x1000000, R4
+	CBZ R3, ready
+	WORD $0xd53b42a4 // mrs x4, dit
+	WORD $0xd503415f // msr dit, #1
+ready:
+	MOVD R4, dit-8(SP)
 	MOVD a+0(FP), R0
-	ADD $71, RSP, R1
+	SUB $185, RSP, R1
 	AND $~63, R1
 	MOVD $aesgcm_neon_constants<>(SB), R2
 	PCALIGN $64
@@ -1852,6 +1859,10 @@ TEXT ·AESGCMNEON(SB), 0, $4160-8
 	WORD $0x6d114d52 // stp d18, d19, [x10, #272]
 	WORD $0x17fffe39 // b 0x14d0
 // 0x1bf0:
+	MOVD dit-8(SP), R4
+	TBNZ $24, R4, done
+	WORD $0xd503405f // msr dit, #0
+done:
 	RET
 
 DATA aesgcm_neon_constants<>+0(SB)/8, $0x0407060500030201

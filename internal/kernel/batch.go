@@ -105,6 +105,17 @@ var (
 	aesGCMBatchAnswer           = [16]byte{0x13, 0xf0, 0x65, 0x2a, 0xdc, 0x12, 0x36, 0xf0, 0xdd, 0x44, 0xe9, 0x90, 0x93, 0xb0, 0xdd, 0xb6}
 )
 
+// BatchScratch is what a batch kernel works in, aligned to 64 bytes. It wipes what it wrote there.
+type BatchScratch [asmBatchScratchBytes]byte
+
+// BatchMemory has room for a BatchScratch.
+type BatchMemory [asmBatchScratchBytes + 63]byte
+
+// Scratch returns the one in m.
+func (m *BatchMemory) Scratch() *BatchScratch {
+	return (*BatchScratch)(unsafe.Add(unsafe.Pointer(m), -uintptr(unsafe.Pointer(m))&63))
+}
+
 func chaCha20Poly1305BatchTestOf(level Level) func(bool) bool {
 	return func(corrupt bool) bool { return chaCha20Poly1305BatchTest(level, corrupt) }
 }
@@ -119,7 +130,7 @@ const squares = 33
 // each with its own key, nonce and associated data, are sealed and opened together. The same test is in the C library.
 func chaCha20Poly1305BatchTest(level Level, corrupt bool) bool {
 	keys := squareKeys()
-	tag, ok := sealSquares(func(a *Args) { ChaCha20Poly1305Batch(level, a) },
+	tag, ok := sealSquares(func(a *Args) { ChaCha20Poly1305Batch(level, a, new(BatchMemory).Scratch()) },
 		func(n int) unsafe.Pointer { return unsafe.Pointer(&keys[n]) }, corrupt)
 	return ok && tag == chaCha20Poly1305BatchAnswer
 }
@@ -130,7 +141,7 @@ func aesGCMBatchTest(level Level, corrupt bool) bool {
 	for i := range keys {
 		AESGCMSetup(level, &keys[i], squareKeys()[0][:16+8*i])
 	}
-	tag, ok := sealSquares(func(a *Args) { AESGCMBatch(level, a) },
+	tag, ok := sealSquares(func(a *Args) { AESGCMBatch(level, a, new(BatchMemory).Scratch()) },
 		func(n int) unsafe.Pointer { return unsafe.Pointer(&keys[n%3]) }, corrupt)
 	return ok && tag == aesGCMBatchAnswer
 }

@@ -9,7 +9,7 @@ func aesGCMBatchRows() []dispatch.Row { return nil }
 var aesGCMBatchPlans = batchPlans{Portable: portableBatchPlan}
 
 // AESGCMBatch runs a level's batch kernel.
-func AESGCMBatch(level Level, a *Args) {
+func AESGCMBatch(level Level, a *Args, scratch *BatchScratch) {
 	AESGCMBatchPortable(a)
 	raceGCMBatch(a)
 }

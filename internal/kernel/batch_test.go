@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -33,9 +34,49 @@ func (c *primitive) forEachBatchLevel(t *testing.T, f func(t *testing.T, level L
 	}
 }
 
-func (c *primitive) batchAtLevel(level Level) func(*Args) {
-	return func(a *Args) { c.runBatch(level, a) }
+// batchAtLevel returns a level's kernel, which works in memory of its own between inaccessible pages: there it writes
+// nothing but what it wipes, or the test fails.
+func (c *primitive) batchAtLevel(t testing.TB, level Level) func(*Args) {
+	return watchScratch(t, func(a *Args, scratch *BatchScratch) { c.runBatch(level, a, scratch) })
 }
+
+func watchScratch(t testing.TB, kernel func(*Args, *BatchScratch)) func(*Args) {
+	region := guarded(t, asmBatchScratchBytes)
+	scratch := (*BatchScratch)(region[len(region)-asmBatchScratchBytes:])
+	const pattern = 0x5a
+	return func(a *Args) {
+		for i := range scratch {
+			scratch[i] = pattern
+		}
+		kernel(a, scratch)
+		for i, b := range scratch {
+			if b != pattern && b != 0 {
+				t.Errorf("byte %d of scratch memory was written and not wiped", i)
+				return
+			}
+		}
+	}
+}
+
+// TestWatchScratch leaves a byte behind.
+func TestWatchScratch(t *testing.T) {
+	for _, at := range []int{0, asmBatchScratchBytes - 1} {
+		var fake fakeT
+		fake.TB = t
+		watchScratch(&fake, func(_ *Args, scratch *BatchScratch) { scratch[at] = 1 })(nil)
+		if !fake.failed {
+			t.Errorf("a byte left at %d is not found", at)
+		}
+	}
+}
+
+// fakeT fails for itself.
+type fakeT struct {
+	testing.TB
+	failed bool
+}
+
+func (f *fakeT) Errorf(string, ...any) { f.failed = true }
 
 const (
 	maxLanes    = 40
@@ -128,7 +169,7 @@ func (c *primitive) newLane(r *rand.Rand, text int) *packet {
 func TestBatchLengths(t *testing.T) {
 	forEachBatch(t, func(t *testing.T, c *primitive, level Level) {
 		r, b := newRand(), newLaneBench(t)
-		kernel := c.batchAtLevel(level)
+		kernel := c.batchAtLevel(t, level)
 		for n, step := 0, 1; n <= maxLaneText; n += step {
 			var packets []*packet
 			for range 1 + n%maxLanes {
@@ -150,13 +191,10 @@ func TestBatchMixes(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		cases = 2*maxLanes + 1
 	}
-	if *long {
-		cases *= 100
-	}
 	forEachBatch(t, func(t *testing.T, c *primitive, level Level) {
 		r, b := newRand(), newLaneBench(t)
-		kernel := c.batchAtLevel(level)
-		for i := range cases {
+		kernel := c.batchAtLevel(t, level)
+		for i, begin := 0, time.Now(); i < cases || time.Since(begin) < *long; i++ {
 			most := []int{100, 300, 700, maxLaneText}[i%4]
 			packets := make([]*packet, i%(maxLanes+1))
 			for j := range packets {
@@ -256,7 +294,7 @@ func TestBatchAccumulatorEdges(t *testing.T) {
 	two128, p := new(big.Int).Lsh(one, 128), new(big.Int).Sub(new(big.Int).Lsh(one, 130), big.NewInt(5))
 	ofChaCha20.forEachBatchLevel(t, func(t *testing.T, level Level) {
 		r, b := newRand(), newLaneBench(t)
-		kernel := ofChaCha20.batchAtLevel(level)
+		kernel := ofChaCha20.batchAtLevel(t, level)
 		for _, n := range []int{16, 64, 80, 128, 256, 576, 1024} {
 			var packets []*packet
 			for _, target := range []*big.Int{new(big.Int), two128, p} {

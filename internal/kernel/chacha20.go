@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"math/bits"
 )
 
@@ -28,10 +27,10 @@ const (
 func (c *chaCha20) init(key *[32]byte, last *[16]byte) {
 	c[0], c[1], c[2], c[3] = chaCha20Constant0, chaCha20Constant1, chaCha20Constant2, chaCha20Constant3
 	for i := range 8 {
-		c[4+i] = binary.LittleEndian.Uint32(key[4*i:])
+		c[4+i] = leUint32(key[4*i:])
 	}
 	for i := range 4 {
-		c[12+i] = binary.LittleEndian.Uint32(last[4*i:])
+		c[12+i] = leUint32(last[4*i:])
 	}
 }
 
@@ -88,7 +87,7 @@ func (c *chaCha20) xor(out, in []byte) {
 		o, i := out[:64], in[:64]
 		for j := 0; j < 16; j += 2 {
 			w := uint64(x[j]) | uint64(x[j+1])<<32
-			binary.LittleEndian.PutUint64(o[4*j:4*j+8], w^binary.LittleEndian.Uint64(i[4*j:4*j+8]))
+			lePutUint64(o[4*j:4*j+8], w^leUint64(i[4*j:4*j+8]))
 		}
 		out, in = out[64:], in[64:]
 	}
@@ -109,8 +108,8 @@ func HChaCha20(subkey, key *[32]byte, nonce *[16]byte) {
 	c.init(key, nonce)
 	c.permute(&x)
 	for i := range 4 {
-		binary.LittleEndian.PutUint32(subkey[4*i:], x[i])
-		binary.LittleEndian.PutUint32(subkey[16+4*i:], x[12+i])
+		lePutUint32(subkey[4*i:], x[i])
+		lePutUint32(subkey[16+4*i:], x[12+i])
 	}
 	clear(c[:])
 	clear(x[:])

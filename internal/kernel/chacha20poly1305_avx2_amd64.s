@@ -5,1381 +5,822 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305AVX2(a *Args)
-TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
+TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
+	LEAQ -193(SP), SI
 	ANDQ $-64, SI
 	LEAQ chacha20poly1305_avx2_constants<>(SB), DX
 	PCALIGN $64
 	LONG $0x80c68148; WORD $0x0001; BYTE $0x00 // add rsi,0x180
-	LONG $0x80968948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],rdx
-	LONG $0x787e8948 // mov QWORD PTR [rsi+0x78],rdi
-	WORD $0x8b48; BYTE $0x07 // mov rax,QWORD PTR [rdi]
+	LONG $0x88568948 // mov QWORD PTR [rsi-0x78],rdx
+	LONG $0x807e8948 // mov QWORD PTR [rsi-0x80],rdi
+	WORD $0x8b4c; BYTE $0x07 // mov r8,QWORD PTR [rdi]
 	LONG $0x084f8b48 // mov rcx,QWORD PTR [rdi+0x8]
 	LONG $0x105f8b48 // mov rbx,QWORD PTR [rdi+0x10]
-	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b4c // mov r9,QWORD PTR [rdi+0x30]
-	LONG $0x90868948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x90],rax
-	LONG $0x888e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x88],rcx
-	LONG $0x989e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x98],rbx
-	LONG $0x026ff9c5 // vmovdqa xmm0,XMMWORD PTR [rdx]
-	LONG $0x6f7ec1c4; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [r8]
-	LONG $0x7e7ac1c4; BYTE $0x11 // vmovq xmm2,QWORD PTR [r9]
-	LONG $0x2269c3c4; WORD $0x0851; BYTE $0x02 // vpinsrd xmm2,xmm2,DWORD PTR [r9+0x8],0x2
-	LONG $0xfa73e9c5; BYTE $0x04 // vpslldq xmm2,xmm2,0x4
-	LONG $0x467ff9c5; BYTE $0x80 // vmovdqa XMMWORD PTR [rsi-0x80],xmm0
-	LONG $0x4e7ffec5; BYTE $0x90 // vmovdqu YMMWORD PTR [rsi-0x70],ymm1
-	WORD $0xc031 // xor eax,eax
-	WORD $0x4689; BYTE $0x28 // mov DWORD PTR [rsi+0x28],eax
-	LONG $0x30468948 // mov QWORD PTR [rsi+0x30],rax
-	LONG $0x40468948 // mov QWORD PTR [rsi+0x40],rax
-	LONG $0x013846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x38],0x1
-	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x1617840f; WORD $0x0000 // je 0x1696
-	LONG $0xd8468948 // mov QWORD PTR [rsi-0x28],rax
-	LONG $0xe0468948 // mov QWORD PTR [rsi-0x20],rax
+	LONG $0x9846894c // mov QWORD PTR [rsi-0x68],r8
+	LONG $0x904e8948 // mov QWORD PTR [rsi-0x70],rcx
+	LONG $0xa05e8948 // mov QWORD PTR [rsi-0x60],rbx
 	LONG $0xe8468948 // mov QWORD PTR [rsi-0x18],rax
-	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	LONG $0x0098870f; WORD $0x0000 // ja 0x130
+	LONG $0x7e7a41c4; BYTE $0x09 // vmovq xmm9,QWORD PTR [r9]
+	LONG $0x223143c4; WORD $0x0849; BYTE $0x02 // vpinsrd xmm9,xmm9,DWORD PTR [r9+0x8],0x2
+	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
+	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
+	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
+	LONG $0x30c5840f; WORD $0x0000 // je 0x311b
+	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x7a76 // jbe 0x118
-	LONG $0x012846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x28],0x1
-	LONG $0x000100b9; BYTE $0x00 // mov ecx,0x100
-	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
-	WORD $0xd083; BYTE $0x01 // adc eax,0x1
-	LONG $0x2269e3c4; WORD $0x00d0 // vpinsrd xmm2,xmm2,eax,0x0
-	LONG $0x567ff9c5; BYTE $0xb0 // vmovdqa XMMWORD PTR [rsi-0x50],xmm2
-	WORD $0xe883; BYTE $0x01 // sub eax,0x1
-	WORD $0xe0c1; BYTE $0x06 // shl eax,0x6
-	WORD $0x4689; BYTE $0x40 // mov DWORD PTR [rsi+0x40],eax
-	QUAD $0x0004000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x4
-	LONG $0xa09e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rbx
-	LONG $0x526f7dc5; BYTE $0x20 // vmovdqa ymm10,YMMWORD PTR [rdx+0x20]
-	LONG $0x5a6f7dc5; BYTE $0x40 // vmovdqa ymm11,YMMWORD PTR [rdx+0x40]
-	LONG $0x386de3c4; WORD $0x01da // vinserti128 ymm3,ymm2,xmm2,0x1
-	LONG $0x387de3c4; WORD $0x01c0 // vinserti128 ymm0,ymm0,xmm0,0x1
-	LONG $0x00fde3c4; WORD $0xeed1 // vpermq ymm2,ymm1,0xee
-	LONG $0x00fde3c4; WORD $0x44c9 // vpermq ymm1,ymm1,0x44
-	QUAD $0x000000c0bafee5c5 // vpaddd ymm7,ymm3,YMMWORD PTR [rdx+0xc0]
-	QUAD $0x000000a09afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0xa0]
-	LONG $0xe06ffdc5 // vmovdqa ymm4,ymm0
-	LONG $0xe96ffdc5 // vmovdqa ymm5,ymm1
-	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
-	LONG $0x000a4be9; BYTE $0x00 // jmp 0xb63
-// 0x118:
-	LONG $0x567ff9c5; BYTE $0xb0 // vmovdqa XMMWORD PTR [rsi-0x50],xmm2
-	LONG $0xa09e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rbx
-	LONG $0x404046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x40],0x40
-	LONG $0x000a33e9; BYTE $0x00 // jmp 0xb63
-// 0x130:
-	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
-	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
-	WORD $0xd083; BYTE $0x01 // adc eax,0x1
-	LONG $0x2269e3c4; WORD $0x00d0 // vpinsrd xmm2,xmm2,eax,0x0
-	LONG $0x567ff9c5; BYTE $0xb0 // vmovdqa XMMWORD PTR [rsi-0x50],xmm2
-	WORD $0xe883; BYTE $0x01 // sub eax,0x1
-	WORD $0xe0c1; BYTE $0x06 // shl eax,0x6
-	WORD $0x4689; BYTE $0x40 // mov DWORD PTR [rsi+0x40],eax
-	LONG $0x40fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x240
-	WORD $0x2d76 // jbe 0x185
+	WORD $0x6376 // jbe 0xc3
+	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
+	LONG $0x01c8860f; WORD $0x0000 // jbe 0x235
+	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
+	LONG $0x0442860f; WORD $0x0000 // jbe 0x4bc
+	LONG $0x0001c0b9; BYTE $0x00 // mov ecx,0x1c0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1175 // jne 0x172
-	LONG $0xff838d48; WORD $0xfffb; BYTE $0xff // lea rax,[rbx-0x401]
-	LONG $0x40f88348 // cmp rax,0x40
-	LONG $0x00bb820f; WORD $0x0000 // jb 0x22d
-// 0x172:
-	LONG $0x004046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x40],0x0
-	LONG $0x01b046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x50],0x1
-	LONG $0x0000a8e9; BYTE $0x00 // jmp 0x22d
-// 0x185:
-	LONG $0x022846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x28],0x2
-	QUAD $0x0008000000a886c7; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],0x8
-	LONG $0xa09e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rbx
-	LONG $0x426f7dc5; BYTE $0x20 // vmovdqa ymm8,YMMWORD PTR [rdx+0x20]
-	LONG $0x4a6f7dc5; BYTE $0x40 // vmovdqa ymm9,YMMWORD PTR [rdx+0x40]
-	QUAD $0x000003a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm8
-	QUAD $0x000003c08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3c0],ymm9
-	LONG $0x587dc2c4; BYTE $0x20 // vpbroadcastd ymm4,DWORD PTR [r8]
-	LONG $0x587dc2c4; WORD $0x0468 // vpbroadcastd ymm5,DWORD PTR [r8+0x4]
-	LONG $0x587dc2c4; WORD $0x0870 // vpbroadcastd ymm6,DWORD PTR [r8+0x8]
-	LONG $0x587dc2c4; WORD $0x0c78 // vpbroadcastd ymm7,DWORD PTR [r8+0xc]
-	LONG $0x587d62c4; BYTE $0xc2 // vpbroadcastd ymm8,xmm2
-	LONG $0x587de2c4; BYTE $0x02 // vpbroadcastd ymm0,DWORD PTR [rdx]
-	LONG $0x587de2c4; WORD $0x044a // vpbroadcastd ymm1,DWORD PTR [rdx+0x4]
-	LONG $0x587de2c4; WORD $0x0852 // vpbroadcastd ymm2,DWORD PTR [rdx+0x8]
-	LONG $0x587de2c4; WORD $0x0c5a // vpbroadcastd ymm3,DWORD PTR [rdx+0xc]
-	LONG $0x587d42c4; BYTE $0x09 // vpbroadcastd ymm9,DWORD PTR [r9]
-	LONG $0x587d42c4; WORD $0x0451 // vpbroadcastd ymm10,DWORD PTR [r9+0x4]
-	LONG $0x587d42c4; WORD $0x0859 // vpbroadcastd ymm11,DWORD PTR [r9+0x8]
-	LONG $0x42fe3dc5; BYTE $0x60 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x60]
-	LONG $0x587d42c4; WORD $0x1860 // vpbroadcastd ymm12,DWORD PTR [r8+0x18]
-	LONG $0x587d42c4; WORD $0x1c68 // vpbroadcastd ymm13,DWORD PTR [r8+0x1c]
-	QUAD $0x00000520a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x520],ymm12
-	QUAD $0x00000540ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm13
-	LONG $0x587d42c4; WORD $0x1060 // vpbroadcastd ymm12,DWORD PTR [r8+0x10]
-	LONG $0x587d42c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [r8+0x14]
-	LONG $0x000936e9; BYTE $0x00 // jmp 0xb63
-// 0x22d:
-	LONG $0x80968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x80]
-	LONG $0x40468b48 // mov rax,QWORD PTR [rsi+0x40]
-	LONG $0x989e8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x98]
-	LONG $0x00888d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rax+0x200]
+	WORD $0x0a74 // je 0x92
+	LONG $0x3f4b8d48 // lea rcx,[rbx+0x3f]
+	LONG $0x01c0e181; WORD $0x0000 // and ecx,0x1c0
+// 0x92:
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
-	WORD $0xc919 // sbb ecx,ecx
-	WORD $0xd9f7 // neg ecx
-	LONG $0x08cd3c8d; WORD $0x0000; BYTE $0x00 // lea edi,[rcx*8+0x8]
-	LONG $0x00a8be89; WORD $0x0000 // mov DWORD PTR [rsi+0xa8],edi
-	WORD $0xe7c1; BYTE $0x06 // shl edi,0x6
-	WORD $0x0148; BYTE $0xf8 // add rax,rdi
-	WORD $0x3948; BYTE $0xc3 // cmp rbx,rax
-	LONG $0xd8470f48 // cmova rbx,rax
-	LONG $0xa09e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rbx
-	WORD $0xc183; BYTE $0x02 // add ecx,0x2
-	WORD $0x4e89; BYTE $0x28 // mov DWORD PTR [rsi+0x28],ecx
-	LONG $0x142046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x20],0x14
-	LONG $0x426f7dc5; BYTE $0x20 // vmovdqa ymm8,YMMWORD PTR [rdx+0x20]
-	LONG $0x4a6f7dc5; BYTE $0x40 // vmovdqa ymm9,YMMWORD PTR [rdx+0x40]
-	QUAD $0x000003a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm8
-	QUAD $0x000003c08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3c0],ymm9
-	LONG $0x587d62c4; WORD $0x8046 // vpbroadcastd ymm8,DWORD PTR [rsi-0x80]
-	QUAD $0x000003e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm8
-	QUAD $0x000005e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm8
-	LONG $0x587d62c4; WORD $0x8446 // vpbroadcastd ymm8,DWORD PTR [rsi-0x7c]
-	QUAD $0x00000400867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm8
-	QUAD $0x00000600867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm8
-	LONG $0x587d62c4; WORD $0x8846 // vpbroadcastd ymm8,DWORD PTR [rsi-0x78]
-	QUAD $0x00000420867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm8
-	QUAD $0x00000620867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm8
-	LONG $0x587d62c4; WORD $0x8c46 // vpbroadcastd ymm8,DWORD PTR [rsi-0x74]
-	QUAD $0x00000440867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x440],ymm8
-	QUAD $0x00000640867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm8
-	LONG $0x587d62c4; WORD $0xa046 // vpbroadcastd ymm8,DWORD PTR [rsi-0x60]
-	QUAD $0x000004e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x4e0],ymm8
-	QUAD $0x000006e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm8
-	LONG $0x587d62c4; WORD $0xa446 // vpbroadcastd ymm8,DWORD PTR [rsi-0x5c]
-	QUAD $0x00000500867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x500],ymm8
-	QUAD $0x00000700867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm8
-	LONG $0x587d62c4; WORD $0xa846 // vpbroadcastd ymm8,DWORD PTR [rsi-0x58]
-	QUAD $0x00000520867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x520],ymm8
-	QUAD $0x00000720867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm8
-	LONG $0x587d62c4; WORD $0xac46 // vpbroadcastd ymm8,DWORD PTR [rsi-0x54]
-	QUAD $0x00000540867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm8
-	QUAD $0x00000740867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm8
-	LONG $0x587d62c4; WORD $0xb446 // vpbroadcastd ymm8,DWORD PTR [rsi-0x4c]
-	QUAD $0x00000580867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm8
-	QUAD $0x00000780867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm8
-	LONG $0x587d62c4; WORD $0xb846 // vpbroadcastd ymm8,DWORD PTR [rsi-0x48]
-	QUAD $0x000005a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm8
-	QUAD $0x000007a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm8
-	LONG $0x587d62c4; WORD $0xbc46 // vpbroadcastd ymm8,DWORD PTR [rsi-0x44]
-	QUAD $0x000005c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm8
-	QUAD $0x000007c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm8
-	LONG $0x587d62c4; WORD $0xb046 // vpbroadcastd ymm8,DWORD PTR [rsi-0x50]
-	QUAD $0x000000808afe3dc5 // vpaddd ymm9,ymm8,YMMWORD PTR [rdx+0x80]
-	LONG $0x42fe3dc5; BYTE $0x60 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x60]
-	LONG $0x4afe35c5; BYTE $0x60 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x60]
-	QUAD $0x00000560867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm8
-	QUAD $0x000007608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm9
-	LONG $0x587de2c4; WORD $0x9046 // vpbroadcastd ymm0,DWORD PTR [rsi-0x70]
-	LONG $0x587de2c4; WORD $0x944e // vpbroadcastd ymm1,DWORD PTR [rsi-0x6c]
-	LONG $0x587de2c4; WORD $0x9856 // vpbroadcastd ymm2,DWORD PTR [rsi-0x68]
-	LONG $0x587de2c4; WORD $0x9c5e // vpbroadcastd ymm3,DWORD PTR [rsi-0x64]
-	LONG $0xe06ffdc5 // vmovdqa ymm4,ymm0
-	LONG $0xe96ffdc5 // vmovdqa ymm5,ymm1
-	LONG $0xf26ffdc5 // vmovdqa ymm6,ymm2
-	LONG $0xfb6ffdc5 // vmovdqa ymm7,ymm3
-	LONG $0x00307e83 // cmp DWORD PTR [rsi+0x30],0x0
-	LONG $0x0782840f; WORD $0x0000 // je 0xb63
-// 0x3e1:
-	QUAD $0x000003e086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x3e0]
-	QUAD $0x000004208efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x420]
-	QUAD $0x0000056096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x560]
-	QUAD $0x000005a09eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x5a0]
-	QUAD $0x0003a096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x0003a09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x000004e0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x4e0]
-	QUAD $0x00000520aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x520]
-	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
-	LONG $0xf0728dc5; BYTE $0x0c // vpslld ymm14,ymm0,0xc
-	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
-	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
-	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
-	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
-	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
-	LONG $0xc0fe3dc5 // vpaddd ymm8,ymm8,ymm0
-	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x0003c096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x0003c09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x00000560967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm10
-	QUAD $0x000005a09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
-	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
-	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
-	LONG $0xd072adc5; BYTE $0x19 // vpsrld ymm10,ymm0,0x19
-	LONG $0xd272a5c5; BYTE $0x19 // vpsrld ymm11,ymm2,0x19
-	LONG $0xeb2dc1c4; BYTE $0xd6 // vpor ymm2,ymm10,ymm14
-	LONG $0xeb25c1c4; BYTE $0xc7 // vpor ymm0,ymm11,ymm15
-	QUAD $0x0000040096fe75c5 // vpaddd ymm10,ymm1,YMMWORD PTR [rsi+0x400]
-	QUAD $0x000004409efe65c5 // vpaddd ymm11,ymm3,YMMWORD PTR [rsi+0x440]
-	QUAD $0x00000400867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm8
-	QUAD $0x000004408e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x440],ymm9
-	QUAD $0x00000580b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x580]
-	QUAD $0x000005c0beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x5c0]
-	QUAD $0x0003a0b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x0003a0be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x0000050086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x500]
-	QUAD $0x000005408efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00000540a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm12
-	QUAD $0x00000500ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x500],ymm13
-	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
-	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
-	LONG $0xf1729dc5; BYTE $0x0c // vpslld ymm12,ymm1,0xc
-	LONG $0xf37295c5; BYTE $0x0c // vpslld ymm13,ymm3,0xc
-	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
+	LONG $0xcb470f48 // cmova rcx,rbx
+	LONG $0xa84e8948 // mov QWORD PTR [rsi-0x58],rcx
+	WORD $0xc985 // test ecx,ecx
+	WORD $0x2274 // je 0xc3
+	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
+	WORD $0x1d76 // jbe 0xc3
+	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
+	LONG $0x0183860f; WORD $0x0000 // jbe 0x235
+	LONG $0x0140f981; WORD $0x0000 // cmp ecx,0x140
+	LONG $0x03fe860f; WORD $0x0000 // jbe 0x4bc
+	LONG $0x000786e9; BYTE $0x00 // jmp 0x849
+// 0xc3:
+	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
+	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
+	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
+	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
+	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
+// 0xf3:
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
 	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
-	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
-	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
-	LONG $0xd1fe2dc5 // vpaddd ymm10,ymm10,ymm1
-	LONG $0xdbfe25c5 // vpaddd ymm11,ymm11,ymm3
-	QUAD $0x000003e0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm10
-	QUAD $0x000004209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm11
-	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
-	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
-	QUAD $0x0003c0b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x0003c0be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x000005c0b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm14
-	QUAD $0x00000580be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm15
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	QUAD $0x00000520867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x520],ymm8
-	QUAD $0x000004e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x4e0],ymm9
-	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
-	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
-	LONG $0xf1729dc5; BYTE $0x07 // vpslld ymm12,ymm1,0x7
-	LONG $0xf37295c5; BYTE $0x07 // vpslld ymm13,ymm3,0x7
-	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
-	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
-	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
-	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
-	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
-	LONG $0x00e8850f; WORD $0x0000 // jne 0x6a5
-	LONG $0x58763b4c // cmp r14,QWORD PTR [rsi+0x58]
-	WORD $0x6974 // je 0x62c
-	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
-	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
-	LONG $0x01d28349 // adc r10,0x1
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
-	LONG $0xf6bbe2c4; WORD $0xc05e // mulx rbx,r8,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0xd04e // mulx r9,rax,QWORD PTR [rsi-0x30]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	LONG $0xf6b3e2c4; WORD $0xc046 // mulx rax,r9,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
-	LONG $0x56af0f4c; BYTE $0xc0 // imul r10,QWORD PTR [rsi-0x40]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	LONG $0x10c68349 // add r14,0x10
-// 0x62c:
-	LONG $0x507e3b4c // cmp r15,QWORD PTR [rsi+0x50]
-	WORD $0x6974 // je 0x69b
-	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
-	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
-	LONG $0x01d58349 // adc r13,0x1
-	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
-	LONG $0xf6a3e2c4; WORD $0xc05e // mulx rbx,r11,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf6fb62c4; WORD $0xd066 // mulx r12,rax,QWORD PTR [rsi-0x30]
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	LONG $0xf69be2c4; WORD $0xc046 // mulx rax,r12,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
-	LONG $0x6eaf0f4c; BYTE $0xc0 // imul r13,QWORD PTR [rsi-0x40]
-	WORD $0x0149; BYTE $0xcc // add r12,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xdc // add r12,rbx
-	WORD $0x114c; BYTE $0xe8 // adc rax,r13
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	LONG $0x03e58341 // and r13d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d48349 // adc r12,0x0
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x10c78349 // add r15,0x10
-// 0x69b:
-	LONG $0x03287e83 // cmp DWORD PTR [rsi+0x28],0x3
-	LONG $0x0363850f; WORD $0x0000 // jne 0xa08
-// 0x6a5:
-	QUAD $0x000005e086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0x5e0]
-	QUAD $0x000006208efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0x620]
-	QUAD $0x0000076096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x760]
-	QUAD $0x000007a09eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0x7a0]
-	QUAD $0x0003a096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x0003a09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x000006e0a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x6e0]
-	QUAD $0x00000720aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x720]
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
-	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
-	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
-	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x0003c096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x0003c09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x00000760967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm10
-	QUAD $0x000007a09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
-	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
-	LONG $0xd472adc5; BYTE $0x19 // vpsrld ymm10,ymm4,0x19
-	LONG $0xd672a5c5; BYTE $0x19 // vpsrld ymm11,ymm6,0x19
-	LONG $0xeb2dc1c4; BYTE $0xf6 // vpor ymm6,ymm10,ymm14
-	LONG $0xeb25c1c4; BYTE $0xe7 // vpor ymm4,ymm11,ymm15
-	QUAD $0x0000060096fe55c5 // vpaddd ymm10,ymm5,YMMWORD PTR [rsi+0x600]
-	QUAD $0x000006409efe45c5 // vpaddd ymm11,ymm7,YMMWORD PTR [rsi+0x640]
-	QUAD $0x00000600867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm8
-	QUAD $0x000006408e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm9
-	QUAD $0x00000780b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x780]
-	QUAD $0x000007c0beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0x7c0]
-	QUAD $0x0003a0b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x0003a0be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x0000070086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x700]
-	QUAD $0x000007408efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x740]
-	QUAD $0x00000740a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm12
-	QUAD $0x00000700ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm13
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
-	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
-	LONG $0xf77295c5; BYTE $0x0c // vpslld ymm13,ymm7,0xc
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
-	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
-	LONG $0xd5fe2dc5 // vpaddd ymm10,ymm10,ymm5
-	LONG $0xdffe25c5 // vpaddd ymm11,ymm11,ymm7
-	QUAD $0x000005e0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm10
-	QUAD $0x000006209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm11
-	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
-	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
-	QUAD $0x0003c0b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x0003c0be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x000007c0b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm14
-	QUAD $0x00000780be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm15
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	QUAD $0x00000720867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm8
-	QUAD $0x000006e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm9
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
-	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
-	LONG $0xf77295c5; BYTE $0x07 // vpslld ymm13,ymm7,0x7
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
-	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
-	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
-	LONG $0x0187840f; WORD $0x0000 // je 0xa08
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x10c5c141 // rol r13d,0x10
-	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
-	WORD $0x0144; BYTE $0xea // add edx,r13d
-	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
-	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
-	LONG $0x0cc0c141 // rol r8d,0xc
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0689 // mov DWORD PTR [rsi],eax
-	WORD $0x5e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],ebx
-	WORD $0x468b; BYTE $0x08 // mov eax,DWORD PTR [rsi+0x8]
-	WORD $0x5e8b; BYTE $0x0c // mov ebx,DWORD PTR [rsi+0xc]
-	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
-	WORD $0x0144; BYTE $0xea // add edx,r13d
-	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
-	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x07c1c141 // rol r9d,0x7
-	WORD $0x4e89; BYTE $0x10 // mov DWORD PTR [rsi+0x10],ecx
-	WORD $0x5689; BYTE $0x14 // mov DWORD PTR [rsi+0x14],edx
-	WORD $0x4e8b; BYTE $0x18 // mov ecx,DWORD PTR [rsi+0x18]
-	WORD $0x568b; BYTE $0x1c // mov edx,DWORD PTR [rsi+0x1c]
-	WORD $0x0144; BYTE $0xd0 // add eax,r10d
-	WORD $0x0144; BYTE $0xdb // add ebx,r11d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	WORD $0xdf31 // xor edi,ebx
-	LONG $0x10c6c141 // rol r14d,0x10
-	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
-	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xca // xor r10d,ecx
-	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
-	LONG $0x0cc2c141 // rol r10d,0xc
-	LONG $0x0cc3c141 // rol r11d,0xc
-	WORD $0x0144; BYTE $0xd0 // add eax,r10d
-	WORD $0x0144; BYTE $0xdb // add ebx,r11d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	WORD $0xdf31 // xor edi,ebx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
-	WORD $0x4689; BYTE $0x08 // mov DWORD PTR [rsi+0x8],eax
-	WORD $0x5e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],ebx
-	WORD $0x068b // mov eax,DWORD PTR [rsi]
-	WORD $0x5e8b; BYTE $0x04 // mov ebx,DWORD PTR [rsi+0x4]
-	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xca // xor r10d,ecx
-	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x07c3c141 // rol r11d,0x7
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0xc731 // xor edi,eax
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
-	LONG $0x10c4c141 // rol r12d,0x10
-	WORD $0xf901 // add ecx,edi
-	WORD $0x0144; BYTE $0xe2 // add edx,r12d
-	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
-	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
-	LONG $0x0cc1c141 // rol r9d,0xc
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0xc731 // xor edi,eax
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0689 // mov DWORD PTR [rsi],eax
-	WORD $0x5e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],ebx
-	WORD $0x468b; BYTE $0x08 // mov eax,DWORD PTR [rsi+0x8]
-	WORD $0x5e8b; BYTE $0x0c // mov ebx,DWORD PTR [rsi+0xc]
-	WORD $0xf901 // add ecx,edi
-	WORD $0x0144; BYTE $0xe2 // add edx,r12d
-	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
-	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x07c2c141 // rol r10d,0x7
-	WORD $0x4e89; BYTE $0x18 // mov DWORD PTR [rsi+0x18],ecx
-	WORD $0x5689; BYTE $0x1c // mov DWORD PTR [rsi+0x1c],edx
-	WORD $0x4e8b; BYTE $0x10 // mov ecx,DWORD PTR [rsi+0x10]
-	WORD $0x568b; BYTE $0x14 // mov edx,DWORD PTR [rsi+0x14]
-	WORD $0x0144; BYTE $0xd8 // add eax,r11d
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
-	WORD $0x3141; BYTE $0xde // xor r14d,ebx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x10c6c141 // rol r14d,0x10
-	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
-	WORD $0x0144; BYTE $0xf2 // add edx,r14d
-	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
-	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
-	LONG $0x0cc3c141 // rol r11d,0xc
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xd8 // add eax,r11d
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
-	WORD $0x3141; BYTE $0xde // xor r14d,ebx
-	LONG $0x08c5c141 // rol r13d,0x8
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x4689; BYTE $0x08 // mov DWORD PTR [rsi+0x8],eax
-	WORD $0x5e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],ebx
-	WORD $0x068b // mov eax,DWORD PTR [rsi]
-	WORD $0x5e8b; BYTE $0x04 // mov ebx,DWORD PTR [rsi+0x4]
-	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
-	WORD $0x0144; BYTE $0xf2 // add edx,r14d
-	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
-	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
-	LONG $0x07c3c141 // rol r11d,0x7
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x01206e83 // sub DWORD PTR [rsi+0x20],0x1
-	LONG $0xf9de850f; WORD $0xffff // jne 0x3e1
-	LONG $0x0007bfe9; BYTE $0x00 // jmp 0x11c7
-// 0xa08:
-	LONG $0x58763b4c // cmp r14,QWORD PTR [rsi+0x58]
-	LONG $0x0933840f; WORD $0x0000 // je 0x1345
-	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
-	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
-	LONG $0x01d28349 // adc r10,0x1
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
-	LONG $0xf6bbe2c4; WORD $0xc05e // mulx rbx,r8,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0xd04e // mulx r9,rax,QWORD PTR [rsi-0x30]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	LONG $0xf6b3e2c4; WORD $0xc046 // mulx rax,r9,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
-	LONG $0x56af0f4c; BYTE $0xc0 // imul r10,QWORD PTR [rsi-0x40]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	LONG $0x10c68349 // add r14,0x10
-	LONG $0x507e3b4c // cmp r15,QWORD PTR [rsi+0x50]
-	WORD $0x6974 // je 0xaea
-	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
-	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
-	LONG $0x01d58349 // adc r13,0x1
-	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
-	LONG $0xf6a3e2c4; WORD $0xc05e // mulx rbx,r11,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf6fb62c4; WORD $0xd066 // mulx r12,rax,QWORD PTR [rsi-0x30]
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	LONG $0xf69be2c4; WORD $0xc046 // mulx rax,r12,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
-	LONG $0x6eaf0f4c; BYTE $0xc0 // imul r13,QWORD PTR [rsi-0x40]
-	WORD $0x0149; BYTE $0xcc // add r12,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xdc // add r12,rbx
-	WORD $0x114c; BYTE $0xe8 // adc rax,r13
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	LONG $0x03e58341 // and r13d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d48349 // adc r12,0x0
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x10c78349 // add r15,0x10
-// 0xaea:
-	LONG $0x01206e83 // sub DWORD PTR [rsi+0x20],0x1
-	LONG $0xf8ed850f; WORD $0xffff // jne 0x3e1
-// 0xaf4:
-	QUAD $0x00000460867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x460],ymm0
-	QUAD $0x000004808e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x480],ymm1
-	QUAD $0x000004a0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x4a0],ymm2
-	QUAD $0x000004c09e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x4c0],ymm3
-	QUAD $0x00000660a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm4
-	QUAD $0x00000680ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm5
-	QUAD $0x000006a0b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm6
-	QUAD $0x000006c0be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm7
-	LONG $0x01307e83 // cmp DWORD PTR [rsi+0x30],0x1
-	LONG $0x0ca3850f; WORD $0x0000 // jne 0x17e1
-// 0xb3e:
-	LONG $0x003846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x38],0x0
-	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
-	WORD $0x4f8b; BYTE $0x50 // mov ecx,DWORD PTR [rdi+0x50]
-	WORD $0xe183; BYTE $0x04 // and ecx,0x4
-	WORD $0xe9d1 // shr ecx,1
-	WORD $0x4e89; BYTE $0x48 // mov DWORD PTR [rsi+0x48],ecx
-	LONG $0x01307e83 // cmp DWORD PTR [rsi+0x30],0x1
-	LONG $0x0759840f; WORD $0x0000 // je 0x12b7
-	LONG $0x000f6ce9; BYTE $0x00 // jmp 0x1acf
-// 0xb63:
-	WORD $0x894d; BYTE $0xc7 // mov r15,r8
-	WORD $0x894c; BYTE $0xcf // mov rdi,r9
-	WORD $0xc031 // xor eax,eax
-// 0xb6b:
-	WORD $0x8941; BYTE $0xc4 // mov r12d,eax
-	LONG $0x08428b48 // mov rax,QWORD PTR [rdx+0x8]
-	LONG $0x184f8b49 // mov rcx,QWORD PTR [r15+0x18]
-	LONG $0x08468948 // mov QWORD PTR [rsi+0x8],rax
-	LONG $0x184e8948 // mov QWORD PTR [rsi+0x18],rcx
-	WORD $0x028b // mov eax,DWORD PTR [rdx]
-	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
-	WORD $0x8b45; BYTE $0x07 // mov r8d,DWORD PTR [r15]
-	LONG $0x044f8b45 // mov r9d,DWORD PTR [r15+0x4]
-	LONG $0x08578b45 // mov r10d,DWORD PTR [r15+0x8]
-	LONG $0x0c5f8b45 // mov r11d,DWORD PTR [r15+0xc]
-	LONG $0x104f8b41 // mov ecx,DWORD PTR [r15+0x10]
-	LONG $0x14578b41 // mov edx,DWORD PTR [r15+0x14]
-	WORD $0x8b44; BYTE $0x2f // mov r13d,DWORD PTR [rdi]
-	LONG $0x04778b44 // mov r14d,DWORD PTR [rdi+0x4]
-	WORD $0x7f8b; BYTE $0x08 // mov edi,DWORD PTR [rdi+0x8]
-// 0xba4:
-	LONG $0x0a2046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x20],0xa
-// 0xbab:
-	LONG $0x02287e83 // cmp DWORD PTR [rsi+0x28],0x2
-	LONG $0xf82c870f; WORD $0xffff // ja 0x3e1
-	LONG $0x018e840f; WORD $0x0000 // je 0xd49
-	LONG $0x01287e83 // cmp DWORD PTR [rsi+0x28],0x1
-	LONG $0x0480820f; WORD $0x0000 // jb 0x1045
-	LONG $0x012046f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x20],0x1
-	LONG $0x00b4850f; WORD $0x0000 // jne 0xc86
-// 0xbd2:
-	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
-	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
-	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
-	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
-	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
-	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
-	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
-	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
-	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
-	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
-	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
-	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
-	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
-	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
-	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
-	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
-	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
 	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
-	LONG $0xe470fdc5; BYTE $0x93 // vpshufd ymm4,ymm4,0x93
-	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
-	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
-	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
-	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
-	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
-	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
-	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
-	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
-	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
-	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
-	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
-	LONG $0x03bf850f; WORD $0x0000 // jne 0x1045
-// 0xc86:
-	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
-	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
-	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
-	LONG $0x0065c2c4; BYTE $0xda // vpshufb ymm3,ymm3,ymm10
-	LONG $0x0045c2c4; BYTE $0xfa // vpshufb ymm7,ymm7,ymm10
-	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
-	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
-	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
-	LONG $0xf172bdc5; BYTE $0x0c // vpslld ymm8,ymm1,0xc
-	LONG $0xf572b5c5; BYTE $0x0c // vpslld ymm9,ymm5,0xc
-	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
-	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
-	LONG $0xc1fefdc5 // vpaddd ymm0,ymm0,ymm1
-	LONG $0xe5feddc5 // vpaddd ymm4,ymm4,ymm5
-	LONG $0xdbeffdc5 // vpxor ymm3,ymm0,ymm3
-	LONG $0xffefddc5 // vpxor ymm7,ymm4,ymm7
-	LONG $0x0065c2c4; BYTE $0xdb // vpshufb ymm3,ymm3,ymm11
-	LONG $0x0045c2c4; BYTE $0xfb // vpshufb ymm7,ymm7,ymm11
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
 	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
-	LONG $0xe470fdc5; BYTE $0x39 // vpshufd ymm4,ymm4,0x39
-	LONG $0xd3feedc5 // vpaddd ymm2,ymm2,ymm3
-	LONG $0xf7fecdc5 // vpaddd ymm6,ymm6,ymm7
-	LONG $0xc9efedc5 // vpxor ymm1,ymm2,ymm1
-	LONG $0xedefcdc5 // vpxor ymm5,ymm6,ymm5
-	LONG $0xf172bdc5; BYTE $0x07 // vpslld ymm8,ymm1,0x7
-	LONG $0xf572b5c5; BYTE $0x07 // vpslld ymm9,ymm5,0x7
-	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xc9ebbdc5 // vpor ymm1,ymm8,ymm1
-	LONG $0xedebb5c5 // vpor ymm5,ymm9,ymm5
-	LONG $0xdb70fdc5; BYTE $0x4e // vpshufd ymm3,ymm3,0x4e
-	LONG $0xff70fdc5; BYTE $0x4e // vpshufd ymm7,ymm7,0x4e
-	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
-	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
-	LONG $0x030b850f; WORD $0x0000 // jne 0x1045
-	LONG $0x02206e83 // sub DWORD PTR [rsi+0x20],0x2
-	LONG $0xfe8e850f; WORD $0xffff // jne 0xbd2
-	LONG $0x00047ee9; BYTE $0x00 // jmp 0x11c7
-// 0xd49:
-	LONG $0x012046f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rsi+0x20],0x1
-	LONG $0x0172850f; WORD $0x0000 // jne 0xec8
-// 0xd56:
-	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
-	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xef7d41c4; BYTE $0xc0 // vpxor ymm8,ymm0,ymm8
-	LONG $0xef7541c4; BYTE $0xc9 // vpxor ymm9,ymm1,ymm9
-	QUAD $0x0003a086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x0003a08e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x3a0]
-	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
-	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
-	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
-	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
-	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
-	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xef7d41c4; BYTE $0xc0 // vpxor ymm8,ymm0,ymm8
-	LONG $0xef7541c4; BYTE $0xc9 // vpxor ymm9,ymm1,ymm9
-	QUAD $0x0003c086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x0003c08e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x3c0]
-	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
-	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
-	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
-	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
-	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
-	QUAD $0x000004e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x4e0],ymm12
-	QUAD $0x00000500ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x500],ymm13
-	QUAD $0x00000520a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x520]
-	QUAD $0x00000540ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x540]
-	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
-	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xef6d41c4; BYTE $0xd2 // vpxor ymm10,ymm2,ymm10
-	LONG $0xef6541c4; BYTE $0xdb // vpxor ymm11,ymm3,ymm11
-	QUAD $0x0003a096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x0003a09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3a0]
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
-	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
-	LONG $0xf6728dc5; BYTE $0x0c // vpslld ymm14,ymm6,0xc
-	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
-	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
-	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xef6d41c4; BYTE $0xd2 // vpxor ymm10,ymm2,ymm10
-	LONG $0xef6541c4; BYTE $0xdb // vpxor ymm11,ymm3,ymm11
-	QUAD $0x0003c096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x0003c09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3c0]
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xf6ef9dc5 // vpxor ymm6,ymm12,ymm6
-	LONG $0xffef95c5 // vpxor ymm7,ymm13,ymm7
-	LONG $0xf6728dc5; BYTE $0x07 // vpslld ymm14,ymm6,0x7
-	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
-	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
-	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xf6eb8dc5 // vpor ymm6,ymm14,ymm6
-	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
-	LONG $0x017d850f; WORD $0x0000 // jne 0x1045
-// 0xec8:
-	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
-	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xef7d41c4; BYTE $0xdb // vpxor ymm11,ymm0,ymm11
-	LONG $0xef7541c4; BYTE $0xc0 // vpxor ymm8,ymm1,ymm8
-	QUAD $0x0003a09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x0003a086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x3a0]
-	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
-	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
-	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf5728dc5; BYTE $0x0c // vpslld ymm14,ymm5,0xc
-	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
-	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
-	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xef7d41c4; BYTE $0xdb // vpxor ymm11,ymm0,ymm11
-	LONG $0xef7541c4; BYTE $0xc0 // vpxor ymm8,ymm1,ymm8
-	QUAD $0x0003c09e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x0003c086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x3c0]
-	LONG $0xfe1d41c4; BYTE $0xe3 // vpaddd ymm12,ymm12,ymm11
-	LONG $0xfe1541c4; BYTE $0xe8 // vpaddd ymm13,ymm13,ymm8
-	LONG $0xedef9dc5 // vpxor ymm5,ymm12,ymm5
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf5728dc5; BYTE $0x07 // vpslld ymm14,ymm5,0x7
-	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
-	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
-	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
-	LONG $0xedeb8dc5 // vpor ymm5,ymm14,ymm5
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00000520a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x520],ymm12
-	QUAD $0x00000540ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm13
-	QUAD $0x000004e0a66f7dc5 // vmovdqa ymm12,YMMWORD PTR [rsi+0x4e0]
-	QUAD $0x00000500ae6f7dc5 // vmovdqa ymm13,YMMWORD PTR [rsi+0x500]
-	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
-	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xef6d41c4; BYTE $0xc9 // vpxor ymm9,ymm2,ymm9
-	LONG $0xef6541c4; BYTE $0xd2 // vpxor ymm10,ymm3,ymm10
-	QUAD $0x0003a08e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x3a0]
-	QUAD $0x0003a096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3a0]
-	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
-	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
-	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
-	LONG $0xf7728dc5; BYTE $0x0c // vpslld ymm14,ymm7,0xc
-	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
-	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
-	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
-	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xef6d41c4; BYTE $0xc9 // vpxor ymm9,ymm2,ymm9
-	LONG $0xef6541c4; BYTE $0xd2 // vpxor ymm10,ymm3,ymm10
-	QUAD $0x0003c08e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x3c0]
-	QUAD $0x0003c096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x3c0]
-	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
-	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
-	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
-	LONG $0xf7728dc5; BYTE $0x07 // vpslld ymm14,ymm7,0x7
-	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
-	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
-	LONG $0xffeb8dc5 // vpor ymm7,ymm14,ymm7
-	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	LONG $0x00387e83 // cmp DWORD PTR [rsi+0x38],0x0
-	WORD $0x0f75 // jne 0x1045
-	LONG $0x02206e83 // sub DWORD PTR [rsi+0x20],0x2
-	LONG $0xfd16850f; WORD $0xffff // jne 0xd56
-	LONG $0x000182e9; BYTE $0x00 // jmp 0x11c7
-// 0x1045:
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x10c5c141 // rol r13d,0x10
-	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
-	WORD $0x0144; BYTE $0xea // add edx,r13d
-	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
-	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
-	LONG $0x0cc0c141 // rol r8d,0xc
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
-	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0689 // mov DWORD PTR [rsi],eax
-	WORD $0x5e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],ebx
-	WORD $0x468b; BYTE $0x08 // mov eax,DWORD PTR [rsi+0x8]
-	WORD $0x5e8b; BYTE $0x0c // mov ebx,DWORD PTR [rsi+0xc]
-	WORD $0x0144; BYTE $0xe1 // add ecx,r12d
-	WORD $0x0144; BYTE $0xea // add edx,r13d
-	WORD $0x3141; BYTE $0xc8 // xor r8d,ecx
-	WORD $0x3141; BYTE $0xd1 // xor r9d,edx
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x07c1c141 // rol r9d,0x7
-	WORD $0x4e89; BYTE $0x10 // mov DWORD PTR [rsi+0x10],ecx
-	WORD $0x5689; BYTE $0x14 // mov DWORD PTR [rsi+0x14],edx
-	WORD $0x4e8b; BYTE $0x18 // mov ecx,DWORD PTR [rsi+0x18]
-	WORD $0x568b; BYTE $0x1c // mov edx,DWORD PTR [rsi+0x1c]
-	WORD $0x0144; BYTE $0xd0 // add eax,r10d
-	WORD $0x0144; BYTE $0xdb // add ebx,r11d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	WORD $0xdf31 // xor edi,ebx
-	LONG $0x10c6c141 // rol r14d,0x10
-	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
-	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xca // xor r10d,ecx
-	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
-	LONG $0x0cc2c141 // rol r10d,0xc
-	LONG $0x0cc3c141 // rol r11d,0xc
-	WORD $0x0144; BYTE $0xd0 // add eax,r10d
-	WORD $0x0144; BYTE $0xdb // add ebx,r11d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	WORD $0xdf31 // xor edi,ebx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
-	WORD $0x4689; BYTE $0x08 // mov DWORD PTR [rsi+0x8],eax
-	WORD $0x5e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],ebx
-	WORD $0x068b // mov eax,DWORD PTR [rsi]
-	WORD $0x5e8b; BYTE $0x04 // mov ebx,DWORD PTR [rsi+0x4]
-	WORD $0x0144; BYTE $0xf1 // add ecx,r14d
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xca // xor r10d,ecx
-	WORD $0x3141; BYTE $0xd3 // xor r11d,edx
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x07c3c141 // rol r11d,0x7
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0xc731 // xor edi,eax
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	WORD $0xc7c1; BYTE $0x10 // rol edi,0x10
-	LONG $0x10c4c141 // rol r12d,0x10
-	WORD $0xf901 // add ecx,edi
-	WORD $0x0144; BYTE $0xe2 // add edx,r12d
-	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
-	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
-	LONG $0x0cc1c141 // rol r9d,0xc
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xc8 // add eax,r9d
-	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
-	WORD $0xc731 // xor edi,eax
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	WORD $0xc7c1; BYTE $0x08 // rol edi,0x8
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0689 // mov DWORD PTR [rsi],eax
-	WORD $0x5e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],ebx
-	WORD $0x468b; BYTE $0x08 // mov eax,DWORD PTR [rsi+0x8]
-	WORD $0x5e8b; BYTE $0x0c // mov ebx,DWORD PTR [rsi+0xc]
-	WORD $0xf901 // add ecx,edi
-	WORD $0x0144; BYTE $0xe2 // add edx,r12d
-	WORD $0x3141; BYTE $0xc9 // xor r9d,ecx
-	WORD $0x3141; BYTE $0xd2 // xor r10d,edx
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0x07c2c141 // rol r10d,0x7
-	WORD $0x4e89; BYTE $0x18 // mov DWORD PTR [rsi+0x18],ecx
-	WORD $0x5689; BYTE $0x1c // mov DWORD PTR [rsi+0x1c],edx
-	WORD $0x4e8b; BYTE $0x10 // mov ecx,DWORD PTR [rsi+0x10]
-	WORD $0x568b; BYTE $0x14 // mov edx,DWORD PTR [rsi+0x14]
-	WORD $0x0144; BYTE $0xd8 // add eax,r11d
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
-	WORD $0x3141; BYTE $0xde // xor r14d,ebx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x10c6c141 // rol r14d,0x10
-	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
-	WORD $0x0144; BYTE $0xf2 // add edx,r14d
-	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
-	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
-	LONG $0x0cc3c141 // rol r11d,0xc
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xd8 // add eax,r11d
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xc5 // xor r13d,eax
-	WORD $0x3141; BYTE $0xde // xor r14d,ebx
-	LONG $0x08c5c141 // rol r13d,0x8
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x4689; BYTE $0x08 // mov DWORD PTR [rsi+0x8],eax
-	WORD $0x5e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],ebx
-	WORD $0x068b // mov eax,DWORD PTR [rsi]
-	WORD $0x5e8b; BYTE $0x04 // mov ebx,DWORD PTR [rsi+0x4]
-	WORD $0x0144; BYTE $0xe9 // add ecx,r13d
-	WORD $0x0144; BYTE $0xf2 // add edx,r14d
-	WORD $0x3141; BYTE $0xcb // xor r11d,ecx
-	WORD $0x3141; BYTE $0xd0 // xor r8d,edx
-	LONG $0x07c3c141 // rol r11d,0x7
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x01206e83 // sub DWORD PTR [rsi+0x20],0x1
-	LONG $0xf9e4850f; WORD $0xffff // jne 0xbab
-// 0x11c7:
-	LONG $0x00307e83 // cmp DWORD PTR [rsi+0x30],0x0
-	LONG $0x02b9850f; WORD $0x0000 // jne 0x148a
-	LONG $0x90460344 // add r8d,DWORD PTR [rsi-0x70]
-	LONG $0x944e0344 // add r9d,DWORD PTR [rsi-0x6c]
-	LONG $0x98560344 // add r10d,DWORD PTR [rsi-0x68]
-	LONG $0x9c5e0344 // add r11d,DWORD PTR [rsi-0x64]
-	LONG $0xf0468944 // mov DWORD PTR [rsi-0x10],r8d
-	LONG $0xf44e8944 // mov DWORD PTR [rsi-0xc],r9d
-	LONG $0xf8568944 // mov DWORD PTR [rsi-0x8],r10d
-	LONG $0xfc5e8944 // mov DWORD PTR [rsi-0x4],r11d
-	WORD $0x4e8b; BYTE $0x08 // mov ecx,DWORD PTR [rsi+0x8]
-	WORD $0x568b; BYTE $0x0c // mov edx,DWORD PTR [rsi+0xc]
-	WORD $0x4603; BYTE $0x80 // add eax,DWORD PTR [rsi-0x80]
-	WORD $0x5e03; BYTE $0x84 // add ebx,DWORD PTR [rsi-0x7c]
-	WORD $0x4e03; BYTE $0x88 // add ecx,DWORD PTR [rsi-0x78]
-	WORD $0x5603; BYTE $0x8c // add edx,DWORD PTR [rsi-0x74]
-	LONG $0x20e3c148 // shl rbx,0x20
-	LONG $0x20e2c148 // shl rdx,0x20
-	WORD $0x0948; BYTE $0xd8 // or rax,rbx
-	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
-	QUAD $0xfffc0fffffffbb48; WORD $0x0fff // movabs rbx,0xffffffc0fffffff
-	QUAD $0xfffc0ffffffcba48; WORD $0x0fff // movabs rdx,0xffffffc0ffffffc
-	WORD $0x2148; BYTE $0xd8 // and rax,rbx
-	WORD $0x2148; BYTE $0xd1 // and rcx,rdx
-	LONG $0xc0468948 // mov QWORD PTR [rsi-0x40],rax
-	LONG $0xc84e8948 // mov QWORD PTR [rsi-0x38],rcx
-	WORD $0x8948; BYTE $0xca // mov rdx,rcx
-	LONG $0x02eac148 // shr rdx,0x2
-	WORD $0x0148; BYTE $0xca // add rdx,rcx
-	LONG $0xd0568948 // mov QWORD PTR [rsi-0x30],rdx
-	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
-	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
-	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
-	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	WORD $0x1c74 // je 0x1271
-	LONG $0x18778b4c // mov r14,QWORD PTR [rdi+0x18]
-	QUAD $0x0000000000b086c7; WORD $0x0000 // mov DWORD PTR [rsi+0xb0],0x0
-	LONG $0x014846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x1
-	WORD $0xff31 // xor edi,edi
-	LONG $0x0004c2e9; BYTE $0x00 // jmp 0x1733
-// 0x1271:
-	LONG $0x989e8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x98]
-	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x0ca9840f; WORD $0x0000 // je 0x1f2a
-	LONG $0x80968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x80]
-	LONG $0x907e8d4c // lea r15,[rsi-0x70]
-	LONG $0xb47e8d48 // lea rdi,[rsi-0x4c]
-	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
-	LONG $0x00407e83 // cmp DWORD PTR [rsi+0x40],0x0
-	LONG $0xf8cc850f; WORD $0xffff // jne 0xb6b
-	LONG $0x003846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x38],0x0
-	LONG $0x03287e83 // cmp DWORD PTR [rsi+0x28],0x3
-	LONG $0xf8f4850f; WORD $0xffff // jne 0xba4
-	LONG $0x034846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x3
-// 0x12b7:
-	LONG $0xc0468b4c // mov r8,QWORD PTR [rsi-0x40]
-	LONG $0xc84e8b4c // mov r9,QWORD PTR [rsi-0x38]
-	WORD $0xc031 // xor eax,eax
-	LONG $0xc886894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xc8],r8
-	LONG $0xd08e894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xd0],r9
-	LONG $0xd8868948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xd8],rax
-	LONG $0x988e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x98]
-	LONG $0x000400ba; BYTE $0x00 // mov edx,0x400
-	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xca470f48 // cmova rcx,rdx
-	WORD $0xe9c1; BYTE $0x04 // shr ecx,0x4
-	WORD $0xc983; BYTE $0x01 // or ecx,0x1
-	WORD $0xbd0f; BYTE $0xc9 // bsr ecx,ecx
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	WORD $0xf983; BYTE $0x02 // cmp ecx,0x2
-	WORD $0x4c0f; BYTE $0xc8 // cmovl ecx,eax
-	LONG $0x023046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x2
-	LONG $0xb08e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb0],rcx
+	LONG $0xff47850f; WORD $0xffff // jne 0xf3
+	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
+	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
+	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
+	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
+	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
+	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
+	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
+	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
+	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
+	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
+	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
+	LONG $0x02eac148 // shr rdx,0x2
+	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	LONG $0xa07e8348; BYTE $0x40 // cmp QWORD PTR [rsi-0x60],0x40
+	LONG $0x0ba9870f; WORD $0x0000 // ja 0xdd9
+	LONG $0x000ca1e9; BYTE $0x00 // jmp 0xed6
+// 0x235:
+	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
+	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
+	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
+	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
+	LONG $0xc86ffdc5 // vmovdqa ymm1,ymm0
+	LONG $0xe36ffdc5 // vmovdqa ymm4,ymm3
+	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
+	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
+	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
+// 0x276:
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x93 // vpshufd ymm1,ymm1,0x93
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x39 // vpshufd ymm1,ymm1,0x39
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
+	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
+	LONG $0xfe97850f; WORD $0xffff // jne 0x276
+	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
+	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
+	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
+	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
+	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
+	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
+	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
+	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
+	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
+	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
+	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
+	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
+	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
+	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
+	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
+	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
+	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
+	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
+	LONG $0x02eac148 // shr rdx,0x2
+	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
+	LONG $0x0922870f; WORD $0x0000 // ja 0xdd9
+	LONG $0x000a1ae9; BYTE $0x00 // jmp 0xed6
+// 0x4bc:
+	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
+	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
+	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
+	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
+	LONG $0xd06ffdc5 // vmovdqa ymm2,ymm0
+	LONG $0xeb6ffdc5 // vmovdqa ymm5,ymm3
+	LONG $0xc66f7dc5 // vmovdqa ymm8,ymm6
+	LONG $0x5afe35c5; BYTE $0x60 // vpaddd ymm11,ymm9,YMMWORD PTR [rdx+0x60]
+	LONG $0xc86ffdc5 // vmovdqa ymm1,ymm0
+	LONG $0xe36ffdc5 // vmovdqa ymm4,ymm3
+	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
+	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
+	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
+// 0x50e:
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xde // vpshufb ymm11,ymm11,ymm14
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x93 // vpshufd ymm1,ymm1,0x93
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xdf // vpshufb ymm11,ymm11,ymm15
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
+	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xde // vpshufb ymm11,ymm11,ymm14
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x39 // vpshufd ymm1,ymm1,0x39
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xdf // vpshufb ymm11,ymm11,ymm15
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
+	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
+	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
+	LONG $0xfde5850f; WORD $0xffff // jne 0x50e
+	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
+	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
+	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
+	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
+	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
+	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
+	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
+	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
+	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
+	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
+	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
+	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
+	LONG $0xfe6dc1c4; BYTE $0xd4 // vpaddd ymm2,ymm2,ymm12
+	LONG $0xfe55c1c4; BYTE $0xed // vpaddd ymm5,ymm5,ymm13
+	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
+	LONG $0xfe2541c4; BYTE $0xdf // vpaddd ymm11,ymm11,ymm15
+	LONG $0x5afe25c5; BYTE $0x60 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+0x60]
+	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
+	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
+	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
+	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
+	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
+	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
+	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
+	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
+	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
+	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
+	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
+	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
+	LONG $0x02eac148 // shr rdx,0x2
+	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	LONG $0x000590e9; BYTE $0x00 // jmp 0xdd9
+// 0x849:
+	QUAD $0x00000120826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0x120]
+	QUAD $0x000001408a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0x140]
+	LONG $0x467ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rsi+0x40],ymm0
+	LONG $0x4e7ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rsi+0x60],ymm1
+	LONG $0x587d62c4; WORD $0x1c60 // vpbroadcastd ymm12,DWORD PTR [rax+0x1c]
+	QUAD $0x000003a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm12
+	LONG $0x587d62c4; WORD $0x3046 // vpbroadcastd ymm8,DWORD PTR [rsi+0x30]
+	QUAD $0x000000a0826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]
+	QUAD $0x000000c08a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000e0926ffdc5 // vmovdqa ymm2,YMMWORD PTR [rdx+0xe0]
+	QUAD $0x000001009a6ffdc5 // vmovdqa ymm3,YMMWORD PTR [rdx+0x100]
+	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
+	LONG $0x587de2c4; BYTE $0x20 // vpbroadcastd ymm4,DWORD PTR [rax]
+	LONG $0x587de2c4; WORD $0x0468 // vpbroadcastd ymm5,DWORD PTR [rax+0x4]
+	LONG $0x587de2c4; WORD $0x0870 // vpbroadcastd ymm6,DWORD PTR [rax+0x8]
+	LONG $0x587de2c4; WORD $0x0c78 // vpbroadcastd ymm7,DWORD PTR [rax+0xc]
+	LONG $0x587d62c4; WORD $0x344e // vpbroadcastd ymm9,DWORD PTR [rsi+0x34]
+	LONG $0x587d62c4; WORD $0x3856 // vpbroadcastd ymm10,DWORD PTR [rsi+0x38]
+	LONG $0x587d62c4; WORD $0x3c5e // vpbroadcastd ymm11,DWORD PTR [rsi+0x3c]
+	LONG $0x587d62c4; WORD $0x1060 // vpbroadcastd ymm12,DWORD PTR [rax+0x10]
+	LONG $0x587d62c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [rax+0x14]
+	LONG $0x587d62c4; WORD $0x1870 // vpbroadcastd ymm14,DWORD PTR [rax+0x18]
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
+// 0x8df:
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
+	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0x002d62c4; WORD $0x6056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	QUAD $0x000003a0befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0x003d62c4; WORD $0x4046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0x003562c4; WORD $0x404e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x40]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0x002d62c4; WORD $0x4056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	QUAD $0x000003a0befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0x002d62c4; WORD $0x6056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
+	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0x002d62c4; WORD $0x4056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0x003d62c4; WORD $0x4046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x003562c4; WORD $0x404e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x40]
+	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
+	LONG $0xfd7b850f; WORD $0xffff // jne 0x8df
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
+	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
+	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
+	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
+	QUAD $0x000000a082fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rdx+0xa0]
+	QUAD $0x000000c08afef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000e092feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rdx+0xe0]
+	QUAD $0x000001009afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0x100]
+	LONG $0x587d62c4; BYTE $0x38 // vpbroadcastd ymm15,DWORD PTR [rax]
+	LONG $0xe4fe85c5 // vpaddd ymm4,ymm15,ymm4
+	LONG $0x587d62c4; WORD $0x0460 // vpbroadcastd ymm12,DWORD PTR [rax+0x4]
+	LONG $0xedfe9dc5 // vpaddd ymm5,ymm12,ymm5
+	LONG $0x587d62c4; WORD $0x0868 // vpbroadcastd ymm13,DWORD PTR [rax+0x8]
+	LONG $0xf6fe95c5 // vpaddd ymm6,ymm13,ymm6
+	LONG $0x587d62c4; WORD $0x0c70 // vpbroadcastd ymm14,DWORD PTR [rax+0xc]
+	LONG $0xfffe8dc5 // vpaddd ymm7,ymm14,ymm7
+	LONG $0xe1627dc5 // vpunpckldq ymm12,ymm0,ymm1
+	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
+	LONG $0xeb626dc5 // vpunpckldq ymm13,ymm2,ymm3
+	LONG $0xd36aedc5 // vpunpckhdq ymm2,ymm2,ymm3
+	LONG $0x6c1dc1c4; BYTE $0xcd // vpunpcklqdq ymm1,ymm12,ymm13
+	LONG $0x6d1dc1c4; BYTE $0xdd // vpunpckhqdq ymm3,ymm12,ymm13
+	LONG $0xe26c7dc5 // vpunpcklqdq ymm12,ymm0,ymm2
+	LONG $0xea6d7dc5 // vpunpckhqdq ymm13,ymm0,ymm2
+	LONG $0xf5625dc5 // vpunpckldq ymm14,ymm4,ymm5
+	LONG $0xe56addc5 // vpunpckhdq ymm4,ymm4,ymm5
+	LONG $0xff624dc5 // vpunpckldq ymm15,ymm6,ymm7
+	LONG $0xf76acdc5 // vpunpckhdq ymm6,ymm6,ymm7
+	LONG $0x6c0dc1c4; BYTE $0xef // vpunpcklqdq ymm5,ymm14,ymm15
+	LONG $0x6d0dc1c4; BYTE $0xff // vpunpckhqdq ymm7,ymm14,ymm15
+	LONG $0xf66c5dc5 // vpunpcklqdq ymm14,ymm4,ymm6
+	LONG $0xfe6d5dc5 // vpunpckhqdq ymm15,ymm4,ymm6
+	LONG $0x3875e3c4; WORD $0x01c5 // vinserti128 ymm0,ymm1,xmm5,0x1
+	LONG $0x4675e3c4; WORD $0x31d5 // vperm2i128 ymm2,ymm1,ymm5,0x31
+	LONG $0x017ffec5 // vmovdqu YMMWORD PTR [rcx],ymm0
+	QUAD $0x00000100917ffec5 // vmovdqu YMMWORD PTR [rcx+0x100],ymm2
+	LONG $0x3865e3c4; WORD $0x01c7 // vinserti128 ymm0,ymm3,xmm7,0x1
+	LONG $0x4665e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm3,ymm7,0x31
+	LONG $0x417ffec5; BYTE $0x40 // vmovdqu YMMWORD PTR [rcx+0x40],ymm0
+	QUAD $0x00000140917ffec5 // vmovdqu YMMWORD PTR [rcx+0x140],ymm2
+	LONG $0x381dc3c4; WORD $0x01c6 // vinserti128 ymm0,ymm12,xmm14,0x1
+	LONG $0x461dc3c4; WORD $0x31d6 // vperm2i128 ymm2,ymm12,ymm14,0x31
+	QUAD $0x00000080817ffec5 // vmovdqu YMMWORD PTR [rcx+0x80],ymm0
+	QUAD $0x00000180917ffec5 // vmovdqu YMMWORD PTR [rcx+0x180],ymm2
+	LONG $0x3815c3c4; WORD $0x01c7 // vinserti128 ymm0,ymm13,xmm15,0x1
+	LONG $0x4615c3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm13,ymm15,0x31
+	QUAD $0x000000c0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xc0],ymm0
+	QUAD $0x000001c0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1c0],ymm2
+	LONG $0x587de2c4; WORD $0x1040 // vpbroadcastd ymm0,DWORD PTR [rax+0x10]
+	LONG $0x587de2c4; WORD $0x1448 // vpbroadcastd ymm1,DWORD PTR [rax+0x14]
+	LONG $0x587de2c4; WORD $0x1850 // vpbroadcastd ymm2,DWORD PTR [rax+0x18]
+	LONG $0x587de2c4; WORD $0x1c58 // vpbroadcastd ymm3,DWORD PTR [rax+0x1c]
+	QUAD $0x0000034086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x340]
+	QUAD $0x000003608efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x360]
+	QUAD $0x0000038096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x380]
+	QUAD $0x000003a09efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x3a0]
+	LONG $0x587de2c4; WORD $0x3066 // vpbroadcastd ymm4,DWORD PTR [rsi+0x30]
+	LONG $0xfe5d41c4; BYTE $0xc0 // vpaddd ymm8,ymm4,ymm8
+	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
+	LONG $0x587de2c4; WORD $0x346e // vpbroadcastd ymm5,DWORD PTR [rsi+0x34]
+	LONG $0xfe5541c4; BYTE $0xc9 // vpaddd ymm9,ymm5,ymm9
+	LONG $0x587de2c4; WORD $0x3876 // vpbroadcastd ymm6,DWORD PTR [rsi+0x38]
+	LONG $0xfe4d41c4; BYTE $0xd2 // vpaddd ymm10,ymm6,ymm10
+	LONG $0x587de2c4; WORD $0x3c7e // vpbroadcastd ymm7,DWORD PTR [rsi+0x3c]
+	LONG $0xfe4541c4; BYTE $0xdb // vpaddd ymm11,ymm7,ymm11
+	LONG $0xe162fdc5 // vpunpckldq ymm4,ymm0,ymm1
+	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
+	LONG $0xeb62edc5 // vpunpckldq ymm5,ymm2,ymm3
+	LONG $0xd36aedc5 // vpunpckhdq ymm2,ymm2,ymm3
+	LONG $0xcd6cddc5 // vpunpcklqdq ymm1,ymm4,ymm5
+	LONG $0xdd6dddc5 // vpunpckhqdq ymm3,ymm4,ymm5
+	LONG $0xe26cfdc5 // vpunpcklqdq ymm4,ymm0,ymm2
+	LONG $0xea6dfdc5 // vpunpckhqdq ymm5,ymm0,ymm2
+	LONG $0x623dc1c4; BYTE $0xf1 // vpunpckldq ymm6,ymm8,ymm9
+	LONG $0x6a3d41c4; BYTE $0xc1 // vpunpckhdq ymm8,ymm8,ymm9
+	LONG $0x622dc1c4; BYTE $0xfb // vpunpckldq ymm7,ymm10,ymm11
+	LONG $0x6a2d41c4; BYTE $0xd3 // vpunpckhdq ymm10,ymm10,ymm11
+	LONG $0xcf6c4dc5 // vpunpcklqdq ymm9,ymm6,ymm7
+	LONG $0xdf6d4dc5 // vpunpckhqdq ymm11,ymm6,ymm7
+	LONG $0x6c3dc1c4; BYTE $0xf2 // vpunpcklqdq ymm6,ymm8,ymm10
+	LONG $0x6d3dc1c4; BYTE $0xfa // vpunpckhqdq ymm7,ymm8,ymm10
+	LONG $0x3875c3c4; WORD $0x01c1 // vinserti128 ymm0,ymm1,xmm9,0x1
+	LONG $0x4675c3c4; WORD $0x31d1 // vperm2i128 ymm2,ymm1,ymm9,0x31
+	LONG $0x417ffec5; BYTE $0x20 // vmovdqu YMMWORD PTR [rcx+0x20],ymm0
+	QUAD $0x00000120917ffec5 // vmovdqu YMMWORD PTR [rcx+0x120],ymm2
+	LONG $0x3865c3c4; WORD $0x01c3 // vinserti128 ymm0,ymm3,xmm11,0x1
+	LONG $0x4665c3c4; WORD $0x31d3 // vperm2i128 ymm2,ymm3,ymm11,0x31
+	LONG $0x417ffec5; BYTE $0x60 // vmovdqu YMMWORD PTR [rcx+0x60],ymm0
+	QUAD $0x00000160917ffec5 // vmovdqu YMMWORD PTR [rcx+0x160],ymm2
+	LONG $0x385de3c4; WORD $0x01c6 // vinserti128 ymm0,ymm4,xmm6,0x1
+	LONG $0x465de3c4; WORD $0x31d6 // vperm2i128 ymm2,ymm4,ymm6,0x31
+	QUAD $0x000000a0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xa0],ymm0
+	QUAD $0x000001a0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1a0],ymm2
+	LONG $0x3855e3c4; WORD $0x01c7 // vinserti128 ymm0,ymm5,xmm7,0x1
+	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
+	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
+	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
+	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
+	LONG $0x42dbf9c5; BYTE $0x10 // vpand xmm0,xmm0,XMMWORD PTR [rdx+0x10]
+	QUAD $0x000001108e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0x110]
+	LONG $0x7ef9e1c4; BYTE $0xc0 // vmovq rax,xmm0
+	LONG $0x16f9e3c4; WORD $0x01c1 // vpextrq rcx,xmm0,0x1
+	QUAD $0x000000808e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm1
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
+	LONG $0x02eac148 // shr rdx,0x2
+	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+// 0xdd9:
+	LONG $0x000003b9; BYTE $0x00 // mov ecx,0x3
+	QUAD $0x000000e0a07e8148 // cmp QWORD PTR [rsi-0x60],0xe0
+	LONG $0x00ea820f; WORD $0x0000 // jb 0xed6
+	QUAD $0x00000141a07e8148 // cmp QWORD PTR [rsi-0x60],0x141
+	WORD $0xd983; BYTE $0xff // sbb ecx,0xffffffff
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	LONG $0xc8be8d48; WORD $0x0000; BYTE $0x00 // lea rdi,[rsi+0xc8]
-	WORD $0x0148; BYTE $0xf9 // add rcx,rdi
-	LONG $0xb8be8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb8],rdi
-	LONG $0xc08e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xc0],rcx
-	WORD $0x3948; BYTE $0xcf // cmp rdi,rcx
-	LONG $0x07a2840f; WORD $0x0000 // je 0x1acf
-	LONG $0x03487e83 // cmp DWORD PTR [rsi+0x48],0x3
-	WORD $0x2675 // jne 0x1359
-	LONG $0x78468b48 // mov rax,QWORD PTR [rsi+0x78]
-	LONG $0x045040f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rax+0x50],0x4
-	WORD $0x1975 // jne 0x1359
-	LONG $0x00078ae9; BYTE $0x00 // jmp 0x1acf
-// 0x1345:
-	LONG $0xb8be8b48; WORD $0x0000; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0xb8]
-	LONG $0xc0be3b48; WORD $0x0000; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0xc0]
-	LONG $0xf791840f; WORD $0xffff // je 0xaea
-// 0x1359:
-	WORD $0x8b4c; BYTE $0x07 // mov r8,QWORD PTR [rdi]
-	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
-	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
-// 0x1364:
+	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
+	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
+	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
+	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+// 0xe14:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
-	LONG $0xf6a342c4; BYTE $0xe1 // mulx r12,r11,r9
+	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6e342c4; BYTE $0xe9 // mulx r13,rbx,r9
-	WORD $0xff31 // xor edi,edi
-	WORD $0x014d; BYTE $0xdb // add r11,r11
-	WORD $0x114d; BYTE $0xe4 // adc r12,r12
-	LONG $0x00d58349 // adc r13,0x0
-	WORD $0x014c; BYTE $0xd9 // add rcx,r11
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
+	LONG $0xf6e3c2c4; BYTE $0xf9 // mulx rdi,rbx,r9
+	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
+	WORD $0x014d; BYTE $0xe4 // add r12,r12
+	WORD $0x114d; BYTE $0xed // adc r13,r13
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x014c; BYTE $0xe1 // add rcx,r12
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0x12148d4b // lea rdx,[r10+r10*1]
-	LONG $0xf6a342c4; BYTE $0xe0 // mulx r12,r11,r8
-	LONG $0x00d58349 // adc r13,0x0
-	WORD $0x014c; BYTE $0xdb // add rbx,r11
-	WORD $0x114d; BYTE $0xe5 // adc r13,r12
-	LONG $0xf6a342c4; BYTE $0xe1 // mulx r12,r11,r9
-	WORD $0x114c; BYTE $0xe7 // adc rdi,r12
+	LONG $0xf69b42c4; BYTE $0xe8 // mulx r13,r12,r8
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x014c; BYTE $0xe3 // add rbx,r12
+	WORD $0x114c; BYTE $0xef // adc rdi,r13
+	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
+	WORD $0x114d; BYTE $0xeb // adc r11,r13
 	LONG $0xd2af0f4d // imul r10,r10
-	WORD $0x014d; BYTE $0xdd // add r13,r11
-	WORD $0x114c; BYTE $0xd7 // adc rdi,r10
-	WORD $0x8949; BYTE $0xdb // mov r11,rbx
+	WORD $0x014c; BYTE $0xe7 // add rdi,r12
+	WORD $0x114d; BYTE $0xd3 // adc r11,r10
+	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
 	WORD $0x8941; BYTE $0xda // mov r10d,ebx
-	WORD $0x894d; BYTE $0xe9 // mov r9,r13
-	WORD $0x8949; BYTE $0xfc // mov r12,rdi
-	LONG $0xfce38349 // and r11,0xfffffffffffffffc
+	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
+	WORD $0x894d; BYTE $0xd9 // mov r9,r11
+	LONG $0xfce08349 // and r8,0xfffffffffffffffc
 	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x3ee2c148 // shl rdx,0x3e
 	LONG $0x3ee1c149 // shl r9,0x3e
-	LONG $0x3ee4c149 // shl r12,0x3e
 	LONG $0x02ebc148 // shr rbx,0x2
-	WORD $0x094c; BYTE $0xcb // or rbx,r9
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	WORD $0x114c; BYTE $0xe9 // adc rcx,r13
-	WORD $0x1149; BYTE $0xfa // adc r10,rdi
-	LONG $0x02edc149 // shr r13,0x2
+	WORD $0x0948; BYTE $0xd3 // or rbx,rdx
+	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
+	WORD $0x114d; BYTE $0xda // adc r10,r11
 	LONG $0x02efc148 // shr rdi,0x2
-	WORD $0x094d; BYTE $0xe5 // or r13,r12
-	WORD $0x0148; BYTE $0xd8 // add rax,rbx
-	WORD $0x114c; BYTE $0xe9 // adc rcx,r13
-	WORD $0x1149; BYTE $0xfa // adc r10,rdi
-	WORD $0x894d; BYTE $0xd3 // mov r11,r10
-	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02ebc149 // shr r11,0x2
-	LONG $0x9b1c8d4f // lea r11,[r11+r11*4]
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
+	WORD $0x094c; BYTE $0xcf // or rdi,r9
+	WORD $0x0148; BYTE $0xd8 // add rax,rbx
+	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
+	WORD $0x114d; BYTE $0xda // adc r10,r11
+	WORD $0x894d; BYTE $0xd0 // mov r8,r10
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c149 // shr r8,0x2
+	LONG $0x80048d4f // lea r8,[r8+r8*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18348 // adc rcx,0x0
 	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
 	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
-	LONG $0xb8be8b48; WORD $0x0000; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0xb8]
-	LONG $0x18c78348 // add rdi,0x18
-	LONG $0xb8be8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb8],rdi
-	WORD $0x894c; BYTE $0x07 // mov QWORD PTR [rdi],r8
-	LONG $0x084f894c // mov QWORD PTR [rdi+0x8],r9
-	LONG $0x1057894c // mov QWORD PTR [rdi+0x10],r10
-	LONG $0x00207e83 // cmp DWORD PTR [rsi+0x20],0x0
-	WORD $0x1275 // jne 0x1445
-	LONG $0xc0be3b48; WORD $0x0000; BYTE $0x00 // cmp rdi,QWORD PTR [rsi+0xc0]
-	LONG $0xff24850f; WORD $0xffff // jne 0x1364
-	LONG $0x00068ae9; BYTE $0x00 // jmp 0x1acf
-// 0x1445:
-	LONG $0xd8468b4c // mov r8,QWORD PTR [rsi-0x28]
-	LONG $0xe04e8b4c // mov r9,QWORD PTR [rsi-0x20]
-	LONG $0xe8568b4c // mov r10,QWORD PTR [rsi-0x18]
-	LONG $0xfff694e9; BYTE $0xff // jmp 0xaea
-// 0x1456:
-	LONG $0x0a2046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x20],0xa
-	LONG $0x004846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x0
-	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
+	WORD $0x894d; BYTE $0x06 // mov QWORD PTR [r14],r8
+	LONG $0x084e894d // mov QWORD PTR [r14+0x8],r9
+	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
+	LONG $0x18c68349 // add r14,0x18
+	WORD $0x394d; BYTE $0xfe // cmp r14,r15
+	LONG $0xff3e850f; WORD $0xffff // jne 0xe14
+// 0xed6:
+	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
+	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	WORD $0xc031 // xor eax,eax
-	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
-	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	QUAD $0x000000a086450f48 // cmovne rax,QWORD PTR [rsi+0xa0]
-	LONG $0x000002bf; BYTE $0x00 // mov edi,0x2
-	LONG $0x0002a9e9; BYTE $0x00 // jmp 0x1733
-// 0x148a:
-	LONG $0x00407e83 // cmp DWORD PTR [rsi+0x40],0x0
-	LONG $0x00b3840f; WORD $0x0000 // je 0x1547
-	WORD $0x4603; BYTE $0x80 // add eax,DWORD PTR [rsi-0x80]
-	WORD $0x5e03; BYTE $0x84 // add ebx,DWORD PTR [rsi-0x7c]
-	WORD $0x4e03; BYTE $0xa0 // add ecx,DWORD PTR [rsi-0x60]
-	WORD $0x5603; BYTE $0xa4 // add edx,DWORD PTR [rsi-0x5c]
-	LONG $0x90460344 // add r8d,DWORD PTR [rsi-0x70]
-	LONG $0x944e0344 // add r9d,DWORD PTR [rsi-0x6c]
-	LONG $0x98560344 // add r10d,DWORD PTR [rsi-0x68]
-	LONG $0x9c5e0344 // add r11d,DWORD PTR [rsi-0x64]
-	LONG $0x01c48341 // add r12d,0x1
-	LONG $0xb46e0344 // add r13d,DWORD PTR [rsi-0x4c]
-	LONG $0xb8760344 // add r14d,DWORD PTR [rsi-0x48]
-	WORD $0x7e03; BYTE $0xbc // add edi,DWORD PTR [rsi-0x44]
-	LONG $0x20e3c148 // shl rbx,0x20
-	LONG $0x20e2c148 // shl rdx,0x20
-	LONG $0x20e1c149 // shl r9,0x20
-	LONG $0x20e3c149 // shl r11,0x20
-	LONG $0x20e5c149 // shl r13,0x20
-	LONG $0x20e7c148 // shl rdi,0x20
-	WORD $0x0948; BYTE $0xd8 // or rax,rbx
-	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
-	WORD $0x094d; BYTE $0xc8 // or r8,r9
-	WORD $0x094d; BYTE $0xda // or r10,r11
-	WORD $0x094d; BYTE $0xec // or r12,r13
-	WORD $0x0949; BYTE $0xfe // or r14,rdi
-	LONG $0x60868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rax
-	LONG $0x7086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x170],r8
-	LONG $0x7896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x178],r10
-	LONG $0x808e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x180],rcx
-	LONG $0x90a6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],r12
-	LONG $0x98b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],r14
-	WORD $0x468b; BYTE $0x08 // mov eax,DWORD PTR [rsi+0x8]
-	WORD $0x5e8b; BYTE $0x0c // mov ebx,DWORD PTR [rsi+0xc]
-	WORD $0x4e8b; BYTE $0x18 // mov ecx,DWORD PTR [rsi+0x18]
-	WORD $0x568b; BYTE $0x1c // mov edx,DWORD PTR [rsi+0x1c]
-	WORD $0x4603; BYTE $0x88 // add eax,DWORD PTR [rsi-0x78]
-	WORD $0x5e03; BYTE $0x8c // add ebx,DWORD PTR [rsi-0x74]
-	WORD $0x4e03; BYTE $0xa8 // add ecx,DWORD PTR [rsi-0x58]
-	WORD $0x5603; BYTE $0xac // add edx,DWORD PTR [rsi-0x54]
-	LONG $0x20e3c148 // shl rbx,0x20
-	LONG $0x20e2c148 // shl rdx,0x20
-	WORD $0x0948; BYTE $0xd8 // or rax,rbx
-	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
-	LONG $0x68868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],rax
-	LONG $0x888e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x188],rcx
-// 0x1547:
-	LONG $0x01287e83 // cmp DWORD PTR [rsi+0x28],0x1
-	LONG $0xf5ed820f; WORD $0xffff // jb 0xb3e
-	WORD $0x7f74 // je 0x15d2
-	LONG $0x03287e83 // cmp DWORD PTR [rsi+0x28],0x3
-	LONG $0xf597840f; WORD $0xffff // je 0xaf4
-	QUAD $0x000003e0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x3e0],ymm0
-	QUAD $0x000004008e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x400],ymm1
-	QUAD $0x00000420967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x420],ymm2
-	QUAD $0x000004409e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x440],ymm3
-	QUAD $0x00000460a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x460],ymm4
-	QUAD $0x00000480ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x480],ymm5
-	QUAD $0x000004a0b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x4a0],ymm6
-	QUAD $0x000004c0be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x4c0],ymm7
-	QUAD $0x000004e0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x4e0],ymm12
-	QUAD $0x00000500ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x500],ymm13
-	QUAD $0x00000560867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm8
-	QUAD $0x000005808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm9
-	QUAD $0x000005a0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm10
-	QUAD $0x000005c09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm11
-	LONG $0xfff56ce9; BYTE $0xff // jmp 0xb3e
-// 0x15d2:
-	LONG $0x80968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x80]
-	LONG $0x5a7d62c4; WORD $0x8066 // vbroadcasti128 ymm12,XMMWORD PTR [rsi-0x80]
-	LONG $0x5a7d62c4; WORD $0x906e // vbroadcasti128 ymm13,XMMWORD PTR [rsi-0x70]
-	LONG $0x5a7d62c4; WORD $0xa076 // vbroadcasti128 ymm14,XMMWORD PTR [rsi-0x60]
-	LONG $0x5a7d62c4; WORD $0xb07e // vbroadcasti128 ymm15,XMMWORD PTR [rsi-0x50]
-	LONG $0xc0fe9dc5 // vpaddd ymm0,ymm12,ymm0
-	LONG $0xe4fe9dc5 // vpaddd ymm4,ymm12,ymm4
-	LONG $0xc9fe95c5 // vpaddd ymm1,ymm13,ymm1
-	LONG $0xedfe95c5 // vpaddd ymm5,ymm13,ymm5
-	LONG $0xd2fe8dc5 // vpaddd ymm2,ymm14,ymm2
-	LONG $0xf6fe8dc5 // vpaddd ymm6,ymm14,ymm6
-	LONG $0xdbfe85c5 // vpaddd ymm3,ymm15,ymm3
-	LONG $0xfffe85c5 // vpaddd ymm7,ymm15,ymm7
-	QUAD $0x000000a09afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0xa0]
-	QUAD $0x000000c0bafec5c5 // vpaddd ymm7,ymm7,YMMWORD PTR [rdx+0xc0]
-	LONG $0x467d63c4; WORD $0x20c1 // vperm2i128 ymm8,ymm0,ymm1,0x20
-	LONG $0x466d63c4; WORD $0x20cb // vperm2i128 ymm9,ymm2,ymm3,0x20
-	LONG $0x467d63c4; WORD $0x31d1 // vperm2i128 ymm10,ymm0,ymm1,0x31
-	LONG $0x466d63c4; WORD $0x31db // vperm2i128 ymm11,ymm2,ymm3,0x31
-	QUAD $0x000001a0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm8
-	QUAD $0x000001c08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm9
-	QUAD $0x000001e0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm10
-	QUAD $0x000002009e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm11
-	LONG $0x465d63c4; WORD $0x20c5 // vperm2i128 ymm8,ymm4,ymm5,0x20
-	LONG $0x464d63c4; WORD $0x20cf // vperm2i128 ymm9,ymm6,ymm7,0x20
-	LONG $0x465d63c4; WORD $0x31d5 // vperm2i128 ymm10,ymm4,ymm5,0x31
-	LONG $0x464d63c4; WORD $0x31df // vperm2i128 ymm11,ymm6,ymm7,0x31
-	QUAD $0x00000220867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm8
-	QUAD $0x000002408e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm9
-	QUAD $0x00000260967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm10
-	QUAD $0x000002809e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm11
-	LONG $0xfff4a8e9; BYTE $0xff // jmp 0xb3e
-// 0x1696:
-	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
-	LONG $0x054846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x5
-	WORD $0x4689; BYTE $0x38 // mov DWORD PTR [rsi+0x38],eax
-	WORD $0x4689; BYTE $0x20 // mov DWORD PTR [rsi+0x20],eax
-	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
-	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
-	LONG $0x10508b49 // mov rdx,QWORD PTR [r8+0x10]
-	LONG $0xd8468948 // mov QWORD PTR [rsi-0x28],rax
-	LONG $0xe04e8948 // mov QWORD PTR [rsi-0x20],rcx
-	LONG $0xe8568948 // mov QWORD PTR [rsi-0x18],rdx
-	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
-	LONG $0x20488b49 // mov rcx,QWORD PTR [r8+0x20]
-	LONG $0x28508b4d // mov r10,QWORD PTR [r8+0x28]
-	LONG $0x30588b4d // mov r11,QWORD PTR [r8+0x30]
-	LONG $0x2269c3c4; WORD $0x3850; BYTE $0x00 // vpinsrd xmm2,xmm2,DWORD PTR [r8+0x38],0x0
-	LONG $0x567ff9c5; BYTE $0xb0 // vmovdqa XMMWORD PTR [rsi-0x50],xmm2
-	LONG $0xf056894c // mov QWORD PTR [rsi-0x10],r10
-	LONG $0xf85e894c // mov QWORD PTR [rsi-0x8],r11
-	LONG $0xc0468948 // mov QWORD PTR [rsi-0x40],rax
-	LONG $0xc84e8948 // mov QWORD PTR [rsi-0x38],rcx
-	WORD $0x8948; BYTE $0xca // mov rdx,rcx
-	LONG $0x02eac148 // shr rdx,0x2
-	WORD $0x0148; BYTE $0xca // add rdx,rcx
-	LONG $0xd0568948 // mov QWORD PTR [rsi-0x30],rdx
-	LONG $0xfffbbae9; BYTE $0xff // jmp 0x12b7
-// 0x16fd:
-	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
-	QUAD $0x0000000098be8348 // cmp QWORD PTR [rsi+0x98],0x0
-	LONG $0x081b840f; WORD $0x0000 // je 0x1f2a
-	LONG $0x004846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x0
-	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x000001bf; BYTE $0x00 // mov edi,0x1
-	LONG $0x07d7850f; WORD $0x0000 // jne 0x1eff
-	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
-	WORD $0xc031 // xor eax,eax
-	WORD $0x00eb // jmp 0x1733
-// 0x1733:
-	WORD $0xc189 // mov ecx,eax
+	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
+	LONG $0x08468948 // mov QWORD PTR [rsi+0x8],rax
+	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
+	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
+	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
+	LONG $0x017b840f; WORD $0x0000 // je 0x1076
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	LONG $0x185f8b4c // mov r11,QWORD PTR [rdi+0x18]
+	WORD $0x8949; BYTE $0xcf // mov r15,rcx
 	WORD $0xe183; BYTE $0x0f // and ecx,0xf
-	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
-	LONG $0x604e8948 // mov QWORD PTR [rsi+0x60],rcx
-	LONG $0x063c8d4d // lea r15,[r14+rax*1]
-	LONG $0x507e894c // mov QWORD PTR [rsi+0x50],r15
-	LONG $0x05e8c148 // shr rax,0x5
-	WORD $0xd231 // xor edx,edx
-	WORD $0x5689; BYTE $0x68 // mov DWORD PTR [rsi+0x68],edx
-	WORD $0x5689; BYTE $0x70 // mov DWORD PTR [rsi+0x70],edx
-	LONG $0x04f88348 // cmp rax,0x4
-	WORD $0x5772 // jb 0x17b1
-	LONG $0x00b0be83; WORD $0x0000; BYTE $0x02 // cmp DWORD PTR [rsi+0xb0],0x2
-	WORD $0x4e72 // jb 0x17b1
-	LONG $0x000001ba; BYTE $0x00 // mov edx,0x1
-	LONG $0xc8bd0f48 // bsr rcx,rax
-	LONG $0x00b08e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0xb0]
-	LONG $0xb08e470f; WORD $0x0000; BYTE $0x00 // cmova ecx,DWORD PTR [rsi+0xb0]
-	LONG $0xf7f1e2c4; BYTE $0xd2 // shlx rdx,rdx,rcx
-	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	WORD $0x4e89; BYTE $0x68 // mov DWORD PTR [rsi+0x68],ecx
-	WORD $0x2948; BYTE $0xd0 // sub rax,rdx
-	LONG $0x04f88348 // cmp rax,0x4
-	WORD $0x2472 // jb 0x17b1
-	LONG $0xc8bd0f48 // bsr rcx,rax
-	LONG $0x00b08e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0xb0]
-	LONG $0xb08e470f; WORD $0x0000; BYTE $0x00 // cmova ecx,DWORD PTR [rsi+0xb0]
-	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
-	LONG $0xf7f1e2c4; BYTE $0xc0 // shlx rax,rax,rcx
-	WORD $0x0148; BYTE $0xc2 // add rdx,rax
-	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
-	WORD $0x4e89; BYTE $0x70 // mov DWORD PTR [rsi+0x70],ecx
-// 0x17b1:
-	LONG $0x04e2c148 // shl rdx,0x4
-	WORD $0x2949; BYTE $0xd7 // sub r15,rdx
-	LONG $0x587e894c // mov QWORD PTR [rsi+0x58],r15
-	LONG $0xd8468b4c // mov r8,QWORD PTR [rsi-0x28]
-	LONG $0xe04e8b4c // mov r9,QWORD PTR [rsi-0x20]
-	LONG $0xe8568b4c // mov r10,QWORD PTR [rsi-0x18]
-	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
-	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-	WORD $0x3145; BYTE $0xed // xor r13d,r13d
-	WORD $0xff83; BYTE $0x01 // cmp edi,0x1
-	WORD $0x0b72 // jb 0x17e1
-	LONG $0xea51840f; WORD $0xffff // je 0x22d
-	LONG $0xffec00e9; BYTE $0xff // jmp 0x3e1
-// 0x17e1:
-	LONG $0x58763b4c // cmp r14,QWORD PTR [rsi+0x58]
-	LONG $0x00e2840f; WORD $0x0000 // je 0x18cd
-// 0x17eb:
-	WORD $0x034d; BYTE $0x06 // add r8,QWORD PTR [r14]
-	LONG $0x084e134d // adc r9,QWORD PTR [r14+0x8]
+	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
+	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
+	WORD $0x014d; BYTE $0xdf // add r15,r11
+	WORD $0x69eb // jmp 0xf86
+// 0xf1d:
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
-	LONG $0xf6bbe2c4; WORD $0xc05e // mulx rbx,r8,QWORD PTR [rsi-0x40]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0xd04e // mulx r9,rax,QWORD PTR [rsi-0x30]
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	LONG $0xf6b3e2c4; WORD $0xc046 // mulx rax,r9,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
-	LONG $0x56af0f4c; BYTE $0xc0 // imul r10,QWORD PTR [rsi-0x40]
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
@@ -1389,171 +830,61 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-	LONG $0x10c68349 // add r14,0x10
-	LONG $0x507e3b4c // cmp r15,QWORD PTR [rsi+0x50]
-	WORD $0x6974 // je 0x18c3
-	WORD $0x034d; BYTE $0x1f // add r11,QWORD PTR [r15]
-	LONG $0x0867134d // adc r12,QWORD PTR [r15+0x8]
-	LONG $0x01d58349 // adc r13,0x1
-	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
-	LONG $0xf6a3e2c4; WORD $0xc05e // mulx rbx,r11,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf6fb62c4; WORD $0xd066 // mulx r12,rax,QWORD PTR [rsi-0x30]
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	LONG $0xf69be2c4; WORD $0xc046 // mulx rax,r12,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
-	LONG $0x6eaf0f4c; BYTE $0xc0 // imul r13,QWORD PTR [rsi-0x40]
-	WORD $0x0149; BYTE $0xcc // add r12,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xdc // add r12,rbx
-	WORD $0x114c; BYTE $0xe8 // adc rax,r13
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	LONG $0x03e58341 // and r13d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d48349 // adc r12,0x0
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x10c78349 // add r15,0x10
-// 0x18c3:
-	LONG $0x58763b4c // cmp r14,QWORD PTR [rsi+0x58]
-	LONG $0xff1e850f; WORD $0xffff // jne 0x17eb
-// 0x18cd:
-	WORD $0x468b; BYTE $0x68 // mov eax,DWORD PTR [rsi+0x68]
-	WORD $0xc085 // test eax,eax
-	LONG $0x010d840f; WORD $0x0000 // je 0x19e5
-	LONG $0xd85e894c // mov QWORD PTR [rsi-0x28],r11
-	LONG $0xe066894c // mov QWORD PTR [rsi-0x20],r12
-	LONG $0xe86e894c // mov QWORD PTR [rsi-0x18],r13
-// 0x18e4:
-	QUAD $0x000000c806bc8d48 // lea rdi,[rsi+rax*1+0xc8]
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6fbe2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [rdi]
-	LONG $0xf6a3e2c4; WORD $0x085f // mulx rbx,r11,QWORD PTR [rdi+0x8]
-	WORD $0x014c; BYTE $0xd9 // add rcx,r11
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6a362c4; BYTE $0x27 // mulx r12,r11,QWORD PTR [rdi]
-	WORD $0x3145; BYTE $0xff // xor r15d,r15d
-	WORD $0x014c; BYTE $0xd9 // add rcx,r11
-	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	LONG $0xf6a362c4; WORD $0x0877 // mulx r14,r11,QWORD PTR [rdi+0x8]
-	LONG $0x00d68349 // adc r14,0x0
-	WORD $0x014c; BYTE $0xdb // add rbx,r11
-	LONG $0x00d68349 // adc r14,0x0
-	LONG $0x10578b48 // mov rdx,QWORD PTR [rdi+0x10]
-	LONG $0xf6a342c4; BYTE $0xe0 // mulx r12,r11,r8
-	WORD $0x014c; BYTE $0xdb // add rbx,r11
-	WORD $0x114d; BYTE $0xe6 // adc r14,r12
-	LONG $0x00d78349 // adc r15,0x0
-	LONG $0xf6a342c4; BYTE $0xe1 // mulx r12,r11,r9
-	WORD $0x014d; BYTE $0xde // add r14,r11
-	WORD $0x114d; BYTE $0xe7 // adc r15,r12
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0xf6a362c4; BYTE $0x27 // mulx r12,r11,QWORD PTR [rdi]
-	WORD $0x014c; BYTE $0xdb // add rbx,r11
-	WORD $0x114d; BYTE $0xe6 // adc r14,r12
-	LONG $0x00d78349 // adc r15,0x0
-	LONG $0xf6a362c4; WORD $0x0867 // mulx r12,r11,QWORD PTR [rdi+0x8]
-	WORD $0x014d; BYTE $0xde // add r14,r11
-	WORD $0x114d; BYTE $0xe7 // adc r15,r12
-	LONG $0x57af0f48; BYTE $0x10 // imul rdx,QWORD PTR [rdi+0x10]
-	WORD $0x0149; BYTE $0xd7 // add r15,rdx
-	WORD $0x8949; BYTE $0xdb // mov r11,rbx
-	WORD $0x8941; BYTE $0xda // mov r10d,ebx
-	WORD $0x894d; BYTE $0xf1 // mov r9,r14
-	WORD $0x894d; BYTE $0xfc // mov r12,r15
-	LONG $0xfce38349 // and r11,0xfffffffffffffffc
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x3ee1c149 // shl r9,0x3e
-	LONG $0x3ee4c149 // shl r12,0x3e
-	LONG $0x02ebc148 // shr rbx,0x2
-	WORD $0x094c; BYTE $0xcb // or rbx,r9
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	WORD $0x114c; BYTE $0xf1 // adc rcx,r14
-	WORD $0x114d; BYTE $0xfa // adc r10,r15
-	LONG $0x02eec149 // shr r14,0x2
-	LONG $0x02efc149 // shr r15,0x2
-	WORD $0x094d; BYTE $0xe6 // or r14,r12
-	WORD $0x0148; BYTE $0xd8 // add rax,rbx
-	WORD $0x114c; BYTE $0xf1 // adc rcx,r14
-	WORD $0x114d; BYTE $0xfa // adc r10,r15
-	WORD $0x894d; BYTE $0xd3 // mov r11,r10
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02ebc149 // shr r11,0x2
-	LONG $0x9b1c8d4f // lea r11,[r11+r11*4]
-	WORD $0x014c; BYTE $0xd8 // add rax,r11
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
-	WORD $0x468b; BYTE $0x70 // mov eax,DWORD PTR [rsi+0x70]
-	LONG $0x007046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x70],0x0
-	WORD $0xc085 // test eax,eax
-	LONG $0xff0b850f; WORD $0xffff // jne 0x18e4
-	LONG $0xd846034c // add r8,QWORD PTR [rsi-0x28]
-	LONG $0xe04e134c // adc r9,QWORD PTR [rsi-0x20]
-	LONG $0xe856134c // adc r10,QWORD PTR [rsi-0x18]
-// 0x19e5:
-	WORD $0x4e8b; BYTE $0x60 // mov ecx,DWORD PTR [rsi+0x60]
+// 0xf86:
+	WORD $0x394d; BYTE $0xfb // cmp r11,r15
+	WORD $0x9275 // jne 0xf1d
+	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d3840f; WORD $0x0000 // je 0x1ac3
-	LONG $0x505e8b48 // mov rbx,QWORD PTR [rsi+0x50]
+	LONG $0x00d0840f; WORD $0x0000 // je 0x1067
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0x1a15
-	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
-	LONG $0x0b548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rbx+rcx*1-0x8]
-	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
-	WORD $0xd9f7 // neg ecx
-	LONG $0xf7f3e2c4; BYTE $0xd2 // shrx rdx,rdx,rcx
+	WORD $0x1c72 // jb 0xfb8
+	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
+	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
+	LONG $0x88cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x78]
+	WORD $0xdbf7 // neg ebx
+	LONG $0xf7e3e2c4; BYTE $0xd2 // shrx rdx,rdx,rbx
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4aeb // jmp 0x1a5f
-// 0x1a15:
-	WORD $0xff31 // xor edi,edi
+	WORD $0x4beb // jmp 0x1003
+// 0xfb8:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x1a35
-	WORD $0x038b // mov eax,DWORD PTR [rbx]
-	LONG $0xfc0b548b // mov edx,DWORD PTR [rbx+rcx*1-0x4]
-	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
-	LONG $0xf7f1e2c4; BYTE $0xd2 // shlx rdx,rdx,rcx
+	WORD $0x1b72 // jb 0xfd8
+	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
+	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
+	LONG $0xe0cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x20]
+	LONG $0xf7e1e2c4; BYTE $0xd2 // shlx rdx,rdx,rbx
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2aeb // jmp 0x1a5f
-// 0x1a35:
-	WORD $0xb60f; BYTE $0x03 // movzx eax,BYTE PTR [rbx]
-	LONG $0x0b7cb60f; BYTE $0xff // movzx edi,BYTE PTR [rbx+rcx*1-0x1]
+	WORD $0x2beb // jmp 0x1003
+// 0xfd8:
+	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
+	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
 	LONG $0xf769e2c4; BYTE $0xff // shlx edi,edi,edx
 	WORD $0xf809 // or eax,edi
-	WORD $0xcf89 // mov edi,ecx
-	WORD $0xefd1 // shr edi,1
-	LONG $0x3b14b60f // movzx edx,BYTE PTR [rbx+rdi*1]
-	WORD $0xe7c1; BYTE $0x03 // shl edi,0x3
-	LONG $0xf741e2c4; BYTE $0xd2 // shlx edx,edx,edi
+	WORD $0xe9d1 // shr ecx,1
+	LONG $0x14b60f41; BYTE $0x0b // movzx edx,BYTE PTR [r11+rcx*1]
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	LONG $0xf771e2c4; BYTE $0xd2 // shlx edx,edx,ecx
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x1a5f:
+// 0x1003:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
-	LONG $0xf6bbe2c4; WORD $0xc05e // mulx rbx,r8,QWORD PTR [rsi-0x40]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0xd04e // mulx r9,rax,QWORD PTR [rsi-0x30]
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	LONG $0xf6b3e2c4; WORD $0xc046 // mulx rax,r9,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
-	LONG $0x56af0f4c; BYTE $0xc0 // imul r10,QWORD PTR [rsi-0x40]
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
@@ -1563,288 +894,2090 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1ac3:
-	LONG $0xd846894c // mov QWORD PTR [rsi-0x28],r8
-	LONG $0xe04e894c // mov QWORD PTR [rsi-0x20],r9
-	LONG $0xe856894c // mov QWORD PTR [rsi-0x18],r10
-// 0x1acf:
-	WORD $0x468b; BYTE $0x48 // mov eax,DWORD PTR [rsi+0x48]
-	WORD $0xc085 // test eax,eax
-	WORD $0x3b74 // je 0x1b11
-	WORD $0xf883; BYTE $0x02 // cmp eax,0x2
-	LONG $0xf792820f; WORD $0xffff // jb 0x1271
-	WORD $0x1474 // je 0x1af5
-	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	LONG $0xf96c820f; WORD $0xffff // jb 0x1456
-	LONG $0x0446840f; WORD $0x0000 // je 0x1f36
-	LONG $0xfffc08e9; BYTE $0xff // jmp 0x16fd
-// 0x1af5:
-	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
-	LONG $0xa0868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0xa0]
-	LONG $0x004846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x48],0x0
-	WORD $0xff31 // xor edi,edi
-	LONG $0xfffc22e9; BYTE $0xff // jmp 0x1733
-// 0x1b11:
-	LONG $0x88868b4c; WORD $0x0000; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x88]
-	LONG $0x908e8b4c; WORD $0x0000; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x90]
-	LONG $0xa09e8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0xa0]
-	LONG $0xa0868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x1a0]
-	LONG $0x00407e83 // cmp DWORD PTR [rsi+0x40],0x0
-	LONG $0x0082840f; WORD $0x0000 // je 0x1bb9
-	LONG $0x40e88348 // sub rax,0x40
-	LONG $0x40fb8348 // cmp rbx,0x40
-	LONG $0x02c7820f; WORD $0x0000 // jb 0x1e0c
-	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
-	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
-	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
-	LONG $0x08503349 // xor rdx,QWORD PTR [r8+0x8]
-	WORD $0x8949; BYTE $0x09 // mov QWORD PTR [r9],rcx
-	LONG $0x08518949 // mov QWORD PTR [r9+0x8],rdx
-	LONG $0x10488b48 // mov rcx,QWORD PTR [rax+0x10]
-	LONG $0x18508b48 // mov rdx,QWORD PTR [rax+0x18]
-	LONG $0x10483349 // xor rcx,QWORD PTR [r8+0x10]
-	LONG $0x18503349 // xor rdx,QWORD PTR [r8+0x18]
-	LONG $0x10498949 // mov QWORD PTR [r9+0x10],rcx
-	LONG $0x18518949 // mov QWORD PTR [r9+0x18],rdx
-	LONG $0x20488b48 // mov rcx,QWORD PTR [rax+0x20]
-	LONG $0x28508b48 // mov rdx,QWORD PTR [rax+0x28]
-	LONG $0x20483349 // xor rcx,QWORD PTR [r8+0x20]
-	LONG $0x28503349 // xor rdx,QWORD PTR [r8+0x28]
-	LONG $0x20498949 // mov QWORD PTR [r9+0x20],rcx
-	LONG $0x28518949 // mov QWORD PTR [r9+0x28],rdx
-	LONG $0x30488b48 // mov rcx,QWORD PTR [rax+0x30]
-	LONG $0x38508b48 // mov rdx,QWORD PTR [rax+0x38]
-	LONG $0x30483349 // xor rcx,QWORD PTR [r8+0x30]
-	LONG $0x38503349 // xor rdx,QWORD PTR [r8+0x38]
-	LONG $0x30498949 // mov QWORD PTR [r9+0x30],rcx
-	LONG $0x38518949 // mov QWORD PTR [r9+0x38],rdx
-	LONG $0x40c08348 // add rax,0x40
-	LONG $0x40c08349 // add r8,0x40
-	LONG $0x40c18349 // add r9,0x40
-	LONG $0x40eb8348 // sub rbx,0x40
-	LONG $0x004046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x40],0x0
-// 0x1bb9:
-	LONG $0x02287e83 // cmp DWORD PTR [rsi+0x28],0x2
-	LONG $0x021f820f; WORD $0x0000 // jb 0x1de2
-	LONG $0x80968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x80]
-	WORD $0x8949; BYTE $0xf2 // mov r10,rsi
-	LONG $0x7a6f7dc5; BYTE $0x60 // vmovdqa ymm15,YMMWORD PTR [rdx+0x60]
-// 0x1bd2:
-	WORD $0xff31 // xor edi,edi
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
-	LONG $0x00fb8148; WORD $0x0002; BYTE $0x00 // cmp rbx,0x200
-	WORD $0x3c73 // jae 0x1c1f
-	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	LONG $0x02b4840f; WORD $0x0000 // je 0x1ea0
-	LONG $0xa0868d48; WORD $0x0001; BYTE $0x00 // lea rax,[rsi+0x1a0]
-	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
-	WORD $0xef83; BYTE $0x04 // sub edi,0x4
-// 0x1bfd:
-	LONG $0x017ffdc5 // vmovdqa YMMWORD PTR [rcx],ymm0
-	LONG $0x417ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm0
-	LONG $0x417ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm0
-	LONG $0x417ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm0
-	LONG $0x80e98348 // sub rcx,0xffffffffffffff80
-	WORD $0xc783; BYTE $0x01 // add edi,0x1
-	WORD $0xe475 // jne 0x1bfd
-	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-	WORD $0xc783; BYTE $0x01 // add edi,0x1
-// 0x1c1f:
-	LONG $0x805e8d4c // lea r11,[rsi-0x80]
-	LONG $0x40638d4d // lea r12,[r11+0x40]
-	QUAD $0x00056082fe05c1c4; BYTE $0x00 // vpaddd ymm0,ymm15,YMMWORD PTR [r10+0x560]
-	QUAD $0x00000080bafe05c5 // vpaddd ymm15,ymm15,YMMWORD PTR [rdx+0x80]
-	QUAD $0x000560827f7dc1c4; BYTE $0x00 // vmovdqa YMMWORD PTR [r10+0x560],ymm0
-// 0x1c41:
-	LONG $0x587dc2c4; BYTE $0x03 // vpbroadcastd ymm0,DWORD PTR [r11]
-	QUAD $0x0003e082fe7dc1c4; BYTE $0x00 // vpaddd ymm0,ymm0,YMMWORD PTR [r10+0x3e0]
-	LONG $0x587dc2c4; WORD $0x044b // vpbroadcastd ymm1,DWORD PTR [r11+0x4]
-	QUAD $0x0004008afe75c1c4; BYTE $0x00 // vpaddd ymm1,ymm1,YMMWORD PTR [r10+0x400]
-	LONG $0x587dc2c4; WORD $0x0853 // vpbroadcastd ymm2,DWORD PTR [r11+0x8]
-	QUAD $0x00042092fe6dc1c4; BYTE $0x00 // vpaddd ymm2,ymm2,YMMWORD PTR [r10+0x420]
-	LONG $0x587dc2c4; WORD $0x0c5b // vpbroadcastd ymm3,DWORD PTR [r11+0xc]
-	QUAD $0x0004409afe65c1c4; BYTE $0x00 // vpaddd ymm3,ymm3,YMMWORD PTR [r10+0x440]
-	LONG $0x587dc2c4; WORD $0x1063 // vpbroadcastd ymm4,DWORD PTR [r11+0x10]
-	QUAD $0x000460a2fe5dc1c4; BYTE $0x00 // vpaddd ymm4,ymm4,YMMWORD PTR [r10+0x460]
-	LONG $0x587dc2c4; WORD $0x146b // vpbroadcastd ymm5,DWORD PTR [r11+0x14]
-	QUAD $0x000480aafe55c1c4; BYTE $0x00 // vpaddd ymm5,ymm5,YMMWORD PTR [r10+0x480]
-	LONG $0x587dc2c4; WORD $0x1873 // vpbroadcastd ymm6,DWORD PTR [r11+0x18]
-	QUAD $0x0004a0b2fe4dc1c4; BYTE $0x00 // vpaddd ymm6,ymm6,YMMWORD PTR [r10+0x4a0]
-	LONG $0x587dc2c4; WORD $0x1c7b // vpbroadcastd ymm7,DWORD PTR [r11+0x1c]
-	QUAD $0x0004c0bafe45c1c4; BYTE $0x00 // vpaddd ymm7,ymm7,YMMWORD PTR [r10+0x4c0]
-	LONG $0xc1627dc5 // vpunpckldq ymm8,ymm0,ymm1
-	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
-	LONG $0xcb626dc5 // vpunpckldq ymm9,ymm2,ymm3
-	LONG $0xd36aedc5 // vpunpckhdq ymm2,ymm2,ymm3
-	LONG $0x6c3dc1c4; BYTE $0xc9 // vpunpcklqdq ymm1,ymm8,ymm9
-	LONG $0x6d3dc1c4; BYTE $0xd9 // vpunpckhqdq ymm3,ymm8,ymm9
-	LONG $0xc26c7dc5 // vpunpcklqdq ymm8,ymm0,ymm2
-	LONG $0xca6d7dc5 // vpunpckhqdq ymm9,ymm0,ymm2
-	LONG $0xd5625dc5 // vpunpckldq ymm10,ymm4,ymm5
-	LONG $0xe56addc5 // vpunpckhdq ymm4,ymm4,ymm5
-	LONG $0xdf624dc5 // vpunpckldq ymm11,ymm6,ymm7
-	LONG $0xf76acdc5 // vpunpckhdq ymm6,ymm6,ymm7
-	LONG $0x6c2dc1c4; BYTE $0xeb // vpunpcklqdq ymm5,ymm10,ymm11
-	LONG $0x6d2dc1c4; BYTE $0xfb // vpunpckhqdq ymm7,ymm10,ymm11
-	LONG $0xd66c5dc5 // vpunpcklqdq ymm10,ymm4,ymm6
-	LONG $0xde6d5dc5 // vpunpckhqdq ymm11,ymm4,ymm6
-	LONG $0x387563c4; WORD $0x01e5 // vinserti128 ymm12,ymm1,xmm5,0x1
-	LONG $0x467563c4; WORD $0x31ed // vperm2i128 ymm13,ymm1,ymm5,0x31
-	LONG $0x20ef1dc5 // vpxor ymm12,ymm12,YMMWORD PTR [rax]
-	QUAD $0x00000100a8ef15c5 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x100]
-	LONG $0x217f7ec5 // vmovdqu YMMWORD PTR [rcx],ymm12
-	QUAD $0x00000100a97f7ec5 // vmovdqu YMMWORD PTR [rcx+0x100],ymm13
-	LONG $0x386563c4; WORD $0x01e7 // vinserti128 ymm12,ymm3,xmm7,0x1
-	LONG $0x466563c4; WORD $0x31ef // vperm2i128 ymm13,ymm3,ymm7,0x31
-	LONG $0x60ef1dc5; BYTE $0x40 // vpxor ymm12,ymm12,YMMWORD PTR [rax+0x40]
-	QUAD $0x00000140a8ef15c5 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x140]
-	LONG $0x617f7ec5; BYTE $0x40 // vmovdqu YMMWORD PTR [rcx+0x40],ymm12
-	QUAD $0x00000140a97f7ec5 // vmovdqu YMMWORD PTR [rcx+0x140],ymm13
-	LONG $0x383d43c4; WORD $0x01e2 // vinserti128 ymm12,ymm8,xmm10,0x1
-	LONG $0x463d43c4; WORD $0x31ea // vperm2i128 ymm13,ymm8,ymm10,0x31
-	QUAD $0x00000080a0ef1dc5 // vpxor ymm12,ymm12,YMMWORD PTR [rax+0x80]
-	QUAD $0x00000180a8ef15c5 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x180]
-	QUAD $0x00000080a17f7ec5 // vmovdqu YMMWORD PTR [rcx+0x80],ymm12
-	QUAD $0x00000180a97f7ec5 // vmovdqu YMMWORD PTR [rcx+0x180],ymm13
-	LONG $0x383543c4; WORD $0x01e3 // vinserti128 ymm12,ymm9,xmm11,0x1
-	LONG $0x463543c4; WORD $0x31eb // vperm2i128 ymm13,ymm9,ymm11,0x31
-	QUAD $0x000000c0a0ef1dc5 // vpxor ymm12,ymm12,YMMWORD PTR [rax+0xc0]
-	QUAD $0x000001c0a8ef15c5 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x1c0]
-	QUAD $0x000000c0a17f7ec5 // vmovdqu YMMWORD PTR [rcx+0xc0],ymm12
-	QUAD $0x000001c0a97f7ec5 // vmovdqu YMMWORD PTR [rcx+0x1c0],ymm13
-	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x20c08348 // add rax,0x20
-	LONG $0x20c18348 // add rcx,0x20
-	LONG $0x20c38349 // add r11,0x20
-	WORD $0x394d; BYTE $0xe3 // cmp r11,r12
-	LONG $0xfe87850f; WORD $0xffff // jne 0x1c41
-	WORD $0xff85 // test edi,edi
-	WORD $0x2075 // jne 0x1dde
-	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
-	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
-	LONG $0x00eb8148; WORD $0x0002; BYTE $0x00 // sub rbx,0x200
-	LONG $0xfdf9850f; WORD $0xffff // jne 0x1bd2
-	LONG $0x0000c2e9; BYTE $0x00 // jmp 0x1ea0
-// 0x1dde:
-	LONG $0x40e88348 // sub rax,0x40
-// 0x1de2:
-	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0x2072 // jb 0x1e08
-// 0x1de8:
-	LONG $0x6f7ec1c4; BYTE $0x00 // vmovdqu ymm0,YMMWORD PTR [r8]
-	LONG $0x00effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rax]
-	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-	LONG $0x20c08348 // add rax,0x20
-	LONG $0x20c08349 // add r8,0x20
-	LONG $0x20c18349 // add r9,0x20
-	LONG $0x20eb8348 // sub rbx,0x20
-	WORD $0xe073 // jae 0x1de8
-// 0x1e08:
-	LONG $0x20c38348 // add rbx,0x20
-// 0x1e0c:
-	WORD $0xfb83; BYTE $0x10 // cmp ebx,0x10
-	WORD $0x2672 // jb 0x1e37
-	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
-	LONG $0x08508b48 // mov rdx,QWORD PTR [rax+0x8]
-	WORD $0x3349; BYTE $0x08 // xor rcx,QWORD PTR [r8]
-	LONG $0x08503349 // xor rdx,QWORD PTR [r8+0x8]
-	WORD $0x8949; BYTE $0x09 // mov QWORD PTR [r9],rcx
-	LONG $0x08518949 // mov QWORD PTR [r9+0x8],rdx
-	LONG $0x10c08348 // add rax,0x10
-	LONG $0x10c08349 // add r8,0x10
-	LONG $0x10c18349 // add r9,0x10
-	WORD $0xeb83; BYTE $0x10 // sub ebx,0x10
-	WORD $0xd5eb // jmp 0x1e0c
-// 0x1e37:
-	LONG $0x0008c3f7; WORD $0x0000 // test ebx,0x8
-	WORD $0x1574 // je 0x1e54
-	WORD $0x8b48; BYTE $0x10 // mov rdx,QWORD PTR [rax]
-	WORD $0x3349; BYTE $0x10 // xor rdx,QWORD PTR [r8]
-	WORD $0x8949; BYTE $0x11 // mov QWORD PTR [r9],rdx
-	LONG $0x08c08348 // add rax,0x8
-	LONG $0x08c08349 // add r8,0x8
-	LONG $0x08c18349 // add r9,0x8
-// 0x1e54:
-	LONG $0x0004c3f7; WORD $0x0000 // test ebx,0x4
-	WORD $0x1474 // je 0x1e70
-	WORD $0x8b41; BYTE $0x10 // mov edx,DWORD PTR [r8]
-	WORD $0x1033 // xor edx,DWORD PTR [rax]
-	WORD $0x8941; BYTE $0x11 // mov DWORD PTR [r9],edx
-	LONG $0x04c08348 // add rax,0x4
-	LONG $0x04c08349 // add r8,0x4
-	LONG $0x04c18349 // add r9,0x4
-// 0x1e70:
-	LONG $0x0002c3f7; WORD $0x0000 // test ebx,0x2
-	WORD $0x1774 // je 0x1e8f
-	LONG $0x10b70f41 // movzx edx,WORD PTR [r8]
-	WORD $0x3366; BYTE $0x10 // xor dx,WORD PTR [rax]
-	LONG $0x11894166 // mov WORD PTR [r9],dx
-	LONG $0x02c08348 // add rax,0x2
-	LONG $0x02c08349 // add r8,0x2
-	LONG $0x02c18349 // add r9,0x2
-// 0x1e8f:
-	LONG $0x0001c3f7; WORD $0x0000 // test ebx,0x1
-	WORD $0x0974 // je 0x1ea0
-	LONG $0x10b60f41 // movzx edx,BYTE PTR [r8]
-	WORD $0x1032 // xor dl,BYTE PTR [rax]
-	WORD $0x8841; BYTE $0x11 // mov BYTE PTR [r9],dl
-// 0x1ea0:
-	LONG $0xa0868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0xa0]
-	LONG $0x00a89e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0xa8]
-	LONG $0x90b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x90]
-	LONG $0x88860148; WORD $0x0000; BYTE $0x00 // add QWORD PTR [rsi+0x88],rax
-	LONG $0x90860148; WORD $0x0000; BYTE $0x00 // add QWORD PTR [rsi+0x90],rax
-	LONG $0x98862948; WORD $0x0000; BYTE $0x00 // sub QWORD PTR [rsi+0x98],rax
-	WORD $0x5e01; BYTE $0xb0 // add DWORD PTR [rsi-0x50],ebx
-	LONG $0x787e8b48 // mov rdi,QWORD PTR [rsi+0x78]
-	LONG $0x000000b9; BYTE $0x00 // mov ecx,0x0
-	LONG $0x000004bb; BYTE $0x00 // mov ebx,0x4
-	QUAD $0x0000000098be8348 // cmp QWORD PTR [rsi+0x98],0x0
-	WORD $0x440f; BYTE $0xcb // cmove ecx,ebx
-	WORD $0x4e89; BYTE $0x48 // mov DWORD PTR [rsi+0x48],ecx
-	WORD $0x950f; BYTE $0xc1 // setne cl
+// 0x1067:
+	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
+	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
+	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
+// 0x1076:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0xb60f; BYTE $0xf9 // movzx edi,cl
-	LONG $0xf838840f; WORD $0xffff // je 0x1733
-	WORD $0xff85 // test edi,edi
-	WORD $0x2b74 // je 0x1f2a
-// 0x1eff:
-	LONG $0x88b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x88]
-	LONG $0x988e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x98]
-	LONG $0x000200bb; BYTE $0x00 // mov ebx,0x200
-	LONG $0x000400b8; BYTE $0x00 // mov eax,0x400
-	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
-	LONG $0xc3460f48 // cmovbe rax,rbx
-	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
-	LONG $0xc1420f48 // cmovb rax,rcx
-	LONG $0xfff809e9; BYTE $0xff // jmp 0x1733
-// 0x1f2a:
-	LONG $0xd8468b4c // mov r8,QWORD PTR [rsi-0x28]
-	LONG $0xe04e8b4c // mov r9,QWORD PTR [rsi-0x20]
-	LONG $0xe8568b4c // mov r10,QWORD PTR [rsi-0x18]
-// 0x1f36:
-	LONG $0x785e8b4c // mov r11,QWORD PTR [rsi+0x78]
+	LONG $0x0434840f; WORD $0x0000 // je 0x14b7
+	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
+	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
+	WORD $0xc931 // xor ecx,ecx
+	WORD $0xd231 // xor edx,edx
+	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
+	WORD $0x1f72 // jb 0x10b5
+	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
+	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
+	WORD $0x0c72 // jb 0x10b5
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x10b5:
+	WORD $0xc789 // mov edi,eax
+	WORD $0xe783; BYTE $0x0f // and edi,0xf
+	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	WORD $0xe1c1; BYTE $0x04 // shl ecx,0x4
+	LONG $0x033c8d4d // lea r15,[r11+rax*1]
+	LONG $0xd8568948 // mov QWORD PTR [rsi-0x28],rdx
+	LONG $0xc87e894c // mov QWORD PTR [rsi-0x38],r15
+	WORD $0x2949; BYTE $0xcf // sub r15,rcx
+	LONG $0xc07e894c // mov QWORD PTR [rsi-0x40],r15
+	LONG $0xb05e894c // mov QWORD PTR [rsi-0x50],r11
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+	WORD $0x3145; BYTE $0xed // xor r13d,r13d
+	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
+	WORD $0xc985 // test ecx,ecx
+	WORD $0x0f74 // je 0x1102
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
+	LONG $0x01d68349 // adc r14,0x1
+	LONG $0x10c78349 // add r15,0x10
+// 0x1102:
+	WORD $0xc085 // test eax,eax
+	WORD $0x0f74 // je 0x1115
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+// 0x1115:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6d74 // je 0x1188
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1188:
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x7274 // je 0x1200
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xdd // add r13,rbx
+	WORD $0x114c; BYTE $0xf0 // adc rax,r14
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x00d68349 // adc r14,0x0
+	LONG $0xffff15e9; BYTE $0xff // jmp 0x1115
+// 0x1200:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	LONG $0xff0b850f; WORD $0xffff // jne 0x1115
+	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
+	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
+	LONG $0x019e840f; WORD $0x0000 // je 0x13b6
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
+	LONG $0x0139840f; WORD $0x0000 // je 0x13b6
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xdd // add r13,rbx
+	WORD $0x114c; BYTE $0xf0 // adc rax,r14
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x00d68349 // adc r14,0x0
+	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
+	LONG $0xf6fbc2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [r15]
+	LONG $0xf6c3c2c4; WORD $0x085f // mulx rbx,rdi,QWORD PTR [r15+0x8]
+	WORD $0x0148; BYTE $0xf9 // add rcx,rdi
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0xf6ebc2c4; WORD $0x107f // mulx rdi,rdx,QWORD PTR [r15+0x10]
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6bb42c4; BYTE $0x0f // mulx r9,r8,QWORD PTR [r15]
+	WORD $0x014c; BYTE $0xc1 // add rcx,r8
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6bb42c4; WORD $0x104f // mulx r9,r8,QWORD PTR [r15+0x10]
+	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
+	WORD $0x114d; BYTE $0xcb // adc r11,r9
+	LONG $0xf6bb42c4; WORD $0x084f // mulx r9,r8,QWORD PTR [r15+0x8]
+	WORD $0x014c; BYTE $0xc3 // add rbx,r8
+	WORD $0x114c; BYTE $0xcf // adc rdi,r9
+	LONG $0x00d38349 // adc r11,0x0
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0xf6bb42c4; BYTE $0x0f // mulx r9,r8,QWORD PTR [r15]
+	WORD $0x014c; BYTE $0xc3 // add rbx,r8
+	WORD $0x114c; BYTE $0xcf // adc rdi,r9
+	LONG $0x00d38349 // adc r11,0x0
+	LONG $0xf6bb42c4; WORD $0x084f // mulx r9,r8,QWORD PTR [r15+0x8]
+	WORD $0x014c; BYTE $0xc7 // add rdi,r8
+	WORD $0x114d; BYTE $0xcb // adc r11,r9
+	LONG $0x57af0f49; BYTE $0x10 // imul rdx,QWORD PTR [r15+0x10]
+	WORD $0x0149; BYTE $0xd3 // add r11,rdx
+	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
+	WORD $0x8941; BYTE $0xda // mov r10d,ebx
+	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
+	WORD $0x894d; BYTE $0xd9 // mov r9,r11
+	LONG $0xfce08349 // and r8,0xfffffffffffffffc
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x3ee2c148 // shl rdx,0x3e
+	LONG $0x3ee1c149 // shl r9,0x3e
+	LONG $0x02ebc148 // shr rbx,0x2
+	WORD $0x0948; BYTE $0xd3 // or rbx,rdx
+	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
+	WORD $0x114d; BYTE $0xda // adc r10,r11
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0x02ebc149 // shr r11,0x2
+	WORD $0x094c; BYTE $0xcf // or rdi,r9
+	WORD $0x0148; BYTE $0xd8 // add rax,rbx
+	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
+	WORD $0x114d; BYTE $0xda // adc r10,r11
+	WORD $0x894d; BYTE $0xd0 // mov r8,r10
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c149 // shr r8,0x2
+	LONG $0x80048d4f // lea r8,[r8+r8*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18348 // adc rcx,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x014d; BYTE $0xe0 // add r8,r12
+	WORD $0x114d; BYTE $0xe9 // adc r9,r13
+	WORD $0x114d; BYTE $0xf2 // adc r10,r14
+// 0x13b6:
+	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
+	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
+	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+// 0x13c1:
+	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
+	WORD $0xc985 // test ecx,ecx
+	LONG $0x00df840f; WORD $0x0000 // je 0x14ac
+	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
+	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
+	WORD $0x1c72 // jb 0x13f2
+	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
+	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
+	LONG $0x88cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x78]
+	WORD $0xdbf7 // neg ebx
+	LONG $0xf7e3e2c4; BYTE $0xd2 // shrx rdx,rdx,rbx
+	LONG $0x08eac148 // shr rdx,0x8
+	WORD $0x4beb // jmp 0x143d
+// 0x13f2:
+	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
+	WORD $0x1b72 // jb 0x1412
+	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
+	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
+	LONG $0xe0cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x20]
+	LONG $0xf7e1e2c4; BYTE $0xd2 // shlx rdx,rdx,rbx
+	WORD $0x0948; BYTE $0xd0 // or rax,rdx
+	WORD $0xd231 // xor edx,edx
+	WORD $0x2beb // jmp 0x143d
+// 0x1412:
+	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
+	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
+	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
+	LONG $0xf769e2c4; BYTE $0xff // shlx edi,edi,edx
+	WORD $0xf809 // or eax,edi
+	WORD $0xe9d1 // shr ecx,1
+	LONG $0x14b60f41; BYTE $0x0f // movzx edx,BYTE PTR [r15+rcx*1]
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	LONG $0xf771e2c4; BYTE $0xd2 // shlx edx,edx,ecx
+	WORD $0xd009 // or eax,edx
+	WORD $0xd231 // xor edx,edx
+// 0x143d:
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	LONG $0x01d28349 // adc r10,0x1
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
+	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
+	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+// 0x14ac:
+	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
+	LONG $0x1dad840f; WORD $0x0000 // je 0x3264
+// 0x14b7:
+	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
+	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
+	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
+	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
+	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
+	WORD $0x2b72 // jb 0x14fa
+	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
+	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
+	WORD $0xd231 // xor edx,edx
+	WORD $0x12eb // jmp 0x14ef
+// 0x14dd:
+	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
+	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
+	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
+	WORD $0xc283; BYTE $0x20 // add edx,0x20
+// 0x14ef:
+	WORD $0xca39 // cmp edx,ecx
+	WORD $0xea72 // jb 0x14dd
+	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
+	WORD $0x77eb // jmp 0x1571
+// 0x14fa:
+	WORD $0xc183; BYTE $0x20 // add ecx,0x20
+	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
+	WORD $0x2072 // jb 0x1522
+	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
+	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
+	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
+	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
+	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
+	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
+	WORD $0x4feb // jmp 0x1571
+// 0x1522:
+	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
+	WORD $0x1a72 // jb 0x1541
+	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
+	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
+	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
+	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
+	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
+	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
+	WORD $0x30eb // jmp 0x1571
+// 0x1541:
+	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
+	WORD $0x2772 // jb 0x156d
+	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
+	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
+	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
+	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
+	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
+	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
+	WORD $0x14eb // jmp 0x1571
+// 0x155d:
+	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
+	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
+	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
+	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
+// 0x156d:
+	WORD $0xc985 // test ecx,ecx
+	WORD $0xec75 // jne 0x155d
+// 0x1571:
+	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
+	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
+	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
+	LONG $0xa0568b48 // mov rdx,QWORD PTR [rsi-0x60]
+	WORD $0xcb89 // mov ebx,ecx
+	LONG $0x0b048d49 // lea rax,[r11+rcx*1]
+	WORD $0xebc1; BYTE $0x06 // shr ebx,0x6
+	LONG $0x98468948 // mov QWORD PTR [rsi-0x68],rax
+	LONG $0x904e0148 // add QWORD PTR [rsi-0x70],rcx
+	WORD $0x5e01; BYTE $0x30 // add DWORD PTR [rsi+0x30],ebx
+	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
+	WORD $0x2948; BYTE $0xca // sub rdx,rcx
+	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
+	LONG $0x009c850f; WORD $0x0000 // jne 0x1641
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x1ca7850f; WORD $0x0000 // jne 0x3259
+	WORD $0xc931 // xor ecx,ecx
+	WORD $0xd231 // xor edx,edx
+	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
+	WORD $0x1f72 // jb 0x15dc
+	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
+	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
+	WORD $0x0c72 // jb 0x15dc
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x15dc:
+	WORD $0xc789 // mov edi,eax
+	WORD $0xe783; BYTE $0x0f // and edi,0xf
+	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	WORD $0xe1c1; BYTE $0x04 // shl ecx,0x4
+	LONG $0x033c8d4d // lea r15,[r11+rax*1]
+	LONG $0xd8568948 // mov QWORD PTR [rsi-0x28],rdx
+	LONG $0xc87e894c // mov QWORD PTR [rsi-0x38],r15
+	WORD $0x2949; BYTE $0xcf // sub r15,rcx
+	LONG $0xc07e894c // mov QWORD PTR [rsi-0x40],r15
+	LONG $0xb05e894c // mov QWORD PTR [rsi-0x50],r11
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+	WORD $0x3145; BYTE $0xed // xor r13d,r13d
+	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
+	WORD $0xc985 // test ecx,ecx
+	WORD $0x0f74 // je 0x1629
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
+	LONG $0x01d68349 // adc r14,0x1
+	LONG $0x10c78349 // add r15,0x10
+// 0x1629:
+	WORD $0xc085 // test eax,eax
+	WORD $0x0f74 // je 0x163c
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+// 0x163c:
+	LONG $0xfffad4e9; BYTE $0xff // jmp 0x1115
+// 0x1641:
+	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
+	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
+	LONG $0xca420f48 // cmovb rcx,rdx
+	LONG $0xa84e8948 // mov QWORD PTR [rsi-0x58],rcx
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0xc1450f48 // cmovne rax,rcx
+	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
+	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
+	LONG $0x0c3c860f; WORD $0x0000 // jbe 0x22a9
+	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
+	LONG $0x0fee860f; WORD $0x0000 // jbe 0x2667
+	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
+	LONG $0x14b2860f; WORD $0x0000 // jbe 0x2b37
+	WORD $0xc931 // xor ecx,ecx
+	WORD $0xd231 // xor edx,edx
+	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
+	WORD $0x1f72 // jb 0x16af
+	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
+	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
+	WORD $0x0c72 // jb 0x16af
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x16af:
+	WORD $0xc789 // mov edi,eax
+	WORD $0xe783; BYTE $0x0f // and edi,0xf
+	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	WORD $0xe1c1; BYTE $0x04 // shl ecx,0x4
+	LONG $0x033c8d4d // lea r15,[r11+rax*1]
+	LONG $0xd8568948 // mov QWORD PTR [rsi-0x28],rdx
+	LONG $0xc87e894c // mov QWORD PTR [rsi-0x38],r15
+	WORD $0x2949; BYTE $0xcf // sub r15,rcx
+	LONG $0xc07e894c // mov QWORD PTR [rsi-0x40],r15
+	LONG $0xb05e894c // mov QWORD PTR [rsi-0x50],r11
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+	WORD $0x3145; BYTE $0xed // xor r13d,r13d
+	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
+	WORD $0xc985 // test ecx,ecx
+	WORD $0x0f74 // je 0x16fc
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
+	LONG $0x01d68349 // adc r14,0x1
+	LONG $0x10c78349 // add r15,0x10
+// 0x16fc:
+	WORD $0xc085 // test eax,eax
+	WORD $0x0f74 // je 0x170f
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+// 0x170f:
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
+	QUAD $0x00000120826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0x120]
+	QUAD $0x000001408a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0x140]
+	LONG $0x467ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rsi+0x40],ymm0
+	LONG $0x4e7ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rsi+0x60],ymm1
+	LONG $0x587d62c4; WORD $0x1c60 // vpbroadcastd ymm12,DWORD PTR [rax+0x1c]
+	QUAD $0x000003a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm12
+	LONG $0x587d62c4; WORD $0x3046 // vpbroadcastd ymm8,DWORD PTR [rsi+0x30]
+	QUAD $0x000000a0826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]
+	QUAD $0x000000c08a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000e0926ffdc5 // vmovdqa ymm2,YMMWORD PTR [rdx+0xe0]
+	QUAD $0x000001009a6ffdc5 // vmovdqa ymm3,YMMWORD PTR [rdx+0x100]
+	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
+	LONG $0x587de2c4; BYTE $0x20 // vpbroadcastd ymm4,DWORD PTR [rax]
+	LONG $0x587de2c4; WORD $0x0468 // vpbroadcastd ymm5,DWORD PTR [rax+0x4]
+	LONG $0x587de2c4; WORD $0x0870 // vpbroadcastd ymm6,DWORD PTR [rax+0x8]
+	LONG $0x587de2c4; WORD $0x0c78 // vpbroadcastd ymm7,DWORD PTR [rax+0xc]
+	LONG $0x587d62c4; WORD $0x344e // vpbroadcastd ymm9,DWORD PTR [rsi+0x34]
+	LONG $0x587d62c4; WORD $0x3856 // vpbroadcastd ymm10,DWORD PTR [rsi+0x38]
+	LONG $0x587d62c4; WORD $0x3c5e // vpbroadcastd ymm11,DWORD PTR [rsi+0x3c]
+	LONG $0x587d62c4; WORD $0x1060 // vpbroadcastd ymm12,DWORD PTR [rax+0x10]
+	LONG $0x587d62c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [rax+0x14]
+	LONG $0x587d62c4; WORD $0x1870 // vpbroadcastd ymm14,DWORD PTR [rax+0x18]
+// 0x17af:
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
+	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0x002d62c4; WORD $0x6056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6d74 // je 0x1888
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1888:
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	QUAD $0x000003a0befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0x003d62c4; WORD $0x4046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0x003562c4; WORD $0x404e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x40]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0x002d62c4; WORD $0x4056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6d74 // je 0x199a
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xdd // add r13,rbx
+	WORD $0x114c; BYTE $0xf0 // adc rax,r14
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x00d68349 // adc r14,0x0
+// 0x199a:
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	QUAD $0x000003a0befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0x002d62c4; WORD $0x6056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6d74 // je 0x1aac
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1aac:
+	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0x002d62c4; WORD $0x4056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0x003d62c4; WORD $0x4046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x003562c4; WORD $0x404e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x40]
+	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6d74 // je 0x1bf7
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xdd // add r13,rbx
+	WORD $0x114c; BYTE $0xf0 // adc rax,r14
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x00d68349 // adc r14,0x0
+// 0x1bf7:
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xfbae850f; WORD $0xffff // jne 0x17af
+	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
+	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
+	LONG $0x019e840f; WORD $0x0000 // je 0x1dad
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
+	LONG $0x0139840f; WORD $0x0000 // je 0x1dad
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xdd // add r13,rbx
+	WORD $0x114c; BYTE $0xf0 // adc rax,r14
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x00d68349 // adc r14,0x0
+	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
+	LONG $0xf6fbc2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [r15]
+	LONG $0xf6c3c2c4; WORD $0x085f // mulx rbx,rdi,QWORD PTR [r15+0x8]
+	WORD $0x0148; BYTE $0xf9 // add rcx,rdi
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0xf6ebc2c4; WORD $0x107f // mulx rdi,rdx,QWORD PTR [r15+0x10]
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6bb42c4; BYTE $0x0f // mulx r9,r8,QWORD PTR [r15]
+	WORD $0x014c; BYTE $0xc1 // add rcx,r8
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6bb42c4; WORD $0x104f // mulx r9,r8,QWORD PTR [r15+0x10]
+	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
+	WORD $0x114d; BYTE $0xcb // adc r11,r9
+	LONG $0xf6bb42c4; WORD $0x084f // mulx r9,r8,QWORD PTR [r15+0x8]
+	WORD $0x014c; BYTE $0xc3 // add rbx,r8
+	WORD $0x114c; BYTE $0xcf // adc rdi,r9
+	LONG $0x00d38349 // adc r11,0x0
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0xf6bb42c4; BYTE $0x0f // mulx r9,r8,QWORD PTR [r15]
+	WORD $0x014c; BYTE $0xc3 // add rbx,r8
+	WORD $0x114c; BYTE $0xcf // adc rdi,r9
+	LONG $0x00d38349 // adc r11,0x0
+	LONG $0xf6bb42c4; WORD $0x084f // mulx r9,r8,QWORD PTR [r15+0x8]
+	WORD $0x014c; BYTE $0xc7 // add rdi,r8
+	WORD $0x114d; BYTE $0xcb // adc r11,r9
+	LONG $0x57af0f49; BYTE $0x10 // imul rdx,QWORD PTR [r15+0x10]
+	WORD $0x0149; BYTE $0xd3 // add r11,rdx
+	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
+	WORD $0x8941; BYTE $0xda // mov r10d,ebx
+	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
+	WORD $0x894d; BYTE $0xd9 // mov r9,r11
+	LONG $0xfce08349 // and r8,0xfffffffffffffffc
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x3ee2c148 // shl rdx,0x3e
+	LONG $0x3ee1c149 // shl r9,0x3e
+	LONG $0x02ebc148 // shr rbx,0x2
+	WORD $0x0948; BYTE $0xd3 // or rbx,rdx
+	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
+	WORD $0x114d; BYTE $0xda // adc r10,r11
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0x02ebc149 // shr r11,0x2
+	WORD $0x094c; BYTE $0xcf // or rdi,r9
+	WORD $0x0148; BYTE $0xd8 // add rax,rbx
+	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
+	WORD $0x114d; BYTE $0xda // adc r10,r11
+	WORD $0x894d; BYTE $0xd0 // mov r8,r10
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c149 // shr r8,0x2
+	LONG $0x80048d4f // lea r8,[r8+r8*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18348 // adc rcx,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x014d; BYTE $0xe0 // add r8,r12
+	WORD $0x114d; BYTE $0xe9 // adc r9,r13
+	WORD $0x114d; BYTE $0xf2 // adc r10,r14
+// 0x1dad:
+	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
+	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
+	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
+	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
+	LONG $0x02a8850f; WORD $0x0000 // jne 0x207c
+	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
+	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
+	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
+	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
+	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
+	QUAD $0x000000a082fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rdx+0xa0]
+	QUAD $0x000000c08afef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000e092feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rdx+0xe0]
+	QUAD $0x000001009afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0x100]
+	LONG $0x587d62c4; BYTE $0x38 // vpbroadcastd ymm15,DWORD PTR [rax]
+	LONG $0xe4fe85c5 // vpaddd ymm4,ymm15,ymm4
+	LONG $0x587d62c4; WORD $0x0460 // vpbroadcastd ymm12,DWORD PTR [rax+0x4]
+	LONG $0xedfe9dc5 // vpaddd ymm5,ymm12,ymm5
+	LONG $0x587d62c4; WORD $0x0868 // vpbroadcastd ymm13,DWORD PTR [rax+0x8]
+	LONG $0xf6fe95c5 // vpaddd ymm6,ymm13,ymm6
+	LONG $0x587d62c4; WORD $0x0c70 // vpbroadcastd ymm14,DWORD PTR [rax+0xc]
+	LONG $0xfffe8dc5 // vpaddd ymm7,ymm14,ymm7
+	LONG $0xe1627dc5 // vpunpckldq ymm12,ymm0,ymm1
+	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
+	LONG $0xeb626dc5 // vpunpckldq ymm13,ymm2,ymm3
+	LONG $0xd36aedc5 // vpunpckhdq ymm2,ymm2,ymm3
+	LONG $0x6c1dc1c4; BYTE $0xcd // vpunpcklqdq ymm1,ymm12,ymm13
+	LONG $0x6d1dc1c4; BYTE $0xdd // vpunpckhqdq ymm3,ymm12,ymm13
+	LONG $0xe26c7dc5 // vpunpcklqdq ymm12,ymm0,ymm2
+	LONG $0xea6d7dc5 // vpunpckhqdq ymm13,ymm0,ymm2
+	LONG $0xf5625dc5 // vpunpckldq ymm14,ymm4,ymm5
+	LONG $0xe56addc5 // vpunpckhdq ymm4,ymm4,ymm5
+	LONG $0xff624dc5 // vpunpckldq ymm15,ymm6,ymm7
+	LONG $0xf76acdc5 // vpunpckhdq ymm6,ymm6,ymm7
+	LONG $0x6c0dc1c4; BYTE $0xef // vpunpcklqdq ymm5,ymm14,ymm15
+	LONG $0x6d0dc1c4; BYTE $0xff // vpunpckhqdq ymm7,ymm14,ymm15
+	LONG $0xf66c5dc5 // vpunpcklqdq ymm14,ymm4,ymm6
+	LONG $0xfe6d5dc5 // vpunpckhqdq ymm15,ymm4,ymm6
+	LONG $0x3875e3c4; WORD $0x01c5 // vinserti128 ymm0,ymm1,xmm5,0x1
+	LONG $0x4675e3c4; WORD $0x31d5 // vperm2i128 ymm2,ymm1,ymm5,0x31
+	LONG $0x03effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rbx]
+	QUAD $0x0000010093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x100]
+	LONG $0x017ffec5 // vmovdqu YMMWORD PTR [rcx],ymm0
+	QUAD $0x00000100917ffec5 // vmovdqu YMMWORD PTR [rcx+0x100],ymm2
+	LONG $0x3865e3c4; WORD $0x01c7 // vinserti128 ymm0,ymm3,xmm7,0x1
+	LONG $0x4665e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm3,ymm7,0x31
+	LONG $0x43effdc5; BYTE $0x40 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+0x40]
+	QUAD $0x0000014093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x140]
+	LONG $0x417ffec5; BYTE $0x40 // vmovdqu YMMWORD PTR [rcx+0x40],ymm0
+	QUAD $0x00000140917ffec5 // vmovdqu YMMWORD PTR [rcx+0x140],ymm2
+	LONG $0x381dc3c4; WORD $0x01c6 // vinserti128 ymm0,ymm12,xmm14,0x1
+	LONG $0x461dc3c4; WORD $0x31d6 // vperm2i128 ymm2,ymm12,ymm14,0x31
+	QUAD $0x0000008083effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+0x80]
+	QUAD $0x0000018093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x180]
+	QUAD $0x00000080817ffec5 // vmovdqu YMMWORD PTR [rcx+0x80],ymm0
+	QUAD $0x00000180917ffec5 // vmovdqu YMMWORD PTR [rcx+0x180],ymm2
+	LONG $0x3815c3c4; WORD $0x01c7 // vinserti128 ymm0,ymm13,xmm15,0x1
+	LONG $0x4615c3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm13,ymm15,0x31
+	QUAD $0x000000c083effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+0xc0]
+	QUAD $0x000001c093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1c0]
+	QUAD $0x000000c0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xc0],ymm0
+	QUAD $0x000001c0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1c0],ymm2
+	LONG $0x587de2c4; WORD $0x1040 // vpbroadcastd ymm0,DWORD PTR [rax+0x10]
+	LONG $0x587de2c4; WORD $0x1448 // vpbroadcastd ymm1,DWORD PTR [rax+0x14]
+	LONG $0x587de2c4; WORD $0x1850 // vpbroadcastd ymm2,DWORD PTR [rax+0x18]
+	LONG $0x587de2c4; WORD $0x1c58 // vpbroadcastd ymm3,DWORD PTR [rax+0x1c]
+	QUAD $0x0000034086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x340]
+	QUAD $0x000003608efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x360]
+	QUAD $0x0000038096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x380]
+	QUAD $0x000003a09efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x3a0]
+	LONG $0x587de2c4; WORD $0x3066 // vpbroadcastd ymm4,DWORD PTR [rsi+0x30]
+	LONG $0xfe5d41c4; BYTE $0xc0 // vpaddd ymm8,ymm4,ymm8
+	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
+	LONG $0x587de2c4; WORD $0x346e // vpbroadcastd ymm5,DWORD PTR [rsi+0x34]
+	LONG $0xfe5541c4; BYTE $0xc9 // vpaddd ymm9,ymm5,ymm9
+	LONG $0x587de2c4; WORD $0x3876 // vpbroadcastd ymm6,DWORD PTR [rsi+0x38]
+	LONG $0xfe4d41c4; BYTE $0xd2 // vpaddd ymm10,ymm6,ymm10
+	LONG $0x587de2c4; WORD $0x3c7e // vpbroadcastd ymm7,DWORD PTR [rsi+0x3c]
+	LONG $0xfe4541c4; BYTE $0xdb // vpaddd ymm11,ymm7,ymm11
+	LONG $0xe162fdc5 // vpunpckldq ymm4,ymm0,ymm1
+	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
+	LONG $0xeb62edc5 // vpunpckldq ymm5,ymm2,ymm3
+	LONG $0xd36aedc5 // vpunpckhdq ymm2,ymm2,ymm3
+	LONG $0xcd6cddc5 // vpunpcklqdq ymm1,ymm4,ymm5
+	LONG $0xdd6dddc5 // vpunpckhqdq ymm3,ymm4,ymm5
+	LONG $0xe26cfdc5 // vpunpcklqdq ymm4,ymm0,ymm2
+	LONG $0xea6dfdc5 // vpunpckhqdq ymm5,ymm0,ymm2
+	LONG $0x623dc1c4; BYTE $0xf1 // vpunpckldq ymm6,ymm8,ymm9
+	LONG $0x6a3d41c4; BYTE $0xc1 // vpunpckhdq ymm8,ymm8,ymm9
+	LONG $0x622dc1c4; BYTE $0xfb // vpunpckldq ymm7,ymm10,ymm11
+	LONG $0x6a2d41c4; BYTE $0xd3 // vpunpckhdq ymm10,ymm10,ymm11
+	LONG $0xcf6c4dc5 // vpunpcklqdq ymm9,ymm6,ymm7
+	LONG $0xdf6d4dc5 // vpunpckhqdq ymm11,ymm6,ymm7
+	LONG $0x6c3dc1c4; BYTE $0xf2 // vpunpcklqdq ymm6,ymm8,ymm10
+	LONG $0x6d3dc1c4; BYTE $0xfa // vpunpckhqdq ymm7,ymm8,ymm10
+	LONG $0x3875c3c4; WORD $0x01c1 // vinserti128 ymm0,ymm1,xmm9,0x1
+	LONG $0x4675c3c4; WORD $0x31d1 // vperm2i128 ymm2,ymm1,ymm9,0x31
+	LONG $0x43effdc5; BYTE $0x20 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+0x20]
+	QUAD $0x0000012093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x120]
+	LONG $0x417ffec5; BYTE $0x20 // vmovdqu YMMWORD PTR [rcx+0x20],ymm0
+	QUAD $0x00000120917ffec5 // vmovdqu YMMWORD PTR [rcx+0x120],ymm2
+	LONG $0x3865c3c4; WORD $0x01c3 // vinserti128 ymm0,ymm3,xmm11,0x1
+	LONG $0x4665c3c4; WORD $0x31d3 // vperm2i128 ymm2,ymm3,ymm11,0x31
+	LONG $0x43effdc5; BYTE $0x60 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+0x60]
+	QUAD $0x0000016093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x160]
+	LONG $0x417ffec5; BYTE $0x60 // vmovdqu YMMWORD PTR [rcx+0x60],ymm0
+	QUAD $0x00000160917ffec5 // vmovdqu YMMWORD PTR [rcx+0x160],ymm2
+	LONG $0x385de3c4; WORD $0x01c6 // vinserti128 ymm0,ymm4,xmm6,0x1
+	LONG $0x465de3c4; WORD $0x31d6 // vperm2i128 ymm2,ymm4,ymm6,0x31
+	QUAD $0x000000a083effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+0xa0]
+	QUAD $0x000001a093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1a0]
+	QUAD $0x000000a0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xa0],ymm0
+	QUAD $0x000001a0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1a0],ymm2
+	LONG $0x3855e3c4; WORD $0x01c7 // vinserti128 ymm0,ymm5,xmm7,0x1
+	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
+	QUAD $0x000000e083effdc5 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+0xe0]
+	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
+	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
+	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
+	LONG $0xfff4f5e9; BYTE $0xff // jmp 0x1571
+// 0x207c:
+	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
+	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
+	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
+	QUAD $0x000000a082fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rdx+0xa0]
+	QUAD $0x000000c08afef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000e092feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rdx+0xe0]
+	QUAD $0x000001009afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0x100]
+	LONG $0x587d62c4; BYTE $0x38 // vpbroadcastd ymm15,DWORD PTR [rax]
+	LONG $0xe4fe85c5 // vpaddd ymm4,ymm15,ymm4
+	LONG $0x587d62c4; WORD $0x0460 // vpbroadcastd ymm12,DWORD PTR [rax+0x4]
+	LONG $0xedfe9dc5 // vpaddd ymm5,ymm12,ymm5
+	LONG $0x587d62c4; WORD $0x0868 // vpbroadcastd ymm13,DWORD PTR [rax+0x8]
+	LONG $0xf6fe95c5 // vpaddd ymm6,ymm13,ymm6
+	LONG $0x587d62c4; WORD $0x0c70 // vpbroadcastd ymm14,DWORD PTR [rax+0xc]
+	LONG $0xfffe8dc5 // vpaddd ymm7,ymm14,ymm7
+	LONG $0xe1627dc5 // vpunpckldq ymm12,ymm0,ymm1
+	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
+	LONG $0xeb626dc5 // vpunpckldq ymm13,ymm2,ymm3
+	LONG $0xd36aedc5 // vpunpckhdq ymm2,ymm2,ymm3
+	LONG $0x6c1dc1c4; BYTE $0xcd // vpunpcklqdq ymm1,ymm12,ymm13
+	LONG $0x6d1dc1c4; BYTE $0xdd // vpunpckhqdq ymm3,ymm12,ymm13
+	LONG $0xe26c7dc5 // vpunpcklqdq ymm12,ymm0,ymm2
+	LONG $0xea6d7dc5 // vpunpckhqdq ymm13,ymm0,ymm2
+	LONG $0xf5625dc5 // vpunpckldq ymm14,ymm4,ymm5
+	LONG $0xe56addc5 // vpunpckhdq ymm4,ymm4,ymm5
+	LONG $0xff624dc5 // vpunpckldq ymm15,ymm6,ymm7
+	LONG $0xf76acdc5 // vpunpckhdq ymm6,ymm6,ymm7
+	LONG $0x6c0dc1c4; BYTE $0xef // vpunpcklqdq ymm5,ymm14,ymm15
+	LONG $0x6d0dc1c4; BYTE $0xff // vpunpckhqdq ymm7,ymm14,ymm15
+	LONG $0xf66c5dc5 // vpunpcklqdq ymm14,ymm4,ymm6
+	LONG $0xfe6d5dc5 // vpunpckhqdq ymm15,ymm4,ymm6
+	LONG $0x3875e3c4; WORD $0x01c5 // vinserti128 ymm0,ymm1,xmm5,0x1
+	LONG $0x4675e3c4; WORD $0x31d5 // vperm2i128 ymm2,ymm1,ymm5,0x31
+	LONG $0x017ffec5 // vmovdqu YMMWORD PTR [rcx],ymm0
+	QUAD $0x00000100917ffec5 // vmovdqu YMMWORD PTR [rcx+0x100],ymm2
+	LONG $0x3865e3c4; WORD $0x01c7 // vinserti128 ymm0,ymm3,xmm7,0x1
+	LONG $0x4665e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm3,ymm7,0x31
+	LONG $0x417ffec5; BYTE $0x40 // vmovdqu YMMWORD PTR [rcx+0x40],ymm0
+	QUAD $0x00000140917ffec5 // vmovdqu YMMWORD PTR [rcx+0x140],ymm2
+	LONG $0x381dc3c4; WORD $0x01c6 // vinserti128 ymm0,ymm12,xmm14,0x1
+	LONG $0x461dc3c4; WORD $0x31d6 // vperm2i128 ymm2,ymm12,ymm14,0x31
+	QUAD $0x00000080817ffec5 // vmovdqu YMMWORD PTR [rcx+0x80],ymm0
+	QUAD $0x00000180917ffec5 // vmovdqu YMMWORD PTR [rcx+0x180],ymm2
+	LONG $0x3815c3c4; WORD $0x01c7 // vinserti128 ymm0,ymm13,xmm15,0x1
+	LONG $0x4615c3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm13,ymm15,0x31
+	QUAD $0x000000c0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xc0],ymm0
+	QUAD $0x000001c0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1c0],ymm2
+	LONG $0x587de2c4; WORD $0x1040 // vpbroadcastd ymm0,DWORD PTR [rax+0x10]
+	LONG $0x587de2c4; WORD $0x1448 // vpbroadcastd ymm1,DWORD PTR [rax+0x14]
+	LONG $0x587de2c4; WORD $0x1850 // vpbroadcastd ymm2,DWORD PTR [rax+0x18]
+	LONG $0x587de2c4; WORD $0x1c58 // vpbroadcastd ymm3,DWORD PTR [rax+0x1c]
+	QUAD $0x0000034086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x340]
+	QUAD $0x000003608efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x360]
+	QUAD $0x0000038096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x380]
+	QUAD $0x000003a09efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x3a0]
+	LONG $0x587de2c4; WORD $0x3066 // vpbroadcastd ymm4,DWORD PTR [rsi+0x30]
+	LONG $0xfe5d41c4; BYTE $0xc0 // vpaddd ymm8,ymm4,ymm8
+	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
+	LONG $0x587de2c4; WORD $0x346e // vpbroadcastd ymm5,DWORD PTR [rsi+0x34]
+	LONG $0xfe5541c4; BYTE $0xc9 // vpaddd ymm9,ymm5,ymm9
+	LONG $0x587de2c4; WORD $0x3876 // vpbroadcastd ymm6,DWORD PTR [rsi+0x38]
+	LONG $0xfe4d41c4; BYTE $0xd2 // vpaddd ymm10,ymm6,ymm10
+	LONG $0x587de2c4; WORD $0x3c7e // vpbroadcastd ymm7,DWORD PTR [rsi+0x3c]
+	LONG $0xfe4541c4; BYTE $0xdb // vpaddd ymm11,ymm7,ymm11
+	LONG $0xe162fdc5 // vpunpckldq ymm4,ymm0,ymm1
+	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
+	LONG $0xeb62edc5 // vpunpckldq ymm5,ymm2,ymm3
+	LONG $0xd36aedc5 // vpunpckhdq ymm2,ymm2,ymm3
+	LONG $0xcd6cddc5 // vpunpcklqdq ymm1,ymm4,ymm5
+	LONG $0xdd6dddc5 // vpunpckhqdq ymm3,ymm4,ymm5
+	LONG $0xe26cfdc5 // vpunpcklqdq ymm4,ymm0,ymm2
+	LONG $0xea6dfdc5 // vpunpckhqdq ymm5,ymm0,ymm2
+	LONG $0x623dc1c4; BYTE $0xf1 // vpunpckldq ymm6,ymm8,ymm9
+	LONG $0x6a3d41c4; BYTE $0xc1 // vpunpckhdq ymm8,ymm8,ymm9
+	LONG $0x622dc1c4; BYTE $0xfb // vpunpckldq ymm7,ymm10,ymm11
+	LONG $0x6a2d41c4; BYTE $0xd3 // vpunpckhdq ymm10,ymm10,ymm11
+	LONG $0xcf6c4dc5 // vpunpcklqdq ymm9,ymm6,ymm7
+	LONG $0xdf6d4dc5 // vpunpckhqdq ymm11,ymm6,ymm7
+	LONG $0x6c3dc1c4; BYTE $0xf2 // vpunpcklqdq ymm6,ymm8,ymm10
+	LONG $0x6d3dc1c4; BYTE $0xfa // vpunpckhqdq ymm7,ymm8,ymm10
+	LONG $0x3875c3c4; WORD $0x01c1 // vinserti128 ymm0,ymm1,xmm9,0x1
+	LONG $0x4675c3c4; WORD $0x31d1 // vperm2i128 ymm2,ymm1,ymm9,0x31
+	LONG $0x417ffec5; BYTE $0x20 // vmovdqu YMMWORD PTR [rcx+0x20],ymm0
+	QUAD $0x00000120917ffec5 // vmovdqu YMMWORD PTR [rcx+0x120],ymm2
+	LONG $0x3865c3c4; WORD $0x01c3 // vinserti128 ymm0,ymm3,xmm11,0x1
+	LONG $0x4665c3c4; WORD $0x31d3 // vperm2i128 ymm2,ymm3,ymm11,0x31
+	LONG $0x417ffec5; BYTE $0x60 // vmovdqu YMMWORD PTR [rcx+0x60],ymm0
+	QUAD $0x00000160917ffec5 // vmovdqu YMMWORD PTR [rcx+0x160],ymm2
+	LONG $0x385de3c4; WORD $0x01c6 // vinserti128 ymm0,ymm4,xmm6,0x1
+	LONG $0x465de3c4; WORD $0x31d6 // vperm2i128 ymm2,ymm4,ymm6,0x31
+	QUAD $0x000000a0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xa0],ymm0
+	QUAD $0x000001a0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1a0],ymm2
+	LONG $0x3855e3c4; WORD $0x01c7 // vinserti128 ymm0,ymm5,xmm7,0x1
+	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
+	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
+	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
+	LONG $0xfff118e9; BYTE $0xff // jmp 0x13c1
+// 0x22a9:
+	WORD $0xc931 // xor ecx,ecx
+	WORD $0xd231 // xor edx,edx
+	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
+	WORD $0x1f72 // jb 0x22d3
+	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
+	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
+	WORD $0x0c72 // jb 0x22d3
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x22d3:
+	WORD $0xc789 // mov edi,eax
+	WORD $0xe783; BYTE $0x0f // and edi,0xf
+	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	WORD $0xe1c1; BYTE $0x04 // shl ecx,0x4
+	LONG $0x033c8d4d // lea r15,[r11+rax*1]
+	LONG $0xd8568948 // mov QWORD PTR [rsi-0x28],rdx
+	LONG $0xc87e894c // mov QWORD PTR [rsi-0x38],r15
+	WORD $0x2949; BYTE $0xcf // sub r15,rcx
+	LONG $0xc07e894c // mov QWORD PTR [rsi-0x40],r15
+	LONG $0xb05e894c // mov QWORD PTR [rsi-0x50],r11
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+	WORD $0x3145; BYTE $0xed // xor r13d,r13d
+	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
+	WORD $0xc985 // test ecx,ecx
+	WORD $0x0f74 // je 0x2320
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
+	LONG $0x01d68349 // adc r14,0x1
+	LONG $0x10c78349 // add r15,0x10
+// 0x2320:
+	WORD $0xc085 // test eax,eax
+	WORD $0x0f74 // je 0x2333
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+// 0x2333:
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
+	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
+	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
+	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
+	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
+	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
+// 0x236d:
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6d74 // je 0x2438
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2438:
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6d74 // je 0x24ab
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xdd // add r13,rbx
+	WORD $0x114c; BYTE $0xf0 // adc rax,r14
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x00d68349 // adc r14,0x0
+// 0x24ab:
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6d74 // je 0x2576
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2576:
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6d74 // je 0x25e9
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xdd // add r13,rbx
+	WORD $0x114c; BYTE $0xf0 // adc rax,r14
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x00d68349 // adc r14,0x0
+// 0x25e9:
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xfd7a850f; WORD $0xffff // jne 0x236d
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
+	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
+	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
+	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
+	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
+	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
+	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
+	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
+	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	LONG $0xffeaaee9; BYTE $0xff // jmp 0x1115
+// 0x2667:
+	WORD $0xc931 // xor ecx,ecx
+	WORD $0xd231 // xor edx,edx
+	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
+	WORD $0x1f72 // jb 0x2691
+	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
+	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
+	WORD $0x0c72 // jb 0x2691
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x2691:
+	WORD $0xc789 // mov edi,eax
+	WORD $0xe783; BYTE $0x0f // and edi,0xf
+	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	WORD $0xe1c1; BYTE $0x04 // shl ecx,0x4
+	LONG $0x033c8d4d // lea r15,[r11+rax*1]
+	LONG $0xd8568948 // mov QWORD PTR [rsi-0x28],rdx
+	LONG $0xc87e894c // mov QWORD PTR [rsi-0x38],r15
+	WORD $0x2949; BYTE $0xcf // sub r15,rcx
+	LONG $0xc07e894c // mov QWORD PTR [rsi-0x40],r15
+	LONG $0xb05e894c // mov QWORD PTR [rsi-0x50],r11
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+	WORD $0x3145; BYTE $0xed // xor r13d,r13d
+	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
+	WORD $0xc985 // test ecx,ecx
+	WORD $0x0f74 // je 0x26de
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
+	LONG $0x01d68349 // adc r14,0x1
+	LONG $0x10c78349 // add r15,0x10
+// 0x26de:
+	WORD $0xc085 // test eax,eax
+	WORD $0x0f74 // je 0x26f1
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+// 0x26f1:
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
+	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
+	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
+	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
+	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
+	LONG $0xc86ffdc5 // vmovdqa ymm1,ymm0
+	LONG $0xe36ffdc5 // vmovdqa ymm4,ymm3
+	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
+	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
+	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
+// 0x273c:
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x93 // vpshufd ymm1,ymm1,0x93
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6d74 // je 0x285f
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x285f:
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6d74 // je 0x28d2
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xdd // add r13,rbx
+	WORD $0x114c; BYTE $0xf0 // adc rax,r14
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x00d68349 // adc r14,0x0
+// 0x28d2:
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x39 // vpshufd ymm1,ymm1,0x39
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6d74 // je 0x29f5
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x29f5:
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6d74 // je 0x2a68
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xdd // add r13,rbx
+	WORD $0x114c; BYTE $0xf0 // adc rax,r14
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x00d68349 // adc r14,0x0
+// 0x2a68:
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xfcca850f; WORD $0xffff // jne 0x273c
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
+	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
+	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
+	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
+	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
+	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
+	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
+	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
+	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
+	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
+	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
+	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
+	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
+	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
+	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
+	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
+	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
+	LONG $0xffe5dee9; BYTE $0xff // jmp 0x1115
+// 0x2b37:
+	WORD $0xc931 // xor ecx,ecx
+	WORD $0xd231 // xor edx,edx
+	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
+	WORD $0x1f72 // jb 0x2b61
+	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
+	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
+	WORD $0x0c72 // jb 0x2b61
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
+// 0x2b61:
+	WORD $0xc789 // mov edi,eax
+	WORD $0xe783; BYTE $0x0f // and edi,0xf
+	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	WORD $0xe1c1; BYTE $0x04 // shl ecx,0x4
+	LONG $0x033c8d4d // lea r15,[r11+rax*1]
+	LONG $0xd8568948 // mov QWORD PTR [rsi-0x28],rdx
+	LONG $0xc87e894c // mov QWORD PTR [rsi-0x38],r15
+	WORD $0x2949; BYTE $0xcf // sub r15,rcx
+	LONG $0xc07e894c // mov QWORD PTR [rsi-0x40],r15
+	LONG $0xb05e894c // mov QWORD PTR [rsi-0x50],r11
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+	WORD $0x3145; BYTE $0xed // xor r13d,r13d
+	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
+	WORD $0xc985 // test ecx,ecx
+	WORD $0x0f74 // je 0x2bae
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
+	LONG $0x01d68349 // adc r14,0x1
+	LONG $0x10c78349 // add r15,0x10
+// 0x2bae:
+	WORD $0xc085 // test eax,eax
+	WORD $0x0f74 // je 0x2bc1
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+// 0x2bc1:
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
+	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
+	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
+	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
+	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
+	LONG $0xd06ffdc5 // vmovdqa ymm2,ymm0
+	LONG $0xeb6ffdc5 // vmovdqa ymm5,ymm3
+	LONG $0xc66f7dc5 // vmovdqa ymm8,ymm6
+	LONG $0x5afe35c5; BYTE $0x60 // vpaddd ymm11,ymm9,YMMWORD PTR [rdx+0x60]
+	LONG $0xc86ffdc5 // vmovdqa ymm1,ymm0
+	LONG $0xe36ffdc5 // vmovdqa ymm4,ymm3
+	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
+	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
+	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
+// 0x2c1d:
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xde // vpshufb ymm11,ymm11,ymm14
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x93 // vpshufd ymm1,ymm1,0x93
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xdf // vpshufb ymm11,ymm11,ymm15
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
+	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6d74 // je 0x2d99
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2d99:
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6d74 // je 0x2e0c
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xdd // add r13,rbx
+	WORD $0x114c; BYTE $0xf0 // adc rax,r14
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x00d68349 // adc r14,0x0
+// 0x2e0c:
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xf3729dc5; BYTE $0x0c // vpslld ymm12,ymm3,0xc
+	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xde // vpshufb ymm11,ymm11,ymm14
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x003542c4; BYTE $0xcf // vpshufb ymm9,ymm9,ymm15
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
+	LONG $0xf3729dc5; BYTE $0x07 // vpslld ymm12,ymm3,0x7
+	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
+	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x39 // vpshufd ymm1,ymm1,0x39
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xdf // vpshufb ymm11,ymm11,ymm15
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
+	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6d74 // je 0x2f88
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x114c; BYTE $0xcb // adc rbx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x114c; BYTE $0xd0 // adc rax,r10
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2f88:
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6d74 // je 0x2ffb
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
+	WORD $0x0149; BYTE $0xdd // add r13,rbx
+	WORD $0x114c; BYTE $0xf0 // adc rax,r14
+	WORD $0x8949; BYTE $0xc6 // mov r14,rax
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02e8c148 // shr rax,0x2
+	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	LONG $0x00d58349 // adc r13,0x0
+	LONG $0x00d68349 // adc r14,0x0
+// 0x2ffb:
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xfc18850f; WORD $0xffff // jne 0x2c1d
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
+	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
+	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
+	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
+	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
+	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
+	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
+	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
+	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
+	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
+	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
+	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
+	LONG $0xfe6dc1c4; BYTE $0xd4 // vpaddd ymm2,ymm2,ymm12
+	LONG $0xfe55c1c4; BYTE $0xed // vpaddd ymm5,ymm5,ymm13
+	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
+	LONG $0xfe2541c4; BYTE $0xdf // vpaddd ymm11,ymm11,ymm15
+	LONG $0x5afe25c5; BYTE $0x60 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+0x60]
+	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
+	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
+	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
+	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
+	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
+	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
+	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
+	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
+	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
+	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
+	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
+	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
+	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
+	LONG $0xffdffae9; BYTE $0xff // jmp 0x1115
+// 0x311b:
+	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
+	LONG $0x10508b49 // mov rdx,QWORD PTR [r8+0x10]
+	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
+	LONG $0x084e8948 // mov QWORD PTR [rsi+0x8],rcx
+	LONG $0x10568948 // mov QWORD PTR [rsi+0x10],rdx
+	LONG $0x6f7ac1c4; WORD $0x2840 // vmovdqu xmm0,XMMWORD PTR [r8+0x28]
+	QUAD $0x00000080867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm0
+	LONG $0x38408b41 // mov eax,DWORD PTR [r8+0x38]
+	WORD $0x4689; BYTE $0x30 // mov DWORD PTR [rsi+0x30],eax
+	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
+	LONG $0x20488b49 // mov rcx,QWORD PTR [r8+0x20]
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
+	LONG $0x02eac148 // shr rdx,0x2
+	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
+	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
+	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
+	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
+	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
+	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
+	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+// 0x3192:
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
+	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6e3c2c4; BYTE $0xf9 // mulx rdi,rbx,r9
+	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
+	WORD $0x014d; BYTE $0xe4 // add r12,r12
+	WORD $0x114d; BYTE $0xed // adc r13,r13
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x014c; BYTE $0xe1 // add rcx,r12
+	WORD $0x114c; BYTE $0xeb // adc rbx,r13
+	LONG $0x12148d4b // lea rdx,[r10+r10*1]
+	LONG $0xf69b42c4; BYTE $0xe8 // mulx r13,r12,r8
+	LONG $0x00d78348 // adc rdi,0x0
+	WORD $0x014c; BYTE $0xe3 // add rbx,r12
+	WORD $0x114c; BYTE $0xef // adc rdi,r13
+	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
+	WORD $0x114d; BYTE $0xeb // adc r11,r13
+	LONG $0xd2af0f4d // imul r10,r10
+	WORD $0x014c; BYTE $0xe7 // add rdi,r12
+	WORD $0x114d; BYTE $0xd3 // adc r11,r10
+	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
+	WORD $0x8941; BYTE $0xda // mov r10d,ebx
+	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
+	WORD $0x894d; BYTE $0xd9 // mov r9,r11
+	LONG $0xfce08349 // and r8,0xfffffffffffffffc
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x3ee2c148 // shl rdx,0x3e
+	LONG $0x3ee1c149 // shl r9,0x3e
+	LONG $0x02ebc148 // shr rbx,0x2
+	WORD $0x0948; BYTE $0xd3 // or rbx,rdx
+	WORD $0x014c; BYTE $0xc0 // add rax,r8
+	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
+	WORD $0x114d; BYTE $0xda // adc r10,r11
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0x02ebc149 // shr r11,0x2
+	WORD $0x094c; BYTE $0xcf // or rdi,r9
+	WORD $0x0148; BYTE $0xd8 // add rax,rbx
+	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
+	WORD $0x114d; BYTE $0xda // adc r10,r11
+	WORD $0x894d; BYTE $0xd0 // mov r8,r10
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e8c149 // shr r8,0x2
+	LONG $0x80048d4f // lea r8,[r8+r8*4]
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	LONG $0x00d18348 // adc rcx,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x894d; BYTE $0x06 // mov QWORD PTR [r14],r8
+	LONG $0x084e894d // mov QWORD PTR [r14+0x8],r9
+	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
+	LONG $0x18c68349 // add r14,0x18
+	WORD $0x394d; BYTE $0xfe // cmp r14,r15
+	LONG $0xff3e850f; WORD $0xffff // jne 0x3192
+	LONG $0xffe318e9; BYTE $0xff // jmp 0x1571
+// 0x3259:
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+// 0x3264:
+	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x0099840f; WORD $0x0000 // je 0x1fe1
+	LONG $0x009f840f; WORD $0x0000 // je 0x3315
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0xc87e // mulx rdi,rcx,QWORD PTR [rsi-0x38]
-	LONG $0xf6bbe2c4; WORD $0xc05e // mulx rbx,r8,QWORD PTR [rsi-0x40]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	WORD $0x894c; BYTE $0xd0 // mov rax,r10
+	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0xd04e // mulx r9,rax,QWORD PTR [rsi-0x30]
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	LONG $0xf6b3e2c4; WORD $0xc046 // mulx rax,r9,QWORD PTR [rsi-0x40]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f48; BYTE $0xd0 // imul rdx,QWORD PTR [rsi-0x30]
-	LONG $0x56af0f4c; BYTE $0xc0 // imul r10,QWORD PTR [rsi-0x40]
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xd9 // add r9,rbx
 	WORD $0x114c; BYTE $0xd0 // adc rax,r10
 	WORD $0x8949; BYTE $0xc2 // mov r10,rax
@@ -1862,13 +2995,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	LONG $0x04fa8349 // cmp r10,0x4
 	LONG $0xc0430f4c // cmovae r8,rax
 	LONG $0xc9430f4c // cmovae r9,rcx
-	LONG $0xf046034c // add r8,QWORD PTR [rsi-0x10]
-	LONG $0xf84e134c // adc r9,QWORD PTR [rsi-0x8]
+	LONG $0x8086034c; WORD $0x0000; BYTE $0x00 // add r8,QWORD PTR [rsi+0x80]
+	LONG $0x888e134c; WORD $0x0000; BYTE $0x00 // adc r9,QWORD PTR [rsi+0x88]
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x67eb // jmp 0x2048
-// 0x1fe1:
+	WORD $0x6beb // jmp 0x3380
+// 0x3315:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1880,74 +3013,108 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $4160-8
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
 	LONG $0x1050894c // mov QWORD PTR [rax+0x10],r10
-	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
-	LONG $0xc8568b48 // mov rdx,QWORD PTR [rsi-0x38]
+	LONG $0x184e8b48 // mov rcx,QWORD PTR [rsi+0x18]
+	LONG $0x20568b48 // mov rdx,QWORD PTR [rsi+0x20]
 	LONG $0x18488948 // mov QWORD PTR [rax+0x18],rcx
 	LONG $0x20508948 // mov QWORD PTR [rax+0x20],rdx
-	LONG $0xf04e8b48 // mov rcx,QWORD PTR [rsi-0x10]
-	LONG $0xf8568b48 // mov rdx,QWORD PTR [rsi-0x8]
+	LONG $0x808e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x80]
+	LONG $0x88968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x88]
 	LONG $0x28488948 // mov QWORD PTR [rax+0x28],rcx
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0xc985 // test ecx,ecx
-	WORD $0x0475 // jne 0x2039
+	WORD $0x0475 // jne 0x3371
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x2039:
+// 0x3371:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x2048:
+// 0x3380:
+	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
-	LONG $0x80468d48 // lea rax,[rsi-0x80]
-	LONG $0x000300b9; BYTE $0x00 // mov ecx,0x300
-	LONG $0x000800ba; BYTE $0x00 // mov edx,0x800
-	LONG $0x02287e83 // cmp DWORD PTR [rsi+0x28],0x2
-	WORD $0x430f; BYTE $0xca // cmovae ecx,edx
-	WORD $0x0148; BYTE $0xf1 // add rcx,rsi
-// 0x2064:
+	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
+	LONG $0x467ffdc5; BYTE $0xa0 // vmovdqa YMMWORD PTR [rsi-0x60],ymm0
+	LONG $0x467ffdc5; BYTE $0xc0 // vmovdqa YMMWORD PTR [rsi-0x40],ymm0
+	LONG $0x467ffdc5; BYTE $0xe0 // vmovdqa YMMWORD PTR [rsi-0x20],ymm0
+	LONG $0x067ffdc5 // vmovdqa YMMWORD PTR [rsi],ymm0
+	LONG $0x467ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rsi+0x20],ymm0
+	QUAD $0x00000080867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm0
+	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
+	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
+	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
+	WORD $0x2674 // je 0x33ed
+	LONG $0x40fb8348 // cmp rbx,0x40
+	WORD $0x4776 // jbe 0x3414
+	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
+	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
+	WORD $0x1776 // jbe 0x33f4
+	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
+	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
+	WORD $0x0776 // jbe 0x33f4
+// 0x33ed:
+	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
+// 0x33f4:
+	LONG $0x40468d48 // lea rax,[rsi+0x40]
+// 0x33f8:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe475 // jne 0x2064
+	WORD $0xe472 // jb 0x33f8
+// 0x3414:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
 
 DATA chacha20poly1305_avx2_constants<>+0(SB)/8, $0x3320646e61707865
 DATA chacha20poly1305_avx2_constants<>+8(SB)/8, $0x6b20657479622d32
-DATA chacha20poly1305_avx2_constants<>+16(SB)/8, $0x0000000000000002
-DATA chacha20poly1305_avx2_constants<>+24(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+32(SB)/8, $0x0504070601000302
-DATA chacha20poly1305_avx2_constants<>+40(SB)/8, $0x0d0c0f0e09080b0a
-DATA chacha20poly1305_avx2_constants<>+48(SB)/8, $0x0504070601000302
-DATA chacha20poly1305_avx2_constants<>+56(SB)/8, $0x0d0c0f0e09080b0a
-DATA chacha20poly1305_avx2_constants<>+64(SB)/8, $0x0605040702010003
-DATA chacha20poly1305_avx2_constants<>+72(SB)/8, $0x0e0d0c0f0a09080b
-DATA chacha20poly1305_avx2_constants<>+80(SB)/8, $0x0605040702010003
-DATA chacha20poly1305_avx2_constants<>+88(SB)/8, $0x0e0d0c0f0a09080b
-DATA chacha20poly1305_avx2_constants<>+96(SB)/8, $0x0000000100000000
-DATA chacha20poly1305_avx2_constants<>+104(SB)/8, $0x0000000300000002
-DATA chacha20poly1305_avx2_constants<>+112(SB)/8, $0x0000000500000004
-DATA chacha20poly1305_avx2_constants<>+120(SB)/8, $0x0000000700000006
-DATA chacha20poly1305_avx2_constants<>+128(SB)/8, $0x0000000800000008
-DATA chacha20poly1305_avx2_constants<>+136(SB)/8, $0x0000000800000008
-DATA chacha20poly1305_avx2_constants<>+144(SB)/8, $0x0000000800000008
-DATA chacha20poly1305_avx2_constants<>+152(SB)/8, $0x0000000800000008
-DATA chacha20poly1305_avx2_constants<>+160(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+168(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+176(SB)/8, $0x0000000000000001
-DATA chacha20poly1305_avx2_constants<>+184(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+192(SB)/8, $0x0000000000000002
-DATA chacha20poly1305_avx2_constants<>+200(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+208(SB)/8, $0x0000000000000003
-DATA chacha20poly1305_avx2_constants<>+216(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+224(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+232(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+240(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_avx2_constants<>+248(SB)/8, $0x0000000000000000
-GLOBL chacha20poly1305_avx2_constants<>(SB), RODATA|NOPTR, $256
+DATA chacha20poly1305_avx2_constants<>+16(SB)/8, $0x0ffffffc0fffffff
+DATA chacha20poly1305_avx2_constants<>+24(SB)/8, $0x0ffffffc0ffffffc
+DATA chacha20poly1305_avx2_constants<>+32(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+40(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+48(SB)/8, $0x0000000000000001
+DATA chacha20poly1305_avx2_constants<>+56(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+64(SB)/8, $0x0000000000000002
+DATA chacha20poly1305_avx2_constants<>+72(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+80(SB)/8, $0x0000000000000003
+DATA chacha20poly1305_avx2_constants<>+88(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+96(SB)/8, $0x0000000000000004
+DATA chacha20poly1305_avx2_constants<>+104(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+112(SB)/8, $0x0000000000000005
+DATA chacha20poly1305_avx2_constants<>+120(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+128(SB)/8, $0x0000000100000000
+DATA chacha20poly1305_avx2_constants<>+136(SB)/8, $0x0000000300000002
+DATA chacha20poly1305_avx2_constants<>+144(SB)/8, $0x0000000500000004
+DATA chacha20poly1305_avx2_constants<>+152(SB)/8, $0x0000000700000006
+DATA chacha20poly1305_avx2_constants<>+160(SB)/8, $0x6170786561707865
+DATA chacha20poly1305_avx2_constants<>+168(SB)/8, $0x6170786561707865
+DATA chacha20poly1305_avx2_constants<>+176(SB)/8, $0x6170786561707865
+DATA chacha20poly1305_avx2_constants<>+184(SB)/8, $0x6170786561707865
+DATA chacha20poly1305_avx2_constants<>+192(SB)/8, $0x3320646e3320646e
+DATA chacha20poly1305_avx2_constants<>+200(SB)/8, $0x3320646e3320646e
+DATA chacha20poly1305_avx2_constants<>+208(SB)/8, $0x3320646e3320646e
+DATA chacha20poly1305_avx2_constants<>+216(SB)/8, $0x3320646e3320646e
+DATA chacha20poly1305_avx2_constants<>+224(SB)/8, $0x79622d3279622d32
+DATA chacha20poly1305_avx2_constants<>+232(SB)/8, $0x79622d3279622d32
+DATA chacha20poly1305_avx2_constants<>+240(SB)/8, $0x79622d3279622d32
+DATA chacha20poly1305_avx2_constants<>+248(SB)/8, $0x79622d3279622d32
+DATA chacha20poly1305_avx2_constants<>+256(SB)/8, $0x6b2065746b206574
+DATA chacha20poly1305_avx2_constants<>+264(SB)/8, $0x6b2065746b206574
+DATA chacha20poly1305_avx2_constants<>+272(SB)/8, $0x6b2065746b206574
+DATA chacha20poly1305_avx2_constants<>+280(SB)/8, $0x6b2065746b206574
+DATA chacha20poly1305_avx2_constants<>+288(SB)/8, $0x0605040702010003
+DATA chacha20poly1305_avx2_constants<>+296(SB)/8, $0x0e0d0c0f0a09080b
+DATA chacha20poly1305_avx2_constants<>+304(SB)/8, $0x0605040702010003
+DATA chacha20poly1305_avx2_constants<>+312(SB)/8, $0x0e0d0c0f0a09080b
+DATA chacha20poly1305_avx2_constants<>+320(SB)/8, $0x0504070601000302
+DATA chacha20poly1305_avx2_constants<>+328(SB)/8, $0x0d0c0f0e09080b0a
+DATA chacha20poly1305_avx2_constants<>+336(SB)/8, $0x0504070601000302
+DATA chacha20poly1305_avx2_constants<>+344(SB)/8, $0x0d0c0f0e09080b0a
+DATA chacha20poly1305_avx2_constants<>+352(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+360(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+368(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_avx2_constants<>+376(SB)/8, $0x0000000000000000
+GLOBL chacha20poly1305_avx2_constants<>(SB), RODATA|NOPTR, $384

@@ -5,9 +5,9 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305AVX512(a *Args)
-TEXT ·ChaCha20Poly1305AVX512(SB), 0, $4160-8
+TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
+	LEAQ -193(SP), SI
 	ANDQ $-64, SI
 	LEAQ chacha20poly1305_avx512_constants<>(SB), DX
 	PCALIGN $64

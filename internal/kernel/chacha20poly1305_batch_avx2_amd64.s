@@ -4,23 +4,22 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305BatchAVX2(a *Args)
-TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
+// func ChaCha20Poly1305BatchAVX2(a *Args, scratch *BatchScratch)
+TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
-	ANDQ $-64, SI
+	MOVQ scratch+8(FP), SI
 	LEAQ chacha20poly1305_batch_avx2_constants<>(SB), DX
 	PCALIGN $64
 	LONG $0x08678b4c // mov r12,QWORD PTR [rdi+0x8]
 	LONG $0x106f8b4c // mov r13,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x2388840f; WORD $0x0000 // je 0x2399
+	LONG $0x1d6d840f; WORD $0x0000 // je 0x1d7e
 	LONG $0x10be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x110],rdi
 	LONG $0x18968948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x118],rdx
 	LONG $0x426ffec5; BYTE $0x20 // vmovdqu ymm0,YMMWORD PTR [rdx+0x20]
 	LONG $0x4a6ffec5; BYTE $0x40 // vmovdqu ymm1,YMMWORD PTR [rdx+0x40]
-	QUAD $0x00000320867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x320],ymm0
-	QUAD $0x000003408e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm1
+	QUAD $0x00000340867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm0
+	QUAD $0x000003208e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x320],ymm1
 	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
 	WORD $0xe8c1; BYTE $0x02 // shr eax,0x2
 	WORD $0xe083; BYTE $0x01 // and eax,0x1
@@ -68,7 +67,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x288e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x128]
 	LONG $0x0170868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x170]
 	QUAD $0x020000000170b681; WORD $0x0000 // xor DWORD PTR [rsi+0x170],0x200
-	QUAD $0x000010c006848d48 // lea rax,[rsi+rax*1+0x10c0]
+	QUAD $0x00000a4006848d48 // lea rax,[rsi+rax*1+0xa40]
 	LONG $0x80b1894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rcx+0x80],r14
 	LONG $0x88818948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rcx+0x88],rax
 	LONG $0x426ffec5; BYTE $0x60 // vmovdqu ymm0,YMMWORD PTR [rdx+0x60]
@@ -79,7 +78,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x497ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm1
 	LONG $0x81048d4a // lea rax,[rcx+r8*4]
 	LONG $0x60868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rax
-	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
+	LONG $0x000008b8; BYTE $0x00 // mov eax,0x8
 	WORD $0x2944; BYTE $0xc0 // sub eax,r8d
 	WORD $0x3944; BYTE $0xc8 // cmp eax,r9d
 	LONG $0xc1470f41 // cmova eax,r9d
@@ -253,7 +252,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 // 0x481:
 	LONG $0x28b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x128]
 	LONG $0x0140868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x140]
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	WORD $0xc839 // cmp eax,ecx
 	WORD $0x470f; BYTE $0xc1 // cmova eax,ecx
 	LONG $0x01408629; WORD $0x0000 // sub DWORD PTR [rsi+0x140],eax
@@ -263,262 +262,186 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	WORD $0x0148; BYTE $0xf0 // add rax,rsi
 	WORD $0x294c; BYTE $0xf0 // sub rax,r14
 	LONG $0x60868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],rax
-	LONG $0x6f7d41c4; BYTE $0x36 // vmovdqa ymm14,YMMWORD PTR [r14]
-	LONG $0x6f7d41c4; WORD $0x407e // vmovdqa ymm15,YMMWORD PTR [r14+0x40]
-	QUAD $0x00000640be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm15
-	QUAD $0x000009c0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9c0],ymm15
-	QUAD $0x0003e086360de2c4; BYTE $0x00 // vpermd ymm0,ymm14,YMMWORD PTR [rsi+0x3e0]
-	QUAD $0x00000540867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm0
-	QUAD $0x0004008e360de2c4; BYTE $0x00 // vpermd ymm1,ymm14,YMMWORD PTR [rsi+0x400]
-	QUAD $0x000005608e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm1
-	QUAD $0x00042096360de2c4; BYTE $0x00 // vpermd ymm2,ymm14,YMMWORD PTR [rsi+0x420]
-	QUAD $0x00000580967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm2
-	QUAD $0x0004409e360de2c4; BYTE $0x00 // vpermd ymm3,ymm14,YMMWORD PTR [rsi+0x440]
-	QUAD $0x000005a09e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm3
-	QUAD $0x00046086360d62c4; BYTE $0x00 // vpermd ymm8,ymm14,YMMWORD PTR [rsi+0x460]
-	QUAD $0x000005c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm8
-	QUAD $0x00000940867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm8
-	QUAD $0x0004808e360d62c4; BYTE $0x00 // vpermd ymm9,ymm14,YMMWORD PTR [rsi+0x480]
-	QUAD $0x000005e08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm9
-	QUAD $0x000009608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm9
-	QUAD $0x0004a096360d62c4; BYTE $0x00 // vpermd ymm10,ymm14,YMMWORD PTR [rsi+0x4a0]
-	QUAD $0x00000600967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm10
-	QUAD $0x00000980967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x980],ymm10
-	QUAD $0x0004c09e360d62c4; BYTE $0x00 // vpermd ymm11,ymm14,YMMWORD PTR [rsi+0x4c0]
-	QUAD $0x000006209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm11
-	QUAD $0x000009a09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9a0],ymm11
-	QUAD $0x0004e086360d62c4; BYTE $0x00 // vpermd ymm8,ymm14,YMMWORD PTR [rsi+0x4e0]
-	QUAD $0x00000660867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm8
-	QUAD $0x000009e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9e0],ymm8
-	QUAD $0x0005008e360d62c4; BYTE $0x00 // vpermd ymm9,ymm14,YMMWORD PTR [rsi+0x500]
-	QUAD $0x000006808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm9
-	QUAD $0x00000a008e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa00],ymm9
-	QUAD $0x00052096360d62c4; BYTE $0x00 // vpermd ymm10,ymm14,YMMWORD PTR [rsi+0x520]
-	QUAD $0x000006a0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm10
-	QUAD $0x00000a20967f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa20],ymm10
-	LONG $0x587d62c4; BYTE $0x22 // vpbroadcastd ymm12,DWORD PTR [rdx]
-	QUAD $0x00000840a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm12
-	LONG $0x587d62c4; WORD $0x0462 // vpbroadcastd ymm12,DWORD PTR [rdx+0x4]
-	QUAD $0x00000860a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm12
-	LONG $0x587d62c4; WORD $0x0862 // vpbroadcastd ymm12,DWORD PTR [rdx+0x8]
-	QUAD $0x00000880a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm12
-	LONG $0x587d62c4; WORD $0x0c62 // vpbroadcastd ymm12,DWORD PTR [rdx+0xc]
-	QUAD $0x000008a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm12
-	QUAD $0x000a0000016886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x168],0xa
+	LONG $0x6f7d41c4; BYTE $0x3e // vmovdqa ymm15,YMMWORD PTR [r14]
+	QUAD $0x0004c0a6360562c4; BYTE $0x00 // vpermd ymm12,ymm15,YMMWORD PTR [rsi+0x4c0]
+	QUAD $0x00000620a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x620],ymm12
+	QUAD $0x00000720a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm12
+	LONG $0x6f7d41c4; WORD $0x4046 // vmovdqa ymm8,YMMWORD PTR [r14+0x40]
+	QUAD $0x00000640867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x640],ymm8
+	QUAD $0x0003e0a63605e2c4; BYTE $0x00 // vpermd ymm4,ymm15,YMMWORD PTR [rsi+0x3e0]
+	QUAD $0x00000540a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x540],ymm4
+	QUAD $0x000400ae3605e2c4; BYTE $0x00 // vpermd ymm5,ymm15,YMMWORD PTR [rsi+0x400]
+	QUAD $0x00000560ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x560],ymm5
+	QUAD $0x000420b63605e2c4; BYTE $0x00 // vpermd ymm6,ymm15,YMMWORD PTR [rsi+0x420]
+	QUAD $0x00000580b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x580],ymm6
+	QUAD $0x000440be3605e2c4; BYTE $0x00 // vpermd ymm7,ymm15,YMMWORD PTR [rsi+0x440]
+	QUAD $0x000005a0be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x5a0],ymm7
+	QUAD $0x000460a6360562c4; BYTE $0x00 // vpermd ymm12,ymm15,YMMWORD PTR [rsi+0x460]
+	QUAD $0x000005c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5c0],ymm12
+	QUAD $0x000480ae360562c4; BYTE $0x00 // vpermd ymm13,ymm15,YMMWORD PTR [rsi+0x480]
+	QUAD $0x000005e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x5e0],ymm13
+	QUAD $0x0004a0b6360562c4; BYTE $0x00 // vpermd ymm14,ymm15,YMMWORD PTR [rsi+0x4a0]
+	QUAD $0x00000600b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x600],ymm14
+	QUAD $0x0004e08e360562c4; BYTE $0x00 // vpermd ymm9,ymm15,YMMWORD PTR [rsi+0x4e0]
+	QUAD $0x000006608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x660],ymm9
+	QUAD $0x00050096360562c4; BYTE $0x00 // vpermd ymm10,ymm15,YMMWORD PTR [rsi+0x500]
+	QUAD $0x00000680967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x680],ymm10
+	QUAD $0x0005209e360562c4; BYTE $0x00 // vpermd ymm11,ymm15,YMMWORD PTR [rsi+0x520]
+	QUAD $0x000006a09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6a0],ymm11
+	LONG $0x587de2c4; BYTE $0x02 // vpbroadcastd ymm0,DWORD PTR [rdx]
+	LONG $0x587de2c4; WORD $0x044a // vpbroadcastd ymm1,DWORD PTR [rdx+0x4]
+	LONG $0x587de2c4; WORD $0x0852 // vpbroadcastd ymm2,DWORD PTR [rdx+0x8]
+	LONG $0x587de2c4; WORD $0x0c5a // vpbroadcastd ymm3,DWORD PTR [rdx+0xc]
+	QUAD $0x00050000016886c7; WORD $0x0000 // mov DWORD PTR [rsi+0x168],0x5
 	QUAD $0x00010000016c86c7; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],0x1
-	LONG $0x0154be83; WORD $0x0000; BYTE $0x08 // cmp DWORD PTR [rsi+0x154],0x8
-	LONG $0x0146860f; WORD $0x0000 // jbe 0x76a
-	LONG $0x6f7d41c4; WORD $0x2076 // vmovdqa ymm14,YMMWORD PTR [r14+0x20]
-	LONG $0x6f7d41c4; WORD $0x607e // vmovdqa ymm15,YMMWORD PTR [r14+0x60]
-	QUAD $0x000007c0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm15
-	QUAD $0x00000bc0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xbc0],ymm15
-	QUAD $0x0003e0a6360de2c4; BYTE $0x00 // vpermd ymm4,ymm14,YMMWORD PTR [rsi+0x3e0]
-	QUAD $0x000006c0a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm4
-	QUAD $0x000400ae360de2c4; BYTE $0x00 // vpermd ymm5,ymm14,YMMWORD PTR [rsi+0x400]
-	QUAD $0x000006e0ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm5
-	QUAD $0x000420b6360de2c4; BYTE $0x00 // vpermd ymm6,ymm14,YMMWORD PTR [rsi+0x420]
-	QUAD $0x00000700b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm6
-	QUAD $0x000440be360de2c4; BYTE $0x00 // vpermd ymm7,ymm14,YMMWORD PTR [rsi+0x440]
-	QUAD $0x00000720be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm7
-	QUAD $0x00046086360d62c4; BYTE $0x00 // vpermd ymm8,ymm14,YMMWORD PTR [rsi+0x460]
-	QUAD $0x00000740867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm8
-	QUAD $0x00000b40867f7dc5 // vmovdqa YMMWORD PTR [rsi+0xb40],ymm8
-	QUAD $0x0004808e360d62c4; BYTE $0x00 // vpermd ymm9,ymm14,YMMWORD PTR [rsi+0x480]
-	QUAD $0x000007608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm9
-	QUAD $0x00000b608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xb60],ymm9
-	QUAD $0x0004a096360d62c4; BYTE $0x00 // vpermd ymm10,ymm14,YMMWORD PTR [rsi+0x4a0]
-	QUAD $0x00000780967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm10
-	QUAD $0x00000b80967f7dc5 // vmovdqa YMMWORD PTR [rsi+0xb80],ymm10
-	QUAD $0x0004c09e360d62c4; BYTE $0x00 // vpermd ymm11,ymm14,YMMWORD PTR [rsi+0x4c0]
-	QUAD $0x000007a09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm11
-	QUAD $0x00000ba09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xba0],ymm11
-	QUAD $0x0004e086360d62c4; BYTE $0x00 // vpermd ymm8,ymm14,YMMWORD PTR [rsi+0x4e0]
-	QUAD $0x000007e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm8
-	QUAD $0x00000be0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0xbe0],ymm8
-	QUAD $0x0005008e360d62c4; BYTE $0x00 // vpermd ymm9,ymm14,YMMWORD PTR [rsi+0x500]
-	QUAD $0x000008008e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm9
-	QUAD $0x00000c008e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc00],ymm9
-	QUAD $0x00052096360d62c4; BYTE $0x00 // vpermd ymm10,ymm14,YMMWORD PTR [rsi+0x520]
-	QUAD $0x00000820967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x820],ymm10
-	QUAD $0x00000c20967f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc20],ymm10
-	LONG $0x587d62c4; BYTE $0x22 // vpbroadcastd ymm12,DWORD PTR [rdx]
-	QUAD $0x00000a40a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa40],ymm12
-	LONG $0x587d62c4; WORD $0x0462 // vpbroadcastd ymm12,DWORD PTR [rdx+0x4]
-	QUAD $0x00000a60a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa60],ymm12
-	LONG $0x587d62c4; WORD $0x0862 // vpbroadcastd ymm12,DWORD PTR [rdx+0x8]
-	QUAD $0x00000a80a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa80],ymm12
-	LONG $0x587d62c4; WORD $0x0c62 // vpbroadcastd ymm12,DWORD PTR [rdx+0xc]
-	QUAD $0x00000aa0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xaa0],ymm12
-// 0x76a:
-	QUAD $0x0000084086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x840]
-	QUAD $0x000008808efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x880]
-	QUAD $0x000009c096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x9c0]
-	QUAD $0x00000a009eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0xa00]
-	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
-	QUAD $0x0003209e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x320]
-	QUAD $0x00000940a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x940]
-	QUAD $0x00000980aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x980]
-	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
-	LONG $0xf0728dc5; BYTE $0x0c // vpslld ymm14,ymm0,0xc
-	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
-	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
-	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
-	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
-	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
-	LONG $0xc0fe3dc5 // vpaddd ymm8,ymm8,ymm0
-	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
-	QUAD $0x0003409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x340]
-	QUAD $0x000009c0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9c0],ymm10
-	QUAD $0x00000a009e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa00],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
-	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
-	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
-	LONG $0xd072adc5; BYTE $0x19 // vpsrld ymm10,ymm0,0x19
-	LONG $0xd272a5c5; BYTE $0x19 // vpsrld ymm11,ymm2,0x19
-	LONG $0xeb2dc1c4; BYTE $0xd6 // vpor ymm2,ymm10,ymm14
-	LONG $0xeb25c1c4; BYTE $0xc7 // vpor ymm0,ymm11,ymm15
-	QUAD $0x0000086096fe75c5 // vpaddd ymm10,ymm1,YMMWORD PTR [rsi+0x860]
-	QUAD $0x000008a09efe65c5 // vpaddd ymm11,ymm3,YMMWORD PTR [rsi+0x8a0]
-	QUAD $0x00000860867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm8
-	QUAD $0x000008a08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm9
-	QUAD $0x000009e0b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x9e0]
-	QUAD $0x00000a20beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0xa20]
-	QUAD $0x000320b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x320]
-	QUAD $0x000320be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x320]
-	QUAD $0x0000096086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x960]
-	QUAD $0x000009a08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x9a0]
-	QUAD $0x000009a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9a0],ymm12
-	QUAD $0x00000960ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm13
-	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
-	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
-	LONG $0xf1729dc5; BYTE $0x0c // vpslld ymm12,ymm1,0xc
-	LONG $0xf37295c5; BYTE $0x0c // vpslld ymm13,ymm3,0xc
-	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
-	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
-	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
-	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
-	LONG $0xd1fe2dc5 // vpaddd ymm10,ymm10,ymm1
-	LONG $0xdbfe25c5 // vpaddd ymm11,ymm11,ymm3
-	QUAD $0x00000840967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm10
-	QUAD $0x000008809e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm11
-	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
-	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
-	QUAD $0x000340b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x340]
-	QUAD $0x000340be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000a20b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa20],ymm14
-	QUAD $0x000009e0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9e0],ymm15
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	QUAD $0x00000980867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x980],ymm8
-	QUAD $0x000009408e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm9
-	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
-	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
-	LONG $0xf1729dc5; BYTE $0x07 // vpslld ymm12,ymm1,0x7
-	LONG $0xf37295c5; BYTE $0x07 // vpslld ymm13,ymm3,0x7
-	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
-	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
-	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
-	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
-	LONG $0x0154be83; WORD $0x0000; BYTE $0x08 // cmp DWORD PTR [rsi+0x154],0x8
-	LONG $0x01d2860f; WORD $0x0000 // jbe 0xb1b
-	QUAD $0x00000a4086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0xa40]
-	QUAD $0x00000a808efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0xa80]
-	QUAD $0x00000bc096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0xbc0]
-	QUAD $0x00000c009eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0xc00]
-	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
-	QUAD $0x0003209e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x320]
-	QUAD $0x00000b40a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0xb40]
-	QUAD $0x00000b80aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0xb80]
+// 0x5bf:
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
+	QUAD $0x0003408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x340]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
-	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
-	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
 	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
-	QUAD $0x0003409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000bc0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0xbc0],ymm10
-	QUAD $0x00000c009e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc00],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
-	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
-	LONG $0xd472adc5; BYTE $0x19 // vpsrld ymm10,ymm4,0x19
-	LONG $0xd672a5c5; BYTE $0x19 // vpsrld ymm11,ymm6,0x19
-	LONG $0xeb2dc1c4; BYTE $0xf6 // vpor ymm6,ymm10,ymm14
-	LONG $0xeb25c1c4; BYTE $0xe7 // vpor ymm4,ymm11,ymm15
-	QUAD $0x00000a6096fe55c5 // vpaddd ymm10,ymm5,YMMWORD PTR [rsi+0xa60]
-	QUAD $0x00000aa09efe45c5 // vpaddd ymm11,ymm7,YMMWORD PTR [rsi+0xaa0]
-	QUAD $0x00000a60867f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa60],ymm8
-	QUAD $0x00000aa08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xaa0],ymm9
-	QUAD $0x00000be0b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0xbe0]
-	QUAD $0x00000c20beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0xc20]
-	QUAD $0x000320b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x320]
-	QUAD $0x000320be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x320]
-	QUAD $0x00000b6086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0xb60]
-	QUAD $0x00000ba08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0xba0]
-	QUAD $0x00000ba0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xba0],ymm12
-	QUAD $0x00000b60ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xb60],ymm13
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
-	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
-	LONG $0xf77295c5; BYTE $0x0c // vpslld ymm13,ymm7,0xc
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	QUAD $0x0003409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x340]
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	QUAD $0x00000720befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x720]
+	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
-	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
-	LONG $0xd5fe2dc5 // vpaddd ymm10,ymm10,ymm5
-	LONG $0xdffe25c5 // vpaddd ymm11,ymm11,ymm7
-	QUAD $0x00000a40967f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa40],ymm10
-	QUAD $0x00000a809e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa80],ymm11
-	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
-	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
-	QUAD $0x000340b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x340]
-	QUAD $0x000340be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000c20b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc20],ymm14
-	QUAD $0x00000be0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xbe0],ymm15
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	QUAD $0x00000b80867f7dc5 // vmovdqa YMMWORD PTR [rsi+0xb80],ymm8
-	QUAD $0x00000b408e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xb40],ymm9
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
-	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
-	LONG $0xf77295c5; BYTE $0x07 // vpslld ymm13,ymm7,0x7
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	QUAD $0x0003208e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x320]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	QUAD $0x0003209e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x320]
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	QUAD $0x00000720befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x720]
+	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
-	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
-// 0xb1b:
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	QUAD $0x0003409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x340]
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	QUAD $0x0003408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x340]
+	QUAD $0x00000720befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x720]
+	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	QUAD $0x0003209e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x320]
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	QUAD $0x0003208e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x320]
+	QUAD $0x00000720befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x720]
+	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+// 0x86b:
 	QUAD $0x00000000017486c7; WORD $0x0000 // mov DWORD PTR [rsi+0x174],0x0
 	LONG $0x0138868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x138]
 	WORD $0x488d; BYTE $0x02 // lea ecx,[rax+0x2]
 	LONG $0x013c8e3b; WORD $0x0000 // cmp ecx,DWORD PTR [rsi+0x13c]
-	LONG $0x0bdf870f; WORD $0x0000 // ja 0x1719
+	LONG $0x0add870f; WORD $0x0000 // ja 0x1367
 	LONG $0x309e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x130]
 	LONG $0x83248b44 // mov r12d,DWORD PTR [rbx+rax*4]
 	LONG $0x836c8b44; BYTE $0x04 // mov r13d,DWORD PTR [rbx+rax*4+0x4]
 	WORD $0x3945; BYTE $0xec // cmp r12d,r13d
-	LONG $0x0bc6840f; WORD $0x0000 // je 0x1719
+	LONG $0x0ac4840f; WORD $0x0000 // je 0x1367
 	LONG $0x83748b44; BYTE $0x40 // mov r14d,DWORD PTR [rbx+rax*4+0x40]
 	LONG $0x837c8b44; BYTE $0x44 // mov r15d,DWORD PTR [rbx+rax*4+0x44]
 	WORD $0x8545; BYTE $0xf6 // test r14d,r14d
-	LONG $0x0bb3840f; WORD $0x0000 // je 0x1719
+	LONG $0x0ab1840f; WORD $0x0000 // je 0x1367
 	LONG $0x06e4c149 // shl r12,0x6
 	LONG $0x06e5c149 // shl r13,0x6
 	LONG $0x06e6c149 // shl r14,0x6
@@ -532,57 +455,57 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x24448b4d; BYTE $0x10 // mov r8,QWORD PTR [r12+0x10]
 	LONG $0x104d8b4d // mov r9,QWORD PTR [r13+0x10]
 	WORD $0x294d; BYTE $0xf0 // sub r8,r14
-	LONG $0x0b75820f; WORD $0x0000 // jb 0x1719
+	LONG $0x0a73820f; WORD $0x0000 // jb 0x1367
 	WORD $0x294d; BYTE $0xf9 // sub r9,r15
-	LONG $0x0b6c820f; WORD $0x0000 // jb 0x1719
+	LONG $0x0a6a820f; WORD $0x0000 // jb 0x1367
 	LONG $0x01388e89; WORD $0x0000 // mov DWORD PTR [rsi+0x138],ecx
 	QUAD $0x00010000017486c7; WORD $0x0000 // mov DWORD PTR [rsi+0x174],0x1
-	LONG $0x6f7d41c4; BYTE $0x02 // vmovdqa ymm8,YMMWORD PTR [r10]
-	LONG $0x6f7d41c4; BYTE $0x0b // vmovdqa ymm9,YMMWORD PTR [r11]
-	QUAD $0x00001040867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1040],ymm8
-	QUAD $0x000010608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1060],ymm9
-	LONG $0x8096894c; WORD $0x0010; BYTE $0x00 // mov QWORD PTR [rsi+0x1080],r10
-	LONG $0x889e894c; WORD $0x0010; BYTE $0x00 // mov QWORD PTR [rsi+0x1088],r11
-	LONG $0x90a6894c; WORD $0x0010; BYTE $0x00 // mov QWORD PTR [rsi+0x1090],r12
-	LONG $0x98ae894c; WORD $0x0010; BYTE $0x00 // mov QWORD PTR [rsi+0x1098],r13
-	LONG $0xa086894c; WORD $0x0010; BYTE $0x00 // mov QWORD PTR [rsi+0x10a0],r8
-	LONG $0xa88e894c; WORD $0x0010; BYTE $0x00 // mov QWORD PTR [rsi+0x10a8],r9
+	LONG $0x6f7d41c4; BYTE $0x3a // vmovdqa ymm15,YMMWORD PTR [r10]
+	QUAD $0x000009c0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9c0],ymm15
+	LONG $0x6f7d41c4; BYTE $0x3b // vmovdqa ymm15,YMMWORD PTR [r11]
+	QUAD $0x000009e0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9e0],ymm15
+	LONG $0x0096894c; WORD $0x000a; BYTE $0x00 // mov QWORD PTR [rsi+0xa00],r10
+	LONG $0x089e894c; WORD $0x000a; BYTE $0x00 // mov QWORD PTR [rsi+0xa08],r11
+	LONG $0x10a6894c; WORD $0x000a; BYTE $0x00 // mov QWORD PTR [rsi+0xa10],r12
+	LONG $0x18ae894c; WORD $0x000a; BYTE $0x00 // mov QWORD PTR [rsi+0xa18],r13
+	LONG $0x2086894c; WORD $0x000a; BYTE $0x00 // mov QWORD PTR [rsi+0xa20],r8
+	LONG $0x288e894c; WORD $0x000a; BYTE $0x00 // mov QWORD PTR [rsi+0xa28],r9
 	WORD $0xe0c1; BYTE $0x06 // shl eax,0x6
-	QUAD $0x00000c4006848d48 // lea rax,[rsi+rax*1+0xc40]
+	QUAD $0x000007c006848d48 // lea rax,[rsi+rax*1+0x7c0]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x247c8b49; BYTE $0x08 // mov rdi,QWORD PTR [r12+0x8]
 	LONG $0x24148b49 // mov rdx,QWORD PTR [r12]
-	LONG $0x446f7ec5; WORD $0xc00f // vmovdqu ymm8,YMMWORD PTR [rdi+rcx*1-0x40]
-	LONG $0x4c6f7ec5; WORD $0xe00f // vmovdqu ymm9,YMMWORD PTR [rdi+rcx*1-0x20]
-	LONG $0x106f7dc5 // vmovdqa ymm10,YMMWORD PTR [rax]
-	LONG $0x586f7dc5; BYTE $0x20 // vmovdqa ymm11,YMMWORD PTR [rax+0x20]
-	LONG $0xef3d41c4; BYTE $0xe2 // vpxor ymm12,ymm8,ymm10
-	LONG $0xef3541c4; BYTE $0xeb // vpxor ymm13,ymm9,ymm11
-	QUAD $0x0000030096db2dc5 // vpand ymm10,ymm10,YMMWORD PTR [rsi+0x300]
-	QUAD $0x000003009edb25c5 // vpand ymm11,ymm11,YMMWORD PTR [rsi+0x300]
-	LONG $0x647f7ec5; WORD $0xc00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x40],ymm12
-	LONG $0x6c7f7ec5; WORD $0xe00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x20],ymm13
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	LONG $0x107f7dc5 // vmovdqa YMMWORD PTR [rax],ymm10
-	LONG $0x587f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm11
+	LONG $0x7c6f7ec5; WORD $0xc00f // vmovdqu ymm15,YMMWORD PTR [rdi+rcx*1-0x40]
+	LONG $0x38ef05c5 // vpxor ymm15,ymm15,YMMWORD PTR [rax]
+	LONG $0x7c7f7ec5; WORD $0xc00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x40],ymm15
+	QUAD $0x00000300be6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rsi+0x300]
+	LONG $0x38df05c5 // vpandn ymm15,ymm15,YMMWORD PTR [rax]
+	LONG $0x7cef05c5; WORD $0xc00a // vpxor ymm15,ymm15,YMMWORD PTR [rdx+rcx*1-0x40]
+	LONG $0x387f7dc5 // vmovdqa YMMWORD PTR [rax],ymm15
+	LONG $0x7c6f7ec5; WORD $0xe00f // vmovdqu ymm15,YMMWORD PTR [rdi+rcx*1-0x20]
+	LONG $0x78ef05c5; BYTE $0x20 // vpxor ymm15,ymm15,YMMWORD PTR [rax+0x20]
+	LONG $0x7c7f7ec5; WORD $0xe00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x20],ymm15
+	QUAD $0x00000300be6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rsi+0x300]
+	LONG $0x78df05c5; BYTE $0x20 // vpandn ymm15,ymm15,YMMWORD PTR [rax+0x20]
+	LONG $0x7cef05c5; WORD $0xe00a // vpxor ymm15,ymm15,YMMWORD PTR [rdx+rcx*1-0x20]
+	LONG $0x787f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm15
 	WORD $0x894c; BYTE $0xf9 // mov rcx,r15
 	LONG $0x087d8b49 // mov rdi,QWORD PTR [r13+0x8]
 	LONG $0x00558b49 // mov rdx,QWORD PTR [r13+0x0]
-	LONG $0x446f7ec5; WORD $0xc00f // vmovdqu ymm8,YMMWORD PTR [rdi+rcx*1-0x40]
-	LONG $0x4c6f7ec5; WORD $0xe00f // vmovdqu ymm9,YMMWORD PTR [rdi+rcx*1-0x20]
-	LONG $0x506f7dc5; BYTE $0x40 // vmovdqa ymm10,YMMWORD PTR [rax+0x40]
-	LONG $0x586f7dc5; BYTE $0x60 // vmovdqa ymm11,YMMWORD PTR [rax+0x60]
-	LONG $0xef3d41c4; BYTE $0xe2 // vpxor ymm12,ymm8,ymm10
-	LONG $0xef3541c4; BYTE $0xeb // vpxor ymm13,ymm9,ymm11
-	QUAD $0x0000030096db2dc5 // vpand ymm10,ymm10,YMMWORD PTR [rsi+0x300]
-	QUAD $0x000003009edb25c5 // vpand ymm11,ymm11,YMMWORD PTR [rsi+0x300]
-	LONG $0x647f7ec5; WORD $0xc00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x40],ymm12
-	LONG $0x6c7f7ec5; WORD $0xe00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x20],ymm13
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	LONG $0x507f7dc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm10
-	LONG $0x587f7dc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm11
+	LONG $0x7c6f7ec5; WORD $0xc00f // vmovdqu ymm15,YMMWORD PTR [rdi+rcx*1-0x40]
+	LONG $0x78ef05c5; BYTE $0x40 // vpxor ymm15,ymm15,YMMWORD PTR [rax+0x40]
+	LONG $0x7c7f7ec5; WORD $0xc00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x40],ymm15
+	QUAD $0x00000300be6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rsi+0x300]
+	LONG $0x78df05c5; BYTE $0x40 // vpandn ymm15,ymm15,YMMWORD PTR [rax+0x40]
+	LONG $0x7cef05c5; WORD $0xc00a // vpxor ymm15,ymm15,YMMWORD PTR [rdx+rcx*1-0x40]
+	LONG $0x787f7dc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm15
+	LONG $0x7c6f7ec5; WORD $0xe00f // vmovdqu ymm15,YMMWORD PTR [rdi+rcx*1-0x20]
+	LONG $0x78ef05c5; BYTE $0x60 // vpxor ymm15,ymm15,YMMWORD PTR [rax+0x60]
+	LONG $0x7c7f7ec5; WORD $0xe00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x20],ymm15
+	QUAD $0x00000300be6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rsi+0x300]
+	LONG $0x78df05c5; BYTE $0x60 // vpandn ymm15,ymm15,YMMWORD PTR [rax+0x60]
+	LONG $0x7cef05c5; WORD $0xe00a // vpxor ymm15,ymm15,YMMWORD PTR [rdx+rcx*1-0x20]
+	LONG $0x787f7dc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm15
 	WORD $0x8949; BYTE $0xc7 // mov r15,rax
 	LONG $0x18428b4d // mov r8,QWORD PTR [r10+0x18]
 	LONG $0x204a8b4d // mov r9,QWORD PTR [r10+0x20]
@@ -594,16 +517,16 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x084f134d // adc r9,QWORD PTR [r15+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x001048bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1048]
-	QUAD $0x0010409ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1040]
+	QUAD $0x0009c8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x9c8]
+	QUAD $0x0009c09ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x9c0]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0010508ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1050]
+	QUAD $0x0009d08ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x9d0]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x00104086f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1040]
+	QUAD $0x0009c086f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x9c0]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x0000105096af0f48 // imul rdx,QWORD PTR [rsi+0x1050]
-	QUAD $0x0000104096af0f4c // imul r10,QWORD PTR [rsi+0x1040]
+	QUAD $0x000009d096af0f48 // imul rdx,QWORD PTR [rsi+0x9d0]
+	QUAD $0x000009c096af0f4c // imul r10,QWORD PTR [rsi+0x9c0]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
@@ -620,16 +543,16 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x4867134d // adc r12,QWORD PTR [r15+0x48]
 	LONG $0x01d58349 // adc r13,0x1
 	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x001068bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1068]
-	QUAD $0x0010609ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x1060]
+	QUAD $0x0009e8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x9e8]
+	QUAD $0x0009e09ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x9e0]
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x001070a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x1070]
+	QUAD $0x0009f0a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x9f0]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x00106086f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x1060]
+	QUAD $0x0009e086f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x9e0]
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x0000107096af0f48 // imul rdx,QWORD PTR [rsi+0x1070]
-	QUAD $0x00001060aeaf0f4c // imul r13,QWORD PTR [rsi+0x1060]
+	QUAD $0x000009f096af0f48 // imul rdx,QWORD PTR [rsi+0x9f0]
+	QUAD $0x000009e0aeaf0f4c // imul r13,QWORD PTR [rsi+0x9e0]
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
@@ -646,16 +569,16 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x184f134d // adc r9,QWORD PTR [r15+0x18]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x001048bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1048]
-	QUAD $0x0010409ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1040]
+	QUAD $0x0009c8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x9c8]
+	QUAD $0x0009c09ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x9c0]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0010508ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1050]
+	QUAD $0x0009d08ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x9d0]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x00104086f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1040]
+	QUAD $0x0009c086f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x9c0]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x0000105096af0f48 // imul rdx,QWORD PTR [rsi+0x1050]
-	QUAD $0x0000104096af0f4c // imul r10,QWORD PTR [rsi+0x1040]
+	QUAD $0x000009d096af0f48 // imul rdx,QWORD PTR [rsi+0x9d0]
+	QUAD $0x000009c096af0f4c // imul r10,QWORD PTR [rsi+0x9c0]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
@@ -672,16 +595,16 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x5867134d // adc r12,QWORD PTR [r15+0x58]
 	LONG $0x01d58349 // adc r13,0x1
 	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x001068bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1068]
-	QUAD $0x0010609ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x1060]
+	QUAD $0x0009e8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x9e8]
+	QUAD $0x0009e09ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x9e0]
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x001070a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x1070]
+	QUAD $0x0009f0a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x9f0]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x00106086f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x1060]
+	QUAD $0x0009e086f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x9e0]
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x0000107096af0f48 // imul rdx,QWORD PTR [rsi+0x1070]
-	QUAD $0x00001060aeaf0f4c // imul r13,QWORD PTR [rsi+0x1060]
+	QUAD $0x000009f096af0f48 // imul rdx,QWORD PTR [rsi+0x9f0]
+	QUAD $0x000009e0aeaf0f4c // imul r13,QWORD PTR [rsi+0x9e0]
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
@@ -694,9 +617,9 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
-// 0xebb:
+// 0xc0e:
 	LONG $0x015cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x15c],0x0
-	WORD $0x6f74 // je 0xf33
+	WORD $0x6f74 // je 0xc86
 	LONG $0x0144968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x144]
 	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
 	LONG $0x01508e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x150]
@@ -712,189 +635,167 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	WORD $0xd783; BYTE $0x00 // adc edi,0x0
 	WORD $0xc2ff // inc edx
 	LONG $0x014c963b; WORD $0x0000 // cmp edx,DWORD PTR [rsi+0x14c]
-	WORD $0x1075 // jne 0xf21
+	WORD $0x1075 // jne 0xc74
 	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
 	WORD $0xd231 // xor edx,edx
 	WORD $0xff31 // xor edi,edi
 	LONG $0x01508e89; WORD $0x0000 // mov DWORD PTR [rsi+0x150],ecx
-// 0xf21:
+// 0xc74:
 	LONG $0x01449689; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edx
 	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
 	LONG $0x015c8eff; WORD $0x0000 // dec DWORD PTR [rsi+0x15c]
-// 0xf33:
+// 0xc86:
 	LONG $0x016cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x16c],0x0
-	LONG $0x03b1840f; WORD $0x0000 // je 0x12f1
-	QUAD $0x0000084086fe7dc5 // vpaddd ymm8,ymm0,YMMWORD PTR [rsi+0x840]
-	QUAD $0x000008808efe6dc5 // vpaddd ymm9,ymm2,YMMWORD PTR [rsi+0x880]
-	QUAD $0x000009c096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0x9c0]
-	QUAD $0x00000a009eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0xa00]
-	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
-	QUAD $0x0003209e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x320]
-	QUAD $0x00000940a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0x940]
-	QUAD $0x00000980aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0x980]
-	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
-	LONG $0xf0728dc5; BYTE $0x0c // vpslld ymm14,ymm0,0xc
-	LONG $0xf27285c5; BYTE $0x0c // vpslld ymm15,ymm2,0xc
-	LONG $0xd072fdc5; BYTE $0x14 // vpsrld ymm0,ymm0,0x14
-	LONG $0xd272edc5; BYTE $0x14 // vpsrld ymm2,ymm2,0x14
-	LONG $0xc0eb8dc5 // vpor ymm0,ymm14,ymm0
-	LONG $0xd2eb85c5 // vpor ymm2,ymm15,ymm2
-	LONG $0xc0fe3dc5 // vpaddd ymm8,ymm8,ymm0
-	LONG $0xcafe35c5 // vpaddd ymm9,ymm9,ymm2
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
-	QUAD $0x0003409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x340]
-	QUAD $0x000009c0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9c0],ymm10
-	QUAD $0x00000a009e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa00],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xc0ef9dc5 // vpxor ymm0,ymm12,ymm0
-	LONG $0xd2ef95c5 // vpxor ymm2,ymm13,ymm2
-	LONG $0xf0728dc5; BYTE $0x07 // vpslld ymm14,ymm0,0x7
-	LONG $0xf27285c5; BYTE $0x07 // vpslld ymm15,ymm2,0x7
-	LONG $0xd072adc5; BYTE $0x19 // vpsrld ymm10,ymm0,0x19
-	LONG $0xd272a5c5; BYTE $0x19 // vpsrld ymm11,ymm2,0x19
-	LONG $0xeb2dc1c4; BYTE $0xd6 // vpor ymm2,ymm10,ymm14
-	LONG $0xeb25c1c4; BYTE $0xc7 // vpor ymm0,ymm11,ymm15
-	QUAD $0x0000086096fe75c5 // vpaddd ymm10,ymm1,YMMWORD PTR [rsi+0x860]
-	QUAD $0x000008a09efe65c5 // vpaddd ymm11,ymm3,YMMWORD PTR [rsi+0x8a0]
-	QUAD $0x00000860867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm8
-	QUAD $0x000008a08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm9
-	QUAD $0x000009e0b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0x9e0]
-	QUAD $0x00000a20beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0xa20]
-	QUAD $0x000320b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x320]
-	QUAD $0x000320be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x320]
-	QUAD $0x0000096086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0x960]
-	QUAD $0x000009a08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0x9a0]
-	QUAD $0x000009a0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9a0],ymm12
-	QUAD $0x00000960ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm13
-	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
-	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
-	LONG $0xf1729dc5; BYTE $0x0c // vpslld ymm12,ymm1,0xc
-	LONG $0xf37295c5; BYTE $0x0c // vpslld ymm13,ymm3,0xc
-	LONG $0xd172f5c5; BYTE $0x14 // vpsrld ymm1,ymm1,0x14
-	LONG $0xd372e5c5; BYTE $0x14 // vpsrld ymm3,ymm3,0x14
-	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
-	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
-	LONG $0xd1fe2dc5 // vpaddd ymm10,ymm10,ymm1
-	LONG $0xdbfe25c5 // vpaddd ymm11,ymm11,ymm3
-	QUAD $0x00000840967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm10
-	QUAD $0x000008809e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm11
-	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
-	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
-	QUAD $0x000340b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x340]
-	QUAD $0x000340be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000a20b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa20],ymm14
-	QUAD $0x000009e0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9e0],ymm15
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	QUAD $0x00000980867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x980],ymm8
-	QUAD $0x000009408e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm9
-	LONG $0xc9efbdc5 // vpxor ymm1,ymm8,ymm1
-	LONG $0xdbefb5c5 // vpxor ymm3,ymm9,ymm3
-	LONG $0xf1729dc5; BYTE $0x07 // vpslld ymm12,ymm1,0x7
-	LONG $0xf37295c5; BYTE $0x07 // vpslld ymm13,ymm3,0x7
-	LONG $0xd172f5c5; BYTE $0x19 // vpsrld ymm1,ymm1,0x19
-	LONG $0xd372e5c5; BYTE $0x19 // vpsrld ymm3,ymm3,0x19
-	LONG $0xc9eb9dc5 // vpor ymm1,ymm12,ymm1
-	LONG $0xdbeb95c5 // vpor ymm3,ymm13,ymm3
-	LONG $0x0154be83; WORD $0x0000; BYTE $0x08 // cmp DWORD PTR [rsi+0x154],0x8
-	LONG $0x01d2860f; WORD $0x0000 // jbe 0x12f1
-	QUAD $0x00000a4086fe5dc5 // vpaddd ymm8,ymm4,YMMWORD PTR [rsi+0xa40]
-	QUAD $0x00000a808efe4dc5 // vpaddd ymm9,ymm6,YMMWORD PTR [rsi+0xa80]
-	QUAD $0x00000bc096ef3dc5 // vpxor ymm10,ymm8,YMMWORD PTR [rsi+0xbc0]
-	QUAD $0x00000c009eef35c5 // vpxor ymm11,ymm9,YMMWORD PTR [rsi+0xc00]
-	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
-	QUAD $0x0003209e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x320]
-	QUAD $0x00000b40a6fe2dc5 // vpaddd ymm12,ymm10,YMMWORD PTR [rsi+0xb40]
-	QUAD $0x00000b80aefe25c5 // vpaddd ymm13,ymm11,YMMWORD PTR [rsi+0xb80]
+	LONG $0x02ac840f; WORD $0x0000 // je 0xf3f
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
+	QUAD $0x0003408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x340]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf4728dc5; BYTE $0x0c // vpslld ymm14,ymm4,0xc
-	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
-	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
-	LONG $0xe4eb8dc5 // vpor ymm4,ymm14,ymm4
-	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	LONG $0xc4fe3dc5 // vpaddd ymm8,ymm8,ymm4
-	LONG $0xcefe35c5 // vpaddd ymm9,ymm9,ymm6
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
 	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
-	QUAD $0x0003409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000bc0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0xbc0],ymm10
-	QUAD $0x00000c009e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc00],ymm11
-	LONG $0xfe1d41c4; BYTE $0xe2 // vpaddd ymm12,ymm12,ymm10
-	LONG $0xfe1541c4; BYTE $0xeb // vpaddd ymm13,ymm13,ymm11
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xf6ef95c5 // vpxor ymm6,ymm13,ymm6
-	LONG $0xf4728dc5; BYTE $0x07 // vpslld ymm14,ymm4,0x7
-	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
-	LONG $0xd472adc5; BYTE $0x19 // vpsrld ymm10,ymm4,0x19
-	LONG $0xd672a5c5; BYTE $0x19 // vpsrld ymm11,ymm6,0x19
-	LONG $0xeb2dc1c4; BYTE $0xf6 // vpor ymm6,ymm10,ymm14
-	LONG $0xeb25c1c4; BYTE $0xe7 // vpor ymm4,ymm11,ymm15
-	QUAD $0x00000a6096fe55c5 // vpaddd ymm10,ymm5,YMMWORD PTR [rsi+0xa60]
-	QUAD $0x00000aa09efe45c5 // vpaddd ymm11,ymm7,YMMWORD PTR [rsi+0xaa0]
-	QUAD $0x00000a60867f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa60],ymm8
-	QUAD $0x00000aa08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xaa0],ymm9
-	QUAD $0x00000be0b6ef2dc5 // vpxor ymm14,ymm10,YMMWORD PTR [rsi+0xbe0]
-	QUAD $0x00000c20beef25c5 // vpxor ymm15,ymm11,YMMWORD PTR [rsi+0xc20]
-	QUAD $0x000320b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x320]
-	QUAD $0x000320be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x320]
-	QUAD $0x00000b6086fe0dc5 // vpaddd ymm8,ymm14,YMMWORD PTR [rsi+0xb60]
-	QUAD $0x00000ba08efe05c5 // vpaddd ymm9,ymm15,YMMWORD PTR [rsi+0xba0]
-	QUAD $0x00000ba0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xba0],ymm12
-	QUAD $0x00000b60ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xb60],ymm13
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
-	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
-	LONG $0xf77295c5; BYTE $0x0c // vpslld ymm13,ymm7,0xc
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	QUAD $0x0003409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x340]
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	QUAD $0x00000720befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x720]
+	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
-	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
-	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
-	LONG $0xd5fe2dc5 // vpaddd ymm10,ymm10,ymm5
-	LONG $0xdffe25c5 // vpaddd ymm11,ymm11,ymm7
-	QUAD $0x00000a40967f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa40],ymm10
-	QUAD $0x00000a809e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xa80],ymm11
-	LONG $0xef0d41c4; BYTE $0xf2 // vpxor ymm14,ymm14,ymm10
-	LONG $0xef0541c4; BYTE $0xfb // vpxor ymm15,ymm15,ymm11
-	QUAD $0x000340b6000d62c4; BYTE $0x00 // vpshufb ymm14,ymm14,YMMWORD PTR [rsi+0x340]
-	QUAD $0x000340be000562c4; BYTE $0x00 // vpshufb ymm15,ymm15,YMMWORD PTR [rsi+0x340]
-	QUAD $0x00000c20b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0xc20],ymm14
-	QUAD $0x00000be0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xbe0],ymm15
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	QUAD $0x00000b80867f7dc5 // vmovdqa YMMWORD PTR [rsi+0xb80],ymm8
-	QUAD $0x00000b408e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xb40],ymm9
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0xffefb5c5 // vpxor ymm7,ymm9,ymm7
-	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
-	LONG $0xf77295c5; BYTE $0x07 // vpslld ymm13,ymm7,0x7
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	QUAD $0x0003208e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x320]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	QUAD $0x0003209e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x320]
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	QUAD $0x00000720befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x720]
+	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
-	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
-	LONG $0xffeb95c5 // vpor ymm7,ymm13,ymm7
-// 0x12f1:
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	QUAD $0x0003409e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x340]
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	QUAD $0x0003408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x340]
+	QUAD $0x00000720befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x720]
+	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	QUAD $0x0003209e002562c4; BYTE $0x00 // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x320]
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	QUAD $0x0003208e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x320]
+	QUAD $0x00000720befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x720]
+	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+// 0xf3f:
 	LONG $0x0174ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x174],0x1
-	LONG $0x041b850f; WORD $0x0000 // jne 0x1719
+	LONG $0x041b850f; WORD $0x0000 // jne 0x1367
 	LONG $0x2047034d // add r8,QWORD PTR [r15+0x20]
 	LONG $0x284f134d // adc r9,QWORD PTR [r15+0x28]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x001048bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1048]
-	QUAD $0x0010409ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1040]
+	QUAD $0x0009c8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x9c8]
+	QUAD $0x0009c09ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x9c0]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0010508ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1050]
+	QUAD $0x0009d08ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x9d0]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x00104086f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1040]
+	QUAD $0x0009c086f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x9c0]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x0000105096af0f48 // imul rdx,QWORD PTR [rsi+0x1050]
-	QUAD $0x0000104096af0f4c // imul r10,QWORD PTR [rsi+0x1040]
+	QUAD $0x000009d096af0f48 // imul rdx,QWORD PTR [rsi+0x9d0]
+	QUAD $0x000009c096af0f4c // imul r10,QWORD PTR [rsi+0x9c0]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
@@ -911,16 +812,16 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x6867134d // adc r12,QWORD PTR [r15+0x68]
 	LONG $0x01d58349 // adc r13,0x1
 	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x001068bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1068]
-	QUAD $0x0010609ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x1060]
+	QUAD $0x0009e8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x9e8]
+	QUAD $0x0009e09ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x9e0]
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x001070a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x1070]
+	QUAD $0x0009f0a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x9f0]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x00106086f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x1060]
+	QUAD $0x0009e086f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x9e0]
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x0000107096af0f48 // imul rdx,QWORD PTR [rsi+0x1070]
-	QUAD $0x00001060aeaf0f4c // imul r13,QWORD PTR [rsi+0x1060]
+	QUAD $0x000009f096af0f48 // imul rdx,QWORD PTR [rsi+0x9f0]
+	QUAD $0x000009e0aeaf0f4c // imul r13,QWORD PTR [rsi+0x9e0]
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
@@ -937,16 +838,16 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x384f134d // adc r9,QWORD PTR [r15+0x38]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x001048bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1048]
-	QUAD $0x0010409ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1040]
+	QUAD $0x0009c8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x9c8]
+	QUAD $0x0009c09ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x9c0]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0010508ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1050]
+	QUAD $0x0009d08ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x9d0]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x00104086f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1040]
+	QUAD $0x0009c086f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x9c0]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x0000105096af0f48 // imul rdx,QWORD PTR [rsi+0x1050]
-	QUAD $0x0000104096af0f4c // imul r10,QWORD PTR [rsi+0x1040]
+	QUAD $0x000009d096af0f48 // imul rdx,QWORD PTR [rsi+0x9d0]
+	QUAD $0x000009c096af0f4c // imul r10,QWORD PTR [rsi+0x9c0]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
@@ -963,16 +864,16 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x7867134d // adc r12,QWORD PTR [r15+0x78]
 	LONG $0x01d58349 // adc r13,0x1
 	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x001068bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1068]
-	QUAD $0x0010609ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x1060]
+	QUAD $0x0009e8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x9e8]
+	QUAD $0x0009e09ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x9e0]
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x001070a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x1070]
+	QUAD $0x0009f0a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x9f0]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x00106086f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x1060]
+	QUAD $0x0009e086f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x9e0]
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x0000107096af0f48 // imul rdx,QWORD PTR [rsi+0x1070]
-	QUAD $0x00001060aeaf0f4c // imul r13,QWORD PTR [rsi+0x1060]
+	QUAD $0x000009f096af0f48 // imul rdx,QWORD PTR [rsi+0x9f0]
+	QUAD $0x000009e0aeaf0f4c // imul r13,QWORD PTR [rsi+0x9e0]
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
@@ -985,29 +886,29 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	LONG $0x00d48349 // adc r12,0x0
 	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x80b68b4c; WORD $0x0010; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x1080]
-	QUAD $0x00000010a0be8348 // cmp QWORD PTR [rsi+0x10a0],0x0
-	WORD $0x1174 // je 0x1500
+	LONG $0x00b68b4c; WORD $0x000a; BYTE $0x00 // mov r14,QWORD PTR [rsi+0xa00]
+	QUAD $0x0000000a20be8348 // cmp QWORD PTR [rsi+0xa20],0x0
+	WORD $0x1174 // je 0x114e
 	LONG $0x1846894d // mov QWORD PTR [r14+0x18],r8
 	LONG $0x204e894d // mov QWORD PTR [r14+0x20],r9
 	LONG $0x2856894d // mov QWORD PTR [r14+0x28],r10
-	LONG $0x0000b0e9; BYTE $0x00 // jmp 0x15b0
-// 0x1500:
-	LONG $0x90be8b4c; WORD $0x0010; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x1090]
+	LONG $0x0000b0e9; BYTE $0x00 // jmp 0x11fe
+// 0x114e:
+	LONG $0x10be8b4c; WORD $0x000a; BYTE $0x00 // mov r15,QWORD PTR [rsi+0xa10]
 	LONG $0x2047034d // add r8,QWORD PTR [r15+0x20]
 	LONG $0x104f134d // adc r9,QWORD PTR [r15+0x10]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	QUAD $0x001048bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1048]
-	QUAD $0x0010409ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x1040]
+	QUAD $0x0009c8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x9c8]
+	QUAD $0x0009c09ef6bbe2c4; BYTE $0x00 // mulx rbx,r8,QWORD PTR [rsi+0x9c0]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	QUAD $0x0010508ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x1050]
+	QUAD $0x0009d08ef6fb62c4; BYTE $0x00 // mulx r9,rax,QWORD PTR [rsi+0x9d0]
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	QUAD $0x00104086f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x1040]
+	QUAD $0x0009c086f6b3e2c4; BYTE $0x00 // mulx rax,r9,QWORD PTR [rsi+0x9c0]
 	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	QUAD $0x0000105096af0f48 // imul rdx,QWORD PTR [rsi+0x1050]
-	QUAD $0x0000104096af0f4c // imul r10,QWORD PTR [rsi+0x1040]
+	QUAD $0x000009d096af0f48 // imul rdx,QWORD PTR [rsi+0x9d0]
+	QUAD $0x000009c096af0f4c // imul r10,QWORD PTR [rsi+0x9c0]
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
@@ -1033,30 +934,30 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x384e134d // adc r9,QWORD PTR [r14+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-// 0x15b0:
-	LONG $0x88b68b4c; WORD $0x0010; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x1088]
-	QUAD $0x00000010a8be8348 // cmp QWORD PTR [rsi+0x10a8],0x0
-	WORD $0x1174 // je 0x15d2
+// 0x11fe:
+	LONG $0x08b68b4c; WORD $0x000a; BYTE $0x00 // mov r14,QWORD PTR [rsi+0xa08]
+	QUAD $0x0000000a28be8348 // cmp QWORD PTR [rsi+0xa28],0x0
+	WORD $0x1174 // je 0x1220
 	LONG $0x185e894d // mov QWORD PTR [r14+0x18],r11
 	LONG $0x2066894d // mov QWORD PTR [r14+0x20],r12
 	LONG $0x286e894d // mov QWORD PTR [r14+0x28],r13
-	LONG $0x0000b0e9; BYTE $0x00 // jmp 0x1682
-// 0x15d2:
-	LONG $0x98be8b4c; WORD $0x0010; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x1098]
+	LONG $0x0000b0e9; BYTE $0x00 // jmp 0x12d0
+// 0x1220:
+	LONG $0x18be8b4c; WORD $0x000a; BYTE $0x00 // mov r15,QWORD PTR [rsi+0xa18]
 	LONG $0x205f034d // add r11,QWORD PTR [r15+0x20]
 	LONG $0x1067134d // adc r12,QWORD PTR [r15+0x10]
 	LONG $0x01d58349 // adc r13,0x1
 	WORD $0x894c; BYTE $0xda // mov rdx,r11
-	QUAD $0x001068bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x1068]
-	QUAD $0x0010609ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x1060]
+	QUAD $0x0009e8bef6f3e2c4; BYTE $0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x9e8]
+	QUAD $0x0009e09ef6a3e2c4; BYTE $0x00 // mulx rbx,r11,QWORD PTR [rsi+0x9e0]
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	QUAD $0x001070a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x1070]
+	QUAD $0x0009f0a6f6fb62c4; BYTE $0x00 // mulx r12,rax,QWORD PTR [rsi+0x9f0]
 	WORD $0x0149; BYTE $0xc3 // add r11,rax
 	WORD $0x114c; BYTE $0xe3 // adc rbx,r12
-	QUAD $0x00106086f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x1060]
+	QUAD $0x0009e086f69be2c4; BYTE $0x00 // mulx rax,r12,QWORD PTR [rsi+0x9e0]
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	QUAD $0x0000107096af0f48 // imul rdx,QWORD PTR [rsi+0x1070]
-	QUAD $0x00001060aeaf0f4c // imul r13,QWORD PTR [rsi+0x1060]
+	QUAD $0x000009f096af0f48 // imul rdx,QWORD PTR [rsi+0x9f0]
+	QUAD $0x000009e0aeaf0f4c // imul r13,QWORD PTR [rsi+0x9e0]
 	WORD $0x0149; BYTE $0xcc // add r12,rcx
 	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
@@ -1082,9 +983,9 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x3866134d // adc r12,QWORD PTR [r14+0x38]
 	WORD $0x894c; BYTE $0x18 // mov QWORD PTR [rax],r11
 	LONG $0x0860894c // mov QWORD PTR [rax+0x8],r12
-// 0x1682:
+// 0x12d0:
 	LONG $0x015cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x15c],0x0
-	WORD $0x6f74 // je 0x16fa
+	WORD $0x6f74 // je 0x1348
 	LONG $0x0144968b; WORD $0x0000 // mov edx,DWORD PTR [rsi+0x144]
 	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
 	LONG $0x01508e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x150]
@@ -1100,25 +1001,25 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	WORD $0xd783; BYTE $0x00 // adc edi,0x0
 	WORD $0xc2ff // inc edx
 	LONG $0x014c963b; WORD $0x0000 // cmp edx,DWORD PTR [rsi+0x14c]
-	WORD $0x1075 // jne 0x16e8
+	WORD $0x1075 // jne 0x1336
 	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
 	WORD $0xd231 // xor edx,edx
 	WORD $0xff31 // xor edi,edi
 	LONG $0x01508e89; WORD $0x0000 // mov DWORD PTR [rsi+0x150],ecx
-// 0x16e8:
+// 0x1336:
 	LONG $0x01449689; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edx
 	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
 	LONG $0x015c8eff; WORD $0x0000 // dec DWORD PTR [rsi+0x15c]
-// 0x16fa:
+// 0x1348:
 	LONG $0x0168ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x168],0x1
-	LONG $0x06da840f; WORD $0x0000 // je 0x1de1
+	LONG $0x06d9840f; WORD $0x0000 // je 0x1a2e
 	LONG $0x016cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x16c],0x0
-	LONG $0xf056850f; WORD $0xffff // jne 0x76a
-	LONG $0xfff402e9; BYTE $0xff // jmp 0xb1b
-// 0x1719:
+	LONG $0xf25d850f; WORD $0xffff // jne 0x5bf
+	LONG $0xfff504e9; BYTE $0xff // jmp 0x86b
+// 0x1367:
 	LONG $0x0138868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x138]
 	LONG $0x013c863b; WORD $0x0000 // cmp eax,DWORD PTR [rsi+0x13c]
-	LONG $0x0268830f; WORD $0x0000 // jae 0x1993
+	LONG $0x026b830f; WORD $0x0000 // jae 0x15e4
 	LONG $0x309e8b48; WORD $0x0001; BYTE $0x00 // mov rbx,QWORD PTR [rsi+0x130]
 	WORD $0x488d; BYTE $0x01 // lea ecx,[rax+0x1]
 	LONG $0x01388e89; WORD $0x0000 // mov DWORD PTR [rsi+0x138],ecx
@@ -1129,9 +1030,9 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	WORD $0x894d; BYTE $0xe5 // mov r13,r12
 	LONG $0x80a3034c; WORD $0x0000; BYTE $0x00 // add r12,QWORD PTR [rbx+0x80]
 	LONG $0x88ab034c; WORD $0x0000; BYTE $0x00 // add r13,QWORD PTR [rbx+0x88]
-	QUAD $0x00000c4006bc8d4c // lea r15,[rsi+rax*1+0xc40]
+	QUAD $0x000007c006bc8d4c // lea r15,[rsi+rax*1+0x7c0]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x0245840f; WORD $0x0000 // je 0x19b0
+	LONG $0x0248840f; WORD $0x0000 // je 0x1601
 	LONG $0x06e1c148 // shl rcx,0x6
 	LONG $0x24748b4d; BYTE $0x10 // mov r14,QWORD PTR [r12+0x10]
 	LONG $0x247c8b49; BYTE $0x08 // mov rdi,QWORD PTR [r12+0x8]
@@ -1141,21 +1042,21 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x28558b4d // mov r10,QWORD PTR [r13+0x28]
 	WORD $0x894d; BYTE $0xfb // mov r11,r15
 	WORD $0x2949; BYTE $0xce // sub r14,rcx
-	LONG $0x03b2820f; WORD $0x0000 // jb 0x1b47
-	LONG $0x446f7ec5; WORD $0xc00f // vmovdqu ymm8,YMMWORD PTR [rdi+rcx*1-0x40]
-	LONG $0x4c6f7ec5; WORD $0xe00f // vmovdqu ymm9,YMMWORD PTR [rdi+rcx*1-0x20]
-	LONG $0x6f7d41c4; BYTE $0x17 // vmovdqa ymm10,YMMWORD PTR [r15]
-	LONG $0x6f7d41c4; WORD $0x205f // vmovdqa ymm11,YMMWORD PTR [r15+0x20]
-	LONG $0xef3d41c4; BYTE $0xe2 // vpxor ymm12,ymm8,ymm10
-	LONG $0xef3541c4; BYTE $0xeb // vpxor ymm13,ymm9,ymm11
-	QUAD $0x0000030096db2dc5 // vpand ymm10,ymm10,YMMWORD PTR [rsi+0x300]
-	QUAD $0x000003009edb25c5 // vpand ymm11,ymm11,YMMWORD PTR [rsi+0x300]
-	LONG $0x647f7ec5; WORD $0xc00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x40],ymm12
-	LONG $0x6c7f7ec5; WORD $0xe00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x20],ymm13
-	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
-	LONG $0xef2541c4; BYTE $0xd9 // vpxor ymm11,ymm11,ymm9
-	LONG $0x7f7d41c4; BYTE $0x17 // vmovdqa YMMWORD PTR [r15],ymm10
-	LONG $0x7f7d41c4; WORD $0x205f // vmovdqa YMMWORD PTR [r15+0x20],ymm11
+	LONG $0x03b5820f; WORD $0x0000 // jb 0x1798
+	LONG $0x7c6f7ec5; WORD $0xc00f // vmovdqu ymm15,YMMWORD PTR [rdi+rcx*1-0x40]
+	LONG $0xef0541c4; BYTE $0x3f // vpxor ymm15,ymm15,YMMWORD PTR [r15]
+	LONG $0x7c7f7ec5; WORD $0xc00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x40],ymm15
+	QUAD $0x00000300be6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rsi+0x300]
+	LONG $0xdf0541c4; BYTE $0x3f // vpandn ymm15,ymm15,YMMWORD PTR [r15]
+	LONG $0x7cef05c5; WORD $0xc00a // vpxor ymm15,ymm15,YMMWORD PTR [rdx+rcx*1-0x40]
+	LONG $0x7f7d41c4; BYTE $0x3f // vmovdqa YMMWORD PTR [r15],ymm15
+	LONG $0x7c6f7ec5; WORD $0xe00f // vmovdqu ymm15,YMMWORD PTR [rdi+rcx*1-0x20]
+	LONG $0xef0541c4; WORD $0x207f // vpxor ymm15,ymm15,YMMWORD PTR [r15+0x20]
+	LONG $0x7c7f7ec5; WORD $0xe00a // vmovdqu YMMWORD PTR [rdx+rcx*1-0x20],ymm15
+	QUAD $0x00000300be6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rsi+0x300]
+	LONG $0xdf0541c4; WORD $0x207f // vpandn ymm15,ymm15,YMMWORD PTR [r15+0x20]
+	LONG $0x7cef05c5; WORD $0xe00a // vpxor ymm15,ymm15,YMMWORD PTR [rdx+rcx*1-0x20]
+	LONG $0x7f7d41c4; WORD $0x207f // vmovdqa YMMWORD PTR [r15+0x20],ymm15
 	WORD $0x034d; BYTE $0x07 // add r8,QWORD PTR [r15]
 	LONG $0x084f134d // adc r9,QWORD PTR [r15+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1261,19 +1162,19 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x03bb840f; WORD $0x0000 // je 0x1d42
-// 0x1987:
+	LONG $0x03b7840f; WORD $0x0000 // je 0x198f
+// 0x15d8:
 	LONG $0x1845894d // mov QWORD PTR [r13+0x18],r8
 	LONG $0x204d894d // mov QWORD PTR [r13+0x20],r9
 	LONG $0x2855894d // mov QWORD PTR [r13+0x28],r10
-// 0x1993:
+// 0x15e4:
 	LONG $0x01748683; WORD $0x0000; BYTE $0x01 // add DWORD PTR [rsi+0x174],0x1
-	WORD $0x0575 // jne 0x19a1
-	LONG $0xfffce1e9; BYTE $0xff // jmp 0x1682
-// 0x19a1:
+	WORD $0x0575 // jne 0x15f2
+	LONG $0xfffcdee9; BYTE $0xff // jmp 0x12d0
+// 0x15f2:
 	QUAD $0x00000000017486c7; WORD $0x0000 // mov DWORD PTR [rsi+0x174],0x0
-	LONG $0xfff50be9; BYTE $0xff // jmp 0xebb
-// 0x19b0:
+	LONG $0xfff60de9; BYTE $0xff // jmp 0xc0e
+// 0x1601:
 	LONG $0x18968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x118]
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x085f8b49 // mov rbx,QWORD PTR [r15+0x8]
@@ -1294,9 +1195,9 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	LONG $0x245c8b4d; BYTE $0x18 // mov r11,QWORD PTR [r12+0x18]
 	LONG $0x24748b4d; BYTE $0x20 // mov r14,QWORD PTR [r12+0x20]
-// 0x19ff:
+// 0x1650:
 	LONG $0x10ee8349 // sub r14,0x10
-	WORD $0x6b72 // jb 0x1a70
+	WORD $0x6b72 // jb 0x16c1
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1324,42 +1225,42 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x8feb // jmp 0x19ff
-// 0x1a70:
+	WORD $0x8feb // jmp 0x1650
+// 0x16c1:
 	LONG $0x10c68349 // add r14,0x10
-	LONG $0x00bc840f; WORD $0x0000 // je 0x1b36
+	LONG $0x00bc840f; WORD $0x0000 // je 0x1787
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0x894c; BYTE $0xdf // mov rdi,r11
 	LONG $0x609e8d4c; WORD $0x0003; BYTE $0x00 // lea r11,[rsi+0x360]
 	WORD $0x894c; BYTE $0xdb // mov rbx,r11
-	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
-	LONG $0x7f7941c4; BYTE $0x33 // vmovdqa XMMWORD PTR [r11],xmm14
+	LONG $0xef0141c4; BYTE $0xff // vpxor xmm15,xmm15,xmm15
+	LONG $0x7f7941c4; BYTE $0x3b // vmovdqa XMMWORD PTR [r11],xmm15
 	WORD $0x08a8 // test al,0x8
-	WORD $0x0e74 // je 0x1aa6
+	WORD $0x0e74 // je 0x16f7
 	WORD $0x8b48; BYTE $0x17 // mov rdx,QWORD PTR [rdi]
 	WORD $0x8948; BYTE $0x13 // mov QWORD PTR [rbx],rdx
 	LONG $0x08c78348 // add rdi,0x8
 	LONG $0x08c38348 // add rbx,0x8
-// 0x1aa6:
+// 0x16f7:
 	WORD $0x04a8 // test al,0x4
-	WORD $0x0c74 // je 0x1ab6
+	WORD $0x0c74 // je 0x1707
 	WORD $0x178b // mov edx,DWORD PTR [rdi]
 	WORD $0x1389 // mov DWORD PTR [rbx],edx
 	LONG $0x04c78348 // add rdi,0x4
 	LONG $0x04c38348 // add rbx,0x4
-// 0x1ab6:
+// 0x1707:
 	WORD $0x02a8 // test al,0x2
-	WORD $0x0e74 // je 0x1ac8
+	WORD $0x0e74 // je 0x1719
 	WORD $0xb70f; BYTE $0x17 // movzx edx,WORD PTR [rdi]
 	WORD $0x8966; BYTE $0x13 // mov WORD PTR [rbx],dx
 	LONG $0x02c78348 // add rdi,0x2
 	LONG $0x02c38348 // add rbx,0x2
-// 0x1ac8:
+// 0x1719:
 	WORD $0x01a8 // test al,0x1
-	WORD $0x0574 // je 0x1ad1
+	WORD $0x0574 // je 0x1722
 	WORD $0xb60f; BYTE $0x17 // movzx edx,BYTE PTR [rdi]
 	WORD $0x1388 // mov BYTE PTR [rbx],dl
-// 0x1ad1:
+// 0x1722:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1386,77 +1287,75 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1b36:
+// 0x1787:
 	LONG $0x247c8349; WORD $0x0010 // cmp QWORD PTR [r12+0x10],0x0
-	LONG $0xfe45850f; WORD $0xffff // jne 0x1987
-	LONG $0x0001fbe9; BYTE $0x00 // jmp 0x1d42
-// 0x1b47:
-	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
-	QUAD $0x00000360b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm14
-	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
+	LONG $0xfe45850f; WORD $0xffff // jne 0x15d8
+	LONG $0x0001f7e9; BYTE $0x00 // jmp 0x198f
+// 0x1798:
+	LONG $0xef0141c4; BYTE $0xff // vpxor xmm15,xmm15,xmm15
+	QUAD $0x00000360be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm15
+	QUAD $0x00000380be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm15
 	LONG $0x40468d41 // lea eax,[r14+0x40]
 	LONG $0x0f7c8d48; BYTE $0xc0 // lea rdi,[rdi+rcx*1-0x40]
 	LONG $0x609e8d48; WORD $0x0003; BYTE $0x00 // lea rbx,[rsi+0x360]
 	WORD $0x20a8 // test al,0x20
-	WORD $0x1074 // je 0x1b80
-	LONG $0x376f7ec5 // vmovdqu ymm14,YMMWORD PTR [rdi]
-	LONG $0x337f7ec5 // vmovdqu YMMWORD PTR [rbx],ymm14
+	WORD $0x1074 // je 0x17d1
+	LONG $0x3f6f7ec5 // vmovdqu ymm15,YMMWORD PTR [rdi]
+	LONG $0x3b7f7ec5 // vmovdqu YMMWORD PTR [rbx],ymm15
 	LONG $0x20c78348 // add rdi,0x20
 	LONG $0x20c38348 // add rbx,0x20
-// 0x1b80:
+// 0x17d1:
 	WORD $0x10a8 // test al,0x10
-	WORD $0x1074 // je 0x1b94
-	LONG $0x376f7ac5 // vmovdqu xmm14,XMMWORD PTR [rdi]
-	LONG $0x337f7ac5 // vmovdqu XMMWORD PTR [rbx],xmm14
+	WORD $0x1074 // je 0x17e5
+	LONG $0x3f6f7ac5 // vmovdqu xmm15,XMMWORD PTR [rdi]
+	LONG $0x3b7f7ac5 // vmovdqu XMMWORD PTR [rbx],xmm15
 	LONG $0x10c78348 // add rdi,0x10
 	LONG $0x10c38348 // add rbx,0x10
-// 0x1b94:
+// 0x17e5:
 	WORD $0x08a8 // test al,0x8
-	WORD $0x0e74 // je 0x1ba6
+	WORD $0x0e74 // je 0x17f7
 	WORD $0x8b48; BYTE $0x17 // mov rdx,QWORD PTR [rdi]
 	WORD $0x8948; BYTE $0x13 // mov QWORD PTR [rbx],rdx
 	LONG $0x08c78348 // add rdi,0x8
 	LONG $0x08c38348 // add rbx,0x8
-// 0x1ba6:
+// 0x17f7:
 	WORD $0x04a8 // test al,0x4
-	WORD $0x0c74 // je 0x1bb6
+	WORD $0x0c74 // je 0x1807
 	WORD $0x178b // mov edx,DWORD PTR [rdi]
 	WORD $0x1389 // mov DWORD PTR [rbx],edx
 	LONG $0x04c78348 // add rdi,0x4
 	LONG $0x04c38348 // add rbx,0x4
-// 0x1bb6:
+// 0x1807:
 	WORD $0x02a8 // test al,0x2
-	WORD $0x0e74 // je 0x1bc8
+	WORD $0x0e74 // je 0x1819
 	WORD $0xb70f; BYTE $0x17 // movzx edx,WORD PTR [rdi]
 	WORD $0x8966; BYTE $0x13 // mov WORD PTR [rbx],dx
 	LONG $0x02c78348 // add rdi,0x2
 	LONG $0x02c38348 // add rbx,0x2
-// 0x1bc8:
+// 0x1819:
 	WORD $0x01a8 // test al,0x1
-	WORD $0x0574 // je 0x1bd1
+	WORD $0x0574 // je 0x1822
 	WORD $0xb60f; BYTE $0x17 // movzx edx,BYTE PTR [rdi]
 	WORD $0x1388 // mov BYTE PTR [rbx],dl
-// 0x1bd1:
+// 0x1822:
 	LONG $0x18968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x118]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0xf748; BYTE $0xd9 // neg rcx
-	QUAD $0x00000360b66f7dc5 // vmovdqa ymm14,YMMWORD PTR [rsi+0x360]
-	LONG $0x6f7d41c4; BYTE $0x3f // vmovdqa ymm15,YMMWORD PTR [r15]
-	LONG $0xef0d41c4; BYTE $0xff // vpxor ymm15,ymm14,ymm15
+	QUAD $0x00000360be6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rsi+0x360]
+	LONG $0xef0541c4; BYTE $0x3f // vpxor ymm15,ymm15,YMMWORD PTR [r15]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0x6f7d41c4; BYTE $0x3f // vmovdqa ymm15,YMMWORD PTR [r15]
 	QUAD $0x00000300bedb05c5 // vpand ymm15,ymm15,YMMWORD PTR [rsi+0x300]
 	QUAD $0x0000c00abcdb05c5; BYTE $0x00 // vpand ymm15,ymm15,YMMWORD PTR [rdx+rcx*1+0xc0]
-	LONG $0xef0d41c4; BYTE $0xff // vpxor ymm15,ymm14,ymm15
+	QUAD $0x00000360beef05c5 // vpxor ymm15,ymm15,YMMWORD PTR [rsi+0x360]
 	LONG $0x7f7d41c4; BYTE $0x3f // vmovdqa YMMWORD PTR [r15],ymm15
-	QUAD $0x00000380b66f7dc5 // vmovdqa ymm14,YMMWORD PTR [rsi+0x380]
-	LONG $0x6f7d41c4; WORD $0x207f // vmovdqa ymm15,YMMWORD PTR [r15+0x20]
-	LONG $0xef0d41c4; BYTE $0xff // vpxor ymm15,ymm14,ymm15
+	QUAD $0x00000380be6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rsi+0x380]
+	LONG $0xef0541c4; WORD $0x207f // vpxor ymm15,ymm15,YMMWORD PTR [r15+0x20]
 	QUAD $0x000003c0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3c0],ymm15
 	LONG $0x6f7d41c4; WORD $0x207f // vmovdqa ymm15,YMMWORD PTR [r15+0x20]
 	QUAD $0x00000300bedb05c5 // vpand ymm15,ymm15,YMMWORD PTR [rsi+0x300]
 	QUAD $0x0000e00abcdb05c5; BYTE $0x00 // vpand ymm15,ymm15,YMMWORD PTR [rdx+rcx*1+0xe0]
-	LONG $0xef0d41c4; BYTE $0xff // vpxor ymm15,ymm14,ymm15
+	QUAD $0x00000380beef05c5 // vpxor ymm15,ymm15,YMMWORD PTR [rsi+0x380]
 	LONG $0x7f7d41c4; WORD $0x207f // vmovdqa YMMWORD PTR [r15+0x20],ymm15
 	LONG $0x241c8b49 // mov rbx,QWORD PTR [r12]
 	LONG $0x244c8b49; BYTE $0x10 // mov rcx,QWORD PTR [r12+0x10]
@@ -1464,47 +1363,47 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	WORD $0x0148; BYTE $0xcb // add rbx,rcx
 	LONG $0xa0be8d48; WORD $0x0003; BYTE $0x00 // lea rdi,[rsi+0x3a0]
 	WORD $0x20a8 // test al,0x20
-	WORD $0x1074 // je 0x1c7f
-	LONG $0x376f7ec5 // vmovdqu ymm14,YMMWORD PTR [rdi]
-	LONG $0x337f7ec5 // vmovdqu YMMWORD PTR [rbx],ymm14
+	WORD $0x1074 // je 0x18cc
+	LONG $0x3f6f7ec5 // vmovdqu ymm15,YMMWORD PTR [rdi]
+	LONG $0x3b7f7ec5 // vmovdqu YMMWORD PTR [rbx],ymm15
 	LONG $0x20c78348 // add rdi,0x20
 	LONG $0x20c38348 // add rbx,0x20
-// 0x1c7f:
+// 0x18cc:
 	WORD $0x10a8 // test al,0x10
-	WORD $0x1074 // je 0x1c93
-	LONG $0x376f7ac5 // vmovdqu xmm14,XMMWORD PTR [rdi]
-	LONG $0x337f7ac5 // vmovdqu XMMWORD PTR [rbx],xmm14
+	WORD $0x1074 // je 0x18e0
+	LONG $0x3f6f7ac5 // vmovdqu xmm15,XMMWORD PTR [rdi]
+	LONG $0x3b7f7ac5 // vmovdqu XMMWORD PTR [rbx],xmm15
 	LONG $0x10c78348 // add rdi,0x10
 	LONG $0x10c38348 // add rbx,0x10
-// 0x1c93:
+// 0x18e0:
 	WORD $0x08a8 // test al,0x8
-	WORD $0x0e74 // je 0x1ca5
+	WORD $0x0e74 // je 0x18f2
 	WORD $0x8b48; BYTE $0x17 // mov rdx,QWORD PTR [rdi]
 	WORD $0x8948; BYTE $0x13 // mov QWORD PTR [rbx],rdx
 	LONG $0x08c78348 // add rdi,0x8
 	LONG $0x08c38348 // add rbx,0x8
-// 0x1ca5:
+// 0x18f2:
 	WORD $0x04a8 // test al,0x4
-	WORD $0x0c74 // je 0x1cb5
+	WORD $0x0c74 // je 0x1902
 	WORD $0x178b // mov edx,DWORD PTR [rdi]
 	WORD $0x1389 // mov DWORD PTR [rbx],edx
 	LONG $0x04c78348 // add rdi,0x4
 	LONG $0x04c38348 // add rbx,0x4
-// 0x1cb5:
+// 0x1902:
 	WORD $0x02a8 // test al,0x2
-	WORD $0x0e74 // je 0x1cc7
+	WORD $0x0e74 // je 0x1914
 	WORD $0xb70f; BYTE $0x17 // movzx edx,WORD PTR [rdi]
 	WORD $0x8966; BYTE $0x13 // mov WORD PTR [rbx],dx
 	LONG $0x02c78348 // add rdi,0x2
 	LONG $0x02c38348 // add rbx,0x2
-// 0x1cc7:
+// 0x1914:
 	WORD $0x01a8 // test al,0x1
-	WORD $0x0574 // je 0x1cd0
+	WORD $0x0574 // je 0x191d
 	WORD $0xb60f; BYTE $0x17 // movzx edx,BYTE PTR [rdi]
 	WORD $0x1388 // mov BYTE PTR [rbx],dl
-// 0x1cd0:
+// 0x191d:
 	WORD $0x8941; BYTE $0xc6 // mov r14d,eax
-// 0x1cd3:
+// 0x1920:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1533,8 +1432,8 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0x10c38349 // add r11,0x10
 	LONG $0x10ee8341 // sub r14d,0x10
-	WORD $0x9177 // ja 0x1cd3
-// 0x1d42:
+	WORD $0x9177 // ja 0x1920
+// 0x198f:
 	LONG $0x2444034d; BYTE $0x20 // add r8,QWORD PTR [r12+0x20]
 	LONG $0x244c134d; BYTE $0x10 // adc r9,QWORD PTR [r12+0x10]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1574,32 +1473,31 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x384d134d // adc r9,QWORD PTR [r13+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	LONG $0xfffbb2e9; BYTE $0xff // jmp 0x1993
-// 0x1de1:
+	LONG $0xfffbb6e9; BYTE $0xff // jmp 0x15e4
+// 0x1a2e:
 	LONG $0x10be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x110]
 	LONG $0x18968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x118]
 	LONG $0x016cbe83; WORD $0x0000; BYTE $0x00 // cmp DWORD PTR [rsi+0x16c],0x0
-	LONG $0x057a840f; WORD $0x0000 // je 0x2376
-	QUAD $0x000006c0a6feddc5 // vpaddd ymm4,ymm4,YMMWORD PTR [rsi+0x6c0]
-	QUAD $0x000006e0aefed5c5 // vpaddd ymm5,ymm5,YMMWORD PTR [rsi+0x6e0]
-	QUAD $0x00000700b6fecdc5 // vpaddd ymm6,ymm6,YMMWORD PTR [rsi+0x700]
-	QUAD $0x00000720befec5c5 // vpaddd ymm7,ymm7,YMMWORD PTR [rsi+0x720]
-	QUAD $0x00000ac0a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0xac0],ymm4
-	QUAD $0x00000ae0ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0xae0],ymm5
-	QUAD $0x00000b00b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0xb00],ymm6
-	QUAD $0x00000b20be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0xb20],ymm7
-	QUAD $0x00000540a6fefdc5 // vpaddd ymm4,ymm0,YMMWORD PTR [rsi+0x540]
-	QUAD $0x00000560aefef5c5 // vpaddd ymm5,ymm1,YMMWORD PTR [rsi+0x560]
-	QUAD $0x00000580b6feedc5 // vpaddd ymm6,ymm2,YMMWORD PTR [rsi+0x580]
-	QUAD $0x000005a0befee5c5 // vpaddd ymm7,ymm3,YMMWORD PTR [rsi+0x5a0]
-	LONG $0x587de2c4; BYTE $0x02 // vpbroadcastd ymm0,DWORD PTR [rdx]
-	QUAD $0x0000084086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x840]
-	LONG $0x587de2c4; WORD $0x044a // vpbroadcastd ymm1,DWORD PTR [rdx+0x4]
-	QUAD $0x000008608efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x860]
-	LONG $0x587de2c4; WORD $0x0852 // vpbroadcastd ymm2,DWORD PTR [rdx+0x8]
-	QUAD $0x0000088096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x880]
-	LONG $0x587de2c4; WORD $0x0c5a // vpbroadcastd ymm3,DWORD PTR [rdx+0xc]
-	QUAD $0x000008a09efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x8a0]
+	LONG $0x0312840f; WORD $0x0000 // je 0x1d5b
+	QUAD $0x000006c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6c0],ymm12
+	QUAD $0x000006e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x6e0],ymm13
+	QUAD $0x00000700b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x700],ymm14
+	QUAD $0x00000740867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x740],ymm8
+	QUAD $0x000007608e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x760],ymm9
+	QUAD $0x00000780967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x780],ymm10
+	QUAD $0x000007a09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x7a0],ymm11
+	LONG $0x587d62c4; BYTE $0x3a // vpbroadcastd ymm15,DWORD PTR [rdx]
+	LONG $0xfe7dc1c4; BYTE $0xc7 // vpaddd ymm0,ymm0,ymm15
+	LONG $0x587d62c4; WORD $0x047a // vpbroadcastd ymm15,DWORD PTR [rdx+0x4]
+	LONG $0xfe75c1c4; BYTE $0xcf // vpaddd ymm1,ymm1,ymm15
+	LONG $0x587d62c4; WORD $0x087a // vpbroadcastd ymm15,DWORD PTR [rdx+0x8]
+	LONG $0xfe6dc1c4; BYTE $0xd7 // vpaddd ymm2,ymm2,ymm15
+	LONG $0x587d62c4; WORD $0x0c7a // vpbroadcastd ymm15,DWORD PTR [rdx+0xc]
+	LONG $0xfe65c1c4; BYTE $0xdf // vpaddd ymm3,ymm3,ymm15
+	QUAD $0x00000540a6feddc5 // vpaddd ymm4,ymm4,YMMWORD PTR [rsi+0x540]
+	QUAD $0x00000560aefed5c5 // vpaddd ymm5,ymm5,YMMWORD PTR [rsi+0x560]
+	QUAD $0x00000580b6fecdc5 // vpaddd ymm6,ymm6,YMMWORD PTR [rsi+0x580]
+	QUAD $0x000005a0befec5c5 // vpaddd ymm7,ymm7,YMMWORD PTR [rsi+0x5a0]
 	LONG $0xc1627dc5 // vpunpckldq ymm8,ymm0,ymm1
 	LONG $0xc96a7dc5 // vpunpckhdq ymm9,ymm0,ymm1
 	LONG $0xd3626dc5 // vpunpckldq ymm10,ymm2,ymm3
@@ -1624,29 +1522,29 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x3875e3c4; WORD $0x01cd // vinserti128 ymm1,ymm1,xmm5,0x1
 	LONG $0x386de3c4; WORD $0x01d6 // vinserti128 ymm2,ymm2,xmm6,0x1
 	LONG $0x3865e3c4; WORD $0x01df // vinserti128 ymm3,ymm3,xmm7,0x1
-	QUAD $0x00000c40867ffdc5 // vmovdqa YMMWORD PTR [rsi+0xc40],ymm0
-	QUAD $0x00000c808e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0xc80],ymm1
-	QUAD $0x00000cc0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0xcc0],ymm2
-	QUAD $0x00000d009e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0xd00],ymm3
-	QUAD $0x00000d40867f7dc5 // vmovdqa YMMWORD PTR [rsi+0xd40],ymm8
-	QUAD $0x00000d808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xd80],ymm9
-	QUAD $0x00000dc0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0xdc0],ymm10
-	QUAD $0x00000e009e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe00],ymm11
-	QUAD $0x00000940866ffdc5 // vmovdqa ymm0,YMMWORD PTR [rsi+0x940]
+	QUAD $0x000007c0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x7c0],ymm0
+	QUAD $0x000008008e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x800],ymm1
+	QUAD $0x00000840967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x840],ymm2
+	QUAD $0x000008809e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x880],ymm3
+	QUAD $0x000008c0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8c0],ymm8
+	QUAD $0x000009008e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x900],ymm9
+	QUAD $0x00000940967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x940],ymm10
+	QUAD $0x000009809e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x980],ymm11
+	QUAD $0x000006c0866ffdc5 // vmovdqa ymm0,YMMWORD PTR [rsi+0x6c0]
 	QUAD $0x000005c086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x5c0]
-	QUAD $0x000009608e6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rsi+0x960]
+	QUAD $0x000006e08e6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rsi+0x6e0]
 	QUAD $0x000005e08efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x5e0]
-	QUAD $0x00000980966ffdc5 // vmovdqa ymm2,YMMWORD PTR [rsi+0x980]
+	QUAD $0x00000700966ffdc5 // vmovdqa ymm2,YMMWORD PTR [rsi+0x700]
 	QUAD $0x0000060096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x600]
-	QUAD $0x000009a09e6ffdc5 // vmovdqa ymm3,YMMWORD PTR [rsi+0x9a0]
+	QUAD $0x000007209e6ffdc5 // vmovdqa ymm3,YMMWORD PTR [rsi+0x720]
 	QUAD $0x000006209efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x620]
-	QUAD $0x000009c0a66ffdc5 // vmovdqa ymm4,YMMWORD PTR [rsi+0x9c0]
+	QUAD $0x00000740a66ffdc5 // vmovdqa ymm4,YMMWORD PTR [rsi+0x740]
 	QUAD $0x00000640a6feddc5 // vpaddd ymm4,ymm4,YMMWORD PTR [rsi+0x640]
-	QUAD $0x000009e0ae6ffdc5 // vmovdqa ymm5,YMMWORD PTR [rsi+0x9e0]
+	QUAD $0x00000760ae6ffdc5 // vmovdqa ymm5,YMMWORD PTR [rsi+0x760]
 	QUAD $0x00000660aefed5c5 // vpaddd ymm5,ymm5,YMMWORD PTR [rsi+0x660]
-	QUAD $0x00000a00b66ffdc5 // vmovdqa ymm6,YMMWORD PTR [rsi+0xa00]
+	QUAD $0x00000780b66ffdc5 // vmovdqa ymm6,YMMWORD PTR [rsi+0x780]
 	QUAD $0x00000680b6fecdc5 // vpaddd ymm6,ymm6,YMMWORD PTR [rsi+0x680]
-	QUAD $0x00000a20be6ffdc5 // vmovdqa ymm7,YMMWORD PTR [rsi+0xa20]
+	QUAD $0x000007a0be6ffdc5 // vmovdqa ymm7,YMMWORD PTR [rsi+0x7a0]
 	QUAD $0x000006a0befec5c5 // vpaddd ymm7,ymm7,YMMWORD PTR [rsi+0x6a0]
 	LONG $0xc1627dc5 // vpunpckldq ymm8,ymm0,ymm1
 	LONG $0xc96a7dc5 // vpunpckhdq ymm9,ymm0,ymm1
@@ -1672,109 +1570,14 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x3875e3c4; WORD $0x01cd // vinserti128 ymm1,ymm1,xmm5,0x1
 	LONG $0x386de3c4; WORD $0x01d6 // vinserti128 ymm2,ymm2,xmm6,0x1
 	LONG $0x3865e3c4; WORD $0x01df // vinserti128 ymm3,ymm3,xmm7,0x1
-	QUAD $0x00000c60867ffdc5 // vmovdqa YMMWORD PTR [rsi+0xc60],ymm0
-	QUAD $0x00000ca08e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0xca0],ymm1
-	QUAD $0x00000ce0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0xce0],ymm2
-	QUAD $0x00000d209e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0xd20],ymm3
-	QUAD $0x00000d60867f7dc5 // vmovdqa YMMWORD PTR [rsi+0xd60],ymm8
-	QUAD $0x00000da08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xda0],ymm9
-	QUAD $0x00000de0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0xde0],ymm10
-	QUAD $0x00000e209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xe20],ymm11
-	LONG $0x0154be83; WORD $0x0000; BYTE $0x08 // cmp DWORD PTR [rsi+0x154],0x8
-	LONG $0x0247860f; WORD $0x0000 // jbe 0x22d7
-	QUAD $0x00000ac0a66ffdc5 // vmovdqa ymm4,YMMWORD PTR [rsi+0xac0]
-	QUAD $0x00000ae0ae6ffdc5 // vmovdqa ymm5,YMMWORD PTR [rsi+0xae0]
-	QUAD $0x00000b00b66ffdc5 // vmovdqa ymm6,YMMWORD PTR [rsi+0xb00]
-	QUAD $0x00000b20be6ffdc5 // vmovdqa ymm7,YMMWORD PTR [rsi+0xb20]
-	LONG $0x587de2c4; BYTE $0x02 // vpbroadcastd ymm0,DWORD PTR [rdx]
-	QUAD $0x00000a4086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0xa40]
-	LONG $0x587de2c4; WORD $0x044a // vpbroadcastd ymm1,DWORD PTR [rdx+0x4]
-	QUAD $0x00000a608efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0xa60]
-	LONG $0x587de2c4; WORD $0x0852 // vpbroadcastd ymm2,DWORD PTR [rdx+0x8]
-	QUAD $0x00000a8096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0xa80]
-	LONG $0x587de2c4; WORD $0x0c5a // vpbroadcastd ymm3,DWORD PTR [rdx+0xc]
-	QUAD $0x00000aa09efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0xaa0]
-	LONG $0xc1627dc5 // vpunpckldq ymm8,ymm0,ymm1
-	LONG $0xc96a7dc5 // vpunpckhdq ymm9,ymm0,ymm1
-	LONG $0xd3626dc5 // vpunpckldq ymm10,ymm2,ymm3
-	LONG $0xdb6a6dc5 // vpunpckhdq ymm11,ymm2,ymm3
-	LONG $0xe5625dc5 // vpunpckldq ymm12,ymm4,ymm5
-	LONG $0xed6a5dc5 // vpunpckhdq ymm13,ymm4,ymm5
-	LONG $0xf7624dc5 // vpunpckldq ymm14,ymm6,ymm7
-	LONG $0xff6a4dc5 // vpunpckhdq ymm15,ymm6,ymm7
-	LONG $0x6c3dc1c4; BYTE $0xc2 // vpunpcklqdq ymm0,ymm8,ymm10
-	LONG $0x6d3dc1c4; BYTE $0xca // vpunpckhqdq ymm1,ymm8,ymm10
-	LONG $0x6c35c1c4; BYTE $0xd3 // vpunpcklqdq ymm2,ymm9,ymm11
-	LONG $0x6d35c1c4; BYTE $0xdb // vpunpckhqdq ymm3,ymm9,ymm11
-	LONG $0x6c1dc1c4; BYTE $0xe6 // vpunpcklqdq ymm4,ymm12,ymm14
-	LONG $0x6d1dc1c4; BYTE $0xee // vpunpckhqdq ymm5,ymm12,ymm14
-	LONG $0x6c15c1c4; BYTE $0xf7 // vpunpcklqdq ymm6,ymm13,ymm15
-	LONG $0x6d15c1c4; BYTE $0xff // vpunpckhqdq ymm7,ymm13,ymm15
-	LONG $0x467d63c4; WORD $0x31c4 // vperm2i128 ymm8,ymm0,ymm4,0x31
-	LONG $0x467563c4; WORD $0x31cd // vperm2i128 ymm9,ymm1,ymm5,0x31
-	LONG $0x466d63c4; WORD $0x31d6 // vperm2i128 ymm10,ymm2,ymm6,0x31
-	LONG $0x466563c4; WORD $0x31df // vperm2i128 ymm11,ymm3,ymm7,0x31
-	LONG $0x387de3c4; WORD $0x01c4 // vinserti128 ymm0,ymm0,xmm4,0x1
-	LONG $0x3875e3c4; WORD $0x01cd // vinserti128 ymm1,ymm1,xmm5,0x1
-	LONG $0x386de3c4; WORD $0x01d6 // vinserti128 ymm2,ymm2,xmm6,0x1
-	LONG $0x3865e3c4; WORD $0x01df // vinserti128 ymm3,ymm3,xmm7,0x1
-	QUAD $0x00000e40867ffdc5 // vmovdqa YMMWORD PTR [rsi+0xe40],ymm0
-	QUAD $0x00000e808e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0xe80],ymm1
-	QUAD $0x00000ec0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0xec0],ymm2
-	QUAD $0x00000f009e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0xf00],ymm3
-	QUAD $0x00000f40867f7dc5 // vmovdqa YMMWORD PTR [rsi+0xf40],ymm8
-	QUAD $0x00000f808e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xf80],ymm9
-	QUAD $0x00000fc0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0xfc0],ymm10
-	QUAD $0x000010009e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1000],ymm11
-	QUAD $0x00000b40866ffdc5 // vmovdqa ymm0,YMMWORD PTR [rsi+0xb40]
-	QUAD $0x0000074086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x740]
-	QUAD $0x00000b608e6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rsi+0xb60]
-	QUAD $0x000007608efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x760]
-	QUAD $0x00000b80966ffdc5 // vmovdqa ymm2,YMMWORD PTR [rsi+0xb80]
-	QUAD $0x0000078096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x780]
-	QUAD $0x00000ba09e6ffdc5 // vmovdqa ymm3,YMMWORD PTR [rsi+0xba0]
-	QUAD $0x000007a09efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x7a0]
-	QUAD $0x00000bc0a66ffdc5 // vmovdqa ymm4,YMMWORD PTR [rsi+0xbc0]
-	QUAD $0x000007c0a6feddc5 // vpaddd ymm4,ymm4,YMMWORD PTR [rsi+0x7c0]
-	QUAD $0x00000be0ae6ffdc5 // vmovdqa ymm5,YMMWORD PTR [rsi+0xbe0]
-	QUAD $0x000007e0aefed5c5 // vpaddd ymm5,ymm5,YMMWORD PTR [rsi+0x7e0]
-	QUAD $0x00000c00b66ffdc5 // vmovdqa ymm6,YMMWORD PTR [rsi+0xc00]
-	QUAD $0x00000800b6fecdc5 // vpaddd ymm6,ymm6,YMMWORD PTR [rsi+0x800]
-	QUAD $0x00000c20be6ffdc5 // vmovdqa ymm7,YMMWORD PTR [rsi+0xc20]
-	QUAD $0x00000820befec5c5 // vpaddd ymm7,ymm7,YMMWORD PTR [rsi+0x820]
-	LONG $0xc1627dc5 // vpunpckldq ymm8,ymm0,ymm1
-	LONG $0xc96a7dc5 // vpunpckhdq ymm9,ymm0,ymm1
-	LONG $0xd3626dc5 // vpunpckldq ymm10,ymm2,ymm3
-	LONG $0xdb6a6dc5 // vpunpckhdq ymm11,ymm2,ymm3
-	LONG $0xe5625dc5 // vpunpckldq ymm12,ymm4,ymm5
-	LONG $0xed6a5dc5 // vpunpckhdq ymm13,ymm4,ymm5
-	LONG $0xf7624dc5 // vpunpckldq ymm14,ymm6,ymm7
-	LONG $0xff6a4dc5 // vpunpckhdq ymm15,ymm6,ymm7
-	LONG $0x6c3dc1c4; BYTE $0xc2 // vpunpcklqdq ymm0,ymm8,ymm10
-	LONG $0x6d3dc1c4; BYTE $0xca // vpunpckhqdq ymm1,ymm8,ymm10
-	LONG $0x6c35c1c4; BYTE $0xd3 // vpunpcklqdq ymm2,ymm9,ymm11
-	LONG $0x6d35c1c4; BYTE $0xdb // vpunpckhqdq ymm3,ymm9,ymm11
-	LONG $0x6c1dc1c4; BYTE $0xe6 // vpunpcklqdq ymm4,ymm12,ymm14
-	LONG $0x6d1dc1c4; BYTE $0xee // vpunpckhqdq ymm5,ymm12,ymm14
-	LONG $0x6c15c1c4; BYTE $0xf7 // vpunpcklqdq ymm6,ymm13,ymm15
-	LONG $0x6d15c1c4; BYTE $0xff // vpunpckhqdq ymm7,ymm13,ymm15
-	LONG $0x467d63c4; WORD $0x31c4 // vperm2i128 ymm8,ymm0,ymm4,0x31
-	LONG $0x467563c4; WORD $0x31cd // vperm2i128 ymm9,ymm1,ymm5,0x31
-	LONG $0x466d63c4; WORD $0x31d6 // vperm2i128 ymm10,ymm2,ymm6,0x31
-	LONG $0x466563c4; WORD $0x31df // vperm2i128 ymm11,ymm3,ymm7,0x31
-	LONG $0x387de3c4; WORD $0x01c4 // vinserti128 ymm0,ymm0,xmm4,0x1
-	LONG $0x3875e3c4; WORD $0x01cd // vinserti128 ymm1,ymm1,xmm5,0x1
-	LONG $0x386de3c4; WORD $0x01d6 // vinserti128 ymm2,ymm2,xmm6,0x1
-	LONG $0x3865e3c4; WORD $0x01df // vinserti128 ymm3,ymm3,xmm7,0x1
-	QUAD $0x00000e60867ffdc5 // vmovdqa YMMWORD PTR [rsi+0xe60],ymm0
-	QUAD $0x00000ea08e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0xea0],ymm1
-	QUAD $0x00000ee0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0xee0],ymm2
-	QUAD $0x00000f209e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0xf20],ymm3
-	QUAD $0x00000f60867f7dc5 // vmovdqa YMMWORD PTR [rsi+0xf60],ymm8
-	QUAD $0x00000fa08e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0xfa0],ymm9
-	QUAD $0x00000fe0967f7dc5 // vmovdqa YMMWORD PTR [rsi+0xfe0],ymm10
-	QUAD $0x000010209e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1020],ymm11
-// 0x22d7:
+	QUAD $0x000007e0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x7e0],ymm0
+	QUAD $0x000008208e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x820],ymm1
+	QUAD $0x00000860967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x860],ymm2
+	QUAD $0x000008a09e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x8a0],ymm3
+	QUAD $0x000008e0867f7dc5 // vmovdqa YMMWORD PTR [rsi+0x8e0],ymm8
+	QUAD $0x000009208e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x920],ymm9
+	QUAD $0x00000960967f7dc5 // vmovdqa YMMWORD PTR [rsi+0x960],ymm10
+	QUAD $0x000009a09e7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x9a0],ymm11
 	LONG $0x28868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x128]
 	LONG $0x01548e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x154]
 	LONG $0x30868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x130],rax
@@ -1789,31 +1592,31 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $11840-8
 	LONG $0x01588e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x158]
 	LONG $0x01548e89; WORD $0x0000 // mov DWORD PTR [rsi+0x154],ecx
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x1374 // je 0x2340
+	WORD $0x1374 // je 0x1d25
 	LONG $0x8083894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rbx+0x80],r8
 	LONG $0x888b894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rbx+0x88],r9
-	LONG $0xffe141e9; BYTE $0xff // jmp 0x481
-// 0x2340:
+	LONG $0xffe75ce9; BYTE $0xff // jmp 0x481
+// 0x1d25:
 	LONG $0x00a68b4c; WORD $0x0001; BYTE $0x00 // mov r12,QWORD PTR [rsi+0x100]
 	LONG $0x08ae8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x108]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0xdd1c850f; WORD $0xffff // jne 0x73
+	LONG $0xe337850f; WORD $0xffff // jne 0x73
 	LONG $0x013c8e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x13c]
 	WORD $0xc1ff // inc ecx
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x01688e89; WORD $0x0000 // mov DWORD PTR [rsi+0x168],ecx
 	QUAD $0x00000000016c86c7; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],0x0
-	LONG $0xffe7a5e9; BYTE $0xff // jmp 0xb1b
-// 0x2376:
+	LONG $0xffeb10e9; BYTE $0xff // jmp 0x86b
+// 0x1d5b:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
-	LONG $0x0013c0b9; BYTE $0x00 // mov ecx,0x13c0
-// 0x237f:
+	LONG $0x000d40b9; BYTE $0x00 // mov ecx,0xd40
+// 0x1d64:
 	QUAD $0x0000e00e847ffdc5; BYTE $0x00 // vmovdqa YMMWORD PTR [rsi+rcx*1+0xe0],ymm0
 	QUAD $0x0000c00e847ffdc5; BYTE $0x00 // vmovdqa YMMWORD PTR [rsi+rcx*1+0xc0],ymm0
 	WORD $0xe983; BYTE $0x40 // sub ecx,0x40
-	WORD $0xe977 // ja 0x237f
+	WORD $0xe977 // ja 0x1d64
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x2399:
+// 0x1d7e:
 	RET
 
 DATA chacha20poly1305_batch_avx2_constants<>+0(SB)/8, $0x3320646e61707865

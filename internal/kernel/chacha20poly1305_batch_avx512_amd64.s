@@ -4,11 +4,10 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305BatchAVX512(a *Args)
-TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $11840-8
+// func ChaCha20Poly1305BatchAVX512(a *Args, scratch *BatchScratch)
+TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $0-16
 	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
-	ANDQ $-64, SI
+	MOVQ scratch+8(FP), SI
 	LEAQ chacha20poly1305_batch_avx512_constants<>(SB), DX
 	PCALIGN $64
 	LONG $0x08678b4c // mov r12,QWORD PTR [rdi+0x8]

@@ -4,11 +4,10 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305BatchNEON(a *Args)
-TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-4
+// func ChaCha20Poly1305BatchNEON(a *Args, scratch *BatchScratch)
+TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $0-8
 	MOVW a+0(FP), R0
-	ADD $67, R13, R1
-	BIC $63, R1
+	MOVW scratch+4(FP), R1
 	MOVW $chacha20poly1305_batch_neon_constants<>(SB), R2
 	BL chacha20poly1305_batch_neon_body<>(SB)
 	RET

@@ -4,11 +4,17 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305BatchNEON(a *Args)
-TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
+// func ChaCha20Poly1305BatchNEON(a *Args, scratch *BatchScratch)
+TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $16-16
+	MOVBU ·hasDIT(SB), R3
+	MOVD $0x1000000, R4
+	CBZ R3, ready
+	WORD $0xd53b42a4 // mrs x4, dit
+	WORD $0xd503415f // msr dit, #1
+ready:
+	MOVD R4, dit-8(SP)
 	MOVD a+0(FP), R0
-	ADD $71, RSP, R1
-	AND $~63, R1
+	MOVD scratch+8(FP), R1
 	MOVD $chacha20poly1305_batch_neon_constants<>(SB), R2
 	PCALIGN $64
 	WORD $0xa9409c03 // ldp x3, x7, [x0, #8]
@@ -2069,6 +2075,10 @@ TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $11840-8
 	WORD $0xad030120 // stp q0, q0, [x9, #96]
 	WORD $0x91020129 // add x9, x9, #0x80
 	WORD $0x54ffff41 // b.ne 0x1f70
+	MOVD dit-8(SP), R4
+	TBNZ $24, R4, done
+	WORD $0xd503405f // msr dit, #0
+done:
 	RET
 
 DATA chacha20poly1305_batch_neon_constants<>+0(SB)/8, $0x3320646e61707865

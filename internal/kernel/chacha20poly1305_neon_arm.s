@@ -5,9 +5,9 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305NEON(a *Args)
-TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-4
+TEXT ·ChaCha20Poly1305NEON(SB), 0, $608-4
 	MOVW a+0(FP), R0
-	ADD $67, R13, R1
+	SUB $189, R13, R1
 	BIC $63, R1
 	MOVW $chacha20poly1305_neon_constants<>(SB), R2
 	BL chacha20poly1305_neon_body<>(SB)

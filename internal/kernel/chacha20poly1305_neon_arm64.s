@@ -5,9 +5,16 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305NEON(a *Args)
-TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
+TEXT ·ChaCha20Poly1305NEON(SB), 0, $432-8
+	MOVBU ·hasDIT(SB), R3
+	MOVD $0x1000000, R4
+	CBZ R3, ready
+	WORD $0xd53b42a4 // mrs x4, dit
+	WORD $0xd503415f // msr dit, #1
+ready:
+	MOVD R4, dit-8(SP)
 	MOVD a+0(FP), R0
-	ADD $71, RSP, R1
+	SUB $185, RSP, R1
 	AND $~63, R1
 	MOVD $chacha20poly1305_neon_constants<>(SB), R2
 	PCALIGN $64
@@ -3024,6 +3031,10 @@ TEXT ·ChaCha20Poly1305NEON(SB), 0, $4160-8
 	WORD $0xad118020 // stp q0, q0, [x1, #560]
 	WORD $0x3d809420 // str q0, [x1, #592]
 // 0x2e2c:
+	MOVD dit-8(SP), R4
+	TBNZ $24, R4, done
+	WORD $0xd503405f // msr dit, #0
+done:
 	RET
 
 DATA chacha20poly1305_neon_constants<>+0(SB)/8, $0x3320646e61707865

@@ -5,9 +5,9 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305SSSE3(a *Args)
-TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
+TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $1024-8
 	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
+	LEAQ -193(SP), SI
 	ANDQ $-64, SI
 	LEAQ chacha20poly1305_ssse3_constants<>(SB), DX
 	PCALIGN $64
@@ -1653,11 +1653,12 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xa8be1348; WORD $0x0000; BYTE $0x00 // adc rdi,QWORD PTR [rsi+0xa8]
 	WORD $0x8949; BYTE $0x1f // mov QWORD PTR [r15],rbx
 	LONG $0x087f8949 // mov QWORD PTR [r15+0x8],rdi
-	WORD $0x38eb // jmp 0x1b76
+	WORD $0x3beb // jmp 0x1b79
 // 0x1b3e:
 	LONG $0x407f8b4d // mov r15,QWORD PTR [r15+0x40]
 	LONG $0x06e8c148 // shr rax,0x6
-	WORD $0x4603; BYTE $0x6c // add eax,DWORD PTR [rsi+0x6c]
+	WORD $0x568b; BYTE $0x6c // mov edx,DWORD PTR [rsi+0x6c]
+	WORD $0x0148; BYTE $0xd0 // add rax,rdx
 	LONG $0x38478949 // mov QWORD PTR [r15+0x38],rax
 	WORD $0x8949; BYTE $0x1f // mov QWORD PTR [r15],rbx
 	LONG $0x087f8949 // mov QWORD PTR [r15+0x8],rdi
@@ -1668,25 +1669,25 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $4160-8
 	LONG $0xa8968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0xa8]
 	LONG $0x28478949 // mov QWORD PTR [r15+0x28],rax
 	LONG $0x30578949 // mov QWORD PTR [r15+0x30],rdx
-// 0x1b76:
+// 0x1b79:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	LONG $0x707e8b4c // mov r15,QWORD PTR [rsi+0x70]
 	LONG $0x50578b41 // mov edx,DWORD PTR [r15+0x50]
 	LONG $0x80468d48 // lea rax,[rsi-0x80]
 	LONG $0x408e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x340]
 	WORD $0xc2f6; BYTE $0x01 // test dl,0x1
-	WORD $0x0e74 // je 0x1ba0
+	WORD $0x0e74 // je 0x1ba3
 	LONG $0x107f8349; BYTE $0x40 // cmp QWORD PTR [r15+0x10],0x40
-	WORD $0x0777 // ja 0x1ba0
+	WORD $0x0777 // ja 0x1ba3
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
-// 0x1ba0:
+// 0x1ba3:
 	LONG $0x007f0f66 // movdqa XMMWORD PTR [rax],xmm0
 	LONG $0x407f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rax+0x10],xmm0
 	LONG $0x407f0f66; BYTE $0x20 // movdqa XMMWORD PTR [rax+0x20],xmm0
 	LONG $0x407f0f66; BYTE $0x30 // movdqa XMMWORD PTR [rax+0x30],xmm0
 	LONG $0x40c08348 // add rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x1ba0
+	WORD $0xe472 // jb 0x1ba3
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
 

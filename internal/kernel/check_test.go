@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	long = flag.Bool("long", false, "run many more random cases")
+	long = flag.Duration("long", 0, "how long to try random cases at each level")
 	seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random cases")
 )
 
@@ -37,7 +37,7 @@ type primitive struct {
 	gcm   bool // its keys are set up, and its nonces may be J0
 
 	batches  *dispatch.Table
-	runBatch func(Level, *Args)
+	runBatch func(Level, *Args, *BatchScratch)
 	plan     func(Level) *BatchPlan
 }
 

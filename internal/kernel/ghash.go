@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"math/bits"
 )
 
@@ -100,7 +99,7 @@ func (f *ghashFactor) mul32(a uint64) (high, low uint64) {
 }
 
 func (k *ghashKey) init(h *[16]byte) {
-	high, low := binary.BigEndian.Uint64(h[:8]), binary.BigEndian.Uint64(h[8:])
+	high, low := beUint64(h[:8]), beUint64(h[8:])
 	// What leaves the low end is 1/x = x^127 + x^6 + x + 1.
 	carry := -(high >> 63)
 	high, low = (high<<1|low>>63)^carry&0xc200000000000000, low<<1^carry&1
@@ -113,8 +112,8 @@ func (k *ghashKey) init(h *[16]byte) {
 func (g *ghash) blocks(k *ghashKey, b []byte) {
 	high, low := g.high, g.low
 	for len(b) >= 16 {
-		high ^= binary.BigEndian.Uint64(b[0:8])
-		low ^= binary.BigEndian.Uint64(b[8:16])
+		high ^= beUint64(b[0:8])
+		low ^= beUint64(b[8:16])
 		v1, v0 := k[0].mul(low)
 		v3, v2 := k[1].mul(high)
 		m1, m0 := k[2].mul(low ^ high)
@@ -144,7 +143,7 @@ func (g *ghash) padded(k *ghashKey, b []byte) {
 // lengths absorbs a block of two lengths in bytes.
 func (g *ghash) lengths(k *ghashKey, ad, text uint64) {
 	var last [16]byte
-	binary.BigEndian.PutUint64(last[0:], 8*ad)
-	binary.BigEndian.PutUint64(last[8:], 8*text)
+	bePutUint64(last[0:], 8*ad)
+	bePutUint64(last[8:], 8*text)
 	g.blocks(k, last[:])
 }

@@ -10,7 +10,7 @@ package kernel
 func AESGCMAESNI(a *Args)
 
 // AESGCMAESNIExtensions are the CPU extensions that AESGCMAESNI may use, in the assembler's names.
-const AESGCMAESNIExtensions = "sse2 ssse3 sse4 1 aes pclmul"
+const AESGCMAESNIExtensions = "sse2 ssse3 sse4.1 aes pclmul"
 
 // AESGCMAVX2 is sealane_aesgcm_avx2 of asm/x86_64/aesgcm_avx2.S.
 //
@@ -31,7 +31,7 @@ const AESGCMAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512
 // AESGCMBatchAVX512 is sealane_aesgcm_batch_avx512 of asm/x86_64/aesgcm_batch_avx512.S.
 //
 //go:noescape
-func AESGCMBatchAVX512(a *Args)
+func AESGCMBatchAVX512(a *Args, scratch *BatchScratch)
 
 // AESGCMBatchAVX512Extensions are the CPU extensions that AESGCMBatchAVX512 may use, in the assembler's names.
 const AESGCMBatchAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
@@ -42,7 +42,7 @@ const AESGCMBatchAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl a
 func ChaCha20Poly1305AVX2(a *Args)
 
 // ChaCha20Poly1305AVX2Extensions are the CPU extensions that ChaCha20Poly1305AVX2 may use, in the assembler's names.
-const ChaCha20Poly1305AVX2Extensions = "sse2 ssse3 sse4 1 avx avx2 bmi2"
+const ChaCha20Poly1305AVX2Extensions = "sse2 ssse3 sse4.1 avx avx2 bmi2"
 
 // ChaCha20Poly1305AVX512 is sealane_chacha20poly1305_avx512 of asm/x86_64/chacha20poly1305_avx512.S.
 //
@@ -52,18 +52,26 @@ func ChaCha20Poly1305AVX512(a *Args)
 // ChaCha20Poly1305AVX512Extensions are the CPU extensions that ChaCha20Poly1305AVX512 may use, in the assembler's names.
 const ChaCha20Poly1305AVX512Extensions = "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma"
 
+// ChaCha20Poly1305AVX512VL is sealane_chacha20poly1305_avx512vl of asm/x86_64/chacha20poly1305_avx512vl.S.
+//
+//go:noescape
+func ChaCha20Poly1305AVX512VL(a *Args)
+
+// ChaCha20Poly1305AVX512VLExtensions are the CPU extensions that ChaCha20Poly1305AVX512VL may use, in the assembler's names.
+const ChaCha20Poly1305AVX512VLExtensions = "sse2 ssse3 sse4.1 avx avx2 bmi2 avx512f avx512vl"
+
 // ChaCha20Poly1305BatchAVX2 is sealane_chacha20poly1305_batch_avx2 of asm/x86_64/chacha20poly1305_batch_avx2.S.
 //
 //go:noescape
-func ChaCha20Poly1305BatchAVX2(a *Args)
+func ChaCha20Poly1305BatchAVX2(a *Args, scratch *BatchScratch)
 
 // ChaCha20Poly1305BatchAVX2Extensions are the CPU extensions that ChaCha20Poly1305BatchAVX2 may use, in the assembler's names.
-const ChaCha20Poly1305BatchAVX2Extensions = "sse2 ssse3 sse4 1 avx avx2 bmi2"
+const ChaCha20Poly1305BatchAVX2Extensions = "sse2 ssse3 sse4.1 avx avx2 bmi2"
 
 // ChaCha20Poly1305BatchAVX512 is sealane_chacha20poly1305_batch_avx512 of asm/x86_64/chacha20poly1305_batch_avx512.S.
 //
 //go:noescape
-func ChaCha20Poly1305BatchAVX512(a *Args)
+func ChaCha20Poly1305BatchAVX512(a *Args, scratch *BatchScratch)
 
 // ChaCha20Poly1305BatchAVX512Extensions are the CPU extensions that ChaCha20Poly1305BatchAVX512 may use, in the assembler's names.
 const ChaCha20Poly1305BatchAVX512Extensions = "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma"

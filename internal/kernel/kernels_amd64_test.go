@@ -5,13 +5,17 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
-	"AESGCMAESNI":                 AESGCMAESNI,
-	"AESGCMAVX2":                  AESGCMAVX2,
-	"AESGCMAVX512":                AESGCMAVX512,
+	"AESGCMAESNI":              AESGCMAESNI,
+	"AESGCMAVX2":               AESGCMAVX2,
+	"AESGCMAVX512":             AESGCMAVX512,
+	"ChaCha20Poly1305AVX2":     ChaCha20Poly1305AVX2,
+	"ChaCha20Poly1305AVX512":   ChaCha20Poly1305AVX512,
+	"ChaCha20Poly1305AVX512VL": ChaCha20Poly1305AVX512VL,
+	"ChaCha20Poly1305SSSE3":    ChaCha20Poly1305SSSE3,
+}
+
+var generatedBatchKernels = map[string]func(*Args, *BatchScratch){
 	"AESGCMBatchAVX512":           AESGCMBatchAVX512,
-	"ChaCha20Poly1305AVX2":        ChaCha20Poly1305AVX2,
-	"ChaCha20Poly1305AVX512":      ChaCha20Poly1305AVX512,
 	"ChaCha20Poly1305BatchAVX2":   ChaCha20Poly1305BatchAVX2,
 	"ChaCha20Poly1305BatchAVX512": ChaCha20Poly1305BatchAVX512,
-	"ChaCha20Poly1305SSSE3":       ChaCha20Poly1305SSSE3,
 }

@@ -39,7 +39,7 @@ const ChaCha20Poly1305ARMv6Extensions = "armv6"
 // ChaCha20Poly1305BatchNEON is sealane_chacha20poly1305_batch_neon of asm/arm/chacha20poly1305_batch_neon.S.
 //
 //go:noescape
-func ChaCha20Poly1305BatchNEON(a *Args)
+func ChaCha20Poly1305BatchNEON(a *Args, scratch *BatchScratch)
 
 // ChaCha20Poly1305BatchNEONExtensions are the CPU extensions that ChaCha20Poly1305BatchNEON may use, in the assembler's names.
 const ChaCha20Poly1305BatchNEONExtensions = "neon"

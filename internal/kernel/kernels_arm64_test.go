@@ -5,9 +5,12 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
-	"AESGCMCE":                  AESGCMCE,
-	"AESGCMNEON":                AESGCMNEON,
+	"AESGCMCE":              AESGCMCE,
+	"AESGCMNEON":            AESGCMNEON,
+	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,
+	"ChaCha20Poly1305NEON6": ChaCha20Poly1305NEON6,
+}
+
+var generatedBatchKernels = map[string]func(*Args, *BatchScratch){
 	"ChaCha20Poly1305BatchNEON": ChaCha20Poly1305BatchNEON,
-	"ChaCha20Poly1305NEON":      ChaCha20Poly1305NEON,
-	"ChaCha20Poly1305NEON6":     ChaCha20Poly1305NEON6,
 }

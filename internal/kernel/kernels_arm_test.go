@@ -5,10 +5,13 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
-	"AESGCMARMv6":               AESGCMARMv6,
-	"AESGCMCE32":                AESGCMCE32,
-	"AESGCMNEON":                AESGCMNEON,
-	"ChaCha20Poly1305ARMv6":     ChaCha20Poly1305ARMv6,
+	"AESGCMARMv6":           AESGCMARMv6,
+	"AESGCMCE32":            AESGCMCE32,
+	"AESGCMNEON":            AESGCMNEON,
+	"ChaCha20Poly1305ARMv6": ChaCha20Poly1305ARMv6,
+	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,
+}
+
+var generatedBatchKernels = map[string]func(*Args, *BatchScratch){
 	"ChaCha20Poly1305BatchNEON": ChaCha20Poly1305BatchNEON,
-	"ChaCha20Poly1305NEON":      ChaCha20Poly1305NEON,
 }

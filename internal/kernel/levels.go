@@ -16,6 +16,7 @@ const (
 	CE
 	CE32
 	NEON6
+	AVX512VL
 )
 
 // ChaCha20Poly1305Levels is the dispatch table.

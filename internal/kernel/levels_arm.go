@@ -99,10 +99,10 @@ var chaCha20Poly1305BatchPlans = batchPlans{
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
-func ChaCha20Poly1305Batch(level Level, a *Args) {
+func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
 	switch level {
 	case NEON:
-		ChaCha20Poly1305BatchNEON(a)
+		ChaCha20Poly1305BatchNEON(a, scratch)
 	default:
 		ChaCha20Poly1305BatchPortable(a)
 	}

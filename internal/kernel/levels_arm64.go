@@ -2,11 +2,7 @@
 
 package kernel
 
-import (
-	"unsafe"
-
-	"github.com/sealane/sealane/internal/dispatch"
-)
+import "github.com/sealane/sealane/internal/dispatch"
 
 // chaCha20Poly1305Rows lists the kernels. What they need is what their isa lines say: TestNeeds compares.
 func chaCha20Poly1305Rows() []dispatch.Row {
@@ -17,7 +13,7 @@ func chaCha20Poly1305Rows() []dispatch.Row {
 			Summary: "six blocks at a time in 128-bit vectors",
 			Needs:   []string{"neon"},
 			Test:    chaCha20Poly1305TestOf(NEON6),
-			Sample:  chaCha20Poly1305SampleOf(NEON6),
+			Samples: chaCha20Poly1305SamplesOf(NEON6),
 		},
 		{
 			Level:   uint8(NEON),
@@ -25,23 +21,8 @@ func chaCha20Poly1305Rows() []dispatch.Row {
 			Summary: "four blocks at a time in 128-bit vectors",
 			Needs:   []string{"neon"},
 			Test:    chaCha20Poly1305TestOf(NEON),
-			Sample:  chaCha20Poly1305SampleOf(NEON),
+			Samples: chaCha20Poly1305SamplesOf(NEON),
 		},
-	}
-}
-
-// chaCha20Poly1305SampleOf returns what seals a typical packet on a level, for dispatch to compare.
-func chaCha20Poly1305SampleOf(level Level) func() {
-	const bytes = 1420
-	return func() {
-		var key [32]byte
-		var nonce [12]byte
-		var tag [16]byte
-		var text [bytes]byte
-		ChaCha20Poly1305(level, &Args{
-			Out: unsafe.Pointer(&text), In: unsafe.Pointer(&text), Bytes: bytes, Total: bytes, Key: unsafe.Pointer(&key),
-			Nonce: unsafe.Pointer(&nonce), Tag: unsafe.Pointer(&tag), Flags: FlagFirst | FlagLast,
-		})
 	}
 }
 
@@ -120,10 +101,10 @@ var chaCha20Poly1305BatchPlans = batchPlans{
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
-func ChaCha20Poly1305Batch(level Level, a *Args) {
+func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
 	switch level {
 	case NEON6, NEON:
-		ChaCha20Poly1305BatchNEON(a)
+		ChaCha20Poly1305BatchNEON(a, scratch)
 	default:
 		ChaCha20Poly1305BatchPortable(a)
 	}

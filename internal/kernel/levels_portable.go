@@ -25,7 +25,7 @@ func chaCha20Poly1305BatchRows() []dispatch.Row { return nil }
 var chaCha20Poly1305BatchPlans = batchPlans{Portable: portableBatchPlan}
 
 // ChaCha20Poly1305Batch runs a level's batch kernel.
-func ChaCha20Poly1305Batch(level Level, a *Args) {
+func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
 	ChaCha20Poly1305BatchPortable(a)
 	raceBatch(a)
 }

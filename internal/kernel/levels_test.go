@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -62,12 +63,9 @@ func TestRandomLengths(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		cases = 40
 	}
-	if *long {
-		cases *= 100
-	}
 	forEach(t, func(t *testing.T, c *primitive, level Level) {
 		r, b := newRand(), newBench(t)
-		for range cases {
+		for i, begin := 0, time.Now(); i < cases || time.Since(begin) < *long; i++ {
 			p := c.newPacket(r, r.IntN(1<<(1+r.IntN(18))), r.IntN(1<<(1+r.IntN(12))))
 			p.open, p.inPlace, p.offset = r.IntN(2) == 0, r.IntN(2) == 0, r.IntN(65)-1
 			for left := len(p.text) / 64; r.IntN(4) != 0; {

@@ -8,11 +8,13 @@ import (
 	"debug/gosym"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +23,7 @@ import (
 // generated is what a generated .s file says about one kernel.
 type generated struct {
 	name      string
+	frame     uint32 // bytes of its stack frame
 	bodyName  string // the function that holds the body, where that is another
 	source    string // the .S
 	body      []byte
@@ -28,14 +31,14 @@ type generated struct {
 }
 
 var (
-	textLine  = regexp.MustCompile(`^TEXT ·(\w+)\(SB\)`)
+	textLine  = regexp.MustCompile(`^TEXT ·(\w+)\(SB\), 0, \$(\d+)-\d+$`)
 	dataLine  = regexp.MustCompile(`^DATA \w+<>\+(\d+)\(SB\)/8, \$0x([0-9a-f]+)$`)
 	bodyLine  = regexp.MustCompile(`^TEXT (\w+)<>\(SB\), NOSPLIT\|NOFRAME, \$0-0$`)
 	directive = regexp.MustCompile(`^(BYTE|WORD|LONG|QUAD) \$0x([0-9a-f]+)$`)
 )
 
 // readGenerated reads the kernels of one generated file: each is TEXT, a prologue, PCALIGN (or another
-// TEXT), machine code, RET, and DATA.
+// TEXT), machine code, an epilogue, RET, and DATA.
 func readGenerated(path string) ([]*generated, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -52,7 +55,11 @@ func readGenerated(path string) ([]*generated, error) {
 		line, _, _ = strings.Cut(line, "//")
 		line = strings.TrimSpace(line)
 		if m := textLine.FindStringSubmatch(line); m != nil {
-			k = &generated{name: m[1], source: string(source[1])}
+			frame, err := strconv.ParseUint(m[2], 10, 16)
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
+			}
+			k = &generated{name: m[1], source: string(source[1]), frame: uint32(frame)}
 			all = append(all, k)
 			continue
 		}
@@ -72,7 +79,7 @@ func readGenerated(path string) ([]*generated, error) {
 		switch {
 		case line == "PCALIGN $64":
 			inBody = true
-		case line == "RET":
+		case line == "RET", line == "MOVD dit-8(SP), R4": // arm64 has an epilogue
 			inBody = false
 		case inBody && line != "":
 			for _, part := range strings.Split(line, ";") {
@@ -174,15 +181,13 @@ func (im *image) compareAt(k *generated, entry, end uint64) error {
 		}
 		rest, code = code[start+len(k.body):], code[:start]
 	}
-	// The body falls into Go's epilogue and nothing else.
-	frame, epilogue := machine.frame(code)
-	scratch := uint32(asmScratchBytes)
-	if strings.Contains(k.name, "Batch") {
-		scratch = asmBatchScratchBytes
+	// The body falls into the epilogue of a frame of the size that was asked for, and nothing else.
+	epilogue := machine.epilogue(k.frame)
+	if machine.apart && bytes.Contains(code, epilogue) {
+		epilogue = machine.bodyEnd
 	}
-	if frame < scratch+63 || !bytes.HasPrefix(rest, epilogue) {
-		return fmt.Errorf("%s: the body is followed by % x, want % x with a frame of at least %d bytes, not %d", k.name,
-			rest[:min(len(rest), 16)], epilogue, scratch+63, frame)
+	if !bytes.HasPrefix(rest, epilogue) {
+		return fmt.Errorf("%s: the body is followed by % x, want % x", k.name, rest[:min(len(rest), 16)], epilogue)
 	}
 	if k.constants == nil {
 		return nil
@@ -231,7 +236,8 @@ func (im *image) compareBody(k *generated, entry uint64, code []byte) (rest []by
 // machine is what the linked form of a kernel depends on.
 type machine struct {
 	apart     bool                                                          // the body is a function of its own
-	frame     func(prologue []byte) (bytes uint32, epilogue []byte)         // of the stack frame, and what must follow the body
+	epilogue  func(frame uint32) []byte                                     // of a function with a frame of so many bytes
+	bodyEnd   []byte                                                        // of a body that is a function of its own
 	constants func(entry uint64, prologue []byte) (address uint64, ok bool) // what the prologue loads
 	align     uint64                                                        // of the constants
 	gcc       []string                                                      // assembles with GNU as; the first installed one
@@ -241,12 +247,14 @@ type machine struct {
 
 var machines = map[string]machine{
 	"amd64": {
-		frame: func(prologue []byte) (uint32, []byte) { // SUBQ $frame, SP; at the end ADDQ $frame, SP; POPQ BP; RET
-			at := bytes.Index(prologue, []byte{0x48, 0x81, 0xec})
-			if at < 0 || at+7 > len(prologue) {
-				return 0, nil
+		epilogue: func(frame uint32) []byte { // ADDQ $frame, SP; POPQ BP; RET
+			switch {
+			case frame == 0:
+				return []byte{0xc3}
+			case frame < 128:
+				return []byte{0x48, 0x83, 0xc4, byte(frame), 0x5d, 0xc3}
 			}
-			return binary.LittleEndian.Uint32(prologue[at+3:]), append(append([]byte{0x48, 0x81, 0xc4}, prologue[at+3:at+7]...), 0x5d, 0xc3)
+			return append(binary.LittleEndian.AppendUint32([]byte{0x48, 0x81, 0xc4}, frame), 0x5d, 0xc3)
 		},
 		constants: func(entry uint64, prologue []byte) (uint64, bool) { // LEAQ constants(SB), DX
 			at := bytes.Index(prologue, []byte{0x48, 0x8d, 0x15})
@@ -255,24 +263,17 @@ var machines = map[string]machine{
 			}
 			return entry + uint64(at) + 7 + uint64(int64(int32(binary.LittleEndian.Uint32(prologue[at+3:])))), true
 		},
-		align: 16,
+		align: 32,
 		gcc:   []string{"x86_64-linux-gnu-gcc", "gcc"},
 		isa:   "x86_64",
 		ret:   []byte{0xc3},
 	},
 	"arm": {
 		apart: true,
-		frame: func(prologue []byte) (uint32, []byte) { // MOVW literal, R11 before MOVW.W R14, (R13)(R11); the body ends with ADD $0, R14, R15
-			at := bytes.Index(prologue, []byte{0x0b, 0xe0, 0xad, 0xe7})
-			if at < 4 {
-				return 0, nil
-			}
-			literal, ok := armLiteral(prologue, at-4, 11)
-			if !ok {
-				return 0, nil
-			}
-			return -literal, []byte{0x00, 0xf0, 0x8e, 0xe2}
+		epilogue: func(frame uint32) []byte { // MOVW.P (frame+4)(R13), R15
+			return binary.LittleEndian.AppendUint32(nil, 0xe49df000|(frame+4))
 		},
+		bodyEnd: []byte{0x00, 0xf0, 0x8e, 0xe2}, // ADD $0, R14, R15
 		constants: func(_ uint64, prologue []byte) (uint64, bool) { // MOVW literal, R2
 			for at := 0; at+4 <= len(prologue); at += 4 {
 				if literal, ok := armLiteral(prologue, at, 2); ok {
@@ -287,21 +288,14 @@ var machines = map[string]machine{
 		ret:   []byte{0x1e, 0xff, 0x2f, 0xe1},
 	},
 	"arm64": {
-		frame: func(prologue []byte) (uint32, []byte) { // MOVD $frame, R27; SUB R27, RSP, R20
-			at := bytes.Index(prologue, []byte{0xf4, 0x63, 0x3b, 0xcb})
-			if at < 4 {
-				return 0, nil
+		// MOVD dit-8(SP), R4; TBNZ $24, R4, 2(PC); MSR $0, DIT; ADD $(all-8), RSP, R29; ADD $all, RSP; RET
+		epilogue: func(frame uint32) (epilogue []byte) {
+			all := (frame + 8 + 15) &^ 15
+			code := []uint32{0xf94003e4 | frame/8<<10, 0x37c00044, 0xd503405f, 0x910003fd | (all-8)<<10, 0x910003ff | all<<10, 0xd65f03c0}
+			for _, word := range code {
+				epilogue = binary.LittleEndian.AppendUint32(epilogue, word)
 			}
-			word := binary.LittleEndian.Uint32(prologue[at-4:])
-			if word&0xffe0001f != 0xd280001b {
-				return 0, nil
-			}
-			// MOVD $(frame-8), R27; ADD R27, RSP, R29; MOVD $frame, R27; ADD R27, RSP; RET
-			var epilogue []byte
-			for _, w := range []uint32{word - 8<<5, 0x8b3b63fd, word, 0x8b3b63ff, 0xd65f03c0} {
-				epilogue = binary.LittleEndian.AppendUint32(epilogue, w)
-			}
-			return word >> 5 & 0xffff, epilogue
+			return epilogue
 		},
 		constants: func(entry uint64, prologue []byte) (uint64, bool) { // ADRP constants(SB), R2; ADD $low, R2
 			for at := 0; at+8 <= len(prologue); at += 4 {
@@ -369,7 +363,8 @@ func TestLinkedBytes(t *testing.T) {
 			})
 		}
 	}
-	for name := range generatedKernels { // which also makes the linker keep them
+	// Looking at the names also makes the linker keep the kernels.
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(generatedKernels)), slices.Collect(maps.Keys(generatedBatchKernels))) {
 		if !found[name] {
 			t.Errorf("%s is declared, but no generated file has it", name)
 		}

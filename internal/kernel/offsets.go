@@ -52,7 +52,7 @@ const (
 	asmGcmStateMask    = 32 // 16 bytes: the encrypted J0
 	asmGcmStateBytes   = 64
 
-	asmScratchSave      = 0   // first 256 bytes: registers that the C calling convention preserves
+	asmScratchSave      = 0   // first 256 bytes: of the macros, which need none at present
 	asmScratchSaveBytes = 256 // kernels use what lies behind
 	asmScratchBytes     = 4096
 

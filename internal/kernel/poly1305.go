@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"math/bits"
 )
 
@@ -37,8 +36,8 @@ func (p *poly1305) blocks(b []byte) {
 	q5 := r1 + r1>>2
 	var carry uint64
 	for len(b) >= 16 {
-		h0, carry = bits.Add64(h0, binary.LittleEndian.Uint64(b[0:8]), 0)
-		h1, carry = bits.Add64(h1, binary.LittleEndian.Uint64(b[8:16]), carry)
+		h0, carry = bits.Add64(h0, leUint64(b[0:8]), 0)
+		h1, carry = bits.Add64(h1, leUint64(b[8:16]), carry)
 		h2 += carry + 1
 
 		// h2 < 10 and r0, r1, 5q < 2^61: no sum overflows 128 bits, and h2 r0 not 64.
@@ -83,8 +82,8 @@ func (p *poly1305) padded(b []byte) {
 // lengths absorbs the block that ends a packet.
 func (p *poly1305) lengths(ad, text uint64) {
 	var last [16]byte
-	binary.LittleEndian.PutUint64(last[0:], ad)
-	binary.LittleEndian.PutUint64(last[8:], text)
+	lePutUint64(last[0:], ad)
+	lePutUint64(last[8:], text)
 	p.blocks(last[:])
 }
 
@@ -98,6 +97,15 @@ func (p *poly1305) sum(tag *[16]byte) {
 	h1 := p.h[1]&keep | t1&^keep
 	h0, carry := bits.Add64(h0, p.s[0], 0)
 	h1, _ = bits.Add64(h1, p.s[1], carry)
-	binary.LittleEndian.PutUint64(tag[0:], h0)
-	binary.LittleEndian.PutUint64(tag[8:], h1)
+	lePutUint64(tag[0:], h0)
+	lePutUint64(tag[8:], h1)
+}
+
+// Absorb adds b, padded with zeroes to whole blocks, to what s has authenticated. It is portable code, for what is too short
+// for a kernel.
+func (s *State) Absorb(b []byte) {
+	p := poly1305{s.H, s.R, s.S}
+	p.padded(b)
+	s.H = p.h
+	p = poly1305{}
 }

@@ -185,7 +185,7 @@ func TestBatchWipe(t *testing.T) {
 		if level == Portable {
 			t.Skip("NOT RUN: the compiler's spill slots are not wiped in portable Go")
 		}
-		if n := withoutCollector(func() int { return batchLeaks(c, level, c.batchAtLevel(level)) }); n > chance {
+		if n := withoutCollector(func() int { return batchLeaks(c, level, c.batchAtLevel(t, level)) }); n > chance {
 			t.Errorf("%d secret words are left on the stack", n)
 		}
 	})

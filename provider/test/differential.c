@@ -9,11 +9,12 @@
 #include <openssl/core_names.h>
 #include <openssl/params.h>
 
-#include "providers.h"
+#include "behaviours.h"
 
 enum { LONGEST = 20000, ROOM = LONGEST + 64 };
 
 enum { DEFAULT, SEALANE, SIDES };
+enum { RECORD_ENDED = 1, PACKET_ENDED };
 
 static const char *const cipher_names[] = {"ChaCha20-Poly1305", "ChaCha20", "AES-128-GCM", "AES-192-GCM",
                                            "AES-256-GCM"};
@@ -23,6 +24,8 @@ static const char *const plants[] = {"none", "return", "length", "output", "tag"
 static int plant;
 
 static uint64_t state, seed, calls, sequences;
+static int stock[BEHAVIOURS]; /* what the default provider of this OpenSSL does */
+static const char *subject;   /* the cipher of the sequence */
 static char history[4096];
 static size_t history_bytes;
 
@@ -74,7 +77,10 @@ typedef struct {
     int is_aead, is_gcm;
     int announced; /* AES-GCM: a TLS record may have been, and nothing come since */
     int opens; /* AES-GCM: the last init was one to decrypt, and no failure, which leaves the providers as they were */
-    int needs_iv; /* AES-GCM: what follows has no defined result until there is a new IV */
+    int needs_iv; /* RECORD_ENDED or PACKET_ENDED: an AEAD packet has ended: what follows has no defined result until
+                     there is a new IV */
+    int spoiled;  /* of several parameters some have been set, which ones is not said: no more calls */
+    int has_text; /* ChaCha20-Poly1305: the packet */
     int record;   /* bytes that the next TLS record must have; 0 if none has been announced */
 } pair;
 
@@ -91,6 +97,7 @@ static void note(const char *format, int a, int b)
 static void die(const char *what)
 {
     char errors[SIDES][160] = {"none", "none"};
+    printf("cipher %s\n", subject);
     for (int s = 0; s < SIDES; s++)
         if (seen[s].error != 0)
             ERR_error_string_n(seen[s].error, errors[s], sizeof errors[s]);
@@ -173,7 +180,8 @@ static void call_init(pair *p)
     uint8_t key[32], iv[128]; /* as long as AES-GCM may be told */
     const int with_cipher = one_in(8), with_key = !one_in(3) || (p->is_gcm && with_cipher);
     /* AES-GCM: without an IV one is drawn at random; the default provider seals with one of zeroes after a new key. */
-    const int with_iv = !one_in(4) || (p->is_gcm && with_key) || p->needs_iv;
+    const int with_iv = !one_in(4) || (p->is_gcm && with_key) || p->needs_iv ||
+                        (!p->is_aead && with_key && !stock[NEW_KEY_LEAVES_THE_SPENT_BLOCK]);
     const int enc = one_in(6) ? -1 : (int)below(2);
     size_t number = one_in(3) ? below(40) : p->is_aead ? 12 : 16;
     OSSL_PARAM params[] = {
@@ -193,19 +201,29 @@ static void call_init(pair *p)
         take_error(s);
     }
     if (with_iv && seen[DEFAULT].result > 0)
-        p->needs_iv = 0;
+        p->needs_iv = p->has_text = 0;
+    if (with_key && seen[DEFAULT].result > 0)
+        p->has_text = 0;
     p->opens = enc == 0 && seen[DEFAULT].result > 0;
     note(" init(%d,%d)", with_key + 2 * with_iv + 4 * with_cipher + 8 * with_params, enc);
-    if (with_key || with_iv || with_cipher)
+    if ((with_key || with_iv || with_cipher) && seen[DEFAULT].result > 0)
         p->record = 0;
     compare("init");
 }
 
-/* After a packet that does not open, the default provider takes more of it, sealane does not. */
+/* After the end of a packet the default provider takes more of it, in AES-GCM if it did not open; sealane does not. */
 static void note_end(pair *p, int is_end)
 {
-    if (p->is_gcm && is_end && seen[DEFAULT].result <= 0)
-        p->needs_iv = 1;
+    if (is_end && p->is_aead && (!p->is_gcm || seen[DEFAULT].result <= 0))
+        p->needs_iv = PACKET_ENDED;
+}
+
+/* sealane names the reason, the default provider does not. */
+static void allow_reason(int reason)
+{
+    observation *d = &seen[DEFAULT], *s = &seen[SEALANE];
+    if (d->result <= 0 && s->result <= 0 && d->error == 0 && ERR_GET_REASON(s->error) == reason)
+        s->error = 0;
 }
 
 /* The one result that differs on purpose: opening without a tag. */
@@ -216,6 +234,8 @@ static void allow_no_tag(const pair *p, int is_end)
     observation *d = &seen[DEFAULT], *s = &seen[SEALANE];
     if (s->result <= 0 && ERR_GET_REASON(s->error) == PROV_R_TAG_NOT_SET)
         s->result = d->result, s->length = d->length, s->error = d->error;
+    else if (s->result <= 0 && d->result <= 0 && ERR_GET_REASON(d->error) == PROV_R_TAG_NOT_SET)
+        s->error = d->error; /* there are two reasons, and either comes first */
 }
 
 static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in_place, int by_cipher)
@@ -225,6 +245,10 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
         return; /* the default provider reads from NULL */
     if (p->needs_iv || (p->announced && !iv_has_room(p)) || (p->is_gcm && by_cipher && bytes == 0 && has_in))
         return; /* no text at all ends the associated data in the default provider, but more may follow */
+    if (!p->is_gcm && p->is_aead && p->has_text && has_in && !has_out && !stock[AD_AFTER_TEXT_IS_REFUSED])
+        return;
+    if (!p->is_gcm && p->is_aead && by_cipher && bytes == 0 && !stock[CIPHER_OF_NOTHING_ENDS_A_PACKET])
+        return;
     fill(in, bytes);
     start_observing();
     for (int s = 0; s < SIDES; s++) {
@@ -244,11 +268,14 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
         take_error(s);
     }
     allow_no_tag(p, !has_in);
-    note_end(p, !has_in);
+    allow_reason(PROV_R_INVALID_AAD);
+    allow_reason(PROV_R_TAG_NOT_SET);
+    note_end(p, !has_in && (bytes != 0 || by_cipher));
+    p->has_text |= has_in && has_out && bytes != 0;
+    if (!p->is_gcm && p->record != 0 && has_out && (seen[DEFAULT].result > 0 || abs((int)bytes - p->record) % 16 == 0))
+        p->needs_iv = RECORD_ENDED;
     note(by_cipher ? " cipher(%d,%d)" : " update(%d,%d)", (int)bytes, has_in + 2 * has_out + 4 * in_place);
     compare("update");
-    if (has_out)
-        p->record = 0;
 }
 
 static void call_final(pair *p)
@@ -264,6 +291,7 @@ static void call_final(pair *p)
         take_error(s);
     }
     allow_no_tag(p, 1);
+    allow_reason(PROV_R_TAG_NOT_SET);
     note_end(p, 1);
     note(" final(%d)%.0d", has_out, 0);
     compare("final");
@@ -321,7 +349,7 @@ static void call_record(pair *p)
     const unsigned bytes = one_in(8) ? below(20) : text_length();
     const int right = !one_in(6), enc = EVP_CIPHER_CTX_is_encrypting(p->ctx[DEFAULT]);
     uint8_t aad[64];
-    if (p->needs_iv || !iv_has_room(p))
+    if ((p->needs_iv && p->is_gcm) || !iv_has_room(p))
         return;
     fill(aad, sizeof aad);
     aad[11] = (uint8_t)(bytes >> 8), aad[12] = (uint8_t)bytes;
@@ -329,12 +357,17 @@ static void call_record(pair *p)
         call_whole_iv(p);
     call_ctrl(p, "record", EVP_CTRL_AEAD_TLS1_AAD, odd(13, 16), aad, 0);
     p->announced = p->is_gcm;
-    if (seen[DEFAULT].result > 0)
+    if (seen[DEFAULT].result > 0) {
         p->record = (int)bytes + (enc ? 16 : 0);
+        p->has_text = 0;
+        if (p->needs_iv == RECORD_ENDED || !stock[TEXT_AFTER_FINAL_IS_REFUSED])
+            p->needs_iv = 0;
+    }
     if (!one_in(8))
         call_update(p, p->record != 0 && right ? (unsigned)p->record : text_length(), 1, 1, p->is_gcm || one_in(2),
                     one_in(2));
-    p->needs_iv |= p->is_gcm; /* a record that has been announced is in the way of everything else */
+    if (p->is_gcm)
+        p->needs_iv = RECORD_ENDED; /* a record that has been announced is in the way of everything else */
 }
 
 /* A record that opens: sealed by the default provider with the same key and nonce. */
@@ -344,7 +377,7 @@ static void call_good_record(pair *p)
     const unsigned explicit_iv = p->is_gcm ? 8 : 0, bytes = text_length(), all = bytes + explicit_iv + 16;
     uint8_t aad[64];
     int length;
-    if (p->needs_iv || !iv_has_room(p))
+    if ((p->needs_iv && p->is_gcm) || !iv_has_room(p))
         return;
     if (p->is_gcm)
         call_whole_iv(p);
@@ -374,6 +407,8 @@ static void call_good_record(pair *p)
     if (seen[DEFAULT].result != 1)
         die("the test itself");
     p->record = 0;
+    if (!p->is_gcm)
+        p->needs_iv = RECORD_ENDED;
     compare("update");
 }
 
@@ -414,8 +449,15 @@ static void call_params(pair *p)
     const int is_get = one_in(2), count = 1 + (int)below(3);
     uint8_t value[3][32], buffer[SIDES][3][32];
     OSSL_PARAM params[SIDES][4];
+    unsigned used = 0;
     for (int i = 0; i < count; i++) {
-        const char *name = names[below(NAMES)];
+        unsigned which = below(NAMES);
+        while (used >> which & 1) /* sealane takes the first of two, OpenSSL the first, or all, or none */
+            which = (which + 1) % NAMES;
+        used |= 1u << which;
+        const char *name = names[which];
+        if (!p->is_aead && !stock[STREAM_TELLS_ITS_IV] && strcmp(name, OSSL_CIPHER_PARAM_UPDATED_IV) == 0)
+            name = OSSL_CIPHER_PARAM_PADDING;
         const unsigned type = types[below(3)];
         const size_t size = sizes[below(sizeof sizes / sizeof sizes[0])];
         fill(value[i], 32);
@@ -440,12 +482,15 @@ static void call_params(pair *p)
             is_get ? EVP_CIPHER_CTX_get_params(p->ctx[s], params[s]) : EVP_CIPHER_CTX_set_params(p->ctx[s], params[s]);
         for (int i = 0; i < count && o->result; i++)
             o->parameter = o->parameter << 16 ^ (params[s][i].return_size & 0xffff);
-        o->output_bytes = 32 * (size_t)count;
+        o->output_bytes = o->result > 0 ? 32 * (size_t)count : 0; /* what a failure has written before is not said */
         memcpy(o->output, buffer[s], o->output_bytes);
         take_error(s);
+        if (count > 1 && o->result <= 0)
+            o->error = 0; /* which of them is looked at first is not said */
     }
     note(is_get ? " get-params(%d)%.0d" : " set-params(%d)%.0d", count, 0);
     compare("parameters");
+    p->spoiled = !is_get && count > 1 && seen[DEFAULT].result <= 0;
 }
 
 static void call_copy(pair *p)
@@ -557,14 +602,15 @@ static void sequence(pair *p)
 {
     const unsigned n = 1 + below(40);
     history_bytes = 0;
+    subject = EVP_CIPHER_get0_name(p->cipher[DEFAULT]);
     static const uint8_t zeroes[32];
-    p->record = p->needs_iv = p->announced = p->opens = 0;
+    p->record = p->needs_iv = p->spoiled = p->has_text = p->announced = p->opens = 0;
     for (int s = 0; s < SIDES; s++) {
         p->ctx[s] = EVP_CIPHER_CTX_new();
         if (!EVP_CipherInit_ex(p->ctx[s], p->cipher[s], NULL, NULL, p->is_gcm ? zeroes : NULL, 1))
             die("the first init");
     }
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < n && !p->spoiled; i++) {
         if (one_in(6))
             call_packet(p);
         else
@@ -598,6 +644,10 @@ int main(int argc, char **argv)
     }
     state = seed;
     const providers loaded = load_providers(NULL, argv[1]);
+    for (int i = 0; i < BEHAVIOURS; i++) {
+        stock[i] = behaves(i, "provider=default");
+        printf("this OpenSSL %s: %s\n", behaviour_table[i].name, stock[i] ? "yes" : "no");
+    }
     for (int i = 0; i < CIPHERS; i++) {
         if (!is_offered(NULL, cipher_names[i])) {
             memset(&pairs[i], 0, sizeof pairs[i]);

@@ -7,6 +7,7 @@
 
 #include <openssl/core_names.h>
 #include <openssl/params.h>
+#include <openssl/self_test.h>
 
 #include "providers.h"
 
@@ -15,6 +16,7 @@ enum { LONGEST = 20000, THREADS = 8, LONGEST_IV = 300 };
 static const char *plant = "";
 static unsigned passed, failed;
 static uint64_t random_state = 1;
+static providers loaded;
 
 static int planted(const char *check)
 {
@@ -91,7 +93,8 @@ static int read_packet(packet *p, FILE *f, const EVP_CIPHER *cipher, int *valid)
         if (sscanf(line, "%63s %*s %40000s %40000s %40000s %40000s %40000s %40000s %15s", algorithm, field[0], field[1],
                    field[2], field[3], field[4], field[5], verdict_of) != 8)
             return 0;
-        if (strcmp(algorithm, wanted) != 0 || strlen(field[0]) != 2 * (size_t)EVP_CIPHER_get_key_length(cipher))
+        if (strcmp(algorithm, wanted) != 0 || strlen(field[0]) != 2 * (size_t)EVP_CIPHER_get_key_length(cipher) ||
+            strlen(field[5]) != 2 * sizeof p->tag)
             continue;
         *valid = strcmp(verdict_of, "valid") == 0;
         return unhex(p->key, sizeof p->key, field[0], &p->key_bytes) &&
@@ -146,9 +149,22 @@ static void check_vectors(const EVP_CIPHER *cipher, const char *path, unsigned l
     failed += bad + (count < least);
 }
 
+/* The level of ChaCha20-Poly1305, out of what the provider says of itself. */
+static const char *level_of_process(void)
+{
+    static char level[32];
+    char *build = NULL;
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_ptr(OSSL_PROV_PARAM_BUILDINFO, &build, 0),
+                           OSSL_PARAM_construct_end()};
+    if (!OSSL_PROVIDER_get_params(loaded.sealane, params) || sscanf(build, "%*s level %31[^,]", level) != 1)
+        snprintf(level, sizeof level, "unknown");
+    return level;
+}
+
 /* ---- ChaCha20: RFC 8439, appendix A.1 (key stream; the counter is the IV's first word) ---- */
 
-static void check_stream(const EVP_CIPHER *cipher)
+/* By preference, whoever has it: sealane on a level that is fast at it, else the default provider. */
+static void check_stream(void)
 {
     static const struct {
         int key_end, counter, nonce_end;
@@ -159,7 +175,9 @@ static void check_stream(const EVP_CIPHER *cipher)
         {1, 1, 0, "3aeb5224ecf849929b9d828db1ced4dd"},
         {0, 0, 2, "c2c64d378cd536374ae204b9ef933fcd"},
     };
-    int ok = 1;
+    EVP_CIPHER *cipher = fetch(NULL, "ChaCha20", "?provider=sealane");
+    const char *giver = OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cipher));
+    int ok = strcmp(giver, strcmp(level_of_process(), "avx512") == 0 ? "sealane" : "default") == 0;
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
         uint8_t key[32] = {0}, iv[16] = {0}, zeroes[64] = {0}, out[64], want[16];
         size_t bytes;
@@ -173,6 +191,7 @@ static void check_stream(const EVP_CIPHER *cipher)
               unhex(want, 16, vectors[i].start, &bytes) && memcmp(out, want, 16) == 0;
         EVP_CIPHER_CTX_free(c);
     }
+    EVP_CIPHER_free(cipher);
     verdict("ChaCha20 vectors of RFC 8439", ok);
 }
 
@@ -243,6 +262,48 @@ static void check_tampering(const EVP_CIPHER *cipher)
     ok &= open_packet(c, &p, out, 1);
     EVP_CIPHER_CTX_free(c);
     verdict("every flipped bit is found", ok);
+}
+
+/* What would seal two texts under one nonce, or authenticate what the reader cannot tell apart, is refused, and leaves
+ * everything as it was: text, associated data or another end after the end; associated data after text. */
+static void check_refusals(const EVP_CIPHER *cipher)
+{
+    static packet p;
+    static uint8_t out[LONGEST], untouched[LONGEST];
+    int n, ok = 1;
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+    EVP_CipherInit_ex(c, cipher, NULL, NULL, NULL, 1);
+    for (size_t bytes = 1; bytes < 5000; bytes = 2 * bytes + 3) {
+        uint8_t tag[16];
+        random_packet(&p, bytes, &random_state);
+        ok &= seal(c, &p, p.sealed, p.tag, 1);
+        for (int decrypt = 0; decrypt < 2; decrypt++) {
+            const uint8_t *in = decrypt ? p.sealed : p.text;
+            ok &= EVP_CipherInit_ex(c, NULL, NULL, p.key, p.iv, !decrypt) && EVP_CipherUpdate(c, NULL, &n, p.ad, 13) &&
+                  EVP_CipherUpdate(c, out, &n, in, 1);
+            ok &= EVP_CipherUpdate(c, NULL, &n, p.ad, 13) <= 0 && EVP_Cipher(c, NULL, p.ad, 13) <= 0;
+            if (planted("refusals"))
+                ok &= EVP_CipherInit_ex(c, NULL, NULL, NULL, p.iv, !decrypt);
+            ok &= EVP_CipherUpdate(c, out + 1, &n, in + 1, (int)bytes - 1) &&
+                  (!decrypt || EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, 16, p.tag)) &&
+                  EVP_CipherFinal_ex(c, untouched, &n) == 1;
+            ok &= memcmp(out, decrypt ? p.text : p.sealed, bytes) == 0;
+            memset(out, 0xa5, sizeof out);
+            memset(untouched, 0xa5, sizeof untouched);
+            for (int again = 0; again < 2; again++) {
+                ok &= EVP_CipherUpdate(c, out, &n, in, (int)bytes) <= 0 &&
+                      EVP_Cipher(c, out, in, (unsigned)bytes) <= 0 && EVP_CipherUpdate(c, NULL, &n, p.ad, 13) <= 0 &&
+                      EVP_CipherFinal_ex(c, out, &n) <= 0;
+                ok &= memcmp(out, untouched, bytes) == 0;
+                ok &=
+                    decrypt || (EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, 16, tag) && memcmp(tag, p.tag, 16) == 0);
+                ok &= EVP_CipherInit_ex(c, NULL, NULL, again ? NULL : p.key, NULL, !decrypt); /* no new IV */
+            }
+        }
+    }
+    ERR_clear_error();
+    EVP_CIPHER_CTX_free(c);
+    verdict("an ended packet takes nothing more, nor text associated data", ok);
 }
 
 static uint64_t allocations;
@@ -358,6 +419,135 @@ static void check_reloading(const char *folder)
     verdict("loading and unloading", ok);
 }
 
+/* What a listener heard of the self-test, and whose answer it asked to be corrupted. */
+typedef struct {
+    const char *corrupt;
+    unsigned starts, passes, failures, others;
+} heard;
+
+static int listen(const OSSL_PARAM params[], void *v)
+{
+    heard *h = v;
+    const OSSL_PARAM *phase = OSSL_PARAM_locate_const(params, OSSL_PROV_PARAM_SELF_TEST_PHASE),
+                     *type = OSSL_PARAM_locate_const(params, OSSL_PROV_PARAM_SELF_TEST_TYPE),
+                     *what = OSSL_PARAM_locate_const(params, OSSL_PROV_PARAM_SELF_TEST_DESC);
+    if (phase == NULL || type == NULL || what == NULL || strcmp(type->data, OSSL_SELF_TEST_TYPE_KAT_CIPHER) != 0) {
+        h->others++;
+        return 1;
+    }
+    h->starts += strcmp(phase->data, OSSL_SELF_TEST_PHASE_START) == 0;
+    h->passes += strcmp(phase->data, OSSL_SELF_TEST_PHASE_PASS) == 0;
+    h->failures += strcmp(phase->data, OSSL_SELF_TEST_PHASE_FAIL) == 0;
+    return h->corrupt == NULL || planted("self-test") || strcmp(phase->data, OSSL_SELF_TEST_PHASE_CORRUPT) != 0 ||
+           strcmp(what->data, h->corrupt) != 0;
+}
+
+static int status_of(const OSSL_PROVIDER *p)
+{
+    int status = -1;
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_int(OSSL_PROV_PARAM_STATUS, &status), OSSL_PARAM_construct_end()};
+    return OSSL_PROVIDER_get_params(p, params) ? status : -1;
+}
+
+/* A listener hears of every known answer; one that goes wrong keeps the provider from being loaded, or ends its work.
+ */
+static void check_self_test(const char *folder)
+{
+    static const char *const names[] = {NULL,          "ChaCha20-Poly1305", "ChaCha20",
+                                        "AES-128-GCM", "AES-192-GCM",       "AES-256-GCM"};
+    enum { NAMES = sizeof names / sizeof names[0], ANSWERS = NAMES - 1 };
+    int ok = 1, n;
+    for (int i = 0; i < NAMES; i++) {
+        heard h = {.corrupt = names[i]};
+        OSSL_LIB_CTX *libctx = OSSL_LIB_CTX_new();
+        OSSL_PROVIDER_set_default_search_path(libctx, folder);
+        OSSL_SELF_TEST_set_callback(libctx, listen, &h);
+        OSSL_PROVIDER *p = OSSL_PROVIDER_load(libctx, "sealane");
+        const unsigned wrong = names[i] != NULL;
+        ok &= (p == NULL) == (int)wrong && h.starts == ANSWERS && h.passes == ANSWERS - wrong && h.failures == wrong &&
+              h.others == 0;
+        OSSL_PROVIDER_unload(p);
+        OSSL_LIB_CTX_free(libctx);
+    }
+    heard h = {.corrupt = NULL};
+    uint8_t key[32] = {1}, text[16] = {2};
+    OSSL_LIB_CTX *libctx = OSSL_LIB_CTX_new();
+    OSSL_PROVIDER_set_default_search_path(libctx, folder);
+    OSSL_SELF_TEST_set_callback(libctx, listen, &h);
+    OSSL_PROVIDER *p = OSSL_PROVIDER_load(libctx, "sealane");
+    EVP_CIPHER *cipher = EVP_CIPHER_fetch(libctx, "ChaCha20-Poly1305", NULL);
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *other = EVP_CIPHER_CTX_new();
+    ok &= p != NULL && status_of(p) == 1 && OSSL_PROVIDER_self_test(p) && status_of(p) == 1 && h.passes == 2 * ANSWERS;
+    ok &= EVP_EncryptInit_ex(c, cipher, NULL, key, key);
+    h.corrupt = "AES-192-GCM";
+    ok &= !OSSL_PROVIDER_self_test(p) && status_of(p) == 0 && h.failures == 1;
+    ok &= EVP_EncryptUpdate(c, text, &n, text, sizeof text) == 1; /* what has begun may end */
+    ok &= !EVP_EncryptInit_ex(c, NULL, NULL, key, key) && !EVP_EncryptInit_ex(other, cipher, NULL, key, key);
+    h.corrupt = NULL;
+    ok &= !OSSL_PROVIDER_self_test(p) && status_of(p) == 0; /* once wrong, not to be trusted again */
+    ERR_clear_error();
+    EVP_CIPHER_CTX_free(c);
+    EVP_CIPHER_CTX_free(other);
+    EVP_CIPHER_free(cipher);
+    OSSL_PROVIDER_unload(p);
+    OSSL_LIB_CTX_free(libctx);
+    verdict("the self-test is heard, may be asked for, and ends all work if it fails", ok);
+}
+
+/* Keys as objects: sealane's for its ciphers, and by preference still those of the default provider, for all others. */
+#if OPENSSL_VERSION_NUMBER >= 0x30500000L
+static int skey_works(const char *key_type, const char *keys, const char *cipher_name, const char *properties)
+{
+    uint8_t key[32] = {1}, iv[16] = {2}, text[2][100] = {{3}, {3}}, *raw;
+    size_t raw_bytes = 0;
+    int n, ok;
+    EVP_CIPHER *cipher = fetch(NULL, cipher_name, properties);
+    const size_t bytes = (size_t)EVP_CIPHER_get_key_length(cipher), iv_bytes = (size_t)EVP_CIPHER_get_iv_length(cipher);
+    EVP_SKEY *k = EVP_SKEY_import_raw_key(NULL, key_type, key, bytes, keys);
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *d = EVP_CIPHER_CTX_new();
+    ok = k != NULL && EVP_SKEY_get0_raw_key(k, (const unsigned char **)&raw, &raw_bytes) && raw_bytes == bytes &&
+         memcmp(raw, key, bytes) == 0 && EVP_CipherInit_SKEY(c, cipher, k, iv, iv_bytes, 1, NULL) &&
+         EVP_CipherInit_ex(d, cipher, NULL, key, iv, 1) && EVP_CipherUpdate(c, text[0], &n, text[0], 96) &&
+         EVP_CipherUpdate(d, text[1], &n, text[1], 96) && memcmp(text[0], text[1], 96) == 0;
+    ok = ok && EVP_CipherInit_SKEY(c, NULL, k, iv, iv_bytes, 0, NULL) && EVP_CipherInit_ex(d, NULL, NULL, key, iv, 0) &&
+         EVP_CipherUpdate(c, text[0], &n, text[0], 96) && EVP_CipherUpdate(d, text[1], &n, text[1], 96) &&
+         memcmp(text[0], text[1], 96) == 0;
+    EVP_CIPHER_CTX_free(c);
+    EVP_CIPHER_CTX_free(d);
+    EVP_SKEY_free(k);
+    EVP_CIPHER_free(cipher);
+    ERR_clear_error();
+    return ok;
+}
+
+static int check_skeys(void)
+{
+    static const char *const own[] = {"ChaCha20-Poly1305", "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "ChaCha20"};
+    static uint8_t key[65];
+    int ok = 1;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (is_offered(NULL, own[i]))
+            ok &= skey_works(i == 1 ? "AES" : "GENERIC-SECRET", planted("skeys") ? NULL : "provider=sealane-keys",
+                             own[i], "provider=sealane");
+    ok &= EVP_SKEY_import_raw_key(NULL, "AES", key, 65, "provider=sealane-keys") == NULL;
+    /* What is on when `sealane-openssl on` has been run. */
+    EVP_set_default_properties(NULL, "?provider=sealane");
+    EVP_SKEY *k = EVP_SKEY_import_raw_key(NULL, "AES", key, 16, NULL);
+    ok &= k != NULL && strcmp(EVP_SKEY_get0_provider_name(k), "default") == 0;
+    ok &= skey_works("AES", NULL, "AES-128-CBC", NULL) && skey_works("AES", NULL, "AES-128-GCM", "provider=default");
+    EVP_SKEY_free(k);
+    EVP_set_default_properties(NULL, "");
+    ERR_clear_error();
+    verdict("keys as objects, of sealane for its ciphers and of nobody else's by preference", ok);
+    return 0;
+}
+#else
+static int check_skeys(void)
+{
+    return 1; /* not run: this OpenSSL has none */
+}
+#endif
+
 static const struct {
     const char *name;
     unsigned vectors; /* that Wycheproof has at least */
@@ -372,6 +562,7 @@ static int check_aead(const char *name, const char *wycheproof, unsigned vectors
     check_vectors(aead, wycheproof, vectors);
     check_copies(aead);
     check_tampering(aead);
+    check_refusals(aead);
     check_allocations(aead);
     check_threads(aead, other);
     EVP_CIPHER_free(aead);
@@ -387,15 +578,14 @@ int main(int argc, char **argv)
     if (argc > 3 && strncmp(argv[3], "--plant=", 8) == 0)
         plant = argv[3] + 8;
     CRYPTO_set_mem_functions(counting_malloc, counting_realloc, counting_free);
-    const providers loaded = load_providers(NULL, argv[1]);
-    EVP_CIPHER *stream = is_offered(NULL, "ChaCha20") ? fetch(NULL, "ChaCha20", "provider=sealane") : NULL;
+    loaded = load_providers(NULL, argv[1]);
     for (size_t i = 0; i < sizeof aeads / sizeof aeads[0]; i++)
         not_run += !check_aead(aeads[i].name, argv[2], aeads[i].vectors);
-    if (stream != NULL)
-        check_stream(stream);
+    check_stream();
+    not_run += check_skeys();
     check_reloading(argv[1]);
-    EVP_CIPHER_free(stream);
+    check_self_test(argv[1]);
     unload_providers(&loaded);
-    printf("evp: %u passed, %u failed, %d not run\n", passed, failed, not_run + (stream == NULL));
+    printf("evp: %u passed, %u failed, %d not run\n", passed, failed, not_run);
     return failed != 0;
 }

@@ -8,6 +8,7 @@ ARMCOST_CT_SIZES ?= 0 1 64 255 1420
 ARMCOST_BATCH := 32
 ARMCOST_BATCH_SIZES ?= 64 128 256
 ARMCOST_CT_BATCH_SIZES ?= 0 64 255
+commas = $(subst $(eval) ,$(comma),$(strip $(1)))
 ARMCOST_MARKS := --start main.markStart --end main.markEnd
 
 $(ARMCOST_VENV)/bin/python:
@@ -47,14 +48,13 @@ bench-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64 ## mod
 	    --batch-runs "$(ARMCOST_BATCH_RUNS)" --batch-sizes "$(ARMCOST_BATCH_SIZES)" --batch $(ARMCOST_BATCH) $(ARMCOST_RESULTS)
 
 ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64 ## the same branches and addresses for two secrets
-	@p=0 f=0; for run in $(ARMCOST_CT_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_CT_SIZES); do \
-	    if $(ARMCOST) ct --cpu $$2 $(ARMCOST_MARKS) -- $$seal $$n '{seed}' $$way $$3 >$(B)/ct-arm.log 2>&1; \
-	    then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL $$run $$way $$n"; tail -n 5 $(B)/ct-arm.log; fi; \
-	done; done; done; \
-	for run in $(ARMCOST_BATCH_RUNS); do $(ARMCOST_RUN); for way in seal open; do for n in $(ARMCOST_CT_BATCH_SIZES); do \
-	    if $(ARMCOST) ct --cpu $$2 $(ARMCOST_MARKS) -- $$seal $$n '{seed}' $$way batch17 >$(B)/ct-arm.log 2>&1; \
-	    then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL batch $$run $$way $$n"; tail -n 5 $(B)/ct-arm.log; fi; \
-	done; done; done; \
+	@p=0 f=0; ct() { cpu=$$1; shift; \
+	    if $(ARMCOST) ct --cpu $$cpu $(ARMCOST_MARKS) -- "$$@" >$(B)/ct-arm.log 2>&1; \
+	    then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL $$run $$*"; tail -n 5 $(B)/ct-arm.log; fi; }; \
+	for run in $(ARMCOST_CT_RUNS); do $(ARMCOST_RUN); for way in seal open; do \
+	    ct $$2 $$seal $(call commas,$(ARMCOST_CT_SIZES)) '{seed}' $$way $$3; done; done; \
+	for run in $(ARMCOST_BATCH_RUNS); do $(ARMCOST_RUN); for way in seal open; do \
+	    ct $$2 $$seal $(call commas,$(ARMCOST_CT_BATCH_SIZES)) '{seed}' $$way batch17; done; done; \
 	$(ARMCOST) ct --cpu cortex-a7 $(ARMCOST_MARKS) -- $(B)/seal.arm 64 '{seed}' aes >$(B)/ct-arm.log 2>&1; \
 	if [ $$? -eq 1 ] && grep -q "the traces part" $(B)/ct-arm.log; \
 	then p=$$((p + 1)); else f=$$((f + 1)); echo "FAIL a table at secret places is not found"; fi; \
@@ -62,10 +62,11 @@ ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64 ## the sa
 
 $(eval $(call suite,armcost,$(ARMCOST_PYTHON),$(ARMCOST_PYTHON) tools/armcost/test_armcost.py))
 
+# Traces come from a plugin of qemu-user. The one of Debian 13 is linked statically, and loads none.
 ifneq ($(filter x86_64,$(ISA)),)
-ifneq ($(and $(shell command -v qemu-arm),$(shell command -v qemu-aarch64)),)
+ifneq ($(and $(findstring -plugin,$(shell qemu-arm -help 2>&1)),$(findstring -plugin,$(shell qemu-aarch64 -help 2>&1))),)
 $(eval $(call suite,secret-trace-arm,,$(MAKE) --no-print-directory ct-arm))
 else
-$(eval $(call suite,secret-trace-arm,,test/arm --missing qemu-user))
+$(eval $(call suite,secret-trace-arm,,test/arm --missing "qemu-user that loads plugins"))
 endif
 endif

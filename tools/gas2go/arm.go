@@ -70,8 +70,12 @@ var arm = &target{
 	apart:     true,
 	units:     []int{4},
 	prologue: `	MOVW a+0(FP), R0
-	ADD $67, R13, R1
+{{- if .Batch}}
+	MOVW scratch+4(FP), R1
+{{- else if .Frame}}
+	SUB ${{.Below 4}}, R13, R1
 	BIC $63, R1
+{{- end}}
 {{- if .Constants}}
 	MOVW ${{.Constants}}<>(SB), R2
 {{- end}}
@@ -125,12 +129,29 @@ var arm64 = &target{
 
 	bodyAlign: 64,
 	units:     []int{4},
-	prologue: `	MOVD a+0(FP), R0
-	ADD $71, RSP, R1
+	top:       16,
+	prologue: `	MOVBU ·hasDIT(SB), R3
+	MOVD $0x1000000, R4
+	CBZ R3, ready
+	WORD $0xd53b42a4 // mrs x4, dit
+	WORD $0xd503415f // msr dit, #1
+ready:
+	MOVD R4, dit-8(SP)
+	MOVD a+0(FP), R0
+{{- if .Batch}}
+	MOVD scratch+8(FP), R1
+{{- else if .Frame}}
+	SUB ${{.Below 8}}, RSP, R1
 	AND $~63, R1
+{{- end}}
 {{- if .Constants}}
 	MOVD ${{.Constants}}<>(SB), R2
 {{- end}}
+`,
+	epilogue: `	MOVD dit-8(SP), R4
+	TBNZ $24, R4, done
+	WORD $0xd503405f // msr dit, #0
+done:
 `,
 	budget: 32 << 10,
 }

@@ -289,6 +289,9 @@ func TestARMKernelsRun(t *testing.T) {
 			}
 			writeFile(t, filepath.Join(root, "go.mod"), "module example.test/good\n\ngo 1.24\n")
 			copyFile(t, "testdata/good/args.go", filepath.Join(root, outputDir, "args.go"))
+			if c.row == arm64 {
+				copyFile(t, folder+"/dit.go", filepath.Join(root, outputDir, "dit_arm64.go"))
+			}
 			run := "run_" + c.row.goarch + "_test.go"
 			copyFile(t, filepath.Join(folder, run), filepath.Join(root, outputDir, run))
 			linked := "linked_test.go"

@@ -64,8 +64,8 @@ func armScratchUse(t *target, f *function, l *layout) (end int, errs []error) {
 		}
 		from += at[i][base].offset
 		to := from + bytes
-		if from < l.scratchSave || to > l.scratch {
-			errs = append(errs, f.errorAt(i, fmt.Sprintf("bytes %d to %d of scratch memory; a kernel's part is %d to %d", from, to, l.scratchSave, l.scratch)))
+		if from < l.scratchSave || to > l.scratchEnd(f) {
+			errs = append(errs, f.errorAt(i, fmt.Sprintf("bytes %d to %d of scratch memory; a kernel's part is %d to %d", from, to, l.scratchSave, l.scratchEnd(f))))
 		}
 		end = max(end, to)
 	}

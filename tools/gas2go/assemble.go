@@ -19,10 +19,15 @@ type object struct {
 	constants []*constants
 }
 
+// scratchEndSymbol has the value of a file's scratch_end statement.
+const scratchEndSymbol = cPrefix + "scratch_end"
+
 type function struct {
 	name string
 	code []byte
 	body []instruction // see decode
+
+	scratchEnd int // of the scratch memory that it uses, as its file states; 0 if it states nothing
 }
 
 type constants struct {
@@ -140,12 +145,31 @@ func (t *target) takeApart(f *elf.File) (*object, error) {
 			o.constants = append(o.constants, &constants{name: name, data: data})
 		}
 	}
+	if err := o.statedScratch(symbols); err != nil {
+		errs = append(errs, err)
+	}
 	if len(o.functions) == 0 && len(errs) == 0 {
 		errs = append(errs, errors.New("no function in it"))
 	}
 	sort.Slice(o.functions, func(i, j int) bool { return o.functions[i].name < o.functions[j].name })
 	sort.Slice(o.constants, func(i, j int) bool { return o.constants[i].name < o.constants[j].name })
 	return o, errors.Join(errs...)
+}
+
+// statedScratch reads what a scratch_end statement left: the value of a symbol that is in no section.
+func (o *object) statedScratch(symbols []elf.Symbol) error {
+	for _, s := range symbols {
+		if s.Name != scratchEndSymbol {
+			continue
+		}
+		if s.Section != elf.SHN_ABS || s.Value == 0 || s.Value > 1<<16 {
+			return fmt.Errorf("%s is %#x in section %v: scratch_end takes a number of bytes", s.Name, s.Value, s.Section)
+		}
+		for _, f := range o.functions {
+			f.scratchEnd = int(s.Value)
+		}
+	}
+	return nil
 }
 
 // wholeSection checks that the symbol name is exactly section s, and that no other symbol calls a part of it data.
@@ -222,7 +246,7 @@ func (t *target) difference(a, b *object, nameA, nameB string) string {
 		if f.name != g.name {
 			return fmt.Sprintf("%s makes %s, %s %s", nameA, f.name, nameB, g.name)
 		}
-		if bytes.Equal(f.code, g.code) {
+		if bytes.Equal(f.code, g.code) || t.commuted(f, g) {
 			continue
 		}
 		return strings.Join(t.differences(f, g, nameA, nameB), "\n")
@@ -266,6 +290,46 @@ func (t *target) differences(f, g *function, nameA, nameB string) []string {
 		break
 	}
 	return causes
+}
+
+// commutative are the instructions of which LLVM's assembler, since version 16, exchanges the sources if that saves a byte.
+var commutative = regexp.MustCompile(`^vp(x?or|and|add[bwdq]|mul(u?dq|[lh]w|ld))$`)
+
+// commuted reports whether nothing but exchanged sources sets f and g apart, and what follows from a byte less: padding, and
+// the distances of jumps, which go to the same instructions.
+func (t *target) commuted(f, g *function) bool {
+	x, y := t.withoutPadding(f), t.withoutPadding(g)
+	if len(x.body) != len(y.body) {
+		return false
+	}
+	toX, toY := x.indices(), y.indices()
+	exchanged := false
+	for i, a := range x.body {
+		b := y.body[i]
+		switch {
+		case a.mnemonic != b.mnemonic:
+			return false
+		case a.target >= 0 && b.target >= 0:
+			if toX(a.target) != toY(b.target) {
+				return false
+			}
+		case x.at(i) == y.at(i):
+		default:
+			p, q := strings.Split(a.operands, ","), strings.Split(b.operands, ",")
+			if !commutative.MatchString(a.mnemonic) || len(p) != 3 || len(q) != 3 || p[0] != q[0] || p[1] != q[2] || p[2] != q[1] {
+				return false
+			}
+			exchanged = true
+		}
+	}
+	return exchanged
+}
+
+// indices tells which instruction of f is the first from an offset on.
+func (f *function) indices() func(offset int) int {
+	return func(offset int) int {
+		return sort.Search(len(f.body), func(i int) bool { return f.body[i].offset >= offset })
+	}
 }
 
 func (t *target) withoutPadding(f *function) *function {

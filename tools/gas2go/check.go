@@ -21,7 +21,7 @@ func (t *target) check(f *function, with []disassembler, l *layout) error {
 				continue
 			}
 		}
-		if found := t.checkBody(&function{name: f.name, code: f.code, body: body}, l); len(errs) == 0 {
+		if found := t.checkBody(&function{name: f.name, code: f.code, body: body, scratchEnd: f.scratchEnd}, l); len(errs) == 0 {
 			errs = append(errs, found...) // a second decoder's complaints of the same would only repeat
 		}
 		if i == 0 {

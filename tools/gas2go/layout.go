@@ -62,13 +62,19 @@ func readLayout(root string) (*layout, error) {
 	return l, nil
 }
 
-// scratchEnd is the end of the scratch memory that the kernel of that name is given.
-func (l *layout) scratchEnd(name string) int {
-	if strings.HasSuffix(primitive(name), "_batch") {
+// scratchEnd is the end of the scratch memory that a kernel is given: what there is, or what it states if that is less.
+func (l *layout) scratchEnd(f *function) int {
+	switch {
+	case isBatch(f.name):
 		return l.batchScratch
+	case f.scratchEnd != 0:
+		return min(f.scratchEnd, l.scratch)
 	}
 	return l.scratch
 }
+
+// isBatch says whether a kernel does many packets in one call.
+func isBatch(kernel string) bool { return strings.HasSuffix(primitive(kernel), "_batch") }
 
 // offsets makes the Go file with all definitions.
 func (l *layout) offsets() ([]byte, error) {
@@ -95,7 +101,7 @@ func (l *layout) offsets() ([]byte, error) {
 
 // spelling is how Go writes words that are more than one English word.
 var spelling = map[string]string{
-	"ad": "AD", "aesgcm": "AESGCM", "aesni": "AESNI", "armv6": "ARMv6", "avx2": "AVX2", "avx512": "AVX512", "ce": "CE", "ce32": "CE32",
+	"ad": "AD", "aesgcm": "AESGCM", "aesni": "AESNI", "armv6": "ARMv6", "avx2": "AVX2", "avx512": "AVX512", "avx512vl": "AVX512VL", "ce": "CE", "ce32": "CE32",
 	"chacha20poly1305": "ChaCha20Poly1305", "h": "H", "neon": "NEON", "neon6": "NEON6", "r": "R", "s": "S", "ssse3": "SSSE3", "vaes": "VAES",
 }
 

@@ -25,6 +25,8 @@ type target struct {
 	bodyAlign int    // alignment of a kernel's first instruction in Go
 	apart     bool   // the machine code is a function of its own: Go's assembler would put literal pools into it
 	units     []int  // bytes per data directive of Go's assembler, largest first
+	epilogue  string // runs after the machine code
+	top       int    // bytes at the frame's top for prologue and epilogue
 	prologue  string // text/template over prologueData; leaves args, scratch and consts where the convention wants them
 
 	budget int // bytes of machine code of all levels of one primitive together
@@ -60,7 +62,14 @@ type refusal struct {
 // prologueData is what a target's prologue template may use.
 type prologueData struct {
 	Constants string // symbol of the constants, or ""
+	Batch     bool   // scratch is an argument
+	Frame     bool   // scratch is in the frame, without the part that saves registers
+	Save      int    // bytes of that part
 }
+
+// Below is how far below the stack pointer the address is that, cut to a multiple of scratchAlign, is that of scratch
+// memory whose part behind the saved registers begins first bytes above the stack pointer or later.
+func (d prologueData) Below(first int) int { return d.Save - first - (scratchAlign - 1) }
 
 func pattern(s string) *regexp.Regexp { return regexp.MustCompile("^(?:" + s + ")$") }
 
@@ -130,11 +139,15 @@ var amd64 = &target{
 	bodyAlign: 64,
 	units:     []int{8, 4, 2, 1},
 	prologue: `	MOVQ a+0(FP), DI
-	LEAQ 63(SP), SI
+{{- if .Batch}}
+	MOVQ scratch+8(FP), SI
+{{- else if .Frame}}
+	LEAQ -{{.Below 0}}(SP), SI
 	ANDQ $-64, SI
+{{- end}}
 {{- if .Constants}}
 	LEAQ {{.Constants}}<>(SB), DX
 {{- end}}
 `,
-	budget: 32 << 10,
+	budget: 48 << 10,
 }

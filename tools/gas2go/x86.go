@@ -93,8 +93,8 @@ func scratchUse(t *target, f *function, l *layout) (end int, errs []error) {
 		}
 		from := at[i].offset + offset
 		to := from + accessBytes(ins.operands)
-		if from < l.scratchSave || to > l.scratchEnd(f.name) {
-			errs = append(errs, f.errorAt(i, fmt.Sprintf("bytes %d to %d of scratch memory; a kernel's part is %d to %d", from, to, l.scratchSave, l.scratchEnd(f.name))))
+		if from < l.scratchSave || to > l.scratchEnd(f) {
+			errs = append(errs, f.errorAt(i, fmt.Sprintf("bytes %d to %d of scratch memory; a kernel's part is %d to %d", from, to, l.scratchSave, l.scratchEnd(f))))
 		}
 		end = max(end, to)
 	}

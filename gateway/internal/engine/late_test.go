@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/keys"
@@ -184,14 +185,11 @@ func (s *spoken) turns() (all []string) {
 
 // Whatever happens to segments, keys that come while they are waited for change nothing: not what is said, and not the order.
 func TestAnySegmentsSlowKeys(t *testing.T) {
-	runs := 300
-	if *long {
-		runs = 30000
-	}
+	const runs = 300
 	seed := seedOf()
 	t.Logf("seed %d", seed)
 	all := originals(t)
-	for i := range runs {
+	for i, begin := 0, time.Now(); more(i, runs, begin); i++ {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		o := &all[r.IntN(len(all))]
 		frames := mangle(r, o, faults{split: r.IntN(70), merge: r.IntN(100), repeat: r.IntN(30), reorder: r.IntN(40), overlap: r.IntN(20)})

@@ -19,10 +19,12 @@ import (
 // The property: whatever happens to the segments of a connection, what is delivered is what was sent, from the beginning,
 // without anything left out but where a gap is reported.
 
-var (
-	long  = flag.Bool("long", false, "run for minutes")
-	again = flag.Uint64("seed", 0, "repeat a run with this seed")
-)
+var long = flag.Duration("long", 0, "how long each test of random cases runs")
+
+// more says whether there is a run i, of as many as a short test has or for as long as -long says.
+func more(i, runs int, begin time.Time) bool { return i < runs || time.Since(begin) < *long }
+
+var again = flag.Uint64("seed", 0, "repeat a run with this seed")
 
 func seedOf() uint64 {
 	if *again != 0 {
@@ -228,15 +230,12 @@ func runFrames(frames []capture.Frame, keyLog []byte, o Options) (*collector, St
 }
 
 func TestAnySegments(t *testing.T) {
-	runs := 2000
-	if *long {
-		runs = 200000
-	}
+	const runs = 2000
 	seed := seedOf()
 	t.Logf("seed %d", seed)
 	all := originals(t)
 	delivered, expected := 0, 0
-	for i := range runs {
+	for i, begin := 0, time.Now(); more(i, runs, begin); i++ {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		o := &all[r.IntN(len(all))]
 		f := faults{split: r.IntN(70), merge: r.IntN(100), repeat: r.IntN(30), reorder: r.IntN(40), overlap: r.IntN(20)}
@@ -327,12 +326,9 @@ func TestPropertyCanFail(t *testing.T) {
 func TestFlippedBits(t *testing.T) {
 	all := originals(t)
 	o := &all[2]
-	runs := 300
-	if *long {
-		runs = 30000
-	}
+	const runs = 300
 	r := rand.New(rand.NewPCG(1, 1))
-	for range runs {
+	for n, begin := 0, time.Now(); more(n, runs, begin); n++ {
 		i := r.IntN(len(o.segments))
 		s := o.segments[i]
 		if len(s.Payload) == 0 {

@@ -21,12 +21,9 @@ func (d *drain) End(*output.Flow)                          {}
 func (d *drain) Flush()                                    {}
 
 // TestSoak has many connections come and go, damaged in all ways, with keys that are early, late or missing, in a table that
-// is too small. Memory does not grow. With -long it takes ten minutes.
+// is too small. Memory does not grow.
 func TestSoak(t *testing.T) {
-	length := 3 * time.Second
-	if *long {
-		length = 10 * time.Minute
-	}
+	length := max(3*time.Second, *long)
 	all := originals(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -1,6 +1,8 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]
+//	seal BYTES[,BYTES...] SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]
+//
+// With more than one size it does each of them in turn.
 //
 // gcm128n16 has nonces of 16 bytes, which make the counters secret. With batchN it is N messages in one call of package
 // batch, ChaCha20-Poly1305 with a key each. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places:
@@ -30,13 +32,17 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES[,BYTES...] SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]")
 		os.Exit(2)
 	}
-	size, err := strconv.Atoi(os.Args[1])
-	if err != nil || size < 0 {
-		fmt.Fprintln(os.Stderr, "seal: not a size:", os.Args[1])
-		os.Exit(2)
+	var sizes []int
+	for _, word := range strings.Split(os.Args[1], ",") {
+		size, err := strconv.Atoi(word)
+		if err != nil || size < 0 {
+			fmt.Fprintln(os.Stderr, "seal: not a size:", word)
+			os.Exit(2)
+		}
+		sizes = append(sizes, size)
 	}
 	open := len(os.Args) > 3 && os.Args[3] == "open"
 	cipherName := "chacha"
@@ -53,9 +59,18 @@ func main() {
 			fmt.Fprintln(os.Stderr, "seal: not a number of packets:", n)
 			os.Exit(2)
 		}
-		many(packets, size, open)
+		for _, size := range sizes {
+			many(packets, size, open)
+		}
 		return
 	}
+	for _, size := range sizes {
+		one(cipherName, size, open)
+	}
+}
+
+// one seals or opens one packet a round.
+func one(cipherName string, size int, open bool) {
 	plain := make([]byte, size)
 	sealed := make([]byte, 0, size+chacha20poly1305.Overhead)
 	opened := make([]byte, 0, size)

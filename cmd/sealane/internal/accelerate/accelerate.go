@@ -1,9 +1,10 @@
 // Package accelerate builds and tests unmodified Go programs with golang.org/x/crypto/chacha20poly1305 replaced by
 // sealane.
 //
-// The program's own x/crypto is copied, New and NewX of that one package are made to call sealane, and the go command
-// is told of the copy in a go.mod (or go.work) of its own. Nothing of the user's is written to but the program asked
-// for. The same is done with wireguard-go if its workers are to take batches: two of its loops are changed in the copy.
+// The program's own x/crypto is copied, and New and NewX of that one package are made to call sealane. The go command gets
+// the copy from a module proxy, as a version of x/crypto of its own, and is told of it in a go.mod (or go.work) that takes
+// the place of the user's. Nothing of the user's is written to but the program asked for, and the module cache gains the new
+// versions. The same is done with wireguard-go if its workers are to take batches: two of its loops are changed in the copy.
 package accelerate
 
 import (
@@ -25,6 +26,7 @@ type Job struct {
 	Output        string    // file or folder of the program; empty: the folder we are in
 	Flags         []string  // for the go command
 	GOOS, GOARCH  string    // empty: as the go command finds them
+	Std           bool      // have the standard library's ciphers call sealane, too
 	Batch         bool      // have wireguard-go's workers take many packets in one call
 	AllowPortable bool      // build also where sealane has no kernel
 	Version       string    // sealane's
@@ -35,10 +37,14 @@ type Job struct {
 // A Result is what was built.
 type Result struct {
 	Output       string
-	Crypto       string // the version of x/crypto, and what it was replaced by
+	Crypto       string // the version of x/crypto, and what it was replaced by; empty: the program does not use its cipher
+	StdCipher    bool   // the standard library's ChaCha20-Poly1305 is linked and calls sealane
+	StdGCM       bool   // its AES-GCM, likewise
 	Workers      string // the module whose workers take batches; empty: none
+	Fork         string // the module that was made to use x/crypto on every architecture; empty: none
 	GOOS, GOARCH string
 	Levels       []string // linked, best first
+	Others       []string // packages with a ChaCha20-Poly1305 of their own, which stay as they are
 }
 
 // Build builds one program.
@@ -56,20 +62,21 @@ func Build(ctx context.Context, job Job) (*Result, error) {
 		return nil, fmt.Errorf("sealane has no kernel for %s yet, and its portable code is slower than x/crypto: --allow-portable builds it all the same", b.env.GOARCH)
 	}
 	built := filepath.Join(b.scratch, "program")
-	if err := b.stream("build", append(job.Flags[:len(job.Flags):len(job.Flags)], "-o", built, b.target)); err != nil {
+	if err := b.stream("build", append(b.job.Flags[:len(b.job.Flags):len(b.job.Flags)], "-o", built, b.target)); err != nil {
 		return nil, err
 	}
 	linked, err := binary.Read(built)
 	if err != nil {
 		return nil, err
 	}
-	if err := verify(linked, b.env.GOARCH, job.AllowPortable); err != nil {
+	if err := verify(linked, b.env.GOARCH, job); err != nil {
 		return nil, err
 	}
 	if err := move(built, output); err != nil {
 		return nil, err
 	}
-	return &Result{Output: output, Crypto: b.crypto, Workers: b.workers, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH, Levels: linked.Levels}, nil
+	return &Result{Output: output, Crypto: b.crypto, Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH,
+		Levels: linked.Levels, Others: linked.Others, StdCipher: linked.StdCipher == binary.OnSealane, StdGCM: linked.StdGCM == binary.OnSealane}, nil
 }
 
 // Test runs go test on packages.
@@ -79,19 +86,31 @@ func Test(ctx context.Context, job Job) (*Result, error) {
 		return nil, err
 	}
 	defer b.close()
-	if err := b.stream("test", append([]string{b.target}, job.Flags...)); err != nil {
+	if err := b.stream("test", append([]string{b.target}, b.job.Flags...)); err != nil {
 		return nil, err
 	}
-	return &Result{Crypto: b.crypto, Workers: b.workers, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
+	return &Result{StdCipher: job.Std, StdGCM: job.Std, Crypto: b.crypto, Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
 }
 
-// verify refuses a program that does not have the kernels.
-func verify(linked *binary.Program, goarch string, allowPortable bool) error {
+// verify refuses a program that does not have the kernels, or does not reach them through x/crypto: it may well use
+// sealane by itself, or a ChaCha20-Poly1305 of some other package.
+func verify(linked *binary.Program, goarch string, job Job) error {
 	want := append(Kernels(goarch), "portable")
 	switch {
-	case len(linked.Levels) == 0 || !linked.Called:
+	case job.Std && (linked.StdCipher == binary.Stock || linked.StdGCM == binary.Stock):
+		return fmt.Errorf("%s still has the standard library's own ciphers, although they were replaced: nothing was written", linked.Package)
+	case job.Std && linked.FIPS140 != "":
+		return fmt.Errorf("%s turns FIPS 140-3 mode on by itself (fips140=%s, in its go.mod or a //go:debug line), and sealane's AES-GCM is not validated: build it without --std",
+			linked.Package, linked.FIPS140)
+	case job.Std && !linked.Called && linked.StdCipher == "" && linked.StdGCM == "":
+		return fmt.Errorf("%s never seals or opens with AES-GCM or ChaCha20-Poly1305: there is nothing to accelerate, and nothing was written", linked.Package)
+	case !job.Std && !linked.Called && len(linked.Others) > 0:
+		return fmt.Errorf("%s imports %s but seals and opens with %s, which sealane does not replace: nothing was written", linked.Package, cipherPath, strings.Join(linked.Others, ", "))
+	case len(linked.Levels) == 0 || !job.Std && !linked.Called:
 		return fmt.Errorf("%s imports %s but never seals or opens with it: there is nothing to accelerate, and nothing was written", linked.Package, cipherPath)
-	case len(linked.Levels) < len(want) && !allowPortable:
+	case linked.Stock:
+		return fmt.Errorf("%s still has the stock cipher of %s besides sealane's: nothing was written", linked.Package, cipherPath)
+	case len(linked.Levels) < len(want) && !job.AllowPortable:
 		return fmt.Errorf("the program has only the levels %s of %s (a build tag?): nothing was written; --allow-portable accepts that",
 			strings.Join(linked.Levels, " "), strings.Join(want, " "))
 	}

@@ -55,8 +55,11 @@ const mod = "module example.org/thing/v2\n\ngo 1.24.0\n"
 // versions of the modules that are certainly in the module cache: they are sealane's own.
 var cryptoVersion, sysVersion, goSum string
 
-// online is the GOPROXY from before TestMain set it to off.
+// online is the GOPROXY from before TestMain set it to off, behind what the user's module cache has.
 var online string
+
+// downloads is the user's module cache as a proxy.
+var downloads string
 
 func requires(modules ...string) string {
 	var out strings.Builder
@@ -73,13 +76,15 @@ func TestMain(m *testing.M) {
 			versions := strings.Fields(string(out))
 			cryptoVersion, sysVersion = cryptoModule+" "+versions[0], sysModule+" "+versions[1]
 			var sum []byte
-			sum, err = os.ReadFile("../../../../go.sum")
+			sum, err = os.ReadFile("../../go.sum")
 			goSum = string(sum)
 		}
 		if err == nil {
 			var proxy []byte
-			proxy, err = exec.Command("go", "env", "GOPROXY").Output()
-			online = strings.TrimSpace(string(proxy))
+			proxy, err = exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
+			modules, rest, _ := strings.Cut(strings.TrimSpace(string(proxy)), "\n")
+			downloads = fileURL(filepath.Join(modules, "cache", "download"))
+			online = downloads + "," + rest
 		}
 		var cache []byte
 		if err == nil {
@@ -90,15 +95,45 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err, failed)
 			return 1
 		}
-		defer os.RemoveAll(copies)
+		defer removeCached(copies)
+		if err := download(filepath.Join(copies, "mod")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		for name, value := range map[string]string{
-			"GOCACHE": strings.TrimSpace(string(cache)), "XDG_CACHE_HOME": copies, "GOPROXY": "off", "GOFLAGS": "", "GOWORK": "",
+			"GOCACHE": strings.TrimSpace(string(cache)), "XDG_CACHE_HOME": copies, "GOMODCACHE": filepath.Join(copies, "mod"), "GOPROXY": "off", "GOFLAGS": "", "GOWORK": "",
 			"GOTOOLCHAIN": "local", "GOOS": "", "GOARCH": "", "CGO_ENABLED": "0", "SEALANE_CPU": "", "SEALANE_ASM": "",
 		} {
 			os.Setenv(name, value)
 		}
 		return m.Run()
 	}())
+}
+
+// download makes a module cache that has x/crypto and x/sys.
+func download(dir string) error {
+	cmd := exec.Command("go", "mod", "download", strings.Replace(cryptoVersion, " ", "@", 1), strings.Replace(sysVersion, " ", "@", 1))
+	cmd.Env = append(os.Environ(), "GOMODCACHE="+dir, "GOPROXY="+downloads, "GOSUMDB=off", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// moduleDir returns the folder of a version in the module cache.
+func moduleDir(version string) string {
+	return filepath.Join(os.Getenv("GOMODCACHE"), filepath.FromSlash(strings.Replace(version, " ", "@", 1)))
+}
+
+// moduleCache gives a test a module cache of its own.
+func moduleCache(t *testing.T) string {
+	dir := filepath.Join(t.TempDir(), "mod")
+	t.Cleanup(func() { removeCached(dir) })
+	if err := download(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOMODCACHE", dir)
+	return dir
 }
 
 // hashTree names every file and folder below dir, its mode and its content.
@@ -167,7 +202,7 @@ func plain(edit ...string) map[string]string {
 // fork gives the program a changed x/crypto of its own.
 func fork(change func(t *testing.T, dir string)) func(t *testing.T, dir string) {
 	return func(t *testing.T, dir string) {
-		from := strings.TrimSpace(mustRun(t, ".", "go", "list", "-m", "-f", "{{.Dir}}", cryptoModule))
+		from := moduleDir(cryptoVersion)
 		copied := filepath.Join(dir, "fork")
 		if err := os.CopyFS(copied, os.DirFS(from)); err != nil {
 			t.Fatal(err)
@@ -185,7 +220,7 @@ func oldFork(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 	})(t, dir)
-	from := strings.TrimSpace(mustRun(t, ".", "go", "list", "-m", "-f", "{{.Dir}}", sysModule))
+	from := moduleDir(sysVersion)
 	if err := os.CopyFS(dir+"/sys", os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
@@ -212,6 +247,12 @@ func glob(pattern string) []string {
 }
 
 func TestBuild(t *testing.T) {
+	// A program that can be built with other.mod only.
+	otherModfile := plain("go.mod", mod, "go.sum", "", "other.mod", mod+requires(cryptoVersion, sysVersion), "other.sum", goSum)
+	repository, err := filepath.Abs("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	cases := []testCase{
 		{name: "module", files: plain(), built: "thing"},
 		{name: "output", files: plain(), job: Job{Output: "out/name"}, setUp: func(t *testing.T, dir string) { os.Mkdir(filepath.Join(dir, "out"), 0o777) }, built: "out/name"},
@@ -260,10 +301,28 @@ func TestBuild(t *testing.T) {
 		{name: "vendored", files: plain(), setUp: vendor, want: "-mod=mod"},
 		{name: "vendored, with -mod=mod", files: plain(), setUp: vendor, job: Job{Flags: []string{"-mod=mod"}}, built: "thing"},
 		{name: "-mod=vendor", files: plain(), job: Job{Flags: []string{"-mod=vendor"}}, want: "-mod=mod"},
-		{name: "-modfile", files: plain(), job: Job{Flags: []string{"-modfile=x"}}, want: "-modfile cannot be passed on"},
+		{name: "-modfile", files: otherModfile, job: Job{Flags: []string{"-modfile=other.mod"}}, built: "thing"},
+		{name: "-modfile of a subfolder", files: otherModfile, setUp: intoFolder, in: "cmd", job: Job{Flags: []string{"--modfile=../other.mod"}}, built: "cmd"},
+		{name: "GOFLAGS=-modfile", files: otherModfile, setUp: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "-modfile=other.mod") }, built: "thing"},
+		{name: "GOFLAGS with quotes", files: rename(otherModfile, "other", "an other"),
+			setUp: func(t *testing.T, _ string) {
+				t.Setenv("GOFLAGS", "'-modfile=an other.mod' \"-ldflags=-s -X=main.stamp=quoted\" -mod=mod")
+			}, built: "thing"},
+		{name: "GOFLAGS with half a quote", files: plain(), setUp: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "'-ldflags=-s") }, want: "unterminated ' string"},
+		{name: "no such -modfile", files: plain(), job: Job{Flags: []string{"-modfile=none.mod"}}, want: "none.mod: no such file"},
+		{name: "-modfile of another name", files: plain(), job: Job{Flags: []string{"-modfile=go.sum"}}, want: "files named *.mod only"},
+		{name: "-modfile without =", files: plain(), job: Job{Flags: []string{"-modfile", "other.mod"}}, want: "write -modfile other.mod with ="},
+		{name: "-modfile in a workspace", files: plain("go.work", "go 1.24.0\n\nuse .\n"), job: Job{Flags: []string{"-modfile=go.mod"}}, want: "set GOWORK=off"},
+		{name: "sealane by itself", files: plain("go.mod", mod+requires(cryptoVersion, sysVersion, sealaneModule+" v0.1.0")+"\nreplace "+sealaneModule+" => "+repository+"\n",
+			"main.go", "package main\n\nimport (\n\t_ \"golang.org/x/crypto/chacha20poly1305\"\n\n\t\"github.com/sealane/sealane/chacha20poly1305\"\n)\n\nfunc main() {\n\ta, _ := chacha20poly1305.New(make([]byte, 32))\n\tprintln(a.Overhead())\n}\n"),
+			want: "never seals or opens"},
+		{name: "another package's cipher", files: plain("main.go", "package main\n\nimport (\n\t_ \"golang.org/x/crypto/chacha20poly1305\"\n\n\t\"example.org/thing/v2/chacha20poly1305\"\n)\n\nfunc main() { println(len(chacha20poly1305.New().Seal(nil, nil, nil, nil))) }\n",
+			"chacha20poly1305/own.go", ownCipher), want: "seals and opens with example.org/thing/v2/chacha20poly1305, which sealane does not replace"},
+		{name: "both ciphers", files: plain("own.go", "package main\n\nimport own \"example.org/thing/v2/chacha20poly1305\"\n\nfunc init() { stamp += string(rune('0' + len(own.New().Seal(nil, nil, nil, nil)))) }\n",
+			"chacha20poly1305/own.go", ownCipher), built: "thing"},
 		{name: "-o passed on", files: plain(), job: Job{Flags: []string{"-o", "x"}}, want: "use sealane's own -o"},
 		{name: "without x/crypto", files: map[string]string{"go.mod": mod, "main.go": "package main\n\nfunc main() {}\n"}, want: "does not use " + cipherPath},
-		{name: "only TLS", files: map[string]string{"go.mod": mod, "main.go": "package main\n\nimport _ \"crypto/tls\"\n\nfunc main() {}\n"}, want: "belongs to the standard library"},
+		{name: "only TLS", files: map[string]string{"go.mod": mod, "main.go": "package main\n\nimport _ \"crypto/tls\"\n\nfunc main() {}\n"}, want: "--std replaces those"},
 		{name: "never called", files: plain("main.go", "package main\n\nimport _ \"golang.org/x/crypto/chacha20poly1305\"\n\nfunc main() {}\n"), want: "never seals or opens"},
 		{name: "library", files: plain("main.go", "package thing\n\nimport _ \"golang.org/x/crypto/chacha20poly1305\"\n"), want: "is a library"},
 		{name: "several programs", files: plain("other/main.go", program), job: Job{Package: "./..."}, want: "matches 2 packages"},
@@ -290,6 +349,39 @@ func TestBuild(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.test(t) })
+	}
+}
+
+// ownCipher is a package with a cipher of that name.
+const ownCipher = `package chacha20poly1305
+
+import "crypto/cipher"
+
+type aead struct{}
+
+func (*aead) NonceSize() int                                                  { return 12 }
+func (*aead) Overhead() int                                                   { return 5 }
+//go:noinline
+func (*aead) Seal(dst, nonce, plaintext, additionalData []byte) []byte          { return dst }
+func (*aead) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) { return dst, nil }
+
+func New() cipher.AEAD { return &aead{} }
+`
+
+func rename(files map[string]string, from, to string) map[string]string {
+	renamed := map[string]string{}
+	for name, content := range files {
+		renamed[strings.Replace(name, from, to, 1)] = content
+	}
+	return renamed
+}
+
+func intoFolder(t *testing.T, dir string) {
+	if err := os.MkdirAll(dir+"/cmd", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir+"/main.go", dir+"/cmd/main.go"); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -355,8 +447,18 @@ func (c *testCase) compare(t *testing.T, built string, result *Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(found.Levels, result.Levels) || !slices.Contains(found.Levels, "portable") || !found.Called || found.Stock || !found.Private {
+	if !slices.Equal(found.Levels, result.Levels) || !slices.Contains(found.Levels, "portable") || found.Stock || found.Called != found.Private || !c.job.Std && !found.Called {
 		t.Errorf("built %+v, reported %v", found, result.Levels)
+	}
+	_, usesTLS := c.files["tls.go"]
+	if usesTLS = usesTLS || c.files["main.go"] == tlsProgram; c.job.Std {
+		want := ""
+		if usesTLS {
+			want = binary.OnSealane
+		}
+		if found.StdGCM != want || found.StdCipher != want || result.StdGCM != usesTLS || result.StdCipher != usesTLS {
+			t.Errorf("built %+v, reported %+v, want %q", found, result, want)
+		}
 	}
 	stock := filepath.Join(t.TempDir(), "stock")
 	pkg := c.job.Package
@@ -369,7 +471,7 @@ func (c *testCase) compare(t *testing.T, built string, result *Result) {
 		}
 	}
 	mustRun(t, ".", append(append([]string{"go", "build", "-o", stock}, c.job.Flags...), pkg)...)
-	if found, err := binary.Read(stock); err != nil || len(found.Levels) > 0 || !found.Stock {
+	if found, err := binary.Read(stock); err != nil || len(found.Levels) > 0 || !found.Stock && !usesTLS || usesTLS && found.StdGCM != binary.Stock {
 		t.Errorf("stock build: %+v, %v", found, err)
 	}
 	if c.job.GOOS != "" {
@@ -416,27 +518,6 @@ func TestTest(t *testing.T) {
 	}
 }
 
-// TestTamperedCopy changes a stored copy: it must be noticed and replaced.
-func TestTamperedCopy(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	want := tree{"go.mod": []byte("module x\n"), "a/b.go": []byte("package a\n")}
-	dir, err := want.store("thing", t.TempDir())
-	if err != nil || !want.stored(dir) {
-		t.Fatal(dir, err)
-	}
-	for name, content := range map[string]string{"a/b.go": "package b\n", "a/c.go": "package a\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if want.stored(dir) {
-			t.Errorf("%s: the change goes unnoticed", name)
-		}
-		if again, err := want.store("thing", t.TempDir()); err != nil || again != dir || !want.stored(dir) {
-			t.Errorf("%s: not replaced: %v", name, err)
-		}
-	}
-}
-
 // TestVerify shows that programs without the kernels are refused.
 func TestVerify(t *testing.T) {
 	all := append(Kernels("amd64"), "portable")
@@ -453,9 +534,15 @@ func TestVerify(t *testing.T) {
 		{all[len(all)-1:], true, true, true},
 		{nil, true, true, false},
 	} {
-		if err := verify(&binary.Program{Levels: c.levels, Called: c.called}, "amd64", c.portable); (err == nil) != c.ok {
+		if err := verify(&binary.Program{Levels: c.levels, Called: c.called}, "amd64", Job{AllowPortable: c.portable}); (err == nil) != c.ok {
 			t.Errorf("%v: %v", c.levels, err)
 		}
+	}
+	if err := verify(&binary.Program{Levels: all, Called: true, Stock: true}, "amd64", Job{}); err == nil {
+		t.Error("the stock cipher is still there")
+	}
+	if err := verify(&binary.Program{Levels: all, Uses: true}, "amd64", Job{}); err == nil {
+		t.Error("only the program itself uses sealane")
 	}
 }
 
@@ -465,10 +552,10 @@ func TestPatch(t *testing.T) {
 	const check = "\tif len(key) != 32 {\n\t\treturn nil, errors.New(\"bad\")\n\t}\n"
 	for _, c := range []struct{ name, source, want, wantError string }{
 		{"checks stay", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "\tk := binary.LittleEndian.Uint32(key)\n\treturn &aead{k}, nil\n}\n",
-			check + "\treturn sealane.New(key)\n}", ""},
+			check + "\treturn sealaneNew(key)\n}", ""},
 		{"unused import", head + "func NewX(k []byte) (cipher.AEAD, error) {\n\treturn &aead{binary.LittleEndian.Uint32(k)}, nil\n}\n",
 			"_ \"encoding/binary\"", ""},
-		{"other name", head + "func NewX(secret []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "return sealane.NewX(secret)", ""},
+		{"other name", head + "func NewX(secret []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "return sealaneNewX(secret)", ""},
 		{"method", head + "func (a *x) New(key []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "return nil, nil", ""},
 		{"other signature", head + "func New(key []byte, n int) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "", "its New is not"},
 		{"only checks", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "}\n", "", "does nothing that sealane understands"},

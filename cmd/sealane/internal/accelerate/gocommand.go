@@ -15,14 +15,19 @@ import (
 
 // A goCommand runs the go command in a folder.
 type goCommand struct {
-	ctx     context.Context
-	dir     string
-	environ []string          // on top of ours
-	named   map[string]string // files of ours, and whose copy they are, for error messages
+	ctx      context.Context
+	dir      string
+	environ  []string          // on top of ours
+	program0 string            // the go command, if it is not the first of PATH
+	named    map[string]string // files of ours, and whose copy they are, for error messages
 }
 
 func (g *goCommand) command(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(g.ctx, "go", args...)
+	program := "go"
+	if g.program0 != "" {
+		program = g.program0
+	}
+	cmd := exec.CommandContext(g.ctx, program, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it removes its own files
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Dir = g.dir
@@ -93,5 +98,5 @@ func (g *goCommand) line(complaint string) string {
 
 // environment is what the go command says of itself.
 type environment struct {
-	GOMOD, GOWORK, GOFLAGS, GOVERSION, GOOS, GOARCH string
+	GOMOD, GOWORK, GOFLAGS, GOVERSION, GOOS, GOARCH, GOMODCACHE, GOROOT, GOFIPS140, GOEXPERIMENT, GODEBUG string
 }

@@ -21,6 +21,15 @@ func (b *build) moduleFlags() []string {
 	return flags
 }
 
+// goFlags are moduleFlags and the overlay.
+func (b *build) goFlags() []string {
+	flags := b.moduleFlags()
+	if b.overlay != "" {
+		flags = append(flags, "-overlay="+b.overlay)
+	}
+	return flags
+}
+
 // incomplete says whether the go command would get further if it could complete the modfile.
 func (b *build) incomplete(err error) bool {
 	return !b.workspace() && b.mode != "mod" &&
@@ -51,16 +60,26 @@ func isLocal(path string) bool {
 
 // copyModule makes the modfile a copy of go.mod, with its go.sum beside it.
 func (b *build) copyModule() error {
-	root := filepath.Dir(b.env.GOMOD)
-	if err := b.vendored(root); err != nil {
+	if err := b.vendored(filepath.Dir(b.env.GOMOD)); err != nil {
 		return err
 	}
-	b.modfile = filepath.Join(b.scratch, "go.mod")
-	b.named[b.modfile] = b.env.GOMOD
-	if err := copyFile(b.env.GOMOD, b.modfile); err != nil {
+	original := b.env.GOMOD
+	if b.userModfile != "" {
+		original = b.userModfile
+		if !filepath.IsAbs(original) {
+			original = filepath.Join(b.dir, original)
+		}
+	}
+	if filepath.Ext(original) != ".mod" {
+		return fmt.Errorf("-modfile=%s: the go command takes files named *.mod only", b.userModfile)
+	}
+	b.modfile = filepath.Join(b.scratch, "module", "go.mod")
+	b.named[b.modfile] = original
+	if err := copyFile(original, b.modfile); err != nil {
 		return err
 	}
-	if err := copyFile(filepath.Join(root, "go.sum"), filepath.Join(b.scratch, "go.sum")); err != nil && !errors.Is(err, os.ErrNotExist) {
+	sum := strings.TrimSuffix(original, ".mod") + ".sum"
+	if err := copyFile(sum, b.sumFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	var mod modfile
@@ -84,12 +103,15 @@ func (b *build) copyWorkspace() error {
 	if b.mode == "mod" {
 		return errors.New("-mod=mod cannot be used in a workspace: set GOWORK=off as well")
 	}
-	b.modfile = filepath.Join(b.scratch, "go.work")
+	if b.userModfile != "" {
+		return errors.New("-modfile cannot be used in a workspace: set GOWORK=off as well")
+	}
+	b.modfile = filepath.Join(b.scratch, "module", "go.work")
 	b.named[b.modfile] = b.env.GOWORK
 	if err := copyFile(b.env.GOWORK, b.modfile); err != nil {
 		return err
 	}
-	if err := copyFile(b.env.GOWORK+".sum", b.modfile+".sum"); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := copyFile(b.env.GOWORK+".sum", b.sumFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	var work modfile
@@ -127,21 +149,31 @@ func versioned(path, version string) string {
 	return path + "@" + version
 }
 
-// replace copies the program's x/crypto, has the copy call sealane, and puts both in the modfile.
+// replace copies the program's x/crypto, if it has one, has the copy call sealane, and puts both in the modfile.
 func (b *build) replace(crypto *module) error {
+	if crypto == nil {
+		crypto = &module{}
+	}
 	b.crypto = crypto.Version
+	path, version := crypto.Path, crypto.Version
 	if crypto.Main {
 		b.crypto = "of " + crypto.Dir
 	} else if r := crypto.Replace; r != nil {
 		b.crypto += " (" + versioned(r.Path, r.Version) + ")"
+		if r.Version != "" {
+			path, version = r.Path, r.Version
+		}
 	}
-	copied, err := cryptoSource(crypto.Dir, crypto.Main)
-	if err != nil {
-		return err
-	}
-	edit, err := b.drop(cryptoModule)
-	if err != nil {
-		return err
+	copied := tree{}
+	var edit []string
+	if crypto.Path != "" {
+		var err error
+		if copied, err = cryptoSource(crypto.Dir, crypto.Main); err != nil {
+			return err
+		}
+		if edit, err = b.drop(cryptoModule); err != nil {
+			return err
+		}
 	}
 	var own module
 	if b.json(&own, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sealaneModule)...) != nil {
@@ -150,7 +182,7 @@ func (b *build) replace(crypto *module) error {
 		if err != nil {
 			return err
 		}
-		dir, err := source.store("sealane", b.scratch)
+		served, err := b.serve(sealaneModule, b.version(), source)
 		if err != nil {
 			return err
 		}
@@ -160,7 +192,7 @@ func (b *build) replace(crypto *module) error {
 		}
 		b.require = "\nrequire " + require + "\n"
 		copied["go.mod"] = append(copied["go.mod"], b.require...)
-		if b.oldSys() {
+		if crypto.Path != "" && b.oldSys() {
 			copied["go.mod"] = append(copied["go.mod"], "\nrequire "+sysModule+" "+oldestSys+"\n"...)
 			if !b.workspace() {
 				b.mode = "mod"
@@ -169,20 +201,71 @@ func (b *build) replace(crypto *module) error {
 		if !b.workspace() {
 			edit = append(edit, "-require="+strings.Replace(require, " ", "@", 1))
 		}
-		edit = append(edit, "-replace="+sealaneModule+"="+dir)
+		edit = append(edit, "-replace="+sealaneModule+"="+served)
+	} else if b.job.Std {
+		return fmt.Errorf("%s requires %s itself: --std cannot give the standard library another copy of it; build without --std", b.program, sealaneModule)
 	}
-	dir, err := copied.store("crypto", b.scratch)
-	if err != nil {
-		return err
-	}
-	if crypto.Main {
+	switch {
+	case crypto.Path == "":
+	case crypto.Main:
 		inside, err := filepath.Rel(crypto.Dir, b.dir)
 		if err != nil {
 			return err
 		}
+		dir := filepath.Join(b.scratch, "main")
+		if err := copied.write(dir); err != nil {
+			return err
+		}
 		b.dir = filepath.Join(dir, inside)
-	} else {
-		edit = append(edit, "-replace="+cryptoModule+"="+dir)
+	default:
+		served, err := b.serve(path, version, copied)
+		if err != nil {
+			return err
+		}
+		edit = append(edit, "-replace="+cryptoModule+"="+served)
+	}
+	if b.workspace() && crypto.Path == "" {
+		// Some module of the workspace has to require sealane.
+		dir := filepath.Join(b.scratch, "requires")
+		if err := (tree{"go.mod": []byte("module " + sealaneModule + "/requires\n\ngo 1.17\n\nrequire " + sealaneModule + " " + b.version() + "\n")}).write(dir); err != nil {
+			return err
+		}
+		edit = append(edit, "-use="+dir)
+	}
+	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
+	_, err := b.output(append(append([]string{kind, "edit"}, edit...), b.modfile)...)
+	return err
+}
+
+// replaceModule has the program use a copy of one of its modules.
+func (b *build) replaceModule(m *module, copied tree) (err error) {
+	var edit []string
+	switch {
+	case m.Main:
+		dir := filepath.Join(b.scratch, "main")
+		if err := copied.write(dir); err != nil {
+			return err
+		}
+		if inside, err := filepath.Rel(m.Dir, b.dir); err == nil && filepath.IsLocal(inside) {
+			b.dir = filepath.Join(dir, inside)
+		}
+		if !b.workspace() {
+			return nil
+		}
+		edit = []string{"-dropuse=" + m.Dir, "-use=" + dir}
+	default:
+		if edit, err = b.drop(m.Path); err != nil {
+			return err
+		}
+		path, version := m.Path, m.Version
+		if r := m.Replace; r != nil && r.Version != "" {
+			path, version = r.Path, r.Version
+		}
+		served, err := b.serve(path, version, copied)
+		if err != nil {
+			return err
+		}
+		edit = append(edit, "-replace="+m.Path+"="+served)
 	}
 	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
 	_, err = b.output(append(append([]string{kind, "edit"}, edit...), b.modfile)...)

@@ -14,21 +14,28 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	source "github.com/sealane/sealane/internal"
 )
 
 // A build is a job on its way.
 type build struct {
 	goCommand
-	job     Job
-	env     environment
-	scratch string
-	target  string // what the go command is to build
-	program string // its import path
-	crypto  string // the version of x/crypto, in words
-	workers string // the module whose workers take batches, in words
-	modfile string // the go.mod or go.work that the go command reads instead of the user's
-	mode    string // -mod
-	require string // the line for modules that call sealane; empty: the program has its own
+	job         Job
+	env         environment
+	scratch     string
+	target      string // what the go command is to build
+	program     string // its import path
+	crypto      string // the version of x/crypto, in words
+	workers     string // the module whose workers take batches, in words
+	fork        string // the module that was made to use x/crypto, in words
+	modfile     string // the go.mod or go.work that the go command reads instead of the user's
+	mode        string // -mod
+	userModfile string // -modfile
+	userOverlay string // -overlay
+	overlay     string // what the go command gets
+	started     string // the folder we are in
+	require     string // the line for modules that call sealane; empty: the program has its own
 }
 
 func (b *build) close() { os.RemoveAll(b.scratch) }
@@ -39,6 +46,7 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 	if b.dir, err = os.Getwd(); err != nil {
 		return nil, err
 	}
+	b.started = b.dir
 	if b.scratch, err = os.MkdirTemp("", "sealane-"); err != nil {
 		return nil, err
 	}
@@ -61,14 +69,25 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 			return nil, err
 		}
 	}
-	if err := b.json(&b.env, "env", "-json", "GOMOD", "GOWORK", "GOFLAGS", "GOVERSION", "GOOS", "GOARCH"); err != nil {
+	if err := b.json(&b.env, "env", "-json", "GOMOD", "GOWORK", "GOFLAGS", "GOVERSION", "GOOS", "GOARCH", "GOMODCACHE", "GOROOT", "GOFIPS140", "GOEXPERIMENT", "GODEBUG"); err != nil {
 		return nil, err
 	}
 	if err := b.settings(); err != nil {
 		return nil, err
 	}
+	if job.Std {
+		if err := b.checkStd(); err != nil {
+			return nil, err
+		}
+		if err := b.linkRoot(); err != nil {
+			return nil, err
+		}
+	}
 	if b.env.GOMOD == "" || b.env.GOMOD == os.DevNull {
 		return nil, fmt.Errorf("%s is not in a module: change to the program's folder, or name a package with its version, as in golang.zx2c4.com/wireguard@latest", b.dir)
+	}
+	if err := os.Mkdir(filepath.Join(b.scratch, "module"), 0o777); err != nil {
+		return nil, err
 	}
 	if b.workspace() {
 		err = b.copyWorkspace()
@@ -85,11 +104,19 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 	if err := b.choose(found, test); err != nil {
 		return nil, err
 	}
+	if job.Std {
+		if err := b.overlayStd(); err != nil {
+			return nil, err
+		}
+	}
 	if err := b.replace(found.crypto); err != nil {
 		return nil, err
 	}
+	if err := b.replaceFork(found.fork, test); err != nil {
+		return nil, err
+	}
 	if job.Batch {
-		if err := b.batchWorkers(found.device, test); err != nil {
+		if err := b.batchWorkers(found.device, found.fork, test); err != nil {
 			return nil, err
 		}
 	}
@@ -102,24 +129,25 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 		return nil, err
 	}
 	if !replaced.sealane {
-		return nil, fmt.Errorf("the go command did not take the copy of %s: nothing was built", cryptoModule)
+		return nil, errors.New("the go command did not take what was to replace the program's ciphers: nothing was built")
 	}
 	return b, nil
 }
 
 // settings reads the flags of the user that have to do with modules.
 func (b *build) settings() error {
-	language, err := goDirective()
-	if err != nil {
-		return err
-	}
+	const language = source.Go
 	if has := strings.Fields(b.env.GOVERSION)[0]; version.IsValid(has) && version.Compare(has, language) < 0 {
 		return fmt.Errorf("sealane needs %s, this is %s: install a newer Go, or let it fetch one with GOTOOLCHAIN=%s.0", language, has, language)
 	}
 	var kept []string
-	for _, f := range strings.Fields(b.env.GOFLAGS) {
-		if !b.moduleFlag(f) {
-			kept = append(kept, f)
+	fields, err := quotedFields(b.env.GOFLAGS)
+	if err != nil {
+		return fmt.Errorf("GOFLAGS: %w", err)
+	}
+	for _, f := range fields {
+		if !b.moduleFlag(f.text) {
+			kept = append(kept, f.quoted)
 		}
 	}
 	b.environ = append(b.environ, "GOFLAGS="+strings.Join(kept, " "))
@@ -132,8 +160,10 @@ func (b *build) settings() error {
 			return fmt.Errorf("%s cannot be passed on to the go command: use sealane's own -o, or change the folder", f)
 		case name == "mod" && !joined:
 			return fmt.Errorf("write %s with =, as in -mod=mod", strings.Join(b.job.Flags[i:min(i+2, len(b.job.Flags))], " "))
-		case name == "modfile" || strings.HasPrefix(f, "-modfile"):
-			return errors.New("-modfile cannot be passed on: sealane gives the go command a modfile of its own, made from go.mod")
+		case name == "overlay" && b.job.Std && !joined:
+			return fmt.Errorf("write %s with =, as in -overlay=overlay.json", strings.Join(b.job.Flags[i:min(i+2, len(b.job.Flags))], " "))
+		case name == "modfile" && !joined:
+			return fmt.Errorf("write %s with =, as in -modfile=other.mod", strings.Join(b.job.Flags[i:min(i+2, len(b.job.Flags))], " "))
 		}
 		if !b.moduleFlag(f) {
 			kept = append(kept, f)
@@ -143,16 +173,45 @@ func (b *build) settings() error {
 	return nil
 }
 
-// moduleFlag takes -mod and says whether f was it.
+// moduleFlag takes -mod and -modfile and says whether f was one of them.
 func (b *build) moduleFlag(f string) bool {
-	mode, ok := strings.CutPrefix(strings.TrimPrefix(f, "-"), "-mod=")
-	if !ok {
-		mode, ok = strings.CutPrefix(f, "-mod=")
+	name, value, joined := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(f, "-"), "-"), "=")
+	switch {
+	case !joined || !strings.HasPrefix(f, "-"):
+		return false
+	case name == "mod":
+		b.mode = value
+	case name == "modfile":
+		b.userModfile = value
+	case name == "overlay" && b.job.Std:
+		b.userOverlay = value
+	default:
+		return false
 	}
-	if ok {
-		b.mode = mode
+	return true
+}
+
+// A field is a part of GOFLAGS, as it was written and without quotes.
+type field struct{ quoted, text string }
+
+// quotedFields splits GOFLAGS at white space, of which there may be some inside fields that are quoted as a whole.
+func quotedFields(s string) (fields []field, err error) {
+	for s = strings.TrimLeft(s, " \t\r\n"); s != ""; s = strings.TrimLeft(s, " \t\r\n") {
+		if s[0] == '\'' || s[0] == '"' {
+			end := strings.IndexByte(s[1:], s[0])
+			if end < 0 {
+				return nil, fmt.Errorf("unterminated %c string", s[0])
+			}
+			fields, s = append(fields, field{s[:end+2], s[1 : end+1]}), s[end+2:]
+			continue
+		}
+		end := strings.IndexAny(s, " \t\r\n")
+		if end < 0 {
+			end = len(s)
+		}
+		fields, s = append(fields, field{s[:end], s[:end]}), s[end:]
 	}
-	return ok
+	return fields, nil
 }
 
 func (b *build) workspace() bool { return b.env.GOWORK != "" && b.env.GOWORK != "off" }
@@ -186,7 +245,8 @@ func (b *build) fetch(pkg, version string) error {
 				b.job.Flags = append([]string{"-buildvcs=false"}, b.job.Flags...)
 				return nil
 			}
-			if first == nil {
+			// A module that is there but needs another Go says more than one that is not there.
+			if first == nil || strings.Contains(err.Error(), "requires go ") {
 				first = err
 			}
 			if b.ctx.Err() != nil {
@@ -228,8 +288,10 @@ type listing struct {
 	roots     []listed
 	crypto    *module
 	device    *module // of wireguard-go
+	fork      *module // tailscale's wireguard-go
 	sealane   bool
 	cryptoTLS bool
+	std       bool // one of the standard library's two packages
 }
 
 type listed struct {
@@ -249,7 +311,7 @@ func (b *build) list(test bool) (*listing, error) {
 	if test {
 		args = append(args, "-test")
 	}
-	args = append(args, b.moduleFlags()...)
+	args = append(args, b.goFlags()...)
 	args = append(args, listFlags(b.job.Flags)...)
 	out, err := b.output(append(args, "--", b.target)...)
 	if err != nil {
@@ -268,10 +330,14 @@ func (b *build) list(test bool) (*listing, error) {
 			l.crypto = p.Module
 		case wireguardDevice:
 			l.device = p.Module
+		case forkDevice:
+			l.fork = p.Module
 		case sealaneKernel:
 			l.sealane = true
 		case "crypto/tls":
 			l.cryptoTLS = true
+		case stdCipher, stdGCM:
+			l.std = true
 		}
 		if !p.DepOnly && p.ForTest == "" && !strings.HasSuffix(p.ImportPath, ".test") {
 			l.roots = append(l.roots, p)
@@ -291,8 +357,12 @@ func (b *build) choose(found *listing, test bool) error {
 	}
 	b.program = found.roots[0].ImportPath
 	switch c := found.crypto; {
+	case c == nil && b.job.Std && found.std:
+		return nil
+	case c == nil && b.job.Std:
+		return fmt.Errorf("%s uses neither %s nor the standard library's AES-GCM or ChaCha20-Poly1305: there is nothing to accelerate", b.program, cipherPath)
 	case c == nil && found.cryptoTLS:
-		return fmt.Errorf("%s does not use %s, only crypto/tls, whose copy of it belongs to the standard library: there is nothing to accelerate", b.program, cipherPath)
+		return fmt.Errorf("%s does not use %s, only crypto/tls, whose ciphers belong to the standard library: --std replaces those", b.program, cipherPath)
 	case c == nil:
 		return fmt.Errorf("%s does not use %s: there is nothing to accelerate; programs that import it, directly or through other packages, can be", b.program, cipherPath)
 	case c.Main && !test:
@@ -318,7 +388,7 @@ func listFlags(flags []string) (some []string) {
 
 // stream runs go build or go test.
 func (b *build) stream(command string, args []string) error {
-	cmd := b.command(append(append([]string{command}, b.moduleFlags()...), args...)...)
+	cmd := b.command(append(append([]string{command}, b.goFlags()...), args...)...)
 	cmd.Stdout, cmd.Stderr = b.job.Stdout, b.job.Stderr
 	if err := cmd.Run(); err != nil {
 		if b.ctx.Err() != nil {

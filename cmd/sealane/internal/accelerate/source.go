@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"go/build/constraint"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 
-	"github.com/sealane/sealane"
+	source "github.com/sealane/sealane/internal"
 )
 
 const (
@@ -27,42 +30,126 @@ const oldestSys = "v0.1.0"
 // A tree is the files of a module, by their names with slashes.
 type tree map[string][]byte
 
-// sealaneSource returns sealane's packages as a module that makes no demands on the program: no newer modules, and no
-// newer language version, which would change what the program's own code means.
-func sealaneSource() (tree, error) {
-	language, err := goDirective()
+// The public packages of the module that programs are built with: as little as the copies of x/crypto and wireguard-go call.
+var publicPackages = map[string]string{
+	"chacha20poly1305/chacha20poly1305.go": `// Package chacha20poly1305 is what sealane build puts in the place of golang.org/x/crypto's.
+package chacha20poly1305
+
+import (
+	"crypto/cipher"
+
+	"github.com/sealane/sealane/internal/aead"
+)
+
+// New returns ChaCha20-Poly1305.
+func New(key []byte) (cipher.AEAD, error) {
+	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil {
 		return nil, err
 	}
-	t := tree{"go.mod": []byte("module " + sealaneModule + "\n\ngo 1.17\n")}
-	err = fs.WalkDir(sealane.Source, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || name == "go.mod" || strings.HasSuffix(name, "_test.go") {
-			return err
+	return aead.NewChaCha20Poly1305(level, key)
+}
+
+// NewX returns XChaCha20-Poly1305.
+func NewX(key []byte) (cipher.AEAD, error) {
+	level, err := aead.ChaCha20Poly1305Level()
+	if err != nil {
+		return nil, err
+	}
+	return aead.NewXChaCha20Poly1305(level, key)
+}
+`,
+	"batch/batch.go": `// Package batch is what sealane build --batch has the workers of wireguard-go call.
+package batch
+
+import "github.com/sealane/sealane/internal/aead"
+
+// An Op is one packet.
+type Op = aead.Op
+
+// SealBatch seals packets.
+func SealBatch(ops []Op) { aead.SealBatch(ops) }
+
+// OpenBatch opens packets, and returns how many are authentic.
+func OpenBatch(ops []Op) int { return aead.OpenBatch(ops) }
+`,
+}
+
+// sealaneSource returns sealane's packages as a module that makes no demands on the program: no newer modules, and no
+// newer language version, which would change what the program's own code means.
+func sealaneSource() (tree, error) {
+	licence, err := source.Internal.ReadFile("LICENSE")
+	if err != nil {
+		return nil, err
+	}
+	t := tree{"go.mod": []byte("module " + sealaneModule + "\n\ngo 1.17\n"), "LICENSE": licence}
+	for name, content := range publicPackages {
+		if t[name], err = inLanguage([]byte(content), source.Go); err != nil {
+			return nil, err
 		}
-		content, err := sealane.Source.ReadFile(name)
+	}
+	if err := t.addInternal("aead"); err != nil {
+		return nil, err
+	}
+	// What the standard library calls is below crypto, which cannot import what is internal to another module.
+	if err := t.addInternal("gcm"); err != nil {
+		return nil, err
+	}
+	t["gcm/gcm.go"] = t["internal/gcm/gcm.go"]
+	delete(t, "internal/gcm/gcm.go")
+	return t, nil
+}
+
+// addInternal adds one of sealane's internal packages, and those that it imports.
+func (t tree) addInternal(pkg string) error {
+	files, err := fs.ReadDir(source.Internal, pkg)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		name := path.Join(pkg, f.Name())
+		if f.IsDir() || strings.HasSuffix(name, "_test.go") || t["internal/"+name] != nil {
+			continue
+		}
+		content, err := source.Internal.ReadFile(name)
 		if err != nil {
 			return err
 		}
+		var imported []string
 		if path.Ext(name) == ".go" {
-			content, err = inLanguage(content, language)
+			if imported, err = internalImports(name, content); err != nil {
+				return err
+			}
+			if content, err = inLanguage(content, source.Go); err != nil {
+				return err
+			}
 		}
-		t[name] = content
-		return err
-	})
-	return t, err
+		t["internal/"+name] = content
+		for _, other := range imported {
+			if err := t.addInternal(other); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// goDirective returns the Go version, like go1.24, that sealane's source is written for.
-func goDirective() (string, error) {
-	mod, err := sealane.Source.ReadFile("go.mod")
+// internalImports returns the folders below internal that a file imports.
+func internalImports(name string, content []byte) (folders []string, err error) {
+	file, err := parser.ParseFile(token.NewFileSet(), name, content, parser.ImportsOnly)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	m := regexp.MustCompile(`(?m)^go (1\.\d+)`).FindSubmatch(mod)
-	if m == nil {
-		return "", fmt.Errorf("no go line in sealane's go.mod")
+	for _, i := range file.Imports {
+		imported, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		if folder, ok := strings.CutPrefix(imported, sealaneModule+"/internal/"); ok {
+			folders = append(folders, folder)
+		}
 	}
-	return "go" + string(m[1]), nil
+	return folders, nil
 }
 
 // inLanguage has a build constraint set the language version of a file, whatever its module says.
@@ -90,12 +177,15 @@ func inLanguage(content []byte, version string) ([]byte, error) {
 
 // Kernels returns the levels that sealane has assembly for on an architecture, best first.
 func Kernels(goarch string) []string {
-	var levels []string
-	text := regexp.MustCompile(`(?m)^TEXT ·ChaCha20Poly1305(\w+)\(SB\)`)
-	for _, level := range []string{"avx512", "avx2", "ssse3", "neon6", "neon", "armv6"} {
-		names, _ := fs.Glob(sealane.Source, "internal/kernel/*_"+goarch+".s")
+	return kernelsOf("ChaCha20Poly1305", []string{"avx512", "avx512vl", "avx2", "ssse3", "neon6", "neon", "armv6"}, goarch)
+}
+
+func kernelsOf(primitive string, best []string, goarch string) (levels []string) {
+	text := regexp.MustCompile(`(?m)^TEXT ·` + primitive + `(\w+)\(SB\)`)
+	names, _ := fs.Glob(source.Internal, "kernel/*_"+goarch+".s")
+	for _, level := range best {
 		for _, name := range names {
-			content, err := sealane.Source.ReadFile(name)
+			content, err := source.Internal.ReadFile(name)
 			if err != nil {
 				continue
 			}

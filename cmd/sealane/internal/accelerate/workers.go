@@ -7,9 +7,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	source "github.com/sealane/sealane/internal"
 )
 
 const wireguardDevice = "golang.zx2c4.com/wireguard/device"
@@ -27,7 +28,10 @@ var workers = []struct{ file, function, method, constructor string }{
 
 // batchWorkers copies the program's wireguard-go, has the copy's workers give sealane all packets at hand in one call, and
 // puts it in the modfile.
-func (b *build) batchWorkers(device *module, tests bool) error {
+func (b *build) batchWorkers(device, fork *module, tests bool) error {
+	if device == nil && fork != nil {
+		return fmt.Errorf("the workers of %s use each packet as soon as it is sealed, and cannot take batches: build without --batch", forkDevice)
+	}
 	if device == nil {
 		return fmt.Errorf("%s does not use %s: only its workers can be made to take batches", b.program, wireguardDevice)
 	}
@@ -36,11 +40,7 @@ func (b *build) batchWorkers(device *module, tests bool) error {
 	if err != nil {
 		return fmt.Errorf("cannot copy %s: %w", device.Path, err)
 	}
-	language, err := goDirective()
-	if err != nil {
-		return err
-	}
-	if copied["device/sealane_workers.go"], err = inLanguage(workersSource, language); err != nil {
+	if copied["device/sealane_workers.go"], err = inLanguage(workersSource, source.Go); err != nil {
 		return err
 	}
 	copied["go.mod"] = append(copied["go.mod"], b.require...)
@@ -51,29 +51,7 @@ func (b *build) batchWorkers(device *module, tests bool) error {
 		}
 		copied["device/"+w.file] = content
 	}
-	dir, err := copied.store("wireguard", b.scratch)
-	if err != nil {
-		return err
-	}
-	var edit []string
-	switch {
-	case device.Main:
-		if inside, err := filepath.Rel(device.Dir, b.dir); err == nil && filepath.IsLocal(inside) {
-			b.dir = filepath.Join(dir, inside)
-		}
-		if !b.workspace() {
-			return nil
-		}
-		edit = []string{"-dropuse=" + device.Dir, "-use=" + dir}
-	default:
-		if edit, err = b.drop(device.Path); err != nil {
-			return err
-		}
-		edit = append(edit, "-replace="+device.Path+"="+dir)
-	}
-	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
-	_, err = b.output(append(append([]string{kind, "edit"}, edit...), b.modfile)...)
-	return err
+	return b.replaceModule(device, copied)
 }
 
 // patchWorker changes a worker's loop in four places: it makes a worker of ours, takes containers through it, and leaves

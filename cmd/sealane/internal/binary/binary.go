@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
@@ -16,26 +18,84 @@ const (
 	cryptoModule  = "golang.org/x/crypto"
 	sealaneModule = "github.com/sealane/sealane"
 	kernels       = sealaneModule + "/internal/kernel.ChaCha20Poly1305"
-	ciphers       = sealaneModule + "/internal/aead.(*" // methods are linked only if something makes the type
 	stock         = cryptoModule + "/chacha20poly1305.(*chacha20poly1305).Seal"
 )
 
-var levels = []string{"avx512", "avx2", "ssse3", "neon6", "neon", "armv6", "portable"}
+// markers are the functions by which a copy of x/crypto calls sealane. They are linked only if the program calls them.
+var markers = []string{cryptoModule + "/chacha20poly1305.sealaneNew", cryptoModule + "/chacha20poly1305.sealaneNewX"}
+
+// What a program does its AES-GCM or ChaCha20-Poly1305 of the standard library with.
+const (
+	OnSealane = "sealane"
+	Stock     = "stock"
+)
+
+// The standard library's packages. A validated module of FIPS 140-3 has its version in the path.
+var stdGCM = regexp.MustCompile(`^crypto/internal/fips140/(v[0-9.]+(-[0-9a-f]+)?/)?aes/gcm\.`)
+
+const stdCipher = "vendor/" + cryptoModule + "/chacha20poly1305."
+
+// std tells what a function says of the standard library's ciphers.
+func (p *Program) std(f string) {
+	if name, ok := strings.CutPrefix(f, stdCipher); ok {
+		switch {
+		case strings.HasPrefix(name, "sealaneNew"):
+			if p.StdCipher == "" {
+				p.StdCipher = OnSealane
+			}
+		case strings.HasPrefix(name, "(*chacha20poly1305)."), strings.HasPrefix(name, "(*xchacha20poly1305)."):
+			p.StdCipher = Stock
+		}
+	}
+	if prefix := stdGCM.FindString(f); prefix != "" {
+		switch name := strings.TrimSuffix(f[len(prefix):], ".abi0"); {
+		case name == "sealaneInit":
+			if p.StdGCM == "" {
+				p.StdGCM = OnSealane
+			}
+		case strings.HasPrefix(name, "gcmAes"), name == "sealGeneric", name == "openGeneric":
+			p.StdGCM = Stock
+		}
+	}
+}
+
+// fips140 returns the setting in a list of GODEBUG, if it is on.
+func fips140(godebug string) string {
+	for _, setting := range strings.Split(godebug, ",") {
+		if mode, ok := strings.CutPrefix(setting, "fips140="); ok && mode != "off" {
+			return mode
+		}
+	}
+	return ""
+}
+
+// ciphers are linked only if something makes the type.
+const ciphers = sealaneModule + "/internal/aead.(*"
+
+// served matches the versions of modules that sealane build serves.
+var served = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+-.*\bsealane-[0-9a-f]{12}$`)
+
+var levels = []string{"avx512", "avx512vl", "avx2", "ssse3", "neon6", "neon", "armv6", "portable"}
 
 // A Program is what was found in a file.
 type Program struct {
-	Package string   `json:"package"`          // of its main function
-	Module  string   `json:"module,omitempty"` // that the package is in
-	Version string   `json:"version,omitempty"`
-	Go      string   `json:"go"`
-	GOOS    string   `json:"goos"`
-	GOARCH  string   `json:"goarch"`
-	Crypto  string   `json:"x_crypto,omitempty"` // version of x/crypto
-	Private bool     `json:"x_crypto_replaced"`  // by a copy of it
-	Sealane string   `json:"sealane,omitempty"`  // version of sealane
-	Levels  []string `json:"levels"`             // of sealane that are linked, best first
-	Called  bool     `json:"sealane_called"`     // sealane's ciphers are linked, not only its kernels
-	Stock   bool     `json:"stock_linked"`       // x/crypto's own ChaCha20-Poly1305 is linked
+	Package   string   `json:"package"`          // of its main function
+	Module    string   `json:"module,omitempty"` // that the package is in
+	Version   string   `json:"version,omitempty"`
+	Go        string   `json:"go"`
+	GOOS      string   `json:"goos"`
+	GOARCH    string   `json:"goarch"`
+	Crypto    string   `json:"x_crypto,omitempty"`             // version of x/crypto
+	Private   bool     `json:"x_crypto_replaced"`              // by a copy of it
+	Sealane   string   `json:"sealane,omitempty"`              // version of sealane
+	Levels    []string `json:"levels"`                         // of sealane that are linked, best first
+	Uses      bool     `json:"sealane_called"`                 // the program makes ciphers of sealane, by itself or through x/crypto
+	Called    bool     `json:"x_crypto_calls"`                 // the program calls x/crypto's New or NewX, and that calls sealane
+	StdCipher string   `json:"std_chacha20poly1305,omitempty"` // OnSealane or Stock, if the program can call the standard library's
+	StdGCM    string   `json:"std_aesgcm,omitempty"`           // likewise
+	FIPS140   string   `json:"fips140,omitempty"`              // the mode that the program turns on by itself
+	Stock     bool     `json:"stock_linked"`                   // x/crypto's own ChaCha20-Poly1305 is linked
+	Others    []string `json:"other_ciphers"`                  // packages with a ChaCha20-Poly1305 of their own
 }
 
 // Read reads an executable file of any operating system and architecture.
@@ -58,6 +118,8 @@ func Read(file string) (*Program, error) {
 			p.GOOS = s.Value
 		case "GOARCH":
 			p.GOARCH = s.Value
+		case "DefaultGODEBUG":
+			p.FIPS140 = fips140(s.Value)
 		}
 	}
 	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
@@ -74,7 +136,14 @@ func Read(file string) (*Program, error) {
 	linked := map[string]bool{}
 	for _, f := range functions {
 		if strings.HasPrefix(f, ciphers) {
+			p.Uses = true
+		}
+		p.std(f)
+		if slices.Contains(markers, f) {
 			p.Called = true
+		}
+		if pkg := otherCipher(f); pkg != "" && !slices.Contains(p.Others, pkg) {
+			p.Others = append(p.Others, pkg)
 		}
 		if f == stock {
 			p.Stock = true
@@ -91,13 +160,30 @@ func Read(file string) (*Program, error) {
 	return p, nil
 }
 
+// otherCipher returns the package of a method that seals or opens with ChaCha20-Poly1305, if it is neither x/crypto's nor
+// ours: nothing replaces that one.
+func otherCipher(function string) string {
+	slash := strings.LastIndexByte(function, '/') + 1
+	name, method, ok := strings.Cut(function[slash:], ".")
+	pkg := function[:slash] + name
+	switch {
+	case !ok || !strings.HasSuffix(method, ".Seal") && !strings.HasSuffix(method, ".Open"):
+		return ""
+	case !strings.Contains(strings.ToLower(name+method), "chacha20poly1305") || strings.HasPrefix(pkg, sealaneModule+"/"):
+		return ""
+	case pkg == cryptoModule+"/chacha20poly1305" || strings.HasPrefix(pkg, "vendor/") || pkg == "crypto/tls" || pkg == "crypto/hpke":
+		return "" // the standard library's is told of by itself
+	}
+	return pkg
+}
+
 func (p *Program) module(m *debug.Module) {
 	if (p.Package == m.Path || strings.HasPrefix(p.Package, m.Path+"/")) && len(m.Path) > len(p.Module) {
 		p.Module, p.Version = m.Path, m.Version
 	}
 	switch m.Path {
 	case cryptoModule:
-		p.Crypto, p.Private = m.Version, m.Replace != nil
+		p.Crypto, p.Private = m.Version, m.Replace != nil && served.MatchString(m.Replace.Version)
 	case sealaneModule:
 		p.Sealane = m.Version
 	}

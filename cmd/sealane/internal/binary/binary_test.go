@@ -16,7 +16,7 @@ func TestDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := Read(os.Args[0]); err != nil || len(p.Levels) > 0 || p.Called || p.Go == "" {
+	if p, err := Read(os.Args[0]); err != nil || len(p.Levels) > 0 || p.Uses || p.Go == "" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	seed := uint64(time.Now().UnixNano())

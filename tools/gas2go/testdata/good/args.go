@@ -14,3 +14,6 @@ type Args struct {
 }
 
 var _ = [1]byte{}[unsafe.Sizeof(Args{})-asmArgsBytes]
+
+// BatchScratch stands for what batch kernels work in: there is none among the good kernels.
+type BatchScratch byte

@@ -8,6 +8,7 @@
 
 isa .ssse3
 
+scratch_end SEALANE_SCRATCH_SAVE_BYTES
 function sealane_sum_ssse3
     mov rcx, [rdi + SEALANE_ARG_BYTES]
     mov r8, [rdi + SEALANE_ARG_IN]

@@ -1,0 +1,117 @@
+/* ChaCha20 (RFC 8439, 2.3) of 8 blocks on 256-bit vectors: a vector has one word of each. What includes this defines,
+ * for scratch at rsi,
+ *
+ *     MASKS       such that the bytes of words <<< 8 and 16 lie at MASKS + 4*8 and MASKS + 4*16, for vpshufb
+ *     C_ROW(3)    where c3 lies: 16 words and a temporary want 17 registers
+ *
+ * or KERNEL_VPROLD, and then neither is needed.
+ */
+
+/* GNU as and clang choose the same, shorter encoding if a low register is the last operand of vpxor and vpor. */
+
+#define A0 ymm0
+#define A1 ymm1
+#define A2 ymm2
+#define A3 ymm3
+#define B0 ymm4
+#define B1 ymm5
+#define B2 ymm6
+#define B3 ymm7
+#define D0 ymm8
+#define D1 ymm9
+#define D2 ymm10
+#define D3 ymm11
+#define C0 ymm12
+#define C1 ymm13
+#define C2 ymm14
+#define T0 ymm15
+#if defined(KERNEL_VPROLD)
+#define C3 ymm15
+#else
+#define C3 memory           /* C_ROW(3) */
+#endif
+
+.macro rotate_row left, x, t               // x <<<= left, of 12 and 7
+#if defined(KERNEL_VPROLD)
+    vprold \x, \x, \left
+#else
+    vpslld \t, \x, \left
+    vpsrld \x, \x, 32-\left
+    vpor \x, \t, \x
+#endif
+.endm
+
+.macro rotate_bytes left, x, mask          // of 16 and 8
+#if defined(KERNEL_VPROLD)
+    vprold \x, \x, \left
+#else
+    vpshufb \x, \x, \mask
+#endif
+.endm
+
+// Two streams of two quarter rounds each, the second half a step behind, so that at any time one adds and shuffles
+// where the other shifts. The streams are columns 0, 1 and 2, 3, then the diagonals that b0, b1 and b2, b3 are on.
+
+// stream 0: a += b, d = (d ^ a) <<< left_d;   stream 1: c += d, b = (b ^ c) <<< left_b;   either may be left out
+.macro columns_step left_d, a0, b0, d0, a1, b1, d1, left_b, c2, d2, b2, c3, d3, b3
+    columns_add_c \left_b, \c2, \d2, \b2
+    columns_add \left_d, \a0, \b0, \d0
+    columns_add_c \left_b, \c3, \d3, \b3
+    columns_add \left_d, \a1, \b1, \d1
+    columns_rotate \left_b, \b2
+    columns_rotate \left_d, \d0
+    columns_rotate \left_b, \b3
+    columns_rotate \left_d, \d1
+.endm
+
+.macro columns_add left, a, b, d
+  .if \left
+    vpaddd \a, \a, \b
+    vpxor \d, \d, \a
+  .endif
+.endm
+
+.macro columns_add_c left, c, d, b
+  .if \left
+  .ifc \c, memory
+    vpaddd T0, \d, [rsi+C_ROW(3)]
+    vmovdqa [rsi+C_ROW(3)], T0
+    vpxor \b, T0, \b
+  .else
+    vpaddd \c, \c, \d
+    vpxor \b, \c, \b
+  .endif
+  .endif
+.endm
+
+.macro columns_rotate left, x
+  .if \left
+  .if \left & 7
+    rotate_row \left, \x, T0
+  .else
+    rotate_bytes \left, \x, [rsi+MASKS+4*\left]
+  .endif
+  .endif
+.endm
+
+// The double round in four parts
+.macro columns_part1
+    columns_step 16, A0, B0, D0, A1, B1, D1, 0, C1, D0, B2, C3, D0, B2
+    columns_step 16, A2, B2, D2, A3, B3, D3, 12, C0, D0, B0, C1, D1, B1
+.endm
+
+.macro columns_part2
+    columns_step 8, A0, B0, D0, A1, B1, D1, 12, C2, D2, B2, C3, D3, B3
+    columns_step 8, A2, B2, D2, A3, B3, D3, 7, C0, D0, B0, C1, D1, B1
+.endm
+
+.macro columns_part3
+    columns_step 16, A3, B0, D2, A0, B1, D3, 7, C2, D2, B2, C3, D3, B3
+    columns_step 16, A1, B2, D0, A2, B3, D1, 12, C1, D2, B0, C2, D3, B1
+.endm
+
+.macro columns_part4
+    columns_step 8, A3, B0, D2, A0, B1, D3, 12, C3, D0, B2, C0, D1, B3
+    columns_step 8, A1, B2, D0, A2, B3, D1, 7, C1, D2, B0, C2, D3, B1
+    columns_step 0, A0, B0, D0, A1, B1, D1, 7, C3, D0, B2, C0, D1, B3
+.endm

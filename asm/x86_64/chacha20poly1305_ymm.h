@@ -1,0 +1,1072 @@
+/* ChaCha20-Poly1305 on 256-bit vectors, for CPUs where an operation on them takes one cycle: the text of the levels
+ * avx2 and avx512vl. They differ in how a word rotates (KERNEL_VPROLD), and in where the sixteenth word of 8 blocks is.
+ *
+ *     void KERNEL_NAME(const args *a, void *scratch, const void *consts);
+ *
+ * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
+ * scratch    1.1 KiB behind the saved registers, wiped as far as written; stack 0
+ * consts     KERNEL_CONSTANTS
+ * registers  all but rsp, rbp; rsi holds scratch, displaced by FRAME until the end; vectors are zeroed
+ * branches   and addresses depend on pointers, BYTES, AD_BYTES, FLAGS only
+ *
+ * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
+ *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
+ * on the 4 columns, then on the 4 diagonals; the key stream block is the result plus the initial state. Block 0 has
+ * the Poly1305 key r, s (2.6).
+ * Poly1305 (2.5): h = (h + m) r mod p = 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 + 2^64
+ * h1 + 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
+ *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without those.
+ * Two chains share a long span of blocks, as each step waits for the one before: A has all but the last l, B those,
+ * and the sum of both is hA r^l + hB.
+ *
+ * Two layouts. Rows: a vector has one row of two blocks' states; a set of four vectors is two blocks, and one to three
+ * sets are in work together. Columns: a vector has one word of 8 blocks.
+ *
+ * The way of a packet. First pass: block 0 and the first text blocks, by
+ *     1, 2 or 3 sets of rows    up to 64, 192, 320 bytes; what is opened and longer begins with as many blocks as leave
+ *                               whole passes of 8
+ *     columns                   otherwise
+ * Passes of 8 blocks in columns follow, then, if sealed, 1 to 3 sets of rows. In each of them Poly1305 runs beside the
+ * rounds: over what this pass opens, or over what the pass before sealed. The key stream of the first pass, and of a
+ * pass that is not full, goes through STREAM.
+ */
+
+/* Scratch, relative to the displaced rsi. */
+#define FRAME (SEALANE_SCRATCH_SAVE_BYTES + 128)
+#define ARGS -128
+#define TABLE_AT -120       /* the constants */
+#define IN -112
+#define OUT -104
+#define LEFT -96            /* bytes of IN */
+#define CHUNK -88           /* bytes of them in this pass */
+#define SPAN -80            /* what is being authenticated */
+#define A_END -64           /* where chain A ends, */
+#define B_END -56           /* and chain B; */
+#define TAIL -48            /* bytes behind both: less than a block */
+#define POWER_AT -40        /* r^l, or 0 where chain B is empty */
+#define COUNT -32
+#define KEY_AT -24
+#define H 0                 /* h0, h1, h2 */
+#define R 24                /* r0, r1, s1 */
+#define NONCE_ROW 48        /* row d of the next block: counter, nonce */
+#define MASKS (64-4*8)      /* + 4 left: the bytes of words <<< 8, then 16 */
+#define S 128
+#define POWERS 160          /* r^2, r^4, r^8, r^16, three words each */
+#define STREAM 320          /* key stream of up to 8 blocks; block 0 before it */
+#define C_ROW(i) (832+32*(i))
+#define END 960
+
+#define CONST_SIGMA 0
+#define CONST_CLAMP 16
+#define CONST_ROWS 32       /* 0, 1 in word 0 of the lanes */
+#define CONST_ROWS2 64      /* 2, 3 */
+#define CONST_ROWS4 96      /* 4, 5 */
+#define CONST_COUNT 128     /* 0 to 7 */
+#define CONST_SIGMAS 160    /* each word of sigma eight times */
+#define CONST_ROTATE 256    /* + 4 left: the bytes of words <<< 8, then 16 */
+
+#include "chacha20_columns.h"
+
+
+// ---- ChaCha20, rows -------------------------------------------------------------------------------------------------
+#define SET0 ymm0, ymm3, ymm6, ymm9
+#define SET1 ymm1, ymm4, ymm7, ymm10
+#define SET2 ymm2, ymm5, ymm8, ymm11
+#define U0 ymm12
+#define U1 ymm13
+#define ROWS16 ymm14
+#define ROWS8 ymm15
+
+.macro rows_half a, b, c, d, t
+    vpaddd \a, \a, \b
+    vpxor \d, \d, \a
+    rotate_bytes 16, \d, ROWS16
+    vpaddd \c, \c, \d
+    vpxor \b, \c, \b
+    rotate_row 12, \b, \t
+.endm
+
+.macro rows_other_half turn_a, turn_c, a, b, c, d, t
+    vpaddd \a, \a, \b
+    vpxor \d, \d, \a
+    rotate_bytes 8, \d, ROWS8
+    vpaddd \c, \c, \d
+    vpxor \b, \c, \b
+    vpshufd \a, \a, \turn_a
+    rotate_row 7, \b, \t
+    vpshufd \d, \d, 0x4e
+    vpshufd \c, \c, \turn_c
+.endm
+
+// Columns if a and c turn by 1 and 3 words before the next round, diagonals if by 3 and 1: b, always last, stays.
+.macro rows_round sets, turn_a, turn_c
+    rows_half SET0, U0
+  .if \sets > 1
+    rows_half SET1, U1
+  .endif
+  .if \sets > 2
+    rows_half SET2, U0
+  .endif
+    rows_other_half \turn_a, \turn_c, SET0, U0
+  .if \sets > 1
+    rows_other_half \turn_a, \turn_c, SET1, U1
+  .endif
+  .if \sets > 2
+    rows_other_half \turn_a, \turn_c, SET2, U0
+  .endif
+.endm
+
+.macro rows_column_round sets
+    rows_round \sets, 0x93, 0x39
+.endm
+
+.macro rows_diagonal_round sets
+    rows_round \sets, 0x39, 0x93
+.endm
+
+// the initial states of the next blocks; the constants at rdx, the key at rax
+.macro rows_begin sets
+    vbroadcasti128 ymm9, [rsi+NONCE_ROW]
+    vbroadcasti128 ymm0, [rdx+CONST_SIGMA]
+    vbroadcasti128 ymm3, [rax]
+    vbroadcasti128 ymm6, [rax+16]
+  .if \sets > 2
+    vmovdqa ymm2, ymm0
+    vmovdqa ymm5, ymm3
+    vmovdqa ymm8, ymm6
+    vpaddd ymm11, ymm9, [rdx+CONST_ROWS4]
+  .endif
+  .if \sets > 1
+    vmovdqa ymm1, ymm0
+    vmovdqa ymm4, ymm3
+    vmovdqa ymm7, ymm6
+    vpaddd ymm10, ymm9, [rdx+CONST_ROWS2]
+  .endif
+    vpaddd ymm9, ymm9, [rdx+CONST_ROWS]
+#if !defined(KERNEL_VPROLD)
+    vmovdqa ROWS16, [rdx+CONST_ROTATE+4*16]
+    vmovdqa ROWS8, [rdx+CONST_ROTATE+4*8]
+#endif
+.endm
+
+// added again
+.macro rows_end sets
+    vbroadcasti128 U0, [rdx+CONST_SIGMA]
+    vbroadcasti128 U1, [rax]
+    vbroadcasti128 ROWS16, [rax+16]
+    vbroadcasti128 ROWS8, [rsi+NONCE_ROW]
+    rows_add SET0, CONST_ROWS
+  .if \sets > 1
+    rows_add SET1, CONST_ROWS2
+  .endif
+  .if \sets > 2
+    rows_add SET2, CONST_ROWS4
+  .endif
+.endm
+
+.macro rows_add a, b, c, d, counters
+    vpaddd \a, \a, U0
+    vpaddd \b, \b, U1
+    vpaddd \c, \c, ROWS16
+    vpaddd \d, \d, ROWS8
+    vpaddd \d, \d, [rdx+\counters]
+.endm
+
+// block 2i+1 of a set, then block 2i, at that place in STREAM
+.macro rows_odd_block a, b, c, d, place
+    vperm2i128 U0, \a, \b, 0x31
+    vperm2i128 U1, \c, \d, 0x31
+    vmovdqa [rsi+STREAM+\place], U0
+    vmovdqa [rsi+STREAM+\place+32], U1
+.endm
+
+.macro rows_even_block a, b, c, d, place
+    vinserti128 U0, \a, \b, 1
+    vinserti128 U1, \c, \d, 1
+    vmovdqa [rsi+STREAM+\place], U0
+    vmovdqa [rsi+STREAM+\place+32], U1
+.endm
+
+.macro rows_later_sets sets, place
+  .if \sets > 1
+    rows_even_block ymm1, xmm4, ymm7, xmm10, \place
+    rows_odd_block ymm1, ymm4, ymm7, ymm10, \place+64
+  .endif
+  .if \sets > 2
+    rows_even_block ymm2, xmm5, ymm8, xmm11, \place+128
+    rows_odd_block ymm2, ymm5, ymm8, ymm11, \place+192
+  .endif
+.endm
+
+// ---- ChaCha20, columns ----------------------------------------------------------------------------------------------
+// the initial states of the next eight blocks; the constants at rdx, the key at rax
+.macro columns_begin
+#if !defined(KERNEL_VPROLD)
+    vmovdqa A0, [rdx+CONST_ROTATE+4*8]
+    vmovdqa A1, [rdx+CONST_ROTATE+4*16]
+    vmovdqa [rsi+MASKS+4*8], A0
+    vmovdqa [rsi+MASKS+4*16], A1
+#endif
+    vpbroadcastd C0, [rax+28]
+#if !defined(KERNEL_VPROLD)
+    vmovdqa [rsi+C_ROW(3)], C0
+#else
+    vmovdqa C3, C0
+#endif
+    vpbroadcastd D0, [rsi+NONCE_ROW]
+    vmovdqa A0, [rdx+CONST_SIGMAS]
+    vmovdqa A1, [rdx+CONST_SIGMAS+32]
+    vmovdqa A2, [rdx+CONST_SIGMAS+64]
+    vmovdqa A3, [rdx+CONST_SIGMAS+96]
+    vpaddd D0, D0, [rdx+CONST_COUNT]
+    vpbroadcastd B0, [rax]
+    vpbroadcastd B1, [rax+4]
+    vpbroadcastd B2, [rax+8]
+    vpbroadcastd B3, [rax+12]
+    vpbroadcastd D1, [rsi+NONCE_ROW+4]
+    vpbroadcastd D2, [rsi+NONCE_ROW+8]
+    vpbroadcastd D3, [rsi+NONCE_ROW+12]
+    vpbroadcastd C0, [rax+16]
+    vpbroadcastd C1, [rax+20]
+    vpbroadcastd C2, [rax+24]
+.endm
+
+.macro add_word to, from, t
+    vpbroadcastd \t, [\from]
+    vpaddd \to, \t, \to
+.endm
+
+.macro transpose_four x, y, z, w, s, t     // result in order: y, w, s, t
+    vpunpckldq \s, \x, \y
+    vpunpckhdq \x, \x, \y
+    vpunpckldq \t, \z, \w
+    vpunpckhdq \z, \z, \w
+    vpunpcklqdq \y, \s, \t
+    vpunpckhqdq \w, \s, \t
+    vpunpcklqdq \s, \x, \z
+    vpunpckhqdq \t, \x, \z
+.endm
+
+// 32 bytes of blocks i and i + 4, xored with what lies at in or not
+.macro columns_pair x, y, place, in, out
+    vinserti128 A0, \x, xmm\y, 1
+    vperm2i128 A2, \x, ymm\y, 0x31
+  .ifnc \in, nothing
+    vpxor A0, A0, [\in+\place]
+    vpxor A2, A2, [\in+\place+256]
+  .endif
+    vmovdqu [\out+\place], A0
+    vmovdqu [\out+\place+256], A2
+.endm
+
+// key stream of eight blocks; the constants at rdx, the key at rax
+.macro columns_end in, out
+#if defined(KERNEL_VPROLD)
+    vmovdqa [rsi+C_ROW(3)], C3
+#endif
+    vmovdqa [rsi+C_ROW(0)], C0
+    vmovdqa [rsi+C_ROW(1)], C1
+    vmovdqa [rsi+C_ROW(2)], C2
+    vpaddd A0, A0, [rdx+CONST_SIGMAS]
+    vpaddd A1, A1, [rdx+CONST_SIGMAS+32]
+    vpaddd A2, A2, [rdx+CONST_SIGMAS+64]
+    vpaddd A3, A3, [rdx+CONST_SIGMAS+96]
+    add_word B0, rax, T0
+    add_word B1, rax+4, C0
+    add_word B2, rax+8, C1
+    add_word B3, rax+12, C2
+    transpose_four A0, A1, A2, A3, C0, C1
+    transpose_four B0, B1, B2, B3, C2, T0
+    columns_pair A1, 5, 0, \in, \out
+    columns_pair A3, 7, 64, \in, \out
+    columns_pair C0, 14, 128, \in, \out
+    columns_pair C1, 15, 192, \in, \out
+    vpbroadcastd A0, [rax+16]
+    vpbroadcastd A1, [rax+20]
+    vpbroadcastd A2, [rax+24]
+    vpbroadcastd A3, [rax+28]
+    vpaddd A0, A0, [rsi+C_ROW(0)]
+    vpaddd A1, A1, [rsi+C_ROW(1)]
+    vpaddd A2, A2, [rsi+C_ROW(2)]
+    vpaddd A3, A3, [rsi+C_ROW(3)]
+    add_word D0, rsi+NONCE_ROW, B0
+    vpaddd D0, D0, [rdx+CONST_COUNT]
+    add_word D1, rsi+NONCE_ROW+4, B1
+    add_word D2, rsi+NONCE_ROW+8, B2
+    add_word D3, rsi+NONCE_ROW+12, B3
+    transpose_four A0, A1, A2, A3, B0, B1
+    transpose_four D0, D1, D2, D3, B2, B3
+    columns_pair A1, 9, 32, \in, \out
+    columns_pair A3, 11, 96, \in, \out
+    columns_pair B0, 6, 160, \in, \out
+    columns_pair B1, 7, 224, \in, \out
+.endm
+
+// ---- Poly1305 -------------------------------------------------------------------------------------------------------
+#define HA0 r8              /* chain A */
+#define HA1 r9
+#define HA2 r10
+#define MA r11              /* its next block */
+#define HB0 r12             /* chain B */
+#define HB1 r13
+#define HB2 r14
+#define MB r15
+#define X0 rax
+#define X1 rbx
+#define Y0 rcx
+#define Y1 rdi
+#define P0 rax              /* a product of five words */
+#define P1 rcx
+#define P2 rbx
+#define P3 rdi
+#define P4 r11
+
+.macro poly_load
+    mov HA0, [rsi+H]
+    mov HA1, [rsi+H+8]
+    mov HA2, [rsi+H+16]
+.endm
+
+.macro poly_store
+    mov [rsi+H], HA0
+    mov [rsi+H+8], HA1
+    mov [rsi+H+16], HA2
+.endm
+
+.macro poly_add h0, h1, h2, m
+    add \h0, [\m]
+    adc \h1, [\m+8]
+    adc \h2, 1
+    add \m, 16
+.endm
+
+// h r, or h r + m: the next product waits for less if m comes into the sums of this one
+.macro poly_multiply h0, h1, h2, m
+    mov rdx, \h0
+    mulx X1, \h0, [rsi+R]                   // x = h0 r0
+    mulx Y1, Y0, [rsi+R+8]                  // y = h0 r1
+    mov X0, \h2
+    imul X0, [rsi+R+16]
+    imul \h2, [rsi+R]                       // z = h2 r0
+  .ifnb \m
+    add \h0, [\m]
+    adc X1, 0
+    add Y0, [\m+8]
+    adc Y1, 1
+    add \m, 16
+  .endif
+    add X1, X0                              // y += h2 s1: h2 < 12, so that it fits into the sum with x1 < 2.25 2^60
+    mov rdx, \h1
+    mulx \h1, X0, [rsi+R+16]                // x += h1 s1
+    add \h0, X0
+    adc X1, \h1
+    mulx X0, \h1, [rsi+R]                   // y += h1 r0
+    add \h1, Y0
+    adc X0, Y1
+    add \h1, X1                             // h = x + y 2^64 + z 2^128
+    adc X0, \h2
+    mov \h2, X0
+    and \h2\()d, 3
+    shr X0, 2
+    lea X0, [X0+4*X0]                       // 2^130 = 5
+    add \h0, X0
+    adc \h1, 0
+    adc \h2, 0
+.endm
+
+// hA = (p0, p1, p2, p3, p4) mod 2^130 - 5, a little above 2^130 at most
+.macro poly_reduce
+    mov HA0, P2
+    mov r10d, ebx
+    mov rdx, P3
+    mov HA1, P4
+    and HA0, -4
+    and r10d, 3
+    shl rdx, 62
+    shl HA1, 62
+    shr P2, 2
+    or P2, rdx
+    add P0, HA0                             // + 4 floor(p / 2^130)
+    adc P1, P3
+    adc HA2, P4
+    shr P3, 2
+    shr P4, 2
+    or P3, HA1
+    add P0, P2                              // + floor(p / 2^130)
+    adc P1, P3
+    adc HA2, P4
+    mov HA0, HA2
+    and r10d, 3
+    shr HA0, 2
+    lea HA0, [HA0+4*HA0]
+    add HA0, P0
+    adc P1, 0
+    adc HA2, 0
+    mov HA1, P1
+.endm
+
+// hA *= the three words at [\at], all of them; changes MA
+.macro poly_multiply_long at
+    mov rdx, HA0
+    xor r11d, r11d
+    mulx P1, P0, [\at]
+    mulx P2, P3, [\at+8]
+    add P1, P3
+    adc P2, 0
+    mulx P3, rdx, [\at+16]
+    add P2, rdx
+    adc P3, 0
+    mov rdx, HA1
+    mulx HA1, HA0, [\at]
+    add P1, HA0
+    adc P2, HA1
+    mulx HA1, HA0, [\at+16]
+    adc P3, HA0
+    adc P4, HA1
+    mulx HA1, HA0, [\at+8]
+    add P2, HA0
+    adc P3, HA1
+    adc P4, 0
+    mov rdx, HA2
+    mulx HA1, HA0, [\at]
+    add P2, HA0
+    adc P3, HA1
+    adc P4, 0
+    mulx HA1, HA0, [\at+8]
+    add P3, HA0
+    adc P4, HA1
+    imul rdx, [\at+16]
+    add P4, rdx
+    poly_reduce
+.endm
+
+// hA = hA^2; keeps MB
+.macro poly_square
+    mov rdx, HA0
+    mulx P1, P0, HA0                        // p0, p1 = h0^2
+    mulx r13, r12, HA1
+    mov rdx, HA1
+    mulx P3, P2, HA1                        // p2, p3 = h1^2
+    xor r11d, r11d
+    add r12, r12
+    adc r13, r13
+    adc P3, 0                               // + 2 h0 h1 2^64
+    add P1, r12
+    adc P2, r13
+    lea rdx, [HA2+HA2]
+    mulx r13, r12, HA0                      // + 2 h0 h2 2^128
+    adc P3, 0
+    add P2, r12
+    adc P3, r13
+    mulx r13, r12, HA1                      // + 2 h1 h2 2^192
+    adc P4, r13
+    imul HA2, HA2                           // + h2^2 2^256
+    add P3, r12
+    adc P4, HA2
+    poly_reduce
+.endm
+
+// r0 is rax, r1 is rcx
+.macro poly_key
+    mov rdx, rcx
+    mov [rsi+R], rax
+    shr rdx, 2
+    mov [rsi+R+8], rcx
+    add rdx, rcx
+    mov [rsi+R+16], rdx
+.endm
+
+// The first ecx of r^2, r^4, r^8, r^16
+.macro poly_powers
+    imul ecx, ecx, 24
+    lea r14, [rsi+POWERS]
+    lea r15, [rsi+POWERS+rcx]
+    mov HA0, [rsi+R]
+    mov HA1, [rsi+R+8]
+    xor r10d, r10d
+.Lpoly_powers\@:
+    poly_square
+    mov [r14], HA0
+    mov [r14+8], HA1
+    mov [r14+16], HA2
+    add r14, 24
+    cmp r14, r15
+    jne .Lpoly_powers\@
+.endm
+
+// add the last ecx bytes, 1 to 15, at \from and a one behind, padded with zeroes: by two or three overlapping loads
+.macro poly_tail from
+    cmp ecx, 8
+    jb .Lpoly_tail_0\@
+    mov rax, [\from]
+    mov rdx, [\from+rcx-8]
+    lea ebx, [rcx*8-120]
+    neg ebx
+    shrx rdx, rdx, rbx
+    shr rdx, 8
+    jmp .Lpoly_tail_2\@
+.Lpoly_tail_0\@:
+    cmp ecx, 4
+    jb .Lpoly_tail_1\@
+    mov eax, [\from]
+    mov edx, [\from+rcx-4]
+    lea ebx, [rcx*8-32]
+    shlx rdx, rdx, rbx
+    or rax, rdx
+    xor edx, edx
+    jmp .Lpoly_tail_2\@
+.Lpoly_tail_1\@:
+    movzx eax, byte ptr [\from]
+    movzx edi, byte ptr [\from+rcx-1]
+    lea edx, [rcx*8-8]
+    shlx edi, edi, edx
+    or eax, edi
+    shr ecx, 1
+    movzx edx, byte ptr [\from+rcx]
+    shl ecx, 3
+    shlx edx, edx, ecx
+    or eax, edx
+    xor edx, edx
+.Lpoly_tail_2\@:
+    add HA0, rax
+    adc HA1, rdx
+    adc HA2, 1
+    poly_multiply HA0, HA1, HA2
+.endm
+
+// two chains where that pays
+#define TWO_CHAINS 14       /* blocks: B has 8 of them, */
+#define TWO_LONG_CHAINS 24  /* or 16 */
+.macro span_choose
+    xor ecx, ecx
+    xor edx, edx
+    cmp eax, 16*TWO_CHAINS
+    jb .Lspan_choose\@
+    mov ecx, 8
+    lea rdx, [rsi+POWERS+2*24]
+    cmp eax, 16*TWO_LONG_CHAINS
+    jb .Lspan_choose\@
+    mov ecx, 16
+    lea rdx, [rsi+POWERS+3*24]
+.Lspan_choose\@:
+.endm
+
+// A span of eax bytes, at most 512, at MA: its first blocks
+.macro span_begin
+    span_choose
+    mov edi, eax
+    and edi, 15
+    mov [rsi+TAIL], rdi
+    and eax, -16
+    shl ecx, 4
+    lea MB, [MA+rax]
+    mov [rsi+POWER_AT], rdx
+    mov [rsi+B_END], MB
+    sub MB, rcx
+    mov [rsi+A_END], MB
+    mov [rsi+SPAN], MA
+    poly_load
+    xor r12d, r12d
+    xor r13d, r13d
+    xor r14d, r14d
+    test ecx, ecx
+    jz .Lspan_begin_a\@
+    poly_add HB0, HB1, HB2, MB
+.Lspan_begin_a\@:
+    test eax, eax
+    jz .Lspan_begun\@
+    poly_add HA0, HA1, HA2, MA
+.Lspan_begun\@:
+.endm
+
+// the next block of chain A, of chain B, if there is one
+.macro span_step_a
+    cmp MA, [rsi+A_END]
+    je .Lspan_step_a\@
+    poly_multiply HA0, HA1, HA2, MA
+.Lspan_step_a\@:
+.endm
+
+.macro span_step_b
+    cmp MB, [rsi+B_END]
+    je .Lspan_step_b\@
+    poly_multiply HB0, HB1, HB2, MB
+.Lspan_step_b\@:
+.endm
+
+// both chains have met all their blocks: h
+.macro span_end
+    mov rcx, [rsi+A_END]
+    cmp rcx, [rsi+SPAN]
+    je .Lspan_ended\@
+    poly_multiply HA0, HA1, HA2
+    cmp qword ptr [rsi+POWER_AT], 0
+    je .Lspan_ended\@
+    poly_multiply HB0, HB1, HB2
+    mov MB, [rsi+POWER_AT]
+    poly_multiply_long MB                   // hA r^l + hB
+    add HA0, HB0
+    adc HA1, HB1
+    adc HA2, HB2
+.Lspan_ended\@:
+    poly_store
+.endm
+
+// ---- Phases that the size classes share the text of -----------------------------------------------------------------
+
+// First pass by rows: block 0 and 2 sets - 1 text blocks, beside nothing
+.macro first_pass_rows sets
+    rows_begin \sets
+    mov ecx, 10
+.Lfirst_pass_rows_0\@:
+    rows_column_round \sets
+    rows_diagonal_round \sets
+    sub ecx, 1
+    jnz .Lfirst_pass_rows_0\@
+    rows_end \sets
+    vpand xmm12, xmm0, [rdx+CONST_CLAMP]
+    vmovq rax, xmm12
+    vpextrq rcx, xmm12, 1
+    vmovdqa [rsi+S], xmm3
+    rows_odd_block ymm0, ymm3, ymm6, ymm9, 0
+    rows_later_sets \sets, 64
+    poly_key
+.endm
+
+// A later pass by rows beside Poly1305
+.macro later_pass_rows sets
+    span_begin
+    mov rdx, [rsi+TABLE_AT]
+    mov rax, [rsi+KEY_AT]
+    mov dword ptr [rsi+COUNT], 10
+    rows_begin \sets
+.Llater_pass_rows\@:
+    rows_column_round \sets
+    span_step_a
+    span_step_b
+    rows_diagonal_round \sets
+    span_step_a
+    span_step_b
+    sub dword ptr [rsi+COUNT], 1
+    jnz .Llater_pass_rows\@
+    mov rdx, [rsi+TABLE_AT]
+    mov rax, [rsi+KEY_AT]
+    rows_end \sets
+    rows_even_block ymm0, xmm3, ymm6, xmm9, 0
+    rows_odd_block ymm0, ymm3, ymm6, ymm9, 64
+    rows_later_sets \sets, 128
+.endm
+
+scratch_end FRAME + END
+function KERNEL_NAME
+
+// ---- Begin ----------------------------------------------------------------------------------------------------------
+    add rsi, FRAME
+    mov [rsi+TABLE_AT], rdx
+    mov [rsi+ARGS], rdi
+    mov r8, [rdi+SEALANE_ARG_OUT]
+    mov rcx, [rdi+SEALANE_ARG_IN]
+    mov rbx, [rdi+SEALANE_ARG_BYTES]
+    mov rax, [rdi+SEALANE_ARG_KEY]
+    mov r9, [rdi+SEALANE_ARG_NONCE]
+    mov [rsi+OUT], r8
+    mov [rsi+IN], rcx
+    mov [rsi+LEFT], rbx
+    mov [rsi+KEY_AT], rax
+    vmovq xmm9, [r9]
+    vpinsrd xmm9, xmm9, [r9+8], 2
+    vpslldq xmm9, xmm9, 4
+    vmovdqa [rsi+NONCE_ROW], xmm9
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jz .Lresume
+    mov [rsi+CHUNK], rbx
+    cmp rbx, 64
+    jbe .Lone_set
+    cmp rbx, 192
+    jbe .Ltwo_sets
+    cmp rbx, 320
+    jbe .Lthree_sets
+    mov ecx, 448
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz 1f
+    lea rcx, [rbx+63]                       // as many text blocks as leave whole passes of eight to the columns
+    and ecx, 7*64
+1:  cmp rcx, rbx
+    cmova rcx, rbx
+    mov [rsi+CHUNK], rcx
+    test ecx, ecx
+    jz .Lone_set
+    cmp ecx, 64
+    jbe .Lone_set
+    cmp ecx, 192
+    jbe .Ltwo_sets
+    cmp ecx, 320
+    jbe .Lthree_sets
+    jmp .Lkey_columns
+
+// ---- First pass, up to 64 bytes -------------------------------------------------------------------------------------
+.Lone_set:
+    first_pass_rows 1
+    cmp qword ptr [rsi+LEFT], 64
+    ja .Lpowers
+    jmp .Lkey_known
+
+// ---- First pass, up to 192 bytes ------------------------------------------------------------------------------------
+.Ltwo_sets:
+    first_pass_rows 2
+    cmp qword ptr [rsi+LEFT], 192
+    ja .Lpowers
+    jmp .Lkey_known
+
+// ---- First pass, up to 320 bytes ------------------------------------------------------------------------------------
+.Lthree_sets:
+    first_pass_rows 3
+    jmp .Lpowers
+
+// ---- First pass, up to 448 bytes ------------------------------------------------------------------------------------
+.Lkey_columns:
+    columns_begin
+    mov ecx, 10
+1:  columns_part1
+    columns_part2
+    columns_part3
+    columns_part4
+    sub ecx, 1
+    jnz 1b
+    mov rdx, [rsi+TABLE_AT]
+    mov rax, [rsi+KEY_AT]
+    lea rcx, [rsi+STREAM-64]                // block 0 before it
+    columns_end nothing, rcx
+    vmovdqa xmm0, [rsi+STREAM-64]
+    vpand xmm0, xmm0, [rdx+CONST_CLAMP]
+    vmovdqa xmm1, [rsi+STREAM-48]
+    vmovq rax, xmm0
+    vpextrq rcx, xmm0, 1
+    vmovdqa [rsi+S], xmm1
+    poly_key
+
+// ---- The powers of r that chains need -------------------------------------------------------------------------------
+.Lpowers:
+    mov ecx, 3
+    cmp qword ptr [rsi+LEFT], 16*TWO_CHAINS
+    jb .Lkey_known
+    cmp qword ptr [rsi+LEFT], 321
+    sbb ecx, -1                             // 4 if a span may be long
+    poly_powers
+
+// ---- r, s and the first blocks' key stream are known: associated data -----------------------------------------------
+.Lkey_known:
+    mov dword ptr [rsi+NONCE_ROW], 1
+    mov rdi, [rsi+ARGS]
+    xor eax, eax
+    mov [rsi+H], rax
+    mov [rsi+H+8], rax
+    mov [rsi+H+16], rax
+    mov rcx, [rdi+SEALANE_ARG_AD_BYTES]
+    test rcx, rcx
+    jz .Lfirst_text
+    poly_load
+    mov MA, [rdi+SEALANE_ARG_AD]
+    mov MB, rcx
+    and ecx, 15
+    and MB, -16
+    mov [rsi+TAIL], rcx
+    add MB, MA
+    jmp 2f
+1:  poly_add HA0, HA1, HA2, MA
+    poly_multiply HA0, HA1, HA2
+2:  cmp MA, MB
+    jne 1b
+    mov rcx, [rsi+TAIL]
+    test ecx, ecx
+    jz 1f
+    poly_tail MA
+1:  poly_store
+    mov rdi, [rsi+ARGS]
+
+.Lfirst_text:
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Lxor
+    mov MA, [rsi+IN]
+    mov rax, [rsi+CHUNK]
+    span_begin
+
+// ---- Authenticate what is left of the span, its tail too ------------------------------------------------------------
+.Lfinish:
+    cmp MA, [rsi+A_END]
+    je 1f
+    poly_multiply HA0, HA1, HA2, MA
+1:  cmp MB, [rsi+B_END]
+    je 1f
+    poly_multiply HB0, HB1, HB2, MB
+    jmp .Lfinish
+1:  cmp MA, [rsi+A_END]
+    jne .Lfinish
+    span_end
+.Lfinish_tail:
+    mov rcx, [rsi+TAIL]
+    test ecx, ecx
+    jz 1f
+    mov MB, [rsi+B_END]
+    poly_tail MB
+    poly_store
+1:  cmp qword ptr [rsi+LEFT], 0             // nothing if it was what was sealed last
+    je .Ltag
+
+// ---- Text ^ STREAM: whole vectors, the last one so that it ends with the text ---------------------------------------
+.Lxor:
+    mov rcx, [rsi+CHUNK]
+    mov rax, [rsi+IN]
+    mov rdi, [rsi+OUT]
+    lea rbx, [rsi+STREAM]
+    sub ecx, 32
+    jb 2f
+    vmovdqu ymm1, [rax+rcx]
+    vpxor ymm1, ymm1, [rbx+rcx]
+    xor edx, edx
+    jmp 3f
+1:  vmovdqu ymm0, [rax+rdx]
+    vpxor ymm0, ymm0, [rbx+rdx]
+    vmovdqu [rdi+rdx], ymm0
+    add edx, 32
+3:  cmp edx, ecx
+    jb 1b
+    vmovdqu [rdi+rcx], ymm1
+    jmp .Lpassed
+
+2:  add ecx, 32
+    cmp ecx, 16
+    jb 2f
+    vmovdqu xmm0, [rax]
+    vmovdqu xmm1, [rax+rcx-16]
+    vpxor xmm0, xmm0, [rbx]
+    vpxor xmm1, xmm1, [rbx+rcx-16]
+    vmovdqu [rdi], xmm0
+    vmovdqu [rdi+rcx-16], xmm1
+    jmp .Lpassed
+2:  cmp ecx, 8
+    jb 2f
+    mov r11, [rax]
+    mov rdx, [rax+rcx-8]
+    xor r11, [rbx]
+    xor rdx, [rbx+rcx-8]
+    mov [rdi], r11
+    mov [rdi+rcx-8], rdx
+    jmp .Lpassed
+2:  cmp ecx, 4
+    jb 2f
+    mov r11d, [rax]
+    mov edx, [rax+rcx-4]
+    xor r11d, [rbx]
+    xor edx, [rbx+rcx-4]
+    mov [rdi], r11d
+    mov [rdi+rcx-4], edx
+    jmp .Lpassed
+1:  movzx edx, byte ptr [rax+rcx-1]
+    xor dl, [rbx+rcx-1]
+    mov [rdi+rcx-1], dl
+    sub ecx, 1
+2:  test ecx, ecx
+    jnz 1b
+
+// ---- A pass is over -------------------------------------------------------------------------------------------------
+.Lpassed:
+    mov rcx, [rsi+CHUNK]
+    mov MA, [rsi+OUT]
+    mov rdi, [rsi+ARGS]
+    mov rdx, [rsi+LEFT]
+    mov ebx, ecx
+    lea rax, [MA+rcx]
+    shr ebx, 6
+    mov [rsi+OUT], rax
+    add [rsi+IN], rcx
+    add [rsi+NONCE_ROW], ebx
+    mov rax, rcx
+    sub rdx, rcx
+    mov [rsi+LEFT], rdx
+    jnz .Lnext
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lfinal
+    span_begin                              // what was sealed last
+    jmp .Lfinish
+
+// ---- Next pass ------------------------------------------------------------------------------------------------------
+.Lnext:
+    mov ecx, 512
+    cmp rdx, rcx
+    cmovb rcx, rdx
+    mov [rsi+CHUNK], rcx
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    cmovnz rax, rcx
+    cmovnz MA, [rsi+IN]
+    cmp ecx, 128
+    jbe .Lone_set_later
+    cmp ecx, 256
+    jbe .Ltwo_sets_later
+    cmp ecx, 384
+    jbe .Lthree_sets_later
+
+// ---- Up to 512 bytes, beside Poly1305 over 512 ----------------------------------------------------------------------
+    span_begin
+    mov rdx, [rsi+TABLE_AT]
+    mov rax, [rsi+KEY_AT]
+    mov dword ptr [rsi+COUNT], 10
+    columns_begin
+6:  columns_part1
+    span_step_a
+    columns_part2
+    span_step_b
+    columns_part3
+    span_step_a
+    columns_part4
+    span_step_b
+    sub dword ptr [rsi+COUNT], 1
+    jnz 6b
+    span_end
+    mov rdx, [rsi+TABLE_AT]
+    mov rax, [rsi+KEY_AT]
+    lea rcx, [rsi+STREAM]
+    cmp dword ptr [rsi+CHUNK], 512
+    jne 5f
+    mov rbx, [rsi+IN]
+    mov rcx, [rsi+OUT]
+    columns_end rbx, rcx
+    jmp .Lpassed
+5:  columns_end nothing, rcx
+    jmp .Lfinish_tail
+
+// ---- Up to 128 bytes ------------------------------------------------------------------------------------------------
+.Lone_set_later:
+    later_pass_rows 1
+    jmp .Lfinish
+
+// ---- Up to 256 bytes ------------------------------------------------------------------------------------------------
+.Ltwo_sets_later:
+    later_pass_rows 2
+    jmp .Lfinish
+
+// ---- Up to 384 bytes ------------------------------------------------------------------------------------------------
+.Lthree_sets_later:
+    later_pass_rows 3
+    jmp .Lfinish
+
+// ---- A later part of a long packet begins ---------------------------------------------------------------------------
+.Lresume:
+    mov r8, [rdi+SEALANE_ARG_STATE]
+    mov rax, [r8+SEALANE_STATE_H]
+    mov rcx, [r8+SEALANE_STATE_H+8]
+    mov rdx, [r8+SEALANE_STATE_H+16]
+    mov [rsi+H], rax
+    mov [rsi+H+8], rcx
+    mov [rsi+H+16], rdx
+    vmovdqu xmm0, [r8+SEALANE_STATE_S]
+    vmovdqa [rsi+S], xmm0
+    mov eax, [r8+SEALANE_STATE_COUNTER]
+    mov [rsi+NONCE_ROW], eax
+    mov rax, [r8+SEALANE_STATE_R]
+    mov rcx, [r8+SEALANE_STATE_R+8]
+    poly_key
+    mov qword ptr [rsi+CHUNK], 0
+    mov ecx, 4
+    poly_powers
+    jmp .Lpassed
+
+// ---- Tag, or state for the next part --------------------------------------------------------------------------------
+.Lfinal:
+    poly_load
+.Ltag:
+    mov r11, [rsi+ARGS]
+    test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
+    jz 1f
+    add HA0, [r11+SEALANE_ARG_AD_BYTES]
+    adc HA1, [r11+SEALANE_ARG_TOTAL]
+    adc HA2, 1
+    poly_multiply HA0, HA1, HA2
+    mov rax, HA0                            // h - p if that is not negative
+    mov rcx, HA1
+    add rax, 5
+    adc rcx, 0
+    adc HA2, 0
+    cmp HA2, 4
+    cmovae HA0, rax
+    cmovae HA1, rcx
+    add HA0, [rsi+S]
+    adc HA1, [rsi+S+8]
+    mov rax, [r11+SEALANE_ARG_TAG]
+    mov [rax], HA0
+    mov [rax+8], HA1
+    jmp 2f
+1:  mov rcx, HA2                            // h below 2^131
+    and r10d, 3
+    shr rcx, 2
+    lea rcx, [rcx+4*rcx]
+    add HA0, rcx
+    adc HA1, 0
+    adc HA2, 0
+    mov rax, [r11+SEALANE_ARG_STATE]
+    mov [rax+SEALANE_STATE_H], HA0
+    mov [rax+SEALANE_STATE_H+8], HA1
+    mov [rax+SEALANE_STATE_H+16], HA2
+    mov rcx, [rsi+R]
+    mov rdx, [rsi+R+8]
+    mov [rax+SEALANE_STATE_R], rcx
+    mov [rax+SEALANE_STATE_R+8], rdx
+    mov rcx, [rsi+S]
+    mov rdx, [rsi+S+8]
+    mov [rax+SEALANE_STATE_S], rcx
+    mov [rax+SEALANE_STATE_S+8], rdx
+    mov ecx, [r11+SEALANE_ARG_FLAGS]
+    and ecx, SEALANE_FLAG_FIRST             // counter: 1 with FIRST
+    jnz 3f
+    mov rcx, [rax+SEALANE_STATE_COUNTER]
+3:  mov rdx, [r11+SEALANE_ARG_BYTES]
+    shr rdx, 6
+    add rcx, rdx
+    mov [rax+SEALANE_STATE_COUNTER], rcx
+
+2:  mov rbx, [r11+SEALANE_ARG_BYTES]        // wipe: all up to the key stream of one text block,
+    vpxor xmm0, xmm0, xmm0
+  .irp place, -128, -96, -64, -32, 0, 32, 128, STREAM, STREAM+32
+    vmovdqa [rsi+\place], ymm0
+  .endr
+    test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jz 1f
+    cmp rbx, 64
+    jbe 2f
+    lea rcx, [rsi+STREAM+192]               // of three, or five,
+    cmp rbx, 192
+    jbe 3f
+    lea rcx, [rsi+STREAM+320]
+    cmp rbx, 320
+    jbe 3f
+1:  lea rcx, [rsi+END]                      // or everything
+3:  lea rax, [rsi+64]
+1:  vmovdqa [rax], ymm0
+    vmovdqa [rax+32], ymm0
+    vmovdqa [rax+64], ymm0
+    vmovdqa [rax+96], ymm0
+    sub rax, -128
+    cmp rax, rcx
+    jb 1b
+2:  vzeroall
+    sub rsi, FRAME
+endfunction
+
+constants KERNEL_CONSTANTS
+    .ascii "expand 32-byte k"
+    .quad 0x0ffffffc0fffffff, 0x0ffffffc0ffffffc
+    .long 0, 0, 0, 0, 1, 0, 0, 0
+    .long 2, 0, 0, 0, 3, 0, 0, 0
+    .long 4, 0, 0, 0, 5, 0, 0, 0
+    .long 0, 1, 2, 3, 4, 5, 6, 7
+    .ascii "expaexpaexpaexpaexpaexpaexpaexpa"
+    .ascii "nd 3nd 3nd 3nd 3nd 3nd 3nd 3nd 3"
+    .ascii "2-by2-by2-by2-by2-by2-by2-by2-by"
+    .ascii "te kte kte kte kte kte kte kte k"
+#if !defined(KERNEL_VPROLD)
+    .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14     // words <<< 8
+    .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14
+    .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13     // <<< 16
+    .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
+#endif
+endconstants

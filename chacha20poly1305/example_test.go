@@ -1,0 +1,57 @@
+package chacha20poly1305_test
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/sealane/sealane/chacha20poly1305"
+)
+
+// A packet is sealed and opened in its own buffer. The nonce is the packet's number, which both sides count: no nonce is
+// used twice, and none is sent.
+func ExampleNew() {
+	key, _ := hex.DecodeString("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f") // of a key exchange
+	aead, err := chacha20poly1305.New(key)
+	if err != nil {
+		panic(err)
+	}
+	nonce := make([]byte, chacha20poly1305.NonceSize)
+	binary.LittleEndian.PutUint64(nonce[4:], 1)
+
+	buffer := make([]byte, 0, 2048)
+	packet := append(buffer, "a packet"...)
+	sealed := aead.Seal(packet[:0], nonce, packet, nil) // nothing is allocated
+	fmt.Println(len(sealed), "bytes")
+
+	opened, err := aead.Open(sealed[:0], nonce, sealed, nil)
+	fmt.Printf("%s, %v\n", opened, err)
+	// Output:
+	// 24 bytes
+	// a packet, <nil>
+}
+
+// Nonces of 24 bytes can be random for any number of packets.
+func ExampleNewX() {
+	aead, err := chacha20poly1305.NewX(make([]byte, chacha20poly1305.KeySize))
+	if err != nil {
+		panic(err)
+	}
+	// The nonce travels in front of the ciphertext, and the header is authentic without being secret.
+	header := []byte("header")
+	nonce := make([]byte, chacha20poly1305.NonceSizeX, 100)
+	rand.Read(nonce)
+	message := aead.Seal(nonce, nonce, []byte("a message"), header)
+	fmt.Println(len(message), "bytes")
+
+	opened, err := aead.Open(nil, message[:aead.NonceSize()], message[aead.NonceSize():], header)
+	fmt.Printf("%s, %v\n", opened, err)
+
+	_, err = aead.Open(nil, message[:aead.NonceSize()], message[aead.NonceSize():], []byte("another"))
+	fmt.Println(err)
+	// Output:
+	// 49 bytes
+	// a message, <nil>
+	// chacha20poly1305: message authentication failed
+}

@@ -1,0 +1,385 @@
+package accelerate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/sealane/sealane/cmd/sealane/internal/binary"
+)
+
+// tlsProgram prints what the standard library's AES-GCM makes of packets with nonces and tags of all lengths, its errors
+// and panics, and what arrives through TLS with every cipher suite that has an AEAD.
+const tlsProgram = `package main
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"time"
+)
+
+func try(what string, f func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Println(what, "panics:", r)
+		}
+	}()
+	f()
+}
+
+func sum(b []byte) string { s := sha256.Sum256(b); return fmt.Sprintf("%d bytes %x", len(b), s[:8]) }
+
+func gcm() {
+	data := make([]byte, 200000)
+	for i := range data {
+		data[i] = byte(i * i >> 3)
+	}
+	for keyBytes := 16; keyBytes <= 32; keyBytes += 8 {
+		block, _ := aes.NewCipher(data[7:][:keyBytes])
+		for _, nonceBytes := range []int{12, 1, 8, 16, 100, 0, -1} {
+			a, err := cipher.NewGCMWithNonceSize(block, nonceBytes)
+			fmt.Println(keyBytes, nonceBytes, err)
+			if err != nil {
+				continue
+			}
+			for _, n := range []int{0, 1, 16, 100, 1420, 5000, 70000, 140000} {
+				sealed := a.Seal(nil, data[:nonceBytes], data[:n], data[:n%50])
+				opened, err := a.Open(nil, data[:nonceBytes], sealed, data[:n%50])
+				fmt.Println(sum(sealed), sum(opened), err)
+				sealed[n/2] ^= 1
+				out := make([]byte, 0, n)
+				opened, err = a.Open(out, data[:nonceBytes], sealed, data[:n%50])
+				fmt.Println(opened, err, sum(out[:n]))
+			}
+			try("nonce", func() { a.Seal(nil, data[:nonceBytes+1], data[:5], nil) })
+			try("nonce", func() { a.Open(nil, data[:nonceBytes+1], data[:50], nil) })
+			try("overlap", func() { a.Seal(data[1:1], data[:nonceBytes], data[:50], nil) })
+			try("overlap", func() { a.Open(data[1:1], data[:nonceBytes], data[:50], nil) })
+			try("overlap with data", func() { a.Seal(data[100:100], data[:nonceBytes], data[:50], data[110:120]) })
+			_, err = a.Open(nil, data[:nonceBytes], data[:5], nil)
+			fmt.Println(err, a.NonceSize(), a.Overhead())
+		}
+		for tagBytes := 11; tagBytes <= 17; tagBytes++ {
+			a, err := cipher.NewGCMWithTagSize(block, tagBytes)
+			fmt.Println(keyBytes, tagBytes, err)
+			if err == nil {
+				sealed := a.Seal(nil, data[:12], data[:99], data[:9])
+				fmt.Println(sum(sealed), len(a.Seal([]byte("prefix"), data[:12], nil, nil)))
+				fmt.Println(a.Open(sealed[:0], data[:12], sealed, data[:9]))
+			}
+		}
+		a, err := cipher.NewGCMWithRandomNonce(block)
+		fmt.Println(err)
+		sealed := a.Seal(nil, nil, data[:300], data[:3])
+		opened, err := a.Open(nil, nil, sealed, data[:3])
+		fmt.Println(len(sealed), sum(opened), err)
+		copied := append(data[:300:300], make([]byte, 28)...)
+		copied = a.Seal(copied[:0], nil, copied[:300], nil)
+		copied, err = a.Open(copied[:0], nil, copied, nil)
+		fmt.Println(sum(copied), err)
+	}
+}
+
+func session(version uint16, suite uint16) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"here"}}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	server, client := net.Pipe()
+	config := &tls.Config{MinVersion: version, MaxVersion: version, CipherSuites: []uint16{suite}, InsecureSkipVerify: true,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}}
+	go func() {
+		s := tls.Server(server, config)
+		text := make([]byte, 300000)
+		for i := range text {
+			text[i] = byte(i >> 4)
+		}
+		s.Write(text)
+		s.Close()
+	}()
+	c := tls.Client(client, config)
+	text, err := io.ReadAll(c)
+	state := c.ConnectionState()
+	fmt.Println(tls.VersionName(state.Version), tls.CipherSuiteName(state.CipherSuite), sum(text), err)
+}
+
+func main() {
+	gcm()
+	for _, suite := range []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256} {
+		session(tls.VersionTLS12, suite)
+	}
+	session(tls.VersionTLS13, 0)
+}
+`
+
+func tlsFiles(edit ...string) map[string]string {
+	files := map[string]string{"go.mod": mod, "main.go": tlsProgram}
+	for i := 0; i < len(edit); i += 2 {
+		files[edit[i]] = edit[i+1]
+	}
+	return files
+}
+
+func vendorSomething(t *testing.T, dir string) { mustRun(t, dir, "go", "mod", "vendor") }
+
+// TestStd builds programs on sealane that use the standard library's ciphers; they print what the stock ones do.
+func TestStd(t *testing.T) {
+	if len(gcmKernels(runtime.GOARCH)) == 0 {
+		t.Skip("NOT RUN: sealane has no kernels for " + runtime.GOARCH)
+	}
+	std := func(flags ...string) Job { return Job{Std: true, Flags: append(flags, "-trimpath")} }
+	overlay := "package main\n\nfunc init() { println(\"overlaid\") }\n"
+	cases := []testCase{
+		{name: "TLS", files: tlsFiles(), job: std(), built: "thing"},
+		{name: "x/crypto too", files: plain("tls.go", strings.Replace(tlsProgram, "func main()", "func init()", 1)), job: std(), built: "thing"},
+		{name: "only x/crypto", files: plain(), job: std(), built: "thing"},
+		{name: "workspace", files: tlsFiles("go.work", "go 1.24.0\n\nuse .\n"), job: std(), built: "thing"},
+		{name: "an overlay of its own", files: tlsFiles("more.txt", overlay, "overlay.json", `{"Replace": {"more.go": "more.txt"}}`), job: std("-overlay=overlay.json"), built: "thing"},
+		{name: "no such overlay", files: tlsFiles(), job: std("-overlay=overlay.json"), want: "overlay.json: no such file"},
+		{name: "overlay without =", files: tlsFiles(), job: std("-overlay", "overlay.json"), want: "write -overlay overlay.json with ="},
+		{name: "vendored", files: plain("tls.go", strings.Replace(tlsProgram, "func main()", "func init()", 1)), setUp: vendorSomething, job: std(), want: "-mod=mod"},
+		{name: "nothing to accelerate", files: map[string]string{"go.mod": mod, "main.go": "package main\n\nfunc main() {}\n"}, job: std(), want: "uses neither"},
+		{name: "never called", files: map[string]string{"go.mod": mod, "main.go": "package main\n\nimport _ \"crypto/tls\"\n\nfunc main() {}\n"}, job: std(), want: "never seals or opens"},
+		{name: "GOFIPS140", files: tlsFiles(), job: std(), setUp: func(t *testing.T, _ string) { t.Setenv("GOFIPS140", "latest") }, want: "GOFIPS140=latest asks for a FIPS 140-3 module"},
+		{name: "a validated module", files: tlsFiles(), job: std(), setUp: func(t *testing.T, _ string) { t.Setenv("GOFIPS140", "v1.0.0") }, want: "is not validated"},
+		{name: "FIPS mode in a directive", files: tlsFiles("fips.go", "//go:debug fips140=on\npackage main\n"), job: std(), want: "turns FIPS 140-3 mode on by itself (fips140=on"},
+		{name: "FIPS mode in go.mod", files: tlsFiles("go.mod", mod+"\ngodebug fips140=only\n"), job: std(), want: "turns FIPS 140-3 mode on by itself (fips140=only"},
+		{name: "boringcrypto", files: tlsFiles(), job: std(), setUp: func(t *testing.T, _ string) { t.Setenv("GOEXPERIMENT", "boringcrypto") }, want: "BoringSSL"},
+		{name: "no kernels", files: tlsFiles(), job: Job{Std: true, GOOS: "linux", GOARCH: "riscv64"}, want: "no kernel for riscv64"},
+		{name: "wasm", files: tlsFiles(), job: Job{Std: true, GOOS: "js", GOARCH: "wasm"}, want: "no kernel for wasm"},
+		{name: "Windows on ARM", files: tlsFiles(), job: Job{Std: true, GOOS: "windows", GOARCH: "arm64"}, want: "windows/arm64"},
+		{name: "kernels left out", files: tlsFiles(), job: std("-tags=purego"), want: "has only the levels portable of"},
+		{name: "offline", files: tlsFiles("go.mod", mod+requires("golang.org/x/text v0.1.0"), "text.go", "package main\n\nimport _ \"golang.org/x/text\"\n"), job: std(), want: "go.sum"},
+	}
+	if *long {
+		cases = append(cases,
+			testCase{name: "for Windows", files: tlsFiles(), job: Job{Std: true, GOOS: "windows", GOARCH: "amd64"}, built: "thing.exe"},
+			testCase{name: "for macOS", files: tlsFiles(), job: Job{Std: true, GOOS: "darwin", GOARCH: "arm64"}, built: "thing"},
+			testCase{name: "for 64-bit ARM", files: tlsFiles(), job: Job{Std: true, GOOS: "linux", GOARCH: "arm64"}, built: "thing"},
+			testCase{name: "for 32-bit ARM", files: tlsFiles(), job: Job{Std: true, GOOS: "linux", GOARCH: "arm"}, built: "thing"},
+			testCase{name: "race detector", files: tlsFiles(), job: std("-race"), setUp: func(t *testing.T, _ string) { t.Setenv("CGO_ENABLED", "1") }, built: "thing"})
+	}
+	root := strings.TrimSpace(mustRun(t, ".", "go", "env", "GOROOT"))
+	before := hashTree(t, filepath.Join(root, "src", "crypto"))
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { c.test(t) })
+	}
+	if !maps.Equal(before, hashTree(t, filepath.Join(root, "src", "crypto"))) {
+		t.Error("the Go installation was written to")
+	}
+}
+
+// TestStdRefusesFIPS starts a program in the mode that it cannot serve, and one that reads the mode from its environment.
+func TestStdRefusesFIPS(t *testing.T) {
+	dir := stdPlace(t)
+	mustBuild(t, Job{Std: true})
+	for mode, want := range map[string]string{"on": "is not validated", "only": "is not validated", "off": "TLS 1.3"} {
+		cmd := exec.Command(filepath.Join(dir, "thing"))
+		cmd.Env = append(os.Environ(), "GODEBUG=fips140="+mode)
+		if out, err := cmd.CombinedOutput(); !strings.Contains(string(out), want) || (err == nil) != (mode == "off") {
+			t.Errorf("fips140=%s: %v\n%.400s", mode, err, out)
+		}
+	}
+}
+
+func stdPlace(t *testing.T) string {
+	if len(gcmKernels(runtime.GOARCH)) == 0 {
+		t.Skip("NOT RUN: sealane has no kernels for " + runtime.GOARCH)
+	}
+	dir := t.TempDir()
+	for name, content := range tlsFiles() {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	return dir
+}
+
+// TestStdCache builds stock, with --std and stock again: what was compiled for one is not taken for the other. Two builds
+// with --std at once do not disturb each other.
+func TestStdCache(t *testing.T) {
+	dir := stdPlace(t)
+	mustRun(t, dir, "go", "build", "-o", "first", ".")
+	errs := make(chan error)
+	for i := range 2 {
+		go func() {
+			_, err := Build(context.Background(), Job{Std: true, Output: filepath.Join(dir, fmt.Sprint("ours", i)), Stderr: os.Stderr})
+			errs <- err
+		}()
+	}
+	for range 2 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	mustRun(t, dir, "go", "build", "-o", "second", ".")
+	content := func(name string) []byte {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	if !bytes.Equal(content("first"), content("second")) {
+		t.Error("the stock program is another after a build with --std")
+	}
+	if !bytes.Equal(content("ours0"), content("ours1")) {
+		t.Error("two builds with --std differ")
+	}
+	for name, want := range map[string]string{"first": binary.Stock, "ours0": binary.OnSealane} {
+		// sealane info --binary says the same in words: TestInfoBinary.
+		if p, err := binary.Read(filepath.Join(dir, name)); err != nil || p.StdGCM != want || p.StdCipher != want {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+}
+
+// TestStdVersions has the Go at hand be one that is known: it tells early when a new release changes what is replaced.
+func TestStdVersions(t *testing.T) {
+	b := build{env: environment{GOROOT: strings.TrimSpace(mustRun(t, ".", "go", "env", "GOROOT")), GOVERSION: runtime.Version(), GOARCH: "amd64", GOOS: "linux"}}
+	if err := b.checkStd(); err != nil {
+		t.Fatalf("%v\nRead what changed, run the tests of crypto with --std, and add the hashes to stdVersions.", err)
+	}
+	// Any change in any of the packages is noticed.
+	for _, pkg := range []string{stdCipher, stdGCM, stdAES} {
+		changed := build{env: b.env}
+		changed.env.GOROOT = t.TempDir()
+		for _, p := range []string{stdCipher, stdAES} {
+			if err := os.CopyFS(changed.std(p), os.DirFS(b.std(p))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := changed.checkStd(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(changed.std(pkg), "new.go"), []byte("package x\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := changed.checkStd(); err == nil || !strings.Contains(err.Error(), "GOTOOLCHAIN=go1.27.0") {
+			t.Errorf("%s with a new file: %v", pkg, err)
+		}
+		os.RemoveAll(changed.std(pkg))
+		if err := changed.checkStd(); err == nil || !strings.Contains(err.Error(), "build without --std") {
+			t.Errorf("without %s: %v", pkg, err)
+		}
+	}
+}
+
+// notStd are tests of the standard library that cannot pass with --std: they start themselves in FIPS mode, which is
+// refused, or need the network.
+const notStd = "FIPS|BogoSuite"
+
+// testStd runs tests of the standard library with sealane in it.
+func testStd(t *testing.T, job Job, packages ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	language := strings.TrimPrefix(strings.Fields(mustRun(t, ".", "go", "env", "GOVERSION"))[0], "go")
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.org/std\n\ngo "+language+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for _, pkg := range packages {
+		job := job
+		job.Std, job.Package = true, pkg
+		job.Flags = append([]string{"-short", "-skip=" + notStd}, job.Flags...)
+		var out bytes.Buffer
+		job.Stdout, job.Stderr = &out, &out
+		if _, err := Test(context.Background(), job); err != nil || !strings.Contains(out.String(), "ok  \t"+strings.TrimSuffix(pkg, "/...")) {
+			t.Errorf("%s: %v\n%s", pkg, err, &out)
+		}
+	}
+}
+
+// TestStdOwn runs the standard library's own tests of AES-GCM. The others are part of make test-long.
+func TestStdOwn(t *testing.T) {
+	stdPlace(t)
+	testStd(t, Job{}, "crypto/cipher")
+	if !*long {
+		return
+	}
+	testStd(t, Job{}, "crypto/aes", "crypto/internal/hpke", "crypto/tls", "crypto/internal/fips140/aes/...", "net/http", "crypto/x509", "golang.org/x/crypto/chacha20poly1305")
+}
+
+// TestStdEmulated runs them for ARM.
+func TestStdEmulated(t *testing.T) {
+	if !*long {
+		t.Skip("NOT RUN: part of make test-long")
+	}
+	for _, c := range []struct{ goarch, goarm, emulator string }{
+		{"arm64", "", "qemu-aarch64 -cpu cortex-a53"}, {"arm", "5", "qemu-arm -cpu cortex-a7"}, {"arm", "5", "qemu-arm -cpu arm1176"},
+	} {
+		t.Run(c.emulator, func(t *testing.T) {
+			if _, err := exec.LookPath(strings.Fields(c.emulator)[0]); err != nil {
+				t.Skip("NOT RUN: ", err)
+			}
+			t.Setenv("GOARM", c.goarm)
+			testStd(t, Job{GOOS: "linux", GOARCH: c.goarch, Flags: []string{"-exec=" + c.emulator, "-timeout=30m"}}, "crypto/cipher", "crypto/aes", "crypto/tls")
+		})
+	}
+}
+
+// TestStdReleases builds with the oldest and the newest of each release of Go, which GOTOOLCHAIN leaves below the module cache.
+func TestStdReleases(t *testing.T) {
+	if !*long {
+		t.Skip("NOT RUN: part of make test-long")
+	}
+	var newest struct{ Versions []string }
+	list := exec.Command("go", "list", "-m", "-versions", "-json", "golang.org/toolchain")
+	list.Env = append(os.Environ(), "GOPROXY="+online)
+	out, err := list.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &newest)
+	}
+	if err != nil {
+		t.Skip("NOT RUN: cannot list the releases of Go: ", err)
+	}
+	for _, known := range stdVersions {
+		latest := 0
+		for _, v := range newest.Versions {
+			var patch int
+			if n, _ := fmt.Sscanf(v, "v0.0.1-go"+known.releases+".%d.linux-amd64", &patch); n == 1 && strings.HasSuffix(v, ".linux-amd64") {
+				latest = max(latest, patch)
+			}
+		}
+		for _, patch := range []int{0, latest} {
+			version := fmt.Sprintf("go%s.%d", known.releases, patch)
+			t.Run(version, func(t *testing.T) {
+				longModuleCache(t)
+				t.Setenv("GOTOOLCHAIN", version)
+				dir := stdPlace(t)
+				if got := strings.TrimSpace(mustRun(t, dir, "go", "env", "GOVERSION")); got != version {
+					t.Fatalf("this is %s", got)
+				}
+				mustBuild(t, Job{Std: true})
+				mustRun(t, dir, "go", "build", "-o", "stock", ".")
+				if got, want := mustRun(t, dir, filepath.Join(dir, "thing")), mustRun(t, dir, filepath.Join(dir, "stock")); got != want {
+					t.Errorf("prints\n%swant\n%s", got, want)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package aead
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// A workspace is what a call needs for a chunk. It is too large to be zeroed for each on the stack. In the pool it holds on
+// to the packets of its last call, as long as the collector lets the pool have it.
+type workspace struct {
+	lanes, sorted [chunk]kernel.Lane
+	tags          [chunk]tag   // open: what they ought to be
+	packet        [chunk]uint8 // of the lane; not sorted
+	skipped       bool         // whether these are other than 0, 1, 2, ...
+	count         int          // of lanes
+	once          [chunk]oneTime
+	derived       int
+	putOff        [chunk]uint8
+	later         int // packets of the other primitive
+	memory        kernel.BatchMemory
+	running       bool // a kernel is at work, or has left tags
+
+	// So large an object begins at a page, and each lane is one cache line: smaller ones with pointers have a word before them.
+	_ [12 << 10]byte
+}
+
+type tag [tagSize]byte
+
+var workspaces = sync.Pool{New: func() any { return &workspace{skipped: true} }}
+
+// clear is for a new plan.
+func (w *workspace) clear() {
+	w.count = 0
+	if w.skipped {
+		w.skipped = false
+		for i := range w.packet {
+			w.packet[i] = uint8(i)
+		}
+	}
+}
+
+// done forgets secrets. It is deferred: a packet's mistake makes a batch panic, and a page that is gone a kernel.
+func (w *workspace) done() {
+	clear(w.once[:w.derived])
+	if w.running {
+		w.running = false
+		clear(w.tags[:])
+		clear(w.memory[:])
+	}
+	workspaces.Put(w)
+}
+
+// addPlain gives lanes to the packets from number i on that need nothing else, and returns the first that is not such. Some
+// without a mistake are among those.
+func (w *workspace) addPlain(ops []Op, i int, p *planner) int {
+	for i < len(ops) {
+		n := 0
+		switch open := p.direction == kernel.FlagOpen; {
+		case open && p.gcm:
+			n = fillGCM[[tagSize]byte](w, ops[i:], p)
+		case open:
+			n = fillPlain[[tagSize]byte](w, ops[i:], p)
+		case p.gcm:
+			n = fillGCM[[0]byte](w, ops[i:], p)
+		default:
+			n = fillPlain[[0]byte](w, ops[i:], p)
+		}
+		if w.count != i {
+			w.skip(i, n)
+		}
+		w.count += n
+		i += n
+		if i == len(ops) || p.span == p.below || !p.hasLane(&ops[i]) {
+			break
+		}
+		p.mix()
+	}
+	return i
+}
+
+// fillPlain gives lanes to the first packets, as far as they are plain and their lengths in the planner's span, and returns
+// how many they are. It stands twice in the program, with tags at the end of Src or not.
+func fillPlain[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) int {
+	var none srcTag
+	tagIn := uint(unsafe.Sizeof(none))
+	op, l := &ops[0], &w.lanes[w.count%chunk]
+	left, tag := len(ops), unsafe.Pointer(&w.tags[w.count%chunk])
+	level, least, span := p.level, p.least, p.span
+	for {
+		k, ok := op.AEAD.(*chaCha20Poly1305)
+		if !ok || k.level != level {
+			break
+		}
+		srcBytes := uint(len(op.Src))
+		n := srcBytes - tagIn
+		size := n + tagSize - tagIn // of the output; not 0, for which there may be no address
+		total := uint(len(op.Dst)) + size
+		if len(op.Nonce) != nonceSize || srcBytes-least >= span || total > uint(cap(op.Dst)) || tagIn != 0 && size == 0 {
+			break
+		}
+		// All addresses first, then all stores: they share one look at the write barrier.
+		out, in := unsafe.Add(unsafe.Pointer(unsafe.SliceData(op.Dst)), len(op.Dst)), unsafe.Pointer(unsafe.SliceData(op.Src))
+		ad, adBytes := unsafe.Pointer(unsafe.SliceData(op.AD)), uint(len(op.AD))
+		// [x, x + n) and [out, out + size) have a byte in common if x - out + n-1 < size + n-1, modulo 2^32 or 2^64, or so it seems if
+		// n is 0.
+		if in != out && uint(uintptr(in)-uintptr(out))+(srcBytes-1) < size+(srcBytes-1) ||
+			adBytes != 0 && uint(uintptr(ad)-uintptr(out))+(adBytes-1) < size+(adBytes-1) {
+			break
+		}
+		l.Bytes, l.ADBytes = uint64(n), uint64(adBytes)
+		if tagIn == 0 {
+			tag = unsafe.Add(out, n)
+		}
+		l.Out, l.In, l.AD, l.Key, l.Nonce, l.Tag[0] = out, in, ad, unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(op.Nonce)), tag
+		op.Out, op.Err = op.Dst[:total], nil
+		left--
+		if left == 0 {
+			break
+		}
+		op, l = (*Op)(unsafe.Add(unsafe.Pointer(op), unsafe.Sizeof(*op))), (*kernel.Lane)(unsafe.Add(unsafe.Pointer(l), unsafe.Sizeof(*l)))
+		if tagIn != 0 {
+			tag = unsafe.Add(tag, tagIn)
+		}
+	}
+	return len(ops) - left
+}
+
+// fillGCM is fillPlain for AES-GCM.
+func fillGCM[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) int {
+	var none srcTag
+	tagIn := uint(unsafe.Sizeof(none))
+	op, l := &ops[0], &w.lanes[w.count%chunk]
+	left, tag := len(ops), unsafe.Pointer(&w.tags[w.count%chunk])
+	level, least, span := p.level, p.least, p.span
+	for {
+		k, ok := op.AEAD.(*aesGCM)
+		if !ok || k.lanes != level {
+			break
+		}
+		srcBytes := uint(len(op.Src))
+		n := srcBytes - tagIn
+		size := n + tagSize - tagIn // of the output; not 0, for which there may be no address
+		total := uint(len(op.Dst)) + size
+		if len(op.Nonce) != nonceSize || srcBytes-least >= span || total > uint(cap(op.Dst)) || tagIn != 0 && size == 0 {
+			break
+		}
+		// All addresses first, then all stores: they share one look at the write barrier.
+		out, in := unsafe.Add(unsafe.Pointer(unsafe.SliceData(op.Dst)), len(op.Dst)), unsafe.Pointer(unsafe.SliceData(op.Src))
+		ad, adBytes := unsafe.Pointer(unsafe.SliceData(op.AD)), uint(len(op.AD))
+		// [x, x + n) and [out, out + size) have a byte in common if x - out + n-1 < size + n-1, modulo 2^32 or 2^64, or so it seems if
+		// n is 0.
+		if in != out && uint(uintptr(in)-uintptr(out))+(srcBytes-1) < size+(srcBytes-1) ||
+			adBytes != 0 && uint(uintptr(ad)-uintptr(out))+(adBytes-1) < size+(adBytes-1) {
+			break
+		}
+		l.Bytes, l.ADBytes = uint64(n), uint64(adBytes)
+		if tagIn == 0 {
+			tag = unsafe.Add(out, n)
+		}
+		l.Out, l.In, l.AD, l.Key, l.Nonce, l.Tag[0] = out, in, ad, unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(op.Nonce)), tag
+		op.Out, op.Err = op.Dst[:total], nil
+		left--
+		if left == 0 {
+			break
+		}
+		op, l = (*Op)(unsafe.Add(unsafe.Pointer(op), unsafe.Sizeof(*op))), (*kernel.Lane)(unsafe.Add(unsafe.Pointer(l), unsafe.Sizeof(*l)))
+		if tagIn != 0 {
+			tag = unsafe.Add(tag, tagIn)
+		}
+	}
+	return len(ops) - left
+}
+
+// skip notes that the next n lanes are for the packets from number i on, and not for those of their own number.
+func (w *workspace) skip(i, n int) {
+	w.skipped = true
+	for j := range n {
+		w.packet[(w.count+j)%chunk] = uint8(i + j)
+	}
+}
+
+// addSpecial does any other packet, unless it gets a lane or is put off, and returns 1 if it succeeded.
+//
+//go:noinline
+func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
+	op := &ops[i]
+	key, level, kind := laneKey(op.AEAD)
+	if kind != noLane && kind.gcm() != p.gcm {
+		w.putOff[w.later%chunk] = uint8(i)
+		w.later++
+		return 0
+	}
+	n := len(op.Src) - p.tagIn
+	if kind == noLane || level != p.level || !p.hasLane(op) {
+		return op.alone(p.direction)
+	}
+	op.checkNonce(kind, p)
+	op.Out, op.Err = extend(op.Dst, n+p.tagOut), nil
+	out := op.Out[len(op.Dst):]
+	in := op.Src
+	if !p.gcm { // the plaintext may lie over the tag; crypto/cipher does not allow it
+		in = in[:n]
+	}
+	checkOverlap(out, in, op.AD, p.gcm)
+	if overlap(out, op.Src[n:]) {
+		return op.alone(p.direction) // the tag is gone when it is to be compared
+	}
+	count := w.count % chunk
+	l := &w.lanes[count]
+	l.Bytes, l.ADBytes = uint64(n), uint64(len(op.AD))
+	l.Out, l.In = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in))
+	l.AD, l.Key, l.Nonce = unsafe.Pointer(unsafe.SliceData(op.AD)), key, unsafe.Pointer(unsafe.SliceData(op.Nonce))
+	if kind == extendedLane {
+		o := &w.once[w.derived%chunk]
+		w.derived++
+		o.derive((*[keySize]byte)(key), (*[nonceSizeX]byte)(op.Nonce))
+		l.Key, l.Nonce = unsafe.Pointer(&o.key), unsafe.Pointer(&o.nonce)
+	}
+	if p.tagIn != 0 {
+		l.Tag[0] = unsafe.Pointer(&w.tags[count])
+	} else {
+		l.Tag[0] = unsafe.Pointer(&out[n])
+	}
+	if count != i {
+		w.skip(i, 1)
+	}
+	w.count++
+	p.mix()
+	return 0
+}
+
+func (op *Op) checkNonce(kind cipherKind, p *planner) {
+	switch {
+	case kind == gcmLane && len(op.Nonce) != gcmNonceSize:
+		panic(gcmBadNonce)
+	case kind == plainLane && len(op.Nonce) != nonceSize, kind == extendedLane && len(op.Nonce) != nonceSizeX:
+		if p.direction == kernel.FlagOpen {
+			panic("chacha20poly1305: bad nonce length passed to Open")
+		}
+		panic("chacha20poly1305: bad nonce length passed to Seal")
+	}
+}
+
+func checkOverlap(out, in, ad []byte, gcm bool) {
+	switch {
+	case inexactOverlap(out, in) && gcm:
+		panic(gcmOverlapsInput)
+	case inexactOverlap(out, in):
+		panic(overlapsInput)
+	case overlap(out, ad) && gcm:
+		panic(gcmOverlapsAD)
+	case overlap(out, ad):
+		panic(overlapsAD)
+	}
+}

@@ -1,0 +1,81 @@
+package aead
+
+import (
+	"crypto/cipher"
+	"crypto/rand"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+const gcmBadRandomNonce = "crypto/cipher: non-empty nonce passed to GCMWithRandomNonce"
+
+// randomNonceGCM is AES-GCM whose packets begin with their nonce.
+type randomNonceGCM struct{ gcm *aesGCM }
+
+// NewAESGCMWithRandomNonce returns what cipher.NewGCMWithRandomNonce does, at a level that the CPU has what it needs for.
+func NewAESGCMWithRandomNonce(level kernel.Level, key []byte) (cipher.AEAD, error) {
+	a, err := NewAESGCM(level, key, gcmNonceSize, tagSize)
+	if err != nil {
+		return nil, err
+	}
+	return randomNonceGCM{a.(*aesGCM)}, nil
+}
+
+func (g randomNonceGCM) NonceSize() int { return 0 }
+func (g randomNonceGCM) Overhead() int  { return gcmNonceSize + tagSize }
+
+// Implementation returns the name of the level that g runs at.
+func (g randomNonceGCM) Implementation() string { return g.gcm.Implementation() }
+
+func (g randomNonceGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
+	if len(nonce) != 0 {
+		panic(gcmBadRandomNonce)
+	}
+	if uint64(len(plaintext)) > gcmMaxText {
+		panic(gcmTooLarge)
+	}
+	ret := extend(dst, gcmNonceSize+len(plaintext)+tagSize)
+	out := ret[len(dst):]
+	if inexactOverlap(out, plaintext) {
+		panic(gcmOverlapsInput)
+	}
+	if overlap(out, additionalData) {
+		panic(gcmOverlapsAD)
+	}
+	text := plaintext
+	if overlap(out, plaintext) { // both begin there: the text makes room for the nonce
+		text = out[gcmNonceSize:][:len(plaintext)]
+		copy(text, plaintext)
+	}
+	_, _ = rand.Read(out[:gcmNonceSize]) // ends the process rather than to return an error
+	g.gcm.Seal(out[gcmNonceSize:gcmNonceSize], out[:gcmNonceSize], text, additionalData)
+	return ret
+}
+
+func (g randomNonceGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
+	if len(nonce) != 0 {
+		panic(gcmBadRandomNonce)
+	}
+	n := len(ciphertext) - gcmNonceSize - tagSize
+	if n < 0 || uint64(n) > gcmMaxText {
+		return nil, errGCMOpen
+	}
+	ret := extend(dst, n)
+	out := ret[len(dst):]
+	if inexactOverlap(out, ciphertext) {
+		panic(gcmOverlapsInput)
+	}
+	if overlap(out, additionalData) {
+		panic(gcmOverlapsAD)
+	}
+	first := [gcmNonceSize]byte(ciphertext)
+	sealed := ciphertext[gcmNonceSize:]
+	if overlap(out, ciphertext) { // both begin there: the nonce makes room for the text
+		copy(ciphertext, sealed)
+		sealed = ciphertext[:len(sealed)]
+	}
+	if _, err := g.gcm.Open(out[:0], first[:], sealed, additionalData); err != nil {
+		return nil, err
+	}
+	return ret, nil
+}

@@ -1,0 +1,8 @@
+//go:build gc && !purego && !linux && !darwin && !ios
+
+package dispatch
+
+import "golang.org/x/sys/cpu"
+
+// HasDIT reports whether the CPU has PSTATE.DIT, as far as package cpu finds out.
+func HasDIT() bool { return cpu.ARM64.HasDIT }

@@ -1,0 +1,14 @@
+//go:build arm || arm64
+
+package dispatch
+
+// hwcaps returns the two words in which Linux tells of the CPU.
+func hwcaps() (hwcap, hwcap2 uintptr) {
+	const (
+		atHwcap  = 16
+		atHwcap2 = 26
+	)
+	hwcap, _ = auxiliary(atHwcap)
+	hwcap2, _ = auxiliary(atHwcap2)
+	return hwcap, hwcap2
+}

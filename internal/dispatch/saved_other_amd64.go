@@ -1,0 +1,5 @@
+//go:build !darwin
+
+package dispatch
+
+func savedOnDemand() bool { return false }

@@ -1,0 +1,92 @@
+package gcm
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// TestPeer compares every level with the standard library: keys, nonces, tags and texts of all sorts of lengths, in place
+// and apart; and forgeries.
+func TestPeer(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	random := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		return b
+	}
+	for _, row := range kernel.AESGCMLevels.Rows {
+		t.Run(row.Name, func(t *testing.T) {
+			if lacks := row.Lacks(); lacks != nil {
+				t.Skipf("NOT RUN: needs %v, which this CPU lacks", lacks)
+			}
+			for i, n := range []int{0, 1, 15, 16, 17, 63, 64, 255, 1420, 4095, 4096, 4097, 8192, 16384, 65535, 65536, 65537, 131072, 140000} {
+				for j, nonceBytes := range []int{12, 12, 1, 16, 113, 200} {
+					raw := random(16 + 8*((i+j)%3))
+					tagBytes := 16
+					if j == 1 {
+						tagBytes = 12 + i%5
+					}
+					block, err := aes.NewCipher(raw)
+					if err != nil {
+						t.Fatal(err)
+					}
+					peer, err := cipher.NewGCMWithNonceSize(block, nonceBytes)
+					if nonceBytes == 12 {
+						peer, err = cipher.NewGCMWithTagSize(block, tagBytes)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					k := Key{level: kernel.Level(row.Level)}
+					kernel.AESGCMSetup(k.level, &k.key, raw)
+					moved := k // a key may be copied to another place
+					nonce, text, data := random(nonceBytes), random(n), random(r.IntN(40))
+					want := peer.Seal(nil, nonce, text, data)
+					out := make([]byte, n+tagBytes)
+					if j%2 == 0 {
+						copy(out, text)
+						k.Seal(out, nonce, out[:n], data, tagBytes)
+					} else {
+						moved.Seal(out, nonce, text, data, tagBytes)
+					}
+					if !bytes.Equal(out, want) {
+						t.Fatalf("%d bytes, nonce of %d, tag of %d: sealed wrongly", n, nonceBytes, tagBytes)
+					}
+					opened := make([]byte, n)
+					if !moved.Open(opened, nonce, want[:n], want[n:], data) || !bytes.Equal(opened, text) {
+						t.Fatalf("%d bytes, nonce of %d, tag of %d: opened wrongly", n, nonceBytes, tagBytes)
+					}
+					want[r.IntN(len(want))] ^= 1 << r.IntN(8)
+					if k.Open(opened, nonce, want[:n], want[n:], data) {
+						t.Fatalf("%d bytes, nonce of %d, tag of %d: a forgery is opened", n, nonceBytes, tagBytes)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestInit(t *testing.T) {
+	var k Key
+	k.Init(make([]byte, 16))
+	if level, _ := kernel.AESGCMLevels.Choose(); k.Level() != kernel.AESGCMLevels.Name(level) {
+		t.Errorf("level %q", k.Level())
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		var out [80]byte
+		k.Seal(out[:], out[:12], out[:64], nil, 16)
+		k.Open(out[:64], out[:12], out[:64], out[64:], nil)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

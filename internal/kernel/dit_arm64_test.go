@@ -1,0 +1,55 @@
+//go:build gc && !purego
+
+package kernel
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/sealane/sealane/internal/dispatch"
+)
+
+// TestDIT: data-independent timing is on within every kernel, and behind it what it was before. A kernel whose arguments are all
+// nil faults, which is a panic, and leaves the thread in the state that it was in then.
+func TestDIT(t *testing.T) {
+	const bit = 1 << 24
+	if !dispatch.HasDIT() {
+		t.Skip("this CPU has no PSTATE.DIT")
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer dispatch.WriteDIT(dispatch.ReadDIT())
+	during := func(call func()) (dit uint64) {
+		defer func() {
+			if recover() == nil {
+				t.Error("no fault")
+			}
+			dit = dispatch.ReadDIT()
+		}()
+		call()
+		return 0
+	}
+	check := func(name string, call func()) {
+		dispatch.WriteDIT(0)
+		if during(call) != bit {
+			t.Errorf("%s: off within the kernel", name)
+		}
+	}
+	for name, kernel := range generatedKernels {
+		check(name, func() { kernel(&Args{Bytes: 64, Flags: FlagFirst}) })
+	}
+	for name, kernel := range generatedBatchKernels {
+		check(name, func() { kernel(&Args{Bytes: 3}, new(BatchScratch)) })
+	}
+	for _, before := range []uint64{0, bit} {
+		for _, table := range []*dispatch.Table{&ChaCha20Poly1305Levels, &AESGCMLevels} {
+			for _, row := range table.Rows {
+				dispatch.WriteDIT(before)
+				good := row.Test(false)
+				if after := dispatch.ReadDIT(); after != before || !good {
+					t.Errorf("%s %s: %#x behind the kernel, %#x before; right answer: %t", table.Primitive, row.Name, after, before, good)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,165 @@
+// Package packet does packets of any length with the kernels: what is long is fed in parts, between which the scheduler can
+// stop a goroutine and the collector need not wait. Like package kernel it belongs to the core.
+package packet
+
+import (
+	"unsafe"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// PartBytes is what a kernel is given at most in one call. A packet that has no more, of text and of associated data, needs
+// nothing of this package.
+const PartBytes = 64 << 10
+
+// absorbBytes is how much associated data a call takes behind the first PartBytes.
+const absorbBytes = 4096
+
+// ChaCha20Poly1305 does a packet: a has FlagFirst and FlagLast, and maybe FlagOpen.
+func ChaCha20Poly1305(level kernel.Level, a *kernel.Args) {
+	var state kernel.State
+	defer func() { state = kernel.State{} }()
+	// The first parts may overwrite a nonce that lies in the output.
+	nonce := *(*[12]byte)(a.Nonce)
+	part := *a
+	part.Nonce, part.State = unsafe.Pointer(&nonce), &state
+	open := a.Flags & kernel.FlagOpen
+	part.Flags = kernel.FlagFirst | open
+	if a.ADBytes > PartBytes {
+		chaChaAD(level, &part)
+		part.Flags = open
+	}
+	part.Bytes = PartBytes
+	left := a.Total
+	for ; left > PartBytes; left -= PartBytes {
+		kernel.ChaCha20Poly1305(level, &part)
+		part.Out, part.In = unsafe.Add(part.Out, PartBytes), unsafe.Add(part.In, PartBytes)
+		part.Flags = open
+	}
+	part.Bytes = left
+	part.Flags |= kernel.FlagLast
+	kernel.ChaCha20Poly1305(level, &part)
+}
+
+// chaChaAD absorbs the associated data of a packet into its state. The first PartBytes go the usual way; the rest is opened
+// like ciphertext, which is how a kernel authenticates what it is given, and the outcome thrown away: it tells key stream.
+func chaChaAD(level kernel.Level, packet *kernel.Args) {
+	var opened [absorbBytes]byte
+	defer func() { clear(opened[:]) }()
+	part, state := *packet, packet.State
+	part.Flags, part.Bytes, part.ADBytes = kernel.FlagFirst, 0, PartBytes
+	kernel.ChaCha20Poly1305(level, &part)
+	counter := state.Counter
+	ad, left := unsafe.Add(packet.AD, PartBytes), packet.ADBytes-PartBytes
+	part.Out, part.Flags = unsafe.Pointer(&opened), kernel.FlagOpen
+	for left >= 64 {
+		part.In, part.Bytes = ad, min(left, absorbBytes)&^63
+		kernel.ChaCha20Poly1305(level, &part)
+		state.Counter = counter
+		left -= part.Bytes
+		if left > 0 {
+			ad = unsafe.Add(ad, part.Bytes)
+		}
+	}
+	if left > 0 {
+		state.Absorb(unsafe.Slice((*byte)(ad), left))
+	}
+}
+
+// AESGCM does a packet: a has FlagFirst and FlagLast, and maybe FlagOpen. Its nonce has nonceBytes, which is not 0.
+func AESGCM(level kernel.Level, a *kernel.Args, nonceBytes int) {
+	var state kernel.GCMState
+	var j0 [16]byte
+	defer func() { state, j0 = kernel.GCMState{}, [16]byte{} }()
+	part := *a
+	part.Flags = kernel.FlagFirst | a.Flags&kernel.FlagOpen
+	if nonceBytes == 12 {
+		// The first parts may overwrite a nonce that lies in the output.
+		copy(j0[:], (*[12]byte)(a.Nonce)[:])
+		part.Flags |= kernel.FlagNonce
+	} else {
+		makeJ0(level, a.Key, &j0, unsafe.Slice((*byte)(a.Nonce), nonceBytes))
+	}
+	part.Nonce, part.State = unsafe.Pointer(&j0), state.State()
+	later := part.Flags &^ kernel.FlagFirst
+	if a.ADBytes > PartBytes {
+		gcmAD(level, &part, &state)
+		part.Flags = later
+	}
+	part.Bytes = PartBytes
+	left := a.Total
+	for ; left > PartBytes; left -= PartBytes {
+		kernel.AESGCM(level, &part)
+		part.Out, part.In = unsafe.Add(part.Out, PartBytes), unsafe.Add(part.In, PartBytes)
+		part.Flags = later
+	}
+	part.Bytes = left
+	part.Flags |= kernel.FlagLast
+	kernel.AESGCM(level, &part)
+}
+
+// gcmAD is chaChaAD for AES-GCM.
+func gcmAD(level kernel.Level, packet *kernel.Args, state *kernel.GCMState) {
+	part := *packet
+	part.Flags, part.Bytes, part.ADBytes = packet.Flags&^kernel.FlagOpen, 0, PartBytes
+	kernel.AESGCM(level, &part)
+	part.Flags = packet.Flags&kernel.FlagNonce | kernel.FlagOpen
+	ad, left := gcmAbsorb(level, part, state, unsafe.Add(packet.AD, PartBytes), packet.ADBytes-PartBytes)
+	if left == 0 {
+		return
+	}
+	// The hash key is the encrypted block of zeroes: the mask for a J0 of zeroes.
+	var zero [16]byte
+	var hash kernel.GCMState
+	defer func() { hash = kernel.GCMState{} }()
+	key := kernel.Args{Key: packet.Key, Nonce: unsafe.Pointer(&zero), State: hash.State(), Flags: kernel.FlagFirst}
+	kernel.AESGCM(level, &key)
+	state.Absorb(&hash.Mask, unsafe.Slice((*byte)(ad), left))
+}
+
+// gcmAbsorb absorbs bytes of data as far as they are a multiple of 64, and returns the rest.
+func gcmAbsorb(level kernel.Level, part kernel.Args, state *kernel.GCMState, data unsafe.Pointer, left uint64) (unsafe.Pointer, uint64) {
+	var opened [absorbBytes]byte
+	defer func() { clear(opened[:]) }()
+	counter := state.Counter
+	part.Out = unsafe.Pointer(&opened)
+	for left >= 64 {
+		part.In, part.Bytes = data, min(left, absorbBytes)&^63
+		kernel.AESGCM(level, &part)
+		state.Counter = counter
+		left -= part.Bytes
+		if left > 0 {
+			data = unsafe.Add(data, part.Bytes)
+		}
+	}
+	return data, left
+}
+
+// makeJ0 makes the first counter block of a nonce of another length than 12 (NIST SP 800-38D, section 7.1).
+func makeJ0(level kernel.Level, key unsafe.Pointer, j0 *[16]byte, nonce []byte) {
+	if len(nonce) <= PartBytes {
+		kernel.AESGCMNonce(level, (*kernel.GCMKey)(key), j0, nonce)
+		return
+	}
+	var zero, lengths [16]byte
+	var state kernel.GCMState
+	defer func() { state = kernel.GCMState{} }()
+	part := kernel.Args{
+		AD: unsafe.Pointer(&nonce[0]), ADBytes: PartBytes, Key: key, Nonce: unsafe.Pointer(&zero), State: state.State(),
+		Flags: kernel.FlagFirst,
+	}
+	kernel.AESGCM(level, &part)
+	hash := state.Mask
+	defer func() { hash = [16]byte{} }()
+	part.Flags = kernel.FlagOpen
+	rest, left := gcmAbsorb(level, part, &state, unsafe.Pointer(&nonce[PartBytes]), uint64(len(nonce)-PartBytes))
+	if left > 0 {
+		state.Absorb(&hash, unsafe.Slice((*byte)(rest), left))
+	}
+	bits := 8 * uint64(len(nonce))
+	for i := range 8 {
+		lengths[15-i] = byte(bits >> (8 * i))
+	}
+	state.Absorb(&hash, lengths[:])
+	*j0 = state.Y
+}

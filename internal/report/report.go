@@ -1,0 +1,111 @@
+// Package report says in words what package dispatch has chosen and why, and warns on the standard error of what went
+// wrong on the way.
+package report
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/sealane/sealane/internal/dispatch"
+)
+
+func init() {
+	dispatch.OnChoice = func(t *dispatch.Table) {
+		if err := Environment(t); err != nil {
+			Warn(err.Error())
+		}
+	}
+	dispatch.OnFailure = func(t *dispatch.Table, failed dispatch.Row) {
+		Warn(t.Primitive + ": level " + failed.Name + " fails its known-answer test and is not used")
+	}
+}
+
+// A Status says what became of a level.
+type Status uint8
+
+const (
+	Chosen      Status = iota + 1
+	Lesser             // a better level was chosen
+	Failed             // its known-answer test failed
+	Capped             // the environment rules it out
+	Unsupported        // the CPU lacks a feature
+)
+
+// A Level is what became of a row.
+type Level struct {
+	dispatch.Row
+	Status Status
+	Tested bool // the CPU can run it
+	Passed bool
+	Why    string // the status in words
+}
+
+// Levels makes the choice if it was not made, runs the known-answer tests that the CPU can run and that have not run,
+// and says for each row of t what became of it.
+func Levels(t *dispatch.Table) []Level {
+	chosen, outcomes := t.Outcomes()
+	cpu, _, asm, _ := t.Environment()
+	limit := "SEALANE_CPU=" + cpu
+	name, program := t.MaxLevel()
+	switch {
+	case program:
+		limit = "SetMaxLevel(" + name + ")"
+	case asm == "0":
+		limit = "SEALANE_ASM=0"
+	}
+	var levels []Level
+	for i, o := range outcomes {
+		l := Level{Row: o.Row, Tested: len(o.Lacking) == 0, Passed: o.Passed}
+		took := o.Took[0].String() + " for a short packet, " + o.Took[1].String() + " for a long one"
+		switch {
+		case !l.Tested:
+			l.Status, l.Why = Unsupported, "the CPU lacks "+strings.Join(o.Lacking, ", ")
+		case !o.Passed:
+			l.Status, l.Why = Failed, "its known-answer test failed"
+		case o.Capped:
+			l.Status, l.Why = Capped, limit+" rules it out"
+		case o.Level != chosen && o.Compared:
+			l.Status, l.Why = Lesser, "slower on this CPU: "+took
+		case o.Level != chosen:
+			l.Status, l.Why = Lesser, "a better level was chosen"
+		case o.Samples[0] != nil && (o.Name == cpu || o.Name == name):
+			l.Status, l.Why = Chosen, limit+" names it"
+		case o.Compared:
+			l.Status, l.Why = Chosen, "the fastest on this CPU: "+took
+		case i > 0 && outcomes[i-1].Capped:
+			l.Status, l.Why = Chosen, "the best level that "+limit+" allows"
+		default:
+			l.Status, l.Why = Chosen, "the best level that this CPU runs"
+		}
+		levels = append(levels, l)
+	}
+	return levels
+}
+
+// Environment returns an error if a variable has a value that means nothing to t, and so has no effect.
+func Environment(t *dispatch.Table) error {
+	cpu, cpuOK, asm, asmOK := t.Environment()
+	if !asmOK {
+		return errors.New("SEALANE_ASM=" + strconv.Quote(asm) + " has no effect: it may be 0 or 1")
+	}
+	if !cpuOK {
+		return errors.New("SEALANE_CPU=" + strconv.Quote(cpu) + " has no effect: the levels here are " +
+			strings.Join(dispatch.Levels(), " "))
+	}
+	return nil
+}
+
+var (
+	warned sync.Map
+	stderr interface{ WriteString(string) (int, error) } = os.Stderr
+)
+
+// Warn writes a line to the standard error, once for each message.
+func Warn(message string) {
+	if _, again := warned.LoadOrStore(message, true); !again {
+		_, _ = stderr.WriteString("sealane: " + message + "\n")
+	}
+}

@@ -1,0 +1,30 @@
+/* Keys as objects, which OpenSSL has since 3.5 (EVP_SKEY). A cipher of sealane's takes only objects of sealane's, and
+ * other ciphers and MACs none of them. So they are there for who asks for them, "provider=sealane-keys", and never by
+ * preference.
+ *
+ * The numbers are those of OpenSSL 3.5's headers, so that the provider can be built with those of 3.0; an older OpenSSL
+ * does not ask for them. */
+#ifndef SEALANE_PROVIDER_SKEY_H
+#define SEALANE_PROVIDER_SKEY_H
+
+#include "core.h"
+
+#ifndef OSSL_OP_SKEYMGMT
+#define OSSL_OP_SKEYMGMT 15
+#endif
+#ifndef OSSL_FUNC_CIPHER_ENCRYPT_SKEY_INIT
+#define OSSL_FUNC_CIPHER_ENCRYPT_SKEY_INIT 19
+#define OSSL_FUNC_CIPHER_DECRYPT_SKEY_INIT 20
+#endif
+
+enum { SKEY_BYTES = 64 }; /* at most */
+
+typedef struct skey {
+    const core *core;
+    size_t bytes;
+    uint8_t key[SKEY_BYTES];
+} skey;
+
+extern const OSSL_ALGORITHM skey_algorithms[];
+
+#endif

@@ -1,0 +1,289 @@
+/* residue: what calls leave on the stack does not depend on keys, texts or tags: nothing secret stays there.
+ *
+ * A call runs on a stack of its own that was filled with one byte before, twice with the same secrets and then with
+ * others, all else being equal: lengths, addresses, nonces, associated data. A byte that changes with the secrets and
+ * not by itself was made of them, in whatever form: a key, a round key, key stream, a power of H, a register that the
+ * compiler had no room for.
+ *
+ *     residue                 all levels that this CPU can run
+ *     residue --plant=NAME    a front end that leaves something; must fail: copy, spill, tag */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../src/cpu.h"
+#include "../src/key.h"
+
+enum { STACK_BYTES = 1 << 18, LONGEST = 1500, PACKETS = 9, FILL = 0xa5 };
+
+static uint8_t *stack;
+
+typedef enum { KEY, SEAL, OPEN, FORGED, STREAM_SEAL, STREAM_OPEN, PIECES, BATCH_SEAL, BATCH_OPEN, WAYS } way;
+
+static const char *const way_names[WAYS] = {"key set-up",     "seal",          "open",
+                                            "open a forgery", "seal a stream", "open a stream",
+                                            "pieces",         "seal a batch",  "open a batch"};
+
+typedef struct {
+    sealane_alg alg;
+    size_t key_bytes, nonce_bytes, tag_bytes;
+} kind;
+
+static const kind kinds[] = {
+    {SEALANE_CHACHA20_POLY1305, 32, 12, 16}, {SEALANE_XCHACHA20_POLY1305, 32, 24, 16},
+    {SEALANE_AES_128_GCM, 16, 12, 16},       {SEALANE_AES_192_GCM, 24, 12, 16},
+    {SEALANE_AES_256_GCM, 32, 12, 12},       {SEALANE_AES_128_GCM, 16, 20, 16},
+    {SEALANE_AES_256_GCM, 32, 200, 16},
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* One call. All of it has the same address in every run. */
+static struct {
+    const kind *kind;
+    way way;
+    int level, bad;
+    size_t bytes, ad_bytes;
+    const char *plant;
+    uint8_t *end; /* of the stack that the call had: above it are the C library's thread and our own frame */
+    sealane_key k;
+    sealane_stream s;
+    uint8_t key[32], nonce[200], ad[100], text[LONGEST], out[LONGEST], tag[16];
+    uint8_t texts[PACKETS][LONGEST], tags[PACKETS][16];
+    sealane_op ops[PACKETS];
+} now;
+
+/* ---- Planted faults ---- */
+
+static volatile uint8_t sink;
+
+static NOINLINE void leave(const uint8_t *secret, size_t bytes)
+{
+    volatile uint8_t copy[64];
+    for (size_t i = 0; i < bytes; i++)
+        copy[i] = secret[i];
+    sink = copy[0];
+}
+
+/* One word made of the key, deep down, as a compiler leaves it. */
+static NOINLINE void leave_spill(const uint8_t *secret)
+{
+    volatile uint64_t deep[300];
+    deep[7] = load64(secret) * 0x9e3779b97f4a7c15 >> 32;
+    sink = (uint8_t)deep[7];
+}
+
+static NOINLINE void plant(void)
+{
+    if (strcmp(now.plant, "copy") == 0)
+        leave(now.key, 16);
+    else if (strcmp(now.plant, "spill") == 0)
+        leave_spill(now.key);
+    else if (strcmp(now.plant, "tag") == 0)
+        leave(now.tag, 16);
+}
+
+/* ---- The calls ---- */
+
+static int stream(sealane_direction direction)
+{
+    const size_t a = now.bytes / 3, b = now.bytes - a;
+    int bad = sealane_stream_init(&now.s, &now.k, direction, now.nonce, now.kind->nonce_bytes);
+    bad |= sealane_stream_ad(&now.s, now.ad, now.ad_bytes);
+    bad |= sealane_stream_update(&now.s, now.out, now.text, a);
+    bad |= sealane_stream_update(&now.s, now.out + a, now.text + a, b);
+    return bad | (direction == SEALANE_STREAM_SEAL ? sealane_stream_seal_final(&now.s, now.tag)
+                                                   : sealane_stream_open_final(&now.s, now.tag));
+}
+
+static int pieces(void)
+{
+    const size_t a = now.bytes / 5, n = now.kind->nonce_bytes;
+    const sealane_iovec ad = {now.ad, NULL, now.ad_bytes};
+    sealane_iovec v[2] = {{now.text, now.text, a}, {now.text + a, now.text + a, now.bytes - a}};
+    const int bad = sealane_sealv(&now.k, now.tag, now.nonce, n, &ad, 1, v, 2);
+    return bad | sealane_openv(&now.k, now.tag, now.nonce, n, &ad, 1, v, 2);
+}
+
+static int call(void)
+{
+    const size_t n = now.kind->nonce_bytes;
+    switch (now.way) {
+    case KEY:
+        return sealane_key_init_at(&now.k, now.kind->alg, now.key, now.kind->key_bytes, now.level);
+    case SEAL:
+        return sealane_seal(&now.k, now.out, now.tag, now.nonce, n, now.ad, now.ad_bytes, now.text, now.bytes);
+    case OPEN:
+    case FORGED:
+        return sealane_open(&now.k, now.out, now.tag, now.nonce, n, now.ad, now.ad_bytes, now.text, now.bytes) !=
+               (now.way == FORGED ? SEALANE_NOT_AUTHENTIC : SEALANE_OK);
+    case STREAM_SEAL:
+        return stream(SEALANE_STREAM_SEAL);
+    case STREAM_OPEN:
+        return stream(SEALANE_STREAM_OPEN);
+    case PIECES:
+        return pieces();
+    case BATCH_SEAL:
+        return sealane_seal_batch(now.ops, PACKETS) != PACKETS;
+    case BATCH_OPEN:
+        return sealane_open_batch(now.ops, PACKETS) != PACKETS - 1;
+    default:
+        return 1;
+    }
+}
+
+static void *on_stack(void *unused)
+{
+    uint8_t here;
+    now.end = &here;
+    now.bad = call();
+    if (now.plant)
+        plant();
+    return unused;
+}
+
+static void randomise(uint8_t *p, size_t n, uint64_t *state)
+{
+    for (; n > 0; n--) {
+        *state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
+        *p++ = (uint8_t)(*state >> 24);
+    }
+}
+
+/* Secrets number n, and what goes with them, made on the usual stack. */
+static int prepare(int n)
+{
+    const int opens = now.way == OPEN || now.way == FORGED || now.way == STREAM_OPEN;
+    uint64_t state = 0x9e3779b97f4a7c15 * (uint64_t)(n + 1);
+    randomise(now.key, sizeof now.key, &state), randomise(now.text, sizeof now.text, &state);
+    memset(now.out, 0, sizeof now.out), memset(&now.s, 0, sizeof now.s);
+    int bad = sealane_key_init_at(&now.k, now.kind->alg, now.key, now.kind->key_bytes, now.level);
+    now.k.opaque[0] |= (uint64_t)(SEALANE_TAG_BYTES - now.kind->tag_bytes) << 16;
+    if (opens)
+        bad |= sealane_seal(&now.k, now.text, now.tag, now.nonce, now.kind->nonce_bytes, now.ad, now.ad_bytes, now.text,
+                            now.bytes);
+    if (now.way == FORGED)
+        now.tag[3] ^= 4;
+    for (size_t i = 0; i < PACKETS; i++) {
+        const size_t bytes = now.bytes - now.bytes / 3 * i / PACKETS;
+        memcpy(now.texts[i], now.text, LONGEST);
+        now.ops[i] = (sealane_op){.out = now.texts[i], .in = now.texts[i], .in_bytes = bytes, .ad = now.ad};
+        now.ops[i].ad_bytes = now.ad_bytes, now.ops[i].key = &now.k, now.ops[i].tag = now.tags[i];
+        now.ops[i].nonce = now.nonce, now.ops[i].nonce_bytes = now.kind->nonce_bytes;
+    }
+    if (now.way == BATCH_OPEN) {
+        bad |= sealane_seal_batch(now.ops, PACKETS) != PACKETS;
+        now.tags[4][2] ^= 1;
+    }
+    return !bad;
+}
+
+/* What is on the stack after the call with secrets n. */
+static int run(uint8_t *left, int n)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    if (!prepare(n))
+        return 0;
+    memset(stack, FILL, STACK_BYTES);
+    now.bad = 1;
+    if (pthread_attr_init(&attributes) != 0 || pthread_attr_setstack(&attributes, stack, STACK_BYTES) != 0 ||
+        pthread_create(&thread, &attributes, on_stack, NULL) != 0 || pthread_join(thread, NULL) != 0)
+        return 0;
+    pthread_attr_destroy(&attributes);
+    memcpy(left, stack, STACK_BYTES);
+    return !now.bad;
+}
+
+static size_t touched, call_count, reported;
+
+/* 1 if nothing on the stack depends on the secrets. */
+static int leaves_nothing(void)
+{
+    static uint8_t first[STACK_BYTES], again[STACK_BYTES], other[STACK_BYTES];
+    size_t residue = 0, lowest = 0;
+    if (!run(first, 1) || !run(again, 1)) {
+        printf("     the call failed\n");
+        return 0;
+    }
+    call_count++;
+    for (int n = 2; n < 5; n++) {
+        if (!run(other, n)) {
+            printf("     the call failed\n");
+            return 0;
+        }
+        for (size_t i = 0; i < (size_t)(now.end - stack); i++)
+            if (first[i] == again[i] && first[i] != other[i] && residue++ == 0)
+                lowest = i;
+        if (residue != 0)
+            break;
+    }
+    for (size_t i = 0; i < STACK_BYTES; i++)
+        touched += first[i] != FILL;
+    if (residue == 0)
+        return 1;
+    if (reported++ >= 5)
+        return 0;
+    printf("     algorithm %d, nonce %zu, %s, %zu bytes, ad %zu: %zu bytes of the stack depend on secrets, the lowest "
+           "%zu below the caller:",
+           (int)now.kind->alg, now.kind->nonce_bytes, way_names[now.way], now.bytes, now.ad_bytes, residue,
+           (size_t)(now.end - stack) - lowest);
+    for (size_t i = 0; i < 16; i++)
+        printf(" %02x", other[lowest + i]);
+    printf("\n");
+    return 0;
+}
+
+static int check_level(int table, int level)
+{
+    static const size_t sizes[] = {0, 1, 16, 64, 100, 300, 1420};
+    int good = 1;
+    for (size_t i = 0; i < KINDS; i++) {
+        now.kind = &kinds[i], now.level = level;
+        if (table_of(now.kind->alg) != &sealane_tables[table])
+            continue;
+        for (int w = KEY; w < WAYS; w++)
+            for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
+                now.way = (way)w, now.bytes = sizes[j], now.ad_bytes = j % 3 == 2 ? 100 : 5 * j;
+                if (w == KEY && j > 0)
+                    continue;
+                good &= leaves_nothing();
+            }
+    }
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned passed = 0, failed = 0, not_run = 0;
+    stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED)
+        return 2;
+    if (argc > 1 && strncmp(argv[1], "--plant=", 8) == 0)
+        now.plant = argv[1] + 8;
+    else if (argc > 1)
+        return 2;
+    const uint32_t features = sealane_cpu_features();
+    for (int t = 0; t < SEALANE_TABLES; t++)
+        for (unsigned l = 0; l < sealane_tables[t].count; l++) {
+            const sealane_level *level = &sealane_tables[t].levels[l];
+            const int absent = (level->needs & ~features) != 0;
+            touched = call_count = reported = 0;
+            const int good = absent ? -1 : check_level(t, (int)l);
+            passed += good == 1, failed += good == 0, not_run += good == -1;
+            printf("%s %s %s: %zu calls%s\n",
+                   good == 1   ? "ok  "
+                   : good == 0 ? "FAIL"
+                               : "not run",
+                   sealane_tables[t].primitive, level->name, call_count, absent ? ", this CPU lacks it" : "");
+            if (good == 1 && touched < call_count * 100) {
+                printf("FAIL the calls were not on that stack\n");
+                failed++;
+            }
+        }
+    printf("residue: %u passed, %u failed, %u not run\n", passed, failed, not_run);
+    return failed != 0;
+}

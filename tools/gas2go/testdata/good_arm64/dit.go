@@ -1,0 +1,5 @@
+//go:build arm64 && gc && !purego
+
+package kernel
+
+var hasDIT bool

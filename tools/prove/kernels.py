@@ -1,0 +1,337 @@
+"""Kernels in an object file, and calls of them: what is where, and what must be true afterwards."""
+import os
+import re
+
+from elftools.elf.elffile import ELFFile
+
+import reduction
+import spec
+import terms
+import x86
+from memory import Memory
+from terms import P, Unproved, cat, const, cut, extend, same, secret, symbol
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+
+
+def offsets():
+    """The numbers of asm/args.h, which the kernels themselves are assembled with."""
+    found = {}
+    with open(os.path.join(ROOT, "asm", "args.h")) as f:
+        for m in re.finditer(r"^#define SEALANE_(\w+) (\d+)", f.read(), re.M):
+            found[m[1]] = int(m[2])
+    return found
+
+
+A = offsets()
+FIRST, LAST, OPEN = A["FLAG_FIRST"], A["FLAG_LAST"], A["FLAG_OPEN"]
+
+
+class Kernel:
+    def __init__(self, path):
+        with open(path, "rb") as f:
+            elf = ELFFile(f)
+            symbols = [s for s in elf.get_section_by_name(".symtab").iter_symbols() if s.name.startswith("sealane_")]
+            for s in elf.iter_sections():
+                if s.name.startswith((".rela", ".rel.")) and s.num_relocations() and ".eh_frame" not in s.name and ".debug" not in s.name:
+                    raise Unproved(f"relocations in {s.name}")
+            function, = [s for s in symbols if s["st_info"]["type"] == "STT_FUNC"]
+            self.name = function.name
+
+            def content(s):
+                data = elf.get_section(s["st_shndx"]).data()
+                return data[s["st_value"]:s["st_value"] + s["st_size"]]
+            self.code = content(function)
+            constants = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
+            self.constants = content(constants[0]) if constants else b""
+        self.steps = None
+
+    def program(self):
+        if self.steps is None:
+            self.steps = x86.Code(self.code)
+        return self.steps
+
+
+# Where things are. Alignments can be changed by a shape; everything is far from everything else.
+ARGS, SCRATCH, CONSTS, KEY, NONCE, TAG, STATE, STACK = (0x10000 * i for i in range(1, 9))
+RED_ZONE = 128  # bytes below the stack pointer that are a leaf's; the macros keep registers there
+AD, IN, OUT = 0x1000000, 0x2000000, 0x4000000
+PRESERVED = (3, 12, 13, 14, 15)  # rbx, r12 .. r15
+
+
+def text_symbols(name, size):
+    """size bytes of data: symbols of 32 bits, the last as short as it is."""
+    return cat(*(symbol(f"{name}{i}", 8 * min(4, size - i)) for i in range(0, size, 4))) if size else None
+
+
+class Call:
+    """One call of a kernel: memory and registers as the caller sets them."""
+
+    def __init__(self, kernel, scratch_bytes):
+        self.kernel, self.memory, self.scratch_bytes = kernel, Memory(), scratch_bytes
+        self.machine = x86.Machine(self.memory)
+        m = self.machine
+        m.general[7], m.general[6], m.general[2] = const(ARGS, 64), const(SCRATCH, 64), const(CONSTS, 64)
+        m.general[4] = const(STACK, 64)
+        for r in PRESERVED:
+            m.general[r] = symbol(f"caller{r}", 64)
+
+    def regions(self, *more):
+        """More: (name, start, size, read, write)."""
+        everything = [("args", ARGS, A["ARGS_BYTES"], True, False), ("scratch", SCRATCH, self.scratch_bytes, True, True),
+                      ("consts", CONSTS, len(self.kernel.constants), True, False),
+                      ("red zone", STACK - RED_ZONE, RED_ZONE, True, True), *more]
+        for r in sorted(everything, key=lambda r: r[1]):
+            if r[2]:
+                self.memory.region(*r)
+        self.memory.put(CONSTS, self.kernel.constants)
+
+    def arguments(self, **values):
+        for name, v in values.items():
+            self.memory.poke(ARGS + A["ARG_" + name.upper()], const(v, 64))
+
+    def run(self, trace=None):
+        self.kernel.program().run(self.machine, trace)
+        self.left_behind()
+        return self.machine.steps
+
+    def left_behind(self):
+        m = self.machine
+        for r in PRESERVED:
+            if m.general[r] is not symbol(f"caller{r}", 64):
+                raise Unproved(f"{x86.NAMES64[r]} is not the caller's any more")
+        for at in range(SCRATCH + A["SCRATCH_SAVE_BYTES"], SCRATCH + self.scratch_bytes, 4):
+            v = self.memory.cells.get(at)
+            if v is not None and secret(v):
+                raise Unproved(f"scratch + {at - SCRATCH} still depends on data")
+        if m.wide:
+            for i in range(16):
+                if any(w.constant != 0 for w in m.vector[i][4:]):
+                    raise Unproved(f"the upper half of vector register {i} is not zero")
+
+    def expect(self, what, address, value):
+        if value is None:
+            return
+        got = self.memory.peek(address, value.width // 8)
+        if got is value:
+            return
+        for i in range(0, value.width, 8):
+            if not same(cut(got, i, 8), cut(value, i, 8)):
+                raise Unproved(f"byte {i // 8} of {what} is not what the specification says")
+
+
+class Shape:
+    """A call's lengths, flags, alignments."""
+
+    def __init__(self, size, ad=0, opens=False, flags=FIRST | LAST, in_place=False, offset=0, counter=1, total=None):
+        self.size, self.ad, self.opens, self.flags = size, ad, opens, flags
+        self.in_place, self.offset, self.counter = in_place, offset, counter
+        self.total = size if total is None else total
+
+    def __str__(self):
+        parts = [f"{'open' if self.opens else 'seal'} {self.size}"]
+        if self.ad:
+            parts.append(f"ad {self.ad}")
+        if self.flags != FIRST | LAST:
+            parts.append({FIRST: "first part", LAST: "last part", 0: "middle part"}[self.flags])
+        if self.in_place:
+            parts.append("in place")
+        if self.offset:
+            parts.append(f"at +{self.offset}")
+        if self.counter != 1:
+            parts.append(f"counter {self.counter}")
+        return ", ".join(parts)
+
+
+def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
+    """One call of a kernel of whole packets and parts. Returns the number of instructions."""
+    first, last = shape.flags & FIRST, shape.flags & LAST
+    call = Call(kernel, A["SCRATCH_BYTES"])
+    call.machine.wide = "ssse3" not in kernel.name
+    n, o = shape.size, shape.offset
+    source, target, ad_at = IN + o, (IN if shape.in_place else OUT) + o, AD + o
+    regions = [("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False)]
+    if first:
+        regions.append(("ad", ad_at, shape.ad, True, False))
+    if last:
+        regions.append(("tag", TAG, 16, False, True))
+    if not first or not last:
+        regions.append(("state", STATE, A["STATE_BYTES"], True, not last))
+    regions.append(("in", source, n, True, shape.in_place))
+    if not shape.in_place:
+        regions.append(("out", target, n, True, True))  # what was written is read again to be authenticated
+    call.regions(*regions)
+    call.arguments(out=target, **{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, nonce=NONCE, tag=TAG,
+                   state=0 if first and last else STATE, total=shape.total, flags=shape.flags | (OPEN if shape.opens else 0))
+    memory = call.memory
+    key, nonce = [symbol(f"key{i}", 32) for i in range(8)], [symbol(f"nonce{i}", 32) for i in range(3)]
+    memory.poke(KEY, cat(*key))
+    memory.poke(NONCE, cat(*nonce))
+    ad, text = text_symbols("ad", shape.ad), text_symbols("text", n)
+    if ad and first:
+        memory.poke(ad_at, ad)
+    if text:
+        memory.poke(source, text)
+
+    counter = shape.counter
+    if first:
+        counter, h = 1, 0
+        r, s = spec.one_time_key(spec.chacha20_block(key, 0, nonce))
+    else:
+        limbs = [symbol("h0", 64), symbol("h1", 64), symbol("h2", 3)]
+        h = sum(v.residue << 64 * i for i, v in enumerate(limbs))
+        r = terms.both(symbol("r", 128), const(0x0ffffffc0ffffffc0ffffffc0fffffff, 128))
+        r = cat(*(cut(r, 32 * i, 32) for i in range(4)))
+        s = cat(*(symbol(f"s{i}", 32) for i in range(4)))
+        memory.poke(STATE + A["STATE_H"], cat(limbs[0], limbs[1], extend(limbs[2], 64)))
+        memory.poke(STATE + A["STATE_R"], r)
+        memory.poke(STATE + A["STATE_S"], s)
+        memory.poke(STATE + A["STATE_COUNTER"], const(counter, 64))
+
+    steps = call.run(trace)
+    if not function:
+        return steps
+    result = spec.cipher_text(key, counter, nonce, text)
+    call.expect("the text", target, result)
+    authenticated = text if shape.opens else result
+    if first and ad:
+        h = spec.poly1305(h, r, spec.pad16(ad))
+    if authenticated:
+        h = spec.poly1305(h, r, spec.pad16(authenticated) if last else authenticated)
+    if last:
+        h = spec.poly1305(h, r, const(shape.ad | shape.total << 64, 128))
+        reduction.prove(memory.peek(TAG, 16), h % P, s, folder)
+    else:
+        state = [memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
+        if sum(v.residue << 64 * i for i, v in enumerate(state)) % P != h % P:
+            raise Unproved("the accumulator in the state is not the polynomial of the specification")
+        if sum(v.most << 64 * i for i, v in enumerate(state)) >= 1 << 131:
+            raise Unproved(f"the accumulator in the state may reach 2^131 ({[hex(v.most) for v in state]})")
+        call.expect("r in the state", STATE + A["STATE_R"], r)
+        call.expect("s in the state", STATE + A["STATE_S"], s)
+        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], const(counter + (n + 63) // 64, 64))
+    return steps
+
+
+class GcmShape(Shape):
+    """Of AES-GCM: with the length of the key, and a nonce of 12 bytes or any J0."""
+
+    def __init__(self, size, bits=128, j0=False, **more):
+        super().__init__(size, **more)
+        self.bits, self.j0 = bits, j0
+
+    def __str__(self):
+        return f"AES-{self.bits}, {super().__str__()}" + (", any J0" if self.j0 else "")
+
+
+class Setup:
+    """The call that makes a key."""
+
+    def __init__(self, bits):
+        self.bits = bits
+
+    def __str__(self):
+        return f"AES-{self.bits}, key set-up"
+
+
+_keys = {}
+
+
+def gcm_key(kernel, bits, trace=None):
+    """The memory of a key after set-up, and how many instructions that took."""
+    found = _keys.get((kernel.name, kernel.code, bits))
+    if found is None or found[2] is not symbol("key0", 32) or trace is not None:
+        call = Call(kernel, A["SCRATCH_BYTES"])
+        call.machine.wide = "aesni" not in kernel.name
+        call.regions(("key", KEY, A["GCM_KEY_BYTES"], True, True))
+        call.arguments(key=KEY, flags=A["FLAG_SETUP"])
+        call.memory.poke(KEY + A["GCM_KEY_ROUNDS"], const(bits // 32 + 6, 64))
+        call.memory.poke(KEY + A["GCM_KEY_SCHEDULE"], cat(*(symbol(f"key{i}", 32) for i in range(bits // 32))))
+        steps = call.run(trace)
+        cells = {a: v for a, v in call.memory.cells.items() if KEY <= a < KEY + A["GCM_KEY_BYTES"]}
+        found = _keys[kernel.name, kernel.code, bits] = (cells, steps, symbol("key0", 32))
+    return found[:2]
+
+
+def aesgcm(kernel, shape, trace=None, function=True):
+    """One call of an AES-GCM kernel, with a key that the kernel has set up. What the key holds is the level's own, so the
+    set-up is shown by what packets under it are."""
+    cells, steps = gcm_key(kernel, shape.bits, trace if isinstance(shape, Setup) else None)
+    if isinstance(shape, Setup):
+        return steps
+    first, last = shape.flags & FIRST, shape.flags & LAST
+    call = Call(kernel, A["SCRATCH_BYTES"])
+    call.machine.wide = "aesni" not in kernel.name
+    n, o = shape.size, shape.offset
+    source, target, ad_at = IN + o, (IN if shape.in_place else OUT) + o, AD + o
+    regions = [("key", KEY, A["GCM_KEY_BYTES"], True, False), ("nonce", NONCE, 16 if shape.j0 else 12, True, False)]
+    if first:
+        regions.append(("ad", ad_at, shape.ad, True, False))
+    if last:
+        regions.append(("tag", TAG, 16, False, True))
+    if not first or not last:
+        regions.append(("state", STATE, A["GCM_STATE_BYTES"], True, not last))
+    regions.append(("in", source, n, True, shape.in_place))
+    if not shape.in_place:
+        regions.append(("out", target, n, True, True))
+    call.regions(*regions)
+    flags = shape.flags | (OPEN if shape.opens else 0) | (0 if shape.j0 else A["FLAG_NONCE"])
+    call.arguments(out=target, **{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, nonce=NONCE, tag=TAG,
+                   state=0 if first and last else STATE, total=shape.total, flags=flags)
+    memory = call.memory
+    memory.cells.update(cells)
+    j0 = cat(*(symbol(f"nonce{i}", 32) for i in range(3)), symbol("nonce3", 32) if shape.j0 else const(1 << 24, 32))
+    memory.poke(NONCE, cut(j0, 0, 128 if shape.j0 else 96))
+    ad, text = text_symbols("ad", shape.ad), text_symbols("text", n)
+    if ad and first:
+        memory.poke(ad_at, ad)
+    if text:
+        memory.poke(source, text)
+    schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
+    mask = spec.aes(schedule, j0)
+    h = spec.field_element(spec.aes(schedule, const(0, 128)))
+    y, counter = 0, 1
+    if not first:
+        counter = shape.counter
+        before = cat(*(symbol(f"y{i}", 32) for i in range(4)))
+        y = spec.field_element(before)
+        memory.poke(STATE + A["GCM_STATE_Y"], before)
+        memory.poke(STATE + A["GCM_STATE_COUNTER"], spec.counter_block(j0, counter))
+        memory.poke(STATE + A["GCM_STATE_MASK"], mask)
+    steps = call.run(trace)
+    if not function:
+        return steps
+    result = spec.gcm_text(schedule, j0, counter, text)
+    call.expect("the text", target, result)
+    authenticated = text if shape.opens else result
+    if first:
+        y = spec.ghash(y, h, ad)
+    y = spec.ghash(y, h, authenticated)
+    if last:
+        lengths = cat(spec.reverse(const(8 * shape.ad, 64)), spec.reverse(const(8 * shape.total, 64)))
+        y = spec.ghash(y, h, lengths)
+        if spec.field_element(memory.peek(TAG, 16)) != y ^ spec.field_element(mask):
+            raise Unproved("the tag is not that of the specification")
+    else:
+        if spec.field_element(memory.peek(STATE + A["GCM_STATE_Y"], 16)) != y:
+            raise Unproved("GHASH in the state is not that of the specification")
+        call.expect("the counter in the state", STATE + A["GCM_STATE_COUNTER"], spec.counter_block(j0, counter + n // 16))
+        call.expect("the mask in the state", STATE + A["GCM_STATE_MASK"], mask)
+    return steps
+
+
+def shapes(kernel, quick):
+    import prove as shapes_of
+    return list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick))
+
+
+def prove(kernel, shape, folder):
+    return aesgcm(kernel, shape) if "aesgcm" in kernel.name else chacha20poly1305(kernel, shape, folder)
+
+
+def run(kernel, shape, trace):
+    """Without looking at the result: which instructions are reached."""
+    if "aesgcm" in kernel.name:
+        return aesgcm(kernel, shape, trace, False)
+    return chacha20poly1305(kernel, shape, None, trace, False)

@@ -1,0 +1,141 @@
+"""Shows of a kernel's machine code, for calls of given lengths and for all data, what PROOF.md says.
+
+    prove.py [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C] OBJECT...
+
+Per kernel: how many calls were shown, and of which lengths. Exit status 1 if one was not.
+"""
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+
+import kernels
+import terms
+from kernels import FIRST, LAST, GcmShape, Setup, Shape
+from terms import Unproved
+
+# Where x86-64 kernels change from one way to the next: blocks, rows, sets of blocks, areas, and twice.
+BORDERS = (64, 128, 192, 256, 384, 448, 512, 640, 768, 1024, 1088, 1280, 1536, 1600, 2048, 2112)
+ADS = tuple(range(0, 65)) + (128, 1000)
+
+
+def chacha_shapes(quick):
+    """Calls that stand for all: every short length, both sides of every border, associated data, parts, in place."""
+    both = (False, True)
+    sizes = sorted({0, 1, 15, 16, 17, 63, 64, 65, 130, 320} | {b + d for b in BORDERS[::4] for d in (0, 1)}) if quick else \
+        sorted(set(range(641)) | {b + d for b in BORDERS for d in (-1, 0, 1)} | {1420, 3000, 4096, 5000})
+    for n in sizes:
+        for opens in both:
+            yield Shape(n, opens=opens)
+    for ad in ((1, 13, 64, 130) if quick else ADS):
+        for n in (0, 61, 300):
+            yield Shape(n, ad=ad, opens=bool(ad & 1) != bool(n & 1))
+    for n in ((100, 700) if quick else (0, 1, 64, 100, 200, 333, 512, 700, 1111, 1500, 2500)):
+        for opens in both:
+            yield Shape(n, ad=5, opens=opens, in_place=True)
+            yield Shape(n, ad=3, opens=opens, offset=1, in_place=n % 2 == 0)
+    for opens in both:
+        for n in ((64, 1024) if quick else (0, 64, 128, 192, 256, 448, 512, 576, 1024, 1088, 1536, 2048, 4096)):
+            yield Shape(n, ad=20, opens=opens, flags=FIRST)
+            yield Shape(n, opens=opens, flags=0, counter=5)
+            yield Shape(n, opens=opens, flags=0, counter=(1 << 32) - n // 64 - 1)
+        for n in ((0, 1, 200) if quick else (0, 1, 16, 63, 64, 65, 128, 200, 511, 512, 513, 1000, 1500, 2100)):
+            yield Shape(n, ad=20, opens=opens, flags=LAST, counter=9, total=512 + n)
+            yield Shape(n, opens=opens, flags=LAST, counter=(1 << 32) - (n + 63) // 64 - 1, total=(1 << 38) - 64)
+
+
+# Of AES-GCM: blocks, and four, eight, sixteen .. of them.
+GCM_BORDERS = (16, 32, 48, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+
+
+def gcm_shapes(quick):
+    both = (False, True)
+    keys = (128, 256) if quick else (128, 192, 256)
+    for bits in (128, 192, 256):
+        yield Setup(bits)
+    sizes = sorted({0, 1, 15, 16, 17, 64, 65, 100, 300} | {b + d for b in GCM_BORDERS[5::3] for d in (0, 1)}) if quick else \
+        sorted(set(range(321)) | {b + d for b in GCM_BORDERS for d in (-1, 0, 1)} | {1420, 3000})
+    for n in sizes:
+        for opens in both:
+            yield GcmShape(n, opens=opens, bits=keys[n % len(keys)])
+    for ad in ((1, 13, 64, 130) if quick else ADS):
+        for n in (0, 61, 200):
+            yield GcmShape(n, ad=ad, opens=bool(ad & 1) != bool(n & 1))
+    for n in ((100, 700) if quick else (0, 1, 16, 100, 200, 333, 512, 700, 1111, 1500)):
+        for opens in both:
+            yield GcmShape(n, ad=5, opens=opens, in_place=True)
+            yield GcmShape(n, ad=3, opens=opens, offset=1, in_place=n % 2 == 0, bits=256)
+            yield GcmShape(n, opens=opens, j0=True)
+    for opens in both:
+        for n in ((0, 64, 512) if quick else (0, 64, 128, 192, 256, 512, 576, 1024, 1536)):
+            yield GcmShape(n, ad=20, opens=opens, flags=FIRST)
+            yield GcmShape(n, opens=opens, flags=0, counter=5, j0=bool(n & 128))
+            yield GcmShape(n, opens=opens, flags=0, counter=(1 << 32) - 3)
+        for n in ((0, 1, 200) if quick else (0, 1, 16, 63, 64, 65, 128, 200, 511, 512, 513, 1000)):
+            yield GcmShape(n, ad=20, opens=opens, flags=LAST, counter=9, total=512 + n)
+            yield GcmShape(n, opens=opens, flags=LAST, counter=(1 << 32) - 2, total=(1 << 36) - 32, bits=192)
+
+
+def chosen(text):
+    """Sizes from A-B,C."""
+    out = []
+    for part in text.split(","):
+        a, _, b = part.partition("-")
+        out += range(int(a), int(b or a) + 1)
+    return out
+
+
+_kernel = None
+
+
+def begin(path):
+    global _kernel
+    sys.setrecursionlimit(20000)
+    _kernel = kernels.Kernel(path)
+
+
+def one(task):
+    shape, folder = task
+    if len(terms.ATOMS) > 600_000:
+        terms.forget()
+    try:
+        return str(shape), kernels.prove(_kernel, shape, folder), None
+    except Unproved as e:
+        return str(shape), 0, str(e)
+    except RecursionError:
+        return str(shape), 0, "terms too deep"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--queries")
+    parser.add_argument("--sizes", type=chosen)
+    parser.add_argument("objects", nargs="+")
+    args = parser.parse_args()
+    failed = shown = 0
+    for path in args.objects:
+        kernel = kernels.Kernel(path)
+        shapes = kernels.shapes(kernel, args.quick) if args.sizes is None else \
+            [(GcmShape if "aesgcm" in kernel.name else Shape)(n, opens=o) for n in args.sizes for o in (False, True)]
+        begun, steps, wrong = time.time(), 0, []
+        with multiprocessing.Pool(args.jobs, begin, (path,)) as pool:
+            tasks = [(s, args.queries) for s in shapes]
+            for done, (shape, n, error) in enumerate(pool.imap_unordered(one, tasks, 8), 1):
+                steps += n
+                if error:
+                    wrong.append(shape)
+                    print(f"FAIL {kernel.name}: {shape}: {error}", flush=True)
+                elif done % 500 == 0:
+                    print(f"     {kernel.name}: {done} of {len(tasks)}, {time.time() - begun:.0f} s", flush=True)
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel.name}: {len(tasks) - len(wrong)} of {len(tasks)} calls, {steps:,} instructions, "
+              f"{time.time() - begun:.0f} s", flush=True)
+        failed, shown = failed + len(wrong), shown + len(tasks) - len(wrong)
+    print(f"prove: {shown} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""Writes the table of modelled cycles on x86-64: sealane beside its peers, in C and Go, on CPUs that are not at hand.
+
+The programs are those of make bench, with --region. A table is written whole or not at all: what fails is named, and
+the exit status is 1.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import x86cost
+
+HERE = Path(__file__).parent
+ALGORITHMS = ("ChaCha20-Poly1305", "AES-128-GCM", "AES-256-GCM")
+OPS = ("seal", "open")
+
+# What a peer may use, so that it does what it would do on the CPU that is modelled: SEALANE_BENCH_PEERS is for ipsec-mb
+# and libgcrypt; bits of OPENSSL_ia32cap switch off AVX-512, and VAES and VPCLMULQDQ; the C library copies.
+NO_AVX512 = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=" + ",".join(f"-AVX512{x}" for x in ("F", "VL", "BW", "DQ", "CD"))}
+PEERS = {
+    "aesni": NO_AVX512 | {"SEALANE_BENCH_PEERS": "aesni", "OPENSSL_ia32cap": ":~0x600d0230000"},
+    "vaes": NO_AVX512 | {"SEALANE_BENCH_PEERS": "vaes", "OPENSSL_ia32cap": ":~0xd0230000"},
+    "avx512": {},
+}
+MODELS = {  # of CPUs by vendor, family and model, as /proc/cpuinfo has them
+    ("GenuineIntel", 6): {60: "haswell", 63: "haswell", 69: "haswell", 70: "haswell", 94: "skylake", 78: "skylake",
+                          142: "skylake", 158: "skylake", 106: "icelake-server", 108: "icelake-server",
+                          151: "alderlake", 154: "alderlake", 183: "alderlake"},
+    ("AuthenticAMD", 23): {49: "znver2", 96: "znver2", 104: "znver2", 113: "znver2"},
+    ("AuthenticAMD", 25): {1: "znver3", 33: "znver3", 80: "znver3", 17: "znver4", 97: "znver4"},
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One candidate at one size: what is recorded once and modelled for some CPUs."""
+
+    language: str
+    algorithm: str
+    candidate: str
+    op: str
+    size: int
+    peers: str  # key of PEERS
+    cpus: tuple[str, ...]
+
+    def title(self) -> str:
+        return f"{self.language}, {self.algorithm}, {self.candidate} ({self.peers}), {self.op} {self.size} bytes"
+
+
+@dataclass(frozen=True)
+class Done:
+    row: Row
+    result: dict
+    error: str = ""
+
+
+def model(job: tuple[Row, argparse.Namespace]) -> Done:
+    row, options = job
+    dash = "-" if row.language == "Go" else "--"
+    program = options.go_program if row.language == "Go" else options.c_program
+    command = [program, f"{dash}alg", row.algorithm, f"{dash}region", row.candidate, f"{dash}bytes", str(row.size)]
+    command += [f"{dash}open"] * (row.op == "open")
+    marks = ("main.markStart", "main.markEnd") if row.language == "Go" else ("mark_start", "mark_end")
+    os.environ.update(PEERS[row.peers])
+    try:
+        recorded = x86cost.record(argparse.Namespace(command=command, start=marks[0], end=marks[1], round=6))
+        return Done(row, cycles(x86cost.read_trace(recorded), row.cpus, options.cache))
+    except (x86cost.X86costError, OSError) as error:
+        return Done(row, {}, str(error))
+    finally:
+        for name in PEERS[row.peers]:
+            del os.environ[name]
+
+
+def cycles(trace: x86cost.Trace, cpus: tuple[str, ...], cache: Path) -> dict:
+    """The modelled cycles by CPU, kept as long as trace, program and LLVM are the same."""
+    lines = x86cost.assembly(trace.code)
+    needs = x86cost.features(lines, trace.code)
+    what = repr((trace.code, trace.order, trace.taken, trace.accesses, x86cost.llvm_version())).encode()
+    digest = hashlib.sha256(what + Path(x86cost.__file__).read_bytes())
+    kept = cache / digest.hexdigest()
+    known = json.loads(kept.read_text()) if kept.exists() else {}
+    for cpu in cpus:
+        if cpu not in known and not set(needs) - x86cost.HAS[cpu]:
+            known[cpu] = x86cost.model_cycles(trace, lines, cpu)
+    cache.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(known))
+    return {"needs": needs, "instructions": len(trace.order), "cycles": {c: known[c] for c in cpus if c in known}}
+
+
+def candidates(options: argparse.Namespace, language: str, algorithm: str) -> list[str]:
+    program, dash = (options.go_program, "-") if language == "Go" else (options.c_program, "--")
+    names = x86cost.run([program, f"{dash}alg", algorithm, f"{dash}list"]).splitlines()
+    return [name for name in names if name != "sealane portable"]
+
+
+def rows(options: argparse.Namespace, has_avx512: bool) -> list[Row]:
+    cpus = tuple(options.cpus.split(","))
+    classes = {"aesni": [], "vaes": [], "avx512": []}
+    for cpu in cpus:
+        has = x86cost.HAS[cpu]
+        newest = "avx512" if "avx512" in has and has_avx512 else "vaes" if "vaes" in has else "aesni"
+        classes[newest].append(cpu)
+    found = []
+    for algorithm in options.algorithms.split(","):
+        for language in options.languages.split(","):
+            for name in candidates(options, language, algorithm):
+                same = language == "Go" or name.startswith("sealane ")  # whatever the others may use
+                groups = [("aesni", cpus)] if same else [(k, tuple(v)) for k, v in classes.items() if v]
+                found += [Row(language, algorithm, name, op, int(size), peers, group)
+                          for peers, group in groups for op in OPS for size in options.sizes.split(",")]
+    ours = [row for row in found if row.candidate.startswith("sealane ")] if options.peers_from else found
+    return [row for row in ours if options.only in row.title()]
+
+
+def host() -> tuple[str, str | None]:
+    """The name of the CPU at hand, and its model if there is one."""
+    field = dict(re.findall(r"^(\w[\w ]*?)\s*: (.*)$", Path("/proc/cpuinfo").read_text().split("\n\n")[0], re.M))
+    family, number = int(field["cpu family"]), int(field["model"])
+    name = f"{field['model name']} (family {family}, model {number})"
+    return name, MODELS.get((field["vendor_id"], family), {}).get(number)
+
+
+class Figures:
+    """Modelled cycles of candidates, and of those of peers.json that are not at hand."""
+
+    def __init__(self, done: list[Done], others: list[dict]):
+        self.cycles = {}  # (language, algorithm, op, size, cpu) -> {candidate: cycles}, in the order of candidates
+        for one in done:
+            for cpu, count in one.result["cycles"].items():
+                self.at(one.row.language, one.row.algorithm, one.row.op, one.row.size, cpu)[one.row.candidate] = count
+        for peer in others:
+            for size, figures in peer["by_message_bytes"].items():
+                for cpu, count in figures["modelled_cycles"].items():
+                    key = ("C", peer["algorithm"], "seal", int(size), cpu)
+                    if key in self.cycles and not set(peer["needs"]) - x86cost.HAS[cpu]:
+                        self.cycles[key][f"{peer['name']}*"] = count
+
+    def add_peers(self, path: Path) -> None:
+        """Those of an earlier table, of the same LLVM, before sealane's own."""
+        earlier = json.loads(path.read_text())
+        if earlier["llvm"] != x86cost.llvm_version():
+            raise x86cost.X86costError(f"{path} is of LLVM {earlier['llvm']}")
+        for cell in earlier["cells"]:
+            key = (cell["language"], cell["algorithm"], cell["op"], cell["bytes"], cell["cpu"])
+            peers = {n: c for n, c in cell["modelled"].items() if not n.startswith("sealane ")}
+            if key in self.cycles:
+                self.cycles[key] = peers | self.cycles[key]
+
+    def at(self, *key) -> dict[str, int]:
+        return self.cycles.setdefault(key, {})
+
+    @staticmethod
+    def ratio(cells: dict[str, int], factors: dict[str, float]) -> tuple[float, str] | None:
+        """The best peer's cycles over those of sealane's best level that the CPU runs, and the peer's name."""
+        ours = next((name for name in cells if name.startswith("sealane ")), None)
+        peers = {k: v * factors.get(k, 1) for k, v in cells.items() if not k.startswith("sealane ")}
+        if ours is None or not peers:
+            return None
+        best = min(peers, key=peers.get)
+        return peers[best] / (cells[ours] * factors.get(ours, 1)), best
+
+
+def calibration(path: Path, figures: Figures, cpu: str) -> dict[tuple, float]:
+    """Measured over modelled on the CPU at hand, by language, operation, size and candidate, from make bench's results."""
+    raw = json.loads(path.read_text())
+    factors = {}
+    for language, table in raw["tables"].items():
+        for cell in table["cells"]:
+            if cell["ad"] or cell["keys"] != 1 or cell["batch"]:
+                continue
+            modelled = figures.cycles.get((language, raw["algorithm"], cell["op"], cell["bytes"], cpu), {})
+            for name, ns in cell["ns"].items():
+                if name in modelled:
+                    factors[language, raw["algorithm"], cell["op"], cell["bytes"], name] = (
+                        ns * table["clock_ghz"] / modelled[name])
+    return factors
+
+
+def grid(head: list[str], body: list[list[str]]) -> str:
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *body]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
+
+
+def markdown(figures: Figures, options: argparse.Namespace, at_hand: tuple[str, str | None], factors: dict) -> str:
+    cpus, sizes = options.cpus.split(","), options.sizes.split(",")
+    text = f"""\
+# Modelled cycles on x86-64 CPUs that are not at hand
+
+Written by `make bench-x86`; do not edit. **Every figure is modelled** by tools/x86cost with the tables of LLVM
+{x86cost.llvm_version()}, none is measured: see tools/x86cost/README.md for how wrong they are. The cycles themselves are in the .json beside
+this. Traced on {at_hand[0]}. One warm call, no associated data, key set up before. A star: from
+tools/x86cost/peers.json, of libraries that are not at hand, which has no figures for open.
+
+## Times as fast as the best peer
+
+Cycles of the peer that takes the fewest over those of the best level that the CPU runs; above 1 sealane is faster.
+"""
+    text += f"In brackets both are scaled by what was measured on {at_hand[0]}.\n\n" if factors else "\n"
+    for algorithm in options.algorithms.split(","):
+        for language in options.languages.split(","):
+            body = []
+            for cpu in cpus:
+                for op in OPS:
+                    line = [f"{cpu}, {op}"]
+                    for size in map(int, sizes):
+                        cells = figures.at(language, algorithm, op, size, cpu)
+                        known = {n: factors[language, algorithm, op, size, n] for n in cells
+                                 if (language, algorithm, op, size, n) in factors}
+                        plain, scaled = figures.ratio(cells, {}), figures.ratio(cells, known) if known else None
+                        line.append((f"{plain[0]:.2f} {plain[1]}" if plain else "") +
+                                    (f" ({scaled[0]:.2f})" if scaled else ""))
+                    body.append(line)
+            text += f"### {algorithm}, {language}\n\n" + grid(["bytes", *sizes], body)
+    return text
+
+
+def raw(figures: Figures, options: argparse.Namespace, at_hand: tuple[str, str | None]) -> str:
+    """All modelled cycles, one line for each algorithm, language, operation, CPU and size."""
+    about = "Modelled core cycles of one warm call, none measured. Written by make bench-x86; do not edit."
+    head = {"about": about, "llvm": x86cost.llvm_version(), "traced_on": at_hand[0]}
+    cells = [
+        json.dumps({"algorithm": algorithm, "language": language, "op": op, "cpu": cpu, "bytes": size, "modelled": cycles})
+        for (language, algorithm, op, size, cpu), cycles in sorted(figures.cycles.items())
+        if cycles
+    ]
+    return json.dumps(head)[:-1] + ', "cells": [\n' + ",\n".join(cells) + "\n]}\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--c-program", required=True, help="bench-c")
+    parser.add_argument("--go-program", required=True, help="bench-go")
+    parser.add_argument("--cache", required=True, type=Path, help="keeps cycles of traces modelled before")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rows at a time")
+    parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
+    parser.add_argument("--languages", default="Go,C")
+    parser.add_argument("--cpus", default=",".join(x86cost.CPUS))
+    parser.add_argument("--sizes", default="64,256,576,1024,1420,4096,16384")
+    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose title has it")
+    parser.add_argument("--peers-from", type=Path, metavar="JSON", help="the peers' figures of an earlier table")
+    parser.add_argument("--measured", type=Path, nargs="*", default=[], help="make bench's results on the CPU at hand")
+    parser.add_argument("output", type=Path, help="a .md file; - for the terminal")
+    options = parser.parse_args()
+    try:
+        at_hand = host()
+        done, failed = [], 0
+        has_avx512 = "avx512ifma" in Path("/proc/cpuinfo").read_text()
+        todo = rows(options, has_avx512)
+        with ProcessPoolExecutor(options.jobs) as pool:
+            for one in pool.map(model, [(row, options) for row in todo]):
+                done.append(one)
+                failed += bool(one.error)
+                print(f"FAIL {one.row.title()}: {one.error}" if one.error else
+                      f"{one.row.title()}: {one.result['cycles']} modelled", file=sys.stderr)
+        if failed or not todo:
+            print(f"x86cost: {failed} of {len(todo)} rows failed; {options.output} is left as it was", file=sys.stderr)
+            return 1
+        listed = json.loads((HERE / "peers.json").read_text())["peers"]
+        figures = Figures(done, [peer for peer in listed if peer.get("elsewhere")])
+        if options.peers_from:
+            figures.add_peers(options.peers_from)
+        factors = {}
+        for path in options.measured if at_hand[1] else []:
+            factors |= calibration(path, figures, at_hand[1])
+        text = markdown(figures, options, at_hand, factors)
+    except (x86cost.X86costError, OSError, subprocess.SubprocessError) as error:
+        print(f"x86cost: {error}", file=sys.stderr)
+        return 1
+    if str(options.output) == "-":
+        print(text)
+    else:
+        options.output.write_text(text)
+        options.output.with_suffix(".json").write_text(raw(figures, options, at_hand))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

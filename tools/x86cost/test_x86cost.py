@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""What x86cost knows of instructions and of pipelines. Each line is one check; the last ones show that they can fail.
+
+The programs' text goes to the assembler as it stands; registers and latencies are those of the vendors' manuals.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import table
+import x86cost
+
+# Instruction (Intel's order), its bytes, what it reads, its addresses, what it writes, bytes loaded, bytes stored.
+REGISTERS = (
+    ("add rax, rbx", "4801d8", "rax rbx", "", "rax flags", 0, 0),
+    ("adc rax, [rsi+8]", "48134608", "rax flags", "rsi", "rax flags", 8, 0),
+    ("add [rdi], rcx", "48010f", "rcx", "rdi", "flags", 8, 8),
+    ("mov [rdi+rcx*8], rdx", "488914cf", "rdx", "rdi rcx", "", 0, 8),
+    ("mov eax, ecx", "89c8", "rcx", "", "rax", 0, 0),
+    ("lea rax, [rbx+rcx]", "488d040b", "rbx rcx", "", "rax", 0, 0),
+    ("cmp rax, [rsi]", "483b06", "rax", "rsi", "flags", 8, 0),
+    ("mul rbx", "48f7e3", "rax rbx", "", "rax rdx flags", 0, 0),
+    ("mulx r8, r9, [rsi]", "c462b3f606", "rdx", "rsi", "r8 r9", 8, 0),
+    ("rorx eax, ebx, 7", "c4e37bf0c307", "rbx", "", "rax", 0, 0),
+    ("push rbx", "53", "rbx", "", "", 0, 8),
+    ("pop rbx", "5b", "", "", "rbx", 8, 0),
+    ("jne +0", "7500", "flags", "", "", 0, 0),
+    ("xor eax, eax", "31c0", "", "", "rax flags", 0, 0),
+    ("pxor xmm0, xmm0", "660fefc0", "", "", "v0", 0, 0),
+    ("pxor xmm0, xmm1", "660fefc1", "v0 v1", "", "v0", 0, 0),
+    ("pshufb xmm0, [rsi]", "660f380006", "v0", "rsi", "v0", 16, 0),
+    ("pshufd xmm0, xmm1, 1", "660f70c101", "v1", "", "v0", 0, 0),
+    ("aesenc xmm0, xmm1", "660f38dcc1", "v0 v1", "", "v0", 0, 0),
+    ("movdqu [rdi], xmm3", "f30f7f1f", "v3", "rdi", "", 0, 16),
+    ("vpaddd ymm0, ymm1, ymm2", "c5f5fec2", "v1 v2", "", "v0", 0, 0),
+    ("vpxor ymm0, ymm1, [rsi]", "c5f5ef06", "v1", "rsi", "v0", 32, 0),
+    ("vptest ymm0, ymm1", "c4e27d17c1", "v0 v1", "", "flags", 0, 0),
+    ("vextracti128 xmm1, ymm0, 1", "c4e37d39c101", "v0", "", "v1", 0, 0),
+    ("vpmadd52luq zmm0, zmm1, zmm2", "62f2f548b4c2", "v0 v1 v2", "", "v0", 0, 0),
+    ("vpaddd zmm0{k1}, zmm1, zmm2", "62f17549fec2", "k1 v0 v1 v2", "", "v0", 0, 0),
+    ("vpaddd zmm0{k1}{z}, zmm1, zmm2", "62f175c9fec2", "k1 v1 v2", "", "v0", 0, 0),
+    ("kmovd k1, eax", "c5fb92c8", "rax", "", "k1", 0, 0),
+)
+
+# A toy CPU's rows: everything takes one cycle on one of two ports, loads go through a third.
+TOY = x86cost.Cpu(4, 64, 32, 16, 5, 6, 12, 4, 5)
+WORK, LOAD, STORE = ((0, 1),), ((2,),), ((3,),)
+ROW = {
+    "add": x86cost.Row(1, 1, list(WORK), []), "mov_load": x86cost.Row(1, 4, [], list(LOAD)),
+    "mov_store": x86cost.Row(1, 1, [], list(STORE)), "imul": x86cost.Row(1, 3, [(0,)], []),
+    "mov": x86cost.Row(1, 1, list(WORK), []), "jmp": x86cost.Row(1, 1, [(1,)], []),
+    "xor": x86cost.Row(1, 1, list(WORK), []),
+}
+ADD_A, ADD_B, ADD_C, ADD_D = "4801d8", "4801d9", "4801da", "4801de"  # add rax, rcx, rdx or rsi, rbx
+IMUL, MOV_AB, MOV_BA = "480fafc3", "4889d8", "4889c3"  # imul rax, rbx; mov rax, rbx; mov rbx, rax
+STORE_A, STORE_AL, LOAD_A = "488907", "8807", "488b07"  # mov [rdi], rax; mov [rdi], al; mov rax, [rdi]
+
+# What, instructions with their rows and addresses (repeated 100 times in one call), cycles of one repetition.
+CYCLES = (
+    ("a chain of additions", ((ADD_A, "add", None),), 1),
+    ("a chain of products", ((IMUL, "imul", None),), 3),
+    ("two additions at a time", tuple((x, "add", None) for x in (ADD_A, ADD_B, ADD_C, ADD_D)), 2),
+    ("moves of registers are free but for their place", ((MOV_AB, "mov", None), (MOV_BA, "mov", None)), 0.5),
+    ("a store is forwarded to a load of it", ((STORE_A, "mov_store", 64), (LOAD_A, "mov_load", 64), (ADD_A, "add", None)), 6),
+    ("a load elsewhere waits for none", ((STORE_A, "mov_store", 64), (LOAD_A, "mov_load", 128), (ADD_A, "add", None)), 1),
+)
+# A load of 8 bytes of which a store wrote one waits until the store has left, and longer.
+BLOCKED = ((STORE_AL, "mov_store", 64), (LOAD_A, "mov_load", 64), (ADD_A, "add", None))
+
+# Cycles of a chain by LLVM's tables with our corrections: published latencies of aesenc (uops.info, Agner Fog's tables).
+LATENCIES = (
+    ("aesenc xmm0, xmm1", "660f38dcc1", {"haswell": 7, "skylake": 4, "icelake-server": 3, "alderlake": 3, "znver2": 4}),
+    ("vpaddd ymm0, ymm0, ymm2", "c5fdfec2", {"haswell": 1, "skylake": 1, "znver2": 1, "znver3": 1, "znver4": 1}),
+    ("imul rax, rbx", "480fafc3", {"haswell": 3, "skylake": 3, "alderlake": 3, "znver3": 3}),
+)
+
+PROGRAM = """
+int printf(const char *, ...);
+__attribute__((noinline)) void mark_start(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void mark_end(void) { __asm__ volatile(""); }
+int main(void)
+{
+    for (int i = 0; i < 8; i++) {
+        mark_start();
+        __asm__ volatile("mov $10, %%ecx\\n1:\\tadd %%rcx, %%rax\\n\\tdec %%ecx\\n\\tjnz 1b\\n\\tSTATEMENT" ::: "rax", "rcx", "memory", "r11");
+        mark_end();
+    }
+    return 0;
+}
+"""
+
+failed = passed = not_run = 0
+
+
+def check(what: str, good: bool, detail: object = "") -> None:
+    global failed, passed
+    passed, failed = passed + good, failed + (not good)
+    if not good:
+        print(f"FAIL {what} {detail}")
+
+
+def wrong_registers(decoder: x86cost.Decoder) -> list[str]:
+    wrong = []
+    for text, code, reads, addresses, writes, load, store in REGISTERS:
+        op = decoder.decode(bytes.fromhex(code).ljust(16, b"\x90"))
+        got = (set(op.reads), set(op.addresses), set(op.writes), op.load, op.store)
+        if got != (set(reads.split()), set(addresses.split()), set(writes.split()), load, store):
+            wrong.append(f"{text}: {got}")
+    return wrong
+
+
+def toy_cycles(decoder: x86cost.Decoder, body: tuple, cpu: x86cost.Cpu = TOY) -> float:
+    """Of one repetition of a body, in calls of 100."""
+    codes = [bytes.fromhex(code) for code, _, _ in body]
+    operations = [decoder.decode(code.ljust(16, b"\x90")) for code in codes]
+    accesses = [(at if op.load else None, at if op.store else None) for op, (_, _, at) in zip(operations, body)]
+    order = list(range(len(body))) * 100
+    trace = x86cost.Trace(codes, order, [False] * len(order), accesses * 100, operations)
+    ends = x86cost.simulate(trace, [ROW[row] for _, row, _ in body], cpu, 3)
+    return (ends[2] - ends[1]) / 100
+
+
+def check_pipeline(decoder: x86cost.Decoder) -> None:
+    for what, body, cycles in CYCLES:
+        got = toy_cycles(decoder, body)
+        check(what, abs(got - cycles) <= 0.05 * cycles, f"{got} cycles, expected {cycles}")
+    got = toy_cycles(decoder, BLOCKED)
+    check("a load that no store covers waits", got > TOY.blocked, got)
+
+
+def error_of(call) -> str:
+    try:
+        call()
+    except x86cost.X86costError as error:
+        return str(error)
+    return ""
+
+
+def built(directory: str, name: str, statement: str = "nop", *flags: str) -> str:
+    source = Path(directory, f"{name}.c")
+    source.write_text(PROGRAM.replace("STATEMENT", statement))
+    x86cost.run(["cc", "-O1", *flags, "-o", str(source.with_suffix("")), str(source)])
+    return str(source.with_suffix(""))
+
+
+def options(program: str, start: str = "mark_start", turn: int = 6) -> argparse.Namespace:
+    return argparse.Namespace(command=[program], start=start, end="mark_end", round=turn)
+
+
+def check_traces() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        plain = built(directory, "plain", "nop", "-no-pie")
+        trace = x86cost.read_trace(x86cost.record(options(plain)))
+        adds = sum(trace.operations[i].mnemonic == "add" and "rcx" in trace.operations[i].text for i in trace.order)
+        check("10 additions are recorded", adds == 10, adds)
+        check("9 branches are taken", sum(t and trace.operations[i].mnemonic == "jne"
+                                          for i, t in zip(trace.order, trace.taken)) == 9)
+        pie = built(directory, "pie", "nop", "-pie", "-fPIE")
+        check("a program that moves is refused", "fixed address" in error_of(lambda: x86cost.record(options(pie))))
+        check("a mark that is missing is named", "no function nowhere" in error_of(
+            lambda: x86cost.record(options(plain, "nowhere"))))
+        check("a program that ends too early is found", "before the region ran 100 times" in error_of(
+            lambda: x86cost.record(options(plain, turn=99))))
+        # getpid
+        system = built(directory, "system", "mov $39, %%eax\\n\\tsyscall", "-no-pie")
+        check("a system call is refused", "system call" in error_of(
+            lambda: x86cost.read_trace(x86cost.record(options(system)))))
+        check("cycles are those of the CPUs that run the code", check_needs(plain, directory))
+
+
+def check_needs(program: str, directory: str) -> bool:
+    new = built(directory, "new", "vaesenc %%ymm0, %%ymm1, %%ymm2", "-no-pie")
+    cpus = ("haswell", "znver3")
+    old_cycles, new_cycles = (
+        table.cycles(x86cost.read_trace(x86cost.record(options(p))), cpus, Path(directory, "kept"))["cycles"]
+        for p in (program, new))
+    return set(old_cycles) == set(cpus) and set(new_cycles) == {"znver3"}
+
+
+def check_latencies(decoder: x86cost.Decoder) -> None:
+    for text, code, cpus in LATENCIES:
+        one = bytes.fromhex(code)
+        trace = x86cost.Trace([one], [0] * 200, [False] * 200, [(None, None)] * 200, [decoder.decode(one.ljust(16, b"\x90"))])
+        for cpu, latency in cpus.items():
+            got = x86cost.model_cycles(trace, x86cost.assembly([one]), cpu) / 200
+            check(f"{text} on {cpu}", abs(got - latency) < 0.05, f"{got} cycles, expected {latency}")
+
+
+def failing_row_is_reported() -> bool:
+    """Whether a row that fails is named, fails the command and leaves the table alone."""
+    with tempfile.TemporaryDirectory() as directory:
+        output = Path(directory, "table.md")
+        output.write_text("as it was")
+        program = Path(directory, "bench")
+        program.write_text('#!/bin/sh\n[ "$3" = --list ] && echo nobody\n')
+        program.chmod(0o755)
+        command = [sys.executable, str(Path(__file__).with_name("table.py")), "--c-program", str(program)]
+        command += ["--go-program", str(program), "--languages", "C", "--cache", directory, "--sizes", "64", str(output)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        named = "FAIL C, ChaCha20-Poly1305, nobody (aesni), seal 64 bytes" in done.stderr
+        return done.returncode == 1 and named and output.read_text() == "as it was"
+
+
+def check_table() -> None:
+    cells = {"a": 300, "b": 200, "sealane avx2": 100, "sealane ssse3": 90}
+    check("the best peer is compared with the best level", table.Figures.ratio(cells, {}) == (2.0, "b"))
+    check("both are scaled", table.Figures.ratio(cells, {"b": 3, "sealane avx2": 2}) == (1.5, "a"))
+    figures = table.Figures([], [])
+    figures.at("C", "ChaCha20-Poly1305", "seal", 64, "znver3")["sealane avx2"] = 500
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "measured.json")
+        cell = {"op": "seal", "bytes": 64, "ad": 0, "keys": 1, "batch": 0, "ns": {"sealane avx2": 200, "stranger": 1}}
+        tables = {"C": {"clock_ghz": 3, "cells": [cell, cell | {"ad": 13, "ns": {"sealane avx2": 1}}]}}
+        path.write_text(json.dumps({"algorithm": "ChaCha20-Poly1305", "tables": tables}))
+        got = table.calibration(path, figures, "znver3")
+    check("measured over modelled", got == {("C", "ChaCha20-Poly1305", "seal", 64, "sealane avx2"): 1.2}, got)
+    check("a row that fails fails the table", failing_row_is_reported())
+
+
+def check_llvm() -> None:
+    def with_llvm(version: str) -> str:
+        os.environ["X86COST_LLVM"] = version
+        x86cost.llvm.cache_clear()
+        return error_of(x86cost.llvm)
+
+    before = os.environ.get("X86COST_LLVM")
+    check("an LLVM that is not there is named", "no llvm-mca-99" in with_llvm("99"))
+    check("an LLVM that is too old is refused", "older than 21" in with_llvm("14"))
+    del os.environ["X86COST_LLVM"]
+    if before:
+        os.environ["X86COST_LLVM"] = before
+    x86cost.llvm.cache_clear()
+
+
+def main() -> int:
+    global not_run
+    decoder = x86cost.Decoder()
+    wrong = wrong_registers(decoder)
+    check("registers", not wrong, "\n".join(wrong))
+    check_pipeline(decoder)
+    check_llvm()
+    if error_of(x86cost.llvm):
+        not_run = 1
+        print(f"not run: traces, tables and latencies: {error_of(x86cost.llvm)}")
+    else:
+        check_traces()
+        check_latencies(decoder)
+        check_table()
+    # Planted: vector code by capstone's word alone, a CPU that forwards every store at once, one without free moves.
+    x86cost.ACCUMULATE = x86cost.SSE_COPY = x86cost.re.compile("")
+    check("a wrong rule for vectors is found", len(wrong_registers(decoder)) >= 4)
+    fast = x86cost.Cpu(4, 64, 32, 16, 0, 0, 0, 4, 5, gpr_moves=False)
+    found = [what for what, body, cycles in CYCLES if abs(toy_cycles(decoder, body, fast) - cycles) > 0.05 * cycles]
+    check("a wrong pipeline is found", len(found) == 2, found)
+    print(f"x86cost: {passed} passed, {failed} failed, {not_run} not run")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
