@@ -8,13 +8,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/engine"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
 const testdata = "../../testdata"
@@ -661,6 +664,108 @@ func TestSameRandom(t *testing.T) {
 			if m := v.authentic(t, "two secrets", got); m != v.bytes {
 				t.Errorf("%s, two secrets: %d bytes of %d: %+v", v.name, m, v.bytes, w.Stats)
 			}
+		}
+	}
+}
+
+// Handshakes that never end, and junk behind holes, on many connections: memory stays what it may be.
+func TestMemory(t *testing.T) {
+	const flows, limit = 4000, 8 << 20
+	var m runtime.MemStats
+	heap := func() int {
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap()
+	o := engine.Options{Flows: flows, Room: flows, KeyWait: 1e9, Queued: limit, TLS: tls.Limits{HeldFlow: 1 << 20, Held: limit, Partial: limit}}
+	w := engine.NewWorker(keys.NewStore(10), &sink{}, o)
+	made := heap()
+	var to packet.Template
+	link := [12]byte{1}
+	hello := append([]byte{22, 3, 1, 0x40, 0, 1, 0, 0x7f, 0, 3, 3}, make([]byte, 1400)...)
+	junk := bytes.Repeat([]byte{23, 3, 3, 0, 30}, 280)
+	for i := range flows {
+		src, dst := [16]byte{10: 255, 11: 255, 12: 10, 13: byte(i >> 8), 14: byte(i), 15: 1}, [16]byte{10: 255, 11: 255, 12: 10, 13: 1, 14: 1, 15: 2}
+		to.Init(&link, 0, false, &src, &dst, 1000, 443)
+		send := func(seq uint32, p []byte) {
+			b := make([]byte, to.Size()+len(p))
+			to.Build(b, seq, 1, packet.ACK, 0, p, true)
+			w.Frames([]capture.Frame{{Time: 1700000000e9 + int64(i)*1000, Data: b, Link: packet.LinkEthernet}})
+		}
+		seq := uint32(i)
+		send(seq, hello)
+		for n := uint32(1); n < 20; n++ {
+			send(seq+n*1411, junk)
+			send(seq+1<<20+n*3000, junk)
+		}
+	}
+	grown := heap() - made
+	s := w.Snapshot()
+	t.Logf("%d MB at the beginning, %d MB more with %d connections: %+v", (made-before)>>20, grown>>20, s.Active, s.Stats)
+	// Held segments, bodies and partial records, and what each connection takes.
+	if most := 2*limit + limit + flows*3<<10; grown > most {
+		t.Errorf("%d MB of memory, %d are allowed", grown>>20, most>>20)
+	}
+	runtime.KeepAlive(w)
+}
+
+// The work that junk makes on an established connection is bounded, and costs it nothing.
+func TestWork(t *testing.T) {
+	v := load(t, "s-aes256")
+	i := v.server[len(v.server)/3]
+	const packets = 20000
+	measure := func(make func(n uint32) forgery) time.Duration {
+		store, s := keys.NewStore(100), &sink{}
+		log := keys.Log{Store: store}
+		log.Write(v.keyLog)
+		w := engine.NewWorker(store, s, engine.Options{Flows: 1000, KeyWait: 50e6, HoleWait: 200e6})
+		w.Frames(v.frames[:i])
+		var frames []capture.Frame
+		for n := range uint32(packets) {
+			frames = append(frames, v.forge(v.frames[i].Time+int64(n)*20e3, make(n)))
+		}
+		begin := time.Now()
+		for len(frames) > 0 {
+			n := min(32, len(frames))
+			w.Frames(frames[:n])
+			frames = frames[n:]
+		}
+		took := time.Since(begin)
+		w.Frames(v.frames[i:])
+		w.Close()
+		if n := v.authentic(t, "work", s); n != v.bytes {
+			t.Errorf("%d bytes of %d: %+v", n, v.bytes, w.Stats)
+		}
+		return took / packets
+	}
+	at := like(&v.segs[i])
+	junk := make([]byte, 1400)
+	for name, f := range map[string]func(n uint32) forgery{
+		"records ahead": func(n uint32) forgery {
+			f := at
+			f.seq, f.data = at.seq+20000+n%700*1400, append([]byte{23, 3, 3, 5, 0x73}, junk[:1395]...)
+			f.badTCP = true
+			return f
+		},
+		"single bytes ahead": func(n uint32) forgery {
+			f := at
+			f.seq, f.data, f.badTCP = at.seq+20000+n*7%900000, []byte{byte(n)}, true
+			return f
+		},
+		"copies that differ": func(n uint32) forgery {
+			f := at
+			f.data, f.badTCP = bytes.Clone(junk), true
+			binary.BigEndian.PutUint32(f.data[100:], n)
+			copy(f.data, []byte{23, 3, 3, 5, 0x73})
+			return f
+		},
+	} {
+		took := measure(f)
+		t.Logf("%s: %v for a packet", name, took)
+		// Far more than on an idle machine, and far less than trials without a bound take.
+		if took > 100*time.Microsecond {
+			t.Errorf("%s: %v for a packet", name, took)
 		}
 	}
 }

@@ -80,7 +80,7 @@ type conn struct {
 	tuple  packet.Tuple
 	hash   uint64
 	keys   [2]*Key // given, by side of the tuple
-	_      [48]byte
+	_      [16]byte
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.
@@ -430,10 +430,6 @@ const rivalZone = 1 << 15
 func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *entry {
 	side := s.Side
 	if s.Flags&packet.RST != 0 {
-		if e.Conn == 0 && e.Flags&flow.Ignored != 0 {
-			w.end(e)
-			return nil
-		}
 		w.Stats.Doubtful++
 		e.Flags |= flow.Closing
 		return e
@@ -640,11 +636,7 @@ const finished = flow.Fin0 | flow.Fin1
 // over ends a connection whose sides have said so and have acknowledged it, or leaves it until its keys come.
 func (w *Worker) over(e *entry) {
 	if e.Conn == 0 {
-		if e.Flags&flow.Ignored != 0 {
-			w.end(e)
-		} else {
-			e.Flags |= flow.Closing
-		}
+		e.Flags |= flow.Closing
 		return
 	}
 	for side := range e.Next {

@@ -108,6 +108,7 @@ const (
 	maxCredit  = 4 * burst
 	perByte    = 2
 	perSegment = 128
+	maxCopies  = 16
 	maxFailed  = 512
 	// Directions that are stalled share 100 MB of trials in a second, a few percent of what a core opens.
 	nanosecondsPerByte = 10
@@ -336,6 +337,10 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			r.Stats.Repeated++
 			return Repeated
 		}
+		if conflict && !r.fewer(p, d, side, from, rest, class) {
+			r.Stats.Evicted++
+			return Repeated
+		}
 		if !r.full(d, len(rest)) {
 			if conflict {
 				r.Stats.Conflicts++
@@ -365,6 +370,34 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			return Repeated
 		}
 	}
+}
+
+// fewer tells whether there may be another copy of a place. If there are many it makes room for one that is more like the rest.
+func (r *Reassembler) fewer(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class) bool {
+	usual := p.Usual[side]
+	end := seq + uint32(len(data))
+	copies, worst := 0, -1
+	for i := d.held.near(seq); i < len(d.held.segs) && After(end, d.held.segs[i].seq); i++ {
+		s := &d.held.segs[i]
+		// Small ones may lie beside each other.
+		if !After(s.end(), seq) || len(s.buf)*2 < len(data) {
+			continue
+		}
+		copies++
+		if w := worst; w < 0 || s.class.rank(usual) < d.held.segs[w].class.rank(usual) ||
+			s.class.rank(usual) == d.held.segs[w].class.rank(usual) && s.order > d.held.segs[w].order {
+			worst = i
+		}
+	}
+	if copies < maxCopies {
+		return true
+	}
+	if d.held.segs[worst].class.rank(usual) >= class.rank(usual) {
+		return false
+	}
+	r.Stats.Evicted++
+	d.held.remove(&r.Pool, worst)
+	return true
 }
 
 func (r *Reassembler) full(d *Direction, n int) bool {
@@ -588,18 +621,20 @@ func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, polic
 	return l
 }
 
-// paint puts the bytes from base on into b.
-func (d *Direction) paint(list []int, base uint32, b []byte) {
+// paint puts the bytes from base on into b. It returns how many bytes it copied.
+func (d *Direction) paint(list []int, base uint32, b []byte) (n int) {
 	for _, i := range list {
 		s := &d.held.segs[i]
 		if at := int32(s.seq - base); at >= 0 {
 			if int(at) < len(b) {
-				copy(b[at:], s.buf)
+				n += copy(b[at:], s.buf)
 			}
 		} else if int(-at) < len(s.buf) {
-			copy(b, s.buf[-at:])
+			n += copy(b, s.buf[-at:])
 		}
+		n += segmentBytes
 	}
+	return n
 }
 
 // frame returns how long a record with a header is, or 0 if it is none.
@@ -625,8 +660,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	// one paints in an order, and tries what that gives.
 	one := func(list []int) []byte {
 		b := r.record[:have]
-		d.paint(list, base, b)
-		d.credit -= have / 4
+		d.credit -= d.paint(list, base, b) / 4
 		n := frame(b)
 		if n == 0 || n > have {
 			return b

@@ -86,8 +86,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 	}
 	add := func(origin uint32, list []int, n int) []byte {
 		b := make([]byte, n)
-		d.paint(list, origin, b)
-		d.credit -= n / 4
+		d.credit -= d.paint(list, origin, b) / 4
 		if len(all) >= maxCandidates || n >= 1 && b[0] != 22 && b[0] != 21 ||
 			slices.ContainsFunc(all, func(c candidate) bool { return c.origin == origin && slices.Equal(c.bytes, b) }) {
 			return b
@@ -145,25 +144,26 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 	return all
 }
 
-// likely returns those candidates for what a client said whose random has secrets, one for each, or all of them if none has:
-// of the hellos nothing else matters to the other side's keys.
+// likely returns those candidates for what a client said whose random has secrets, some for each, or all of them if none has:
+// of the hellos little else matters to the other side's keys.
 func (r *Reassembler) likely(all []candidate) []candidate {
-	var kept []candidate
+	var kept, again []candidate
 	var randoms [][32]byte
 	for _, c := range all {
 		random, ok := tls.ClientRandom(c.bytes)
-		if !ok || !r.Dec.Store.Has(&random) || slices.Contains(randoms, random) {
-			continue
-		}
-		randoms = append(randoms, random)
-		if kept = append(kept, c); len(kept) == 4 {
-			break
+		switch {
+		case !ok || !r.Dec.Store.Has(&random):
+		case slices.Contains(randoms, random):
+			again = append(again, c) // there may be a second one, after a HelloRetryRequest
+		case len(kept) < 4:
+			randoms = append(randoms, random)
+			kept = append(kept, c)
 		}
 	}
 	if len(kept) == 0 {
 		return all[:min(len(all), 8)]
 	}
-	return kept
+	return append(kept, again[:min(len(again), 8)]...)
 }
 
 // steps tells how far a candidate had come with each segment.

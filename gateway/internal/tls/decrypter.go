@@ -484,7 +484,7 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 			return false // captured before the ClientHello
 		}
 		d.current, d.side = c, side
-		r.hs.feed(body, d.each)
+		d.handshake(r, body)
 		if r.hs.lost {
 			d.giveUp(c, side, NotTLS)
 		}
@@ -509,6 +509,12 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 		d.giveUp(c, side, NotTLS)
 	}
 	return true
+}
+
+// handshake cuts what handshake records hold into messages. What is kept of them shares the memory of partial records.
+func (d *Decrypter) handshake(r *rest, b []byte) {
+	r.hs.held, r.hs.most = &d.partial, d.Limits.Partial
+	r.hs.feed(b, d.each)
 }
 
 // message takes a handshake message.
@@ -663,7 +669,7 @@ func (d *Decrypter) inner13(c *Conn, side uint8, text []byte) {
 		}
 	case typeHandshake:
 		d.current, d.side = c, side
-		r.hs.feed(text, d.each)
+		d.handshake(r, text)
 	}
 }
 
@@ -695,7 +701,7 @@ func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
 		d.deliver(c, side, text)
 	case typeHandshake: // a renegotiation
 		d.current, d.side = c, side
-		r.hs.feed(text, d.each)
+		d.handshake(r, text)
 	case typeCCS:
 		if !d.protect12(c, side) {
 			d.undecryptable(c, side) // the keys of a renegotiation are late
@@ -1058,6 +1064,7 @@ func (d *Decrypter) Close(c *Conn) {
 		d.held -= len(r.held)
 		d.dropPart(c, s)
 		d.dropKeys(c, s)
+		r.hs.reset()
 		*h, *r = half{mode: ignoring, age: h.age + 1}, rest{}
 	}
 	d.forget(c)

@@ -127,7 +127,7 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 		h.doubt = uint32(min(int(doubt0)+before/shortest+1, maxTrials, max(1, *work/(size+trialBytes))))
 		h.missing = uint32(min(uint64(missing0)+uint64(before), 1<<30))
 		h.mode, c.trials = scanning, 0
-		r.hs.reset()
+		r.hs = messages{}
 		r.hs.lost = h.epoch == handshake || h.epoch == early
 		disputed0 := d.Disputed
 		d.Disputed = nil
@@ -138,6 +138,7 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 			d.Stats.Resyncs++
 			d.Stats.LostBytes += uint64(before)
 			c.trials = trials0
+			hs0.drop()
 			d.wakeUp(c)
 			c.arm(side)
 			return i + size
@@ -194,6 +195,7 @@ func (d *Decrypter) rewind(c *Conn, side uint8) {
 	d.held -= len(r.held)
 	d.dropPart(c, side)
 	d.dropKeys(c, side)
+	r.hs.reset()
 	*h, *r = half{line: h.line, age: h.age + 1}, rest{}
 }
 

@@ -138,6 +138,8 @@ type messages struct {
 	need  int   // bytes of the body that are still to come
 	body  []byte
 	whole bool // the body is wanted
+	held  *int // bytes of bodies, of all connections, or nil
+	most  int  // of them
 }
 
 func wanted(kind uint8) bool {
@@ -166,6 +168,14 @@ func (m *messages) feed(p []byte, each func(kind uint8, body []byte)) {
 		p = p[n:]
 		m.need -= n
 		if m.whole && (m.need > 0 || len(m.body) > 0) {
+			if m.held != nil {
+				if *m.held+len(part) > m.most {
+					m.reset()
+					m.lost = true
+					return
+				}
+				*m.held += len(part)
+			}
 			m.body = append(m.body, part...)
 			part = m.body
 		}
@@ -179,7 +189,7 @@ func (m *messages) feed(p []byte, each func(kind uint8, body []byte)) {
 		} else {
 			each(kind, nil)
 		}
-		m.body = nil
+		m.drop()
 	}
 	// A message without a body is complete with its header.
 	if m.have == 4 && m.need == 0 && !m.lost {
@@ -197,7 +207,17 @@ func (m *messages) unfinished() int {
 }
 
 // reset says that the next record begins with a message.
-func (m *messages) reset() { *m = messages{} }
+func (m *messages) reset() {
+	m.drop()
+	*m = messages{}
+}
+
+func (m *messages) drop() {
+	if m.held != nil {
+		*m.held -= len(m.body)
+	}
+	m.body = nil
+}
 
 // ClientRandom returns the random of a ClientHello that begins with b and is whole in one record.
 func ClientRandom(b []byte) (random [32]byte, ok bool) {
