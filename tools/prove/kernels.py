@@ -45,7 +45,13 @@ class Kernel:
             self.code = content(function)
             constants = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
             self.constants = content(constants[0]) if constants else b""
-        self.steps = None
+        self.steps, self.single, self.path = None, None, path
+
+    def of_single_packets(self):
+        """The level's kernel that makes the keys of this one's lanes."""
+        if self.single is None:
+            self.single = Kernel(self.path.replace("_batch_", "_"))
+        return self.single
 
     def program(self):
         if self.steps is None:
@@ -238,19 +244,19 @@ class Setup:
 _keys = {}
 
 
-def gcm_key(kernel, bits, trace=None):
+def gcm_key(kernel, bits, trace=None, name="key"):
     """The memory of a key after set-up, and how many instructions that took."""
-    found = _keys.get((kernel.name, kernel.code, bits))
-    if found is None or found[2] is not symbol("key0", 32) or trace is not None:
+    found = _keys.get((kernel.name, kernel.code, bits, name))
+    if found is None or found[2] is not symbol(f"{name}0", 32) or trace is not None:
         call = Call(kernel, A["SCRATCH_BYTES"])
         call.machine.wide = "aesni" not in kernel.name
         call.regions(("key", KEY, A["GCM_KEY_BYTES"], True, True))
         call.arguments(key=KEY, flags=A["FLAG_SETUP"])
         call.memory.poke(KEY + A["GCM_KEY_ROUNDS"], const(bits // 32 + 6, 64))
-        call.memory.poke(KEY + A["GCM_KEY_SCHEDULE"], cat(*(symbol(f"key{i}", 32) for i in range(bits // 32))))
+        call.memory.poke(KEY + A["GCM_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
         steps = call.run(trace)
         cells = {a: v for a, v in call.memory.cells.items() if KEY <= a < KEY + A["GCM_KEY_BYTES"]}
-        found = _keys[kernel.name, kernel.code, bits] = (cells, steps, symbol("key0", 32))
+        found = _keys[kernel.name, kernel.code, bits, name] = (cells, steps, symbol(f"{name}0", 32))
     return found[:2]
 
 
@@ -321,17 +327,105 @@ def aesgcm(kernel, shape, trace=None, function=True):
     return steps
 
 
+class BatchShape:
+    """A call of a batch kernel: (bytes of text, of associated data) of each lane."""
+
+    def __init__(self, lanes, opens=False, in_place=False, offset=0, bits=128):
+        self.lanes, self.opens, self.in_place, self.offset, self.bits = lanes, opens, in_place, offset, bits
+
+    def __str__(self):
+        return f"{'open' if self.opens else 'seal'} {len(self.lanes)} lanes " + " ".join(f"{n}" + (f"+{a}" if a else "") for n, a in self.lanes) \
+            + (", in place" if self.in_place else "") + (f", at +{self.offset}" if self.offset else "")
+
+
+LANES, LANE, STEP = 0x100000, 0x10000000, 0x1000000  # the array, and what each lane points to
+
+
+def batch(kernel, shape, folder=None, trace=None, function=True):
+    """Lanes with keys, nonces and texts of their own. Those of AES-GCM have been set up by the level's other kernel."""
+    gcm = "aesgcm" in kernel.name
+    call = Call(kernel, A["BATCH_SCRATCH_BYTES"])
+    call.machine.wide = True
+    regions, cells, lanes = [("lanes", LANES, A["LANE_STRIDE"] * len(shape.lanes), True, False)], {}, []
+    for i, (n, ad_bytes) in enumerate(shape.lanes):
+        base = LANE + i * STEP
+        lane = {"key": base, "nonce": base + 0x10000, "tag": base + 0x20000, "ad": base + 0x30000 + shape.offset,
+                "in": base + 0x100000 + shape.offset, "bytes": n, "ad_bytes": ad_bytes}
+        lane["out"] = lane["in"] if shape.in_place else base + 0x800000 + shape.offset
+        lanes.append(lane)
+        regions += [(f"key {i}", lane["key"], A["GCM_KEY_BYTES"] if gcm else 32, True, False), (f"nonce {i}", lane["nonce"], 12, True, False),
+                    (f"tag {i}", lane["tag"], 16, False, True), (f"ad {i}", lane["ad"], ad_bytes, True, False),
+                    (f"in {i}", lane["in"], n, True, shape.in_place)]
+        if not shape.in_place:
+            regions.append((f"out {i}", lane["out"], n, True, True))
+        if gcm:
+            made, _ = gcm_key(kernel.of_single_packets(), shape.bits, name=f"key{i}_")
+            cells.update({a - KEY + base: v for a, v in made.items()})
+    call.regions(*regions)
+    memory = call.memory
+    memory.cells.update(cells)
+    memory.poke(ARGS + A["BATCH_LANES"], const(LANES, 64))
+    memory.poke(ARGS + A["BATCH_COUNT"], const(len(lanes), 64))
+    memory.poke(ARGS + A["ARG_FLAGS"], const(OPEN if shape.opens else 0, 64))
+    for i, lane in enumerate(lanes):
+        for slot in ("out", "in", "bytes", "ad", "ad_bytes", "key", "nonce", "tag"):
+            memory.poke(LANES + i * A["LANE_STRIDE"] + A["LANE_" + slot.upper()], const(lane[slot], 64))
+        if not gcm:
+            memory.poke(lane["key"], cat(*(symbol(f"key{i}_{j}", 32) for j in range(8))))
+        memory.poke(lane["nonce"], cat(*(symbol(f"nonce{i}_{j}", 32) for j in range(3))))
+        for what, size in (("ad", lane["ad_bytes"]), ("in", lane["bytes"])):
+            if size:
+                memory.poke(lane[what], text_symbols(f"{'text' if what == 'in' else 'ad'}{i}_", size))
+    steps = call.run(trace)
+    if not function:
+        return steps
+    for i, lane in enumerate(lanes):
+        n, ad_bytes = lane["bytes"], lane["ad_bytes"]
+        ad, text = text_symbols(f"ad{i}_", ad_bytes), text_symbols(f"text{i}_", n)
+        nonce = [symbol(f"nonce{i}_{j}", 32) for j in range(3)]
+        if gcm:
+            schedule = spec.key_schedule(cat(*(symbol(f"key{i}_{j}", 32) for j in range(shape.bits // 32))))
+            j0 = cat(*nonce, const(1 << 24, 32))
+            result = spec.gcm_text(schedule, j0, 1, text)
+        else:
+            key = [symbol(f"key{i}_{j}", 32) for j in range(8)]
+            result = spec.cipher_text(key, 1, nonce, text)
+        call.expect(f"the text of lane {i}", lane["out"], result)
+        authenticated = text if shape.opens else result
+        if gcm:
+            h = spec.field_element(spec.aes(schedule, const(0, 128)))
+            y = spec.ghash(spec.ghash(0, h, ad), h, authenticated)
+            y = spec.ghash(y, h, cat(spec.reverse(const(8 * ad_bytes, 64)), spec.reverse(const(8 * n, 64))))
+            if spec.field_element(memory.peek(lane["tag"], 16)) != y ^ spec.field_element(spec.aes(schedule, j0)):
+                raise Unproved(f"the tag of lane {i} is not that of the specification")
+        else:
+            r, s = spec.one_time_key(spec.chacha20_block(key, 0, nonce))
+            h = 0
+            for part in (ad, authenticated):
+                if part:
+                    h = spec.poly1305(h, r, spec.pad16(part))
+            h = spec.poly1305(h, r, const(ad_bytes | n << 64, 128))
+            reduction.prove(memory.peek(lane["tag"], 16), h % P, s, folder)
+    return steps
+
+
 def shapes(kernel, quick):
     import prove as shapes_of
+    if "_batch_" in kernel.name:
+        return list(shapes_of.batch_shapes(quick))
     return list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick))
 
 
 def prove(kernel, shape, folder):
+    if "_batch_" in kernel.name:
+        return batch(kernel, shape, folder)
     return aesgcm(kernel, shape) if "aesgcm" in kernel.name else chacha20poly1305(kernel, shape, folder)
 
 
 def run(kernel, shape, trace):
     """Without looking at the result: which instructions are reached."""
+    if "_batch_" in kernel.name:
+        return batch(kernel, shape, None, trace, False)
     if "aesgcm" in kernel.name:
         return aesgcm(kernel, shape, trace, False)
     return chacha20poly1305(kernel, shape, None, trace, False)

@@ -12,7 +12,7 @@ import time
 
 import kernels
 import terms
-from kernels import FIRST, LAST, GcmShape, Setup, Shape
+from kernels import FIRST, LAST, BatchShape, GcmShape, Setup, Shape
 from terms import Unproved
 
 # Where x86-64 kernels change from one way to the next: blocks, rows, sets of blocks, areas, and twice.
@@ -75,6 +75,22 @@ def gcm_shapes(quick):
         for n in ((0, 1, 200) if quick else (0, 1, 16, 63, 64, 65, 128, 200, 511, 512, 513, 1000)):
             yield GcmShape(n, ad=20, opens=opens, flags=LAST, counter=9, total=512 + n)
             yield GcmShape(n, opens=opens, flags=LAST, counter=(1 << 32) - 2, total=(1 << 36) - 32, bits=192)
+
+
+def batch_shapes(quick):
+    """Lanes of one length, of mixed lengths, from one to more than the kernel takes at a time."""
+    counts = (1, 3, 8, 17) if quick else tuple(range(1, 20)) + (31, 32, 33)
+    sizes = (0, 64, 100) if quick else (0, 1, 16, 63, 64, 65, 100, 128, 129, 256, 300, 512)
+    for i, n in enumerate(sizes):
+        for count in counts if not quick or n == 64 else counts[1:3]:
+            yield BatchShape([(n, 0)] * count, opens=bool((i + count) & 1))
+    mixes = ([(0, 0), (1, 5), (16, 0), (64, 13), (65, 16), (200, 64), (300, 1), (31, 0), (128, 0)],)
+    if not quick:
+        mixes += ([(n * 37 % 300, n * 11 % 70) for n in range(16)], [(600, 3), (20, 0)], [(1100, 0), (1, 1), (1024, 100)])
+    for lanes in mixes:
+        for opens in (False, True):
+            yield BatchShape(lanes, opens=opens)
+            yield BatchShape(lanes, opens=opens, in_place=True, offset=1, bits=256)
 
 
 def chosen(text):

@@ -116,6 +116,9 @@ class Formula:
         elif a.kind == "select":
             c, x, y = a.operands
             t = f"(ite (= {self.term(c)} #b1) {self.term(x)} {self.term(y)})"
+        elif a.kind == "mul" and None in (a.operands[0].constant, a.operands[1].constant) and \
+                any(v.constant is not None for v in a.operands):
+            t = f"(bvmul {self.wide(a.operands[0], a.width)} {self.wide(a.operands[1], a.width)})"
         elif a.kind == "equal":
             x, y = (sorted(a.operands, key=lambda v: v.pieces) * 2)[:2]
             t = f"(ite (= {self.term(x)} {self.term(y)}) #b1 #b0)"

@@ -955,6 +955,9 @@ def permute(insn):
     def pick(m, table, control):
         out = []
         for x in (pairs(control) if w == 2 else control):
+            if not x.defined:
+                out += [undefined(32)] * w
+                continue
             i = m.known(x, "the control of a permutation") & (len(table) // w - 1)
             out += table[w * i:w * i + w]
         return out
@@ -1011,17 +1014,31 @@ def compare_to_mask(insn):
             raise Unproved(f"{name} is not known")
         f = COMPARE[body]
 
+    def symbolic(p, q):
+        """The same of data, as far as kernels compare it: one bit."""
+        if not (p.defined and q.defined):
+            return undefined(1)
+        if name.startswith("vptest"):
+            none_set = equal(both(p, q), const(0, w))
+            return none_set if none else invert(none_set)
+        if body in ("eq", "neq", "ne"):
+            return equal(p, q) if body == "eq" else invert(equal(p, q))
+        if not unsigned:
+            raise Unproved("a comparison of signed numbers depends on data")
+        less = subtract(w, *((p, q) if body in ("lt", "nlt", "ge") else (q, p)))[1]
+        return less if body in ("lt", "gt", "nle") else invert(less)
+
     def run(m):
         x, y = (pairs(a(m)), pairs(b(m))) if wide else (a(m), b(m))
-        r = 0
-        for i, (p, q) in enumerate(zip(x, y)):
-            p, q = m.known(p, "a comparison of vectors"), m.known(q, "a comparison of vectors")
-            if not unsigned:
-                p, q = signed(p, w), signed(q, w)
-            r |= f(p, q) << i
-        if masked is not None:
-            r &= m.known(m.mask[masked], "a mask")
-        m.mask[k] = const(r, 64)
+        out = []
+        for p, q in zip(x, y):
+            cp, cq = p.constant, q.constant
+            if cp is None or cq is None:
+                out.append(symbolic(p, q))
+            else:
+                out.append(const(f(cp, cq) if unsigned else f(signed(cp, w), signed(cq, w)), 1))
+        r = extend(cat(*out), 64)
+        m.mask[k] = r if masked is None else both(r, m.mask[masked])
     return run
 
 
