@@ -476,8 +476,10 @@
     mov [rsi+R+16], rdx
 .endm
 
+// (In macros without a parameter Apple's assembler does not know \@: hence those that are named none.)
+
 // The first ecx of r^2, r^4, r^8, r^16
-.macro poly_powers
+.macro poly_powers none
     imul ecx, ecx, 24
     lea r14, [rsi+POWERS]
     lea r15, [rsi+POWERS+rcx]
@@ -537,7 +539,7 @@
 // two chains where that pays
 #define TWO_CHAINS 14       /* blocks: B has 8 of them, */
 #define TWO_LONG_CHAINS 24  /* or 16 */
-.macro span_choose
+.macro span_choose none
     xor ecx, ecx
     xor edx, edx
     cmp eax, 16*TWO_CHAINS
@@ -552,7 +554,7 @@
 .endm
 
 // A span of eax bytes, at most 512, at MA: its first blocks
-.macro span_begin
+.macro span_begin none
     span_choose
     mov edi, eax
     and edi, 15
@@ -580,14 +582,14 @@
 .endm
 
 // the next block of chain A, of chain B, if there is one
-.macro span_step_a
+.macro span_step_a none
     cmp MA, [rsi+A_END]
     je .Lspan_step_a\@
     poly_multiply HA0, HA1, HA2, MA
 .Lspan_step_a\@:
 .endm
 
-.macro span_step_b
+.macro span_step_b none
     cmp MB, [rsi+B_END]
     je .Lspan_step_b\@
     poly_multiply HB0, HB1, HB2, MB
@@ -595,7 +597,7 @@
 .endm
 
 // both chains have met all their blocks: h
-.macro span_end
+.macro span_end none
     mov rcx, [rsi+A_END]
     cmp rcx, [rsi+SPAN]
     je .Lspan_ended\@
