@@ -2,9 +2,8 @@
 
 PROVE_VENV ?= $(B)/prove/venv
 PROVE_PYTHON ?= $(PROVE_VENV)/bin/python
-# Kernels that it knows: of x86-64, one packet at a time.
+# Kernels that it knows: all of x86-64.
 PROVE_KERNELS := $(sort $(wildcard asm/x86_64/chacha20poly1305_*.S asm/x86_64/aesgcm_*.S))
-PROVE_KERNELS := $(filter-out %_batch_avx2.S %_batch_avx512.S %_batch_avx512vl.S,$(PROVE_KERNELS))
 PROVE_OBJECTS := $(PROVE_KERNELS:%.S=$(B)/%.o)
 # make prove KERNEL=chacha20poly1305_avx2
 KERNEL ?=
