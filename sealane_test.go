@@ -121,16 +121,16 @@ func bestFrom(levels []sealane.Level, name string) string {
 	return ""
 }
 
-// rivals returns the levels that need the same as the named one: which of them is chosen is a matter of measurement.
+// rivals returns the levels, name among them, of which a measurement at the first key takes the fastest.
 func rivals(levels []sealane.Level, name string) []string {
-	at := slices.IndexFunc(levels, func(l sealane.Level) bool { return l.Name == name })
-	var same []string
-	for _, l := range levels {
-		if at >= 0 && slices.Equal(l.Needs, levels[at].Needs) {
-			same = append(same, l.Name)
+	for _, group := range [][]string{{"avx512", "avx512vl", "avx2"}, {"neon6", "neon"}} {
+		if slices.Contains(group, name) {
+			return slices.DeleteFunc(group, func(rival string) bool {
+				return !slices.ContainsFunc(levels, func(l sealane.Level) bool { return l.Name == rival })
+			})
 		}
 	}
-	return same
+	return []string{name}
 }
 
 func setMaxLevel(name string) string {

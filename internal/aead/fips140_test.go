@@ -66,13 +66,19 @@ func fipsModes(t *testing.T, program string) {
 		if mode == "" {
 			cmd.Env = append(os.Environ(), fipsChild+"=1", "GODEBUG=")
 		}
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
 		out, err := cmd.Output()
+		if err != nil && strings.Contains(stderr.String(), "incompatible with the purego build tag") {
+			t.Logf("GODEBUG=fips140=%s: Go itself refuses it, with the tag purego", mode)
+			continue
+		}
 		want := fmt.Sprintln(0, fipsCiphers)
 		if mode == "only" {
 			want = fmt.Sprintln(fipsCiphers, 0)
 		}
 		if err != nil || !strings.Contains("\n"+string(out), "\n"+want) {
-			t.Errorf("GODEBUG=fips140=%s: %v, want %s\n%s", mode, err, want, out)
+			t.Errorf("GODEBUG=fips140=%s: %v, want %s\n%s%s", mode, err, want, out, stderr.String())
 		}
 	}
 }

@@ -296,7 +296,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 					return Taken
 				}
 			}
-			seq, data = seq+uint32(n), data[n:]
+			data = data[n:]
 			if len(data) == 0 {
 				r.Stats.Repeated++
 				return Repeated
