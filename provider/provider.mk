@@ -84,12 +84,14 @@ PROVIDER_ASAN := $(B)/asan/provider/sealane.so
 PROVIDER_LEVELS := avx2 ssse3 aesni portable
 leaks := env LSAN_OPTIONS=exitcode=1
 
+# The same sequences of calls in every short run; in test-long always others.
+DIFFERENTIAL := --seed=8439
 $(eval $(call suite,provider-differential,$(PROVIDER) $(B)/provider/test-differential,\
-    $(B)/provider/test-differential $(B)/provider --seconds=5))
+    $(B)/provider/test-differential $(B)/provider $(DIFFERENTIAL) --seconds=5))
 $(eval $(call suite,provider-differential-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-differential,\
-    $(B)/asan/provider/test-differential $(B)/asan/provider --seconds=10))
+    $(B)/asan/provider/test-differential $(B)/asan/provider $(DIFFERENTIAL) --seconds=10))
 $(foreach l,$(PROVIDER_LEVELS),$(eval $(call suite,provider-differential-$(l),$(PROVIDER) $(B)/provider/test-differential,\
-    env SEALANE_CPU=$(l) $(B)/provider/test-differential $(B)/provider --seconds=2)))
+    env SEALANE_CPU=$(l) $(B)/provider/test-differential $(B)/provider $(DIFFERENTIAL) --seconds=2)))
 $(eval $(call suite,provider-differential-planted,$(PROVIDER) $(B)/provider/test-differential,\
     --must-fail "$(B)/provider/test-differential $(B)/provider --plant=%" return length output tag error parameter))
 $(eval $(call suite,provider-evp,$(PROVIDER) $(B)/provider/test-evp $(B)/vectors.txt,\
