@@ -81,7 +81,7 @@ typedef struct {
                      there is a new IV */
     int spoiled;  /* of several parameters some have been set, which ones is not said: no more calls */
     int has_text; /* ChaCha20-Poly1305: the packet */
-    int record;   /* bytes that the next TLS record must have; 0 if none has been announced */
+    int record;   /* bytes that the next TLS record must have, 0 too; negative if none has been announced */
 } pair;
 
 static observation seen[SIDES];
@@ -207,7 +207,7 @@ static void call_init(pair *p)
     p->opens = enc == 0 && seen[DEFAULT].result > 0;
     note(" init(%d,%d)", with_key + 2 * with_iv + 4 * with_cipher + 8 * with_params, enc);
     if ((with_key || with_iv || with_cipher) && seen[DEFAULT].result > 0)
-        p->record = 0;
+        p->record = -1;
     compare("init");
 }
 
@@ -272,7 +272,7 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
     allow_reason(PROV_R_TAG_NOT_SET);
     note_end(p, !has_in && (bytes != 0 || by_cipher));
     p->has_text |= has_in && has_out && bytes != 0;
-    if (!p->is_gcm && p->record != 0 && has_out && (seen[DEFAULT].result > 0 || abs((int)bytes - p->record) % 16 == 0))
+    if (!p->is_gcm && p->record >= 0 && has_out && (seen[DEFAULT].result > 0 || abs((int)bytes - p->record) % 16 == 0))
         p->needs_iv = RECORD_ENDED;
     note(by_cipher ? " cipher(%d,%d)" : " update(%d,%d)", (int)bytes, has_in + 2 * has_out + 4 * in_place);
     compare("update");
@@ -364,7 +364,7 @@ static void call_record(pair *p)
             p->needs_iv = 0;
     }
     if (!one_in(8))
-        call_update(p, p->record != 0 && right ? (unsigned)p->record : text_length(), 1, 1, p->is_gcm || one_in(2),
+        call_update(p, p->record >= 0 && right ? (unsigned)p->record : text_length(), 1, 1, p->is_gcm || one_in(2),
                     one_in(2));
     if (p->is_gcm)
         p->needs_iv = RECORD_ENDED; /* a record that has been announced is in the way of everything else */
@@ -406,7 +406,7 @@ static void call_good_record(pair *p)
     note(" good-record(%d)%.0d", (int)bytes, 0);
     if (seen[DEFAULT].result != 1)
         die("the test itself");
-    p->record = 0;
+    p->record = -1;
     if (!p->is_gcm)
         p->needs_iv = RECORD_ENDED;
     compare("update");
@@ -604,7 +604,8 @@ static void sequence(pair *p)
     history_bytes = 0;
     subject = EVP_CIPHER_get0_name(p->cipher[DEFAULT]);
     static const uint8_t zeroes[32];
-    p->record = p->needs_iv = p->spoiled = p->has_text = p->announced = p->opens = 0;
+    p->record = -1;
+    p->needs_iv = p->spoiled = p->has_text = p->announced = p->opens = 0;
     for (int s = 0; s < SIDES; s++) {
         p->ctx[s] = EVP_CIPHER_CTX_new();
         if (!EVP_CipherInit_ex(p->ctx[s], p->cipher[s], NULL, NULL, p->is_gcm ? zeroes : NULL, 1))
