@@ -63,6 +63,11 @@ class Kernel:
         return self.name in ("sealane_aesgcm_neon", "sealane_aesgcm_armv6")
 
     @property
+    def ascending(self):
+        """Whether it turns the bits of bytes round before it multiplies: bit i is then x^i."""
+        return self.isa is arm64 and self.name == "sealane_aesgcm_neon"
+
+    @property
     def specified(self):
         """Whether there is a specification for it."""
         return self.name.startswith(("sealane_chacha20poly1305_", "sealane_aesgcm_"))
@@ -337,6 +342,9 @@ def aesgcm(kernel, shape, trace=None, function=True):
         memory.poke(STATE + A["GCM_STATE_MASK"], mask)
     if function:  # first: it says which S-boxes there are
         result = spec.gcm_text(schedule, j0, counter, text)
+        if kernel.bitwise:  # eight blocks at a time
+            for i in [*range(counter & -8, counter), *range(counter + n // 16, counter + n // 16 + 9)]:
+                spec.aes(schedule, spec.counter_block(j0, i))
     steps = call.run(trace)
     if not function:
         return steps
@@ -446,15 +454,16 @@ def shapes(kernel, quick):
     return list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick))
 
 
-def mode(opaque, bitwise):
-    """How bit operations are taken; what was known in another way of taking them is forgotten."""
-    if (terms.opaque, terms.bitwise) != (opaque, bitwise):
+def mode(opaque, bitwise, ascending=False):
+    """How bit operations are taken, and what bits stand for; what was known in another way is forgotten."""
+    if (terms.opaque, terms.bitwise, terms.ascending) != (opaque, bitwise, ascending):
         terms.forget()
         terms.opaque, terms.bitwise = opaque, bitwise
+        terms.set_order(ascending)
 
 
 def prove(kernel, shape, folder):
-    mode(False, kernel.bitwise)
+    mode(False, kernel.bitwise, kernel.ascending)
     if "_batch_" in kernel.name:
         return batch(kernel, shape, folder)
     return aesgcm(kernel, shape) if "aesgcm" in kernel.name else chacha20poly1305(kernel, shape, folder)
