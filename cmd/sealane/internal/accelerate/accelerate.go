@@ -59,7 +59,7 @@ func Build(ctx context.Context, job Job) (*Result, error) {
 		return nil, err
 	}
 	if len(Kernels(b.env.GOARCH)) == 0 && !job.AllowPortable {
-		return nil, fmt.Errorf("sealane has no kernel for %s yet, and its portable code is slower than x/crypto: --allow-portable builds it all the same", b.env.GOARCH)
+		return nil, fmt.Errorf("sealane has no kernel for %s yet, so that the program's own code would run: --allow-portable builds it all the same", b.env.GOARCH)
 	}
 	built := filepath.Join(b.scratch, "program")
 	if err := b.stream("build", append(b.job.Flags[:len(b.job.Flags):len(b.job.Flags)], "-o", built, b.target)); err != nil {
@@ -108,8 +108,6 @@ func verify(linked *binary.Program, goarch string, job Job) error {
 		return fmt.Errorf("%s imports %s but seals and opens with %s, which sealane does not replace: nothing was written", linked.Package, cipherPath, strings.Join(linked.Others, ", "))
 	case len(linked.Levels) == 0 || !job.Std && !linked.Called:
 		return fmt.Errorf("%s imports %s but never seals or opens with it: there is nothing to accelerate, and nothing was written", linked.Package, cipherPath)
-	case linked.Stock:
-		return fmt.Errorf("%s still has the stock cipher of %s besides sealane's: nothing was written", linked.Package, cipherPath)
 	case len(linked.Levels) < len(want) && !job.AllowPortable:
 		return fmt.Errorf("the program has only the levels %s of %s (a build tag?): nothing was written; --allow-portable accepts that",
 			strings.Join(linked.Levels, " "), strings.Join(want, " "))

@@ -538,8 +538,8 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%v: %v", c.levels, err)
 		}
 	}
-	if err := verify(&binary.Program{Levels: all, Called: true, Stock: true}, "amd64", Job{}); err == nil {
-		t.Error("the stock cipher is still there")
+	if err := verify(&binary.Program{Levels: all, Stock: true}, "amd64", Job{}); err == nil {
+		t.Error("the stock cipher is called")
 	}
 	if err := verify(&binary.Program{Levels: all, Uses: true}, "amd64", Job{}); err == nil {
 		t.Error("only the program itself uses sealane")
@@ -552,10 +552,8 @@ func TestPatch(t *testing.T) {
 	const check = "\tif len(key) != 32 {\n\t\treturn nil, errors.New(\"bad\")\n\t}\n"
 	for _, c := range []struct{ name, source, want, wantError string }{
 		{"checks stay", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "\tk := binary.LittleEndian.Uint32(key)\n\treturn &aead{k}, nil\n}\n",
-			check + "\treturn sealaneNew(key)\n}", ""},
-		{"unused import", head + "func NewX(k []byte) (cipher.AEAD, error) {\n\treturn &aead{binary.LittleEndian.Uint32(k)}, nil\n}\n",
-			"_ \"encoding/binary\"", ""},
-		{"other name", head + "func NewX(secret []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "return sealaneNewX(secret)", ""},
+			check + "\tif c, err := sealaneNew(key); c != nil || err != nil { return c, err }; k := binary.", ""},
+		{"other name", head + "func NewX(secret []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "if c, err := sealaneNewX(secret); c != nil", ""},
 		{"method", head + "func (a *x) New(key []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "return nil, nil", ""},
 		{"other signature", head + "func New(key []byte, n int) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "", "its New is not"},
 		{"only checks", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "}\n", "", "does nothing that sealane understands"},

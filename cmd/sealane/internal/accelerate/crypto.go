@@ -77,8 +77,9 @@ func (t tree) patch() error {
 	return nil
 }
 
-// patchFile replaces the body of New and NewX, from behind the tests of the arguments that it starts with, and says
-// which of them it found. They call sealane through functions that the linker keeps if, and only if, the program calls them.
+// patchFile has New and NewX call sealane behind the tests of the arguments that they start with, and says which of them it
+// found. What follows stays, for CPUs that sealane has no kernel for. They call sealane through functions that the linker
+// keeps if, and only if, the program calls them.
 func patchFile(name string, content []byte) (patched []byte, functions []string, err error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
@@ -86,14 +87,13 @@ func patchFile(name string, content []byte) (patched []byte, functions []string,
 		return nil, nil, err
 	}
 	at := func(p token.Pos) int { return files.Position(p).Offset }
-	type edit struct {
-		from, to int
-		text     string
-	}
-	var edits []edit
+	var out bytes.Buffer
 	var markers strings.Builder
-	gone := func(p token.Pos) bool {
-		return slices.ContainsFunc(edits, func(e edit) bool { return e.from <= at(p) && at(p) < e.to })
+	last := 0
+	insert := func(p token.Pos, text string) {
+		out.Write(content[last:at(p)])
+		out.WriteString(text)
+		last = at(p)
 	}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -111,41 +111,16 @@ func patchFile(name string, content []byte) (patched []byte, functions []string,
 		if len(body) == 0 {
 			return nil, nil, fmt.Errorf("%s does nothing that sealane understands", f.Name.Name)
 		}
-		edits = append(edits, edit{at(body[0].Pos()), at(f.Body.Rbrace), fmt.Sprintf("return sealane%s(%s)\n", f.Name.Name, key)})
+		if len(functions) == 0 {
+			insert(file.Name.End(), "; import sealane "+strconv.Quote(sealaneCipher))
+		}
+		insert(body[0].Pos(), fmt.Sprintf("if c, err := sealane%s(%s); c != nil || err != nil { return c, err }; ", f.Name.Name, key))
 		results := content[at(f.Type.Results.Pos()):at(f.Type.Results.End())]
 		fmt.Fprintf(&markers, "\n//go:noinline\nfunc sealane%s(key []byte) %s { return sealane.%[1]s(key) }\n", f.Name.Name, results)
 		functions = append(functions, f.Name.Name)
 	}
-	if len(edits) == 0 {
+	if len(functions) == 0 {
 		return content, nil, nil
-	}
-	used := map[string]bool{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok && !gone(s.Pos()) {
-			if x, ok := s.X.(*ast.Ident); ok {
-				used[x.Name] = true
-			}
-		}
-		return true
-	})
-	for _, i := range file.Imports {
-		imported, err := strconv.Unquote(i.Path.Value)
-		if err != nil {
-			return nil, nil, err
-		}
-		if i.Name == nil && !used[path.Base(imported)] {
-			edits = append(edits, edit{at(i.Pos()), at(i.Pos()), "_ "})
-		}
-	}
-	end := at(file.Name.End())
-	edits = append(edits, edit{end, end, "; import sealane " + strconv.Quote(sealaneCipher)})
-	slices.SortFunc(edits, func(a, b edit) int { return a.from - b.from })
-	var out bytes.Buffer
-	last := 0
-	for _, e := range edits {
-		out.Write(content[last:e.from])
-		out.WriteString(e.text)
-		last = e.to
 	}
 	out.Write(content[last:])
 	out.WriteString(markers.String())

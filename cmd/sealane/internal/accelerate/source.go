@@ -39,22 +39,24 @@ import (
 	"crypto/cipher"
 
 	"github.com/sealane/sealane/internal/aead"
+	"github.com/sealane/sealane/internal/kernel"
 )
 
-// New returns ChaCha20-Poly1305.
+// New returns ChaCha20-Poly1305, or nil where the caller's own is to be used: on CPUs that sealane has no kernel for, or if it
+// was told to use none.
 func New(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
-	if err != nil {
-		return nil, err
+	if err != nil || level == kernel.Portable {
+		return nil, nil
 	}
 	return aead.NewChaCha20Poly1305(level, key)
 }
 
-// NewX returns XChaCha20-Poly1305.
+// NewX returns XChaCha20-Poly1305, likewise.
 func NewX(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
-	if err != nil {
-		return nil, err
+	if err != nil || level == kernel.Portable {
+		return nil, nil
 	}
 	return aead.NewXChaCha20Poly1305(level, key)
 }
