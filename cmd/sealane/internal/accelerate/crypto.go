@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path"
@@ -16,13 +17,14 @@ import (
 	"strings"
 )
 
-// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane.
-func cryptoSource(dir string, tests bool) (tree, error) {
+// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane, and if that is asked for its bare
+// ChaCha20: no released sealane has a package for that.
+func cryptoSource(dir string, tests, stream bool) (tree, error) {
 	t, err := moduleSource(dir, tests)
 	if err != nil {
 		return nil, fmt.Errorf("cannot copy %s: %w", cryptoModule, err)
 	}
-	return t, t.patch()
+	return t, t.patch(stream)
 }
 
 // moduleSource returns a module as it is in dir.
@@ -57,9 +59,15 @@ func moduleSource(dir string, tests bool) (tree, error) {
 	return t, err
 }
 
-// patch makes New and NewX call sealane. The rest of the package stays: what else it exports, and its checks.
-func (t tree) patch() error {
+// patch makes New and NewX call sealane. The rest of the package stays: what else it exports, and its checks. With
+// stream the bare ChaCha20 calls sealane too, in versions that have it as we know it.
+func (t tree) patch(stream bool) error {
 	found := false
+	if name := "chacha20/chacha_noasm.go"; stream && t.knownStream() {
+		if patched, ok := patchStream(name, t[name]); ok {
+			t[name] = patched
+		}
+	}
 	for name, content := range t {
 		if path.Dir(name) != "chacha20poly1305" || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			continue
@@ -128,6 +136,63 @@ func patchFile(name string, content []byte) (patched []byte, functions []string,
 		return nil, nil, err
 	}
 	return out.Bytes(), functions, nil
+}
+
+// streamFields are what the state of x/crypto's bare ChaCha20 must have.
+var streamFields = map[string]string{"key": "[8]uint32", "counter": "uint32", "nonce": "[3]uint32"}
+
+// knownStream says whether x/crypto's bare ChaCha20 has its state as we know it.
+func (t tree) knownStream() bool {
+	file, err := parser.ParseFile(token.NewFileSet(), "chacha_generic.go", t["chacha20/chacha_generic.go"], parser.SkipObjectResolution)
+	if err != nil {
+		return false
+	}
+	known := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok || spec.Name.Name != "Cipher" {
+			return true
+		}
+		if state, ok := spec.Type.(*ast.StructType); ok {
+			for _, f := range state.Fields.List {
+				if want := streamFields[f.Names[0].Name]; len(f.Names) == 1 && want != "" && types.ExprString(f.Type) == want {
+					known++
+				}
+			}
+		}
+		return false
+	})
+	return known == len(streamFields)
+}
+
+// patchStream has the method that does whole blocks, where there is no assembly for it, call sealane.
+func patchStream(name string, content []byte) ([]byte, bool) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, false
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Name.Name != "xorKeyStreamBlocks" || f.Recv == nil || f.Type.Params.NumFields() != 2 {
+			continue
+		}
+		name, body := files.Position(file.Name.End()).Offset, files.Position(f.Body.Lbrace).Offset+1
+		signature := string(content[files.Position(f.Pos()).Offset:body])
+		if signature != "func (s *Cipher) xorKeyStreamBlocks(dst, src []byte) {" {
+			return nil, false
+		}
+		var out bytes.Buffer
+		out.Write(content[:name])
+		out.WriteString("; import sealane " + strconv.Quote(sealaneStream))
+		out.Write(content[name:body])
+		out.WriteString(" if sealaneXOR(&s.key, &s.nonce, s.counter, dst, src) { s.counter += uint32(len(src) / 64); return };")
+		out.Write(content[body:])
+		out.WriteString("\n//go:noinline\nfunc sealaneXOR(key *[8]uint32, nonce *[3]uint32, counter uint32, dst, src []byte) bool {\n" +
+			"\treturn sealane.XOR(key, nonce, counter, dst, src)\n}\n")
+		return out.Bytes(), true
+	}
+	return nil, false
 }
 
 // parameter returns the name of the one parameter of func(key []byte) (cipher.AEAD, error).

@@ -88,6 +88,7 @@ type Program struct {
 	Levels    []string `json:"levels"`                         // of sealane that are linked, best first
 	Uses      bool     `json:"sealane_called"`                 // the program makes ciphers of sealane, by itself or through x/crypto
 	Called    bool     `json:"x_crypto_calls"`                 // the program calls x/crypto's New or NewX, and that calls sealane
+	Stream    string   `json:"x_crypto_chacha20,omitempty"`    // OnSealane or Stock, if the program can call x/crypto's bare ChaCha20
 	StdCipher string   `json:"std_chacha20poly1305,omitempty"` // OnSealane or Stock, if the program can call the standard library's
 	StdGCM    string   `json:"std_aesgcm,omitempty"`           // likewise
 	FIPS140   string   `json:"fips140,omitempty"`              // the mode that the program turns on by itself
@@ -136,6 +137,12 @@ func Read(file string) (*Program, error) {
 			p.Uses = true
 		}
 		p.std(f)
+		switch {
+		case f == cryptoModule+"/chacha20.sealaneXOR":
+			p.Stream = OnSealane
+		case f == cryptoModule+"/chacha20.(*Cipher).XORKeyStream" && p.Stream == "":
+			p.Stream = Stock
+		}
 		if slices.Contains(markers, f) {
 			p.Called = true
 		}
