@@ -1,4 +1,4 @@
-/* AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619): what the front end needs besides the kernels. */
+/* AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619): what front ends need besides the kernels. */
 #ifndef SEALANE_SRC_AESMODES_H
 #define SEALANE_SRC_AESMODES_H
 
