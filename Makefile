@@ -211,6 +211,8 @@ $(eval $(call suite,check,$(B)/check,$(B)/check))
 $(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))
 $(eval $(call suite,corrupters-aesgcm,$(B)/check,--must-fail "$(B)/check --primitive=aesgcm --level=portable --corrupt=%" \
     $$$$($(B)/check --primitive=aesgcm --list)))
+$(foreach p,aes chacha20masks,$(eval $(call suite,corrupters-$(p),$(B)/check,\
+    --must-fail "$(B)/check --primitive=$(p) --level=portable --corrupt=%" $$$$($(B)/check --primitive=$(p) --list))))
 $(eval $(call suite,check-clang,$(B)/clang/check,$(B)/clang/check))
 $(eval $(call suite,check-asan,$(B)/asan/check,$(B)/asan/check))
 $(eval $(call suite,check-asan-clang,$(B)/asan-clang/check,$(B)/asan-clang/check))
