@@ -9,6 +9,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/engine"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
+	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
 // A Source is asked for counts when somebody wants metrics.
@@ -51,11 +52,21 @@ var metrics = []metric{
 	counter("tcp_repeated_total", "Segments seen before.", func(s *engine.Stats) uint64 { return s.Repeated }),
 	counter("tcp_conflicts_total", "Segments that contradict others.", func(s *engine.Stats) uint64 { return s.Conflicts }),
 	counter("tcp_holes_total", "Holes in streams that were given up.", func(s *engine.Stats) uint64 { return s.Holes }),
+	counter("gate_forwarded_frames_total", "Closed gateway: frames that passed as they came.", func(s *engine.Stats) uint64 { return s.Gate.Forwarded }),
+	counter("gate_read_segments_total", "Closed gateway: segments sent with what was read.", func(s *engine.Stats) uint64 { return s.Gate.Sent }),
+	counter("gate_allowed_frames_total", "Closed gateway: frames with payload that passed by a rule.", func(s *engine.Stats) uint64 { return s.Gate.Allowed }),
+	counter("gate_denied_frames_total", "Closed gateway: frames kept back by a rule.", func(s *engine.Stats) uint64 { return s.Gate.Denied }),
+	counter("gate_refused_frames_total", "Closed gateway: frames that are not TCP, and that no rule allows.", func(s *engine.Stats) uint64 { return s.Gate.Refused }),
+	counter("gate_unread_segments_total", "Closed gateway: segments kept back because nobody reads them.", func(s *engine.Stats) uint64 { return s.Gate.Unread }),
+	counter("gate_early_bytes_total", "Closed gateway: bytes of records that passed before the rest of the record.", func(s *engine.Stats) uint64 { return s.Gate.Early }),
+	counter("gate_shut_directions_total", "Closed gateway: directions of which nothing passes any more.", func(s *engine.Stats) uint64 { return s.Gate.Shut }),
 	{prometheus.NewDesc("sealane_gateway_connections", "Connections in the table.", nil, nil), prometheus.GaugeValue,
 		func(s *engine.Stats) uint64 { return s.Active }},
 }
 
 var (
+	directions = prometheus.NewDesc("sealane_gateway_directions_total",
+		"Directions of TLS connections that ended, by their state then and by why something of them was lost.", []string{"state", "lost"}, nil)
 	ringDrops  = prometheus.NewDesc("sealane_gateway_ring_drops_total", "Packets that the kernel dropped because nobody read them in time.", nil, nil)
 	keyCount   = prometheus.NewDesc("sealane_gateway_keys", "Connections with keys in the store.", nil, nil)
 	keyEvicted = prometheus.NewDesc("sealane_gateway_keys_evicted_total", "Connections whose keys made room for others.", nil, nil)
@@ -74,6 +85,13 @@ func (s *Source) Collect(to chan<- prometheus.Metric) {
 	for i := range metrics {
 		m := &metrics[i]
 		to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.value(&stats)))
+	}
+	for state := range stats.Directions {
+		for why, count := range stats.Directions[state] {
+			if count > 0 {
+				to <- prometheus.MustNewConstMetric(directions, prometheus.CounterValue, float64(count), tls.Direction(state).String(), tls.Reason(why).String())
+			}
+		}
 	}
 	n := func(d *prometheus.Desc, kind prometheus.ValueType, v uint64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, kind, float64(v), labels...)
