@@ -13,7 +13,6 @@
 #include "../asm.S"
 
     isa .sse2, .ssse3, .sse4.1, .aes, .pclmul
-    scratch_end MODE_SCRATCH_END
 
 #define WIDTH 1
 #define V xmm
@@ -21,6 +20,8 @@
 #define XMM1_TWICE xmm1
 
 #include "aes_modes.h"
+
+    scratch_end MODE_SCRATCH_END
 
     constants sealane_aes_aesni_constants
     mode_constants

@@ -13,7 +13,6 @@
 #include "../asm.S"
 
     isa .avx, .avx2, .aes, .pclmul, .vaes, .vpclmulqdq
-    scratch_end MODE_SCRATCH_END
 
 #define WIDTH 2
 #define V ymm
@@ -21,6 +20,8 @@
 #define XMM1_TWICE xmm1, xmm1
 
 #include "aes_modes.h"
+
+    scratch_end MODE_SCRATCH_END
 
     constants sealane_aes_avx2_constants
     mode_constants

@@ -43,6 +43,7 @@ type live struct {
 	flows      int
 	ring       int
 	promisc    bool
+	oneNetwork bool
 	api        string
 	metrics    string
 	audit      string
@@ -104,6 +105,7 @@ func liveCommand() *cobra.Command {
 	f.IntVar(&l.flows, "flows", 1<<16, "connections to follow at the same time, by all cores")
 	f.IntVar(&l.ring, "ring", 64, "memory for packets that are not read yet, MiB for each core and interface")
 	f.BoolVar(&l.promisc, "promiscuous", false, "read packets for other machines as well")
+	f.BoolVar(&l.oneNetwork, "one-network", false, oneNetworkUsage)
 	f.StringVar(&l.api, "api", "", "let who connects to this Unix socket give keys by address: PUT, GET, DELETE /flows")
 	f.StringVar(&l.metrics, "metrics", "", "serve metrics for Prometheus at this address, such as localhost:9101")
 	f.StringVar(&l.audit, "audit", "", "append to this file which connections were decrypted")
@@ -253,7 +255,7 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 	}
 	c.worker = engine.NewWorker(l.store, sink, engine.Options{
 		Flows: flows, Room: flows, KeyWait: max(int64(l.wait), 1), HoleWait: 200e6, TLS: limits, Queued: 64 << 20 / l.workers,
-		Keys: l.table, Gate: c.gate,
+		Keys: l.table, Gate: c.gate, OneNetwork: l.oneNetwork,
 	})
 	if audit != nil {
 		c.worker.Opened = func(f *output.Flow, suite, version uint16) {
