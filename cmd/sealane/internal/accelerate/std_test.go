@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,6 +159,10 @@ func TestStd(t *testing.T) {
 		{name: "only x/crypto", files: plain(), job: std(), built: "thing"},
 		{name: "workspace", files: tlsFiles("go.work", "go 1.24.0\n\nuse .\n"), job: std(), built: "thing"},
 		{name: "an overlay of its own", files: tlsFiles("more.txt", overlay, "overlay.json", `{"Replace": {"more.go": "more.txt"}}`), job: std("-overlay=overlay.json"), built: "thing"},
+		{name: "GOFLAGS", files: tlsFiles("tagged.go", "//go:build special\n\npackage main\n\nfunc init() { println(\"tagged\") }\n"), job: std(),
+			setUp: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "-mod=mod -tags=special") }, built: "thing"},
+		{name: "an overlay in GOFLAGS", files: tlsFiles("more.txt", overlay, "overlay.json", `{"Replace": {"more.go": "more.txt"}}`), job: std(),
+			setUp: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "-overlay=overlay.json") }, built: "thing"},
 		{name: "no such overlay", files: tlsFiles(), job: std("-overlay=overlay.json"), want: "overlay.json: no such file"},
 		{name: "overlay without =", files: tlsFiles(), job: std("-overlay", "overlay.json"), want: "write -overlay overlay.json with ="},
 		{name: "vendored", files: plain("tls.go", strings.Replace(tlsProgram, "func main()", "func init()", 1)), setUp: vendorSomething, job: std(), want: "-mod=mod"},
@@ -172,7 +177,8 @@ func TestStd(t *testing.T) {
 		{name: "wasm", files: tlsFiles(), job: Job{Std: true, GOOS: "js", GOARCH: "wasm"}, want: "no kernel for wasm"},
 		{name: "Windows on ARM", files: tlsFiles(), job: Job{Std: true, GOOS: "windows", GOARCH: "arm64"}, want: "windows/arm64"},
 		{name: "kernels left out", files: tlsFiles(), job: std("-tags=purego"), want: "has only the levels portable of"},
-		{name: "offline", files: tlsFiles("go.mod", mod+requires("golang.org/x/text v0.1.0"), "text.go", "package main\n\nimport _ \"golang.org/x/text\"\n"), job: std(), want: "go.sum"},
+		{name: "offline, latest", files: tlsFiles(), job: Job{Std: true, Package: "golang.zx2c4.com/wireguard@latest"}, want: "this needs the network"},
+		{name: "not in the module cache", files: tlsFiles("go.mod", mod+requires("golang.org/x/text v0.1.0"), "text.go", "package main\n\nimport _ \"golang.org/x/text\"\n"), job: std(), want: "go.sum"},
 	}
 	if *long {
 		cases = append(cases,
@@ -370,6 +376,64 @@ func TestStdCache(t *testing.T) {
 		if p, err := binary.Read(filepath.Join(dir, name)); err != nil || p.StdGCM != want || p.StdCipher != want {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
+	}
+}
+
+// TestStdReadOnly builds where nobody can write to the Go installation.
+func TestStdReadOnly(t *testing.T) {
+	root := strings.TrimSpace(mustRun(t, ".", "go", "env", "GOROOT"))
+	probe := filepath.Join(root, "sealane-probe")
+	if err := os.WriteFile(probe, nil, 0o666); err == nil {
+		os.Remove(probe)
+		if os.Getenv("SEALANE_TEST_READ_ONLY") != "" {
+			t.Fatal("the Go installation can be written to all the same")
+		}
+		// Who may write may mount it so that it cannot be written to, for one process.
+		cmd := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$0" -test.run='^TestStdReadOnly$' -test.v`, os.Args[0], root)
+		cmd.Env = append(os.Environ(), "SEALANE_TEST_READ_ONLY=1", "GOMODCACHE=", "XDG_CACHE_HOME=", "GOPROXY=")
+		out, err := cmd.CombinedOutput()
+		switch {
+		case err != nil && !strings.Contains(string(out), "=== RUN"):
+			t.Skipf("NOT RUN: cannot mount: %v %s", err, out)
+		case err != nil || !strings.Contains(string(out), "--- PASS: TestStdReadOnly"):
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	dir := stdPlace(t)
+	mustBuild(t, Job{Std: true})
+	if out := mustRun(t, dir, filepath.Join(dir, "thing")); !strings.Contains(out, "TLS 1.3") {
+		t.Errorf("prints %s", out)
+	}
+}
+
+// TestLinkRoot: a Go below the module cache is reached by a link from elsewhere, always the same; any other as it is.
+func TestLinkRoot(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	inside := filepath.Join(dir, "mod", "golang.org", "toolchain")
+	if err := os.MkdirAll(inside, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	links := map[string]bool{}
+	for range 2 {
+		b := build{scratch: t.TempDir(), env: environment{GOROOT: inside, GOMODCACHE: filepath.Join(dir, "mod")}}
+		if err := b.linkRoot(); err != nil {
+			t.Fatal(err)
+		}
+		to, err := os.Readlink(b.env.GOROOT)
+		if err != nil || to != inside || strings.HasPrefix(b.env.GOROOT, b.env.GOMODCACHE) || b.program0 != filepath.Join(b.env.GOROOT, "bin", "go") ||
+			!slices.Contains(b.environ, "GOROOT="+b.env.GOROOT) || !slices.Contains(b.environ, "GOTOOLCHAIN=local") {
+			t.Errorf("%v: %q, %+v", err, to, b)
+		}
+		links[b.env.GOROOT] = true
+	}
+	if len(links) != 1 {
+		t.Errorf("%v: what was compiled is not found again", links)
+	}
+	b := build{env: environment{GOROOT: filepath.Join(dir, "go"), GOMODCACHE: filepath.Join(dir, "mod")}}
+	if err := b.linkRoot(); err != nil || b.env.GOROOT != filepath.Join(dir, "go") || b.environ != nil {
+		t.Errorf("%v, %+v", err, b)
 	}
 }
 
