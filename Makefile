@@ -184,6 +184,9 @@ $(B)/vectors.txt: test/vectors/flatten.go $(VECTORS)
 $(B)/fuzz_openssl: test/fuzz_openssl.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
 
+$(B)/modes_openssl: test/modes_openssl.c $(B)/libsealane.a
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
+
 $(B)/fuzz_libfuzzer: test/fuzz_openssl.c $(B)/asan-clang/libsealane.a
 	$(CLANG) $(CFLAGS) $(TEST_FLAGS) $(SANITIZE) -fsanitize=fuzzer -DSEALANE_LIBFUZZER -o $@ $^ -lcrypto
 
@@ -235,6 +238,8 @@ $(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/vectors.txt,test/emulated 
 $(eval $(call suite,setuid,$(B)/api,test/setuid $(B)/api))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
+$(eval $(call suite,modes-openssl,$(B)/modes_openssl,$(B)/modes_openssl --seconds=2))
+$(eval $(call suite,modes-openssl-corrupt,$(B)/modes_openssl,--must-fail "$(B)/modes_openssl --seconds=2 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
 $(eval $(call suite,secret-valgrind-planted,$(B)/secret_valgrind,\
     --must-fail "valgrind --quiet $(B)/secret_valgrind --plant=%" branch table compare))
