@@ -104,6 +104,7 @@ KERNEL(chacha20poly1305, neon6)
 KERNEL(chacha20poly1305, neon)
 KERNEL(aesgcm, ce)
 KERNEL(aesgcm, neon)
+KERNEL(aes, ce)
 #endif
 #if defined(HAVE_ARM_KERNELS)
 KERNEL(chacha20poly1305, neon)
@@ -179,6 +180,9 @@ _Static_assert(sizeof aesgcm_levels / sizeof aesgcm_levels[0] <= SEALANE_LEVELS_
 
 /* The modes that do not authenticate. */
 static const sealane_level aes_levels[] = {
+#if defined(HAVE_AARCH64_KERNELS)
+    LEVEL(aes, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
+#endif
     {"portable", 0, sealane_aes_portable, NULL, NO_BATCH, 0},
 };
 

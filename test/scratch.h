@@ -15,6 +15,7 @@ static const struct {
     {"chacha20poly1305", "ssse3", 1216},
 #endif
 #if defined(__aarch64__)
+    {"aes", "ce", 256},
     {"aesgcm", "ce", 720},
     {"aesgcm", "neon", 3648},
     {"chacha20poly1305", "neon", 608},

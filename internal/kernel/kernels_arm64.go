@@ -4,6 +4,14 @@
 
 package kernel
 
+// AESCE is sealane_aes_ce of asm/aarch64/aes_ce.S.
+//
+//go:noescape
+func AESCE(a *Args)
+
+// AESCEExtensions are the CPU extensions that AESCE may use, in the assembler's names.
+const AESCEExtensions = "neon aes"
+
 // AESGCMCE is sealane_aesgcm_ce of asm/aarch64/aesgcm_ce.S.
 //
 //go:noescape

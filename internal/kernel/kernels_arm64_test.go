@@ -5,6 +5,7 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
+	"AESCE":                 AESCE,
 	"AESGCMCE":              AESGCMCE,
 	"AESGCMNEON":            AESGCMNEON,
 	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,

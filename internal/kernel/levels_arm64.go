@@ -111,11 +111,27 @@ func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
 	raceBatch(a)
 }
 
-func aesLevelRows() []dispatch.Row { return nil }
+// aesLevelRows lists the kernels of the modes that do not authenticate.
+func aesLevelRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(CE),
+			Name:    "ce",
+			Summary: "8 blocks at a time with AES instructions",
+			Needs:   []string{"neon", "aes"},
+			Test:    aesTestOf(CE),
+		},
+	}
+}
 
-// AES runs a level's kernel.
+// AES runs a level's kernel. The CPU must have what it needs.
 func AES(level Level, a *Args) {
-	AESPortable(a)
+	switch level {
+	case CE:
+		AESCE(a)
+	default:
+		AESPortable(a)
+	}
 	raceAESArgs(a)
 }
 
