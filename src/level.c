@@ -97,6 +97,9 @@ KERNEL(aesgcm, avx512)
 BATCH_KERNEL(aesgcm, avx512)
 KERNEL(aesgcm, avx2)
 KERNEL(aesgcm, aesni)
+KERNEL(aes, avx512)
+KERNEL(aes, avx2)
+KERNEL(aes, aesni)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
 BATCH_KERNEL(chacha20poly1305, neon)
@@ -182,6 +185,16 @@ _Static_assert(sizeof aesgcm_levels / sizeof aesgcm_levels[0] <= SEALANE_LEVELS_
 static const sealane_level aes_levels[] = {
 #if defined(HAVE_AARCH64_KERNELS)
     LEVEL(aes, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
+#endif
+#if defined(HAVE_X86_64_KERNELS)
+    LEVEL(aes, avx512,
+          SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ | SEALANE_X86_AVX2 |
+              SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL | SEALANE_X86_AVX512BW,
+          NO_BATCH),
+    LEVEL(aes, avx2,
+          SEALANE_X86_AVX2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ,
+          NO_BATCH),
+    LEVEL(aes, aesni, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AES | SEALANE_X86_PCLMUL, NO_BATCH),
 #endif
     {"portable", 0, sealane_aes_portable, NULL, NO_BATCH, 0},
 };

@@ -6,6 +6,9 @@ static const struct {
     size_t end;
 } scratch_ends[] = {
 #if defined(__x86_64__)
+    {"aes", "aesni", 384},
+    {"aes", "avx2", 512},
+    {"aes", "avx512", 768},
     {"aesgcm", "aesni", 448},
     {"aesgcm", "avx2", 640},
     {"aesgcm", "avx512", 256},
