@@ -19,6 +19,7 @@ static const struct {
 #endif
 #if defined(__aarch64__)
     {"aes", "ce", 256},
+    {"aes", "neon", 2304},
     {"aesgcm", "ce", 720},
     {"aesgcm", "neon", 3648},
     {"chacha20poly1305", "neon", 608},

@@ -12,6 +12,14 @@ func AESCE(a *Args)
 // AESCEExtensions are the CPU extensions that AESCE may use, in the assembler's names.
 const AESCEExtensions = "neon aes"
 
+// AESNEON is sealane_aes_neon of asm/aarch64/aes_neon.S.
+//
+//go:noescape
+func AESNEON(a *Args)
+
+// AESNEONExtensions are the CPU extensions that AESNEON may use, in the assembler's names.
+const AESNEONExtensions = "neon"
+
 // AESGCMCE is sealane_aesgcm_ce of asm/aarch64/aesgcm_ce.S.
 //
 //go:noescape

@@ -121,6 +121,13 @@ func aesLevelRows() []dispatch.Row {
 			Needs:   []string{"neon", "aes"},
 			Test:    aesTestOf(CE),
 		},
+		{
+			Level:   uint8(NEON),
+			Name:    "neon",
+			Summary: "8 bit-sliced blocks at a time in 128-bit vectors",
+			Needs:   []string{"neon"},
+			Test:    aesTestOf(NEON),
+		},
 	}
 }
 
@@ -129,6 +136,8 @@ func AES(level Level, a *Args) {
 	switch level {
 	case CE:
 		AESCE(a)
+	case NEON:
+		AESNEON(a)
 	default:
 		AESPortable(a)
 	}
