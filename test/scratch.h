@@ -20,6 +20,8 @@ static const struct {
     {"chacha20poly1305", "ssse3", 960},
 #endif
 #if defined(__aarch64__)
+    {"aes", "ce", 256},
+    {"aes", "neon", 2304},
     {"aesgcm", "ce", 720},
     {"aesgcm", "neon", 3648},
     {"chacha20poly1305", "neon", 608},
