@@ -5,16 +5,16 @@ use super::Constants;
 
 #[rustfmt::skip]
 kernels! {
-    aesgcm_aesni, "sealane_0_1_0_aesgcm_aesni", "x86_64/aesgcm_aesni.s"; // sse2 ssse3 sse4.1 aes pclmul
-    aesgcm_avx2, "sealane_0_1_0_aesgcm_avx2", "x86_64/aesgcm_avx2.s"; // avx avx2 aes pclmul vaes vpclmulqdq
-    aesgcm_avx512, "sealane_0_1_0_aesgcm_avx512", "x86_64/aesgcm_avx512.s"; // avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq
-    aesgcm_batch_avx512, "sealane_0_1_0_aesgcm_batch_avx512", "x86_64/aesgcm_batch_avx512.s"; // avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq
-    chacha20poly1305_avx2, "sealane_0_1_0_chacha20poly1305_avx2", "x86_64/chacha20poly1305_avx2.s"; // sse2 ssse3 sse4.1 avx avx2 bmi2
-    chacha20poly1305_avx512, "sealane_0_1_0_chacha20poly1305_avx512", "x86_64/chacha20poly1305_avx512.s"; // avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma
-    chacha20poly1305_avx512vl, "sealane_0_1_0_chacha20poly1305_avx512vl", "x86_64/chacha20poly1305_avx512vl.s"; // sse2 ssse3 sse4.1 avx avx2 bmi2 avx512f avx512vl
-    chacha20poly1305_batch_avx2, "sealane_0_1_0_chacha20poly1305_batch_avx2", "x86_64/chacha20poly1305_batch_avx2.s"; // sse2 ssse3 sse4.1 avx avx2 bmi2
-    chacha20poly1305_batch_avx512, "sealane_0_1_0_chacha20poly1305_batch_avx512", "x86_64/chacha20poly1305_batch_avx512.s"; // avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma
-    chacha20poly1305_ssse3, "sealane_0_1_0_chacha20poly1305_ssse3", "x86_64/chacha20poly1305_ssse3.s"; // sse2 ssse3
+    aesgcm_aesni, "sealane_0_1_0_aesgcm_aesni", "x86_64/aesgcm_aesni.s", "sse2 ssse3 sse4.1 aes pclmul";
+    aesgcm_avx2, "sealane_0_1_0_aesgcm_avx2", "x86_64/aesgcm_avx2.s", "avx avx2 aes pclmul vaes vpclmulqdq";
+    aesgcm_avx512, "sealane_0_1_0_aesgcm_avx512", "x86_64/aesgcm_avx512.s", "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq";
+    aesgcm_batch_avx512, "sealane_0_1_0_aesgcm_batch_avx512", "x86_64/aesgcm_batch_avx512.s", "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq";
+    chacha20poly1305_avx2, "sealane_0_1_0_chacha20poly1305_avx2", "x86_64/chacha20poly1305_avx2.s", "sse2 ssse3 sse4.1 avx avx2 bmi2";
+    chacha20poly1305_avx512, "sealane_0_1_0_chacha20poly1305_avx512", "x86_64/chacha20poly1305_avx512.s", "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma";
+    chacha20poly1305_avx512vl, "sealane_0_1_0_chacha20poly1305_avx512vl", "x86_64/chacha20poly1305_avx512vl.s", "sse2 ssse3 sse4.1 avx avx2 bmi2 avx512f avx512vl";
+    chacha20poly1305_batch_avx2, "sealane_0_1_0_chacha20poly1305_batch_avx2", "x86_64/chacha20poly1305_batch_avx2.s", "sse2 ssse3 sse4.1 avx avx2 bmi2";
+    chacha20poly1305_batch_avx512, "sealane_0_1_0_chacha20poly1305_batch_avx512", "x86_64/chacha20poly1305_batch_avx512.s", "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma";
+    chacha20poly1305_ssse3, "sealane_0_1_0_chacha20poly1305_ssse3", "x86_64/chacha20poly1305_ssse3.s", "sse2 ssse3";
 }
 
 #[rustfmt::skip]
