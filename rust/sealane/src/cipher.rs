@@ -95,9 +95,9 @@ impl Gcm {
     pub(crate) fn parts<'a>(&'a self, nonce: CallNonce<'a>, ad: &'a [u8], total: u64, open: bool) -> AnyParts<'a> {
         match self {
             // SAFETY: see the top of this file; the key was set up by this kernel.
-            Gcm::Kernel(kernel, key) => AnyParts::Kernel(unsafe {
-                Parts::new(kernel, CallKey::Gcm(key), nonce, ad, flags(open), total)
-            }),
+            Gcm::Kernel(kernel, key) => {
+                AnyParts::Kernel(unsafe { Parts::new(kernel, CallKey::Gcm(key), nonce, ad, flags(open), total) })
+            }
             #[cfg(feature = "portable")]
             Gcm::Portable(key) => AnyParts::Gcm(portable::GcmParts::new(key, nonce, ad), open),
         }

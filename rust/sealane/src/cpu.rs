@@ -2,10 +2,10 @@
 //! is not compiled there.
 #![allow(unsafe_code, dead_code)]
 
-#[cfg(target_arch = "x86_64")]
-pub(crate) use x86::*;
 #[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
 pub(crate) use arm::*;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::*;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
@@ -203,11 +203,7 @@ pub(crate) fn ticks() -> u64 {
         unsafe { core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) now) };
         now
     }
-    #[cfg(any(
-        miri,
-        target_env = "sgx",
-        not(any(target_arch = "x86_64", target_arch = "aarch64"))
-    ))]
+    #[cfg(any(miri, target_env = "sgx", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     {
         0
     }

@@ -100,7 +100,10 @@ impl ZeroizeOnDrop for Key {}
 
 impl core::fmt::Debug for Key {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Key").field("algorithm", &self.algorithm).field("level", &self.level.name).finish_non_exhaustive()
+        f.debug_struct("Key")
+            .field("algorithm", &self.algorithm)
+            .field("level", &self.level.name)
+            .finish_non_exhaustive()
     }
 }
 

@@ -30,8 +30,6 @@
 #![deny(unsafe_code, missing_docs, unused_must_use)]
 #![warn(rust_2018_idioms)]
 
-#[cfg(feature = "aead")]
-mod traits;
 mod batch;
 mod cipher;
 mod cpu;
@@ -44,6 +42,8 @@ mod level;
 mod portable;
 mod scatter;
 mod selftest;
+#[cfg(feature = "aead")]
+mod traits;
 
 pub use batch::{open_batch, seal_batch, Packet};
 pub use error::Error;

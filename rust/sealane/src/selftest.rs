@@ -8,9 +8,8 @@ use crate::level::{Batch, Level, CHACHA20POLY1305};
 
 const LONGEST: usize = 3200;
 
-const LENGTHS: [usize; 21] = [
-    0, 1, 16, 31, 64, 65, 127, 128, 192, 256, 257, 511, 512, 1023, 1024, 1420, 1472, 1536, 1537, 2100, 3200,
-];
+const LENGTHS: [usize; 21] =
+    [0, 1, 16, 31, 64, 65, 127, 128, 192, 256, 257, 511, 512, 1023, 1024, 1420, 1472, 1536, 1537, 2100, 3200];
 
 const CHACHA_ANSWER: [u8; 16] =
     [0x8b, 0x9b, 0xa7, 0x78, 0x69, 0x59, 0x51, 0x4d, 0x2f, 0xca, 0x03, 0xaf, 0x99, 0x8d, 0x62, 0xab];
@@ -231,9 +230,7 @@ mod tests {
         assert!(!chacha20poly1305_batch(nothing, &batch()));
         assert!(!aesgcm_batch(nothing, &batch()));
         // A constant with one wrong bit, and each level with the constants of another.
-        for (table, test) in
-            [(&CHACHA20POLY1305, chacha20poly1305 as fn(&'static Level) -> bool), (&AESGCM, aesgcm)]
-        {
+        for (table, test) in [(&CHACHA20POLY1305, chacha20poly1305 as fn(&'static Level) -> bool), (&AESGCM, aesgcm)] {
             for (place, level) in table.levels() {
                 let kernel = match level.kernel {
                     Some(kernel) if table.works(place, level) && !kernel.constants.is_empty() => kernel,

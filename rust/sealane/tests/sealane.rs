@@ -126,7 +126,8 @@ fn all_lengths_beside_rustcrypto() {
         for ((_, bytes), (key, nonce, ad, text, sealed, tag)) in
             expected.range((algorithm as u8, 0)..=(algorithm as u8, usize::MAX))
         {
-            let what = format!("{:?} at {}, {} bytes of text, {} of associated data", algorithm, level, bytes, ad.len());
+            let what =
+                format!("{:?} at {}, {} bytes of text, {} of associated data", algorithm, level, bytes, ad.len());
             let key = Key::with_level(algorithm, key, level).expect("key");
             assert_eq!(key.level(), level);
 
@@ -266,10 +267,7 @@ fn wrong_input() {
         for bytes in (0..40).filter(|bytes| *bytes != algorithm.key_len()) {
             assert_eq!(Key::new(algorithm, &vec![1; bytes]).err(), Some(Error::InvalidKey));
         }
-        assert_eq!(
-            Key::with_level(algorithm, &vec![1; algorithm.key_len()], "mmx").err(),
-            Some(Error::InvalidLevel)
-        );
+        assert_eq!(Key::with_level(algorithm, &vec![1; algorithm.key_len()], "mmx").err(), Some(Error::InvalidLevel));
         let key = Key::new(algorithm, &vec![1; algorithm.key_len()]).expect("key");
         for bytes in (0..40).filter(|bytes| *bytes != algorithm.nonce_len()) {
             let nonce = vec![2; bytes];
@@ -415,7 +413,7 @@ fn vectors() {
         let [name, _, key, nonce, ad, text, sealed, tag, verdict]: [&str; 9] = fields.try_into().expect("nine fields");
         let (key, nonce, ad, text) = (hex(key), hex(nonce), hex(ad), hex(text));
         let (sealed, tag) = (hex(sealed), hex(tag));
-        let valid = (verdict == "valid") != (planted("vector") && number == 1000);
+        let valid = (verdict == "valid") != (planted("vector") && number == 0);
         let algorithm = match (name, key.len()) {
             ("CHACHA20-POLY1305", _) => Algorithm::ChaCha20Poly1305,
             ("XCHACHA20-POLY1305", _) => Algorithm::XChaCha20Poly1305,
@@ -504,7 +502,8 @@ fn environment() {
 #[test]
 #[ignore = "for the test of the environment"]
 fn says_its_levels() {
-    let level = |algorithm: Algorithm| Key::new(algorithm, &vec![1; algorithm.key_len()]).map_or("none", |key| key.level());
+    let level =
+        |algorithm: Algorithm| Key::new(algorithm, &vec![1; algorithm.key_len()]).map_or("none", |key| key.level());
     println!("levels: {} {}", level(Algorithm::ChaCha20Poly1305), level(Algorithm::Aes128Gcm));
 }
 

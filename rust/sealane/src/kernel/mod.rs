@@ -29,7 +29,8 @@ mod frame_x86_64;
     not(target_env = "sgx"),
     not(miri)
 ))]
-mod x86_64;
+#[path = "rows_x86_64.rs"]
+pub(crate) mod rows;
 #[cfg(all(
     target_arch = "x86_64",
     target_pointer_width = "64",
@@ -37,8 +38,7 @@ mod x86_64;
     not(target_env = "sgx"),
     not(miri)
 ))]
-#[path = "rows_x86_64.rs"]
-pub(crate) mod rows;
+mod x86_64;
 
 #[cfg(all(
     target_arch = "aarch64",
@@ -80,18 +80,8 @@ pub(crate) mod rows;
 #[cfg(any(
     miri,
     not(any(
-        all(
-            target_arch = "x86_64",
-            target_pointer_width = "64",
-            target_feature = "sse2",
-            not(target_env = "sgx")
-        ),
-        all(
-            target_arch = "aarch64",
-            target_pointer_width = "64",
-            target_endian = "little",
-            target_feature = "neon"
-        ),
+        all(target_arch = "x86_64", target_pointer_width = "64", target_feature = "sse2", not(target_env = "sgx")),
+        all(target_arch = "aarch64", target_pointer_width = "64", target_endian = "little", target_feature = "neon"),
         all(target_arch = "arm", target_os = "linux", target_endian = "little", feature = "std"),
     ))
 ))]
@@ -179,7 +169,7 @@ impl<'a> Text<'a> {
     /// The output, into which the input has been copied.
     #[cfg(feature = "portable")]
     pub(crate) fn copied(&mut self) -> &mut [u8] {
-        if self.input != self.output as *const u8 {
+        if !core::ptr::eq(self.input, self.output) {
             // SAFETY: `input` and `output` are valid for `bytes`, and since they are not equal they do not overlap.
             unsafe { core::ptr::copy_nonoverlapping(self.input, self.output, self.bytes) };
         }

@@ -10,10 +10,7 @@ pub(crate) static CHACHA20POLY1305: [Level; 2] = [
     Level {
         name: "neon6",
         needs: NEON,
-        kernel: Some(Kernel {
-            code: k::chacha20poly1305_neon6,
-            constants: &k::CHACHA20POLY1305_NEON6_CONSTANTS.0,
-        }),
+        kernel: Some(Kernel { code: k::chacha20poly1305_neon6, constants: &k::CHACHA20POLY1305_NEON6_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { constants: &k::CHACHA20POLY1305_BATCH_NEON_CONSTANTS.0, ..BATCH },
             group: 0,
@@ -25,10 +22,7 @@ pub(crate) static CHACHA20POLY1305: [Level; 2] = [
     Level {
         name: "neon",
         needs: NEON,
-        kernel: Some(Kernel {
-            code: k::chacha20poly1305_neon,
-            constants: &k::CHACHA20POLY1305_NEON_CONSTANTS.0,
-        }),
+        kernel: Some(Kernel { code: k::chacha20poly1305_neon, constants: &k::CHACHA20POLY1305_NEON_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { constants: &k::CHACHA20POLY1305_BATCH_NEON_CONSTANTS.0, ..BATCH },
             group: 0,

@@ -8,10 +8,7 @@ pub(crate) static CHACHA20POLY1305: [Level; 2] = [
     Level {
         name: "neon",
         needs: NEON,
-        kernel: Some(Kernel {
-            code: k::chacha20poly1305_neon,
-            constants: &k::CHACHA20POLY1305_NEON_CONSTANTS.0,
-        }),
+        kernel: Some(Kernel { code: k::chacha20poly1305_neon, constants: &k::CHACHA20POLY1305_NEON_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel {
                 code: k::chacha20poly1305_batch_neon,
@@ -26,10 +23,7 @@ pub(crate) static CHACHA20POLY1305: [Level; 2] = [
     Level {
         name: "armv6",
         needs: ARMV6,
-        kernel: Some(Kernel {
-            code: k::chacha20poly1305_armv6,
-            constants: &k::CHACHA20POLY1305_ARMV6_CONSTANTS.0,
-        }),
+        kernel: Some(Kernel { code: k::chacha20poly1305_armv6, constants: &k::CHACHA20POLY1305_ARMV6_CONSTANTS.0 }),
         batch: None,
         timed: false,
     },

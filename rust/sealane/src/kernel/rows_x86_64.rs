@@ -9,10 +9,7 @@ pub(crate) static CHACHA20POLY1305: [Level; 4] = [
     Level {
         name: "avx512",
         needs: BMI | BMI2 | AVX2 | AVX512F | AVX512VL | AVX512BW | AVX512IFMA,
-        kernel: Some(Kernel {
-            code: k::chacha20poly1305_avx512,
-            constants: &k::CHACHA20POLY1305_AVX512_CONSTANTS.0,
-        }),
+        kernel: Some(Kernel { code: k::chacha20poly1305_avx512, constants: &k::CHACHA20POLY1305_AVX512_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel {
                 code: k::chacha20poly1305_batch_avx512,
@@ -21,8 +18,7 @@ pub(crate) static CHACHA20POLY1305: [Level; 4] = [
             group: 0,
             few: 3,
             from: &[
-                3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 5, 5, 6, 6, 7, 7, 7, 11, 10, 6, 6, 6, 11, 11, 11,
-                13,
+                3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 5, 5, 6, 6, 7, 7, 7, 11, 10, 6, 6, 6, 11, 11, 11, 13,
             ],
         }),
         timed: true,
@@ -48,10 +44,7 @@ pub(crate) static CHACHA20POLY1305: [Level; 4] = [
     Level {
         name: "avx2",
         needs: SSSE3 | SSE41 | BMI2 | AVX2,
-        kernel: Some(Kernel {
-            code: k::chacha20poly1305_avx2,
-            constants: &k::CHACHA20POLY1305_AVX2_CONSTANTS.0,
-        }),
+        kernel: Some(Kernel { code: k::chacha20poly1305_avx2, constants: &k::CHACHA20POLY1305_AVX2_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel {
                 code: k::chacha20poly1305_batch_avx2,
@@ -66,10 +59,7 @@ pub(crate) static CHACHA20POLY1305: [Level; 4] = [
     Level {
         name: "ssse3",
         needs: SSSE3,
-        kernel: Some(Kernel {
-            code: k::chacha20poly1305_ssse3,
-            constants: &k::CHACHA20POLY1305_SSSE3_CONSTANTS.0,
-        }),
+        kernel: Some(Kernel { code: k::chacha20poly1305_ssse3, constants: &k::CHACHA20POLY1305_SSSE3_CONSTANTS.0 }),
         batch: None,
         timed: false,
     },
