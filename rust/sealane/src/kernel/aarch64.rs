@@ -5,11 +5,11 @@ use super::Constants;
 
 #[rustfmt::skip]
 kernels! {
-    aesgcm_ce, "sealane_0_1_0_aesgcm_ce", "aarch64/aesgcm_ce.s"; // neon aes pmull
-    aesgcm_neon, "sealane_0_1_0_aesgcm_neon", "aarch64/aesgcm_neon.s"; // neon
-    chacha20poly1305_batch_neon, "sealane_0_1_0_chacha20poly1305_batch_neon", "aarch64/chacha20poly1305_batch_neon.s"; // neon
-    chacha20poly1305_neon, "sealane_0_1_0_chacha20poly1305_neon", "aarch64/chacha20poly1305_neon.s"; // neon
-    chacha20poly1305_neon6, "sealane_0_1_0_chacha20poly1305_neon6", "aarch64/chacha20poly1305_neon6.s"; // neon
+    aesgcm_ce, "sealane_0_1_0_aesgcm_ce", "aarch64/aesgcm_ce.s", "neon aes pmull";
+    aesgcm_neon, "sealane_0_1_0_aesgcm_neon", "aarch64/aesgcm_neon.s", "neon";
+    chacha20poly1305_batch_neon, "sealane_0_1_0_chacha20poly1305_batch_neon", "aarch64/chacha20poly1305_batch_neon.s", "neon";
+    chacha20poly1305_neon, "sealane_0_1_0_chacha20poly1305_neon", "aarch64/chacha20poly1305_neon.s", "neon";
+    chacha20poly1305_neon6, "sealane_0_1_0_chacha20poly1305_neon6", "aarch64/chacha20poly1305_neon6.s", "neon";
 }
 
 #[rustfmt::skip]
