@@ -110,9 +110,10 @@ const (
 	perSegment = 128
 	maxCopies  = 16
 	maxFailed  = 512
-	// Directions that are stalled share 100 MB of trials in a second, a few percent of what a core opens.
+	// All directions of a worker share 100 MB of trials in a second, a few percent of what a core opens, beside what each earns by
+	// what comes.
 	nanosecondsPerByte = 10
-	maxSpare           = 16 << 20
+	maxSpare           = 64 << 20
 	maxOdd             = 24
 	maxInvolved        = 20
 	maxFed             = 64
@@ -134,7 +135,9 @@ func (r *Reassembler) direction(p *Pair, side int) *Direction {
 		} else {
 			p.Dir[side] = new(Direction)
 		}
-		p.Dir[side].owner, p.Dir[side].credit, p.Dir[side].Since = p, burst, r.now
+		r.refill(r.now)
+		p.Dir[side].owner, p.Dir[side].credit, p.Dir[side].Since = p, min(burst, r.spare), r.now
+		r.spare -= p.Dir[side].credit
 	}
 	return p.Dir[side]
 }
@@ -148,6 +151,7 @@ func (r *Reassembler) release(p *Pair, side int) {
 		r.Pool.give(s.buf)
 	}
 	clear(d.held.segs)
+	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
 	*d = Direction{held: held{segs: d.held.segs[:0]}, failed: d.failed[:0], fed: d.fed[:0]}
 	if r.largest == d {
 		r.largest = nil
@@ -412,6 +416,35 @@ func (r *Reassembler) fewer(p *Pair, d *Direction, side uint8, seq uint32, data 
 
 func (r *Reassembler) full(d *Direction, n int) bool {
 	return d.held.bytes+n > MaxBytes && len(d.held.segs) > 0 || len(d.held.segs) >= MaxSegments || !r.Pool.room(n)
+}
+
+// Holds returns about how much memory a connection takes for what it holds.
+func (p *Pair) Holds() (n int) {
+	for _, d := range p.Dir {
+		if d != nil {
+			n += d.held.bytes + len(d.held.segs)*(segmentBytes+64)
+		}
+	}
+	return n
+}
+
+// Pay lets go of so much of what a connection holds, first of what is furthest ahead. It returns how much that was.
+func (r *Reassembler) Pay(p *Pair, n int) (freed int) {
+	for _, d := range p.Dir {
+		if d == nil {
+			continue
+		}
+		for len(d.held.segs) > 0 && freed < n {
+			r.Stats.Evicted++
+			before := r.Pool.Held
+			d.held.remove(&r.Pool, len(d.held.segs)-1)
+			freed += before - r.Pool.Held
+		}
+		if len(d.held.segs) == 0 && cap(d.held.segs) > 64 {
+			d.held.segs = nil
+		}
+	}
+	return freed
 }
 
 // evict makes room for a segment at a place: who holds most pays first, with what is least like the rest, and furthest from
@@ -685,8 +718,10 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 			stop, d.fresh = true, true
 			return b[:n]
 		}
-		d.credit -= n
-		switch r.Dec.TryRecord(p.TLS, side, b[:n]) {
+		trials := r.Dec.Stats.Trials
+		outcome := r.Dec.TryRecord(p.TLS, side, b[:n])
+		d.credit -= n * int(1+r.Dec.Stats.Trials-trials)
+		switch outcome {
 		case tls.Taken:
 			r.learn(p, d, side, base, b[:n])
 			d.base += uint32(n)
@@ -880,10 +915,17 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	}
 }
 
+// refill brings the work that there is for all directions up to date.
+func (r *Reassembler) refill(now int64) {
+	if now > r.spared {
+		r.spare = min(r.spare+int(min(now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
+		r.spared = now
+	}
+}
+
 // allow gives a direction that is stalled more work to be done, out of what there is for all of them.
 func (r *Reassembler) allow(d *Direction, now int64) {
-	r.spare = min(r.spare+int(min(now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
-	r.spared = now
+	r.refill(now)
 	if n := min(maxCredit-d.credit, r.spare); n > 0 {
 		d.credit += n
 		r.spare -= n
@@ -1036,14 +1078,16 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	if d == nil {
 		return
 	}
-	d.credit = 4 * maxCredit
+	r.allow(d, now)
+	d.credit = max(d.credit, burst)
 	d.deep = d.beginning
 	r.settle(p, side, now)
 	if d = p.Dir[side]; d != nil {
 		d.deep = false
 	}
 	if d != nil && d.beginning {
-		d.credit = 4 * maxCredit
+		r.allow(d, now)
+		d.credit = max(d.credit, burst)
 		r.leave(p, d, side, now)
 	}
 	for i := 0; i < 1<<12; i++ {
