@@ -471,10 +471,6 @@ func (w *Worker) embryonic(s *packet.Segment, hash uint64, m *embryo, time int64
 	if s.Flags&packet.FIN != 0 {
 		w.fin(s, e)
 	}
-	if e.Flags&finished == finished {
-		w.embryos.Remove(m)
-		return
-	}
 	m.Begin(e.Flags, e.Seen, e.Next, e.Acked)
 }
 
@@ -924,7 +920,12 @@ func (w *Worker) due() {
 		if n := int64(w.table.Made()) * min(now-w.swept, round) / round; n > 0 {
 			w.swept = now
 			w.table.Sweep(int(n), flow.Tick(now), w.age, w.end)
-			w.embryos.Sweep(int(n), flow.Tick(now), func(*embryo) uint32 { return flow.Tick(embryonicIdle) }, w.embryos.Remove)
+			w.embryos.Sweep(int(n), flow.Tick(now), func(m *embryo) uint32 {
+				if m.Flags&flow.Closing != 0 || m.Flags&finished == finished {
+					return flow.Tick(closingIdle)
+				}
+				return flow.Tick(embryonicIdle)
+			}, w.embryos.Remove)
 		}
 	}
 }
