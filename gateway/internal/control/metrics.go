@@ -52,6 +52,8 @@ var metrics = []metric{
 	counter("tcp_repeated_total", "Segments seen before.", func(s *engine.Stats) uint64 { return s.Repeated }),
 	counter("tcp_conflicts_total", "Segments that contradict others.", func(s *engine.Stats) uint64 { return s.Conflicts }),
 	counter("tcp_holes_total", "Holes in streams that were given up.", func(s *engine.Stats) uint64 { return s.Holes }),
+	counter("memory_reclaims_total", "Times that connections held more than --memory allows.", func(s *engine.Stats) uint64 { return s.Reclaims }),
+	counter("memory_paid_total", "Connections that lost something by that, because they held most.", func(s *engine.Stats) uint64 { return s.Paid }),
 	counter("gate_forwarded_frames_total", "Closed gateway: frames that passed as they came.", func(s *engine.Stats) uint64 { return s.Gate.Forwarded }),
 	counter("gate_read_segments_total", "Closed gateway: segments sent with what was read.", func(s *engine.Stats) uint64 { return s.Gate.Sent }),
 	counter("gate_allowed_frames_total", "Closed gateway: frames with payload that passed by a rule.", func(s *engine.Stats) uint64 { return s.Gate.Allowed }),
