@@ -26,6 +26,13 @@ type Archive struct {
 	queue  []byte
 	marks  []archived
 	newest int64
+	recent []recentSecrets
+}
+
+// recentSecrets is a block of secrets, and the time of the newest packet when it was written.
+type recentSecrets struct {
+	time  int64
+	block []byte
 }
 
 type archived struct {
@@ -44,10 +51,21 @@ func NewArchive(w io.Writer, store *keys.Store, wait int64, failed func(error)) 
 	return a
 }
 
-// Header is what a file begins with: a section, and the interfaces that there are so far.
+// Header is what another file begins with: a section, the interfaces that there are so far, and the secrets for packets that wait.
+// A Roll asks for it while Archive writes.
 func (a *Archive) Header() []byte {
-	// Roll asks while it writes for who has the lock.
-	return a.header()
+	b := a.header()
+	for _, r := range a.recent {
+		b = append(b, r.block...)
+	}
+	return b
+}
+
+// Drain writes all packets that wait, before another file is begun.
+func (a *Archive) Drain() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pass(1<<63 - 1)
 }
 
 func (a *Archive) header() []byte {
@@ -135,6 +153,7 @@ func (a *Archive) pass(until int64) {
 	for i := range a.marks {
 		a.marks[i].end -= end
 	}
+	a.forget()
 }
 
 func appendPacket(b []byte, face int, f *capture.Frame) []byte {
@@ -169,11 +188,21 @@ func (a *Archive) secrets(random *[32]byte, done *uint8) {
 	b = append(b, log...)
 	b = append(b, 0, 0, 0)[:len(b)+padded-len(log)]
 	b = le.AppendUint32(b, total)
-	a.mu.Lock()
-	a.write(b)
-	a.mu.Unlock()
 	clear(log)
-	clear(b)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.write(b)
+	a.recent = append(a.recent, recentSecrets{a.newest, b})
+}
+
+// forget wipes secrets that no packet waits for.
+func (a *Archive) forget() {
+	n := 0
+	for n < len(a.recent) && a.recent[n].time < a.newest-2*a.wait {
+		clear(a.recent[n].block)
+		n++
+	}
+	a.recent = append(a.recent[:0], a.recent[n:]...)
 }
 
 // Close writes all that waits.
@@ -181,6 +210,10 @@ func (a *Archive) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pass(1<<63 - 1)
+	for _, r := range a.recent {
+		clear(r.block)
+	}
+	a.recent = nil
 	return a.err
 }
 

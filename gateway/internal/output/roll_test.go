@@ -154,6 +154,14 @@ func TestArchive(t *testing.T) {
 	if strings.Contains(out.String(), "three") {
 		t.Error("it does not wait")
 	}
+	// Another file has what the packets that wait need.
+	if n := bytes.Count(a.Header(), []byte("TRAFFIC_SECRET_0")); n != 2 {
+		t.Errorf("%d secrets in another file", n)
+	}
+	a.Frames(frame(1000, "late", packet.LinkEthernet))
+	if n := bytes.Count(a.Header(), []byte("TRAFFIC_SECRET_0")); n != 0 {
+		t.Errorf("%d secrets too many", n)
+	}
 	a.Close()
 	var seen []string
 	r, err := capture.NewReader(bytes.NewReader(out.Bytes()))
@@ -171,7 +179,7 @@ func TestArchive(t *testing.T) {
 			seen = append(seen, string(f.Data), string('0'+rune(f.Link%10)))
 		}
 	}
-	if want := []string{"CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0", "one", "1", "two", "1", "three", "1"}; !slices.Equal(seen, want) {
+	if want := []string{"CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0", "one", "1", "two", "1", "three", "1", "late", "1"}; !slices.Equal(seen, want) {
 		t.Errorf("%q, not %q", seen, want)
 	}
 	// Another file knows both interfaces.
