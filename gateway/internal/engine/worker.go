@@ -5,6 +5,7 @@ package engine
 import (
 	"unsafe"
 
+	"github.com/sealane/sealane/gateway/internal/about"
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/flow"
 	"github.com/sealane/sealane/gateway/internal/keys"
@@ -28,6 +29,9 @@ type Options struct {
 	Gate     *Gate // forward what is read, and nothing else but what rules allow; or nil
 
 	OneNetwork bool // see packet.Parser
+	About      bool // have output.Flow.About
+	// Chain, if set, gets the certificates of connections: see about.Connection.
+	Chain func(fingerprint string, certificates [][]byte)
 }
 
 // DefaultOptions are for files.
@@ -92,7 +96,6 @@ type conn struct {
 	tuple  packet.Tuple
 	hash   uint64
 	keys   [2]*Key // given, by side of the tuple
-	_      [8]byte
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.
@@ -208,6 +211,9 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 		w.dec.Hello = func(c *tls.Conn, body []byte) { w.gateHello(connOf(c), body) }
 	}
 	w.parser.OneNetwork = o.OneNetwork
+	if w.o.About, w.o.Chain = o.About, o.Chain; o.About {
+		w.tellAbout(store)
+	}
 	if w.o.Keys = o.Keys; o.Keys != nil {
 		o.Keys.join(w)
 	}
@@ -760,6 +766,9 @@ func (w *Worker) open(e *entry, hash uint64, time int64) {
 	c.flow = output.Flow{
 		Client: client, Server: e.Tuple.Endpoint(1 - c.client),
 		IPv6: client.Addr().Is6(), Time: &w.dec.Mark,
+	}
+	if w.o.About {
+		c.flow.About = &about.Connection{Chain: w.o.Chain}
 	}
 	e.Conn = c.number
 	c.pair.TLS = &c.tls

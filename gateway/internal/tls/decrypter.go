@@ -59,6 +59,9 @@ type Decrypter struct {
 	Lost func(c *Conn, side uint8, bytes int)
 	// Opened, if set, is called when the first record of a connection has been opened.
 	Opened func(c *Conn)
+	// Message, if set, gets the bodies of hellos, of EncryptedExtensions and of certificates as far as they count: it may get
+	// some more than once, and forged ones before those that belong to what opens.
+	Message func(c *Conn, side, kind uint8, body []byte)
 	// Disputed, if set, is told that a direction has stopped.
 	Disputed func(c *Conn)
 	// Read, if set, gets the bytes of each record that was opened, or was read as it is in the handshake, header and all, after what
@@ -551,7 +554,7 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 
 // handshake cuts what handshake records hold into messages. What is kept of them shares the memory of partial records.
 func (d *Decrypter) handshake(r *rest, b []byte) {
-	r.hs.held, r.hs.most = &d.partial, d.Limits.Partial
+	r.hs.held, r.hs.most, r.hs.more = &d.partial, d.Limits.Partial, d.Message != nil
 	d.updated = false
 	r.hs.feed(b, d.each)
 	if d.updated {
@@ -562,6 +565,9 @@ func (d *Decrypter) handshake(r *rest, b []byte) {
 // message takes a handshake message.
 func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 	h, r := &c.half[side], &c.rest[side]
+	if d.Message != nil && body != nil && (c.proved == [2]bool{} || kind > msgServerHello) {
+		d.Message(c, side, kind, body)
+	}
 	switch {
 	case d.updated:
 		d.Stats.Surplus++
