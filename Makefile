@@ -28,7 +28,7 @@ C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) afalg/vm/run gateway/demo
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) $(addprefix rust/,check emulated vendored) afalg/vm/run gateway/demo $(addprefix gateway/packaging/,deb check postinst prerm postrm)
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib
@@ -184,6 +184,9 @@ $(B)/vectors.txt: test/vectors/flatten.go $(VECTORS)
 $(B)/fuzz_openssl: test/fuzz_openssl.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
 
+$(B)/modes_openssl: test/modes_openssl.c $(B)/libsealane.a
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
+
 $(B)/fuzz_libfuzzer: test/fuzz_openssl.c $(B)/asan-clang/libsealane.a
 	$(CLANG) $(CFLAGS) $(TEST_FLAGS) $(SANITIZE) -fsanitize=fuzzer -DSEALANE_LIBFUZZER -o $@ $^ -lcrypto
 
@@ -235,6 +238,8 @@ $(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/vectors.txt,test/emulated 
 $(eval $(call suite,setuid,$(B)/api,test/setuid $(B)/api))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
+$(eval $(call suite,modes-openssl,$(B)/modes_openssl,$(B)/modes_openssl --seconds=2))
+$(eval $(call suite,modes-openssl-corrupt,$(B)/modes_openssl,--must-fail "$(B)/modes_openssl --seconds=2 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
 $(eval $(call suite,secret-valgrind-planted,$(B)/secret_valgrind,\
     --must-fail "valgrind --quiet $(B)/secret_valgrind --plant=%" branch table compare))
@@ -299,7 +304,7 @@ $(foreach t,windows-amd64 darwin-arm64 freebsd-amd64 linux-386 js-wasm,\
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif
 
--include tools/prove/prove.mk test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
+-include tools/prove/prove.mk test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk rust/rust.mk
 
 check-suites: $(CHECK_SUITES:%=test-%)
 

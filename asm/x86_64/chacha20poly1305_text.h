@@ -53,6 +53,7 @@
 #define POWER_AT -40        /* r^l, or 0 where chain B is empty */
 #define COUNT -32
 #define KEY_AT -24
+#define AHEAD -16           /* bytes of key stream before STREAM: 64 in the first pass, then none (ssse3) */
 #define H 0                 /* h0, h1, h2 */
 #define R 24                /* r0, r1, s1 */
 #define NONCE_ROW 48        /* row d of the next block: counter, nonce */
@@ -787,10 +788,7 @@
 // where the key stream of this pass goes
 .macro stream_at_rcx none
     lea rcx, [rsi+STREAM]
-    cmp dword ptr [rsi+NONCE_ROW], 0
-    jne .Lstream_at\@
-    sub rcx, 64
-.Lstream_at\@:
+    sub rcx, [rsi+AHEAD]
 .endm
 #else
 // First pass by rows: block 0 and 2 sets - 1 text blocks, beside nothing
@@ -887,7 +885,10 @@ function KERNEL_NAME
 1:  cmp rcx, rbx
     cmova rcx, rbx
     mov [rsi+CHUNK], rcx
-    add ecx, 64
+    mov eax, 64
+    mov [rsi+AHEAD], rax
+    add ecx, eax
+    mov MA, rsi
     xor eax, eax
     mov [rsi+H], rax
     mov [rsi+H+8], rax
@@ -971,8 +972,10 @@ function KERNEL_NAME
 .Lkey_known:
     mov dword ptr [rsi+NONCE_ROW], 1
     mov rdi, [rsi+ARGS]
-#if !defined(KERNEL_SSE)
     xor eax, eax
+#if defined(KERNEL_SSE)
+    mov [rsi+AHEAD], rax
+#else
     mov [rsi+H], rax
     mov [rsi+H+8], rax
     mov [rsi+H+16], rax
@@ -1169,8 +1172,9 @@ function KERNEL_NAME
 .Lstream_columns:
     columns_end nothing, rcx
 .Lstream_made:
-    cmp dword ptr [rsi+NONCE_ROW], 0
-    jne .Lfinish_tail
+    lea rdx, [rsi+STREAM]
+    cmp rcx, rdx
+    je .Lfinish_tail
 
 // ---- Block 0 is among those of the pass: r and s --------------------------------------------------------------------
     mov rdx, [rsi+TABLE_AT]
@@ -1228,7 +1232,9 @@ function KERNEL_NAME
     mov rcx, [r8+SEALANE_STATE_R+8]
     poly_key
     mov qword ptr [rsi+CHUNK], 0
-#if !defined(KERNEL_SSE)
+#if defined(KERNEL_SSE)
+    mov qword ptr [rsi+AHEAD], 0
+#else
     mov ecx, 4
     poly_powers
 #endif

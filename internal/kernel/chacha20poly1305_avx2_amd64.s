@@ -28,7 +28,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x2ea6840f; WORD $0x0000 // je 0x2efc
+	LONG $0x2eac840f; WORD $0x0000 // je 0x2f02
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
 	WORD $0x6376 // jbe 0xc3
@@ -1090,7 +1090,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 // 0x1243:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x1df7840f; WORD $0x0000 // je 0x3045
+	LONG $0x1dfd840f; WORD $0x0000 // je 0x304b
 // 0x124e:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
@@ -1167,7 +1167,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
 	LONG $0x009c850f; WORD $0x0000 // jne 0x13d8
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1cf1850f; WORD $0x0000 // jne 0x303a
+	LONG $0x1cf7850f; WORD $0x0000 // jne 0x3040
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
@@ -1220,11 +1220,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0c86860f; WORD $0x0000 // jbe 0x208a
+	LONG $0x0c8c860f; WORD $0x0000 // jbe 0x2090
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x1038860f; WORD $0x0000 // jbe 0x2448
+	LONG $0x103e860f; WORD $0x0000 // jbe 0x244e
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x14fc860f; WORD $0x0000 // jbe 0x2918
+	LONG $0x1502860f; WORD $0x0000 // jbe 0x291e
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
@@ -1884,8 +1884,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0x00307e83 // cmp DWORD PTR [rsi+0x30],0x0
-	LONG $0xf117850f; WORD $0xffff // jne 0x115c
+	LONG $0x40968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x140]
+	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
+	LONG $0xf111840f; WORD $0xffff // je 0x115c
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x088e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x108]
@@ -1899,19 +1900,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0xffeaeee9; BYTE $0xff // jmp 0xb78
-// 0x208a:
+	LONG $0xffeae8e9; BYTE $0xff // jmp 0xb78
+// 0x2090:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x20b4
+	WORD $0x1f72 // jb 0x20ba
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x20b4
+	WORD $0x0c72 // jb 0x20ba
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x20b4:
+// 0x20ba:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1930,19 +1931,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2101
+	WORD $0x0f74 // je 0x2107
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2101:
+// 0x2107:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2114
+	WORD $0x0f74 // je 0x211a
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2114:
+// 0x211a:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1953,7 +1954,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x214e:
+// 0x2154:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -1974,7 +1975,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2219
+	WORD $0x6d74 // je 0x221f
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2003,9 +2004,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2219:
+// 0x221f:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x228c
+	WORD $0x6d74 // je 0x2292
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2034,7 +2035,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x228c:
+// 0x2292:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2055,7 +2056,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2357
+	WORD $0x6d74 // je 0x235d
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2084,9 +2085,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2357:
+// 0x235d:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x23ca
+	WORD $0x6d74 // je 0x23d0
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2115,9 +2116,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x23ca:
+// 0x23d0:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd7a850f; WORD $0xffff // jne 0x214e
+	LONG $0xfd7a850f; WORD $0xffff // jne 0x2154
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2137,19 +2138,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
 	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
 	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0xffea68e9; BYTE $0xff // jmp 0xeb0
-// 0x2448:
+	LONG $0xffea62e9; BYTE $0xff // jmp 0xeb0
+// 0x244e:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x2472
+	WORD $0x1f72 // jb 0x2478
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2472
+	WORD $0x0c72 // jb 0x2478
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2472:
+// 0x2478:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2168,19 +2169,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x24bf
+	WORD $0x0f74 // je 0x24c5
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x24bf:
+// 0x24c5:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x24d2
+	WORD $0x0f74 // je 0x24d8
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x24d2:
+// 0x24d8:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2195,7 +2196,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x251d:
+// 0x2523:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2235,7 +2236,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2640
+	WORD $0x6d74 // je 0x2646
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2264,9 +2265,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2640:
+// 0x2646:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x26b3
+	WORD $0x6d74 // je 0x26b9
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2295,7 +2296,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x26b3:
+// 0x26b9:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2335,7 +2336,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x27d6
+	WORD $0x6d74 // je 0x27dc
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2364,9 +2365,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x27d6:
+// 0x27dc:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2849
+	WORD $0x6d74 // je 0x284f
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2395,9 +2396,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2849:
+// 0x284f:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfcca850f; WORD $0xffff // jne 0x251d
+	LONG $0xfcca850f; WORD $0xffff // jne 0x2523
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2430,19 +2431,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
 	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
 	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0xffe598e9; BYTE $0xff // jmp 0xeb0
-// 0x2918:
+	LONG $0xffe592e9; BYTE $0xff // jmp 0xeb0
+// 0x291e:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x2942
+	WORD $0x1f72 // jb 0x2948
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2942
+	WORD $0x0c72 // jb 0x2948
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2942:
+// 0x2948:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2461,19 +2462,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x298f
+	WORD $0x0f74 // je 0x2995
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x298f:
+// 0x2995:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x29a2
+	WORD $0x0f74 // je 0x29a8
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x29a2:
+// 0x29a8:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2492,7 +2493,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x29fe:
+// 0x2a04:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2551,7 +2552,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2b7a
+	WORD $0x6d74 // je 0x2b80
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2580,9 +2581,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2b7a:
+// 0x2b80:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2bed
+	WORD $0x6d74 // je 0x2bf3
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2611,7 +2612,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2bed:
+// 0x2bf3:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2670,7 +2671,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2d69
+	WORD $0x6d74 // je 0x2d6f
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2699,9 +2700,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2d69:
+// 0x2d6f:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2ddc
+	WORD $0x6d74 // je 0x2de2
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
@@ -2730,9 +2731,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2ddc:
+// 0x2de2:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc18850f; WORD $0xffff // jne 0x29fe
+	LONG $0xfc18850f; WORD $0xffff // jne 0x2a04
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2778,8 +2779,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
 	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
 	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
-	LONG $0xffdfb4e9; BYTE $0xff // jmp 0xeb0
-// 0x2efc:
+	LONG $0xffdfaee9; BYTE $0xff // jmp 0xeb0
+// 0x2f02:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -2807,7 +2808,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2f73:
+// 0x2f79:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -2861,16 +2862,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x2f73
-	LONG $0xffe2cee9; BYTE $0xff // jmp 0x1308
-// 0x303a:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x2f79
+	LONG $0xffe2c8e9; BYTE $0xff // jmp 0x1308
+// 0x3040:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x3045:
+// 0x304b:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x009f840f; WORD $0x0000 // je 0x30f6
+	LONG $0x009f840f; WORD $0x0000 // je 0x30fc
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -2910,8 +2911,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x3161
-// 0x30f6:
+	WORD $0x6beb // jmp 0x3167
+// 0x30fc:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -2933,14 +2934,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x3152
+	WORD $0x0475 // jne 0x3158
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x3152:
+// 0x3158:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x3161:
+// 0x3167:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -2953,28 +2954,28 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x2674 // je 0x31ce
+	WORD $0x2674 // je 0x31d4
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x4776 // jbe 0x31f5
+	WORD $0x4776 // jbe 0x31fb
 	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	WORD $0x1776 // jbe 0x31d5
+	WORD $0x1776 // jbe 0x31db
 	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x0776 // jbe 0x31d5
-// 0x31ce:
+	WORD $0x0776 // jbe 0x31db
+// 0x31d4:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x31d5:
+// 0x31db:
 	LONG $0x40468d48 // lea rax,[rsi+0x40]
-// 0x31d9:
+// 0x31df:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x31d9
-// 0x31f5:
+	WORD $0xe472 // jb 0x31df
+// 0x31fb:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

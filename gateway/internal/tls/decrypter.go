@@ -59,6 +59,9 @@ type Decrypter struct {
 	Lost func(c *Conn, side uint8, bytes int)
 	// Opened, if set, is called when the first record of a connection has been opened.
 	Opened func(c *Conn)
+	// Message, if set, gets the bodies of hellos, of EncryptedExtensions and of certificates as far as they count: it may get
+	// some more than once, and forged ones before those that belong to what opens.
+	Message func(c *Conn, side, kind uint8, body []byte)
 	// Disputed, if set, is told that a direction has stopped.
 	Disputed func(c *Conn)
 	// Read, if set, gets the bytes of each record that was opened, or was read as it is in the handshake, header and all, after what
@@ -551,7 +554,7 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 
 // handshake cuts what handshake records hold into messages. What is kept of them shares the memory of partial records.
 func (d *Decrypter) handshake(r *rest, b []byte) {
-	r.hs.held, r.hs.most = &d.partial, d.Limits.Partial
+	r.hs.held, r.hs.most, r.hs.more = &d.partial, d.Limits.Partial, d.Message != nil
 	d.updated = false
 	r.hs.feed(b, d.each)
 	if d.updated {
@@ -562,6 +565,9 @@ func (d *Decrypter) handshake(r *rest, b []byte) {
 // message takes a handshake message.
 func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 	h, r := &c.half[side], &c.rest[side]
+	if d.Message != nil && body != nil && (c.proved == [2]bool{} || kind > msgServerHello) {
+		d.Message(c, side, kind, body)
+	}
 	switch {
 	case d.updated:
 		d.Stats.Surplus++
@@ -1083,6 +1089,37 @@ func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
 
 // Held returns how many bytes wait in all connections, for keys or for the rest of their record.
 func (d *Decrypter) Held() int { return d.held + d.partial }
+
+// Holds returns how many bytes wait in a connection, for keys, for the rest of their record or for that of a message.
+func (c *Conn) Holds() (n int) {
+	for s := range c.rest {
+		r := &c.rest[s]
+		n += len(r.held) + cap(r.part) + len(r.hs.body)
+	}
+	if c.waits != nil {
+		n += len(c.waits.early) + len(c.waits.order)*partBytes
+	}
+	return n
+}
+
+// Surrender ends the reading of a connection, because it holds more than others: what it held is gone.
+func (d *Decrypter) Surrender(c *Conn) {
+	d.settle(c)
+	for side := range uint8(2) {
+		r := &c.rest[side]
+		r.why = TooMuch
+		d.Stats.HeldOut += uint64(len(r.held) + len(r.hs.body))
+		r.hs.drop()
+		r.hs.lost = true
+		d.giveUp(c, side, Undecryptable)
+	}
+	if c.waits != nil {
+		d.held -= len(c.waits.early)
+		d.Stats.EarlyDropped += uint64(len(c.waits.early))
+		clear(c.waits.early)
+		c.waits.early = nil
+	}
+}
 
 // GaveUp tells whether nothing more will be read of a direction.
 func (c *Conn) GaveUp(side uint8) bool {
