@@ -530,7 +530,7 @@ func TestStdAll(t *testing.T) {
 	longModuleCache(t) // some fetch what they test with
 	t.Setenv("GOTOOLCHAIN", "local")
 	stdPlace(t)
-	testStd(t, Job{Flags: []string{"-timeout=30m"}}, "crypto/...", "net/http", "golang.org/x/crypto/chacha20poly1305")
+	testStd(t, Job{Flags: []string{"-timeout=30m"}}, "crypto/...", "net/http")
 }
 
 // TestStdEmulated runs those of AES-GCM and TLS for ARM.
