@@ -286,7 +286,7 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
-GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/... ./test/peers/...
+GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20poly1305/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY))))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
