@@ -12,20 +12,28 @@ enum { CHUNK = 64, SAMPLE_OFFSET = 4, SAMPLE_BYTES = 16 };
 
 static const uint64_t NUMBER_MAX = ((uint64_t)1 << 62) - 1;
 
-static sealane_alg alg_of(const sealane_quic_keys *k)
-{
-    return (sealane_alg)(k->ready - QUIC_MARK);
-}
-
-static int keys_valid(const sealane_quic_keys *k)
-{
+/* What can make a packet's mask together with others': the level, and the rounds of AES, or 0; NULL in the level: the
+ * keys are none. */
+typedef struct {
     const sealane_level *level;
+    const void *key;
+    uint64_t rounds;
+} mask_kind;
+
+static mask_kind kind_of(const sealane_quic_keys *k)
+{
+    const sealane_table *masks = &sealane_tables[SEALANE_CHACHA20MASKS];
+    mask_kind kind = {NULL, NULL, 0};
     if (k == NULL)
-        return 0;
-    if (k->ready == QUIC_MARK + SEALANE_CHACHA20_POLY1305)
-        return 1;
-    return (k->ready == QUIC_MARK + SEALANE_AES_128_GCM || k->ready == QUIC_MARK + SEALANE_AES_256_GCM) &&
-           sealane_aes_schedules_of(&k->mask, &level) != NULL;
+        return kind;
+    if (k->ready == QUIC_MARK + SEALANE_CHACHA20_POLY1305) {
+        kind.level = &masks->levels[sealane_level_of_process(masks)];
+        kind.key = k->mask_key;
+    } else if (k->ready == QUIC_MARK + SEALANE_AES_128_GCM || k->ready == QUIC_MARK + SEALANE_AES_256_GCM) {
+        const sealane_aes_schedules *schedules = sealane_aes_schedules_of(&k->mask, &kind.level);
+        kind.key = schedules, kind.rounds = schedules == NULL ? 0 : schedules->rounds;
+    }
+    return kind;
 }
 
 int sealane_quic_keys_init(sealane_quic_keys *k, sealane_alg alg, const uint8_t *key, const uint8_t iv[12],
@@ -65,13 +73,14 @@ typedef struct {
     sealane_op ops[CHUNK];
     sealane_quic_packet *packets[CHUNK]; /* that have no mistake */
     sealane_lane lanes[CHUNK];
+    mask_kind kinds[CHUNK];
     uint8_t nonces[CHUNK][12], masks[CHUNK][16];
     size_t count;
 } work;
 
-static sealane_status mistake(const sealane_quic_packet *p)
+static sealane_status mistake(const sealane_quic_packet *p, const mask_kind *kind)
 {
-    if (!keys_valid(p->keys) || (p->other != NULL && !keys_valid(p->other)))
+    if (kind->level == NULL || (p->other != NULL && kind_of(p->other).level == NULL))
         return SEALANE_INVALID_KEY;
     if (p->bytes == NULL)
         return SEALANE_NULL;
@@ -86,26 +95,6 @@ static size_t number_bytes(const sealane_quic_packet *p)
     return (size_t)(p->bytes[0] & 3) + 1;
 }
 
-/* What can make a packet's mask together with others': the level, and the rounds of AES, or 0. */
-typedef struct {
-    const sealane_level *level;
-    const void *key;
-    uint64_t rounds;
-} mask_kind;
-
-static mask_kind kind_of(const sealane_quic_packet *p)
-{
-    const sealane_table *masks = &sealane_tables[SEALANE_CHACHA20MASKS];
-    mask_kind kind = {NULL, p->keys->mask_key, 0};
-    if (alg_of(p->keys) == SEALANE_CHACHA20_POLY1305) {
-        kind.level = &masks->levels[sealane_level_of_process(masks)];
-    } else {
-        const sealane_aes_schedules *k = sealane_aes_schedules_of(&p->keys->mask, &kind.level);
-        kind.key = k, kind.rounds = k->rounds;
-    }
-    return kind;
-}
-
 /* The masks of the first packet that has none yet, and of all that are alike, in one call. */
 static void make_masks(work *w)
 {
@@ -115,16 +104,16 @@ static void make_masks(work *w)
     for (size_t first = 0; first < w->count; first++) {
         if (done[first])
             continue;
-        const mask_kind kind = kind_of(w->packets[first]);
+        const mask_kind kind = w->kinds[first];
         size_t lanes = 0;
         for (size_t i = first; i < w->count; i++) {
             const sealane_quic_packet *p = w->packets[i];
-            const mask_kind of = kind_of(p);
-            if (done[i] || of.level != kind.level || of.rounds != kind.rounds)
+            if (done[i] || w->kinds[i].level != kind.level || w->kinds[i].rounds != kind.rounds)
                 continue;
             done[i] = 1;
-            w->lanes[lanes++] = (sealane_lane){
-                .out = slot(w->masks[i]), .in = slot(p->bytes + p->pn_offset + SAMPLE_OFFSET), .key = slot(of.key)};
+            w->lanes[lanes++] = (sealane_lane){.out = slot(w->masks[i]),
+                                               .in = slot(p->bytes + p->pn_offset + SAMPLE_OFFSET),
+                                               .key = slot(w->kinds[i].key)};
         }
         const sealane_args a = {
             .in = slot(w->lanes), .bytes = lanes, .flags = kind.rounds == 0 ? 0 : SEALANE_AES_MASKS};
@@ -148,8 +137,8 @@ static uint8_t masked_bits(uint8_t first)
 static sealane_op op_of(const sealane_quic_packet *p, const sealane_quic_keys *k, uint8_t nonce[12])
 {
     const size_t header = p->pn_offset + number_bytes(p);
-    memcpy(nonce, k->iv, 12);
-    store64_be(nonce + 4, load64_be(nonce + 4) ^ p->number);
+    memcpy(nonce, k->iv, 4);
+    store64_be(nonce + 4, load64_be(k->iv + 4) ^ p->number);
     return (sealane_op){.out = p->bytes + header,
                         .in = p->bytes + header,
                         .in_bytes = p->packet_bytes - header - SEALANE_TAG_BYTES,
@@ -226,15 +215,19 @@ static size_t run(sealane_quic_packet *packets, size_t n, int sealing)
 {
     work w;
     size_t good = 0;
+    const sealane_quic_keys *last = NULL;
+    mask_kind kind = {NULL, NULL, 0};
     const uint64_t dit = dit_on();
     for (size_t at = 0; packets != NULL && at < n; at += CHUNK) {
         w.count = 0;
         for (size_t i = at; i < n && i < at + CHUNK; i++) {
             sealane_quic_packet *p = &packets[i];
+            if (p->keys != last || last == NULL)
+                last = p->keys, kind = kind_of(last);
             p->payload = NULL, p->payload_bytes = 0;
-            p->status = mistake(p);
+            p->status = mistake(p, &kind);
             if (p->status == SEALANE_OK)
-                w.packets[w.count++] = p;
+                w.kinds[w.count] = kind, w.packets[w.count++] = p;
             else if (sealing && p->bytes != NULL)
                 memset(p->bytes, 0, p->packet_bytes);
         }

@@ -15,10 +15,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x07fd8341 // cmp r13d,0x7
 	LONG $0x1358830f; WORD $0x0000 // jae 0x1366
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x18ad840f; WORD $0x0000 // je 0x18c4
+	LONG $0x1949840f; WORD $0x0000 // je 0x1960
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x1967840f; WORD $0x0000 // je 0x198b
+	LONG $0x1a03840f; WORD $0x0000 // je 0x1a27
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -993,7 +993,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x10c68349 // add r14,0x10
 // 0x1309:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x0678820f; WORD $0x0000 // jb 0x198b
+	LONG $0x0714820f; WORD $0x0000 // jb 0x1a27
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
@@ -1005,7 +1005,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	QUAD $0x00000150867f0ff3 // movdqu XMMWORD PTR [rsi+0x150],xmm0
 	QUAD $0x00000160867f0ff3 // movdqu XMMWORD PTR [rsi+0x160],xmm0
 	QUAD $0x00000170867f0ff3 // movdqu XMMWORD PTR [rsi+0x170],xmm0
-	LONG $0x000625e9; BYTE $0x00 // jmp 0x198b
+	LONG $0x0006c1e9; BYTE $0x00 // jmp 0x1a27
 // 0x1366:
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
@@ -1017,6 +1017,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	WORD $0x0b75 // jne 0x1398
 	QUAD $0x100000014886c748; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x148],0x10
 // 0x1398:
+	QUAD $0x0100000140be8348 // cmp QWORD PTR [rsi+0x140],0x1
+	LONG $0x04dd840f; WORD $0x0000 // je 0x1883
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0x000000b8; BYTE $0x00 // mov eax,0x0
 	QUAD $0x0000000140be8348 // cmp QWORD PTR [rsi+0x140],0x0
@@ -1085,7 +1087,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	LONG $0xef0f4566; BYTE $0xff // pxor xmm15,xmm15
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	LONG $0x0080840f; WORD $0x0000 // je 0x155f
+	LONG $0x0080840f; WORD $0x0000 // je 0x156d
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x6f0f44f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [rax]
@@ -1110,7 +1112,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x6f0f44f3; BYTE $0x38 // movdqu xmm15,XMMWORD PTR [rax]
-// 0x155f:
+// 0x156d:
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x08408b48 // mov rax,QWORD PTR [rax+0x8]
 	LONG $0x046f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+rdx*1]
@@ -1160,7 +1162,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4466; BYTE $0xf8 // pxor xmm15,xmm0
 	LONG $0xef0f4466; BYTE $0xf9 // pxor xmm15,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x1665:
+// 0x1673:
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	LONG $0x6f0f41f3; WORD $0x0944; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r9+rcx*1+0x10]
@@ -1179,7 +1181,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4466; WORD $0xf8dc // aesenc xmm15,xmm0
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0x9172 // jb 0x1665
+	WORD $0x9172 // jb 0x1673
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dd // aesenclast xmm8,xmm0
 	LONG $0x6f0f41f3; WORD $0x0944; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r9+rcx*1+0x10]
@@ -1222,9 +1224,9 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f44f3; WORD $0x103c // movdqu XMMWORD PTR [rax+rdx*1],xmm15
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	LONG $0xfd92820f; WORD $0xffff // jb 0x155f
+	LONG $0xfd92820f; WORD $0xffff // jb 0x156d
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	LONG $0x0080840f; WORD $0x0000 // je 0x185b
+	LONG $0x0080840f; WORD $0x0000 // je 0x1869
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x7f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rax],xmm8
@@ -1249,10 +1251,45 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x7f0f44f3; BYTE $0x38 // movdqu XMMWORD PTR [rax],xmm15
-// 0x185b:
+// 0x1869:
 	LONG $0x00c78148; WORD $0x0002; BYTE $0x00 // add rdi,0x200
 	QUAD $0x0800000140ae8348 // sub QWORD PTR [rsi+0x140],0x8
-	LONG $0xfb28870f; WORD $0xffff // ja 0x1398
+	LONG $0xfb1a870f; WORD $0xffff // ja 0x1398
+	LONG $0x000089e9; BYTE $0x00 // jmp 0x190c
+// 0x1883:
+	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
+	WORD $0x8b41; BYTE $0x18 // mov ebx,DWORD PTR [r8]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
+	WORD $0x3148; BYTE $0xd2 // xor rdx,rdx
+	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
+	LONG $0x305f8b4c // mov r11,QWORD PTR [rdi+0x30]
+	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
+	WORD $0x0574 // je 0x18af
+	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
+// 0x18af:
+	LONG $0x6f0f41f3; WORD $0x1104 // movdqu xmm0,XMMWORD PTR [r9+rdx*1]
+	LONG $0x6f0f41f3; WORD $0x1048 // movdqu xmm1,XMMWORD PTR [r8+0x10]
+	LONG $0xc8ef0f66 // pxor xmm1,xmm0
+	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+// 0x18c9:
+	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
+	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
+	WORD $0xc183; BYTE $0x10 // add ecx,0x10
+	WORD $0xd939 // cmp ecx,ebx
+	WORD $0xec72 // jb 0x18c9
+	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
+	LONG $0x380f4466; WORD $0xc0dd // aesenclast xmm8,xmm0
+	LONG $0x7f0f45f3; WORD $0x1204 // movdqu XMMWORD PTR [r10+rdx*1],xmm8
+	LONG $0x10c28348 // add rdx,0x10
+	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
+	WORD $0xb272 // jb 0x18af
+	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
+	WORD $0x0574 // je 0x190c
+	LONG $0x7f0f45f3; BYTE $0x03 // movdqu XMMWORD PTR [r11],xmm8
+// 0x190c:
 	WORD $0xc031 // xor eax,eax
 	LONG $0x00868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],rax
 	LONG $0x08868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],rax
@@ -1265,8 +1302,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x0000c7e9; BYTE $0x00 // jmp 0x198b
-// 0x18c4:
+	LONG $0x0000c7e9; BYTE $0x00 // jmp 0x1a27
+// 0x1960:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
@@ -1280,19 +1317,19 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x18f9:
+// 0x1995:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x191e
+	WORD $0x2074 // je 0x19ba
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x193b
+	WORD $0x3775 // jne 0x19d7
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x193b
+	WORD $0x3175 // jne 0x19d7
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x193b
-// 0x191e:
+	WORD $0x1deb // jmp 0x19d7
+// 0x19ba:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -1300,34 +1337,34 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x193b:
+// 0x19d7:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x1954
+	WORD $0x0372 // jb 0x19f0
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1954:
+// 0x19f0:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x18f9
+	WORD $0xa072 // jb 0x1995
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x197a
-// 0x196c:
+	WORD $0x0eeb // jmp 0x1a16
+// 0x1a08:
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x197a
+	WORD $0x0574 // je 0x1a16
 	LONG $0xdb380f66; BYTE $0xc0 // aesimc xmm0,xmm0
-// 0x197a:
+// 0x1a16:
 	LONG $0x017f0ff3 // movdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x196c
-// 0x198b:
+	WORD $0xe173 // jae 0x1a08
+// 0x1a27:
 	RET
 
 DATA aes_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

@@ -15,10 +15,10 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x07fd8341 // cmp r13d,0x7
 	LONG $0x124f830f; WORD $0x0000 // jae 0x125d
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x1714840f; WORD $0x0000 // je 0x172b
+	LONG $0x17a0840f; WORD $0x0000 // je 0x17b7
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x17ce840f; WORD $0x0000 // je 0x17f2
+	LONG $0x185a840f; WORD $0x0000 // je 0x187e
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -959,7 +959,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	WORD $0x014d; BYTE $0xd6 // add r14,r10
 // 0x1200:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x05e8820f; WORD $0x0000 // jb 0x17f2
+	LONG $0x0674820f; WORD $0x0000 // jb 0x187e
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
 	LONG $0xc0effdc5 // vpxor ymm0,ymm0,ymm0
@@ -971,7 +971,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x000001a0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1a0],ymm0
 	QUAD $0x000001c0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1c0],ymm0
 	QUAD $0x000001e0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1e0],ymm0
-	LONG $0x000595e9; BYTE $0x00 // jmp 0x17f2
+	LONG $0x000621e9; BYTE $0x00 // jmp 0x187e
 // 0x125d:
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
@@ -983,6 +983,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	WORD $0x0b75 // jne 0x128f
 	QUAD $0x100000014886c748; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x148],0x10
 // 0x128f:
+	QUAD $0x0100000140be8348 // cmp QWORD PTR [rsi+0x140],0x1
+	LONG $0x044a840f; WORD $0x0000 // je 0x16e7
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0x000000b8; BYTE $0x00 // mov eax,0x0
 	QUAD $0x0000000140be8348 // cmp QWORD PTR [rsi+0x140],0x0
@@ -1051,7 +1053,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
 	LONG $0xef0141c4; BYTE $0xff // vpxor xmm15,xmm15,xmm15
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x7874 // je 0x144a
+	WORD $0x7874 // je 0x1458
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x006f7ac5 // vmovdqu xmm8,XMMWORD PTR [rax]
@@ -1076,7 +1078,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x386f7ac5 // vmovdqu xmm15,XMMWORD PTR [rax]
-// 0x144a:
+// 0x1458:
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x08408b48 // mov rax,QWORD PTR [rax+0x8]
 	LONG $0x046ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rax+rdx*1]
@@ -1126,7 +1128,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xf8ef01c5 // vpxor xmm15,xmm15,xmm0
 	LONG $0xf9ef01c5 // vpxor xmm15,xmm15,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x1540:
+// 0x154e:
 	LONG $0xdc3942c4; WORD $0x0844; BYTE $0x10 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0xdc3142c4; WORD $0x094c; BYTE $0x10 // vaesenc xmm9,xmm9,XMMWORD PTR [r9+rcx*1+0x10]
 	LONG $0xdc2942c4; WORD $0x0a54; BYTE $0x10 // vaesenc xmm10,xmm10,XMMWORD PTR [r10+rcx*1+0x10]
@@ -1137,7 +1139,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdc0142c4; WORD $0x0f7c; BYTE $0x10 // vaesenc xmm15,xmm15,XMMWORD PTR [r15+rcx*1+0x10]
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0xc172 // jb 0x1540
+	WORD $0xc172 // jb 0x154e
 	LONG $0xdd3942c4; WORD $0x0844; BYTE $0x10 // vaesenclast xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0xdd3142c4; WORD $0x094c; BYTE $0x10 // vaesenclast xmm9,xmm9,XMMWORD PTR [r9+rcx*1+0x10]
 	LONG $0xdd2942c4; WORD $0x0a54; BYTE $0x10 // vaesenclast xmm10,xmm10,XMMWORD PTR [r10+rcx*1+0x10]
@@ -1172,9 +1174,9 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x3c7f7ac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+rdx*1],xmm15
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	LONG $0xfe0a820f; WORD $0xffff // jb 0x144a
+	LONG $0xfe0a820f; WORD $0xffff // jb 0x1458
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x7874 // je 0x16c2
+	WORD $0x7874 // je 0x16d0
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x007f7ac5 // vmovdqu XMMWORD PTR [rax],xmm8
@@ -1199,10 +1201,43 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x387f7ac5 // vmovdqu XMMWORD PTR [rax],xmm15
-// 0x16c2:
+// 0x16d0:
 	LONG $0x00c78148; WORD $0x0002; BYTE $0x00 // add rdi,0x200
 	QUAD $0x0800000140ae8348 // sub QWORD PTR [rsi+0x140],0x8
-	LONG $0xfbb8870f; WORD $0xffff // ja 0x128f
+	LONG $0xfbaa870f; WORD $0xffff // ja 0x128f
+	WORD $0x7ceb // jmp 0x1763
+// 0x16e7:
+	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
+	WORD $0x8b41; BYTE $0x18 // mov ebx,DWORD PTR [r8]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
+	WORD $0x3148; BYTE $0xd2 // xor rdx,rdx
+	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
+	LONG $0x305f8b4c // mov r11,QWORD PTR [rdi+0x30]
+	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
+	WORD $0x0574 // je 0x1713
+	LONG $0x6f7a41c4; BYTE $0x03 // vmovdqu xmm8,XMMWORD PTR [r11]
+// 0x1713:
+	LONG $0x6f7ac1c4; WORD $0x1104 // vmovdqu xmm0,XMMWORD PTR [r9+rdx*1]
+	LONG $0x6f7ac1c4; WORD $0x1048 // vmovdqu xmm1,XMMWORD PTR [r8+0x10]
+	LONG $0xc8eff1c5 // vpxor xmm1,xmm1,xmm0
+	LONG $0xc1ef39c5 // vpxor xmm8,xmm8,xmm1
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+// 0x172c:
+	LONG $0xdc3942c4; WORD $0x0844; BYTE $0x10 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
+	WORD $0xc183; BYTE $0x10 // add ecx,0x10
+	WORD $0xd939 // cmp ecx,ebx
+	WORD $0xf272 // jb 0x172c
+	LONG $0xdd3942c4; WORD $0x0844; BYTE $0x10 // vaesenclast xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
+	LONG $0x7f7a41c4; WORD $0x1204 // vmovdqu XMMWORD PTR [r10+rdx*1],xmm8
+	LONG $0x10c28348 // add rdx,0x10
+	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
+	WORD $0xbf72 // jb 0x1713
+	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
+	WORD $0x0574 // je 0x1763
+	LONG $0x7f7a41c4; BYTE $0x03 // vmovdqu XMMWORD PTR [r11],xmm8
+// 0x1763:
 	WORD $0xc031 // xor eax,eax
 	LONG $0x00868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],rax
 	LONG $0x08868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],rax
@@ -1215,8 +1250,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x0000c7e9; BYTE $0x00 // jmp 0x17f2
-// 0x172b:
+	LONG $0x0000c7e9; BYTE $0x00 // jmp 0x187e
+// 0x17b7:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
@@ -1230,19 +1265,19 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1760:
+// 0x17ec:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x1785
+	WORD $0x2074 // je 0x1811
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x17a2
+	WORD $0x3775 // jne 0x182e
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x17a2
+	WORD $0x3175 // jne 0x182e
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x17a2
-// 0x1785:
+	WORD $0x1deb // jmp 0x182e
+// 0x1811:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1250,34 +1285,34 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x17a2:
+// 0x182e:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x17bb
+	WORD $0x0372 // jb 0x1847
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x17bb:
+// 0x1847:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1760
+	WORD $0xa072 // jb 0x17ec
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x17e1
-// 0x17d3:
+	WORD $0x0eeb // jmp 0x186d
+// 0x185f:
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x17e1
+	WORD $0x0574 // je 0x186d
 	LONG $0xdb79e2c4; BYTE $0xc0 // vaesimc xmm0,xmm0
-// 0x17e1:
+// 0x186d:
 	LONG $0x017ffac5 // vmovdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x17d3
-// 0x17f2:
+	WORD $0xe173 // jae 0x185f
+// 0x187e:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 

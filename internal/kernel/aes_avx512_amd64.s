@@ -15,10 +15,10 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x07fd8341 // cmp r13d,0x7
 	LONG $0x1482830f; WORD $0x0000 // jae 0x1490
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x1947840f; WORD $0x0000 // je 0x195e
+	LONG $0x19d3840f; WORD $0x0000 // je 0x19ea
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x1a01840f; WORD $0x0000 // je 0x1a25
+	LONG $0x1a8d840f; WORD $0x0000 // je 0x1ab1
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -965,7 +965,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	WORD $0x014d; BYTE $0xd6 // add r14,r10
 // 0x1439:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x05e2820f; WORD $0x0000 // jb 0x1a25
+	LONG $0x066e820f; WORD $0x0000 // jb 0x1ab1
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
 	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
@@ -977,7 +977,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48fef162; WORD $0x467f; BYTE $0x09 // vmovdqu64 ZMMWORD PTR [rsi+0x240],zmm0
 	LONG $0x48fef162; WORD $0x467f; BYTE $0x0a // vmovdqu64 ZMMWORD PTR [rsi+0x280],zmm0
 	LONG $0x48fef162; WORD $0x467f; BYTE $0x0b // vmovdqu64 ZMMWORD PTR [rsi+0x2c0],zmm0
-	LONG $0x000595e9; BYTE $0x00 // jmp 0x1a25
+	LONG $0x000621e9; BYTE $0x00 // jmp 0x1ab1
 // 0x1490:
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
@@ -989,6 +989,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	WORD $0x0b75 // jne 0x14c2
 	QUAD $0x100000014886c748; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x148],0x10
 // 0x14c2:
+	QUAD $0x0100000140be8348 // cmp QWORD PTR [rsi+0x140],0x1
+	LONG $0x044a840f; WORD $0x0000 // je 0x191a
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0x000000b8; BYTE $0x00 // mov eax,0x0
 	QUAD $0x0000000140be8348 // cmp QWORD PTR [rsi+0x140],0x0
@@ -1057,7 +1059,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
 	LONG $0xef0141c4; BYTE $0xff // vpxor xmm15,xmm15,xmm15
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x7874 // je 0x167d
+	WORD $0x7874 // je 0x168b
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x006f7ac5 // vmovdqu xmm8,XMMWORD PTR [rax]
@@ -1082,7 +1084,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x386f7ac5 // vmovdqu xmm15,XMMWORD PTR [rax]
-// 0x167d:
+// 0x168b:
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x08408b48 // mov rax,QWORD PTR [rax+0x8]
 	LONG $0x046ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rax+rdx*1]
@@ -1132,7 +1134,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0xf8ef01c5 // vpxor xmm15,xmm15,xmm0
 	LONG $0xf9ef01c5 // vpxor xmm15,xmm15,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x1773:
+// 0x1781:
 	LONG $0xdc3942c4; WORD $0x0844; BYTE $0x10 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0xdc3142c4; WORD $0x094c; BYTE $0x10 // vaesenc xmm9,xmm9,XMMWORD PTR [r9+rcx*1+0x10]
 	LONG $0xdc2942c4; WORD $0x0a54; BYTE $0x10 // vaesenc xmm10,xmm10,XMMWORD PTR [r10+rcx*1+0x10]
@@ -1143,7 +1145,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0xdc0142c4; WORD $0x0f7c; BYTE $0x10 // vaesenc xmm15,xmm15,XMMWORD PTR [r15+rcx*1+0x10]
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0xc172 // jb 0x1773
+	WORD $0xc172 // jb 0x1781
 	LONG $0xdd3942c4; WORD $0x0844; BYTE $0x10 // vaesenclast xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0xdd3142c4; WORD $0x094c; BYTE $0x10 // vaesenclast xmm9,xmm9,XMMWORD PTR [r9+rcx*1+0x10]
 	LONG $0xdd2942c4; WORD $0x0a54; BYTE $0x10 // vaesenclast xmm10,xmm10,XMMWORD PTR [r10+rcx*1+0x10]
@@ -1178,9 +1180,9 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x3c7f7ac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+rdx*1],xmm15
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	LONG $0xfe0a820f; WORD $0xffff // jb 0x167d
+	LONG $0xfe0a820f; WORD $0xffff // jb 0x168b
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x7874 // je 0x18f5
+	WORD $0x7874 // je 0x1903
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x007f7ac5 // vmovdqu XMMWORD PTR [rax],xmm8
@@ -1205,10 +1207,43 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x387f7ac5 // vmovdqu XMMWORD PTR [rax],xmm15
-// 0x18f5:
+// 0x1903:
 	LONG $0x00c78148; WORD $0x0002; BYTE $0x00 // add rdi,0x200
 	QUAD $0x0800000140ae8348 // sub QWORD PTR [rsi+0x140],0x8
-	LONG $0xfbb8870f; WORD $0xffff // ja 0x14c2
+	LONG $0xfbaa870f; WORD $0xffff // ja 0x14c2
+	WORD $0x7ceb // jmp 0x1996
+// 0x191a:
+	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
+	WORD $0x8b41; BYTE $0x18 // mov ebx,DWORD PTR [r8]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
+	WORD $0x3148; BYTE $0xd2 // xor rdx,rdx
+	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
+	LONG $0x305f8b4c // mov r11,QWORD PTR [rdi+0x30]
+	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
+	WORD $0x0574 // je 0x1946
+	LONG $0x6f7a41c4; BYTE $0x03 // vmovdqu xmm8,XMMWORD PTR [r11]
+// 0x1946:
+	LONG $0x6f7ac1c4; WORD $0x1104 // vmovdqu xmm0,XMMWORD PTR [r9+rdx*1]
+	LONG $0x6f7ac1c4; WORD $0x1048 // vmovdqu xmm1,XMMWORD PTR [r8+0x10]
+	LONG $0xc8eff1c5 // vpxor xmm1,xmm1,xmm0
+	LONG $0xc1ef39c5 // vpxor xmm8,xmm8,xmm1
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+// 0x195f:
+	LONG $0xdc3942c4; WORD $0x0844; BYTE $0x10 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
+	WORD $0xc183; BYTE $0x10 // add ecx,0x10
+	WORD $0xd939 // cmp ecx,ebx
+	WORD $0xf272 // jb 0x195f
+	LONG $0xdd3942c4; WORD $0x0844; BYTE $0x10 // vaesenclast xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
+	LONG $0x7f7a41c4; WORD $0x1204 // vmovdqu XMMWORD PTR [r10+rdx*1],xmm8
+	LONG $0x10c28348 // add rdx,0x10
+	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
+	WORD $0xbf72 // jb 0x1946
+	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
+	WORD $0x0574 // je 0x1996
+	LONG $0x7f7a41c4; BYTE $0x03 // vmovdqu XMMWORD PTR [r11],xmm8
+// 0x1996:
 	WORD $0xc031 // xor eax,eax
 	LONG $0x00868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],rax
 	LONG $0x08868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],rax
@@ -1221,8 +1256,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x0000c7e9; BYTE $0x00 // jmp 0x1a25
-// 0x195e:
+	LONG $0x0000c7e9; BYTE $0x00 // jmp 0x1ab1
+// 0x19ea:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
@@ -1236,19 +1271,19 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1993:
+// 0x1a1f:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x19b8
+	WORD $0x2074 // je 0x1a44
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x19d5
+	WORD $0x3775 // jne 0x1a61
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x19d5
+	WORD $0x3175 // jne 0x1a61
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x19d5
-// 0x19b8:
+	WORD $0x1deb // jmp 0x1a61
+// 0x1a44:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1256,34 +1291,34 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x19d5:
+// 0x1a61:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x19ee
+	WORD $0x0372 // jb 0x1a7a
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x19ee:
+// 0x1a7a:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1993
+	WORD $0xa072 // jb 0x1a1f
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x1a14
-// 0x1a06:
+	WORD $0x0eeb // jmp 0x1aa0
+// 0x1a92:
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x1a14
+	WORD $0x0574 // je 0x1aa0
 	LONG $0xdb79e2c4; BYTE $0xc0 // vaesimc xmm0,xmm0
-// 0x1a14:
+// 0x1aa0:
 	LONG $0x017ffac5 // vmovdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x1a06
-// 0x1a25:
+	WORD $0xe173 // jae 0x1a92
+// 0x1ab1:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 
