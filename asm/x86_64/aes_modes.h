@@ -472,15 +472,14 @@
     x_broadcast next, [consts + NEXT]
     x_broadcast ctr, [state]
     x_shuffle ctr, ctr, reverse
-    x_load t, [consts + COUNT]
-    x_add ctr, ctr, t
     mov rax, left
     shr rax, 4
-    mov ecx, [state + 12]
-    bswap ecx
-    add ecx, eax
-    bswap ecx
-    mov [state + 12], ecx
+    \v\()movd xmm0, eax
+    x_add xmm0, xmm0, xmm11
+    x_shuffle xmm0, xmm0, xmm12
+    x_store_block [state], xmm0                                                 /* as a whole, for the next call to read it so */
+    x_load t, [consts + COUNT]
+    x_add ctr, ctr, t
     jmp .Lbegun
 .Lbegin_chained:
     cmp mode, SEALANE_AES_CBC_DECRYPT
