@@ -109,6 +109,8 @@ KERNEL(chacha20poly1305, neon6)
 KERNEL(chacha20poly1305, neon)
 KERNEL(aesgcm, ce)
 KERNEL(aesgcm, neon)
+KERNEL(aes, ce)
+KERNEL(aes, neon)
 #endif
 #if defined(HAVE_ARM_KERNELS)
 KERNEL(chacha20poly1305, neon)
@@ -184,6 +186,10 @@ _Static_assert(sizeof aesgcm_levels / sizeof aesgcm_levels[0] <= SEALANE_LEVELS_
 
 /* The modes that do not authenticate. */
 static const sealane_level aes_levels[] = {
+#if defined(HAVE_AARCH64_KERNELS)
+    LEVEL(aes, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
+    LEVEL(aes, neon, SEALANE_ARM_NEON, NO_BATCH),
+#endif
 #if defined(HAVE_X86_64_KERNELS)
     LEVEL(aes, avx512,
           SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ | SEALANE_X86_AVX2 |
