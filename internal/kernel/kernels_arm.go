@@ -4,6 +4,14 @@
 
 package kernel
 
+// AESNEON is sealane_aes_neon of asm/arm/aes_neon.S.
+//
+//go:noescape
+func AESNEON(a *Args)
+
+// AESNEONExtensions are the CPU extensions that AESNEON may use, in the assembler's names.
+const AESNEONExtensions = "neon"
+
 // AESGCMARMv6 is sealane_aesgcm_armv6 of asm/arm/aesgcm_armv6.S.
 //
 //go:noescape

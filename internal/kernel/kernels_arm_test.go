@@ -5,6 +5,7 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
+	"AESNEON":               AESNEON,
 	"AESGCMARMv6":           AESGCMARMv6,
 	"AESGCMCE32":            AESGCMCE32,
 	"AESGCMNEON":            AESGCMNEON,
