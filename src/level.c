@@ -117,6 +117,7 @@ KERNEL(chacha20poly1305, armv6)
 KERNEL(aesgcm, ce32)
 KERNEL(aesgcm, neon)
 KERNEL(aesgcm, armv6)
+KERNEL(aes, ce32)
 KERNEL(aes, neon)
 #endif
 
@@ -190,6 +191,7 @@ static const sealane_level aes_levels[] = {
     LEVEL(aes, neon, SEALANE_ARM_NEON, NO_BATCH),
 #endif
 #if defined(HAVE_ARM_KERNELS)
+    LEVEL(aes, ce32, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
     LEVEL(aes, neon, SEALANE_ARM_NEON, NO_BATCH),
 #endif
 #if defined(HAVE_X86_64_KERNELS)

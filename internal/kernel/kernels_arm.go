@@ -4,6 +4,14 @@
 
 package kernel
 
+// AESCE32 is sealane_aes_ce32 of asm/arm/aes_ce32.S.
+//
+//go:noescape
+func AESCE32(a *Args)
+
+// AESCE32Extensions are the CPU extensions that AESCE32 may use, in the assembler's names.
+const AESCE32Extensions = "neon aes"
+
 // AESNEON is sealane_aes_neon of asm/arm/aes_neon.S.
 //
 //go:noescape

@@ -113,6 +113,13 @@ func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
 func aesLevelRows() []dispatch.Row {
 	return []dispatch.Row{
 		{
+			Level:   uint8(CE32),
+			Name:    "ce32",
+			Summary: "8 blocks at a time with ARMv8's AES instructions",
+			Needs:   []string{"neon", "aes"},
+			Test:    aesTestOf(CE32),
+		},
+		{
 			Level:   uint8(NEON),
 			Name:    "neon",
 			Summary: "8 blocks at a time, bit by bit in 128-bit vectors",
@@ -125,6 +132,8 @@ func aesLevelRows() []dispatch.Row {
 // AES runs a level's kernel. The CPU must have what it needs.
 func AES(level Level, a *Args) {
 	switch level {
+	case CE32:
+		AESCE32(a)
 	case NEON:
 		AESNEON(a)
 	default:
