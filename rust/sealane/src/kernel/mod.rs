@@ -304,9 +304,7 @@ impl Kernel {
         args.0[ARG_TOTAL / 8] = text.bytes as u64;
         args.0[ARG_FLAGS / 8] = (flags | FLAG_FIRST | FLAG_LAST | flags_of(key, nonce)) as u64;
         self.call(&args);
-        // By words: some kernels write it so, and what was written in two pieces is slow to read in one.
-        let words = tag.as_ptr() as *const u64;
-        [words.read_volatile(), words.add(1).read_volatile()]
+        tag.assume_init()
     }
 
     /// Sets an AES-GCM key of 16, 24 or 32 bytes up.
