@@ -19,22 +19,26 @@ const (
 	slowPartBytes = 4 << 10
 )
 
-// A Key is an AES-GCM key. It holds no pointers and may be copied. Its zero value must not be used.
+// A Key is an AES-GCM key. It holds no pointers and may be copied. Its zero value is not ready to be used.
 type Key struct {
 	key   kernel.GCMKey
 	level kernel.Level
 }
 
-// Init sets the key of 16, 24 or 32 bytes, for the level that this process has chosen. It panics if no level, not even
-// portable code, gives the known answers.
-func (k *Key) Init(key []byte) {
+// Init sets the key of 16, 24 or 32 bytes, for the level that this process has chosen, and says whether there is one with a
+// kernel. If not, k stays as it is: the standard library's own code is then faster than portable code of ours.
+func (k *Key) Init(key []byte) bool {
 	level, ok := kernel.AESGCMLevels.Choose()
-	if !ok {
-		panic("crypto/cipher: sealane: no implementation of AES-GCM passes its known-answer test")
+	if !ok || kernel.Level(level) == kernel.Portable {
+		return false
 	}
 	k.level = kernel.Level(level)
 	kernel.AESGCMSetup(k.level, &k.key, key)
+	return true
 }
+
+// Ready says whether k was set.
+func (k *Key) Ready() bool { return k.level != 0 }
 
 // Level returns the name of the level that k runs at.
 func (k *Key) Level() string { return kernel.AESGCMLevels.Name(uint8(k.level)) }

@@ -76,10 +76,20 @@ func TestPeer(t *testing.T) {
 	}
 }
 
+// TestInit sets a key for the level of this process: never for portable code, which the standard library's own beats.
 func TestInit(t *testing.T) {
 	var k Key
-	k.Init(make([]byte, 16))
-	if level, _ := kernel.AESGCMLevels.Choose(); k.Level() != kernel.AESGCMLevels.Name(level) {
+	level, _ := kernel.AESGCMLevels.Choose()
+	if want := kernel.Level(level) != kernel.Portable; k.Init(make([]byte, 16)) != want || k.Ready() != want {
+		t.Fatalf("level %q, ready: %v", kernel.AESGCMLevels.Name(level), k.Ready())
+	}
+	if !k.Ready() {
+		if k != (Key{}) {
+			t.Error("the key was written")
+		}
+		return
+	}
+	if k.Level() != kernel.AESGCMLevels.Name(level) {
 		t.Errorf("level %q", k.Level())
 	}
 	if n := testing.AllocsPerRun(100, func() {

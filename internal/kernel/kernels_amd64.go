@@ -4,6 +4,30 @@
 
 package kernel
 
+// AESAESNI is sealane_aes_aesni of asm/x86_64/aes_aesni.S.
+//
+//go:noescape
+func AESAESNI(a *Args)
+
+// AESAESNIExtensions are the CPU extensions that AESAESNI may use, in the assembler's names.
+const AESAESNIExtensions = "sse2 ssse3 sse4.1 aes pclmul"
+
+// AESAVX2 is sealane_aes_avx2 of asm/x86_64/aes_avx2.S.
+//
+//go:noescape
+func AESAVX2(a *Args)
+
+// AESAVX2Extensions are the CPU extensions that AESAVX2 may use, in the assembler's names.
+const AESAVX2Extensions = "avx avx2 aes pclmul vaes vpclmulqdq"
+
+// AESAVX512 is sealane_aes_avx512 of asm/x86_64/aes_avx512.S.
+//
+//go:noescape
+func AESAVX512(a *Args)
+
+// AESAVX512Extensions are the CPU extensions that AESAVX512 may use, in the assembler's names.
+const AESAVX512Extensions = "avx avx2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
+
 // AESGCMAESNI is sealane_aesgcm_aesni of asm/x86_64/aesgcm_aesni.S.
 //
 //go:noescape

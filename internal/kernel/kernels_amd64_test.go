@@ -5,6 +5,9 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
+	"AESAESNI":                 AESAESNI,
+	"AESAVX2":                  AESAVX2,
+	"AESAVX512":                AESAVX512,
 	"AESGCMAESNI":              AESGCMAESNI,
 	"AESGCMAVX2":               AESGCMAVX2,
 	"AESGCMAVX512":             AESGCMAVX512,

@@ -540,12 +540,13 @@ def _segments(a, b):
 
 
 def _constant_segments(a, b):
-    """Where constants of either begin or end: between, both are atoms' bits, and stay together."""
+    """Where constants of either begin or end, and exclusive ors that were cut before: between, both are atoms' bits, and
+    stay together."""
     cuts = {0, a.width}
     for v in (a, b):
         at = 0
         for atom_, _, w in v.pieces:
-            if atom_ == CONST:
+            if atom_ == CONST or (atom_ >= 0 and ATOMS[atom_].width < 32 and ATOMS[atom_].kind == "xor"):
                 cuts.add(at)
                 cuts.add(at + w)
             at += w

@@ -76,7 +76,7 @@ func setFlag(flag *pflag.Flag, value any) error {
 	switch v := value.(type) {
 	case string:
 		switch kind {
-		case "stringSlice":
+		case "stringSlice", "stringArray":
 			return flag.Value.(pflag.SliceValue).Replace([]string{v})
 		case "string":
 			return flag.Value.Set(v)
@@ -98,7 +98,7 @@ func setFlag(flag *pflag.Flag, value any) error {
 			return flag.Value.Set(strconv.FormatBool(v))
 		}
 	case []any:
-		if kind != "stringSlice" {
+		if kind != "stringSlice" && kind != "stringArray" {
 			return wrong
 		}
 		all := make([]string, len(v))
@@ -114,5 +114,5 @@ func setFlag(flag *pflag.Flag, value any) error {
 	return wrong
 }
 
-var kinds = map[string]string{"stringSlice": "list of strings", "string": "string", "duration": `duration, such as "50ms"`, "int": "number",
+var kinds = map[string]string{"stringSlice": "list of strings", "stringArray": "list of strings", "string": "string", "duration": `duration, such as "50ms"`, "int": "number",
 	"uint16": "number up to 65535", "bool": "true or false"}

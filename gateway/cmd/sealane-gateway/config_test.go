@@ -12,7 +12,7 @@ import (
 
 // valueFor is a setting of each kind that differs from all defaults, in TOML and as pflag shows it.
 var valueFor = map[string][2]string{
-	"stringSlice": {`["a", "b"]`, "[a,b]"}, "string": {`"text"`, "text"}, "duration": {`"77ms"`, "77ms"},
+	"stringSlice": {`["a", "b"]`, "[a,b]"}, "stringArray": {`["a", "b"]`, "[a,b]"}, "string": {`"text"`, "text"}, "duration": {`"77ms"`, "77ms"},
 	"int": {"77", "77"}, "uint16": {"77", "77"},
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/engine"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
+	"github.com/sealane/sealane/gateway/internal/rules"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -38,6 +39,9 @@ type live struct {
 	interfaces []string
 	inline     string
 	unread     string
+	allow      []string
+	deny       []string
+	hold       int
 	wait       time.Duration
 	workers    int
 	flows      int
@@ -58,6 +62,9 @@ type live struct {
 	counts output.Counts // of all frames sent
 	cores  []*core
 
+	rules *rules.Set // with --unread drop
+	waits bool       // --key-wait was given
+
 	grouping sync.Mutex
 	groups   map[string]*uint16 // of rings, by interface
 }
@@ -69,6 +76,7 @@ type core struct {
 	names  []string // of interfaces
 	rings  []*capture.Live
 	across []*output.Interface // inline: where frames of a ring go
+	gate   *engine.Gate        // inline and closed: it sends there
 	group  int
 	stats  atomic.Pointer[engine.Stats]
 	faces  []control.Face // counts by ring
@@ -88,7 +96,10 @@ func (l *live) command() *cobra.Command {
 		Example: "  sealane-gateway live --interface eth0 --keys sslkeys.log --tap plain0\n" +
 			"  sealane-gateway live --inline eth1=eth2 --unread drop --keys-socket /run/keys --output-interface eth3",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l.waits = cmd.Flags().Changed("key-wait")
+			return l.run(cmd.Context())
+		},
 	}
 	f := cmd.Flags()
 	l.flags = f
@@ -98,8 +109,11 @@ func (l *live) command() *cobra.Command {
 	l.keys.liveFlags(f)
 	f.StringSliceVarP(&l.interfaces, "interface", "i", nil, "read from this interface; may be given more than once")
 	f.StringVar(&l.inline, "inline", "", "forward all frames between two interfaces, A=B, and read them")
-	f.StringVar(&l.unread, "unread", "pass", "inline: what becomes of TLS connections that cannot be read: pass (fail open) or drop (fail closed)")
-	f.DurationVar(&l.wait, "key-wait", 50*time.Millisecond, "how long ciphertext waits for its keys")
+	f.StringVar(&l.unread, "unread", "pass", "inline: what becomes of what cannot be read: pass (fail open), or drop (fail closed): nothing but what was read passes, and what --allow names")
+	f.StringArrayVar(&l.allow, "allow", nil, "with --unread drop: let pass unread, such as proto=udp,net=10.0.0.53,port=53 or sni=*.example.com; may be given more than once")
+	f.StringArrayVar(&l.deny, "deny", nil, "with --unread drop: let not pass, whatever else is allowed or read; as --allow")
+	f.IntVar(&l.hold, "hold", 4, "ciphertext that may wait for its keys in one direction, MiB")
+	f.DurationVar(&l.wait, "key-wait", 50*time.Millisecond, "how long ciphertext waits for its keys; 2s with --unread drop, unless given")
 	f.IntVar(&l.workers, "workers", 1, "cores to use")
 	f.IntVar(&l.flows, "flows", 1<<16, "connections to follow at the same time, by all cores")
 	f.IntVar(&l.ring, "ring", 64, "memory for packets that are not read yet, MiB for each core and interface")
@@ -200,6 +214,10 @@ func (l *live) check() error {
 		return fmt.Errorf("--unread %q: it is pass or drop", l.unread)
 	case l.unread == "drop" && l.inline == "":
 		return errors.New("--unread drop is for --inline: packets that are only listened to cannot be held back")
+	case l.unread == "pass" && len(l.allow)+len(l.deny) > 0:
+		return errors.New("--allow and --deny are for --unread drop: all else passes anyway")
+	case l.hold < 1 || l.hold > 64:
+		return fmt.Errorf("--hold %d: it is 1 to 64", l.hold)
 	case l.workers < 1 || l.workers > 1024:
 		return fmt.Errorf("--workers %d: it is 1 to 1024", l.workers)
 	case l.ring < 1 || l.ring > 4096:
@@ -209,6 +227,21 @@ func (l *live) check() error {
 	}
 	if err := checkSizes(l.flows, &l.keys); err != nil {
 		return err
+	}
+	if l.unread == "drop" {
+		l.rules = new(rules.Set)
+		for into, texts := range map[*[]rules.Rule][]string{&l.rules.Allow: l.allow, &l.rules.Deny: l.deny} {
+			for _, text := range texts {
+				r, err := rules.Parse(text)
+				if err != nil {
+					return err
+				}
+				*into = append(*into, r)
+			}
+		}
+		if !l.waits {
+			l.wait = 2 * time.Second // keys follow what passes: they come a round trip later
+		}
 	}
 	// The kernel takes all of it at once, and from others if there is not enough.
 	var machine unix.Sysinfo_t
@@ -247,11 +280,15 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 	c := &core{live: l, group: i}
 	flows := max(l.flows/l.workers, 16)
 	limits := tls.DefaultLimits
+	limits.HeldFlow = l.hold << 20
 	limits.Held /= l.workers
 	limits.Partial /= l.workers
+	if l.rules != nil {
+		c.gate = &engine.Gate{Rules: l.rules}
+	}
 	c.worker = engine.NewWorker(l.store, sink, engine.Options{
 		Flows: flows, Room: flows, KeyWait: max(int64(l.wait), 1), HoleWait: 200e6, TLS: limits, Queued: 64 << 20 / l.workers,
-		Keys: l.table, Verdicts: l.unread == "drop", OneNetwork: l.oneNetwork,
+		Keys: l.table, Gate: c.gate, OneNetwork: l.oneNetwork,
 		About: audit != nil || l.out.about(), Chain: l.out.chain(),
 	})
 	c.worker.Opened = func(f *output.Flow, _, _ uint16) {
@@ -263,8 +300,16 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 		}
 	}
 	if audit != nil {
-		c.worker.Ended = func(f *output.Flow, state tls.State) {
-			audit.Info("ended", append(describe(f), "state", state.String(), "client_bytes", f.About.Bytes[0], "server_bytes", f.About.Bytes[1])...)
+		c.worker.Ended = func(f *output.Flow, conn *tls.Conn) {
+			args := append(describe(f), "state", conn.State().String(), "client_bytes", f.About.Bytes[0], "server_bytes", f.About.Bytes[1])
+			for side, name := range []string{"client", "server"} {
+				state, why := conn.Direction(uint8(side))
+				args = append(args, name+"_direction", state.String())
+				if why != tls.Nothing {
+					args = append(args, name+"_lost", why.String())
+				}
+			}
+			audit.Info("ended", args...)
 		}
 	}
 	for _, name := range l.interfaces {
@@ -336,6 +381,9 @@ func (c *core) openAcross(i int) error {
 		old.Close()
 	}
 	c.across[1-i] = to
+	if c.gate != nil {
+		c.gate.Ways[1-i] = to
+	}
 	return nil
 }
 
@@ -373,6 +421,7 @@ func (c *core) run(ctx context.Context) {
 		}
 		now = time.Now()
 		c.worker.Tick(now.UnixNano())
+		c.flushAcross()
 		c.worker.Flush()
 		if now.Sub(published) > 100*time.Millisecond {
 			published = now
@@ -394,8 +443,7 @@ func (c *core) run(ctx context.Context) {
 
 // handle forwards and reads the frames of a ring.
 func (c *core) handle(ring int, frames []capture.Frame) {
-	closed := c.live.unread == "drop"
-	if c.across != nil && !closed {
+	if c.across != nil && c.gate == nil {
 		for i := range frames {
 			c.across[ring].Send(capture.Whole(&frames[i]))
 		}
@@ -406,20 +454,20 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 	}
 	face, before := &c.faces[ring], c.worker.Stats.Bytes
 	verdicts := c.worker.Stats.Verdicts
+	c.worker.Ring = uint8(ring)
 	c.worker.Frames(frames)
 	face.Bytes += c.worker.Stats.Bytes - before
 	for i := range verdicts {
 		face.Verdicts[i] += c.worker.Stats.Verdicts[i] - verdicts[i]
 	}
-	if c.across != nil && closed {
-		for i := range frames {
-			if !c.worker.Block[i] {
-				c.across[ring].Send(capture.Whole(&frames[i]))
-			} else {
-				face.Blocked++
-			}
-		}
-		c.across[ring].Flush()
+	c.flushAcross()
+}
+
+// flushAcross sends what a gate has let pass: both ways, as keys may come for both at once.
+func (c *core) flushAcross() {
+	if c.gate != nil {
+		c.across[0].Flush()
+		c.across[1].Flush()
 	}
 }
 

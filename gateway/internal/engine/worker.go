@@ -25,7 +25,7 @@ type Options struct {
 	Queued   int   // bytes of segments held out of order, of all connections
 	TLS      tls.Limits
 	Keys     *Keys // given with addresses, or nil
-	Verdicts bool  // have Worker.Block say what must not pass if only what is read may
+	Gate     *Gate // forward what is read, and nothing else but what rules allow; or nil
 
 	OneNetwork bool // see packet.Parser
 	About      bool // have output.Flow.About
@@ -64,9 +64,12 @@ type Stats struct {
 	Late        uint64 // of these, keys came in time
 	Cut         uint64 // bytes of payload that the capture left out
 	Doubtful    uint64 // FINs, RSTs and SYNs that may be forged
-	Prefaced    uint64 // connections that began with something else before TLS: a PROXY header, or STARTTLS, CONNECT and the like
-	Tunnels     packet.TunnelStats
-	Fragments   packet.FragmentStats
+	// Directions of connections that were TLS at their end: what state they were in, and why what was lost of them was.
+	Directions [tls.Directions][tls.Reasons]uint64
+	Gate       GateStats
+	Prefaced   uint64 // connections that began with something else before TLS: a PROXY header, or STARTTLS, CONNECT and the like
+	Tunnels    packet.TunnelStats
+	Fragments  packet.FragmentStats
 	reassembly.Stats
 	TLS tls.Stats
 }
@@ -85,11 +88,11 @@ type conn struct {
 	tls    tls.Conn
 	flow   output.Flow
 	pair   reassembly.Pair
+	gate   *gate // if the gateway is closed
 	entry  *entry
 	tuple  packet.Tuple
 	hash   uint64
 	keys   [2]*Key // given, by side of the tuple
-	_      [8]byte
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.
@@ -106,11 +109,10 @@ type Worker struct {
 
 	// Opened and Ended, if set, are told about connections that are decrypted.
 	Opened func(f *output.Flow, suite, version uint16)
-	Ended  func(f *output.Flow, state tls.State)
+	Ended  func(f *output.Flow, c *tls.Conn)
 
-	// Block has, after Frames and with Options.Verdicts, for each frame whether it carries data of a connection that is TLS
-	// and is not read, or that began before anybody looked.
-	Block []bool
+	// Ring is where the frames of Frames come from, for a Gate.
+	Ring uint8
 
 	o         Options
 	table     *flow.Table[tls.Line]
@@ -133,6 +135,9 @@ type Worker struct {
 	parser    packet.Parser
 	lots      [4]lot
 	lines     [2 * lotFrames]unsafe.Pointer
+	dirty     []*gate // something of them may pass
+	stalled   []*gate // a record of them is not whole
+	freeGates []*gate
 }
 
 // NewWorker returns a Worker that takes secrets from store and gives plaintext to sink.
@@ -182,7 +187,11 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 			w.Opened(&connOf(c).flow, suite, version)
 		}
 	}
-	w.o.Verdicts = o.Verdicts
+	if w.o.Gate = o.Gate; o.Gate != nil {
+		w.dec.Read = func(c *tls.Conn, side uint8, record []byte) { w.gateRead(connOf(c), side, record) }
+		w.dec.Again = func(c *tls.Conn, side uint8) { w.gateAgain(connOf(c), side) }
+		w.dec.Hello = func(c *tls.Conn, body []byte) { w.gateHello(connOf(c), body) }
+	}
 	w.parser.OneNetwork = o.OneNetwork
 	if w.o.About, w.o.Chain = o.About, o.Chain; o.About {
 		w.tellAbout(store)
@@ -211,7 +220,6 @@ type lot struct {
 // Each lot of a few dozen goes through four steps, and each asks memory for what the next one needs, which comes while other
 // lots go through theirs: the index of the table, connections, and what they need besides.
 func (w *Worker) Frames(frames []capture.Frame) {
-	w.Block = w.Block[:0]
 	const steps = len(w.lots)
 	n := (len(frames) + lotFrames - 1) / lotFrames
 	for i := range n + steps - 1 {
@@ -231,6 +239,9 @@ func (w *Worker) Frames(frames []capture.Frame) {
 		}
 	}
 	w.dec.FlushAll()
+	if w.o.Gate != nil {
+		w.settleGates()
+	}
 	w.parser.Release()
 }
 
@@ -301,8 +312,8 @@ func (w *Worker) handle(l, next *lot) {
 		w.Stats.Verdicts[l.verdicts[i]]++
 		w.now = w.clock.pass(f.Time)
 		if l.verdicts[i] != packet.TCP {
-			if w.o.Verdicts {
-				w.Block = append(w.Block, false)
+			if w.o.Gate != nil {
+				w.pass(f, &l.segments[i], false, 0)
 			}
 			continue
 		}
@@ -313,24 +324,12 @@ func (w *Worker) handle(l, next *lot) {
 		}
 		w.dec.Mark = f.Time
 		w.segment(s, l.hashes[i], e, w.now)
-		if w.o.Verdicts {
-			w.Block = append(w.Block, w.blocks(s, l.hashes[i]))
+		if w.o.Gate != nil {
+			w.pass(f, s, true, l.hashes[i])
 		}
 	}
 	l.frames = nil
 	w.due()
-}
-
-func (w *Worker) blocks(s *packet.Segment, hash uint64) bool {
-	if len(s.Payload) == 0 {
-		return false
-	}
-	e := w.table.Find(hash, &s.Tuple)
-	if e == nil || e.Conn == 0 {
-		return e == nil || e.Flags&flow.Unread != 0
-	}
-	c := w.conn(e.Conn)
-	return (c.tls.State() == tls.Undecryptable || c.tls.State() == tls.Unsupported) && !c.tls.Waiting()
 }
 
 func started(side uint8) uint16 { return flow.Started0 << side }
@@ -477,7 +476,7 @@ func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *
 		}
 	case s.Flags&packet.ACK == 0:
 		if known && e.Next[side] != next {
-			e.Flags &^= flow.Started0 | flow.Started1 | finished | flow.Ignored | flow.Unread
+			e.Flags &^= flow.Started0 | flow.Started1 | finished | flow.Ignored
 		}
 		w.setClient(e, side)
 		e.Next[side] = next
@@ -572,7 +571,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 				return
 			}
 			// It was not TLS until now, or not all that came was of the connection.
-			e.Flags &^= flow.Ignored | flow.Unread
+			e.Flags &^= flow.Ignored
 			w.Stats.Ignored--
 			w.Stats.Prefaced++
 		}
@@ -707,6 +706,9 @@ func (w *Worker) open(e *entry, hash uint64, time int64) {
 	e.Conn = c.number
 	c.pair.TLS = &c.tls
 	w.attach(c, e)
+	if w.o.Gate != nil {
+		w.openGate(c)
+	}
 }
 
 // attach tells a connection where its entry is.
@@ -732,9 +734,6 @@ func (c *conn) link(s *packet.Segment) {
 // ignore forgets all of a connection but that there is nothing to do.
 func (w *Worker) ignore(e *entry) {
 	w.Stats.Ignored++
-	if e.Conn != 0 && w.conn(e.Conn).tls.State() == tls.Unsupported {
-		e.Flags |= flow.Unread
-	}
 	w.finish(e)
 	e.Flags |= flow.Ignored
 }
@@ -759,6 +758,7 @@ func (w *Worker) finish(e *entry) {
 		return
 	}
 	c := w.conn(e.Conn)
+	w.closeGate(c)
 	for side := range uint8(2) {
 		w.order.Finish(&c.pair, side^c.client, w.now)
 		// What the receiver has and the capture lacks, but for the number that a FIN takes.
@@ -782,8 +782,14 @@ func (w *Worker) finish(e *entry) {
 	case tls.Undecryptable, tls.Starting:
 		w.Stats.Undecrypted++
 	}
+	if c.tls.Hello() {
+		for side := range uint8(2) {
+			state, why := c.tls.Direction(side)
+			w.Stats.Directions[state][why]++
+		}
+	}
 	if w.Ended != nil {
-		w.Ended(&c.flow, c.tls.State())
+		w.Ended(&c.flow, &c.tls)
 	}
 	w.dec.Close(&c.tls)
 	w.order.Release(&c.pair)
@@ -845,6 +851,10 @@ func (w *Worker) due() {
 		}
 		if len(w.queued) > 0 {
 			w.pollQueued(now)
+		}
+		if w.o.Gate != nil {
+			w.settleGates()
+			w.pollStalled(now)
 		}
 		// The whole table is looked at about once in ten seconds.
 		const round = 10e9

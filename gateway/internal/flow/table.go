@@ -26,7 +26,6 @@ const (
 	Acked0 // Acked[0] is known
 	Acked1
 	Renewing // a SYN for a new connection was seen
-	Unread   // it is TLS and cannot be read
 	Closing  // what may have ended it came, or was forged
 	used     // it is a connection
 )

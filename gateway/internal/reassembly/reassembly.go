@@ -181,6 +181,16 @@ func (p *Pair) Maybe(side uint8, seq uint32) {
 	}
 }
 
+// Confirmed returns the place up to which a direction was read: what comes behind it waits, or is not whole.
+func (r *Reassembler) Confirmed(p *Pair, side uint8) uint32 {
+	d := p.Dir[side]
+	pending := r.Dec.Pending(p.TLS, side)
+	if d != nil && (d.contested || p.TLS.InDispute(side) && len(pending) == 0) {
+		return d.base
+	}
+	return *p.Next[side] - uint32(len(pending))
+}
+
 // Origin returns where a direction begins, while it does.
 func (p *Pair) Origin(side uint8) (seq uint32, ok bool) {
 	if d := p.Dir[side]; d != nil && d.beginning && d.begun {
@@ -536,8 +546,9 @@ func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	r.advance(p, d, side)
 	if !d.contested && d.conflict {
 		// What TLS has may never become a record, and another copy of it be one already.
-		if next := *p.Next[side]; len(r.Dec.Pending(p.TLS, side)) > 0 && len(d.held.segs) > 0 && After(next, d.held.segs[0].seq) &&
-			After(d.held.segs[d.held.near(r.base(p, d, side))].end(), r.base(p, d, side)) {
+		base := r.base(p, d, side)
+		if i := d.held.near(base); len(r.Dec.Pending(p.TLS, side)) > 0 && i < len(d.held.segs) && After(*p.Next[side], d.held.segs[0].seq) &&
+			After(d.held.segs[i].end(), base) {
 			r.Dec.Stop(p.TLS, side)
 			r.collect(p, side)
 		}

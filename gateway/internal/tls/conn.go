@@ -89,6 +89,7 @@ type half struct {
 type rest struct {
 	part    []byte // the partial record, from the pool
 	gone    uint32 // records lost, as far as they were counted
+	why     Reason // of the last loss
 	cut     bool   // what is ignored would have been delivered
 	last    bool   // these keys were given without the secret that others follow from
 	updated bool   // a KeyUpdate has changed the keys

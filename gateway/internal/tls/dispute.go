@@ -39,6 +39,9 @@ func (c *Conn) Protected(side uint8) bool {
 	return h.aead != nil && h.mode != ignoring && h.mode != counting
 }
 
+// Partial tells whether what is pending of a direction is the beginning of a record.
+func (c *Conn) Partial(side uint8) bool { h := &c.half[side]; return h.mode == reading && h.have > 0 }
+
 // Hello tells whether a ClientHello was read.
 func (c *Conn) Hello() bool { return c.hello[Client] }
 
@@ -197,6 +200,9 @@ func (d *Decrypter) rewind(c *Conn, side uint8) {
 	d.dropKeys(c, side)
 	r.hs.reset()
 	*h, *r = half{line: h.line, age: h.age + 1}, rest{}
+	if d.Again != nil {
+		d.Again(c, side)
+	}
 }
 
 // Rewind has one direction, of which no record was opened, begin anew. Of the other one, records were.

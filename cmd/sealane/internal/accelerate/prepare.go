@@ -328,6 +328,10 @@ func (b *build) list(test bool) (*listing, error) {
 		switch name, _, _ := strings.Cut(p.ImportPath, " "); name {
 		case cipherPath:
 			l.crypto = p.Module
+		case streamPath:
+			if streamReplaced(b.env.GOARCH) {
+				l.crypto = p.Module
+			}
 		case wireguardDevice:
 			l.device = p.Module
 		case forkDevice:

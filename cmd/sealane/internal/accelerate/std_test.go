@@ -205,6 +205,90 @@ func TestStdRefusesFIPS(t *testing.T) {
 	}
 }
 
+// levelProgram prints which of its ciphers run on sealane, and at which level; behind that what they make of a packet.
+const levelProgram = `package main
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"fmt"
+	"reflect"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+func main() {
+	key := make([]byte, 32)
+	block, _ := aes.NewCipher(key)
+	gcm, _ := cipher.NewGCM(block)
+	level := uint64(0)
+	if data := reflect.ValueOf(gcm).Elem().FieldByName("gcmPlatformData"); data.FieldByName("key").IsValid() {
+		level = data.FieldByName("key").FieldByName("level").Uint()
+	}
+	plain, _ := chacha20poly1305.New(key)
+	extended, _ := chacha20poly1305.NewX(key)
+	fmt.Printf("%v %T %T\n", level != 0, plain, extended)
+	for _, a := range []cipher.AEAD{gcm, plain, extended} {
+		sealed := a.Seal(nil, key[:a.NonceSize()], make([]byte, 1000), key[:5])
+		opened, err := a.Open(nil, key[:a.NonceSize()], sealed, key[:5])
+		_, forged := a.Open(nil, key[:a.NonceSize()], sealed, key[:6])
+		fmt.Printf("%x %x %v %v\n", sealed, opened, err, forged)
+	}
+}
+`
+
+// TestStdPortable: where sealane has no kernel for the CPU, or is told to use none, the program's own code runs.
+func TestStdPortable(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("NOT RUN: an emulated CPU without AES is asked for as amd64's")
+	}
+	dir := t.TempDir()
+	for name, content := range plain("main.go", levelProgram) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	mustBuild(t, Job{Std: true})
+	mustRun(t, dir, "go", "build", "-o", "stock", ".")
+	_, packets, _ := strings.Cut(mustRun(t, dir, "./stock"), "\n")
+	const ours = "true *aead.chaCha20Poly1305 *aead.xChaCha20Poly1305"
+	const own = "false *chacha20poly1305.chacha20poly1305 *chacha20poly1305.xchacha20poly1305"
+	for _, c := range []struct{ environ, emulator, want string }{
+		{"SEALANE_CPU=aesni", "", ours},
+		{"SEALANE_CPU=portable", "", own},
+		{"SEALANE_CPU=portable GODEBUG=cpu.aes=off,cpu.pclmulqdq=off", "", own},
+		{"SEALANE_ASM=0", "", own},
+		{"", "qemu-x86_64 -cpu Westmere", ours},
+		// It has SSSE3, but no AES.
+		{"", "qemu-x86_64 -cpu Nehalem", "false *aead.chaCha20Poly1305 *aead.xChaCha20Poly1305"},
+	} {
+		command := append(strings.Fields(c.emulator), "./thing")
+		if _, err := exec.LookPath(command[0]); err != nil {
+			t.Log("NOT RUN: ", err)
+			continue
+		}
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Env = append(os.Environ(), strings.Fields(c.environ)...)
+		out, err := cmd.CombinedOutput()
+		if runs, rest, _ := strings.Cut(string(out), "\n"); err != nil || runs != c.want || rest != packets {
+			t.Errorf("%s %s: %v, runs %s, want %s; or packets\n%s\nwant\n%s", c.environ, c.emulator, err, runs, c.want, rest, packets)
+		}
+	}
+}
+
+// TestRenameStock: of a file that declares something else, nothing is made.
+func TestRenameStock(t *testing.T) {
+	const names = "package gcm\n\ntype gcmPlatformData struct{}\n\nfunc initGCM(g *GCM) {}\n\nfunc seal() { seal() }\n\nfunc (open) open() {}\n"
+	if _, err := renameStock("x.go", []byte(names)); err == nil || !strings.Contains(err.Error(), "declares 3 of the 4") {
+		t.Errorf("error %v", err)
+	}
+	got, err := renameStock("x.go", []byte(names+"\nfunc open() {}\n"))
+	if err != nil || strings.Count(string(got), "stock") != 4 || !strings.Contains(string(got), "func stockSeal() { seal() }") {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
 func stdPlace(t *testing.T) string {
 	if len(gcmKernels(runtime.GOARCH)) == 0 {
 		t.Skip("NOT RUN: sealane has no kernels for " + runtime.GOARCH)
