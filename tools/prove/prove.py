@@ -102,13 +102,13 @@ def chosen(text):
     return out
 
 
-_kernel = _quick = None
+_kernel = None
 
 
-def begin(path, quick, asked):
-    global _kernel, _quick
+def begin(path, asked):
+    global _kernel
     sys.setrecursionlimit(20000)
-    _kernel, _quick = kernels.Kernel(path), quick
+    _kernel = kernels.Kernel(path)
     _kernel.asked = asked
 
 
@@ -117,7 +117,7 @@ def one(task):
     if len(terms.ATOMS) > 600_000:
         terms.forget()
     try:
-        return str(shape), kernels.prove(_kernel, shape, folder, _quick), None
+        return str(shape), kernels.prove(_kernel, shape, folder), None
     except Unproved as e:
         return str(shape), 0, str(e)
     except RecursionError:
@@ -142,7 +142,7 @@ def main():
         shapes = kernels.shapes(kernel, args.quick) if args.sizes is None else \
             [(GcmShape if "aesgcm" in kernel.name else Shape)(n, opens=o) for n in args.sizes for o in (False, True)]
         begun, steps, wrong = time.time(), 0, []
-        with multiprocessing.Pool(args.jobs, begin, (path, args.quick, args.sizes is not None)) as pool:
+        with multiprocessing.Pool(args.jobs, begin, (path, args.sizes is not None)) as pool:
             tasks = [(s, args.queries) for s in shapes]
             for done, (shape, n, error) in enumerate(pool.imap_unordered(one, tasks, 2 if args.quick else 8), 1):
                 steps += n
@@ -151,7 +151,7 @@ def main():
                     print(f"FAIL {kernel}: {shape}: {error}", flush=True)
                 elif done % 500 == 0:
                     print(f"     {kernel}: {done} of {len(tasks)}, {time.time() - begun:.0f} s", flush=True)
-        of = "" if not kernel.bitwise or args.sizes is not None else f", function of {0 if args.quick else kernels.FUNCTION} of them"
+        of = "" if not kernel.bitwise or args.sizes is not None else f", function of {1 if args.quick else kernels.FUNCTION} of them"
         print(f"{'FAIL' if wrong else 'ok  '} {kernel}: {len(tasks) - len(wrong)} of {len(tasks)} calls, {steps:,} instructions, "
               f"{time.time() - begun:.0f} s{of}", flush=True)
         failed, shown = failed + len(wrong), shown + len(tasks) - len(wrong)
