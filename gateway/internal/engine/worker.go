@@ -411,7 +411,7 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 		if w.embryos.Count() > 0 {
 			before = w.embryos.Find(hash, &s.Tuple)
 		}
-		if len(s.Payload) == 0 {
+		if len(s.Payload) == 0 && (before != nil || w.table.Count() >= w.o.Flows/8) {
 			w.embryonic(s, hash, before, time)
 			return nil
 		}
@@ -445,7 +445,8 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 	return e
 }
 
-// An embryo is a connection of which no data came. There is a table of its own for them, since nothing is cheaper than a SYN.
+// An embryo is a connection of which no data came. As soon as an eighth of the table is in use, there is one of their own for them,
+// since nothing is cheaper than a SYN.
 type embryo = flow.Entry[[0]byte]
 
 // embryonic handles a segment without data of a connection that has none yet.
@@ -459,7 +460,7 @@ func (w *Worker) embryonic(s *packet.Segment, hash uint64, m *embryo, time int64
 		m = w.embryos.Insert(hash, &s.Tuple)
 	}
 	e := &w.newborn
-	*e = entry{Tuple: m.Tuple}
+	e.Tuple, e.Conn = m.Tuple, 0
 	e.Begin(m.Flags, flow.Tick(time), m.Next, m.Acked)
 	if s.Flags&packet.ACK != 0 {
 		e.Acked[1-s.Side] = s.Ack
