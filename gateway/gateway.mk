@@ -6,7 +6,7 @@ gateway: ## the TLS gateway, build/sealane-gateway
 
 # Without jetstream: to compile a NATS server for this costs more than it can find. Nor can it find anything where one goroutine
 # reads segments, or where tshark alone is asked.
-$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -skip 'TestTshark|TestAnySegments|TestRandomAttackers|TestClosedAttackers' ./cmd/... ./handover/... \
+$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -skip 'TestTshark|TestAnySegments|TestRandomAttackers|TestClosedAttackers|TestWork' ./cmd/... ./handover/... \
     $(addprefix ./internal/,attack capture control engine flow keys output packet reassembly rules tls)))
 
 # The captures on arm64, as data processing units have it.
@@ -41,5 +41,5 @@ $(eval $(call long_suite,long-gateway-properties,,$(GO_ENV) $(GO) test -C gatewa
     -run 'AnySegments|FlippedBits' -args -long $(LONG_SECONDS)s))
 $(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Suricata'))
 $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout 1h -run 'RandomAttackers|ClosedAttackers|Budget' -args -runs 100000))
-$(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams,\
+$(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams,\
     $(eval $(call go_fuzzer,gateway,internal/$(word 1,$(subst :, ,$(f))),$(word 2,$(subst :, ,$(f))))))

@@ -79,7 +79,8 @@ typedef enum {
     SEALANE_INVALID_STREAM = -8, /* no packet in progress, or not one that this can be asked of now */
     SEALANE_INVALID_LEVEL = -9,  /* no level has that name */
     SEALANE_TOO_LATE = -10,      /* the process has chosen its levels */
-    SEALANE_NO_LEVEL = -11       /* no level gives the known answers on this CPU */
+    SEALANE_NO_LEVEL = -11,      /* no level gives the known answers on this CPU */
+    SEALANE_INVALID_LENGTH = -12 /* no whole blocks where they must be, or less than there must be */
 } sealane_status;
 
 #define SEALANE_TAG_BYTES 16
@@ -284,6 +285,89 @@ SEALANE_API SEALANE_CHECKED int sealane_stream_open_final(sealane_stream *s, con
 
 /* Gives a packet up and wipes the stream. NULL is ignored. */
 SEALANE_API void sealane_stream_wipe(sealane_stream *s);
+
+/* AES (FIPS 197) in the modes that encrypt and do not authenticate: docs/modes.md says when to use which, and that
+ * nearly always it is sealane_seal. The conventions above hold, also on failure: the output of a call that is refused
+ * is zeroed, unless the text is too long. Initial values, counters and tweaks are public, and never overlap the text.
+ *
+ * A key for all modes but XTS; the caller's memory, which may be copied and moved. Its contents are private. */
+typedef struct sealane_aes_key {
+    uint64_t opaque[66];
+} sealane_aes_key;
+
+/* Makes a key of 16, 24 or 32 bytes ready, at a level that is chosen like those of sealane_key_init.
+ * SEALANE_INVALID_KEY, SEALANE_NULL or SEALANE_NO_LEVEL; then *k is all zeroes and no valid key. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_key_init(sealane_aes_key *k, const uint8_t *key, size_t key_bytes);
+SEALANE_API void sealane_aes_key_wipe(sealane_aes_key *k);
+SEALANE_API SEALANE_CHECKED const char *sealane_aes_impl_name(const sealane_aes_key *k);
+
+/* Every block by itself (ECB): a part of other constructions, and no way to encrypt a text, as equal blocks are seen to
+ * be equal. SEALANE_INVALID_KEY, _INVALID_LENGTH (no multiple of 16), _NULL, _OVERLAP. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_ecb_encrypt(const sealane_aes_key *k, uint8_t *out, const uint8_t *in,
+                                                        size_t in_bytes);
+SEALANE_API SEALANE_CHECKED int sealane_aes_ecb_decrypt(const sealane_aes_key *k, uint8_t *out, const uint8_t *in,
+                                                        size_t in_bytes);
+
+/* Counter mode (NIST SP 800-38A, 6.5) of a text that comes in pieces of any length; the caller's memory, its contents
+ * private. It holds key stream: wipe it. */
+typedef struct sealane_aes_ctr {
+    uint8_t counter[16], stream[16];
+    uint64_t blocks;
+    uint32_t ready, left, limited, unused;
+} sealane_aes_ctr;
+
+/* Begins a text. counter is the first block's; its last counter_bits count: 128, which wrap around (SSH, RFC 4344), or
+ * 32, which may not (IPsec, RFC 3686). No value may be used twice under one key: equal key stream reveals the sum of
+ * both texts. SEALANE_INVALID_STREAM (s is NULL), _NULL, _INVALID_LENGTH (other counter_bits). */
+SEALANE_API SEALANE_CHECKED int sealane_aes_ctr_init(sealane_aes_ctr *s, const uint8_t counter[16],
+                                                     unsigned counter_bits);
+
+/* Encrypts or decrypts, which is the same, the next piece. SEALANE_TOO_LONG: a counter of 32 bits would wrap around;
+ * out and *s are left alone. SEALANE_INVALID_STREAM, _INVALID_KEY, _NULL, _OVERLAP: *s is left alone. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_ctr_xor(const sealane_aes_key *k, sealane_aes_ctr *s, uint8_t *out,
+                                                    const uint8_t *in, size_t in_bytes);
+SEALANE_API void sealane_aes_ctr_wipe(sealane_aes_ctr *s);
+
+/* Cipher block chaining (NIST SP 800-38A, 6.2). iv is new for each text, and known to nobody before the text is chosen;
+ * it is left as the last block of the ciphertext, for a text that goes on. Padding is the caller's, who must compare a
+ * MAC over the ciphertext before he looks at it: an answer that tells that padding was wrong decrypts for whoever asks
+ * (Vaudenay 2002). SEALANE_INVALID_KEY, _INVALID_LENGTH (no multiple of 16), _NULL, _OVERLAP; iv is left alone. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_cbc_encrypt(const sealane_aes_key *k, uint8_t iv[16], uint8_t *out,
+                                                        const uint8_t *in, size_t in_bytes);
+SEALANE_API SEALANE_CHECKED int sealane_aes_cbc_decrypt(const sealane_aes_key *k, uint8_t iv[16], uint8_t *out,
+                                                        const uint8_t *in, size_t in_bytes);
+
+/* One text of several that are encrypted side by side: a block of one waits for the block before it, but not for
+ * others. */
+typedef struct sealane_cbc_op {
+    const sealane_aes_key *key;
+    uint8_t *iv;
+    uint8_t *out;
+    const uint8_t *in;
+    size_t in_bytes;
+    sealane_status status; /* result */
+} sealane_cbc_op;
+
+/* Encrypts n texts, any mix of keys and lengths, and returns how many have SEALANE_OK. What one text writes must not
+ * overlap anything of another; that is not checked. ops is NULL: 0. */
+SEALANE_API SEALANE_CHECKED size_t sealane_aes_cbc_encrypt_batch(sealane_cbc_op *ops, size_t n);
+
+/* XTS (IEEE 1619, NIST SP 800-38E), for sectors of storage: two keys. */
+typedef struct sealane_xts_key {
+    sealane_aes_key text, tweak;
+} sealane_xts_key;
+
+/* Makes a key of 32 bytes (AES-128) or 64 (AES-256) ready. SEALANE_INVALID_KEY: another length, or its halves are equal
+ * (FIPS 140-3 implementation guidance, C.I); SEALANE_NULL, SEALANE_NO_LEVEL. Then *k is no valid key. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_xts_key_init(sealane_xts_key *k, const uint8_t *key, size_t key_bytes);
+SEALANE_API void sealane_aes_xts_key_wipe(sealane_xts_key *k);
+
+/* One sector of 16 bytes to 2^24, not only of whole blocks (ciphertext stealing). tweak is the sector's number, as 16
+ * little-endian bytes. SEALANE_INVALID_KEY, _NULL, _INVALID_LENGTH (below 16), _TOO_LONG, _OVERLAP. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_xts_encrypt(const sealane_xts_key *k, const uint8_t tweak[16], uint8_t *out,
+                                                        const uint8_t *in, size_t in_bytes);
+SEALANE_API SEALANE_CHECKED int sealane_aes_xts_decrypt(const sealane_xts_key *k, const uint8_t tweak[16], uint8_t *out,
+                                                        const uint8_t *in, size_t in_bytes);
 
 #ifdef __cplusplus
 }

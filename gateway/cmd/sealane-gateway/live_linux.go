@@ -45,6 +45,7 @@ type live struct {
 	ring       int
 	memory     int
 	promisc    bool
+	oneNetwork bool
 	api        string
 	metrics    string
 	audit      string
@@ -107,6 +108,7 @@ func liveCommand() *cobra.Command {
 	f.IntVar(&l.ring, "ring", 64, "memory for packets that are not read yet, MiB for each core and interface")
 	f.IntVar(&l.memory, "memory", 1024, "what the gateway may take besides the rings, MiB; who holds most pays when it is used up")
 	f.BoolVar(&l.promisc, "promiscuous", false, "read packets for other machines as well")
+	f.BoolVar(&l.oneNetwork, "one-network", false, oneNetworkUsage)
 	f.StringVar(&l.api, "api", "", "let who connects to this Unix socket give keys by address: PUT, GET, DELETE /flows")
 	f.StringVar(&l.metrics, "metrics", "", "serve metrics for Prometheus at this address, such as localhost:9101")
 	f.StringVar(&l.audit, "audit", "", "append to this file which connections were decrypted")
@@ -264,7 +266,7 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 	}
 	c.worker = engine.NewWorker(l.store, sink, engine.Options{
 		Flows: flows, Room: flows, KeyWait: max(int64(l.wait), 1), HoleWait: 200e6, TLS: limits, Memory: l.budget() / l.workers,
-		Keys: l.table, Gate: c.gate,
+		Keys: l.table, Gate: c.gate, OneNetwork: l.oneNetwork,
 	})
 	if audit != nil {
 		c.worker.Opened = func(f *output.Flow, suite, version uint16) {

@@ -23,6 +23,7 @@ func readCommand() *cobra.Command {
 		progress bool
 		workers  int
 		flows    int
+		one      bool
 	)
 	cmd := &cobra.Command{
 		Use:   "read CAPTURE",
@@ -80,7 +81,7 @@ func readCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				all = append(all, engine.NewWorker(store, sink, engine.Options{Flows: max(flows/workers, 16)}))
+				all = append(all, engine.NewWorker(store, sink, engine.Options{Flows: max(flows/workers, 16), OneNetwork: one}))
 			}
 			err = engine.Run(r, all, func() bool { return cmd.Context().Err() != nil })
 			if err != nil {
@@ -104,10 +105,13 @@ func readCommand() *cobra.Command {
 	out.flags(f)
 	from.flags(f)
 	f.BoolVar(&progress, "progress", false, "show how far it is, and how fast")
+	f.BoolVar(&one, "one-network", false, oneNetworkUsage)
 	f.IntVar(&workers, "workers", runtime.NumCPU(), "cores to use")
 	f.IntVar(&flows, "flows", 1<<18, "connections to follow at the same time; the memory for each is 340 bytes, and 2 KiB if it is TLS")
 	return cmd
 }
+
+const oneNetworkUsage = "VLAN tags and networks of tunnels do not tell connections apart: for mirrors that tag one direction only"
 
 // report logs what was found.
 func report(s *engine.Stats, store *keys.Store) {
@@ -119,7 +123,10 @@ func report(s *engine.Stats, store *keys.Store) {
 		}
 	}
 	warn("malformed packets", s.Verdicts[3])
-	warn("IP fragments: they are not put together", s.Verdicts[2])
+	warn("fragmented packets refused because fragments overlap", s.Fragments.Overlaps)
+	warn("fragmented packets of which a part is missing", s.Fragments.Expired+s.Fragments.Evicted)
+	warn("IP fragments that cannot be right", s.Fragments.Bad)
+	warn("frames with more tunnels in each other than are looked into", s.Tunnels.Deep)
 	warn("holes in TCP streams", s.Holes, "bytes", s.HoleBytes)
 	warn("bytes cut off by the capture's snapshot length", s.Cut)
 	warn("segments that contradict others", s.Conflicts)

@@ -26,6 +26,8 @@ type Options struct {
 	Keys     *Keys // given with addresses, or nil
 	Memory   int   // bytes that all connections may hold of what is not read yet; 0: as much as Queued and TLS allow each for itself
 	Gate     *Gate // forward what is read, and nothing else but what rules allow; or nil
+
+	OneNetwork bool // see packet.Parser
 }
 
 // DefaultOptions are for files.
@@ -64,6 +66,9 @@ type Stats struct {
 	// Directions of connections that were TLS at their end: what state they were in, and why what was lost of them was.
 	Directions [tls.Directions][tls.Reasons]uint64
 	Gate       GateStats
+	Prefaced   uint64 // connections that began with something else before TLS: a PROXY header, or STARTTLS, CONNECT and the like
+	Tunnels    packet.TunnelStats
+	Fragments  packet.FragmentStats
 	reassembly.Stats
 	TLS tls.Stats
 }
@@ -128,6 +133,7 @@ type Worker struct {
 	given     map[packet.Tuple][]*Key
 	givenSeen uint64
 	reported  int64
+	parser    packet.Parser
 	lots      [4]lot
 	lines     [2 * lotFrames]unsafe.Pointer
 	newborn   entry
@@ -201,6 +207,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 		w.dec.Again = func(c *tls.Conn, side uint8) { w.gateAgain(connOf(c), side) }
 		w.dec.Hello = func(c *tls.Conn, body []byte) { w.gateHello(connOf(c), body) }
 	}
+	w.parser.OneNetwork = o.OneNetwork
 	if w.o.Keys = o.Keys; o.Keys != nil {
 		o.Keys.join(w)
 	}
@@ -248,6 +255,7 @@ func (w *Worker) Frames(frames []capture.Frame) {
 	if w.o.Gate != nil {
 		w.settleGates()
 	}
+	w.parser.Release()
 }
 
 // parse is the first step.
@@ -260,9 +268,13 @@ func (w *Worker) parse(l *lot, later []capture.Frame) {
 	}
 	flow.Prefetch(lines)
 	lines = lines[:0]
+	now := w.now
+	if now == 0 && len(l.frames) > 0 {
+		now = l.frames[0].Time
+	}
 	for i := range l.frames {
 		s := &l.segments[i]
-		l.verdicts[i] = packet.Parse(s, l.frames[i].Link, l.frames[i].Data)
+		l.verdicts[i] = w.parser.Parse(s, l.frames[i].Link, l.frames[i].Data, now)
 		if l.verdicts[i] == packet.TCP {
 			l.hashes[i] = s.Tuple.Hash()
 			lines = append(lines, w.table.Home(l.hashes[i]))
@@ -401,10 +413,10 @@ func (w *Worker) fed(c *conn) {
 // begin makes an entry for a connection that is new, or returns nil if its first packet says nothing of use.
 func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 	syn := s.Flags&(packet.SYN|packet.RST) == packet.SYN
-	hello := tls.LooksLikeClientHello(s.Payload)
+	hello := tls.LooksLikeClientHello(s.Payload[tls.ProxyHeader(s.Payload):])
 	var given []*Key
 	if len(w.given) > 0 {
-		given = w.given[s.Tuple]
+		given = w.given[anywhere(s.Tuple)]
 	}
 	var before *embryo
 	if given == nil && s.Tuple.Zone&rivalZone == 0 {
@@ -603,6 +615,16 @@ func (w *Worker) succeed(rival *entry, tuple packet.Tuple) {
 func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, time int64) {
 	side := s.Side
 	p := s.Payload
+	if e.Conn == 0 && e.Flags&flow.Ignored == 0 && seq == e.Next[side] && e.Flags&started(side) != 0 {
+		if n := tls.ProxyHeader(p); n > 0 {
+			// A balancer says whose connection it is. What follows begins another stream.
+			w.Stats.Prefaced++
+			e.Next[side] += uint32(n)
+			if seq, p = seq+uint32(n), p[n:]; len(p) == 0 {
+				return
+			}
+		}
+	}
 	if e.Flags&flow.Ignored != 0 || e.Conn == 0 {
 		hello := len(p) >= 6 && tls.LooksLikeClientHello(p) ||
 			seq == e.Next[side] && p[0] == 22 && (len(p) < 3 || tls.LooksLikeClientHello(p)) && e.Flags&flow.Ignored != 0
@@ -613,6 +635,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 			// It was not TLS until now, or not all that came was of the connection.
 			e.Flags &^= flow.Ignored
 			w.Stats.Ignored--
+			w.Stats.Prefaced++
 		}
 		if hello {
 			// Whatever the SYN said.
@@ -899,7 +922,7 @@ func (w *Worker) due() {
 		if len(w.given) > 0 && now-w.reported >= 1e8 {
 			w.reported = now
 			for tuple := range w.given {
-				if e := w.table.Find(tuple.Hash(), &tuple); e != nil && e.Conn != 0 && w.conn(e.Conn).given {
+				if e := w.findAnywhere(tuple); e != nil && e.Conn != 0 && w.conn(e.Conn).given {
 					w.reportGiven(w.conn(e.Conn), false)
 				}
 			}
@@ -1026,6 +1049,7 @@ func (w *Worker) Snapshot() Stats {
 	w.Stats.Active = uint64(w.table.Count() + w.embryos.Count())
 	w.Stats.TLS = w.dec.Stats
 	w.Stats.Stats = w.order.Stats
+	w.Stats.Tunnels, w.Stats.Fragments = w.parser.Tunnels, w.parser.Fragments
 	return w.Stats
 }
 
