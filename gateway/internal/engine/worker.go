@@ -520,6 +520,11 @@ func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *
 	case e.Conn != 0:
 		if c := w.conn(e.Conn); s.Flags&packet.ACK != 0 {
 			c.pair.Maybe(side^c.client, next)
+			if !known {
+				// Only data of the other side came, or what was forged in its name.
+				e.Next[side] = next
+				e.Flags |= started(side)
+			}
 		}
 		if known && e.Next[side] != next && s.Flags&packet.ACK == 0 {
 			w.Stats.Doubtful++
@@ -626,8 +631,8 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 		}
 	}
 	if e.Flags&flow.Ignored != 0 || e.Conn == 0 {
-		hello := len(p) >= 6 && tls.LooksLikeClientHello(p) ||
-			seq == e.Next[side] && p[0] == 22 && (len(p) < 3 || tls.LooksLikeClientHello(p)) && e.Flags&flow.Ignored != 0
+		ignored := e.Flags&flow.Ignored != 0
+		hello := tls.LooksLikeClientHello(p) && (len(p) >= 6 || ignored) || ignored && seq == e.Next[side] && p[0] == 22 && len(p) < 3
 		if e.Flags&flow.Ignored != 0 {
 			if !hello {
 				return
