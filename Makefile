@@ -28,7 +28,7 @@ C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) $(addprefix rust/,check emulated vendored) afalg/vm/run gateway/demo
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) $(addprefix rust/,check emulated vendored) afalg/vm/run gateway/demo $(addprefix gateway/packaging/,deb check postinst prerm postrm)
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib
@@ -56,6 +56,9 @@ $(1)/check: test/check.c $(wildcard test/abi_$(ISA).S) $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/api: test/api.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+
+$(1)/quic: test/quic.c $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/residue: test/residue.c $(1)/libsealane.a
@@ -184,6 +187,10 @@ $(B)/vectors.txt: test/vectors/flatten.go $(VECTORS)
 $(B)/fuzz_openssl: test/fuzz_openssl.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
 
+$(B)/quic.txt: test/vectors/quic/flatten.go test/vectors/quic/appendix_a.json
+	@mkdir -p $(@D)
+	$(GO) run $^ > $@
+
 $(B)/modes_openssl: test/modes_openssl.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
 
@@ -238,6 +245,11 @@ $(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/vectors.txt,test/emulated 
 $(eval $(call suite,setuid,$(B)/api,test/setuid $(B)/api))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
+$(eval $(call suite,quic,$(B)/quic $(B)/quic.txt,$(B)/quic $(B)/quic.txt))
+$(foreach l,avx2 aesni portable,$(eval $(call suite,quic-$(l),$(B)/quic $(B)/quic.txt,env SEALANE_CPU=$(l) $(B)/quic $(B)/quic.txt)))
+$(eval $(call suite,quic-asan,$(B)/asan-clang/quic $(B)/quic.txt,$(B)/asan-clang/quic $(B)/quic.txt))
+$(eval $(call suite,quic-planted,$(B)/quic $(B)/quic.txt,\
+    --must-fail "$(B)/quic $(B)/quic.txt --plant=%" packet retry batch))
 $(eval $(call suite,modes-openssl,$(B)/modes_openssl,$(B)/modes_openssl --seconds=2))
 $(eval $(call suite,modes-openssl-corrupt,$(B)/modes_openssl,--must-fail "$(B)/modes_openssl --seconds=2 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
@@ -288,7 +300,7 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
-GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/... ./test/peers/...
+GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20poly1305/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY))))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))

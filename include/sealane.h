@@ -69,18 +69,19 @@ typedef enum {
     SEALANE_OK = 0,
     SEALANE_NOT_AUTHENTIC = -1, /* open: the tag is wrong, whatever the reason */
     /* The caller's mistakes. */
-    SEALANE_INVALID_KEY = -2,    /* NULL, never set up, wiped or damaged; to be set up: wrong alg or key_bytes */
-    SEALANE_INVALID_NONCE = -3,  /* its length is not what the key's algorithm asks for */
-    SEALANE_TOO_LONG = -4,       /* text or associated data over the limit, or too many pieces */
-    SEALANE_NULL = -5,           /* a NULL where something must be */
-    SEALANE_OVERLAP = -6,        /* out overlaps in elsewhere than exactly, or ad, nonce or tag; sealing: tag overlaps
-                                    ad or nonce */
-    SEALANE_INVALID_TAG = -7,    /* to be set up: the algorithm has no tags of that length */
-    SEALANE_INVALID_STREAM = -8, /* no packet in progress, or not one that this can be asked of now */
-    SEALANE_INVALID_LEVEL = -9,  /* no level has that name */
-    SEALANE_TOO_LATE = -10,      /* the process has chosen its levels */
-    SEALANE_NO_LEVEL = -11,      /* no level gives the known answers on this CPU */
-    SEALANE_INVALID_LENGTH = -12 /* no whole blocks where they must be, or less than there must be */
+    SEALANE_INVALID_KEY = -2,     /* NULL, never set up, wiped or damaged; to be set up: wrong alg or key_bytes */
+    SEALANE_INVALID_NONCE = -3,   /* its length is not what the key's algorithm asks for */
+    SEALANE_TOO_LONG = -4,        /* text or associated data over the limit, or too many pieces */
+    SEALANE_NULL = -5,            /* a NULL where something must be */
+    SEALANE_OVERLAP = -6,         /* out overlaps in elsewhere than exactly, or ad, nonce or tag; sealing: tag overlaps
+                                     ad or nonce */
+    SEALANE_INVALID_TAG = -7,     /* to be set up: the algorithm has no tags of that length */
+    SEALANE_INVALID_STREAM = -8,  /* no packet in progress, or not one that this can be asked of now */
+    SEALANE_INVALID_LEVEL = -9,   /* no level has that name */
+    SEALANE_TOO_LATE = -10,       /* the process has chosen its levels */
+    SEALANE_NO_LEVEL = -11,       /* no level gives the known answers on this CPU */
+    SEALANE_INVALID_LENGTH = -12, /* no whole blocks where they must be, or less than there must be */
+    SEALANE_RESERVED_BITS = -13   /* QUIC: authentic, but bits of its header that must be zero are not */
 } sealane_status;
 
 #define SEALANE_TAG_BYTES 16
@@ -368,6 +369,57 @@ SEALANE_API SEALANE_CHECKED int sealane_aes_xts_encrypt(const sealane_xts_key *k
                                                         const uint8_t *in, size_t in_bytes);
 SEALANE_API SEALANE_CHECKED int sealane_aes_xts_decrypt(const sealane_xts_key *k, const uint8_t tweak[16], uint8_t *out,
                                                         const uint8_t *in, size_t in_bytes);
+
+/* QUIC's packet protection (RFC 9001, section 5; RFC 9369): header masks and AEAD of many packets in one call. Keys
+ * come derived, as HKDF is in every TLS library; docs/modes.md has the labels.
+ *
+ * The keys of one direction and one encryption level; the caller's memory, its contents private. */
+typedef struct sealane_quic_keys {
+    sealane_key packet;
+    sealane_aes_key mask;
+    uint8_t mask_key[32], iv[12];
+    uint32_t ready;
+} sealane_quic_keys;
+
+/* Makes keys ready: alg is SEALANE_AES_128_GCM, SEALANE_AES_256_GCM or SEALANE_CHACHA20_POLY1305, key and hp (header
+ * protection) have its key_bytes, iv has 12 bytes. SEALANE_INVALID_KEY, _NULL, _NO_LEVEL: *k is all zeroes and no valid
+ * keys. */
+SEALANE_API SEALANE_CHECKED int sealane_quic_keys_init(sealane_quic_keys *k, sealane_alg alg, const uint8_t *key,
+                                                       const uint8_t iv[12], const uint8_t *hp, size_t key_bytes);
+SEALANE_API void sealane_quic_keys_wipe(sealane_quic_keys *k);
+
+/* A packet, protected or unprotected in place. */
+typedef struct sealane_quic_packet {
+    const sealane_quic_keys *keys;
+    const sealane_quic_keys *other; /* unprotect: for short headers whose key phase bit is not `phase`; or NULL */
+    uint8_t *bytes;                 /* header, payload, and SEALANE_TAG_BYTES for the tag */
+    size_t packet_bytes;            /* of all three */
+    size_t pn_offset;               /* where the packet number begins */
+    uint64_t number;  /* the packet number; unprotect: before, the expected one, 1 more than the largest of an
+                         authentic packet, or 0 */
+    int phase;        /* unprotect: the key phase of `keys`, 0 or 1 */
+    uint8_t *payload; /* result of unprotect: within bytes; NULL if there is none */
+    size_t payload_bytes;
+    sealane_status status; /* result */
+} sealane_quic_packet;
+
+/* Protects n packets, and returns how many have SEALANE_OK. The first byte of each says, in its last two bits, how many
+ * bytes less one the packet number has; they are filled in. SEALANE_INVALID_LENGTH: too short to take a sample, that is
+ * packet_bytes < pn_offset + 20; SEALANE_TOO_LONG: number above 2^62 - 1; SEALANE_INVALID_KEY, _NULL: bytes are zeroed.
+ * A packet that fails does not affect the others. They must not overlap. About 40 KiB of stack is used. */
+SEALANE_API SEALANE_CHECKED size_t sealane_quic_protect_batch(sealane_quic_packet *packets, size_t n);
+
+/* Unprotects n packets of any content, and returns how many have SEALANE_OK. SEALANE_NOT_AUTHENTIC: the payload is
+ * zeroed, the header is nobody's. SEALANE_RESERVED_BITS: authentic, with a payload, and a connection error.
+ * SEALANE_INVALID_LENGTH, _TOO_LONG, _INVALID_KEY, _NULL: bytes are left alone. */
+SEALANE_API SEALANE_CHECKED size_t sealane_quic_unprotect_batch(sealane_quic_packet *packets, size_t n);
+
+/* The integrity tag of a Retry packet (RFC 9001, 5.8; RFC 9369, 3.3.3): retry is all of it but the tag, dcid the
+ * Destination Connection ID of the packet that it answers. SEALANE_NULL; SEALANE_INVALID_LENGTH: dcid has more than 255
+ * bytes; SEALANE_INVALID_KEY: version is neither 1 nor 0x6b3343cf. */
+SEALANE_API SEALANE_CHECKED int sealane_quic_retry_tag(uint8_t tag[SEALANE_TAG_BYTES], uint32_t version,
+                                                       const uint8_t *dcid, size_t dcid_bytes, const uint8_t *retry,
+                                                       size_t retry_bytes);
 
 #ifdef __cplusplus
 }

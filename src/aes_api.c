@@ -33,6 +33,15 @@ static const aes_key *valid(const sealane_aes_key *key)
                : NULL;
 }
 
+const sealane_aes_schedules *sealane_aes_schedules_of(const sealane_aes_key *key, const sealane_level **level)
+{
+    const aes_key *k = valid(key);
+    if (k == NULL)
+        return NULL;
+    *level = level_of_key(k);
+    return &k->schedules;
+}
+
 static void run(const aes_key *k, uint64_t operation, uint8_t *out, const uint8_t *in, size_t bytes, uint8_t *state)
 {
     SEALANE_SCRATCH(scratch);

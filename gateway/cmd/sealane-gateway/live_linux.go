@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	ctls "crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,14 +11,17 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"github.com/sealane/sealane/gateway/internal/about"
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/control"
 	"github.com/sealane/sealane/gateway/internal/engine"
@@ -49,9 +53,13 @@ type live struct {
 	promisc    bool
 	oneNetwork bool
 	api        string
+	group      string
 	metrics    string
 	audit      string
 	status     bool
+	config     configuration
+	flags      *pflag.FlagSet
+	auditFile  *appended
 
 	store  *keys.Store
 	table  *engine.Keys
@@ -75,14 +83,17 @@ type core struct {
 	gate   *engine.Gate        // inline and closed: it sends there
 	group  int
 	stats  atomic.Pointer[engine.Stats]
+	faces  []control.Face // counts by ring
+	told   atomic.Pointer[[]control.Face]
+	beat   atomic.Uint64
 	tried  []time.Time // when a ring was opened last
 	mu     sync.Mutex  // of rings, for who counts, and of counted
-	// Packets and drops of rings that are gone.
-	counted [2]uint64
+	lost   []uint64    // packets that the kernel dropped, of rings that are gone
 }
 
-func liveCommand() *cobra.Command {
-	l := &live{}
+func liveCommand() *cobra.Command { return new(live).command() }
+
+func (l *live) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "live",
 		Short: "Decrypt what passes on network interfaces",
@@ -95,6 +106,8 @@ func liveCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	l.flags = f
+	l.config.flags(f)
 	l.out.flags(f)
 	l.out.liveFlags(f)
 	l.keys.liveFlags(f)
@@ -113,6 +126,7 @@ func liveCommand() *cobra.Command {
 	f.BoolVar(&l.promisc, "promiscuous", false, "read packets for other machines as well")
 	f.BoolVar(&l.oneNetwork, "one-network", false, oneNetworkUsage)
 	f.StringVar(&l.api, "api", "", "let who connects to this Unix socket give keys by address: PUT, GET, DELETE /flows")
+	f.StringVar(&l.group, "api-group", "", "let this group connect to --api as well")
 	f.StringVar(&l.metrics, "metrics", "", "serve metrics for Prometheus at this address, such as localhost:9101")
 	f.StringVar(&l.audit, "audit", "", "append to this file which connections were decrypted")
 	f.BoolVar(&l.status, "status", false, "show what happens in the terminal")
@@ -122,8 +136,13 @@ func liveCommand() *cobra.Command {
 func (l *live) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	l.config.argv = argvOf
 	if err := l.check(); err != nil {
 		return err
+	}
+	if l.config.check {
+		fmt.Println("all settings are right")
+		return nil
 	}
 	debug.SetMemoryLimit(int64(l.memory) << 20)
 	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // no keys in core dumps
@@ -132,7 +151,7 @@ func (l *live) run(ctx context.Context) error {
 	if err := l.keys.follow(ctx, l.store); err != nil {
 		return err
 	}
-	l.out.counts = &l.counts
+	l.out.counts, l.out.store, l.out.wait = &l.counts, l.store, l.wait
 	if err := l.out.open(); err != nil {
 		return err
 	}
@@ -157,6 +176,11 @@ func (l *live) run(ctx context.Context) error {
 		go l.show(ctx)
 	}
 	var running sync.WaitGroup
+	running.Add(1)
+	go func() {
+		defer running.Done()
+		l.manage(ctx)
+	}()
 	for _, c := range l.cores {
 		running.Add(1)
 		go func() {
@@ -167,13 +191,21 @@ func (l *live) run(ctx context.Context) error {
 	running.Wait()
 	s := l.stats()
 	report(&s, l.store)
-	if _, drops := l.rings(); drops > 0 {
+	if drops := l.drops(); drops > 0 {
 		slog.Warn("packets that the kernel dropped because they were not read in time", "count", drops)
 	}
 	return nil
 }
 
 func (l *live) check() error {
+	if _, err := l.out.options(); err != nil {
+		return err
+	}
+	if l.keys.nats != "" {
+		if _, err := l.keys.natsOptions(); err != nil {
+			return err
+		}
+	}
 	if l.inline != "" {
 		a, b, ok := strings.Cut(l.inline, "=")
 		if !ok || a == b || len(l.interfaces) > 0 {
@@ -251,10 +283,11 @@ func (l *live) openAudit() (*slog.Logger, error) {
 	if l.audit == "" {
 		return nil, nil
 	}
-	f, err := os.OpenFile(l.audit, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := openAppended(l.audit)
 	if err != nil {
 		return nil, err
 	}
+	l.auditFile = f
 	l.out.closers = append(l.out.closers, f)
 	return slog.New(slog.NewJSONHandler(&reporting{Writer: f, name: l.audit}, nil)), nil
 }
@@ -274,13 +307,19 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 	c.worker = engine.NewWorker(l.store, sink, engine.Options{
 		Flows: flows, Room: flows, KeyWait: max(int64(l.wait), 1), HoleWait: 200e6, TLS: limits, Memory: l.budget() / l.workers,
 		Keys: l.table, Gate: c.gate, OneNetwork: l.oneNetwork,
+		About: audit != nil || l.out.about(), Chain: l.out.chain(),
 	})
-	if audit != nil {
-		c.worker.Opened = func(f *output.Flow, suite, version uint16) {
-			audit.Info("decrypted", "client", f.Client, "server", f.Server, "suite", fmt.Sprintf("%#04x", suite), "version", fmt.Sprintf("%#04x", version))
+	c.worker.Opened = func(f *output.Flow, _, _ uint16) {
+		if l.out.archive != nil {
+			l.out.archive.Opened(f)
 		}
+		if audit != nil {
+			audit.Info("decrypted", describe(f)...)
+		}
+	}
+	if audit != nil {
 		c.worker.Ended = func(f *output.Flow, conn *tls.Conn) {
-			args := []any{"client", f.Client, "server", f.Server, "state", conn.State().String()}
+			args := append(describe(f), "state", conn.State().String(), "client_bytes", f.About.Bytes[0], "server_bytes", f.About.Bytes[1])
 			for side, name := range []string{"client", "server"} {
 				state, why := conn.Direction(uint8(side))
 				args = append(args, name+"_direction", state.String())
@@ -297,8 +336,9 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 			c.close()
 			return nil, err
 		}
-		c.names, c.rings = append(c.names, name), append(c.rings, r)
+		c.names, c.rings, c.faces = append(c.names, name), append(c.rings, r), append(c.faces, control.Face{Name: name})
 	}
+	c.lost = make([]uint64, len(c.names))
 	if l.inline != "" {
 		c.across = make([]*output.Interface, 2)
 		for i := range c.names {
@@ -310,6 +350,27 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 	}
 	c.publish()
 	return c, nil
+}
+
+// describe is a connection in the audit.
+func describe(f *output.Flow) []any {
+	a := f.About
+	all := []any{"client", f.Client, "server", f.Server, "community_id", about.CommunityID(0, f.Client, f.Server)}
+	text := func(name, value string) {
+		if value != "" {
+			all = append(all, name, value)
+		}
+	}
+	if a.Suite != 0 {
+		all = append(all, "version", ctls.VersionName(a.Version), "cipher", ctls.CipherSuiteName(a.Suite), "keys", a.Source)
+	}
+	text("sni", a.ServerName)
+	text("alpn", a.Protocol)
+	text("certificate", a.Certificate[tls.Server].Subject)
+	text("certificate_sha256", a.Certificate[tls.Server].Fingerprint)
+	text("client_certificate", a.Certificate[tls.Client].Subject)
+	text("client_certificate_sha256", a.Certificate[tls.Client].Fingerprint)
+	return all
 }
 
 func (c *core) open(name string) (*capture.Live, error) {
@@ -374,6 +435,7 @@ func (c *core) run(ctx context.Context) {
 	}
 	c.tried = make([]time.Time, len(c.rings))
 	for now := time.Now(); ctx.Err() == nil; {
+		c.beat.Add(1)
 		before := c.worker.Stats.Frames
 		for i, r := range c.rings {
 			if r == nil {
@@ -389,6 +451,9 @@ func (c *core) run(ctx context.Context) {
 		if now.Sub(published) > 100*time.Millisecond {
 			published = now
 			c.publish()
+			if c.group == 0 && c.live.out.archive != nil {
+				c.live.out.archive.Tick(now.UnixNano())
+			}
 		}
 		if c.worker.Stats.Frames == before {
 			if err := capture.Wait(2*time.Millisecond, c.rings...); err != nil {
@@ -409,8 +474,18 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 		}
 		c.across[ring].Flush()
 	}
+	if c.live.out.archive != nil {
+		c.live.out.archive.Frames(frames)
+	}
+	face, before := &c.faces[ring], c.worker.Stats.Bytes
+	verdicts, blocked := c.worker.Stats.Verdicts, c.worker.Stats.Gate.Blocked()
 	c.worker.Ring = uint8(ring)
 	c.worker.Frames(frames)
+	face.Bytes += c.worker.Stats.Bytes - before
+	for i := range verdicts {
+		face.Verdicts[i] += c.worker.Stats.Verdicts[i] - verdicts[i]
+	}
+	face.Blocked += c.worker.Stats.Gate.Blocked() - blocked
 	c.flushAcross()
 }
 
@@ -427,9 +502,8 @@ func (c *core) gone(i int, err error) {
 	slog.Error("cannot read", "interface", c.names[i], "error", err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	packets, drops := c.rings[i].Counts()
-	c.counted[0] += packets
-	c.counted[1] += drops
+	_, drops := c.rings[i].Counts()
+	c.lost[i] += drops
 	c.rings[i].Close()
 	c.rings[i] = nil
 }
@@ -457,6 +531,8 @@ func (c *core) again(i int, now time.Time) {
 func (c *core) publish() {
 	s := c.worker.Snapshot()
 	c.stats.Store(&s)
+	faces := slices.Clone(c.faces)
+	c.told.Store(&faces)
 }
 
 func (l *live) stats() engine.Stats {
@@ -467,19 +543,32 @@ func (l *live) stats() engine.Stats {
 	return s
 }
 
-func (l *live) rings() (packets, drops uint64) {
-	for _, c := range l.cores {
-		c.mu.Lock()
-		packets, drops = packets+c.counted[0], drops+c.counted[1]
-		for _, r := range c.rings {
-			if r != nil {
-				p, d := r.Counts()
-				packets, drops = packets+p, drops+d
+// faces counts by interface.
+func (l *live) faces() []control.Face {
+	all := make([]control.Face, len(l.interfaces))
+	for i, name := range l.interfaces {
+		all[i].Name = name
+		for _, c := range l.cores {
+			if told := c.told.Load(); told != nil {
+				all[i].Add(&(*told)[i])
 			}
+			c.mu.Lock()
+			all[i].Dropped += c.lost[i]
+			if r := c.rings[i]; r != nil {
+				_, drops := r.Counts()
+				all[i].Dropped += drops
+			}
+			c.mu.Unlock()
 		}
-		c.mu.Unlock()
 	}
-	return packets, drops
+	return all
+}
+
+func (l *live) drops() (n uint64) {
+	for _, f := range l.faces() {
+		n += f.Dropped
+	}
+	return n
 }
 
 // serve starts what others can connect to.
@@ -490,7 +579,7 @@ func (l *live) serve(ctx context.Context) error {
 		go s.Serve(listener)
 	}
 	if l.api != "" {
-		listener, err := keys.ListenUnix(l.api)
+		listener, err := keys.ListenUnix(l.api, l.group)
 		if err != nil {
 			return err
 		}
@@ -502,7 +591,7 @@ func (l *live) serve(ctx context.Context) error {
 			return err
 		}
 		mux := http.NewServeMux()
-		mux.Handle("GET /metrics", control.Metrics(&control.Source{Stats: l.stats, Ring: l.rings, Store: l.store, Output: &l.counts}))
+		mux.Handle("GET /metrics", control.Metrics(&control.Source{Stats: l.stats, Faces: l.faces, Store: l.store, Output: &l.counts}))
 		start(listener, mux)
 	}
 	return nil
@@ -519,7 +608,7 @@ func (l *live) show(ctx context.Context) {
 		case <-tick.C:
 		}
 		s := l.stats()
-		_, drops := l.rings()
+		drops := l.drops()
 		count, _ := l.store.Size()
 		fmt.Fprintf(os.Stderr, "\x1b[H\x1b[2Jsealane-gateway  %s  %s\n\n", strings.Join(l.interfaces, " "), time.Since(begin).Round(time.Second))
 		row := func(name string, now, before uint64) {

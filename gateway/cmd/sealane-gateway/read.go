@@ -14,6 +14,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/engine"
 	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/output"
 )
 
 func readCommand() *cobra.Command {
@@ -39,7 +40,7 @@ func readCommand() *cobra.Command {
 				return fmt.Errorf("--workers %d: it is 1 to 1024", workers)
 			}
 			store := keys.NewStore(from.limit)
-			log := &keys.Log{Store: store}
+			log := &keys.Log{Store: store, From: "file"}
 			for _, name := range from.files {
 				if err := from.load(name, log); err != nil {
 					return err
@@ -72,8 +73,12 @@ func readCommand() *cobra.Command {
 				log.Write(b)
 				log.Flush()
 			}
+			out.store = store
 			if err := out.open(); err != nil {
 				return err
+			}
+			if out.archive != nil {
+				r.Frames = out.archive.Frames
 			}
 			var all []*engine.Worker
 			for range workers {
@@ -81,7 +86,11 @@ func readCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				all = append(all, engine.NewWorker(store, sink, engine.Options{Flows: max(flows/workers, 16), OneNetwork: one}))
+				w := engine.NewWorker(store, sink, engine.Options{Flows: max(flows/workers, 16), OneNetwork: one, About: out.about(), Chain: out.chain()})
+				if out.archive != nil {
+					w.Opened = func(f *output.Flow, _, _ uint16) { out.archive.Opened(f) }
+				}
+				all = append(all, w)
 			}
 			err = engine.Run(r, all, func() bool { return cmd.Context().Err() != nil })
 			if err != nil {

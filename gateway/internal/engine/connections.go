@@ -3,6 +3,7 @@ package engine
 import (
 	"unsafe"
 
+	"github.com/sealane/sealane/gateway/internal/about"
 	"github.com/sealane/sealane/gateway/internal/flow"
 	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/packet"
@@ -29,7 +30,6 @@ type conn struct {
 	tuple  packet.Tuple
 	hash   uint64
 	keys   [2]*Key // given, by side of the tuple
-	_      [8]byte
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.
@@ -304,6 +304,9 @@ func (w *Worker) open(e *entry, hash uint64, time int64) {
 	c.flow = output.Flow{
 		Client: client, Server: e.Tuple.Endpoint(1 - c.client),
 		IPv6: client.Addr().Is6(), Time: &w.dec.Mark,
+	}
+	if w.o.About {
+		c.flow.About = &about.Connection{Chain: w.o.Chain}
 	}
 	e.Conn = c.number
 	c.pair.TLS = &c.tls

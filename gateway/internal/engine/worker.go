@@ -28,6 +28,9 @@ type Options struct {
 	Gate     *Gate // forward what is read, and nothing else but what rules allow; or nil
 
 	OneNetwork bool // see packet.Parser
+	About      bool // have output.Flow.About
+	// Chain, if set, gets the certificates of connections: see about.Connection.
+	Chain func(fingerprint string, certificates [][]byte)
 }
 
 // DefaultOptions are for files.
@@ -171,6 +174,9 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 		w.dec.Hello = func(c *tls.Conn, body []byte) { w.gateHello(connOf(c), body) }
 	}
 	w.parser.OneNetwork = o.OneNetwork
+	if w.o.About, w.o.Chain = o.About, o.Chain; o.About {
+		w.tellAbout(store)
+	}
 	if w.o.Keys = o.Keys; o.Keys != nil {
 		o.Keys.join(w)
 	}

@@ -235,6 +235,9 @@ func (c *Conn) Suite() (suite, version uint16) {
 	return c.suite.id, c.version
 }
 
+// Given tells whether the keys came with the addresses.
+func (c *Conn) Given() bool { return c.given }
+
 // Random returns the client random, by which key logs name the connection.
 func (c *Conn) Random() [32]byte { return c.random[Client] }
 

@@ -52,6 +52,9 @@ type Decrypter struct {
 	Lost func(c *Conn, side uint8, bytes int)
 	// Opened, if set, is called when the first record of a connection has been opened.
 	Opened func(c *Conn)
+	// Message, if set, gets the bodies of hellos, of EncryptedExtensions and of certificates as far as they count: it may get
+	// some more than once, and forged ones before those that belong to what opens.
+	Message func(c *Conn, side, kind uint8, body []byte)
 	// Disputed, if set, is told that a direction has stopped.
 	Disputed func(c *Conn)
 	// Read, if set, gets the bytes of each record that was opened, or was read as it is in the handshake, header and all, after what

@@ -146,6 +146,7 @@ const (
 	msgServerHello         = 2
 	msgEndOfEarlyData      = 5
 	msgEncryptedExtensions = 8
+	msgCertificate         = 11
 	msgFinished            = 20
 	msgKeyUpdate           = 24
 )
@@ -161,6 +162,7 @@ type messages struct {
 	need  int   // bytes of the body that are still to come
 	body  []byte
 	whole bool // the body is wanted
+	more  bool // those of certificates are
 	held  *int // bytes of bodies, of all connections, or nil
 	most  int  // of them
 }
@@ -180,7 +182,7 @@ func (m *messages) feed(p []byte, each func(kind uint8, body []byte)) {
 				return
 			}
 			m.need = int(be.Uint32(m.head[:]) & 0xffffff)
-			m.whole = wanted(m.head[0])
+			m.whole = wanted(m.head[0]) || m.more && m.head[0] == msgCertificate && m.need <= maxMessage
 			if m.whole && m.need > maxMessage {
 				m.lost = true
 				return

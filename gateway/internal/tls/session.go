@@ -44,7 +44,7 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 
 // handshake cuts what handshake records hold into messages. What is kept of them shares the memory of partial records.
 func (d *Decrypter) handshake(r *rest, b []byte) {
-	r.hs.held, r.hs.most = &d.partial, d.Limits.Partial
+	r.hs.held, r.hs.most, r.hs.more = &d.partial, d.Limits.Partial, d.Message != nil
 	d.updated = false
 	r.hs.feed(b, d.each)
 	if d.updated {
@@ -55,6 +55,9 @@ func (d *Decrypter) handshake(r *rest, b []byte) {
 // message takes a handshake message.
 func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 	h, r := &c.half[side], &c.rest[side]
+	if d.Message != nil && body != nil && (c.proved == [2]bool{} || kind > msgServerHello) {
+		d.Message(c, side, kind, body)
+	}
 	switch {
 	case d.updated:
 		d.Stats.Surplus++
