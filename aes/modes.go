@@ -38,12 +38,25 @@ func (c *Cipher) NewCTR32(iv []byte) cipher.Stream {
 	return &ctr{c: c, counter: [BlockSize]byte(iv), blocks: 1<<32 - uint64(binary.BigEndian.Uint32(iv[12:]))}
 }
 
+// plain does a few whole blocks whose counter does not carry, in one call.
+func (s *ctr) plain(dst, src []byte) {
+	var a kernel.Args
+	a.Out, a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), uint64(len(src))
+	a.Key, a.State, a.Flags = unsafe.Pointer(&s.c.key), kernel.BlockState(&s.counter), kernel.AESCTR
+	kernel.AES(s.c.level, &a)
+}
+
 // exhausted is none left: 0 is no limit.
 const exhausted = 1 << 63
 
 // XORKeyStream has the panics of [cipher.Stream].
 func (s *ctr) XORKeyStream(dst, src []byte) {
 	checkRoom(dst, src)
+	if s.left == 0 && s.blocks == 0 && len(src)%BlockSize == 0 && len(src) <= slowPartBytes &&
+		uint64(binary.BigEndian.Uint32(s.counter[12:]))+slowPartBytes/BlockSize < 1<<32 {
+		s.plain(dst, src)
+		return
+	}
 	if s.blocks != 0 {
 		blocks := (uint64(max(len(src)-s.left, 0)) + BlockSize - 1) / BlockSize
 		if blocks > s.blocks&^exhausted {

@@ -100,6 +100,8 @@ KERNEL(aesgcm, aesni)
 KERNEL(aes, avx512)
 KERNEL(aes, avx2)
 KERNEL(aes, aesni)
+KERNEL(chacha20masks, avx512)
+KERNEL(chacha20masks, avx2)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
 BATCH_KERNEL(chacha20poly1305, neon)
@@ -107,6 +109,8 @@ KERNEL(chacha20poly1305, neon6)
 KERNEL(chacha20poly1305, neon)
 KERNEL(aesgcm, ce)
 KERNEL(aesgcm, neon)
+KERNEL(aes, ce)
+KERNEL(aes, neon)
 #endif
 #if defined(HAVE_ARM_KERNELS)
 KERNEL(chacha20poly1305, neon)
@@ -115,6 +119,8 @@ KERNEL(chacha20poly1305, armv6)
 KERNEL(aesgcm, ce32)
 KERNEL(aesgcm, neon)
 KERNEL(aesgcm, armv6)
+KERNEL(aes, ce32)
+KERNEL(aes, neon)
 #endif
 
 const sealane_level sealane_levels[] = {
@@ -182,6 +188,14 @@ _Static_assert(sizeof aesgcm_levels / sizeof aesgcm_levels[0] <= SEALANE_LEVELS_
 
 /* The modes that do not authenticate. */
 static const sealane_level aes_levels[] = {
+#if defined(HAVE_AARCH64_KERNELS)
+    LEVEL(aes, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
+    LEVEL(aes, neon, SEALANE_ARM_NEON, NO_BATCH),
+#endif
+#if defined(HAVE_ARM_KERNELS)
+    LEVEL(aes, ce32, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
+    LEVEL(aes, neon, SEALANE_ARM_NEON, NO_BATCH),
+#endif
 #if defined(HAVE_X86_64_KERNELS)
     LEVEL(aes, avx512,
           SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ | SEALANE_X86_AVX2 |
@@ -196,6 +210,10 @@ static const sealane_level aes_levels[] = {
 };
 
 static const sealane_level chacha20masks_levels[] = {
+#if defined(HAVE_X86_64_KERNELS)
+    LEVEL(chacha20masks, avx512, SEALANE_X86_AVX2 | SEALANE_X86_AVX512F, NO_BATCH),
+    LEVEL(chacha20masks, avx2, SEALANE_X86_AVX2, NO_BATCH),
+#endif
     {"portable", 0, sealane_chacha20masks_portable, NULL, NO_BATCH, 0},
 };
 

@@ -251,7 +251,7 @@ func TestGenerated(t *testing.T) {
 		"offsets.go":            {"asmArgADBytes = 32 //", "asmFlagOpen  = 4 //", "asmScratchBytes     = 4096\n"},
 		"../../" + rustDir + "/x86_64/sum_ssse3.s":   {"\n.byte 0x31,0xc0 // xor eax,eax\n", "\n.byte 0x90,0x90,0x90,0x90,0x90,0x90,0x90,0x90 // 8 x nop\n"},
 		"../../" + rustDir + "/x86_64/mask_avx512.s": {"// vzeroupper\n// 0x5d:\n"},
-		"../../" + rustDir + "/x86_64.rs": {"    mask_avx512, \"sealane_" + strings.ReplaceAll(version, ".", "_") + "_mask_avx512\", \"x86_64/mask_avx512.s\"; // avx512f",
+		"../../" + rustDir + "/x86_64.rs": {"    mask_avx512, \"sealane_" + strings.ReplaceAll(version, ".", "_") + "_mask_avx512\", \"x86_64/mask_avx512.s\", \"avx512f avx512bw avx512vl bmi2\";\n",
 			"static MASK_AVX512_CONSTANTS: Constants<64> = Constants([\n"},
 		"../../" + rustLayout: {"const ARG_AD_BYTES: usize = 32;\n"},
 	} {

@@ -71,7 +71,7 @@ func (t *target) rustModule(kernels []*kernel, dir, version string) []byte {
 	fmt.Fprintf(&b, "%sfrom %s/*.S; DO NOT EDIT.\n\n", generatedMarker, dir)
 	b.WriteString("#[allow(unused_imports)] // where no kernel has any\nuse super::Constants;\n\n#[rustfmt::skip]\nkernels! {\n")
 	for _, k := range kernels {
-		fmt.Fprintf(&b, "    %s, %q, %q; // %s\n", strings.TrimPrefix(k.name, cPrefix), rustSymbol(k.name, version),
+		fmt.Fprintf(&b, "    %s, %q, %q, %q;\n", strings.TrimPrefix(k.name, cPrefix), rustSymbol(k.name, version),
 			t.isa+"/"+rustFile(k.source), k.extensions)
 	}
 	b.WriteString("}\n")

@@ -238,7 +238,7 @@ def main():
             continue
         cpu.load(code)
         terms.forget()
-        step = x86.meaning(insn)
+        step = x86.step(insn)
         wrong, as_symbols = None, 0
         for _ in range(args.inputs):
             values = [number(rng) for _ in range(16)]
@@ -288,7 +288,7 @@ def main():
             if wrong:
                 break
             terms.forget()
-            step = x86.meaning(insn)
+            step = x86.step(insn)
         if wrong:
             failed.append((insn, wrong))
             print(f"FAIL {insn.mnemonic} {insn.op_str}: {wrong}")

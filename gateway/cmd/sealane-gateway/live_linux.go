@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -46,6 +47,7 @@ type live struct {
 	workers    int
 	flows      int
 	ring       int
+	memory     int
 	promisc    bool
 	oneNetwork bool
 	api        string
@@ -117,6 +119,7 @@ func (l *live) command() *cobra.Command {
 	f.IntVar(&l.workers, "workers", 1, "cores to use")
 	f.IntVar(&l.flows, "flows", 1<<16, "connections to follow at the same time, by all cores")
 	f.IntVar(&l.ring, "ring", 64, "memory for packets that are not read yet, MiB for each core and interface")
+	f.IntVar(&l.memory, "memory", 1024, "what the gateway may take besides the rings, MiB; who holds most pays when it is used up")
 	f.BoolVar(&l.promisc, "promiscuous", false, "read packets for other machines as well")
 	f.BoolVar(&l.oneNetwork, "one-network", false, oneNetworkUsage)
 	f.StringVar(&l.api, "api", "", "let who connects to this Unix socket give keys by address: PUT, GET, DELETE /flows")
@@ -138,6 +141,7 @@ func (l *live) run(ctx context.Context) error {
 		fmt.Println("all settings are right")
 		return nil
 	}
+	debug.SetMemoryLimit(int64(l.memory) << 20)
 	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // no keys in core dumps
 	l.store = keys.NewStore(l.keys.limit)
 	l.table = engine.NewKeys(l.flows)
@@ -251,12 +255,21 @@ func (l *live) check() error {
 			return fmt.Errorf("--ring %d: for all cores and interfaces that is %d MiB, more than half of the machine's %d", l.ring, rings, have)
 		}
 	}
+	if l.budget() < 4<<20*l.workers {
+		return fmt.Errorf("--memory %d: with --flows %d it takes at least %d", l.memory, l.flows, l.memory+((4<<20*l.workers-l.budget())*2)>>20+1)
+	}
 	for _, name := range l.interfaces {
 		if name == l.out.face {
 			return fmt.Errorf("--output-interface %s is read from as well: it would read what it wrote", name)
 		}
 	}
 	return nil
+}
+
+// budget returns what all connections together may hold: half of what the tables leave, as the collector needs the rest.
+func (l *live) budget() int {
+	const program, eachFlow = 64 << 20, 4 << 10
+	return (l.memory<<20 - program - l.flows*eachFlow) / 2
 }
 
 func (l *live) openAudit() (*slog.Logger, error) {
@@ -281,13 +294,11 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 	flows := max(l.flows/l.workers, 16)
 	limits := tls.DefaultLimits
 	limits.HeldFlow = l.hold << 20
-	limits.Held /= l.workers
-	limits.Partial /= l.workers
 	if l.rules != nil {
 		c.gate = &engine.Gate{Rules: l.rules}
 	}
 	c.worker = engine.NewWorker(l.store, sink, engine.Options{
-		Flows: flows, Room: flows, KeyWait: max(int64(l.wait), 1), HoleWait: 200e6, TLS: limits, Queued: 64 << 20 / l.workers,
+		Flows: flows, Room: flows, KeyWait: max(int64(l.wait), 1), HoleWait: 200e6, TLS: limits, Memory: l.budget() / l.workers,
 		Keys: l.table, Gate: c.gate, OneNetwork: l.oneNetwork,
 		About: audit != nil || l.out.about(), Chain: l.out.chain(),
 	})
@@ -453,13 +464,14 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 		c.live.out.archive.Frames(frames)
 	}
 	face, before := &c.faces[ring], c.worker.Stats.Bytes
-	verdicts := c.worker.Stats.Verdicts
+	verdicts, blocked := c.worker.Stats.Verdicts, c.worker.Stats.Gate.Blocked()
 	c.worker.Ring = uint8(ring)
 	c.worker.Frames(frames)
 	face.Bytes += c.worker.Stats.Bytes - before
 	for i := range verdicts {
 		face.Verdicts[i] += c.worker.Stats.Verdicts[i] - verdicts[i]
 	}
+	face.Blocked += c.worker.Stats.Gate.Blocked() - blocked
 	c.flushAcross()
 }
 

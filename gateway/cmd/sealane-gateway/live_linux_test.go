@@ -444,7 +444,8 @@ func TestInlineVLAN(t *testing.T) {
 func TestLiveFlags(t *testing.T) {
 	for flags, says := range map[string]string{
 		"": "what to read?", "--interface lo --unread drop": "--inline", "--inline a=b --allow proto=udp": "--unread drop",
-		"--inline a=b --unread drop --allow what=1": "terms are", "--inline a=b --hold 0": "1 to 64", "--inline lo=lo": "two interfaces", "--interface lo --workers 0": "1 to 1024",
+		"--inline a=b --unread drop --allow what=1": "terms are", "--inline a=b --hold 0": "1 to 64",
+		"--interface lo --memory 100": "at least", "--interface lo --flows 1000000": "--memory 1024", "--inline lo=lo": "two interfaces", "--interface lo --workers 0": "1 to 1024",
 		"--interface lo --ring 0": "1 to 4096", "--interface lo --ring 4096 --workers 1024": "more than half", "--interface lo --flows 0": "--flows 0",
 		"--interface lo --max-keys -1": "--max-keys -1", "--interface lo --key-wait -1s": "0 or more", "--interface lo --output-interface lo": "what it wrote",
 		"--interface lo --segment 0": "1 to 65000", "--interface lo --mark-mac 1": "Ethernet", "--interface none.such": "no such network interface",

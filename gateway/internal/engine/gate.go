@@ -53,6 +53,9 @@ type GateStats struct {
 	Shut      uint64 // directions of which nothing passes any more
 }
 
+// Blocked is how many frames did not pass as they came, nor are going to.
+func (s *GateStats) Blocked() uint64 { return s.Denied + s.Refused + s.Unread }
+
 const (
 	// What passes in plain text before a record opens.
 	maxPlain = 128 << 10
@@ -129,6 +132,7 @@ func (w *Worker) closeGate(c *conn) {
 func (w *Worker) freeGate(g *gate) {
 	for i := range g.half {
 		h := &g.half[i]
+		w.gateBytes -= len(h.mem)
 		*h = gateHalf{buf: h.buf[:0], mem: h.mem[:0], head: h.head[:0]}
 		if cap(h.mem) > 64<<10 {
 			h.mem = nil
@@ -327,6 +331,7 @@ func (w *Worker) acknowledged(h *gateHalf, ack uint32) {
 		return
 	}
 	n = min(n, len(h.mem))
+	w.gateBytes -= n
 	h.mem, h.memAt = h.mem[n:], h.memAt+uint32(n)
 }
 
@@ -432,6 +437,7 @@ func (h *gateHalf) agrees(start uint32) bool {
 func (w *Worker) shut(h *gateHalf) {
 	if !h.shut {
 		w.Stats.Gate.Shut++
+		w.gateBytes -= len(h.mem)
 		h.shut, h.buf, h.mem, h.finishing = true, h.buf[:0], h.mem[:0], false
 	}
 }
@@ -508,12 +514,14 @@ func (w *Worker) handOver(g *gate) {
 func (w *Worker) send(h *gateHalf, data []byte) {
 	if len(h.mem)+len(data) > maxUnacknowledged {
 		n := min(len(h.mem), len(data))
+		w.gateBytes -= n
 		h.mem, h.memAt = h.mem[n:], h.memAt+uint32(n) // it will hardly be asked for
 	}
 	if len(h.mem) == 0 {
 		h.mem, h.memAt = h.mem[:0], h.sent
 	}
 	h.mem = append(h.mem, data...)
+	w.gateBytes += len(data)
 	at := h.sent
 	h.sent += uint32(len(data))
 	w.segments(h, at, data)

@@ -25,6 +25,7 @@ type Options struct {
 	Queued   int   // bytes of segments held out of order, of all connections
 	TLS      tls.Limits
 	Keys     *Keys // given with addresses, or nil
+	Memory   int   // bytes that all connections may hold of what is not read yet; 0: as much as Queued and TLS allow each for itself
 	Gate     *Gate // forward what is read, and nothing else but what rules allow; or nil
 
 	OneNetwork bool // see packet.Parser
@@ -63,6 +64,8 @@ type Stats struct {
 	Waiting     uint64 // connections that had to wait for keys
 	Late        uint64 // of these, keys came in time
 	Cut         uint64 // bytes of payload that the capture left out
+	Reclaims    uint64 // times that the budget of memory was used up
+	Paid        uint64 // connections that lost something by that
 	Doubtful    uint64 // FINs, RSTs and SYNs that may be forged
 	// Directions of connections that were TLS at their end: what state they were in, and why what was lost of them was.
 	Directions [tls.Directions][tls.Reasons]uint64
@@ -116,6 +119,7 @@ type Worker struct {
 
 	o         Options
 	table     *flow.Table[tls.Line]
+	embryos   *flow.Table[[0]byte] // connections without data
 	dec       *tls.Decrypter
 	sink      output.Sink
 	order     *reassembly.Reassembler
@@ -135,6 +139,11 @@ type Worker struct {
 	parser    packet.Parser
 	lots      [4]lot
 	lines     [2 * lotFrames]unsafe.Pointer
+	newborn   entry
+	holders   []holder // of reclaim
+	gateBytes int
+	polling   bool    // the lists are gone through
+	leaving   int     // connections that are over and in a list, at most
 	dirty     []*gate // something of them may pass
 	stalled   []*gate // a record of them is not whole
 	freeGates []*gate
@@ -160,9 +169,17 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	if o.TLS != (tls.Limits{}) {
 		def.TLS = o.TLS
 	}
-	w := &Worker{o: def, sink: sink, table: flow.New[tls.Line](def.Flows, def.Room), dec: tls.NewDecrypter(store)}
+	w := &Worker{
+		o: def, sink: sink, table: flow.New[tls.Line](def.Flows, def.Room), dec: tls.NewDecrypter(store),
+		embryos: flow.New[[0]byte](max(def.Flows/4, 16), 0),
+	}
 	for w.shift = 4; w.shift < 15 && 16<<w.shift < def.Flows; {
 		w.shift++
+	}
+	if w.o.Memory = o.Memory; o.Memory > 0 {
+		// None of these may be the first that is full.
+		w.o.Queued, w.o.TLS.Held, w.o.TLS.Partial = 2*o.Memory, 2*o.Memory, 2*o.Memory
+		def = w.o
 	}
 	w.order = reassembly.New(w.dec, def.Queued)
 	w.dec.Disputed = func(c *tls.Conn) {
@@ -182,6 +199,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	}
 	w.dec.Opened = func(c *tls.Conn) {
 		w.Stats.Decrypted++
+		connOf(c).entry.Flags |= flow.Proven
 		if w.Opened != nil {
 			suite, version := c.Suite()
 			w.Opened(&connOf(c).flow, suite, version)
@@ -199,6 +217,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	if w.o.Keys = o.Keys; o.Keys != nil {
 		o.Keys.join(w)
 	}
+	w.embryos.Evict = func(*embryo) { w.Stats.Evicted++ }
 	w.table.Evict = func(e *entry) {
 		w.Stats.Evicted++
 		w.finish(e)
@@ -327,6 +346,9 @@ func (w *Worker) handle(l, next *lot) {
 		if w.o.Gate != nil {
 			w.pass(f, s, true, l.hashes[i])
 		}
+		if w.o.Memory > 0 && w.held() > w.o.Memory {
+			w.reclaim()
+		}
 	}
 	l.frames = nil
 	w.due()
@@ -402,6 +424,22 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 	if len(w.given) > 0 {
 		given = w.given[anywhere(s.Tuple)]
 	}
+	var before *embryo
+	if given == nil && s.Tuple.Zone&rivalZone == 0 {
+		if w.embryos.Count() > 0 {
+			before = w.embryos.Find(hash, &s.Tuple)
+		}
+		if len(s.Payload) == 0 {
+			w.embryonic(s, hash, before, time)
+			return nil
+		}
+	}
+	if before != nil {
+		e := w.table.Insert(hash, &s.Tuple)
+		e.Begin(before.Flags, before.Seen, before.Next, before.Acked)
+		w.embryos.Remove(before)
+		return e
+	}
 	if !syn && !hello && (given == nil || len(s.Payload) == 0) {
 		w.Stats.Unrelated++
 		return nil
@@ -423,6 +461,35 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 		w.beginGiven(e, hash, given, time, syn)
 	}
 	return e
+}
+
+// An embryo is a connection of which no data came. There is a table of its own for them, since nothing is cheaper than a SYN.
+type embryo = flow.Entry[[0]byte]
+
+// embryonic handles a segment without data of a connection that has none yet.
+func (w *Worker) embryonic(s *packet.Segment, hash uint64, m *embryo, time int64) {
+	if m == nil {
+		if s.Flags&(packet.SYN|packet.RST) != packet.SYN {
+			w.Stats.Unrelated++
+			return
+		}
+		w.Stats.Flows++
+		m = w.embryos.Insert(hash, &s.Tuple)
+	}
+	e := &w.newborn
+	*e = entry{Tuple: m.Tuple}
+	e.Begin(m.Flags, flow.Tick(time), m.Next, m.Acked)
+	if s.Flags&packet.ACK != 0 {
+		e.Acked[1-s.Side] = s.Ack
+		e.Flags |= flow.Acked0 << (1 - s.Side)
+	}
+	if s.Flags&(packet.SYN|packet.RST) != 0 {
+		w.control(s, hash, e, time)
+	}
+	if s.Flags&packet.FIN != 0 {
+		w.fin(s, e)
+	}
+	m.Begin(e.Flags, e.Seen, e.Next, e.Acked)
 }
 
 func (w *Worker) setClient(e *entry, side uint8) {
@@ -797,6 +864,28 @@ func (w *Worker) finish(e *entry) {
 	e.Conn, c.used = 0, false
 	if c.listed == 0 {
 		w.release(c)
+	} else if w.leaving++; !w.polling && w.leaving > 1024 && w.leaving > w.o.Flows/8 {
+		w.unlist()
+	}
+}
+
+// unlist takes connections that are over out of the lists, if there are many, as time may stand still.
+func (w *Worker) unlist() {
+	w.leaving = 0
+	for _, l := range []struct {
+		list *[]*conn
+		bit  uint8
+	}{{&w.waiting, listWaiting}, {&w.queued, listQueued}} {
+		kept := (*l.list)[:0]
+		for _, c := range *l.list {
+			if c.used {
+				kept = append(kept, c)
+			} else if c.listed &^= l.bit; c.listed == 0 {
+				w.release(c)
+			}
+		}
+		clear((*l.list)[len(kept):])
+		*l.list = kept
 	}
 }
 
@@ -846,12 +935,14 @@ func (w *Worker) due() {
 				}
 			}
 		}
+		w.polling = true
 		if len(w.waiting) > 0 {
 			w.pollWaiting(now)
 		}
 		if len(w.queued) > 0 {
 			w.pollQueued(now)
 		}
+		w.polling, w.leaving = false, 0
 		if w.o.Gate != nil {
 			w.settleGates()
 			w.pollStalled(now)
@@ -861,6 +952,12 @@ func (w *Worker) due() {
 		if n := int64(w.table.Made()) * min(now-w.swept, round) / round; n > 0 {
 			w.swept = now
 			w.table.Sweep(int(n), flow.Tick(now), w.age, w.end)
+			w.embryos.Sweep(int(n), flow.Tick(now), func(m *embryo) uint32 {
+				if m.Flags&flow.Closing != 0 || m.Flags&finished == finished {
+					return flow.Tick(closingIdle)
+				}
+				return flow.Tick(embryonicIdle)
+			}, w.embryos.Remove)
 		}
 	}
 }
@@ -957,7 +1054,7 @@ func (w *Worker) Close() {
 
 // Snapshot brings Stats up to date.
 func (w *Worker) Snapshot() Stats {
-	w.Stats.Active = uint64(w.table.Count())
+	w.Stats.Active = uint64(w.table.Count() + w.embryos.Count())
 	w.Stats.TLS = w.dec.Stats
 	w.Stats.Stats = w.order.Stats
 	w.Stats.Tunnels, w.Stats.Fragments = w.parser.Tunnels, w.parser.Fragments

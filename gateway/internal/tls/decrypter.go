@@ -1090,6 +1090,37 @@ func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
 // Held returns how many bytes wait in all connections, for keys or for the rest of their record.
 func (d *Decrypter) Held() int { return d.held + d.partial }
 
+// Holds returns how many bytes wait in a connection, for keys, for the rest of their record or for that of a message.
+func (c *Conn) Holds() (n int) {
+	for s := range c.rest {
+		r := &c.rest[s]
+		n += len(r.held) + cap(r.part) + len(r.hs.body)
+	}
+	if c.waits != nil {
+		n += len(c.waits.early) + len(c.waits.order)*partBytes
+	}
+	return n
+}
+
+// Surrender ends the reading of a connection, because it holds more than others: what it held is gone.
+func (d *Decrypter) Surrender(c *Conn) {
+	d.settle(c)
+	for side := range uint8(2) {
+		r := &c.rest[side]
+		r.why = TooMuch
+		d.Stats.HeldOut += uint64(len(r.held) + len(r.hs.body))
+		r.hs.drop()
+		r.hs.lost = true
+		d.giveUp(c, side, Undecryptable)
+	}
+	if c.waits != nil {
+		d.held -= len(c.waits.early)
+		d.Stats.EarlyDropped += uint64(len(c.waits.early))
+		clear(c.waits.early)
+		c.waits.early = nil
+	}
+}
+
 // GaveUp tells whether nothing more will be read of a direction.
 func (c *Conn) GaveUp(side uint8) bool {
 	m := c.half[side].mode

@@ -1,5 +1,7 @@
 package tls
 
+import "bytes"
+
 // A direction whose next record does not open stops there, if the user asks for that with Decrypter.Dispute: the bytes may be
 // forged, and other copies of them may be there or come. The user takes what waits, and decides how it goes on:
 //
@@ -105,6 +107,8 @@ func (d *Decrypter) Resume(c *Conn, side uint8) {
 	}
 }
 
+var protectedVersion = []byte{3, 3}
+
 // Seek looks in b, which follows after gap bytes that are missing or do not open, for a record that opens, and takes it. It
 // returns how far it is taken then, 0 if there is none: then nothing has changed. Of work it takes the bytes that it tried to
 // open, and stops when there is none left.
@@ -116,6 +120,11 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 	d.settle(c)
 	mode0, doubt0, missing0, gone0, trials0, hs0 := h.mode, h.doubt, h.missing, r.gone, c.trials, r.hs
 	for i := 0; len(b)-i >= headerBytes && *work > 0; i++ {
+		// Whatever is protected says version 3.3 (RFC 8446, section 5.1).
+		at := bytes.Index(b[i+1:], protectedVersion)
+		if i += at; at < 0 || len(b)-i < headerBytes {
+			break
+		}
 		if !plausible(b[i:]) || h.epoch != protected12 && b[i] != typeData {
 			continue
 		}
@@ -151,8 +160,11 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 	return 0
 }
 
-// trialBytes is what the opening of a record costs besides its bytes.
-const trialBytes = 64
+// trialBytes is what the opening of a record costs besides its bytes, as if it were so many more.
+const trialBytes = 256
+
+// TrialBytes is what the opening of a record of so many bytes costs, in bytes.
+func TrialBytes(n int) int { return n + trialBytes }
 
 // Concede ends a dispute: what is fed next is read as if there were nothing else. A record that does not open is passed over.
 func (d *Decrypter) Concede(c *Conn, side uint8, b []byte) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -15,6 +16,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	modpath "golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
 
 	"github.com/sealane/sealane/cmd/sealane/internal/binary"
 )
@@ -571,6 +575,41 @@ func main() {
 	c.XORKeyStream(text[:200], text[:200])
 }
 `
+
+// TestNewerGo: a program that needs a newer Go is built with that if the go command may fetch it, or the error says what to do.
+func TestNewerGo(t *testing.T) {
+	proxy := filepath.Join(t.TempDir(), "example.org", "newer", "@v")
+	if err := os.MkdirAll(proxy, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	const mod = "module example.org/newer\n\ngo 1.99\n"
+	var archive bytes.Buffer
+	version := modpath.Version{Path: "example.org/newer", Version: "v1.0.0"}
+	err := zip.Create(&archive, version, []zip.File{treeFile{"go.mod", []byte(mod)}, treeFile{"main.go", []byte("package main\n\nfunc main() {}\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"v1.0.0.info": `{"Version":"v1.0.0"}`, "v1.0.0.mod": mod, "v1.0.0.zip": archive.String()} {
+		if err := os.WriteFile(filepath.Join(proxy, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moduleCache(t)
+	t.Setenv("GOPROXY", fileURL(filepath.Join(proxy, "..", "..", "..")))
+	t.Setenv("GOSUMDB", "off")
+	for toolchain, want := range map[string]string{"local": "GOTOOLCHAIN=go1.99.0 or GOTOOLCHAIN=auto fetches that Go", "auto": "go1.99.0"} {
+		t.Setenv("GOTOOLCHAIN", toolchain)
+		_, err := Build(context.Background(), Job{Package: "example.org/newer@v1.0.0"})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || toolchain == "auto" && strings.Contains(err.Error(), "requires go") {
+			t.Errorf("GOTOOLCHAIN=%s: error %v, want one line with %q", toolchain, err, want)
+		}
+	}
+	for said, want := range map[string]string{"x@v1 requires go >= 1.27.3 (running go 1.26.8)": "go1.27.3", "requires go >= 1.28rc1": "go1.28rc1", "no such host": ""} {
+		if got := neededToolchain(errors.New(said)); got != want {
+			t.Errorf("%s: %q", said, got)
+		}
+	}
+}
 
 // TestVerify shows that programs without the kernels are refused.
 func TestVerify(t *testing.T) {

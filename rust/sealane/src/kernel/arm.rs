@@ -5,12 +5,12 @@ use super::Constants;
 
 #[rustfmt::skip]
 kernels! {
-    aesgcm_armv6, "sealane_0_1_0_aesgcm_armv6", "arm/aesgcm_armv6.s"; // armv6
-    aesgcm_ce32, "sealane_0_1_0_aesgcm_ce32", "arm/aesgcm_ce32.s"; // neon aes pmull
-    aesgcm_neon, "sealane_0_1_0_aesgcm_neon", "arm/aesgcm_neon.s"; // neon
-    chacha20poly1305_armv6, "sealane_0_1_0_chacha20poly1305_armv6", "arm/chacha20poly1305_armv6.s"; // armv6
-    chacha20poly1305_batch_neon, "sealane_0_1_0_chacha20poly1305_batch_neon", "arm/chacha20poly1305_batch_neon.s"; // neon
-    chacha20poly1305_neon, "sealane_0_1_0_chacha20poly1305_neon", "arm/chacha20poly1305_neon.s"; // neon
+    aesgcm_armv6, "sealane_0_1_0_aesgcm_armv6", "arm/aesgcm_armv6.s", "armv6";
+    aesgcm_ce32, "sealane_0_1_0_aesgcm_ce32", "arm/aesgcm_ce32.s", "neon aes pmull";
+    aesgcm_neon, "sealane_0_1_0_aesgcm_neon", "arm/aesgcm_neon.s", "neon";
+    chacha20poly1305_armv6, "sealane_0_1_0_chacha20poly1305_armv6", "arm/chacha20poly1305_armv6.s", "armv6";
+    chacha20poly1305_batch_neon, "sealane_0_1_0_chacha20poly1305_batch_neon", "arm/chacha20poly1305_batch_neon.s", "neon";
+    chacha20poly1305_neon, "sealane_0_1_0_chacha20poly1305_neon", "arm/chacha20poly1305_neon.s", "neon";
 }
 
 #[rustfmt::skip]

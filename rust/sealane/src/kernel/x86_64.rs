@@ -5,19 +5,21 @@ use super::Constants;
 
 #[rustfmt::skip]
 kernels! {
-    aes_aesni, "sealane_0_1_0_aes_aesni", "x86_64/aes_aesni.s"; // sse2 ssse3 sse4.1 aes pclmul
-    aes_avx2, "sealane_0_1_0_aes_avx2", "x86_64/aes_avx2.s"; // avx avx2 aes pclmul vaes vpclmulqdq
-    aes_avx512, "sealane_0_1_0_aes_avx512", "x86_64/aes_avx512.s"; // avx avx2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq
-    aesgcm_aesni, "sealane_0_1_0_aesgcm_aesni", "x86_64/aesgcm_aesni.s"; // sse2 ssse3 sse4.1 aes pclmul
-    aesgcm_avx2, "sealane_0_1_0_aesgcm_avx2", "x86_64/aesgcm_avx2.s"; // avx avx2 aes pclmul vaes vpclmulqdq
-    aesgcm_avx512, "sealane_0_1_0_aesgcm_avx512", "x86_64/aesgcm_avx512.s"; // avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq
-    aesgcm_batch_avx512, "sealane_0_1_0_aesgcm_batch_avx512", "x86_64/aesgcm_batch_avx512.s"; // avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq
-    chacha20poly1305_avx2, "sealane_0_1_0_chacha20poly1305_avx2", "x86_64/chacha20poly1305_avx2.s"; // sse2 ssse3 sse4.1 avx avx2 bmi2
-    chacha20poly1305_avx512, "sealane_0_1_0_chacha20poly1305_avx512", "x86_64/chacha20poly1305_avx512.s"; // avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma
-    chacha20poly1305_avx512vl, "sealane_0_1_0_chacha20poly1305_avx512vl", "x86_64/chacha20poly1305_avx512vl.s"; // sse2 ssse3 sse4.1 avx avx2 bmi2 avx512f avx512vl
-    chacha20poly1305_batch_avx2, "sealane_0_1_0_chacha20poly1305_batch_avx2", "x86_64/chacha20poly1305_batch_avx2.s"; // sse2 ssse3 sse4.1 avx avx2 bmi2
-    chacha20poly1305_batch_avx512, "sealane_0_1_0_chacha20poly1305_batch_avx512", "x86_64/chacha20poly1305_batch_avx512.s"; // avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma
-    chacha20poly1305_ssse3, "sealane_0_1_0_chacha20poly1305_ssse3", "x86_64/chacha20poly1305_ssse3.s"; // sse2 ssse3
+    aes_aesni, "sealane_0_1_0_aes_aesni", "x86_64/aes_aesni.s", "sse2 ssse3 sse4.1 aes pclmul";
+    aes_avx2, "sealane_0_1_0_aes_avx2", "x86_64/aes_avx2.s", "avx avx2 aes pclmul vaes vpclmulqdq";
+    aes_avx512, "sealane_0_1_0_aes_avx512", "x86_64/aes_avx512.s", "avx avx2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq";
+    aesgcm_aesni, "sealane_0_1_0_aesgcm_aesni", "x86_64/aesgcm_aesni.s", "sse2 ssse3 sse4.1 aes pclmul";
+    aesgcm_avx2, "sealane_0_1_0_aesgcm_avx2", "x86_64/aesgcm_avx2.s", "avx avx2 aes pclmul vaes vpclmulqdq";
+    aesgcm_avx512, "sealane_0_1_0_aesgcm_avx512", "x86_64/aesgcm_avx512.s", "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq";
+    aesgcm_batch_avx512, "sealane_0_1_0_aesgcm_batch_avx512", "x86_64/aesgcm_batch_avx512.s", "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq";
+    chacha20masks_avx2, "sealane_0_1_0_chacha20masks_avx2", "x86_64/chacha20masks_avx2.s", "avx avx2";
+    chacha20masks_avx512, "sealane_0_1_0_chacha20masks_avx512", "x86_64/chacha20masks_avx512.s", "avx avx2 avx512f";
+    chacha20poly1305_avx2, "sealane_0_1_0_chacha20poly1305_avx2", "x86_64/chacha20poly1305_avx2.s", "sse2 ssse3 sse4.1 avx avx2 bmi2";
+    chacha20poly1305_avx512, "sealane_0_1_0_chacha20poly1305_avx512", "x86_64/chacha20poly1305_avx512.s", "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma";
+    chacha20poly1305_avx512vl, "sealane_0_1_0_chacha20poly1305_avx512vl", "x86_64/chacha20poly1305_avx512vl.s", "sse2 ssse3 sse4.1 avx avx2 bmi2 avx512f avx512vl";
+    chacha20poly1305_batch_avx2, "sealane_0_1_0_chacha20poly1305_batch_avx2", "x86_64/chacha20poly1305_batch_avx2.s", "sse2 ssse3 sse4.1 avx avx2 bmi2";
+    chacha20poly1305_batch_avx512, "sealane_0_1_0_chacha20poly1305_batch_avx512", "x86_64/chacha20poly1305_batch_avx512.s", "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma";
+    chacha20poly1305_ssse3, "sealane_0_1_0_chacha20poly1305_ssse3", "x86_64/chacha20poly1305_ssse3.s", "sse2 ssse3";
 }
 
 #[rustfmt::skip]
@@ -154,6 +156,20 @@ pub(crate) static AESGCM_BATCH_AVX512_CONSTANTS: Constants<400> = Constants([
     0x04, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x0c, 0x00, 0x00, 0x00, 0x10, 0x00, 0x00, 0x00,
     0x05, 0x00, 0x00, 0x00, 0x09, 0x00, 0x00, 0x00, 0x0d, 0x00, 0x00, 0x00, 0x11, 0x00, 0x00, 0x00,
     0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+]);
+
+#[rustfmt::skip]
+pub(crate) static CHACHA20MASKS_AVX2_CONSTANTS: Constants<48> = Constants([
+    0x65, 0x78, 0x70, 0x61, 0x6e, 0x64, 0x20, 0x33, 0x32, 0x2d, 0x62, 0x79, 0x74, 0x65, 0x20, 0x6b,
+    0x02, 0x03, 0x00, 0x01, 0x06, 0x07, 0x04, 0x05, 0x0a, 0x0b, 0x08, 0x09, 0x0e, 0x0f, 0x0c, 0x0d,
+    0x03, 0x00, 0x01, 0x02, 0x07, 0x04, 0x05, 0x06, 0x0b, 0x08, 0x09, 0x0a, 0x0f, 0x0c, 0x0d, 0x0e,
+]);
+
+#[rustfmt::skip]
+pub(crate) static CHACHA20MASKS_AVX512_CONSTANTS: Constants<48> = Constants([
+    0x65, 0x78, 0x70, 0x61, 0x6e, 0x64, 0x20, 0x33, 0x32, 0x2d, 0x62, 0x79, 0x74, 0x65, 0x20, 0x6b,
+    0x02, 0x03, 0x00, 0x01, 0x06, 0x07, 0x04, 0x05, 0x0a, 0x0b, 0x08, 0x09, 0x0e, 0x0f, 0x0c, 0x0d,
+    0x03, 0x00, 0x01, 0x02, 0x07, 0x04, 0x05, 0x06, 0x0b, 0x08, 0x09, 0x0a, 0x0f, 0x0c, 0x0d, 0x0e,
 ]);
 
 #[rustfmt::skip]
