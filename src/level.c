@@ -119,6 +119,8 @@ KERNEL(chacha20poly1305, armv6)
 KERNEL(aesgcm, ce32)
 KERNEL(aesgcm, neon)
 KERNEL(aesgcm, armv6)
+KERNEL(aes, ce32)
+KERNEL(aes, neon)
 #endif
 
 const sealane_level sealane_levels[] = {
@@ -188,6 +190,10 @@ _Static_assert(sizeof aesgcm_levels / sizeof aesgcm_levels[0] <= SEALANE_LEVELS_
 static const sealane_level aes_levels[] = {
 #if defined(HAVE_AARCH64_KERNELS)
     LEVEL(aes, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
+    LEVEL(aes, neon, SEALANE_ARM_NEON, NO_BATCH),
+#endif
+#if defined(HAVE_ARM_KERNELS)
+    LEVEL(aes, ce32, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
     LEVEL(aes, neon, SEALANE_ARM_NEON, NO_BATCH),
 #endif
 #if defined(HAVE_X86_64_KERNELS)

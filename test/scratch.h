@@ -28,6 +28,8 @@ static const struct {
     {"chacha20poly1305", "neon6", 608},
 #endif
 #if defined(__arm__)
+    {"aes", "ce32", 448},
+    {"aes", "neon", 3712},
     {"aesgcm", "armv6", 1568},
     {"aesgcm", "ce32", 640},
     {"aesgcm", "neon", 3936},
