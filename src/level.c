@@ -100,6 +100,8 @@ KERNEL(aesgcm, aesni)
 KERNEL(aes, avx512)
 KERNEL(aes, avx2)
 KERNEL(aes, aesni)
+KERNEL(chacha20masks, avx512)
+KERNEL(chacha20masks, avx2)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
 BATCH_KERNEL(chacha20poly1305, neon)
@@ -210,6 +212,10 @@ static const sealane_level aes_levels[] = {
 };
 
 static const sealane_level chacha20masks_levels[] = {
+#if defined(HAVE_X86_64_KERNELS)
+    LEVEL(chacha20masks, avx512, SEALANE_X86_AVX2 | SEALANE_X86_AVX512F, NO_BATCH),
+    LEVEL(chacha20masks, avx2, SEALANE_X86_AVX2, NO_BATCH),
+#endif
     {"portable", 0, sealane_chacha20masks_portable, NULL, NO_BATCH, 0},
 };
 

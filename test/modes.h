@@ -3,11 +3,11 @@
 
 enum { MODE_LANES_MAX = 70, MODE_LANE_BYTES = 512 };
 
-static arena arena_lanes, arena_mode_keys, arena_mode_states;
+static arena arena_mode_lanes, arena_mode_keys, arena_mode_states;
 
 static void mode_arenas_new(void)
 {
-    arena_lanes = arena_new(MODE_LANES_MAX * sizeof(sealane_lane));
+    arena_mode_lanes = arena_new(MODE_LANES_MAX * sizeof(sealane_lane));
     arena_mode_keys = arena_new(MODE_LANES_MAX * sizeof(sealane_aes_schedules));
     arena_mode_states = arena_new((size_t)MODE_LANES_MAX * 16);
 }
@@ -139,7 +139,7 @@ static int run_lanes_now(void)
     uint8_t *out = arena_place(&arena_out, now.bytes, now.at_end, now.skew_out);
     uint8_t *in = now.in_place && !masks ? out : arena_place(&arena_in, in_bytes, now.at_end, now.skew_in);
     uint8_t *states = arena_place(&arena_mode_states, 16 * mode.count, now.at_end, now.skew_in);
-    sealane_lane *lanes = (void *)arena_place(&arena_lanes, mode.count * sizeof *lanes, now.at_end, 0);
+    sealane_lane *lanes = (void *)arena_place(&arena_mode_lanes, mode.count * sizeof *lanes, now.at_end, 0);
     uint8_t *raw_keys = arena_place(&arena_mode_keys, 32 * mode.count, now.at_end, now.skew_in);
     if (masks)
         randomise(raw_keys, 32 * mode.count);

@@ -12,10 +12,12 @@ static const struct {
     {"aesgcm", "aesni", 448},
     {"aesgcm", "avx2", 640},
     {"aesgcm", "avx512", 256},
+    {"chacha20masks", "avx2", 448},
+    {"chacha20masks", "avx512", 384},
     {"chacha20poly1305", "avx2", 1344},
     {"chacha20poly1305", "avx512", 3264},
     {"chacha20poly1305", "avx512vl", 1344},
-    {"chacha20poly1305", "ssse3", 1216},
+    {"chacha20poly1305", "ssse3", 960},
 #endif
 #if defined(__aarch64__)
     {"aes", "ce", 256},

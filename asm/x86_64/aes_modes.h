@@ -308,6 +308,8 @@
     jne .Llanes
     mov qword ptr [scratch + LANE_BYTES], 16
 .Llanes:
+    cmp qword ptr [scratch + LANES_LEFT], 1
+    je .Llanes_one
     .irp n, 8, 9, 10, 11, 12, 13, 14, 15
     xor ecx, ecx
     mov eax, 64*(\n - 8)
@@ -355,6 +357,41 @@
     add lanes, 512
     sub qword ptr [scratch + LANES_LEFT], 8
     ja .Llanes
+    jmp .Llanes_wipe
+
+    /* One alone: each round waits for the one before. */
+.Llanes_one:
+    mov r8, [lanes + SEALANE_LANE_KEY]
+    mov r9, [lanes + SEALANE_LANE_IN]
+    mov r10, [lanes + SEALANE_LANE_OUT]
+    mov rounds, [r8 + SEALANE_AES_KEY_ROUNDS]
+    shl rounds, 4
+    xor text, text
+    x_zero xmm8
+    mov r11, [lanes + SEALANE_LANE_NONCE]
+    cmp qword ptr [scratch + LANE_MODE], SEALANE_AES_MASKS
+    je .Llanes_one_block
+    x_load_block xmm8, [r11]
+.Llanes_one_block:
+    x_load_block xmm0, [r9 + text]
+    x_load_block xmm1, [r8 + SEALANE_AES_KEY_SCHEDULE]
+    x_xor_block xmm1, xmm0
+    x_xor_block xmm8, xmm1
+    mov ecx, 16
+1:
+    x_enc_from xmm8, [r8 + round + SEALANE_AES_KEY_SCHEDULE]
+    add ecx, 16
+    cmp ecx, rounds
+    jb 1b
+    x_enclast_from xmm8, [r8 + round + SEALANE_AES_KEY_SCHEDULE]
+    x_store_block [r10 + text], xmm8
+    add text, 16
+    cmp text, [scratch + LANE_BYTES]
+    jb .Llanes_one_block
+    cmp qword ptr [scratch + LANE_MODE], SEALANE_AES_MASKS
+    je .Llanes_wipe
+    x_store_block [r11], xmm8
+.Llanes_wipe:
     xor eax, eax
     .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
     mov [scratch + LANE + 8*\n], rax
@@ -435,15 +472,14 @@
     x_broadcast next, [consts + NEXT]
     x_broadcast ctr, [state]
     x_shuffle ctr, ctr, reverse
-    x_load t, [consts + COUNT]
-    x_add ctr, ctr, t
     mov rax, left
     shr rax, 4
-    mov ecx, [state + 12]
-    bswap ecx
-    add ecx, eax
-    bswap ecx
-    mov [state + 12], ecx
+    \v\()movd xmm0, eax
+    x_add xmm0, xmm0, xmm11
+    x_shuffle xmm0, xmm0, xmm12
+    x_store_block [state], xmm0                                                 /* as a whole, for the next call to read it so */
+    x_load t, [consts + COUNT]
+    x_add ctr, ctr, t
     jmp .Lbegun
 .Lbegin_chained:
     cmp mode, SEALANE_AES_CBC_DECRYPT

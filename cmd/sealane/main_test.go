@@ -55,6 +55,7 @@ func TestOneLineErrors(t *testing.T) {
 		{nil, []string{"bench", "--repeats", "0"}, "0 repeats"},
 		{nil, []string{"build", "a", "b"}, "takes one package"},
 		{[]string{"PATH="}, []string{"build"}, "no go command in PATH"},
+		{[]string{"PATH="}, []string{"build", "--std"}, "no go command in PATH"},
 		{[]string{"PATH="}, []string{"build", "example.org/a@v1.0.0"}, "no go command in PATH"},
 	} {
 		stdout, stderr, err := command(c.environ, c.args...)

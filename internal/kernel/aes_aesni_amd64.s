@@ -13,12 +13,12 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	PCALIGN $64
 	LONG $0x506f8b4c // mov r13,QWORD PTR [rdi+0x50]
 	LONG $0x07fd8341 // cmp r13d,0x7
-	LONG $0x1358830f; WORD $0x0000 // jae 0x1366
+	LONG $0x135e830f; WORD $0x0000 // jae 0x136c
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x18ad840f; WORD $0x0000 // je 0x18c4
+	LONG $0x194f840f; WORD $0x0000 // je 0x1966
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x1967840f; WORD $0x0000 // je 0x198b
+	LONG $0x1a09840f; WORD $0x0000 // je 0x1a2d
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -29,33 +29,32 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x03fd8341 // cmp r13d,0x3
 	WORD $0x1174 // je 0x57
-	WORD $0x4a77 // ja 0x92
+	WORD $0x5077 // ja 0x98
 	LONG $0x02fd8341 // cmp r13d,0x2
-	LONG $0x0241850f; WORD $0x0000 // jne 0x293
-	LONG $0x000230e9; BYTE $0x00 // jmp 0x287
+	LONG $0x0247850f; WORD $0x0000 // jne 0x299
+	LONG $0x000236e9; BYTE $0x00 // jmp 0x28d
 // 0x57:
 	LONG $0x6f0f44f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [rdx]
 	LONG $0x6f0f44f3; WORD $0x406a // movdqu xmm13,XMMWORD PTR [rdx+0x40]
 	LONG $0x6f0f45f3; BYTE $0x1f // movdqu xmm11,XMMWORD PTR [r15]
 	LONG $0x380f4566; WORD $0xdc00 // pshufb xmm11,xmm12
-	LONG $0x6f0f44f3; WORD $0x504a // movdqu xmm9,XMMWORD PTR [rdx+0x50]
-	LONG $0xfe0f4566; BYTE $0xd9 // paddd xmm11,xmm9
 	WORD $0x894c; BYTE $0xd0 // mov rax,r10
 	LONG $0x04e8c148 // shr rax,0x4
-	LONG $0x0c4f8b41 // mov ecx,DWORD PTR [r15+0xc]
-	WORD $0xc90f // bswap ecx
-	WORD $0xc101 // add ecx,eax
-	WORD $0xc90f // bswap ecx
-	LONG $0x0c4f8941 // mov DWORD PTR [r15+0xc],ecx
-	LONG $0x000201e9; BYTE $0x00 // jmp 0x293
-// 0x92:
+	LONG $0xc06e0f66 // movd xmm0,eax
+	LONG $0xfe0f4166; BYTE $0xc3 // paddd xmm0,xmm11
+	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
+	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
+	LONG $0x6f0f44f3; WORD $0x504a // movdqu xmm9,XMMWORD PTR [rdx+0x50]
+	LONG $0xfe0f4566; BYTE $0xd9 // paddd xmm11,xmm9
+	LONG $0x000201e9; BYTE $0x00 // jmp 0x299
+// 0x98:
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1675 // jne 0xae
+	WORD $0x1675 // jne 0xb4
 	LONG $0x6f0f45f3; BYTE $0x1f // movdqu xmm11,XMMWORD PTR [r15]
 	LONG $0x6f0f43f3; WORD $0x1044; BYTE $0xf0 // movdqu xmm0,XMMWORD PTR [r8+r10*1-0x10]
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
-	LONG $0x0001d9e9; BYTE $0x00 // jmp 0x287
-// 0xae:
+	LONG $0x0001d9e9; BYTE $0x00 // jmp 0x28d
+// 0xb4:
 	LONG $0x00b68d4c; WORD $0x0001; BYTE $0x00 // lea r14,[rsi+0x100]
 	LONG $0x6f0f44f3; WORD $0x1062 // movdqu xmm12,XMMWORD PTR [rdx+0x10]
 	LONG $0x6f0f41f3; BYTE $0x07 // movdqu xmm0,XMMWORD PTR [r15]
@@ -138,20 +137,20 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4166; BYTE $0xca // pxor xmm1,xmm10
 	QUAD $0x000001708e7f0ff3 // movdqu XMMWORD PTR [rsi+0x170],xmm1
 	LONG $0x06fd8341 // cmp r13d,0x6
-	WORD $0x0c75 // jne 0x293
-// 0x287:
+	WORD $0x0c75 // jne 0x299
+// 0x28d:
 	LONG $0x000001bb; BYTE $0x00 // mov ebx,0x1
 	LONG $0xf0c38149; WORD $0x0000; BYTE $0x00 // add r11,0xf0
-// 0x293:
+// 0x299:
 	WORD $0x014d; BYTE $0xdc // add r12,r11
 	LONG $0x80ea8149; WORD $0x0000; BYTE $0x00 // sub r10,0x80
-	LONG $0x0927820f; WORD $0x0000 // jb 0xbca
-// 0x2a3:
+	LONG $0x0927820f; WORD $0x0000 // jb 0xbd0
+// 0x2a9:
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	LONG $0x008e840f; WORD $0x0000 // je 0x340
+	LONG $0x008e840f; WORD $0x0000 // je 0x346
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x0131830f; WORD $0x0000 // jae 0x3ed
+	LONG $0x0131830f; WORD $0x0000 // jae 0x3f3
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
@@ -176,8 +175,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x6f0f45f3; WORD $0x7048 // movdqu xmm9,XMMWORD PTR [r8+0x70]
 	LONG $0x6f0f4166; BYTE $0xf9 // movdqa xmm7,xmm9
 	LONG $0xef0f4166; BYTE $0xf8 // pxor xmm7,xmm8
-	LONG $0x000183e9; BYTE $0x00 // jmp 0x4c3
-// 0x340:
+	LONG $0x000183e9; BYTE $0x00 // jmp 0x4c9
+// 0x346:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -210,8 +209,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xfc00 // pshufb xmm7,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xf8 // pxor xmm7,xmm8
-	LONG $0x0000d6e9; BYTE $0x00 // jmp 0x4c3
-// 0x3ed:
+	LONG $0x0000d6e9; BYTE $0x00 // jmp 0x4c9
+// 0x3f3:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -252,11 +251,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xf9 // movdqa xmm7,xmm9
 	LONG $0xef0f4166; BYTE $0xfa // pxor xmm7,xmm10
-// 0x4c3:
+// 0x4c9:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x036d850f; WORD $0x0000 // jne 0x838
+	LONG $0x036d850f; WORD $0x0000 // jne 0x83e
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x4cf:
+// 0x4d5:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -268,11 +267,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xc272 // jb 0x4cf
+	WORD $0xc272 // jb 0x4d5
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x6a74 // je 0x583
-	LONG $0x011f870f; WORD $0x0000 // ja 0x63e
+	WORD $0x6a74 // je 0x589
+	LONG $0x011f870f; WORD $0x0000 // ja 0x644
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
@@ -289,8 +288,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x6071 // movdqu XMMWORD PTR [r9+0x60],xmm6
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x00062ce9; BYTE $0x00 // jmp 0xbaf
-// 0x583:
+	LONG $0x00062ce9; BYTE $0x00 // jmp 0xbb5
+// 0x589:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -323,8 +322,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xfadd // aesenclast xmm7,xmm10
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x000571e9; BYTE $0x00 // jmp 0xbaf
-// 0x63e:
+	LONG $0x000571e9; BYTE $0x00 // jmp 0xbb5
+// 0x644:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -413,10 +412,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
 	LONG $0xef0f4566; BYTE $0xce // pxor xmm9,xmm14
 	LONG $0x7f0f45f3; WORD $0x704e // movdqu XMMWORD PTR [r14+0x70],xmm9
-	LONG $0x000377e9; BYTE $0x00 // jmp 0xbaf
-// 0x838:
+	LONG $0x000377e9; BYTE $0x00 // jmp 0xbb5
+// 0x83e:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x83c:
+// 0x842:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
@@ -428,11 +427,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xf8de // aesdec xmm7,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xc272 // jb 0x83c
+	WORD $0xc272 // jb 0x842
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x6a74 // je 0x8f0
-	LONG $0x012e870f; WORD $0x0000 // ja 0x9ba
+	WORD $0x6a74 // je 0x8f6
+	LONG $0x012e870f; WORD $0x0000 // ja 0x9c0
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
@@ -449,8 +448,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x6071 // movdqu XMMWORD PTR [r9+0x60],xmm6
 	LONG $0x380f4166; WORD $0xf8df // aesdeclast xmm7,xmm8
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x0002bfe9; BYTE $0x00 // jmp 0xbaf
-// 0x8f0:
+	LONG $0x0002bfe9; BYTE $0x00 // jmp 0xbb5
+// 0x8f6:
 	LONG $0x6f0f45f3; WORD $0x7070 // movdqu xmm14,XMMWORD PTR [r8+0x70]
 	LONG $0x6f0f45f3; WORD $0x6050 // movdqu xmm10,XMMWORD PTR [r8+0x60]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -486,8 +485,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	LONG $0x0001f5e9; BYTE $0x00 // jmp 0xbaf
-// 0x9ba:
+	LONG $0x0001f5e9; BYTE $0x00 // jmp 0xbb5
+// 0x9c0:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -576,21 +575,21 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
 	LONG $0xef0f4566; BYTE $0xce // pxor xmm9,xmm14
 	LONG $0x7f0f45f3; WORD $0x704e // movdqu XMMWORD PTR [r14+0x70],xmm9
-// 0xbaf:
+// 0xbb5:
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x80c18149; WORD $0x0000; BYTE $0x00 // add r9,0x80
 	LONG $0x80ea8149; WORD $0x0000; BYTE $0x00 // sub r10,0x80
-	LONG $0xf6d9830f; WORD $0xffff // jae 0x2a3
-// 0xbca:
+	LONG $0xf6d9830f; WORD $0xffff // jae 0x2a9
+// 0xbd0:
 	LONG $0x80c28149; WORD $0x0000; BYTE $0x00 // add r10,0x80
-	LONG $0x0732840f; WORD $0x0000 // je 0x1309
+	LONG $0x0732840f; WORD $0x0000 // je 0x130f
 	LONG $0x40c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x40
-	LONG $0x03b8840f; WORD $0x0000 // je 0xf9c
+	LONG $0x03b8840f; WORD $0x0000 // je 0xfa2
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x4e74 // je 0xc3d
+	WORD $0x4e74 // je 0xc43
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x009a830f; WORD $0x0000 // jae 0xc93
+	LONG $0x009a830f; WORD $0x0000 // jae 0xc99
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
@@ -603,8 +602,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x6f0f45f3; WORD $0x3048 // movdqu xmm9,XMMWORD PTR [r8+0x30]
 	LONG $0x6f0f4166; BYTE $0xd9 // movdqa xmm3,xmm9
 	LONG $0xef0f4166; BYTE $0xd8 // pxor xmm3,xmm8
-	LONG $0x0000c0e9; BYTE $0x00 // jmp 0xcfd
-// 0xc3d:
+	LONG $0x0000c0e9; BYTE $0x00 // jmp 0xd03
+// 0xc43:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -621,8 +620,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xdc00 // pshufb xmm3,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xd8 // pxor xmm3,xmm8
-	WORD $0x6aeb // jmp 0xcfd
-// 0xc93:
+	WORD $0x6aeb // jmp 0xd03
+// 0xc99:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -643,11 +642,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xd9 // movdqa xmm3,xmm9
 	LONG $0xef0f4166; BYTE $0xda // pxor xmm3,xmm10
-// 0xcfd:
+// 0xd03:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x0142850f; WORD $0x0000 // jne 0xe47
+	LONG $0x0142850f; WORD $0x0000 // jne 0xe4d
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xd09:
+// 0xd0f:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -655,11 +654,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xda72 // jb 0xd09
+	WORD $0xda72 // jb 0xd0f
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x3a74 // je 0xd75
-	LONG $0x0093870f; WORD $0x0000 // ja 0xdd4
+	WORD $0x3a74 // je 0xd7b
+	LONG $0x0093870f; WORD $0x0000 // ja 0xdda
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
@@ -668,8 +667,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x00021be9; BYTE $0x00 // jmp 0xf90
-// 0xd75:
+	LONG $0x00021be9; BYTE $0x00 // jmp 0xf96
+// 0xd7b:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -686,8 +685,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadd // aesenclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x0001bce9; BYTE $0x00 // jmp 0xf90
-// 0xdd4:
+	LONG $0x0001bce9; BYTE $0x00 // jmp 0xf96
+// 0xdda:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -708,10 +707,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadd // aesenclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x000149e9; BYTE $0x00 // jmp 0xf90
-// 0xe47:
+	LONG $0x000149e9; BYTE $0x00 // jmp 0xf96
+// 0xe4d:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xe4b:
+// 0xe51:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
@@ -719,11 +718,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xd8de // aesdec xmm3,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xda72 // jb 0xe4b
+	WORD $0xda72 // jb 0xe51
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x3a74 // je 0xeb7
-	LONG $0x009f870f; WORD $0x0000 // ja 0xf22
+	WORD $0x3a74 // je 0xebd
+	LONG $0x009f870f; WORD $0x0000 // ja 0xf28
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
@@ -732,8 +731,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x380f4166; WORD $0xd8df // aesdeclast xmm3,xmm8
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x0000d9e9; BYTE $0x00 // jmp 0xf90
-// 0xeb7:
+	LONG $0x0000d9e9; BYTE $0x00 // jmp 0xf96
+// 0xebd:
 	LONG $0x6f0f45f3; WORD $0x3070 // movdqu xmm14,XMMWORD PTR [r8+0x30]
 	LONG $0x6f0f45f3; WORD $0x2050 // movdqu xmm10,XMMWORD PTR [r8+0x20]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -753,8 +752,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x6eeb // jmp 0xf90
-// 0xf22:
+	WORD $0x6eeb // jmp 0xf96
+// 0xf28:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -775,26 +774,26 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadf // aesdeclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-// 0xf90:
+// 0xf96:
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40c68349 // add r14,0x40
-// 0xf9c:
+// 0xfa2:
 	LONG $0x20c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x20
-	LONG $0x0212840f; WORD $0x0000 // je 0x11bb
+	LONG $0x0212840f; WORD $0x0000 // je 0x11c1
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x2774 // je 0xfdb
+	WORD $0x2774 // je 0xfe1
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x4d73 // jae 0x1007
+	WORD $0x4d73 // jae 0x100d
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x1048 // movdqu xmm9,XMMWORD PTR [r8+0x10]
 	LONG $0x6f0f4166; BYTE $0xc9 // movdqa xmm1,xmm9
 	LONG $0xef0f4166; BYTE $0xc8 // pxor xmm1,xmm8
-	WORD $0x60eb // jmp 0x103b
-// 0xfdb:
+	WORD $0x60eb // jmp 0x1041
+// 0xfe1:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -803,8 +802,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xcc00 // pshufb xmm1,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xc8 // pxor xmm1,xmm8
-	WORD $0x34eb // jmp 0x103b
-// 0x1007:
+	WORD $0x34eb // jmp 0x1041
+// 0x100d:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -815,27 +814,27 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xc9 // movdqa xmm1,xmm9
 	LONG $0xef0f4166; BYTE $0xca // pxor xmm1,xmm10
-// 0x103b:
+// 0x1041:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x00b4850f; WORD $0x0000 // jne 0x10f7
+	LONG $0x00b4850f; WORD $0x0000 // jne 0x10fd
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1047:
+// 0x104d:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe672 // jb 0x1047
+	WORD $0xe672 // jb 0x104d
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1e74 // je 0x108b
-	WORD $0x4d77 // ja 0x10bc
+	WORD $0x1e74 // je 0x1091
+	WORD $0x4d77 // ja 0x10c2
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x000124e9; BYTE $0x00 // jmp 0x11af
-// 0x108b:
+	LONG $0x000124e9; BYTE $0x00 // jmp 0x11b5
+// 0x1091:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -844,8 +843,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadd // aesenclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x11af
-// 0x10bc:
+	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x11b5
+// 0x10c2:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -856,26 +855,26 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadd // aesenclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x0000b8e9; BYTE $0x00 // jmp 0x11af
-// 0x10f7:
+	LONG $0x0000b8e9; BYTE $0x00 // jmp 0x11b5
+// 0x10fd:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x10fb:
+// 0x1101:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe672 // jb 0x10fb
+	WORD $0xe672 // jb 0x1101
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1b74 // je 0x113c
-	WORD $0x5677 // ja 0x1179
+	WORD $0x1b74 // je 0x1142
+	WORD $0x5677 // ja 0x117f
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	WORD $0x73eb // jmp 0x11af
-// 0x113c:
+	WORD $0x73eb // jmp 0x11b5
+// 0x1142:
 	LONG $0x6f0f45f3; WORD $0x1070 // movdqu xmm14,XMMWORD PTR [r8+0x10]
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -887,8 +886,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x36eb // jmp 0x11af
-// 0x1179:
+	WORD $0x36eb // jmp 0x11b5
+// 0x117f:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -899,80 +898,80 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadf // aesdeclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-// 0x11af:
+// 0x11b5:
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20c68349 // add r14,0x20
-// 0x11bb:
+// 0x11c1:
 	LONG $0x10c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x10
-	LONG $0x0141840f; WORD $0x0000 // je 0x1309
+	LONG $0x0141840f; WORD $0x0000 // je 0x130f
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1774 // je 0x11ea
+	WORD $0x1774 // je 0x11f0
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x2873 // jae 0x1201
+	WORD $0x2873 // jae 0x1207
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
-	WORD $0x30eb // jmp 0x121a
-// 0x11ea:
+	WORD $0x30eb // jmp 0x1220
+// 0x11f0:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
-	WORD $0x19eb // jmp 0x121a
-// 0x1201:
+	WORD $0x19eb // jmp 0x1220
+// 0x1207:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc2 // pxor xmm0,xmm10
-// 0x121a:
+// 0x1220:
 	WORD $0xdb85 // test ebx,ebx
-	WORD $0x6c75 // jne 0x128a
+	WORD $0x6c75 // jne 0x1290
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1222:
+// 0x1228:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xec72 // jb 0x1222
+	WORD $0xec72 // jb 0x1228
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1274 // je 0x1254
-	WORD $0x2a77 // ja 0x126e
+	WORD $0x1274 // je 0x125a
+	WORD $0x2a77 // ja 0x1274
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	LONG $0x0000a9e9; BYTE $0x00 // jmp 0x12fd
-// 0x1254:
+	LONG $0x0000a9e9; BYTE $0x00 // jmp 0x1303
+// 0x125a:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	LONG $0x00008fe9; BYTE $0x00 // jmp 0x12fd
-// 0x126e:
+	LONG $0x00008fe9; BYTE $0x00 // jmp 0x1303
+// 0x1274:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	WORD $0x73eb // jmp 0x12fd
-// 0x128a:
+	WORD $0x73eb // jmp 0x1303
+// 0x1290:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x128e:
+// 0x1294:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xec72 // jb 0x128e
+	WORD $0xec72 // jb 0x1294
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x0f74 // je 0x12bd
-	WORD $0x3377 // ja 0x12e3
+	WORD $0x0f74 // je 0x12c3
+	WORD $0x3377 // ja 0x12e9
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	WORD $0x40eb // jmp 0x12fd
-// 0x12bd:
+	WORD $0x40eb // jmp 0x1303
+// 0x12c3:
 	LONG $0x6f0f45f3; BYTE $0x30 // movdqu xmm14,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4566; BYTE $0xd3 // movdqa xmm10,xmm11
@@ -980,20 +979,20 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x1aeb // jmp 0x12fd
-// 0x12e3:
+	WORD $0x1aeb // jmp 0x1303
+// 0x12e9:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-// 0x12fd:
+// 0x1303:
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
 	LONG $0x10c68349 // add r14,0x10
-// 0x1309:
+// 0x130f:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x0678820f; WORD $0x0000 // jb 0x198b
+	LONG $0x0714820f; WORD $0x0000 // jb 0x1a2d
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
@@ -1005,8 +1004,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	QUAD $0x00000150867f0ff3 // movdqu XMMWORD PTR [rsi+0x150],xmm0
 	QUAD $0x00000160867f0ff3 // movdqu XMMWORD PTR [rsi+0x160],xmm0
 	QUAD $0x00000170867f0ff3 // movdqu XMMWORD PTR [rsi+0x170],xmm0
-	LONG $0x000625e9; BYTE $0x00 // jmp 0x198b
-// 0x1366:
+	LONG $0x0006c1e9; BYTE $0x00 // jmp 0x1a2d
+// 0x136c:
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48478b48 // mov rax,QWORD PTR [rdi+0x48]
@@ -1014,9 +1013,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x50ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r13
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x0b75 // jne 0x1398
+	WORD $0x0b75 // jne 0x139e
 	QUAD $0x100000014886c748; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x148],0x10
-// 0x1398:
+// 0x139e:
+	QUAD $0x0100000140be8348 // cmp QWORD PTR [rsi+0x140],0x1
+	LONG $0x04dd840f; WORD $0x0000 // je 0x1889
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0x000000b8; BYTE $0x00 // mov eax,0x0
 	QUAD $0x0000000140be8348 // cmp QWORD PTR [rsi+0x140],0x0
@@ -1085,7 +1086,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	LONG $0xef0f4566; BYTE $0xff // pxor xmm15,xmm15
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	LONG $0x0080840f; WORD $0x0000 // je 0x155f
+	LONG $0x0080840f; WORD $0x0000 // je 0x1573
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x6f0f44f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [rax]
@@ -1110,7 +1111,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x6f0f44f3; BYTE $0x38 // movdqu xmm15,XMMWORD PTR [rax]
-// 0x155f:
+// 0x1573:
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x08408b48 // mov rax,QWORD PTR [rax+0x8]
 	LONG $0x046f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+rdx*1]
@@ -1160,7 +1161,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4466; BYTE $0xf8 // pxor xmm15,xmm0
 	LONG $0xef0f4466; BYTE $0xf9 // pxor xmm15,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x1665:
+// 0x1679:
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	LONG $0x6f0f41f3; WORD $0x0944; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r9+rcx*1+0x10]
@@ -1179,7 +1180,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4466; WORD $0xf8dc // aesenc xmm15,xmm0
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0x9172 // jb 0x1665
+	WORD $0x9172 // jb 0x1679
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dd // aesenclast xmm8,xmm0
 	LONG $0x6f0f41f3; WORD $0x0944; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r9+rcx*1+0x10]
@@ -1222,9 +1223,9 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f44f3; WORD $0x103c // movdqu XMMWORD PTR [rax+rdx*1],xmm15
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	LONG $0xfd92820f; WORD $0xffff // jb 0x155f
+	LONG $0xfd92820f; WORD $0xffff // jb 0x1573
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	LONG $0x0080840f; WORD $0x0000 // je 0x185b
+	LONG $0x0080840f; WORD $0x0000 // je 0x186f
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x7f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rax],xmm8
@@ -1249,10 +1250,45 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x7f0f44f3; BYTE $0x38 // movdqu XMMWORD PTR [rax],xmm15
-// 0x185b:
+// 0x186f:
 	LONG $0x00c78148; WORD $0x0002; BYTE $0x00 // add rdi,0x200
 	QUAD $0x0800000140ae8348 // sub QWORD PTR [rsi+0x140],0x8
-	LONG $0xfb28870f; WORD $0xffff // ja 0x1398
+	LONG $0xfb1a870f; WORD $0xffff // ja 0x139e
+	LONG $0x000089e9; BYTE $0x00 // jmp 0x1912
+// 0x1889:
+	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
+	WORD $0x8b41; BYTE $0x18 // mov ebx,DWORD PTR [r8]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
+	WORD $0x3148; BYTE $0xd2 // xor rdx,rdx
+	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
+	LONG $0x305f8b4c // mov r11,QWORD PTR [rdi+0x30]
+	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
+	WORD $0x0574 // je 0x18b5
+	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
+// 0x18b5:
+	LONG $0x6f0f41f3; WORD $0x1104 // movdqu xmm0,XMMWORD PTR [r9+rdx*1]
+	LONG $0x6f0f41f3; WORD $0x1048 // movdqu xmm1,XMMWORD PTR [r8+0x10]
+	LONG $0xc8ef0f66 // pxor xmm1,xmm0
+	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+// 0x18cf:
+	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
+	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
+	WORD $0xc183; BYTE $0x10 // add ecx,0x10
+	WORD $0xd939 // cmp ecx,ebx
+	WORD $0xec72 // jb 0x18cf
+	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
+	LONG $0x380f4466; WORD $0xc0dd // aesenclast xmm8,xmm0
+	LONG $0x7f0f45f3; WORD $0x1204 // movdqu XMMWORD PTR [r10+rdx*1],xmm8
+	LONG $0x10c28348 // add rdx,0x10
+	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
+	WORD $0xb272 // jb 0x18b5
+	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
+	WORD $0x0574 // je 0x1912
+	LONG $0x7f0f45f3; BYTE $0x03 // movdqu XMMWORD PTR [r11],xmm8
+// 0x1912:
 	WORD $0xc031 // xor eax,eax
 	LONG $0x00868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],rax
 	LONG $0x08868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],rax
@@ -1265,8 +1301,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x0000c7e9; BYTE $0x00 // jmp 0x198b
-// 0x18c4:
+	LONG $0x0000c7e9; BYTE $0x00 // jmp 0x1a2d
+// 0x1966:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
@@ -1280,19 +1316,19 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x18f9:
+// 0x199b:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x191e
+	WORD $0x2074 // je 0x19c0
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x193b
+	WORD $0x3775 // jne 0x19dd
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x193b
+	WORD $0x3175 // jne 0x19dd
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x193b
-// 0x191e:
+	WORD $0x1deb // jmp 0x19dd
+// 0x19c0:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -1300,34 +1336,34 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x193b:
+// 0x19dd:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x1954
+	WORD $0x0372 // jb 0x19f6
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1954:
+// 0x19f6:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x18f9
+	WORD $0xa072 // jb 0x199b
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x197a
-// 0x196c:
+	WORD $0x0eeb // jmp 0x1a1c
+// 0x1a0e:
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x197a
+	WORD $0x0574 // je 0x1a1c
 	LONG $0xdb380f66; BYTE $0xc0 // aesimc xmm0,xmm0
-// 0x197a:
+// 0x1a1c:
 	LONG $0x017f0ff3 // movdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x196c
-// 0x198b:
+	WORD $0xe173 // jae 0x1a0e
+// 0x1a2d:
 	RET
 
 DATA aes_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

@@ -13,12 +13,12 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	PCALIGN $64
 	LONG $0x506f8b4c // mov r13,QWORD PTR [rdi+0x50]
 	LONG $0x07fd8341 // cmp r13d,0x7
-	LONG $0x124f830f; WORD $0x0000 // jae 0x125d
+	LONG $0x1254830f; WORD $0x0000 // jae 0x1262
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x1714840f; WORD $0x0000 // je 0x172b
+	LONG $0x17a5840f; WORD $0x0000 // je 0x17bc
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x17ce840f; WORD $0x0000 // je 0x17f2
+	LONG $0x185f840f; WORD $0x0000 // je 0x1883
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -29,33 +29,32 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x03fd8341 // cmp r13d,0x3
 	WORD $0x1174 // je 0x57
-	WORD $0x4877 // ja 0x90
+	WORD $0x4d77 // ja 0x95
 	LONG $0x02fd8341 // cmp r13d,0x2
-	LONG $0x01c6850f; WORD $0x0000 // jne 0x218
-	LONG $0x0001b5e9; BYTE $0x00 // jmp 0x20c
+	LONG $0x01cb850f; WORD $0x0000 // jne 0x21d
+	LONG $0x0001bae9; BYTE $0x00 // jmp 0x211
 // 0x57:
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; WORD $0x406a // vbroadcasti128 ymm13,XMMWORD PTR [rdx+0x40]
 	LONG $0x5a7d42c4; BYTE $0x1f // vbroadcasti128 ymm11,XMMWORD PTR [r15]
 	LONG $0x002542c4; BYTE $0xdc // vpshufb ymm11,ymm11,ymm12
-	LONG $0x4a6f7ec5; BYTE $0x50 // vmovdqu ymm9,YMMWORD PTR [rdx+0x50]
-	LONG $0xfe2541c4; BYTE $0xd9 // vpaddd ymm11,ymm11,ymm9
 	WORD $0x894c; BYTE $0xd0 // mov rax,r10
 	LONG $0x04e8c148 // shr rax,0x4
-	LONG $0x0c4f8b41 // mov ecx,DWORD PTR [r15+0xc]
-	WORD $0xc90f // bswap ecx
-	WORD $0xc101 // add ecx,eax
-	WORD $0xc90f // bswap ecx
-	LONG $0x0c4f8941 // mov DWORD PTR [r15+0xc],ecx
-	LONG $0x000188e9; BYTE $0x00 // jmp 0x218
-// 0x90:
+	LONG $0xc06ef9c5 // vmovd xmm0,eax
+	LONG $0xfe79c1c4; BYTE $0xc3 // vpaddd xmm0,xmm0,xmm11
+	LONG $0x0079c2c4; BYTE $0xc4 // vpshufb xmm0,xmm0,xmm12
+	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
+	LONG $0x4a6f7ec5; BYTE $0x50 // vmovdqu ymm9,YMMWORD PTR [rdx+0x50]
+	LONG $0xfe2541c4; BYTE $0xd9 // vpaddd ymm11,ymm11,ymm9
+	LONG $0x000188e9; BYTE $0x00 // jmp 0x21d
+// 0x95:
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1675 // jne 0xac
+	WORD $0x1675 // jne 0xb1
 	LONG $0x5a7d42c4; BYTE $0x1f // vbroadcasti128 ymm11,XMMWORD PTR [r15]
 	LONG $0x6f7a81c4; WORD $0x1044; BYTE $0xf0 // vmovdqu xmm0,XMMWORD PTR [r8+r10*1-0x10]
 	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
-	LONG $0x000160e9; BYTE $0x00 // jmp 0x20c
-// 0xac:
+	LONG $0x000160e9; BYTE $0x00 // jmp 0x211
+// 0xb1:
 	LONG $0x00b68d4c; WORD $0x0001; BYTE $0x00 // lea r14,[rsi+0x100]
 	LONG $0x5a7d62c4; WORD $0x1062 // vbroadcasti128 ymm12,XMMWORD PTR [rdx+0x10]
 	LONG $0x5a7dc2c4; BYTE $0x07 // vbroadcasti128 ymm0,XMMWORD PTR [r15]
@@ -116,20 +115,20 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef35c1c4; BYTE $0xca // vpxor ymm1,ymm9,ymm10
 	QUAD $0x000001e08e7ffec5 // vmovdqu YMMWORD PTR [rsi+0x1e0],ymm1
 	LONG $0x06fd8341 // cmp r13d,0x6
-	WORD $0x0c75 // jne 0x218
-// 0x20c:
+	WORD $0x0c75 // jne 0x21d
+// 0x211:
 	LONG $0x000001bb; BYTE $0x00 // mov ebx,0x1
 	LONG $0xf0c38149; WORD $0x0000; BYTE $0x00 // add r11,0xf0
-// 0x218:
+// 0x21d:
 	WORD $0x014d; BYTE $0xdc // add r12,r11
 	LONG $0x00ea8149; WORD $0x0001; BYTE $0x00 // sub r10,0x100
-	LONG $0x0869820f; WORD $0x0000 // jb 0xa91
-// 0x228:
+	LONG $0x0869820f; WORD $0x0000 // jb 0xa96
+// 0x22d:
 	LONG $0x5a7d42c4; BYTE $0x03 // vbroadcasti128 ymm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x7274 // je 0x2a5
+	WORD $0x7274 // je 0x2aa
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x00e5830f; WORD $0x0000 // jae 0x322
+	LONG $0x00e5830f; WORD $0x0000 // jae 0x327
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0xef35c1c4; BYTE $0xc0 // vpxor ymm0,ymm9,ymm8
 	LONG $0x6f7e41c4; WORD $0x2048 // vmovdqu ymm9,YMMWORD PTR [r8+0x20]
@@ -146,8 +145,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef35c1c4; BYTE $0xf0 // vpxor ymm6,ymm9,ymm8
 	QUAD $0x0000e0886f7e41c4; BYTE $0x00 // vmovdqu ymm9,YMMWORD PTR [r8+0xe0]
 	LONG $0xef35c1c4; BYTE $0xf8 // vpxor ymm7,ymm9,ymm8
-	LONG $0x000143e9; BYTE $0x00 // jmp 0x3e8
-// 0x2a5:
+	LONG $0x000143e9; BYTE $0x00 // jmp 0x3ed
+// 0x2aa:
 	LONG $0x0025c2c4; BYTE $0xc4 // vpshufb ymm0,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef7dc1c4; BYTE $0xc0 // vpxor ymm0,ymm0,ymm8
@@ -172,8 +171,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x0025c2c4; BYTE $0xfc // vpshufb ymm7,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef45c1c4; BYTE $0xf8 // vpxor ymm7,ymm7,ymm8
-	LONG $0x0000c6e9; BYTE $0x00 // jmp 0x3e8
-// 0x322:
+	LONG $0x0000c6e9; BYTE $0x00 // jmp 0x3ed
+// 0x327:
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x16 // vmovdqu ymm10,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
@@ -206,11 +205,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x0000e0966f7e41c4; BYTE $0x00 // vmovdqu ymm10,YMMWORD PTR [r14+0xe0]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
 	LONG $0xef35c1c4; BYTE $0xfa // vpxor ymm7,ymm9,ymm10
-// 0x3e8:
+// 0x3ed:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x033d850f; WORD $0x0000 // jne 0x72d
+	LONG $0x033d850f; WORD $0x0000 // jne 0x732
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x3f4:
+// 0x3f9:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -222,11 +221,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xca72 // jb 0x3f4
+	WORD $0xca72 // jb 0x3f9
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x6e74 // je 0x4a4
-	LONG $0x0133870f; WORD $0x0000 // ja 0x56f
+	WORD $0x6e74 // je 0x4a9
+	LONG $0x0133870f; WORD $0x0000 // ja 0x574
 	LONG $0xdd7dc2c4; BYTE $0xc0 // vaesenclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdd75c2c4; BYTE $0xc8 // vaesenclast ymm1,ymm1,ymm8
@@ -243,8 +242,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x0000c0b17f7ec1c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r9+0xc0],ymm6
 	LONG $0xdd45c2c4; BYTE $0xf8 // vaesenclast ymm7,ymm7,ymm8
 	QUAD $0x0000e0b97f7ec1c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r9+0xe0],ymm7
-	LONG $0x0005d2e9; BYTE $0x00 // jmp 0xa76
-// 0x4a4:
+	LONG $0x0005d2e9; BYTE $0x00 // jmp 0xa7b
+// 0x4a9:
 	LONG $0x6f7e41c4; BYTE $0x10 // vmovdqu ymm10,YMMWORD PTR [r8]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -277,8 +276,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd45c2c4; BYTE $0xfa // vaesenclast ymm7,ymm7,ymm10
 	QUAD $0x0000e0b97f7ec1c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r9+0xe0],ymm7
-	LONG $0x000507e9; BYTE $0x00 // jmp 0xa76
-// 0x56f:
+	LONG $0x000507e9; BYTE $0x00 // jmp 0xa7b
+// 0x574:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -351,10 +350,10 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x443543c4; WORD $0x00cc // vpclmullqlqdq ymm9,ymm9,ymm12
 	LONG $0xef3541c4; BYTE $0xce // vpxor ymm9,ymm9,ymm14
 	QUAD $0x0000e08e7f7e41c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r14+0xe0],ymm9
-	LONG $0x000349e9; BYTE $0x00 // jmp 0xa76
-// 0x72d:
+	LONG $0x000349e9; BYTE $0x00 // jmp 0xa7b
+// 0x732:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x731:
+// 0x736:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0xde75c2c4; BYTE $0xc8 // vaesdec ymm1,ymm1,ymm8
@@ -366,11 +365,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xde45c2c4; BYTE $0xf8 // vaesdec ymm7,ymm7,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xca72 // jb 0x731
+	WORD $0xca72 // jb 0x736
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x6e74 // je 0x7e1
-	LONG $0x0144870f; WORD $0x0000 // ja 0x8bd
+	WORD $0x6e74 // je 0x7e6
+	LONG $0x0144870f; WORD $0x0000 // ja 0x8c2
 	LONG $0xdf7dc2c4; BYTE $0xc0 // vaesdeclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdf75c2c4; BYTE $0xc8 // vaesdeclast ymm1,ymm1,ymm8
@@ -387,8 +386,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x0000c0b17f7ec1c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r9+0xc0],ymm6
 	LONG $0xdf45c2c4; BYTE $0xf8 // vaesdeclast ymm7,ymm7,ymm8
 	QUAD $0x0000e0b97f7ec1c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r9+0xe0],ymm7
-	LONG $0x000295e9; BYTE $0x00 // jmp 0xa76
-// 0x7e1:
+	LONG $0x000295e9; BYTE $0x00 // jmp 0xa7b
+// 0x7e6:
 	QUAD $0x0000e0b06f7e41c4; BYTE $0x00 // vmovdqu ymm14,YMMWORD PTR [r8+0xe0]
 	QUAD $0x0000d0906f7e41c4; BYTE $0x00 // vmovdqu ymm10,YMMWORD PTR [r8+0xd0]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
@@ -424,8 +423,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0x6f7d41c4; BYTE $0xde // vmovdqa ymm11,ymm14
-	LONG $0x0001b9e9; BYTE $0x00 // jmp 0xa76
-// 0x8bd:
+	LONG $0x0001b9e9; BYTE $0x00 // jmp 0xa7b
+// 0x8c2:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
@@ -498,21 +497,21 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x443543c4; WORD $0x00cc // vpclmullqlqdq ymm9,ymm9,ymm12
 	LONG $0xef3541c4; BYTE $0xce // vpxor ymm9,ymm9,ymm14
 	QUAD $0x0000e08e7f7e41c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r14+0xe0],ymm9
-// 0xa76:
+// 0xa7b:
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00ea8149; WORD $0x0001; BYTE $0x00 // sub r10,0x100
-	LONG $0xf797830f; WORD $0xffff // jae 0x228
-// 0xa91:
+	LONG $0xf797830f; WORD $0xffff // jae 0x22d
+// 0xa96:
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x0762840f; WORD $0x0000 // je 0x1200
+	LONG $0x0762840f; WORD $0x0000 // je 0x1205
 	LONG $0x80c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x80
-	LONG $0x0337840f; WORD $0x0000 // je 0xde2
+	LONG $0x0337840f; WORD $0x0000 // je 0xde7
 	LONG $0x5a7d42c4; BYTE $0x03 // vbroadcasti128 ymm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x3674 // je 0xaec
+	WORD $0x3674 // je 0xaf1
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x6e73 // jae 0xb2a
+	WORD $0x6e73 // jae 0xb2f
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0xef35c1c4; BYTE $0xc0 // vpxor ymm0,ymm9,ymm8
 	LONG $0x6f7e41c4; WORD $0x2048 // vmovdqu ymm9,YMMWORD PTR [r8+0x20]
@@ -521,8 +520,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef35c1c4; BYTE $0xd0 // vpxor ymm2,ymm9,ymm8
 	LONG $0x6f7e41c4; WORD $0x6048 // vmovdqu ymm9,YMMWORD PTR [r8+0x60]
 	LONG $0xef35c1c4; BYTE $0xd8 // vpxor ymm3,ymm9,ymm8
-	LONG $0x000094e9; BYTE $0x00 // jmp 0xb80
-// 0xaec:
+	LONG $0x000094e9; BYTE $0x00 // jmp 0xb85
+// 0xaf1:
 	LONG $0x0025c2c4; BYTE $0xc4 // vpshufb ymm0,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef7dc1c4; BYTE $0xc0 // vpxor ymm0,ymm0,ymm8
@@ -535,8 +534,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x0025c2c4; BYTE $0xdc // vpshufb ymm3,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef65c1c4; BYTE $0xd8 // vpxor ymm3,ymm3,ymm8
-	WORD $0x56eb // jmp 0xb80
-// 0xb2a:
+	WORD $0x56eb // jmp 0xb85
+// 0xb2f:
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x16 // vmovdqu ymm10,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
@@ -553,11 +552,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x6f7e41c4; WORD $0x6056 // vmovdqu ymm10,YMMWORD PTR [r14+0x60]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
 	LONG $0xef35c1c4; BYTE $0xda // vpxor ymm3,ymm9,ymm10
-// 0xb80:
+// 0xb85:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x011e850f; WORD $0x0000 // jne 0xca6
+	LONG $0x011e850f; WORD $0x0000 // jne 0xcab
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xb8c:
+// 0xb91:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -565,11 +564,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdc65c2c4; BYTE $0xd8 // vaesenc ymm3,ymm3,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xde72 // jb 0xb8c
+	WORD $0xde72 // jb 0xb91
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x3674 // je 0xbf0
-	LONG $0x008b870f; WORD $0x0000 // ja 0xc4b
+	WORD $0x3674 // je 0xbf5
+	LONG $0x008b870f; WORD $0x0000 // ja 0xc50
 	LONG $0xdd7dc2c4; BYTE $0xc0 // vaesenclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdd75c2c4; BYTE $0xc8 // vaesenclast ymm1,ymm1,ymm8
@@ -578,8 +577,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x7f7ec1c4; WORD $0x4051 // vmovdqu YMMWORD PTR [r9+0x40],ymm2
 	LONG $0xdd65c2c4; BYTE $0xd8 // vaesenclast ymm3,ymm3,ymm8
 	LONG $0x7f7ec1c4; WORD $0x6059 // vmovdqu YMMWORD PTR [r9+0x60],ymm3
-	LONG $0x0001dde9; BYTE $0x00 // jmp 0xdcd
-// 0xbf0:
+	LONG $0x0001dde9; BYTE $0x00 // jmp 0xdd2
+// 0xbf5:
 	LONG $0x6f7e41c4; BYTE $0x10 // vmovdqu ymm10,YMMWORD PTR [r8]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -596,8 +595,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd65c2c4; BYTE $0xda // vaesenclast ymm3,ymm3,ymm10
 	LONG $0x7f7ec1c4; WORD $0x6059 // vmovdqu YMMWORD PTR [r9+0x60],ymm3
-	LONG $0x000182e9; BYTE $0x00 // jmp 0xdcd
-// 0xc4b:
+	LONG $0x000182e9; BYTE $0x00 // jmp 0xdd2
+// 0xc50:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -614,10 +613,10 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd65c2c4; BYTE $0xda // vaesenclast ymm3,ymm3,ymm10
 	LONG $0x7f7ec1c4; WORD $0x6059 // vmovdqu YMMWORD PTR [r9+0x60],ymm3
-	LONG $0x000127e9; BYTE $0x00 // jmp 0xdcd
-// 0xca6:
+	LONG $0x000127e9; BYTE $0x00 // jmp 0xdd2
+// 0xcab:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xcaa:
+// 0xcaf:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0xde75c2c4; BYTE $0xc8 // vaesdec ymm1,ymm1,ymm8
@@ -625,11 +624,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xde65c2c4; BYTE $0xd8 // vaesdec ymm3,ymm3,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xde72 // jb 0xcaa
+	WORD $0xde72 // jb 0xcaf
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x3674 // je 0xd0e
-	LONG $0x0099870f; WORD $0x0000 // ja 0xd77
+	WORD $0x3674 // je 0xd13
+	LONG $0x0099870f; WORD $0x0000 // ja 0xd7c
 	LONG $0xdf7dc2c4; BYTE $0xc0 // vaesdeclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdf75c2c4; BYTE $0xc8 // vaesdeclast ymm1,ymm1,ymm8
@@ -638,8 +637,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x7f7ec1c4; WORD $0x4051 // vmovdqu YMMWORD PTR [r9+0x40],ymm2
 	LONG $0xdf65c2c4; BYTE $0xd8 // vaesdeclast ymm3,ymm3,ymm8
 	LONG $0x7f7ec1c4; WORD $0x6059 // vmovdqu YMMWORD PTR [r9+0x60],ymm3
-	LONG $0x0000bfe9; BYTE $0x00 // jmp 0xdcd
-// 0xd0e:
+	LONG $0x0000bfe9; BYTE $0x00 // jmp 0xdd2
+// 0xd13:
 	LONG $0x6f7e41c4; WORD $0x6070 // vmovdqu ymm14,YMMWORD PTR [r8+0x60]
 	LONG $0x6f7e41c4; WORD $0x5050 // vmovdqu ymm10,YMMWORD PTR [r8+0x50]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
@@ -659,8 +658,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0x6f7d41c4; BYTE $0xde // vmovdqa ymm11,ymm14
-	WORD $0x56eb // jmp 0xdcd
-// 0xd77:
+	WORD $0x56eb // jmp 0xdd2
+// 0xd7c:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
@@ -677,32 +676,32 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf65c2c4; BYTE $0xda // vaesdeclast ymm3,ymm3,ymm10
 	LONG $0x7f7ec1c4; WORD $0x6059 // vmovdqu YMMWORD PTR [r9+0x60],ymm3
-// 0xdcd:
+// 0xdd2:
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x80c18149; WORD $0x0000; BYTE $0x00 // add r9,0x80
 	LONG $0x80c68149; WORD $0x0000; BYTE $0x00 // add r14,0x80
-// 0xde2:
+// 0xde7:
 	LONG $0x40c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x40
-	LONG $0x01d0840f; WORD $0x0000 // je 0xfbf
+	LONG $0x01d0840f; WORD $0x0000 // je 0xfc4
 	LONG $0x5a7d42c4; BYTE $0x03 // vbroadcasti128 ymm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1d74 // je 0xe17
+	WORD $0x1d74 // je 0xe1c
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x3773 // jae 0xe37
+	WORD $0x3773 // jae 0xe3c
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0xef35c1c4; BYTE $0xc0 // vpxor ymm0,ymm9,ymm8
 	LONG $0x6f7e41c4; WORD $0x2048 // vmovdqu ymm9,YMMWORD PTR [r8+0x20]
 	LONG $0xef35c1c4; BYTE $0xc8 // vpxor ymm1,ymm9,ymm8
-	WORD $0x4aeb // jmp 0xe61
-// 0xe17:
+	WORD $0x4aeb // jmp 0xe66
+// 0xe1c:
 	LONG $0x0025c2c4; BYTE $0xc4 // vpshufb ymm0,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef7dc1c4; BYTE $0xc0 // vpxor ymm0,ymm0,ymm8
 	LONG $0x0025c2c4; BYTE $0xcc // vpshufb ymm1,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
-	WORD $0x2aeb // jmp 0xe61
-// 0xe37:
+	WORD $0x2aeb // jmp 0xe66
+// 0xe3c:
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x16 // vmovdqu ymm10,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
@@ -711,27 +710,27 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x6f7e41c4; WORD $0x2056 // vmovdqu ymm10,YMMWORD PTR [r14+0x20]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
 	LONG $0xef35c1c4; BYTE $0xca // vpxor ymm1,ymm9,ymm10
-// 0xe61:
+// 0xe66:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x00a2850f; WORD $0x0000 // jne 0xf0b
+	LONG $0x00a2850f; WORD $0x0000 // jne 0xf10
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xe6d:
+// 0xe72:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe872 // jb 0xe6d
+	WORD $0xe872 // jb 0xe72
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1c74 // je 0xead
-	WORD $0x4977 // ja 0xedc
+	WORD $0x1c74 // je 0xeb2
+	WORD $0x4977 // ja 0xee1
 	LONG $0xdd7dc2c4; BYTE $0xc0 // vaesenclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdd75c2c4; BYTE $0xc8 // vaesenclast ymm1,ymm1,ymm8
 	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
-	LONG $0x000106e9; BYTE $0x00 // jmp 0xfb3
-// 0xead:
+	LONG $0x000106e9; BYTE $0x00 // jmp 0xfb8
+// 0xeb2:
 	LONG $0x6f7e41c4; BYTE $0x10 // vmovdqu ymm10,YMMWORD PTR [r8]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -740,8 +739,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd75c2c4; BYTE $0xca // vaesenclast ymm1,ymm1,ymm10
 	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
-	LONG $0x0000d7e9; BYTE $0x00 // jmp 0xfb3
-// 0xedc:
+	LONG $0x0000d7e9; BYTE $0x00 // jmp 0xfb8
+// 0xee1:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -750,26 +749,26 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd75c2c4; BYTE $0xca // vaesenclast ymm1,ymm1,ymm10
 	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
-	LONG $0x0000a8e9; BYTE $0x00 // jmp 0xfb3
-// 0xf0b:
+	LONG $0x0000a8e9; BYTE $0x00 // jmp 0xfb8
+// 0xf10:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xf0f:
+// 0xf14:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0xde75c2c4; BYTE $0xc8 // vaesdec ymm1,ymm1,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe872 // jb 0xf0f
+	WORD $0xe872 // jb 0xf14
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1974 // je 0xf4c
-	WORD $0x5477 // ja 0xf89
+	WORD $0x1974 // je 0xf51
+	WORD $0x5477 // ja 0xf8e
 	LONG $0xdf7dc2c4; BYTE $0xc0 // vaesdeclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdf75c2c4; BYTE $0xc8 // vaesdeclast ymm1,ymm1,ymm8
 	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
-	WORD $0x67eb // jmp 0xfb3
-// 0xf4c:
+	WORD $0x67eb // jmp 0xfb8
+// 0xf51:
 	LONG $0x6f7e41c4; WORD $0x2070 // vmovdqu ymm14,YMMWORD PTR [r8+0x20]
 	LONG $0x6f7e41c4; WORD $0x1050 // vmovdqu ymm10,YMMWORD PTR [r8+0x10]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
@@ -781,8 +780,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0x6f7d41c4; BYTE $0xde // vmovdqa ymm11,ymm14
-	WORD $0x2aeb // jmp 0xfb3
-// 0xf89:
+	WORD $0x2aeb // jmp 0xfb8
+// 0xf8e:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
@@ -791,76 +790,76 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf75c2c4; BYTE $0xca // vaesdeclast ymm1,ymm1,ymm10
 	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
-// 0xfb3:
+// 0xfb8:
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40c68349 // add r14,0x40
-// 0xfbf:
+// 0xfc4:
 	LONG $0x20c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x20
-	LONG $0x0120840f; WORD $0x0000 // je 0x10ec
+	LONG $0x0120840f; WORD $0x0000 // je 0x10f1
 	LONG $0x5a7d42c4; BYTE $0x03 // vbroadcasti128 ymm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1274 // je 0xfe9
+	WORD $0x1274 // je 0xfee
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x1d73 // jae 0xffa
+	WORD $0x1d73 // jae 0xfff
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0xef35c1c4; BYTE $0xc0 // vpxor ymm0,ymm9,ymm8
-	WORD $0x25eb // jmp 0x100e
-// 0xfe9:
+	WORD $0x25eb // jmp 0x1013
+// 0xfee:
 	LONG $0x0025c2c4; BYTE $0xc4 // vpshufb ymm0,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef7dc1c4; BYTE $0xc0 // vpxor ymm0,ymm0,ymm8
-	WORD $0x14eb // jmp 0x100e
-// 0xffa:
+	WORD $0x14eb // jmp 0x1013
+// 0xfff:
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x16 // vmovdqu ymm10,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
 	LONG $0xef35c1c4; BYTE $0xc2 // vpxor ymm0,ymm9,ymm10
-// 0x100e:
+// 0x1013:
 	WORD $0xdb85 // test ebx,ebx
-	WORD $0x6375 // jne 0x1075
+	WORD $0x6375 // jne 0x107a
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1016:
+// 0x101b:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xed72 // jb 0x1016
+	WORD $0xed72 // jb 0x101b
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1174 // je 0x1046
-	WORD $0x2877 // ja 0x105f
+	WORD $0x1174 // je 0x104b
+	WORD $0x2877 // ja 0x1064
 	LONG $0xdd7dc2c4; BYTE $0xc0 // vaesenclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-	LONG $0x00009ae9; BYTE $0x00 // jmp 0x10e0
-// 0x1046:
+	LONG $0x00009ae9; BYTE $0x00 // jmp 0x10e5
+// 0x104b:
 	LONG $0x6f7e41c4; BYTE $0x10 // vmovdqu ymm10,YMMWORD PTR [r8]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-	LONG $0x000081e9; BYTE $0x00 // jmp 0x10e0
-// 0x105f:
+	LONG $0x000081e9; BYTE $0x00 // jmp 0x10e5
+// 0x1064:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-	WORD $0x6beb // jmp 0x10e0
-// 0x1075:
+	WORD $0x6beb // jmp 0x10e5
+// 0x107a:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1079:
+// 0x107e:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xed72 // jb 0x1079
+	WORD $0xed72 // jb 0x107e
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x0e74 // je 0x10a6
-	WORD $0x3277 // ja 0x10cc
+	WORD $0x0e74 // je 0x10ab
+	WORD $0x3277 // ja 0x10d1
 	LONG $0xdf7dc2c4; BYTE $0xc0 // vaesdeclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-	WORD $0x3aeb // jmp 0x10e0
-// 0x10a6:
+	WORD $0x3aeb // jmp 0x10e5
+// 0x10ab:
 	LONG $0x6f7e41c4; BYTE $0x30 // vmovdqu ymm14,YMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0x462543c4; WORD $0x21d1 // vperm2i128 ymm10,ymm11,ymm9,0x21
@@ -868,98 +867,98 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0x6f7d41c4; BYTE $0xde // vmovdqa ymm11,ymm14
-	WORD $0x14eb // jmp 0x10e0
-// 0x10cc:
+	WORD $0x14eb // jmp 0x10e5
+// 0x10d1:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-// 0x10e0:
+// 0x10e5:
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20c68349 // add r14,0x20
-// 0x10ec:
+// 0x10f1:
 	LONG $0x1fe28349 // and r10,0x1f
-	LONG $0x010a840f; WORD $0x0000 // je 0x1200
+	LONG $0x010a840f; WORD $0x0000 // je 0x1205
 	LONG $0x5a7d42c4; BYTE $0x03 // vbroadcasti128 ymm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1274 // je 0x1113
+	WORD $0x1274 // je 0x1118
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x1d73 // jae 0x1124
+	WORD $0x1d73 // jae 0x1129
 	LONG $0x6f7a41c4; BYTE $0x08 // vmovdqu xmm9,XMMWORD PTR [r8]
 	LONG $0xef35c1c4; BYTE $0xc0 // vpxor ymm0,ymm9,ymm8
-	WORD $0x25eb // jmp 0x1138
-// 0x1113:
+	WORD $0x25eb // jmp 0x113d
+// 0x1118:
 	LONG $0x0025c2c4; BYTE $0xc4 // vpshufb ymm0,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef7dc1c4; BYTE $0xc0 // vpxor ymm0,ymm0,ymm8
-	WORD $0x14eb // jmp 0x1138
-// 0x1124:
+	WORD $0x14eb // jmp 0x113d
+// 0x1129:
 	LONG $0x6f7a41c4; BYTE $0x08 // vmovdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x16 // vmovdqu ymm10,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
 	LONG $0xef35c1c4; BYTE $0xc2 // vpxor ymm0,ymm9,ymm10
-// 0x1138:
+// 0x113d:
 	WORD $0xdb85 // test ebx,ebx
-	WORD $0x6075 // jne 0x119c
+	WORD $0x6075 // jne 0x11a1
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1140:
+// 0x1145:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xed72 // jb 0x1140
+	WORD $0xed72 // jb 0x1145
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1174 // je 0x1170
-	WORD $0x2577 // ja 0x1186
+	WORD $0x1174 // je 0x1175
+	WORD $0x2577 // ja 0x118b
 	LONG $0xdd7dc2c4; BYTE $0xc0 // vaesenclast ymm0,ymm0,ymm8
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	LONG $0x00008de9; BYTE $0x00 // jmp 0x11fd
-// 0x1170:
+	LONG $0x00008de9; BYTE $0x00 // jmp 0x1202
+// 0x1175:
 	LONG $0x6f7a41c4; BYTE $0x10 // vmovdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	WORD $0x77eb // jmp 0x11fd
-// 0x1186:
+	WORD $0x77eb // jmp 0x1202
+// 0x118b:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	WORD $0x61eb // jmp 0x11fd
-// 0x119c:
+	WORD $0x61eb // jmp 0x1202
+// 0x11a1:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x11a0:
+// 0x11a5:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xed72 // jb 0x11a0
+	WORD $0xed72 // jb 0x11a5
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x0e74 // je 0x11cd
-	WORD $0x2877 // ja 0x11e9
+	WORD $0x0e74 // je 0x11d2
+	WORD $0x2877 // ja 0x11ee
 	LONG $0xdf7dc2c4; BYTE $0xc0 // vaesdeclast ymm0,ymm0,ymm8
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	WORD $0x30eb // jmp 0x11fd
-// 0x11cd:
+	WORD $0x30eb // jmp 0x1202
+// 0x11d2:
 	LONG $0x6f7a41c4; BYTE $0x08 // vmovdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x462543c4; WORD $0x21d1 // vperm2i128 ymm10,ymm11,ymm9,0x21
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	WORD $0x14eb // jmp 0x11fd
-// 0x11e9:
+	WORD $0x14eb // jmp 0x1202
+// 0x11ee:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-// 0x11fd:
+// 0x1202:
 	WORD $0x014d; BYTE $0xd6 // add r14,r10
-// 0x1200:
+// 0x1205:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x05e8820f; WORD $0x0000 // jb 0x17f2
+	LONG $0x0674820f; WORD $0x0000 // jb 0x1883
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
 	LONG $0xc0effdc5 // vpxor ymm0,ymm0,ymm0
@@ -971,8 +970,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x000001a0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1a0],ymm0
 	QUAD $0x000001c0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1c0],ymm0
 	QUAD $0x000001e0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1e0],ymm0
-	LONG $0x000595e9; BYTE $0x00 // jmp 0x17f2
-// 0x125d:
+	LONG $0x000621e9; BYTE $0x00 // jmp 0x1883
+// 0x1262:
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48478b48 // mov rax,QWORD PTR [rdi+0x48]
@@ -980,9 +979,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x50ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r13
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x0b75 // jne 0x128f
+	WORD $0x0b75 // jne 0x1294
 	QUAD $0x100000014886c748; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x148],0x10
-// 0x128f:
+// 0x1294:
+	QUAD $0x0100000140be8348 // cmp QWORD PTR [rsi+0x140],0x1
+	LONG $0x044a840f; WORD $0x0000 // je 0x16ec
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0x000000b8; BYTE $0x00 // mov eax,0x0
 	QUAD $0x0000000140be8348 // cmp QWORD PTR [rsi+0x140],0x0
@@ -1051,7 +1052,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
 	LONG $0xef0141c4; BYTE $0xff // vpxor xmm15,xmm15,xmm15
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x7874 // je 0x144a
+	WORD $0x7874 // je 0x145d
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x006f7ac5 // vmovdqu xmm8,XMMWORD PTR [rax]
@@ -1076,7 +1077,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x386f7ac5 // vmovdqu xmm15,XMMWORD PTR [rax]
-// 0x144a:
+// 0x145d:
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x08408b48 // mov rax,QWORD PTR [rax+0x8]
 	LONG $0x046ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rax+rdx*1]
@@ -1126,7 +1127,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xf8ef01c5 // vpxor xmm15,xmm15,xmm0
 	LONG $0xf9ef01c5 // vpxor xmm15,xmm15,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x1540:
+// 0x1553:
 	LONG $0xdc3942c4; WORD $0x0844; BYTE $0x10 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0xdc3142c4; WORD $0x094c; BYTE $0x10 // vaesenc xmm9,xmm9,XMMWORD PTR [r9+rcx*1+0x10]
 	LONG $0xdc2942c4; WORD $0x0a54; BYTE $0x10 // vaesenc xmm10,xmm10,XMMWORD PTR [r10+rcx*1+0x10]
@@ -1137,7 +1138,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdc0142c4; WORD $0x0f7c; BYTE $0x10 // vaesenc xmm15,xmm15,XMMWORD PTR [r15+rcx*1+0x10]
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0xc172 // jb 0x1540
+	WORD $0xc172 // jb 0x1553
 	LONG $0xdd3942c4; WORD $0x0844; BYTE $0x10 // vaesenclast xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0xdd3142c4; WORD $0x094c; BYTE $0x10 // vaesenclast xmm9,xmm9,XMMWORD PTR [r9+rcx*1+0x10]
 	LONG $0xdd2942c4; WORD $0x0a54; BYTE $0x10 // vaesenclast xmm10,xmm10,XMMWORD PTR [r10+rcx*1+0x10]
@@ -1172,9 +1173,9 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x3c7f7ac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+rdx*1],xmm15
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	LONG $0xfe0a820f; WORD $0xffff // jb 0x144a
+	LONG $0xfe0a820f; WORD $0xffff // jb 0x145d
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x7874 // je 0x16c2
+	WORD $0x7874 // je 0x16d5
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x007f7ac5 // vmovdqu XMMWORD PTR [rax],xmm8
@@ -1199,10 +1200,43 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x387f7ac5 // vmovdqu XMMWORD PTR [rax],xmm15
-// 0x16c2:
+// 0x16d5:
 	LONG $0x00c78148; WORD $0x0002; BYTE $0x00 // add rdi,0x200
 	QUAD $0x0800000140ae8348 // sub QWORD PTR [rsi+0x140],0x8
-	LONG $0xfbb8870f; WORD $0xffff // ja 0x128f
+	LONG $0xfbaa870f; WORD $0xffff // ja 0x1294
+	WORD $0x7ceb // jmp 0x1768
+// 0x16ec:
+	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
+	WORD $0x8b41; BYTE $0x18 // mov ebx,DWORD PTR [r8]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
+	WORD $0x3148; BYTE $0xd2 // xor rdx,rdx
+	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
+	LONG $0x305f8b4c // mov r11,QWORD PTR [rdi+0x30]
+	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
+	WORD $0x0574 // je 0x1718
+	LONG $0x6f7a41c4; BYTE $0x03 // vmovdqu xmm8,XMMWORD PTR [r11]
+// 0x1718:
+	LONG $0x6f7ac1c4; WORD $0x1104 // vmovdqu xmm0,XMMWORD PTR [r9+rdx*1]
+	LONG $0x6f7ac1c4; WORD $0x1048 // vmovdqu xmm1,XMMWORD PTR [r8+0x10]
+	LONG $0xc8eff1c5 // vpxor xmm1,xmm1,xmm0
+	LONG $0xc1ef39c5 // vpxor xmm8,xmm8,xmm1
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+// 0x1731:
+	LONG $0xdc3942c4; WORD $0x0844; BYTE $0x10 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
+	WORD $0xc183; BYTE $0x10 // add ecx,0x10
+	WORD $0xd939 // cmp ecx,ebx
+	WORD $0xf272 // jb 0x1731
+	LONG $0xdd3942c4; WORD $0x0844; BYTE $0x10 // vaesenclast xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
+	LONG $0x7f7a41c4; WORD $0x1204 // vmovdqu XMMWORD PTR [r10+rdx*1],xmm8
+	LONG $0x10c28348 // add rdx,0x10
+	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
+	WORD $0xbf72 // jb 0x1718
+	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
+	WORD $0x0574 // je 0x1768
+	LONG $0x7f7a41c4; BYTE $0x03 // vmovdqu XMMWORD PTR [r11],xmm8
+// 0x1768:
 	WORD $0xc031 // xor eax,eax
 	LONG $0x00868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],rax
 	LONG $0x08868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],rax
@@ -1215,8 +1249,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x0000c7e9; BYTE $0x00 // jmp 0x17f2
-// 0x172b:
+	LONG $0x0000c7e9; BYTE $0x00 // jmp 0x1883
+// 0x17bc:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
@@ -1230,19 +1264,19 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1760:
+// 0x17f1:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x1785
+	WORD $0x2074 // je 0x1816
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x17a2
+	WORD $0x3775 // jne 0x1833
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x17a2
+	WORD $0x3175 // jne 0x1833
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x17a2
-// 0x1785:
+	WORD $0x1deb // jmp 0x1833
+// 0x1816:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1250,34 +1284,34 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x17a2:
+// 0x1833:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x17bb
+	WORD $0x0372 // jb 0x184c
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x17bb:
+// 0x184c:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1760
+	WORD $0xa072 // jb 0x17f1
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x17e1
-// 0x17d3:
+	WORD $0x0eeb // jmp 0x1872
+// 0x1864:
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x17e1
+	WORD $0x0574 // je 0x1872
 	LONG $0xdb79e2c4; BYTE $0xc0 // vaesimc xmm0,xmm0
-// 0x17e1:
+// 0x1872:
 	LONG $0x017ffac5 // vmovdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x17d3
-// 0x17f2:
+	WORD $0xe173 // jae 0x1864
+// 0x1883:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 

@@ -60,6 +60,22 @@ func AESGCMBatchAVX512(a *Args, scratch *BatchScratch)
 // AESGCMBatchAVX512Extensions are the CPU extensions that AESGCMBatchAVX512 may use, in the assembler's names.
 const AESGCMBatchAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
 
+// ChaCha20MasksAVX2 is sealane_chacha20masks_avx2 of asm/x86_64/chacha20masks_avx2.S.
+//
+//go:noescape
+func ChaCha20MasksAVX2(a *Args)
+
+// ChaCha20MasksAVX2Extensions are the CPU extensions that ChaCha20MasksAVX2 may use, in the assembler's names.
+const ChaCha20MasksAVX2Extensions = "avx avx2"
+
+// ChaCha20MasksAVX512 is sealane_chacha20masks_avx512 of asm/x86_64/chacha20masks_avx512.S.
+//
+//go:noescape
+func ChaCha20MasksAVX512(a *Args)
+
+// ChaCha20MasksAVX512Extensions are the CPU extensions that ChaCha20MasksAVX512 may use, in the assembler's names.
+const ChaCha20MasksAVX512Extensions = "avx avx2 avx512f"
+
 // ChaCha20Poly1305AVX2 is sealane_chacha20poly1305_avx2 of asm/x86_64/chacha20poly1305_avx2.S.
 //
 //go:noescape

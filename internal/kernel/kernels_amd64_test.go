@@ -11,6 +11,8 @@ var generatedKernels = map[string]func(*Args){
 	"AESGCMAESNI":              AESGCMAESNI,
 	"AESGCMAVX2":               AESGCMAVX2,
 	"AESGCMAVX512":             AESGCMAVX512,
+	"ChaCha20MasksAVX2":        ChaCha20MasksAVX2,
+	"ChaCha20MasksAVX512":      ChaCha20MasksAVX512,
 	"ChaCha20Poly1305AVX2":     ChaCha20Poly1305AVX2,
 	"ChaCha20Poly1305AVX512":   ChaCha20Poly1305AVX512,
 	"ChaCha20Poly1305AVX512VL": ChaCha20Poly1305AVX512VL,

@@ -219,10 +219,34 @@ func AES(level Level, a *Args) {
 	raceAESArgs(a)
 }
 
-func chaCha20MasksRows() []dispatch.Row { return nil }
+func chaCha20MasksRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(AVX512),
+			Name:    "avx512",
+			Summary: "16 blocks of as many keys at a time in 512-bit vectors",
+			Needs:   []string{"avx", "avx2", "avx512f"},
+			Test:    chaCha20MasksTestOf(AVX512),
+		},
+		{
+			Level:   uint8(AVX2),
+			Name:    "avx2",
+			Summary: "8 blocks of as many keys at a time in 256-bit vectors",
+			Needs:   []string{"avx", "avx2"},
+			Test:    chaCha20MasksTestOf(AVX2),
+		},
+	}
+}
 
-// ChaCha20Masks runs a level's kernel.
+// ChaCha20Masks runs a level's kernel of header masks. The CPU must have what it needs.
 func ChaCha20Masks(level Level, a *Args) {
-	ChaCha20MasksPortable(a)
+	switch level {
+	case AVX512:
+		ChaCha20MasksAVX512(a)
+	case AVX2:
+		ChaCha20MasksAVX2(a)
+	default:
+		ChaCha20MasksPortable(a)
+	}
 	raceMasks(a)
 }

@@ -102,7 +102,7 @@ func TestTailscaled(t *testing.T) {
 	}
 }
 
-const tailscale = "v1.102.4"
+const tailscale = "v1.104.5"
 
 // longModuleCache has a test use the user's module cache: what it builds is large.
 func longModuleCache(t *testing.T) {
